@@ -1,0 +1,234 @@
+//! The command line, as clap reads it. Names and numbers are judged later, all together.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use lab::{Refusal, Request, Retry};
+
+/// A laboratory of concurrency control: which scheme wins, by how much, and under which conditions.
+#[derive(Debug, Parser)]
+#[command(name = "contend", version, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// One minute: two settings, the winner changes, the check holds, what to try next
+    Demo,
+    /// Measure a workload under one scheme or several, and check the results
+    Run(Run),
+    /// What there is to choose from
+    List(List),
+    /// What settings stress, before anything runs
+    Explain(Explain),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    choice: Choice,
+    /// Schemes with commas between them, or `all`; without it those of the comparison
+    #[arg(long, value_name = "A,B|all")]
+    scheme: Option<String>,
+    /// Measured time
+    #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
+    seconds: f64,
+    /// Time before it that does not count
+    #[arg(long, value_name = "S", default_value_t = 1.0, allow_negative_numbers = true)]
+    warmup: f64,
+    /// Runs of each scheme, in random order
+    #[arg(long, value_name = "R", default_value_t = 1)]
+    repeat: u64,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// A directory to write a JSON file for each run to
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// What a client does after an abort
+    #[arg(long, value_enum, default_value_t = RetryPolicy::Same)]
+    retry: RetryPolicy,
+    /// Keep each worker on a core of its own
+    #[arg(long)]
+    pin: bool,
+    /// Do not check the database after a run
+    #[arg(long)]
+    no_check: bool,
+    /// Where to write a log
+    #[arg(long, value_name = "PATH")]
+    log: Option<PathBuf>,
+    /// When commits are durable
+    #[arg(long, value_enum, default_value_t = Durability::None)]
+    durability: Durability,
+}
+
+/// What both a run and an explanation are about.
+#[derive(Debug, clap::Args)]
+struct Choice {
+    /// The workload: see `contend list workloads`
+    workload: String,
+    /// Threads that execute [default: the cores]
+    #[arg(long, value_name = "N")]
+    workers: Option<u64>,
+    /// Logical sessions in flight [default: one a worker]
+    #[arg(long, value_name = "N")]
+    clients: Option<u64>,
+    /// What all random numbers begin with
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// A setting: see `contend list settings`
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    choice: Choice,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    /// Of what
+    #[arg(value_enum)]
+    pub(crate) subject: Subject,
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Subject {
+    /// The concurrency-control schemes
+    Schemes,
+    /// The workloads
+    Workloads,
+    /// The settings of runs, workloads and schemes
+    Settings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables for people
+    Text,
+    /// One object a line for programs
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RetryPolicy {
+    /// Tries the same request again at once
+    Same,
+    /// Goes on with another request
+    Drop,
+    /// Tries the same request again after a pause
+    Backoff,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Durability {
+    /// Never: there is no log
+    None,
+    /// Some time after they are acknowledged
+    Async,
+    /// Before they are acknowledged, many together
+    Group,
+}
+
+impl Choice {
+    fn request(&self) -> Request {
+        Request {
+            workers: self.workers,
+            clients: self.clients,
+            seed: self.seed,
+            set: self.set.clone(),
+            ..Request::new(&self.workload)
+        }
+    }
+}
+
+impl Explain {
+    pub(crate) fn request(&self) -> Request {
+        self.choice.request()
+    }
+}
+
+impl Run {
+    /// The request that these arguments make.
+    ///
+    /// # Errors
+    /// What this version cannot do.
+    pub(crate) fn request(&self) -> Result<Request, Refusal> {
+        if self.log.is_some() || self.durability != Durability::None {
+            let says = "this version keeps no log: leave out `--log`, and give `--durability none` or nothing";
+            return Err(Refusal(says.to_owned()));
+        }
+        Ok(Request {
+            schemes: self.scheme.clone(),
+            seconds: self.seconds,
+            warmup: self.warmup,
+            repeat: self.repeat,
+            retry: match self.retry {
+                RetryPolicy::Same => Retry::Same,
+                RetryPolicy::Drop => Retry::Drop,
+                RetryPolicy::Backoff => Retry::Backoff,
+            },
+            pin: self.pin,
+            check: !self.no_check,
+            ..self.choice.request()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Args, clap::Error> {
+        Args::try_parse_from(line.split(' '))
+    }
+
+    fn request(line: &str) -> Result<Request, Refusal> {
+        let Ok(Args { command: Command::Run(run) }) = parse(line) else { panic!("`{line}` is a run") };
+        run.request()
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn standard_values_are_those_of_the_contract() {
+        let standard = request("contend run tpcc").expect("possible");
+        assert_eq!(format!("{standard:?}"), format!("{:?}", Request::new("tpcc")));
+    }
+
+    #[test]
+    fn everything_given_is_taken() {
+        let line = "contend run ycsb --scheme a,b --workers 3 --clients 9 --seconds 0.5 --warmup 0 --repeat 2 \
+                    --seed 7 --set x=1 --set y=2 --retry backoff --pin --no-check";
+        let request = request(&line.split_whitespace().collect::<Vec<_>>().join(" ")).expect("possible");
+        assert_eq!((request.schemes.as_deref(), request.workers, request.clients), (Some("a,b"), Some(3), Some(9)));
+        assert_eq!((request.repeat, request.seed, request.set.len()), (2, 7, 2));
+        assert!(request.pin && !request.check && request.retry == Retry::Backoff);
+        assert!((request.seconds - 0.5).abs() < 1e-9 && request.warmup.abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_log_is_refused_while_there_is_none() {
+        assert!(request("contend run tpcc --log x").is_err());
+        assert!(request("contend run tpcc --durability group").is_err());
+        assert!(request("contend run tpcc --durability none").is_ok());
+    }
+
+    #[test]
+    fn unknown_commands_and_flags_exit_with_2() {
+        for line in ["contend", "contend rum tpcc", "contend run tpcc --sceme a", "contend list tables"] {
+            assert_eq!(parse(line).expect_err("refused").exit_code(), 2, "{line}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What happens while a run is under way: the line on the terminal, and the way to stop it.
+
+use std::io::{IsTerminal, stderr};
+
+use lab::{Monitor, Plan, Record, Refusal, Step, text};
+use sync::atomic::{AtomicBool, Ordering};
+use sync::{clock, waiter, workers};
+
+use crate::out::complain;
+
+/// Whether the user asked to stop.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// How often the watcher looks whether a run is over or to be stopped.
+const LOOK_EVERY_NS: u64 = 20_000_000;
+/// How many looks lie between two changes of the line.
+const DRAW_EVERY: u64 = 10;
+
+/// From now on an interrupt (Ctrl-C) ends the run under way early, and a second one the program.
+pub(crate) fn take_interrupts() {
+    // Without the handler the system ends the program, which is what is left to do.
+    let _ = ctrlc::set_handler(|| {
+        // Relaxed: the flag orders nothing else.
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(crate::INTERRUPTED));
+        }
+    });
+}
+
+/// Whether the user asked to stop.
+pub(crate) fn is_stopped() -> bool {
+    STOP.load(Ordering::Relaxed) // Relaxed: as above.
+}
+
+/// Makes the run at a position of the plan while a second thread watches it.
+pub(crate) fn measure(plan: &Plan, position: usize) -> Result<Record, Refusal> {
+    let monitor = Monitor::new(plan.job.workers);
+    let mut ended = workers::run(2, false, |index| {
+        if index == 0 {
+            let over = Over(&monitor);
+            let record = plan.measure(position, over.0);
+            return Some(record);
+        }
+        watch(plan, position, &monitor);
+        None
+    });
+    ended.swap_remove(0).expect("the first of the two measures")
+}
+
+/// Tells the watcher that a run is over, even if it ends in a panic.
+struct Over<'m>(&'m Monitor);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.enter(Step::Done);
+    }
+}
+
+fn watch(plan: &Plan, position: usize, monitor: &Monitor) {
+    let is_terminal = stderr().is_terminal();
+    let mut line = Line::new(plan, position);
+    let mut looks = 0;
+    while monitor.step() != Step::Done {
+        if is_stopped() {
+            monitor.control.interrupt();
+        }
+        if is_terminal && looks % DRAW_EVERY == 0 {
+            complain(&format!("\r\x1b[K{}", line.now(monitor)));
+        }
+        looks += 1;
+        waiter::pause_ns(LOOK_EVERY_NS);
+    }
+    if is_terminal {
+        complain("\r\x1b[K");
+    }
+}
+
+/// The live line of a run: what it says now follows from what it said before.
+struct Line {
+    label: String,
+    /// When the line was drawn last, and the commits and aborts until then.
+    last: (u64, u64, u64),
+    started_ns: Option<u64>,
+}
+
+impl Line {
+    fn new(plan: &Plan, position: usize) -> Self {
+        let scheme = plan.subjects[plan.order[position].0].scheme.name;
+        let label = format!("[{}/{}] {} {scheme}", position + 1, plan.order.len(), plan.workload.name);
+        Self { label, last: (clock::now_ns(), 0, 0), started_ns: None }
+    }
+
+    fn now(&mut self, monitor: &Monitor) -> String {
+        let label = &self.label;
+        match monitor.step() {
+            Step::Load => return format!("{label}: loading"),
+            Step::Check | Step::Done => return format!("{label}: checking"),
+            Step::Run => {}
+        }
+        let now_ns = clock::now_ns();
+        let (commits, aborts) = monitor.control.progress();
+        let (then_ns, commits_then, aborts_then) = core::mem::replace(&mut self.last, (now_ns, commits, aborts));
+        let (committed, aborted) = (commits - commits_then, aborts - aborts_then);
+        let running_s = (now_ns - *self.started_ns.get_or_insert(then_ns)) as f64 / 1e9;
+        let throughput = committed as f64 * 1e9 / (now_ns - then_ns).max(1) as f64;
+        let abort_rate = aborted as f64 / (committed + aborted).max(1) as f64;
+        let (throughput, abort_rate) = (text::count(throughput), text::percent(abort_rate));
+        format!("{label}: {running_s:.1} s, {throughput} txn/s, aborts {abort_rate}")
+    }
+}

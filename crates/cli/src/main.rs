@@ -1,0 +1,60 @@
+//! The command `contend`: measures concurrency-control schemes on workloads, and says what came out.
+//!
+//! Exit codes: 0 all is well, 1 a check failed, 2 refused before anything was loaded, 130 interrupted.
+#![forbid(unsafe_code)]
+
+mod args;
+mod demo;
+mod live;
+mod out;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use lab::{Machine, Plan, Refusal, json, text};
+
+use args::{Args, Command, Explain, Format, List, Subject};
+use out::Out;
+
+/// A check found a wrong result.
+const CHECK_FAILED: u8 = 1;
+/// The request was refused.
+const REFUSED: u8 = 2;
+/// The user asked to stop: 128 and the number of the signal, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut out = Out::default();
+    let code = match args.command {
+        Command::Demo => demo::demo(&mut out),
+        Command::Run(args) => run::run(&args, &mut out),
+        Command::List(list) => Ok(self::list(&list, &mut out)),
+        Command::Explain(args) => explain(&args, &mut out),
+    };
+    let code = code.unwrap_or_else(|refusal| {
+        out::complain(&format!("contend: {refusal}\n"));
+        REFUSED
+    });
+    ExitCode::from(code)
+}
+
+fn list(list: &List, out: &mut Out) -> u8 {
+    let listed = match (list.format, list.subject) {
+        (Format::Text, Subject::Schemes) => text::schemes(),
+        (Format::Text, Subject::Workloads) => text::workloads(),
+        (Format::Text, Subject::Settings) => text::settings(),
+        (Format::Json, Subject::Schemes) => format!("{}\n", json::schemes()),
+        (Format::Json, Subject::Workloads) => format!("{}\n", json::workloads()),
+        (Format::Json, Subject::Settings) => format!("{}\n", json::settings()),
+    };
+    out.print(&listed);
+    0
+}
+
+fn explain(args: &Explain, out: &mut Out) -> Result<u8, Refusal> {
+    let plan = Plan::new(&args.request())?;
+    out.print(&text::explanation(&plan, &Machine::of_this_process()));
+    Ok(0)
+}

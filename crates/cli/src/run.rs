@@ -1,0 +1,79 @@
+//! `contend run`: makes the runs of a plan and reports them.
+
+use lab::{Machine, Plan, Record, Refusal, Results, json, text};
+
+use crate::args::{Format, Run};
+use crate::out::{Folder, Out, complain};
+use crate::{CHECK_FAILED, INTERRUPTED, REFUSED, live};
+
+pub(crate) fn run(args: &Run, out: &mut Out) -> Result<u8, Refusal> {
+    let plan = Plan::new(&args.request()?)?;
+    let folder = args.out.as_deref().map(Folder::open).transpose()?;
+    let machine = Machine::of_this_process();
+    live::take_interrupts();
+    if args.format == Format::Text {
+        out.print(&text::header(&plan));
+    }
+    let mut unwritten = None;
+    let results = measure(&plan, out, |record, out| {
+        let line = format!("{}\n", json::run(&plan, record, &machine));
+        if args.format == Format::Json {
+            out.print(&line);
+        }
+        if let Some(folder) = &folder {
+            let name = format!("{}-{}", plan.workload.name, plan.subjects[record.subject].scheme.name);
+            unwritten = folder.write(&name, &line).err().or(unwritten.take());
+        }
+    })?;
+    match args.format {
+        Format::Text => out.print(&tables(&plan, &results, &machine)),
+        Format::Json if plan.repeat > 1 => {
+            let summaries = (0..plan.subjects.len()).filter_map(|subject| json::summary(&plan, &results, subject));
+            summaries.for_each(|summary| out.print(&format!("{summary}\n")));
+        }
+        Format::Json => {}
+    }
+    if let Some(error) = unwritten {
+        complain(&format!("contend: {error}\n"));
+        return Ok(REFUSED);
+    }
+    Ok(exit_code(&results))
+}
+
+/// Makes the runs of a plan in their order, until one is interrupted or nobody reads the results.
+pub(crate) fn measure(
+    plan: &Plan,
+    out: &mut Out,
+    mut report: impl FnMut(&Record, &mut Out),
+) -> Result<Results, Refusal> {
+    let mut results = Results::default();
+    for position in 0..plan.order.len() {
+        if live::is_stopped() || out.is_closed() {
+            break;
+        }
+        let record = live::measure(plan, position)?;
+        report(&record, out);
+        results.records.push(record);
+    }
+    Ok(results)
+}
+
+pub(crate) fn tables(plan: &Plan, results: &Results, machine: &Machine) -> String {
+    let mut tables = format!("\n{}", text::results(plan, results));
+    if let [record] = results.records.as_slice()
+        && record.is_result()
+    {
+        tables += &format!("\n{}", text::details(plan, record));
+    }
+    tables + "\n" + &text::notes(plan, results, machine)
+}
+
+pub(crate) fn exit_code(results: &Results) -> u8 {
+    if results.is_failed() {
+        CHECK_FAILED
+    } else if live::is_stopped() {
+        INTERRUPTED
+    } else {
+        0
+    }
+}

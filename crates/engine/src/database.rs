@@ -1,0 +1,257 @@
+//! A database: tables under a scheme; how it is loaded, and how it is looked at when nothing runs.
+
+use core::cell::RefCell;
+use core::convert::Infallible;
+use core::ops::{Bound, ControlFlow, RangeBounds};
+
+use storage::{
+    GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Key, LeafRef, NewRow, Placed, Row, RowRef, Schema,
+    Slot, Table, TableMemory, Tables, Walker, Watcher, Which, row_of, words_of,
+};
+use sync::workers;
+
+use crate::setting::{SettingError, Values};
+use crate::{Direction, Env, Loader, Observer, Quiesced, Scheme, Session, Share, Sink, Workload};
+
+/// Tables under a concurrency-control scheme.
+#[derive(Debug)]
+pub struct Database<S: Scheme> {
+    tables: Tables<S>,
+    scheme: S,
+}
+
+impl<S: Scheme> Database<S> {
+    /// An empty database.
+    ///
+    /// # Errors
+    /// When the scheme's settings contradict each other.
+    pub fn new(schema: &Schema, values: &Values, env: Env) -> Result<Self, SettingError> {
+        let scheme = S::new(values, env)?;
+        // A worker that looks at the quiesced database looks at a few rows at a time.
+        let tables = Tables::new(schema, env.slots + View::<S>::NESTED * env.workers, scheme.partitions());
+        Ok(Self { tables, scheme })
+    }
+
+    /// The tables.
+    #[inline]
+    pub fn tables(&self) -> &Tables<S> {
+        &self.tables
+    }
+
+    /// The scheme.
+    #[inline]
+    pub fn scheme(&self) -> &S {
+        &self.scheme
+    }
+
+    /// A session.
+    ///
+    /// # Panics
+    /// When there are as many already as the database was made for.
+    pub fn session(&self) -> Session<'_, S> {
+        self.session_with((), ())
+    }
+
+    /// A session whose history is observed and whose writes are logged.
+    pub fn session_with<O: Observer, L: Sink>(&self, observer: O, sink: L) -> Session<'_, S, O, L> {
+        Session::new(self, self.scheme.attach(self.tables.slot()), observer, sink)
+    }
+
+    /// Loads a workload's first rows by several workers.
+    pub fn load<W: Workload>(&self, workload: &W, loaders: usize) {
+        workers::run(loaders, false, |index| {
+            let mut loader = Load { db: self, slot: self.tables.slot() };
+            workload.load(Share { index, of: loaders }, &mut loader);
+        });
+    }
+
+    /// Asks the system for `bytes` of memory ahead of time, by several workers, so that tables that grow
+    /// while transactions run wait for no page faults.
+    pub fn reserve(&self, bytes: usize, workers: usize) {
+        workers::run(workers, false, |_| self.tables.reserve(bytes / workers));
+    }
+
+    /// A view of the database while no transaction runs.
+    pub fn quiesced(&self) -> View<'_, S> {
+        View { db: self, idle: RefCell::default() }
+    }
+
+    /// What the memory is used for, a line a table.
+    pub fn memory(&self) -> Vec<TableMemory> {
+        self.tables.memory()
+    }
+}
+
+/// Inserts rows without transactions.
+struct Load<'db, S: Scheme> {
+    db: &'db Database<S>,
+    slot: Slot<'db, S>,
+}
+
+impl<S: Scheme> Loader for Load<'_, S> {
+    fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) {
+        let store = self.db.tables.get(table.id());
+        let new = self.slot.new_row(store, key.home());
+        let Ok(()) = table.try_each(rows, &mut Fill { load: self, new: &new });
+        for record in new.row().records() {
+            self.db.scheme.loaded(record);
+        }
+        if store.lookup() != storage::Lookup::Heap {
+            let Ok(placed) = store.index(Which::Primary).insert(key.ordered(), new.row(), &mut Unwatched);
+            assert!(matches!(placed, Placed::Added), "{key:?} is loaded into `{}` twice", store.name());
+        }
+        let Ok(()) = table.try_each(rows, &mut Enter { row: new.row(), key });
+    }
+}
+
+/// Writes the first values of a row's groups.
+struct Fill<'a, 'db, S: Scheme> {
+    load: &'a mut Load<'db, S>,
+    new: &'a NewRow<'db, S>,
+}
+
+impl<K: Key, S: Scheme> GroupVisit<K> for Fill<'_, '_, S> {
+    type Stop = Infallible;
+
+    fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Infallible> {
+        self.load.slot.fill(self.new, table.group(), words_of(row));
+        Ok(())
+    }
+}
+
+/// Enters a loaded row into its secondary indexes.
+struct Enter<'db, K, S: Scheme> {
+    row: RowRef<'db, S>,
+    key: K,
+}
+
+impl<K: Key, S: Scheme> GroupVisit<K> for Enter<'_, K, S> {
+    type Stop = Infallible;
+
+    fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Infallible> {
+        let mut enter = EnterIndex { row: self.row, group: table.group() as u16 };
+        R::Indexes::try_each(self.key, row, &mut enter)
+    }
+}
+
+/// Enters a loaded row into one secondary index after the other.
+struct EnterIndex<'db, S: Scheme> {
+    row: RowRef<'db, S>,
+    group: u16,
+}
+
+impl<S: Scheme> IndexVisit for EnterIndex<'_, S> {
+    type Stop = Infallible;
+
+    fn index<K: Key>(&mut self, position: usize, key: K) -> Result<(), Infallible> {
+        let which = Which::Secondary { group: self.group, position: position as u16 };
+        let Ok(placed) = self.row.table().index(which).insert(key.ordered(), self.row, &mut Unwatched);
+        assert!(matches!(placed, Placed::Added), "secondary key {key:?} is not unique");
+        Ok(())
+    }
+}
+
+/// Watches nothing: no transaction runs.
+pub(crate) struct Unwatched;
+
+impl<'db, L: storage::LeafMeta> Watcher<'db, L> for Unwatched {
+    type Stop = Infallible;
+
+    fn adding(&mut self, _: LeafRef<'db, L>) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn added(&mut self, _: LeafRef<'db, L>, _: u64) {}
+
+    fn split(&mut self, _: LeafRef<'db, L>, _: u64, _: LeafRef<'db, L>) {}
+}
+
+/// A database in which no transaction runs.
+pub struct View<'db, S: Scheme> {
+    db: &'db Database<S>,
+    /// Those that lend no row now: a closure that sees a row may look at another.
+    idle: RefCell<Vec<S::Txn<'db>>>,
+}
+
+impl<'db, S: Scheme> View<'db, S> {
+    /// How many rows may be seen at a time, one from within the closure that sees another.
+    const NESTED: usize = 4;
+
+    fn see<R: Row + ?Sized, O>(&self, row: RowRef<'db, S>, table: Table<R>, see: impl FnOnce(&R) -> O) -> Option<O> {
+        let idle = self.idle.borrow_mut().pop();
+        let mut txn = idle.unwrap_or_else(|| self.db.scheme.attach(self.db.tables.slot()));
+        let seen = self.db.scheme.latest(&mut txn, row.record(table.group())).map(|words| see(row_of(words)));
+        self.idle.borrow_mut().push(txn);
+        seen
+    }
+}
+
+impl<S: Scheme> Quiesced for View<'_, S> {
+    fn read<R: Row + ?Sized, O>(&self, table: Table<R>, key: R::Key, see: impl FnOnce(&R) -> O) -> Option<O> {
+        let index = self.db.tables.get(table.id()).index(Which::Primary);
+        self.see(index.peek(key.ordered())?, table, see)
+    }
+
+    fn scan<R: Row + ?Sized>(
+        &self,
+        table: Table<R>,
+        keys: impl RangeBounds<R::Key>,
+        mut see: impl FnMut(R::Key, &R) -> ControlFlow<()>,
+    ) {
+        let index = self.db.tables.get(table.id()).index(Which::Primary);
+        let visit = |key, row| {
+            self.see(row, table, |row| see(R::Key::from_ordered(key), row)).unwrap_or(ControlFlow::Continue(()))
+        };
+        let (from, to) = bounds(&keys);
+        let Ok(()) = index.scan(from, to, Direction::Forward, &mut Plain(visit));
+    }
+
+    fn heap<R: Row + ?Sized>(&self, table: Table<R>, share: Share, mut see: impl FnMut(&R)) {
+        self.db.tables.get(table.id()).for_each_row(share.index, share.of, |row| {
+            self.see(row, table, &mut see);
+        });
+    }
+
+    fn rows<R: Row + ?Sized>(&self, table: Table<R>, share: Share, mut see: impl FnMut(R::Key, &R)) {
+        let index = self.db.tables.get(table.id()).index(Which::Primary);
+        index.for_each(share.index, share.of, |key, row| {
+            self.see(row, table, |row| see(R::Key::from_ordered(key), row));
+        });
+    }
+
+    fn scan_by<R: Row, I: IndexOn<R>>(
+        &self,
+        index: Index<R, I>,
+        keys: impl RangeBounds<I::Key>,
+        mut see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
+    ) {
+        let table = index.rows();
+        let visit = |key, row| {
+            self.see(row, table, |row| see(I::Key::from_ordered(key), row)).unwrap_or(ControlFlow::Continue(()))
+        };
+        let (from, to) = bounds(&keys);
+        let index = self.db.tables.get(index.table()).index(index.which());
+        let Ok(()) = index.scan(from, to, Direction::Forward, &mut Plain(visit));
+    }
+}
+
+/// A walk over a quiesced index: a closure over its entries.
+struct Plain<F>(F);
+
+impl<'db, K, S: Scheme, F: FnMut(K, RowRef<'db, S>) -> ControlFlow<()>> Walker<'db, K, S> for Plain<F> {
+    type Stop = Infallible;
+
+    fn leaf(&mut self, _: LeafRef<'db, S::Leaf>) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn row(&mut self, key: K, row: RowRef<'db, S>) -> Result<ControlFlow<()>, Infallible> {
+        Ok(self.0(key, row))
+    }
+}
+
+/// The bounds of a range of typed keys as indexes compare them.
+#[inline]
+pub(crate) fn bounds<K: Key>(keys: &impl RangeBounds<K>) -> (Bound<K::Ordered>, Bound<K::Ordered>) {
+    (keys.start_bound().map(|key| key.ordered()), keys.end_bound().map(|key| key.ordered()))
+}

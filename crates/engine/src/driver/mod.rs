@@ -1,0 +1,297 @@
+//! Drivers: how transactions reach the workers, and what a run counts.
+
+mod per_worker;
+
+use stdx::Histogram;
+use sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use sync::{Padded, clock, waiter, workers};
+
+use crate::meter::Phase;
+use crate::{Abort, Database, Scheme, Workload};
+
+pub use per_worker::PerWorker;
+
+/// What a client does after an abort that is not a rollback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// Tries the same request again, at once.
+    Same,
+    /// Counts the abort and goes on with another request.
+    Drop,
+    /// Tries the same request again after a random pause that doubles with each abort.
+    Backoff,
+}
+
+/// How long a run lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// A time, counted only after the warm-up.
+    Time {
+        /// Nanoseconds before the counting begins.
+        warmup_ns: u64,
+        /// Nanoseconds that count.
+        measured_ns: u64,
+    },
+    /// This many requests of each client, all of them counted.
+    Requests(u64),
+}
+
+/// A run of a workload on a loaded database.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// Threads that execute.
+    pub workers: usize,
+    /// Logical sessions in flight; a multiple of none: client `c` belongs to worker `c % workers`.
+    pub clients: usize,
+    /// What clients do after an abort.
+    pub retry: Retry,
+    /// How long it lasts.
+    pub limit: Limit,
+    /// The seed of all requests.
+    pub seed: u64,
+    /// Nanoseconds that each transaction waits before it commits, holding what it holds.
+    pub pause_ns: u64,
+    /// Whether workers stay on their cores.
+    pub pin: bool,
+    /// Every how many transactions of a client one is divided into phases; 0 for none.
+    pub sample_every: u64,
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Transactions run and do not count.
+    WarmUp,
+    /// Transactions run and count.
+    Measured,
+    /// Clients end with the transaction that they are in.
+    Stopping,
+}
+
+/// What the workers of a run share with those who watch it.
+#[derive(Debug)]
+pub struct Control {
+    stage: AtomicU32,
+    interrupted: AtomicU32,
+    progress: Box<[Padded<AtomicU64>]>,
+    aborts: Box<[Padded<AtomicU64>]>,
+}
+
+impl Control {
+    /// For a run with this many workers.
+    pub fn new(workers: usize) -> Self {
+        let counters = || (0..workers).map(|_| Padded::default()).collect();
+        let (stage, interrupted) = (AtomicU32::new(0), AtomicU32::new(0));
+        Self { stage, interrupted, progress: counters(), aborts: counters() }
+    }
+
+    /// Ends the run early: what was measured until now counts. May be called from any thread.
+    pub fn interrupt(&self) {
+        self.interrupted.store(1, Ordering::Relaxed); // Relaxed: a flag that orders nothing else.
+    }
+
+    /// Whether [`interrupt`](Self::interrupt) was called.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) == 1 // Relaxed: as above.
+    }
+
+    /// Commits and aborts so far, warm-up included.
+    pub fn progress(&self) -> (u64, u64) {
+        // Relaxed: for display.
+        let sum = |counters: &[Padded<AtomicU64>]| counters.iter().map(|n| n.load(Ordering::Relaxed)).sum();
+        (sum(&self.progress), sum(&self.aborts))
+    }
+
+    /// Where the run stands.
+    #[inline]
+    pub fn stage(&self) -> Stage {
+        // Relaxed: a worker that sees a new stage a little late counts a transaction more or less.
+        match self.stage.load(Ordering::Relaxed) {
+            0 => Stage::WarmUp,
+            1 => Stage::Measured,
+            _ => Stage::Stopping,
+        }
+    }
+
+    fn enter(&self, stage: Stage) {
+        self.stage.store(stage as u32, Ordering::Relaxed); // Relaxed: as in `stage`.
+    }
+
+    /// Counts a worker's commits or aborts for display.
+    #[inline]
+    pub(crate) fn count(&self, worker: usize, committed: bool) {
+        let counter = if committed { &self.progress[worker] } else { &self.aborts[worker] };
+        // Relaxed, and no read-modify-write: one worker writes each counter.
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+/// What was counted for one type of transaction.
+#[derive(Clone, Debug, Default)]
+pub struct TypeTally {
+    /// Committed transactions.
+    pub commits: u64,
+    /// Transactions that their procedure rolled back.
+    pub user_aborts: u64,
+    /// Attempts that the scheme aborted, by reason (the number of [`Abort`]).
+    pub aborts: [u64; Abort::ALL.len()],
+    /// From first submission to commit, retries included, in nanoseconds.
+    pub latency_ns: Histogram,
+}
+
+impl TypeTally {
+    fn merge(&mut self, other: &Self) {
+        self.commits += other.commits;
+        self.user_aborts += other.user_aborts;
+        for (sum, aborts) in self.aborts.iter_mut().zip(other.aborts) {
+            *sum += aborts;
+        }
+        self.latency_ns.merge(&other.latency_ns);
+    }
+}
+
+/// What a worker counted during the measured stage.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// By the workload's types of transaction.
+    pub types: Vec<TypeTally>,
+    /// Ticks of sampled transactions by [`Phase`].
+    pub phase_ticks: [u64; Phase::COUNT],
+    /// When the worker's measured stage began and ended, by the common clock.
+    pub measured_ns: (u64, u64),
+    /// Processor time that the worker used in it.
+    pub cpu_ns: u64,
+    /// Time in it that the worker gave away by its own wish, having nothing to run.
+    pub idle_ns: u64,
+}
+
+impl Tally {
+    /// For a workload with this many types.
+    pub fn new(types: usize) -> Self {
+        Self { types: vec![TypeTally::default(); types], ..Self::default() }
+    }
+}
+
+/// What a run counted.
+#[derive(Debug)]
+pub struct Outcome<W: Workload> {
+    /// By type of transaction, all workers together.
+    pub types: Vec<TypeTally>,
+    /// Ticks of sampled transactions by [`Phase`].
+    pub phase_ticks: [u64; Phase::COUNT],
+    /// The measured time in nanoseconds: the mean over the workers.
+    pub measured_ns: u64,
+    /// Processor time that the workers got in the measured time, as a share of what they asked for.
+    pub cpu_share: f64,
+    /// The workers' ledgers, for the checks.
+    pub ledgers: Vec<W::Ledger>,
+}
+
+/// How transactions reach a scheme's workers.
+pub trait Driver<S: Scheme> {
+    /// What the workers of a run share.
+    type Shared: Sync;
+
+    /// Makes what the workers of a run share.
+    fn shared(job: &Job) -> Self::Shared;
+
+    /// One worker's part of a run: returns when the run is over.
+    fn work<W: Workload>(part: Part<'_, S, W>, shared: &Self::Shared) -> (Tally, W::Ledger);
+}
+
+/// One worker's part of a run.
+#[derive(Debug)]
+pub struct Part<'r, S: Scheme, W: Workload> {
+    /// The database.
+    pub db: &'r Database<S>,
+    /// The workload.
+    pub workload: &'r W,
+    /// The run.
+    pub job: &'r Job,
+    /// Its stages.
+    pub control: &'r Control,
+    /// The worker's number.
+    pub worker: usize,
+}
+
+impl<S: Scheme, W: Workload> Clone for Part<'_, S, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S: Scheme, W: Workload> Copy for Part<'_, S, W> {}
+
+impl<S: Scheme, W: Workload> Part<'_, S, W> {
+    /// The numbers of the clients that belong to this worker.
+    pub fn clients(&self) -> impl Iterator<Item = u32> + use<S, W> {
+        (self.worker as u32..self.job.clients as u32).step_by(self.job.workers)
+    }
+}
+
+/// Runs a workload on a loaded database.
+///
+/// # Panics
+/// When a worker panics, with its message.
+pub fn run<S: Scheme, W: Workload>(
+    db: &Database<S>,
+    workload: &W,
+    job: &Job,
+    control: &Control,
+) -> Outcome<W> {
+    assert!(job.workers > 0 && job.clients >= job.workers, "each worker has a client");
+    clock::ticks_to_ns(0); // Calibrates the clock before anything is measured.
+    let shared = S::Driver::shared(job);
+    let timed = matches!(job.limit, Limit::Time { .. });
+    if !timed {
+        control.enter(Stage::Measured);
+    }
+    // One thread more conducts a timed run.
+    let ended = workers::run(job.workers + usize::from(timed), job.pin, |worker| {
+        if worker == job.workers {
+            conduct(job, control);
+            return None;
+        }
+        Some(S::Driver::work(Part { db, workload, job, control, worker }, &shared))
+    });
+    summarize(ended.into_iter().flatten())
+}
+
+/// Moves a timed run from stage to stage.
+fn conduct(job: &Job, control: &Control) {
+    let Limit::Time { warmup_ns, measured_ns } = job.limit else { return };
+    for (stage, lasts_ns) in [(Stage::WarmUp, warmup_ns), (Stage::Measured, measured_ns)] {
+        control.enter(stage);
+        let until_ns = clock::now_ns().saturating_add(lasts_ns);
+        while !control.is_interrupted() && clock::now_ns() < until_ns {
+            waiter::pause_ns((until_ns - clock::now_ns().min(until_ns)).min(20_000_000));
+        }
+    }
+    control.enter(Stage::Stopping);
+}
+
+fn summarize<W: Workload>(ended: impl Iterator<Item = (Tally, W::Ledger)>) -> Outcome<W> {
+    let mut outcome = Outcome {
+        types: vec![TypeTally::default(); W::TYPES.len()],
+        phase_ticks: [0; Phase::COUNT],
+        measured_ns: 0,
+        cpu_share: 1.0,
+        ledgers: Vec::new(),
+    };
+    let (mut wall_ns, mut cpu_ns, mut idle_ns) = (0, 0, 0);
+    for (tally, ledger) in ended {
+        for (sum, counted) in outcome.types.iter_mut().zip(&tally.types) {
+            sum.merge(counted);
+        }
+        for (sum, ticks) in outcome.phase_ticks.iter_mut().zip(tally.phase_ticks) {
+            *sum += ticks;
+        }
+        wall_ns += tally.measured_ns.1.saturating_sub(tally.measured_ns.0);
+        cpu_ns += tally.cpu_ns;
+        idle_ns += tally.idle_ns;
+        outcome.ledgers.push(ledger);
+    }
+    outcome.measured_ns = wall_ns / outcome.ledgers.len().max(1) as u64;
+    let asked_ns = wall_ns.saturating_sub(idle_ns).max(1);
+    outcome.cpu_share = (cpu_ns as f64 / asked_ns as f64).min(1.0);
+    outcome
+}

@@ -1,0 +1,34 @@
+//! The contract between schemes and workloads, and the code that every scheme shares.
+#![forbid(unsafe_code)]
+
+mod abort;
+mod counter;
+mod database;
+pub mod driver;
+mod meter;
+mod observer;
+pub mod parts;
+mod scheme;
+mod session;
+pub mod setting;
+mod sink;
+mod transaction;
+mod workload;
+
+pub use abort::Abort;
+pub use counter::Counter;
+pub use database::{Database, View};
+pub use meter::{Meter, Phase};
+pub use observer::Observer;
+pub use scheme::{
+    Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Retire, Scheme, Stamp, Ticket, Write, slot_rng,
+};
+pub use session::{Attempt, Session};
+pub use sink::Sink;
+pub use storage::{
+    Direction, Groups, Home, Index, IndexOn, Key, Lookup, Row, Schema, Table, TableBuilder, Text,
+};
+pub use transaction::Transaction;
+pub use workload::{
+    ClientId, Drive, Forecast, Homes, Loader, Quiesced, Share, TxnType, Violation, Workload,
+};

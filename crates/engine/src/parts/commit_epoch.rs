@@ -1,0 +1,99 @@
+//! The epoch in which transactions commit: coarse, shared, advanced by time (Tu et al., SOSP 2013, 4.1).
+//!
+//! INVARIANTS
+//! (1) A committer enters before it draws its epoch and leaves after its last install.
+//! (2) The epoch advances from `e` only when every committer inside has entered at `e`: no commit of an
+//!     epoch before `e` is still under way when `e + 1` begins. A session that is not committing, however
+//!     long it idles or waits, holds up nothing.
+
+use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::{Padded, clock};
+
+/// The commit epoch and who is committing.
+#[derive(Debug)]
+pub struct CommitEpoch {
+    now: Padded<AtomicU64>,
+    advanced_ns: Padded<AtomicU64>,
+    period_ns: u64,
+    /// By slot: the epoch at which it entered, 0 outside of commits.
+    inside: Box<[Padded<AtomicU64>]>,
+}
+
+impl CommitEpoch {
+    /// Epochs of `period_ms` milliseconds for this many slots. The first is 1.
+    pub fn new(period_ms: u64, slots: usize) -> Self {
+        Self {
+            now: Padded(AtomicU64::new(1)),
+            advanced_ns: Padded(AtomicU64::new(clock::now_ns())),
+            period_ns: period_ms * 1_000_000,
+            inside: (0..slots).map(|_| Padded::default()).collect(),
+        }
+    }
+
+    /// A slot begins to commit. Locks taken after this are held within the epoch that
+    /// [`now`](Self::now) then tells, or a later one.
+    #[inline]
+    pub fn enter(&self, slot: usize) {
+        // Relaxed: ordered by the fence in `now`.
+        self.inside[slot].store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// The epoch of a commit whose locks are all held: its serialization point. The fence also separates
+    /// the locking of what is written from the validation of what was read.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        // SeqCst fence: pairs with the same fence of every other committer (lock, fence, validate is
+        // Dekker's pattern), and with the one in `advance`.
+        fence(Ordering::SeqCst);
+        // Acquire: pairs with the Release in `advance`.
+        let now = self.now.load(Ordering::Acquire);
+        fence(Ordering::SeqCst);
+        now
+    }
+
+    /// A slot has ended its commit.
+    #[inline]
+    pub fn leave(&self, slot: usize) {
+        // Release: pairs with the Acquire fence in `advance`.
+        self.inside[slot].store(0, Ordering::Release);
+    }
+
+    /// Advances the epoch if its time is over and everyone allows it.
+    pub fn advance(&self) {
+        let now_ns = clock::now_ns();
+        // Relaxed: a hint that keeps most calls short.
+        if now_ns.saturating_sub(self.advanced_ns.load(Ordering::Relaxed)) < self.period_ns {
+            return;
+        }
+        let now = self.now.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        // SeqCst fence: pairs with the one in `now`; a committer not seen inside draws its epoch later.
+        fence(Ordering::SeqCst);
+        let allowed = self.inside.iter().all(|slot| {
+            let entered = slot.load(Ordering::Relaxed); // Relaxed: ordered by the fences around.
+            entered == 0 || entered == now
+        });
+        fence(Ordering::Acquire); // Pairs with the Release in `leave`.
+        // Release: pairs with the Acquire in `now`. Relaxed on failure: another worker was first.
+        if allowed && self.now.compare_exchange(now, now + 1, Ordering::Release, Ordering::Relaxed).is_ok() {
+            self.advanced_ns.store(now_ns, Ordering::Relaxed); // Relaxed: a hint.
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_committer_holds_the_epoch_and_an_idle_slot_does_not() {
+        let epoch = CommitEpoch::new(0, 2);
+        epoch.enter(0);
+        assert_eq!(epoch.now(), 1);
+        epoch.advance();
+        epoch.advance();
+        assert_eq!(epoch.now(), 2, "slot 0 entered at 1: the epoch may move one ahead of it, not two");
+        epoch.leave(0);
+        epoch.advance();
+        assert_eq!(epoch.now(), 3);
+    }
+}

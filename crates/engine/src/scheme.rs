@@ -1,0 +1,355 @@
+//! The contract of a concurrency-control scheme.
+
+use stdx::Rng;
+use storage::{LeafRef, RecordRef, Shape, Slot};
+
+use crate::driver::Driver;
+use crate::setting::{Setting, SettingError, Values};
+use crate::{Abort, Homes, Observer, Sink};
+
+/// What is known of a scheme without making one.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// The name on the command line, which is that of the file.
+    pub name: &'static str,
+    /// The name in prose.
+    pub title: &'static str,
+    /// Where it was published: authors, venue and year.
+    pub paper: &'static str,
+    /// The family it belongs to.
+    pub family: Family,
+    /// What it promises.
+    pub isolation: Isolation,
+    /// How many workers it admits.
+    pub workers: Admits,
+    /// One sentence: the idea.
+    pub idea: &'static str,
+}
+
+/// The families of schemes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Locks before access.
+    Locking,
+    /// Optimistic: validates at commit.
+    Optimistic,
+    /// Keeps several versions of a record.
+    MultiVersion,
+    /// Owns whole partitions.
+    Partitioned,
+    /// Executes and decides in batches.
+    Batched,
+    /// A measuring stick.
+    Baseline,
+}
+
+/// What a scheme promises of committed transactions, phantoms included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Equivalent to a serial order that agrees with real time.
+    StrictlySerializable,
+    /// Equivalent to a serial order.
+    Serializable,
+    /// Snapshot isolation: permits write skew.
+    Snapshot,
+    /// Nothing.
+    None,
+}
+
+/// How many workers a scheme admits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admits {
+    /// Any number.
+    Any,
+    /// One: it does not protect transactions from each other.
+    One,
+}
+
+impl Family {
+    /// The name used in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Locking => "locking",
+            Self::Optimistic => "optimistic",
+            Self::MultiVersion => "multi-version",
+            Self::Partitioned => "partitioned",
+            Self::Batched => "batched",
+            Self::Baseline => "baseline",
+        }
+    }
+}
+
+impl Isolation {
+    /// The name used in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StrictlySerializable => "strictly serializable",
+            Self::Serializable => "serializable",
+            Self::Snapshot => "snapshot isolation",
+            Self::None => "none",
+        }
+    }
+}
+
+/// When the engine adds the keys of inserted rows to the indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InsertAt {
+    /// At the insert, as records without a value, which the commit gives one.
+    Access,
+    /// At the commit: until then only the inserting attempt knows the row. Indexes then change while no
+    /// attempt is open, which rows of deleted keys leave at once, without `retire`.
+    Install,
+}
+
+/// Where a scheme will work.
+#[derive(Clone, Copy, Debug)]
+pub struct Env {
+    /// Sessions at a time, at most; slot numbers are below it.
+    pub slots: usize,
+    /// Workers.
+    pub workers: usize,
+}
+
+/// What is known of an attempt when it begins.
+#[derive(Clone, Debug)]
+pub struct Ticket {
+    /// How many attempts the transaction has had before.
+    pub retries: u32,
+    /// When the transaction was first submitted, in ticks: kept across attempts.
+    pub birth: u64,
+    /// Its place in the order of its batch, from 1; 0 outside of batches.
+    pub sequence: u64,
+    /// Whether its procedure writes nothing.
+    pub read_only: bool,
+    /// The homes that it will touch.
+    pub homes: Homes,
+}
+
+impl Ticket {
+    /// A first attempt of a transaction that may write.
+    pub fn new(birth: u64, homes: Homes) -> Self {
+        Self { retries: 0, birth, sequence: 0, read_only: false, homes }
+    }
+}
+
+/// How an attempt wants to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It commits.
+    Commit,
+    /// Its procedure rolled back: the scheme confirms that what it read was consistent, since otherwise
+    /// the rollback may be an error of the attempt and not of its input.
+    Rollback,
+}
+
+/// A number of the scheme's own for a commit: a timestamp, a TID, a batch and place in it. 0 when the
+/// scheme has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp(pub u64);
+
+/// What a write needs of the record's present value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// The present value, to be changed: a read and a write.
+    Modify,
+    /// Nothing but that there is one: a blind write.
+    Blind,
+}
+
+/// Whether a record without a value may leave the indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retire {
+    /// It is marked: whoever still finds it aborts.
+    Done,
+    /// Someone may yet need it.
+    Later,
+    /// It has a value again.
+    Alive,
+}
+
+/// A concurrency-control scheme: functions over shared state (`self`), one attempt (`Txn`) and records.
+///
+/// Rules for all of them:
+/// - A hook that is called under a leaf's latch (`adding`, `entering`, `added`, `split`, `retire`) does not
+///   wait.
+/// - Whatever else waits does so through `sync::waiter`.
+/// - `read`, `write`, `insert` and `delete` know the attempt's own earlier writes, and may be called any
+///   number of times for a record.
+/// - A record that has never been written, or whose header was reset, has no value.
+/// - A record that was retired aborts whoever touches it.
+pub trait Scheme: Shape {
+    /// What is known of it without making one.
+    const INFO: Info;
+    /// Its settings; all names begin with its own.
+    const SETTINGS: &'static [Setting];
+    /// When the engine adds keys to the indexes.
+    const INSERT: InsertAt;
+    /// How transactions reach its workers.
+    type Driver: Driver<Self>;
+    /// An attempt's private state: made once per slot, used for one attempt after the other.
+    type Txn<'db>: Send
+    where
+        Self: 'db;
+
+    /// A scheme for a new database.
+    ///
+    /// # Errors
+    /// Settings that contradict each other.
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError>;
+
+    /// How many clients a run has for which `asked` were asked. A scheme that works in batches has one for
+    /// each place of a batch at least.
+    fn clients(_values: &Values, asked: usize) -> usize {
+        asked
+    }
+
+    /// The number of partitions that own records.
+    fn partitions(&self) -> usize {
+        0
+    }
+
+    /// The private state of a slot's attempts.
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Self::Txn<'db>;
+
+    /// The slot given to [`attach`](Self::attach).
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Self::Txn<'db>) -> &'t mut Slot<'db, Self>;
+
+    /// A record of a row that is being loaded: its first value is in place, and nobody knows it yet.
+    fn loaded(&self, record: RecordRef<'_, Self>);
+
+    /// The slot is pinned and an attempt begins.
+    fn begin<'db>(&'db self, txn: &mut Self::Txn<'db>, ticket: &Ticket) -> Result<(), Abort>;
+
+    /// The attempt is about to look for keys that live at homes `from` to `to`, or to add one. For schemes
+    /// that own partitions: what they do not hold, keys that are missing included, may change.
+    #[inline]
+    fn reach<'db>(&'db self, _txn: &mut Self::Txn<'db>, _from: u64, _to: u64) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// Reads a record: its value as this attempt sees it, `None` when it has none.
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Self::Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort>;
+
+    /// Writes a record that has a value: the words to write, `None` when it has none.
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Self::Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort>;
+
+    /// Gives a record that has no value one: the words to write, `None` when it has a value, which counts
+    /// as read.
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Self::Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort>;
+
+    /// Takes a record's value away: `false` when it has none.
+    fn delete<'db>(&'db self, txn: &mut Self::Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort>;
+
+    /// The attempt has read a leaf: a range of its keys, or that a key is missing. The rows in it follow
+    /// as reads of their own. Called after the leaf was read and before it is checked that its gaps are
+    /// as they were: what is stamped here covers whatever was not seen.
+    fn read_gaps<'db>(&'db self, txn: &mut Self::Txn<'db>, leaf: LeafRef<'db, Self::Leaf>) -> Result<(), Abort>;
+
+    /// A key of this attempt is about to enter a gap of the leaf; under its latch. An error keeps it out.
+    /// Under [`InsertAt::Install`]: it will enter at the commit; no latch is held.
+    fn adding<'db>(&'db self, txn: &mut Self::Txn<'db>, leaf: LeafRef<'db, Self::Leaf>) -> Result<(), Abort>;
+
+    /// A record is about to be found under a key of the leaf, where it was not before: makes it protect what
+    /// the gap protected, as [`retire`](Self::retire) does the reverse. Under the leaf's latch, after
+    /// [`adding`](Self::adding), for each record of the row, which others may know by another key. An error
+    /// keeps the key out.
+    fn entering(&self, _record: RecordRef<'_, Self>, _leaf: &Self::Leaf) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// Under [`InsertAt::Install`], after `adding`: the attempt inserts a row whose primary key is missing
+    /// from `leaf`. `key` is a hash of table and key, which tells two inserts of one key. Others than those
+    /// are no concern of it: that the key was missing is not reported as read.
+    #[inline]
+    fn claim<'db>(
+        &'db self,
+        _txn: &mut Self::Txn<'db>,
+        _leaf: LeafRef<'db, Self::Leaf>,
+        _key: u64,
+    ) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// The key is in: the leaf's gap version was `before.seen()` and is now `after`; under its latch.
+    fn added<'db>(&'db self, txn: &mut Self::Txn<'db>, before: LeafRef<'db, Self::Leaf>, after: u64);
+
+    /// To make room for a key of this attempt, `into` was split off `from`, whose gap version was
+    /// `from.seen()` and is now `after`; under the latches of both.
+    fn split<'db>(
+        &'db self,
+        txn: &mut Self::Txn<'db>,
+        from: LeafRef<'db, Self::Leaf>,
+        after: u64,
+        into: LeafRef<'db, Self::Leaf>,
+    );
+
+    /// Decides whether the attempt may end as it wants: all that can fail.
+    fn precommit<'db>(&'db self, txn: &mut Self::Txn<'db>, end: End) -> Result<(), Abort>;
+
+    /// Makes the writes of an attempt that passed [`precommit`](Self::precommit) visible. Cannot fail.
+    fn install<'db>(
+        &'db self,
+        txn: &mut Self::Txn<'db>,
+        sink: &mut impl Sink,
+        seen: &mut impl Observer,
+    ) -> Stamp;
+
+    /// Undoes an attempt: of its own doing, or after `precommit` failed, or after a rollback.
+    fn abort<'db>(&'db self, txn: &mut Self::Txn<'db>);
+
+    /// Called by each worker between transactions: epochs, watermarks, clocks.
+    fn maintain(&self, _worker: usize) {}
+
+    /// A record left without a value, by a delete that committed or an insert that aborted, is to leave the
+    /// indexes: if no snapshot needs it and nobody is at work on it, marks it for whoever still holds it,
+    /// and makes `leaf` protect what the record protected. Under the latch of its leaf: first that of the
+    /// primary key, then, for a record that is marked already, those of the row's other keys.
+    fn retire(&self, record: RecordRef<'_, Self>, leaf: &Self::Leaf) -> Retire;
+
+    /// The value of a record in a quiesced database, copied to `buffer` where it is not constant.
+    fn latest<'b, 'db>(
+        &'db self,
+        txn: &'b mut Self::Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Option<&'b [u64]>;
+}
+
+/// What [`driver::Batched`](crate::driver::Batched) asks of a scheme beside the hooks of [`Scheme`].
+///
+/// In a batch, all attempts execute, and all that want to commit reserve, before the first goes through
+/// `precommit` and `install` or `abort`; all have ended before the next batch begins.
+pub trait Batching: Scheme {
+    /// The most transactions that a batch may have.
+    fn batch_max(&self) -> usize;
+
+    /// The first batch of a run is about to begin. Waits until no attempt outside of batches is open, and
+    /// keeps others out until `close`.
+    fn open(&self);
+
+    /// All attempts of the batch have executed and reserved, and the next batch comes after it.
+    fn turn(&self);
+
+    /// All attempts of the last batch of a run have ended.
+    fn close(&self);
+
+    /// Publishes what the attempt read and wants to write.
+    fn reserve<'db>(&'db self, txn: &mut Self::Txn<'db>);
+}
+
+/// Draws a fresh, repeatable stream of random numbers for a slot, for example for backoff.
+pub fn slot_rng(slot: usize) -> Rng {
+    Rng::from_path(&[0x736c_6f74, slot as u64])
+}

@@ -1,0 +1,65 @@
+//! What a stored procedure sees of the engine. It names no scheme.
+
+use core::ops::{ControlFlow, RangeBounds};
+
+use storage::{Direction, Groups, Index, IndexOn, Row, Table};
+
+use crate::Abort;
+
+/// One attempt to execute a transaction, as its procedure sees it.
+///
+/// Every method may abort; the procedure passes the error on with `?` and the driver retries. A closure
+/// sees a validated copy or a protected version, never torn words, but under an optimistic scheme what
+/// it sees may turn out not to be consistent with what was read before: the attempt then aborts at
+/// commit. A procedure therefore must not panic on what it reads; it returns [`Abort::ReadChanged`]
+/// where data contradicts itself.
+pub trait Transaction {
+    /// Reads a row: `None` when the key is not there.
+    fn read<R: Row + ?Sized, O>(
+        &mut self,
+        table: Table<R>,
+        key: R::Key,
+        see: impl FnOnce(&R) -> O,
+    ) -> Result<Option<O>, Abort>;
+
+    /// Reads a row and writes it: `None` when the key is not there. The change is seen by later reads of
+    /// this transaction.
+    fn update<R: Row + ?Sized, O>(
+        &mut self,
+        table: Table<R>,
+        key: R::Key,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<Option<O>, Abort>;
+
+    /// Overwrites a whole row without reading it (a blind write): `false` when the key is not there.
+    fn replace<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key, row: &R) -> Result<bool, Abort>;
+
+    /// Inserts a row, all its column groups: `false` when the key is there already. In a heap table the
+    /// key only says where the row lives.
+    fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) -> Result<bool, Abort>;
+
+    /// Deletes a row with all its column groups: `false` when the key is not there.
+    fn delete<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key) -> Result<bool, Abort>;
+
+    /// Visits the rows whose keys are in a range, in key order or against it, until `see` breaks.
+    fn scan<R: Row + ?Sized>(
+        &mut self,
+        table: Table<R>,
+        keys: impl RangeBounds<R::Key>,
+        direction: Direction,
+        see: impl FnMut(R::Key, &R) -> ControlFlow<()>,
+    ) -> Result<(), Abort>;
+
+    /// Visits the rows whose secondary keys are in a range, in the order of those, until `see` breaks.
+    fn scan_by<R: Row, I: IndexOn<R>>(
+        &mut self,
+        index: Index<R, I>,
+        keys: impl RangeBounds<I::Key>,
+        direction: Direction,
+        see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
+    ) -> Result<(), Abort>;
+
+    /// Says that a row will be accessed soon, so that cache misses of several rows may overlap. A hint:
+    /// it reads nothing in the sense of isolation.
+    fn prefetch<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key);
+}

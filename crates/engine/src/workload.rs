@@ -1,0 +1,229 @@
+//! What a workload is: tables, inputs, procedures and checks, written once for all schemes.
+
+use core::fmt;
+use core::ops::{ControlFlow, RangeBounds};
+
+use storage::{Groups, Index, IndexOn, Row, Schema, Table};
+use stdx::Rng;
+
+use crate::setting::{Setting, SettingError, Values};
+use crate::{Abort, Transaction};
+
+/// A type of transaction of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TxnType {
+    /// The name used in reports, for example `new_order`.
+    pub name: &'static str,
+    /// Whether it writes nothing.
+    pub read_only: bool,
+}
+
+/// A logical session: the source of a sequence of inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientId(pub u32);
+
+/// One of several equal parts of a job, for example of loading.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    /// Which part, from 0.
+    pub index: usize,
+    /// How many parts there are.
+    pub of: usize,
+}
+
+impl Share {
+    /// The whole job.
+    pub const WHOLE: Self = Self { index: 0, of: 1 };
+
+    /// This part's contiguous sub-range of `0..count`; the parts cover it without overlap.
+    pub fn of_range(self, count: u64) -> core::ops::Range<u64> {
+        let (index, of) = (self.index as u128, self.of as u128);
+        let cut = |i: u128| (u128::from(count) * i / of) as u64;
+        cut(index)..cut(index + 1)
+    }
+}
+
+/// The homes (see [`storage::Home`]) that an input will touch, for partition-owned schemes: a small set
+/// without allocation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Homes {
+    len: usize,
+    homes: [u64; Self::MAX],
+}
+
+impl Homes {
+    /// The largest number of homes that are kept apart.
+    pub const MAX: usize = 16;
+
+    /// No home yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a home unless it is there.
+    ///
+    /// # Panics
+    /// When the set already holds [`Self::MAX`] others.
+    pub fn add(&mut self, home: u64) {
+        if !self.as_slice().contains(&home) {
+            assert!(self.len < Self::MAX, "an input touches at most {} homes", Self::MAX);
+            self.homes[self.len] = home;
+            self.len += 1;
+        }
+    }
+
+    /// The homes, in the order of their addition.
+    pub fn as_slice(&self) -> &[u64] {
+        &self.homes[..self.len]
+    }
+}
+
+/// Puts the first rows into an empty database.
+pub trait Loader {
+    /// Inserts a row whose key is new.
+    ///
+    /// # Panics
+    /// When the key is there already: a loader that repeats itself is a wrong program.
+    fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>);
+}
+
+/// A database in which no transaction runs: what checks look at.
+pub trait Quiesced {
+    /// Reads a row.
+    fn read<R: Row + ?Sized, O>(&self, table: Table<R>, key: R::Key, see: impl FnOnce(&R) -> O) -> Option<O>;
+
+    /// Visits rows by key range, in order; ordered tables only.
+    fn scan<R: Row + ?Sized>(
+        &self,
+        table: Table<R>,
+        keys: impl RangeBounds<R::Key>,
+        see: impl FnMut(R::Key, &R) -> ControlFlow<()>,
+    );
+
+    /// Visits a share of all rows of a heap table, in no particular order.
+    fn heap<R: Row + ?Sized>(&self, table: Table<R>, share: Share, see: impl FnMut(&R));
+
+    /// Visits a share of all rows of a table with a primary index, in no particular order.
+    fn rows<R: Row + ?Sized>(&self, table: Table<R>, share: Share, see: impl FnMut(R::Key, &R));
+
+    /// Visits the entries of a secondary index by key range, in order. Entries without a live row are
+    /// left out.
+    fn scan_by<R: Row, I: IndexOn<R>>(
+        &self,
+        index: Index<R, I>,
+        keys: impl RangeBounds<I::Key>,
+        see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
+    );
+}
+
+/// What a consistency check found wrong, in words, with the keys that show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The condition, for example `TPC-C 3.3.2.1`.
+    pub condition: &'static str,
+    /// What was found, and what was expected.
+    pub found: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.condition, self.found)
+    }
+}
+
+/// What was stated before a run: what its settings stress, in plain words, and how much memory it needs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Forecast {
+    /// Sentences for `contend explain`.
+    pub sentences: Vec<String>,
+    /// Bytes of rows after loading, without indexes and headers.
+    pub row_bytes: u64,
+    /// Rows after loading.
+    pub rows: u64,
+}
+
+/// Where and how a run drives a workload, as far as the workload may know.
+#[derive(Clone, Copy, Debug)]
+pub struct Drive {
+    /// Threads that execute.
+    pub workers: u32,
+    /// Logical sessions in flight.
+    pub clients: u32,
+    /// The run's seed: the same inputs for every scheme and any number of workers.
+    pub seed: u64,
+}
+
+/// A benchmark: tables, inputs, procedures, checks.
+pub trait Workload: Sized + Send + Sync + 'static {
+    /// The name on the command line.
+    const NAME: &'static str;
+    /// Its types of transaction.
+    const TYPES: &'static [TxnType];
+    /// Its settings; all names begin with `NAME.`.
+    const SETTINGS: &'static [Setting];
+    /// The request that a client sends: a plain value that can be executed again.
+    type Input: Clone + Send + Sync;
+    /// A worker's private buffers, so that procedures allocate nothing.
+    type Scratch: Default + Send;
+    /// What a committed transaction returns to its client.
+    type Output;
+    /// What a worker counts about commits for the checks after the run.
+    type Ledger: Default + Send + Sync;
+
+    /// Takes the settings (already known to be in range) and refuses those that contradict each other;
+    /// declares the tables.
+    fn declare(values: &Values, drive: Drive, schema: &mut Schema) -> Result<Self, SettingError>;
+
+    /// What the settings stress and how much they load.
+    fn forecast(&self) -> Forecast;
+
+    /// Loads this share of the initial rows. Every row is a pure function of (seed, table, key).
+    fn load(&self, share: Share, loader: &mut impl Loader);
+
+    /// A client's request number `sequence`, counted from 0; `rng` is derived from (seed, client,
+    /// sequence), so that requests can be generated ahead and in any order.
+    fn generate(&self, client: ClientId, sequence: u64, rng: &mut Rng) -> Self::Input;
+
+    /// The input's type, an index into [`Self::TYPES`].
+    fn kind(&self, input: &Self::Input) -> usize;
+
+    /// The homes that the input touches.
+    fn homes(&self, input: &Self::Input) -> Homes;
+
+    /// The stored procedure.
+    fn execute<T: Transaction>(
+        &self,
+        input: &Self::Input,
+        scratch: &mut Self::Scratch,
+        txn: &mut T,
+    ) -> Result<Self::Output, Abort>;
+
+    /// Hears of each commit, warm-up included.
+    fn committed(&self, _ledger: &mut Self::Ledger, _input: &Self::Input, _output: &Self::Output) {}
+
+    /// Checks this share of the database after a run; `ledgers` are those of all workers, empty right
+    /// after loading.
+    fn check(&self, view: &impl Quiesced, share: Share, ledgers: &[Self::Ledger]) -> Result<(), Violation>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_cover_a_range_without_overlap() {
+        for count in [0, 1, 7, 100] {
+            let parts = (0..3).flat_map(|index| Share { index, of: 3 }.of_range(count));
+            assert!(parts.eq(0..count));
+        }
+    }
+
+    #[test]
+    fn homes_are_a_set() {
+        let mut homes = Homes::new();
+        for home in [3, 1, 3] {
+            homes.add(home);
+        }
+        assert_eq!(homes.as_slice(), [3, 1]);
+    }
+}

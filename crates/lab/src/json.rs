@@ -1,0 +1,293 @@
+//! Results as JSON: one object a line, versioned. Names and units do not change within a version; new
+//! ones may come.
+
+use engine::driver::{Limit, Retry};
+use engine::{Abort, Info};
+use runs::{Phase, TableMemory, Verdict};
+use serde_json::{Map, Value, json};
+use stdx::Histogram;
+
+use crate::measure::{Totals, abort_rate};
+use crate::registry::SettingOf;
+use crate::{Catalogue, Machine, Plan, Record, Results, Spread};
+
+/// The version of what the objects mean.
+pub const SCHEMA: u32 = 1;
+
+/// A run.
+pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
+    let mut object = conditions(plan, record.subject);
+    let totals = record.totals();
+    let measured = &record.measured;
+    let of_run = json!({
+        "kind": "run",
+        "round": record.round,
+        "load_s": seconds(measured.load_ns),
+        "measured_s": seconds(measured.measured_ns),
+        "check_s": seconds(measured.check_ns),
+        "interrupted": measured.is_interrupted,
+        "check": check(&measured.verdict),
+        "peak_rss_bytes": record.peak_rss_bytes,
+        "memory": measured.memory.iter().map(memory).collect::<Vec<_>>(),
+        "starved": record.is_starved(),
+        "cpu_share": measured.cpu_share,
+        "machine": self::machine(machine),
+    });
+    extend(&mut object, of_run);
+    if record.is_result() {
+        let of_type = |(info, tally): (&engine::TxnType, _)| (info.name.to_owned(), counts(&Totals::from(tally)));
+        let by_type: Map<String, Value> = plan.workload.types.iter().zip(&measured.types).map(of_type).collect();
+        extend(&mut object, counts(&totals));
+        let figures = json!({
+            "throughput_txn_s": record.throughput(),
+            "abort_rate": abort_rate(totals.commits, &totals.aborts),
+            "by_type": by_type,
+            "breakdown": breakdown(&measured.phase_ticks),
+        });
+        extend(&mut object, figures);
+    }
+    Value::Object(object)
+}
+
+/// What the runs of a scheme say together; `None` when none of them is a result.
+pub fn summary(plan: &Plan, results: &Results, subject: usize) -> Option<Value> {
+    let mut object = conditions(plan, subject);
+    let of_all = json!({
+        "kind": "summary",
+        "results": results.of(subject).len(),
+        "throughput_txn_s": spread(results.throughput(subject)?),
+        "ratio_to_first": results.ratio_to_first(subject).map(spread),
+        "first": plan.subjects[0].scheme.name,
+        "interrupted": results.is_interrupted(),
+        "starved": results.of(subject).iter().any(|record| record.is_starved()),
+    });
+    extend(&mut object, of_all);
+    Some(Value::Object(object))
+}
+
+/// The schemes.
+pub fn schemes() -> Value {
+    let scheme = |info: &Info| {
+        json!({
+            "name": info.name,
+            "title": info.title,
+            "family": info.family.name(),
+            "isolation": info.isolation.name(),
+            "paper": info.paper,
+            "idea": info.idea,
+            "one_worker_only": info.workers == engine::Admits::One,
+        })
+    };
+    Catalogue.schemes().iter().map(scheme).collect()
+}
+
+/// The workloads.
+pub fn workloads() -> Value {
+    let workload = |info: &runs::WorkloadInfo| {
+        let types: Vec<Value> = info
+            .types
+            .iter()
+            .map(|of| json!({ "name": of.name, "read_only": of.read_only }))
+            .collect();
+        json!({ "name": info.name, "idea": info.idea, "types": types })
+    };
+    Catalogue.workloads().iter().map(workload).collect()
+}
+
+/// The settings.
+pub fn settings() -> Value {
+    let setting = |(of, setting): (SettingOf, &engine::setting::Setting)| {
+        let (kind, owner) = match of {
+            SettingOf::Run => ("run", None),
+            SettingOf::Workload(name) => ("workload", Some(name)),
+            SettingOf::Scheme(name) => ("scheme", Some(name)),
+        };
+        json!({
+            "name": setting.name,
+            "of": kind,
+            "owner": owner,
+            "standard": setting.default,
+            "range": setting.range.to_string(),
+            "unit": setting.unit,
+            "doc": setting.doc,
+            "stresses": setting.stresses,
+        })
+    };
+    Catalogue.settings().map(setting).collect()
+}
+
+/// What was chosen: the same for all runs of a scheme in a plan.
+fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
+    let subject = &plan.subjects[subject];
+    let settings: Map<String, Value> =
+        subject.values.iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let Limit::Time { warmup_ns, measured_ns } = plan.job.limit else { panic!("plans are of timed runs") };
+    let mut object = Map::new();
+    let chosen = json!({
+        "schema": SCHEMA,
+        "version": env!("CARGO_PKG_VERSION"),
+        "workload": plan.workload.name,
+        "scheme": subject.scheme.name,
+        "isolation": subject.scheme.isolation.name(),
+        "workers": plan.job.workers,
+        "clients": plan.job.clients,
+        "retry": match plan.job.retry {
+            Retry::Same => "same",
+            Retry::Drop => "drop",
+            Retry::Backoff => "backoff",
+        },
+        "pinned": plan.job.pin,
+        "seed": plan.job.seed,
+        "repeat": plan.repeat,
+        "warmup_s": seconds(warmup_ns),
+        "asked_s": seconds(measured_ns),
+        "settings": settings,
+    });
+    extend(&mut object, chosen);
+    object
+}
+
+fn extend(object: &mut Map<String, Value>, more: Value) {
+    let Value::Object(more) = more else { panic!("an object extends an object") };
+    object.extend(more);
+}
+
+fn counts(totals: &Totals) -> Value {
+    let reasons = Abort::ALL.into_iter().zip(totals.aborts).filter(|(_, count)| *count > 0);
+    let aborts: Map<String, Value> = reasons.map(|(reason, count)| (reason.name().to_owned(), count.into())).collect();
+    json!({
+        "commits": totals.commits,
+        "user_aborts": totals.user_aborts,
+        "aborts": aborts,
+        "latency_us": latency(&totals.latency_ns),
+    })
+}
+
+fn latency(ns: &Histogram) -> Value {
+    if ns.count() == 0 {
+        return Value::Null;
+    }
+    let us = |ns: u64| ns as f64 / 1e3;
+    json!({
+        "mean": ns.mean() / 1e3,
+        "p50": us(ns.quantile(0.5)),
+        "p95": us(ns.quantile(0.95)),
+        "p99": us(ns.quantile(0.99)),
+        "p999": us(ns.quantile(0.999)),
+        "max": us(ns.max()),
+        "beyond_range": ns.overflows(),
+    })
+}
+
+/// Shares of the sampled time; `null` when nothing was sampled.
+fn breakdown(ticks: &[u64; Phase::COUNT]) -> Value {
+    let sum: u64 = ticks.iter().sum();
+    if sum == 0 {
+        return Value::Null;
+    }
+    let shares = Phase::NAMES.into_iter().zip(ticks);
+    shares.map(|(name, &ticks)| (name.to_owned(), Value::from(ticks as f64 / sum as f64))).collect()
+}
+
+fn check(verdict: &Verdict) -> Value {
+    match verdict {
+        Verdict::Passed => json!({ "verdict": "passed", "details": [] }),
+        Verdict::Skipped => json!({ "verdict": "skipped", "details": [] }),
+        Verdict::Failed(violations) => {
+            let details: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            json!({ "verdict": "failed", "details": details })
+        }
+    }
+}
+
+fn memory(table: &TableMemory) -> Value {
+    json!({
+        "table": table.name,
+        "entries": table.entries,
+        "row_bytes": table.row_bytes,
+        "row_bytes_free": table.row_bytes_free,
+        "version_bytes": table.version_bytes,
+        "version_bytes_free": table.version_bytes_free,
+        "index_bytes": table.index_bytes,
+    })
+}
+
+fn machine(machine: &Machine) -> Value {
+    json!({
+        "cpu": machine.cpu,
+        "cores": machine.cores,
+        "memory_bytes": machine.memory_bytes,
+        "cache_bytes": machine.cache_bytes,
+        "kernel": machine.kernel,
+        "virtual": machine.is_virtual,
+        "load_average": machine.load_average,
+    })
+}
+
+fn spread(spread: Spread) -> Value {
+    json!({ "median": spread.median, "min": spread.min, "max": spread.max })
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Request;
+    use crate::measure::tests::{failed, record};
+
+    fn plan() -> Plan {
+        let set = vec!["ycsb.records=100".to_owned()];
+        Plan::new(&Request { schemes: Some("silo".to_owned()), repeat: 2, set, ..Request::new("ycsb") }).expect("legal")
+    }
+
+    #[test]
+    fn a_run_has_all_that_scripts_rely_on() {
+        let object = run(&plan(), &record(0, 0, 400), &Machine::default());
+        for name in "schema kind workload scheme isolation workers clients retry seed settings load_s measured_s commits \
+                     user_aborts aborts throughput_txn_s abort_rate latency_us by_type breakdown check peak_rss_bytes \
+                     starved machine version"
+            .split_whitespace()
+        {
+            assert!(object.get(name).is_some(), "{name} is missing");
+        }
+        assert_eq!(object["commits"], 400);
+        assert_eq!(object["throughput_txn_s"], 400.0);
+        assert_eq!(object["abort_rate"], 0.2);
+        assert_eq!(object["aborts"], json!({ "read_changed": 100 }));
+        assert_eq!(object["settings"]["ycsb.records"], "100");
+        assert_eq!(object["by_type"]["read"]["latency_us"]["p50"], 2.5);
+        assert_eq!(object["by_type"]["scan"]["latency_us"], Value::Null);
+        assert!(!object.to_string().contains('\n'));
+    }
+
+    #[test]
+    fn a_run_that_failed_its_check_has_no_figures() {
+        let object = run(&plan(), &failed(0, 0), &Machine::default());
+        assert_eq!(object["check"]["verdict"], "failed");
+        assert_eq!(object["check"]["details"][0], "money is conserved: 2 is not 3");
+        for figure in ["throughput_txn_s", "commits", "latency_us", "by_type"] {
+            assert_eq!(object.get(figure), None, "{figure}");
+        }
+    }
+
+    #[test]
+    fn a_summary_has_the_spread_and_the_ratio() {
+        let plan = plan();
+        let results = Results { records: vec![record(0, 0, 100), record(0, 1, 300)] };
+        let object = summary(&plan, &results, 0).expect("there are results");
+        assert_eq!(object["kind"], "summary");
+        assert_eq!(object["throughput_txn_s"], json!({ "median": 200.0, "min": 100.0, "max": 300.0 }));
+        assert_eq!(object["ratio_to_first"]["median"], 1.0);
+        assert_eq!(summary(&plan, &Results { records: vec![failed(0, 0)] }, 0), None);
+    }
+
+    #[test]
+    fn lists_name_everything() {
+        assert_eq!(schemes().as_array().map(Vec::len), Some(Catalogue.schemes().len()));
+        assert_eq!(workloads().as_array().map(Vec::len), Some(Catalogue.workloads().len()));
+        assert!(settings().as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "ycsb.theta")));
+    }
+}

@@ -1,0 +1,39 @@
+//! The laboratory: plans runs, measures them, and says what came out and under which conditions.
+#![forbid(unsafe_code)]
+
+mod machine;
+mod measure;
+mod plan;
+mod registry;
+mod stats;
+
+pub mod json;
+pub mod text;
+
+use core::fmt;
+
+pub use engine::driver::Retry;
+pub use machine::Machine;
+pub use measure::{Record, Results};
+pub use plan::{Plan, Request, Subject};
+pub use registry::{Catalogue, SettingOf};
+pub use runs::{Monitor, Step};
+pub use stats::Spread;
+
+/// Why something was refused before anything was loaded. The text names the way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+impl From<engine::setting::SettingError> for Refusal {
+    fn from(error: engine::setting::SettingError) -> Self {
+        Self(error.0)
+    }
+}

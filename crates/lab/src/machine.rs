@@ -1,0 +1,124 @@
+//! The machine that a run was on: what a reader needs to judge its numbers, and nothing that names its
+//! owner. What the system does not tell is left out.
+
+use std::fs;
+
+use sync::workers;
+
+/// What is known of the machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Machine {
+    /// The processor's name.
+    pub cpu: String,
+    /// Cores that this process may use.
+    pub cores: usize,
+    /// Bytes of main memory.
+    pub memory_bytes: u64,
+    /// Bytes of the last-level cache.
+    pub cache_bytes: u64,
+    /// The operating system and its version.
+    pub kernel: String,
+    /// Whether it runs under a hypervisor.
+    pub is_virtual: bool,
+    /// The mean number of runnable threads of the last minute, when this was asked.
+    pub load_average: f64,
+}
+
+impl Machine {
+    /// Asks the system.
+    pub fn of_this_process() -> Self {
+        let cpu_info = read("/proc/cpuinfo");
+        let kernel = format!(
+            "{} {}",
+            read("/proc/sys/kernel/ostype").trim(),
+            read("/proc/sys/kernel/osrelease").trim()
+        );
+        let flags = colon_field(&cpu_info, "flags").unwrap_or_default();
+        Self {
+            cpu: colon_field(&cpu_info, "model name").unwrap_or(std::env::consts::ARCH).to_owned(),
+            cores: workers::cores(),
+            memory_bytes: kilobytes(&read("/proc/meminfo"), "MemTotal").unwrap_or(0),
+            cache_bytes: last_level_cache(),
+            kernel: kernel.trim().to_owned(),
+            is_virtual: flags.split_whitespace().any(|flag| flag == "hypervisor"),
+            load_average: read("/proc/loadavg").split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0.0),
+        }
+    }
+}
+
+/// Bytes of memory that can be had without swapping, by the system and by the limit of the process's
+/// control group; `None` when the system does not tell.
+pub(crate) fn available_bytes() -> Option<u64> {
+    let system = kilobytes(&read("/proc/meminfo"), "MemAvailable")?;
+    let number = |path: &str| read(path).trim().parse::<u64>().ok();
+    let limit = number("/sys/fs/cgroup/memory.max");
+    let used = number("/sys/fs/cgroup/memory.current");
+    let group = limit.map_or(u64::MAX, |limit| limit.saturating_sub(used.unwrap_or(0)));
+    Some(system.min(group))
+}
+
+/// Forgets the most memory that this process has had resident, so that a run is not charged with what
+/// earlier ones needed. Where the system refuses, the figure covers them, too.
+pub(crate) fn forget_peak_rss() {
+    // "5" resets the peak (proc(5), /proc/PID/clear_refs). A refusal changes what is reported only.
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The most memory in bytes that this process has had resident; 0 when the system does not tell.
+pub(crate) fn peak_rss_bytes() -> u64 {
+    kilobytes(&read("/proc/self/status"), "VmHWM").unwrap_or(0)
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The value of the first line `name : value`.
+fn colon_field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    fields.map(|(key, value)| (key.trim(), value.trim())).find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// The value of the line `name: value kB`, in bytes.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let value = colon_field(text, name)?.strip_suffix("kB")?;
+    value.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+fn last_level_cache() -> u64 {
+    let size = |index| read(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size"));
+    (0..8).filter_map(|index| cache_size(size(index).trim())).max().unwrap_or(0)
+}
+
+/// A size as the system writes it, for example `1024K`.
+fn cache_size(text: &str) -> Option<u64> {
+    let units = [("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
+    let (number, unit) = units.into_iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, unit)))?;
+    number.parse::<u64>().ok().map(|number| number * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_their_whole_names() {
+        let text = "MemTotal:       100 kB\nMemAvailable:    7 kB\nmodel name\t: A CPU: fast\n";
+        assert_eq!(kilobytes(text, "MemAvailable"), Some(7 * 1024));
+        assert_eq!(kilobytes(text, "Mem"), None);
+        assert_eq!(colon_field(text, "model name"), Some("A CPU: fast"));
+    }
+
+    #[test]
+    fn cache_sizes_have_units() {
+        assert_eq!(cache_size("512K"), Some(512 << 10));
+        assert_eq!(cache_size("32M"), Some(32 << 20));
+        assert_eq!(cache_size(""), None);
+    }
+
+    #[test]
+    fn this_machine_has_cores_and_a_processor() {
+        let machine = Machine::of_this_process();
+        assert!(machine.cores > 0 && !machine.cpu.is_empty());
+    }
+}

@@ -1,0 +1,321 @@
+//! Plans: a request checked whole, before anything is loaded.
+
+use engine::driver::{Job, Limit, Retry};
+use engine::setting::Values;
+use engine::{Admits, Drive, Family, Forecast, Info};
+use runs::{Spec, WorkloadInfo};
+use stdx::Rng;
+use sync::workers;
+
+use crate::registry::{Catalogue, pairs};
+use crate::{Refusal, machine};
+
+/// The most workers and clients: far above what a machine has, and below what it could not start.
+const WORKERS_MAX: u64 = 1_024;
+const CLIENTS_MAX: u64 = 100_000;
+/// The longest run, a day, in seconds.
+const SECONDS_MAX: f64 = 86_400.0;
+const REPEAT_MAX: u64 = 1_000;
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The workload's name.
+    pub workload: String,
+    /// Names of schemes with commas between them, or `all`; without it those of the comparison.
+    pub schemes: Option<String>,
+    /// Threads that execute; without it the cores.
+    pub workers: Option<u64>,
+    /// Logical sessions in flight; without it one a worker.
+    pub clients: Option<u64>,
+    /// Seconds that are measured.
+    pub seconds: f64,
+    /// Seconds before them.
+    pub warmup: f64,
+    /// Runs of each scheme.
+    pub repeat: u64,
+    /// What all random numbers begin with.
+    pub seed: u64,
+    /// Settings as `name=value`.
+    pub set: Vec<String>,
+    /// What a client does after an abort.
+    pub retry: Retry,
+    /// Whether workers stay on their cores.
+    pub pin: bool,
+    /// Whether runs are checked.
+    pub check: bool,
+}
+
+impl Request {
+    /// The standard request for a workload.
+    pub fn new(workload: &str) -> Self {
+        Self {
+            workload: workload.to_owned(),
+            schemes: None,
+            workers: None,
+            clients: None,
+            seconds: 5.0,
+            warmup: 1.0,
+            repeat: 1,
+            seed: 1,
+            set: Vec::new(),
+            retry: Retry::Same,
+            pin: false,
+            check: true,
+        }
+    }
+}
+
+/// A scheme of a plan with the values of its settings and of the workload's.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The scheme.
+    pub scheme: &'static Info,
+    /// The values.
+    pub values: Values,
+}
+
+/// A request that was found possible: runs in the order in which they are to be made.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The workload.
+    pub workload: &'static WorkloadInfo,
+    /// The schemes, in the order asked for.
+    pub subjects: Vec<Subject>,
+    /// How runs are driven.
+    pub job: Job,
+    /// Runs of each scheme.
+    pub repeat: usize,
+    /// Whether they are checked.
+    pub check: bool,
+    /// What the settings stress.
+    pub forecast: Forecast,
+    /// Pairs of a scheme's position and a round, in the order in which they are run.
+    pub order: Vec<(usize, usize)>,
+}
+
+impl Plan {
+    /// Checks a request.
+    ///
+    /// # Errors
+    /// Whatever is unknown, out of range, contradictory, or beyond the memory available.
+    pub fn new(request: &Request) -> Result<Self, Refusal> {
+        let workload = Catalogue.workload(&request.workload)?;
+        let schemes = Catalogue.schemes_of(request.schemes.as_deref())?;
+        let given = pairs(&request.set)?;
+        refuse_settings_of_absent_schemes(&schemes, &given)?;
+        let shared = Catalogue.values(workload, None, &given)?;
+        let job = job(request, &shared)?;
+        let drive = Drive { workers: job.workers as u32, clients: job.clients as u32, seed: job.seed };
+        let forecast = runs::forecast(workload.name, &shared, drive)?;
+        refuse_beyond_memory(workload, &shared, &forecast, machine::available_bytes())?;
+        let subject = |scheme| Ok(Subject { scheme, values: Catalogue.values(workload, Some(scheme), &given)? });
+        let subjects = schemes.into_iter().map(subject).collect::<Result<Vec<_>, Refusal>>()?;
+        let repeat = within("--repeat", request.repeat, 1, REPEAT_MAX)? as usize;
+        let order = order(subjects.len(), repeat, request.seed);
+        let plan = Self { workload, subjects, job, repeat, check: request.check, forecast, order };
+        for subject in &plan.subjects {
+            refuse_for_scheme(subject.scheme, &plan.job)?;
+            runs::admit(&plan.spec(subject))?;
+        }
+        Ok(plan)
+    }
+
+    /// The run of a subject.
+    pub(crate) fn spec<'p>(&'p self, subject: &'p Subject) -> Spec<'p> {
+        Spec {
+            workload: self.workload.name,
+            scheme: subject.scheme.name,
+            values: &subject.values,
+            job: self.job,
+            check: self.check,
+        }
+    }
+}
+
+fn job(request: &Request, values: &Values) -> Result<Job, Refusal> {
+    let cores = workers::cores() as u64;
+    let workers = within("--workers", request.workers.unwrap_or(cores), 1, WORKERS_MAX)?;
+    let clients = within("--clients", request.clients.unwrap_or(workers), workers, CLIENTS_MAX)
+        .map_err(|refusal| Refusal(format!("{refusal}; each worker serves a client or more")))?;
+    let measured_ns = nanoseconds("--seconds", request.seconds)?;
+    if measured_ns == 0 {
+        return Err(Refusal("`--seconds 0` measures nothing: give a time, for example `--seconds 5`".to_owned()));
+    }
+    Ok(Job {
+        workers: workers as usize,
+        clients: clients as usize,
+        retry: request.retry,
+        limit: Limit::Time { warmup_ns: nanoseconds("--warmup", request.warmup)?, measured_ns },
+        seed: request.seed,
+        pause_ns: values.int("run.pause_us") * 1_000,
+        pin: request.pin,
+        sample_every: values.int("run.sample_every"),
+    })
+}
+
+fn within(name: &str, value: u64, min: u64, max: u64) -> Result<u64, Refusal> {
+    if (min..=max).contains(&value) {
+        Ok(value)
+    } else {
+        Err(Refusal(format!("`{name} {value}`: must be a whole number from {min} to {max}")))
+    }
+}
+
+fn nanoseconds(name: &str, seconds: f64) -> Result<u64, Refusal> {
+    if (0.0..=SECONDS_MAX).contains(&seconds) {
+        Ok((seconds * 1e9) as u64)
+    } else {
+        Err(Refusal(format!("`{name} {seconds}`: must be a number of seconds from 0 to {SECONDS_MAX}")))
+    }
+}
+
+fn refuse_settings_of_absent_schemes(schemes: &[&Info], given: &[(String, String)]) -> Result<(), Refusal> {
+    for (name, _) in given {
+        let owner = Catalogue.schemes().iter().find(|info| {
+            name.strip_prefix(info.name).is_some_and(|rest| rest.starts_with('.'))
+        });
+        if let Some(owner) = owner.filter(|owner| schemes.iter().all(|scheme| scheme.name != owner.name)) {
+            let says = format!("`{name}` is a setting of {0}, which is not among the schemes: add {0}", owner.name);
+            return Err(Refusal(says));
+        }
+    }
+    Ok(())
+}
+
+fn refuse_for_scheme(scheme: &Info, job: &Job) -> Result<(), Refusal> {
+    let name = scheme.name;
+    if scheme.workers == Admits::One && (job.workers > 1 || job.clients > 1) {
+        let says = format!(
+            "{name} does not protect transactions from each other and runs with one worker and one client only: \
+             give `--workers 1`"
+        );
+        return Err(Refusal(says));
+    }
+    if scheme.family == Family::Batched && job.retry == Retry::Drop {
+        let says = format!(
+            "{name} puts aborted transactions at the front of its next batch, which `--retry drop` would deny them: \
+             give `--retry same`"
+        );
+        return Err(Refusal(says));
+    }
+    Ok(())
+}
+
+/// Bytes that a row needs beside its columns, by the most expensive scheme: header, version, index entry
+/// at two thirds fill.
+const ROW_OVERHEAD: u64 = 160;
+
+/// Refuses what will not fit, growth during the run left aside.
+fn refuse_beyond_memory(
+    workload: &WorkloadInfo,
+    values: &Values,
+    forecast: &Forecast,
+    available: Option<u64>,
+) -> Result<(), Refusal> {
+    // A quarter more for versions of rows that are updated while they are loaded with their first.
+    let needed = forecast.row_bytes.saturating_mul(5) / 4 + forecast.rows.saturating_mul(ROW_OVERHEAD);
+    let Some(available) = available.filter(|&available| available < needed) else { return Ok(()) };
+    let scale = values.int(workload.scale);
+    let fits = (scale as f64 * 0.9 * available as f64 / needed as f64) as u64;
+    Err(Refusal(format!(
+        "`{}={scale}` needs about {} of memory, and {} are available: lower it to {} or less",
+        workload.scale,
+        crate::text::bytes(needed),
+        crate::text::bytes(available),
+        fits.max(1)
+    )))
+}
+
+/// The order of runs: one round of all schemes after the other, each in an order of its own, so that
+/// what changes slowly on the machine meets all schemes alike. A single round keeps the order asked for.
+fn order(schemes: usize, rounds: usize, seed: u64) -> Vec<(usize, usize)> {
+    let round = |round: usize| {
+        let mut schemes: Vec<usize> = (0..schemes).collect();
+        if rounds > 1 {
+            let mut rng = Rng::from_path(&[seed, 0x6f72_6465_7221, round as u64]);
+            for last in (1..schemes.len()).rev() {
+                schemes.swap(last, rng.below(last as u64 + 1) as usize);
+            }
+        }
+        schemes.into_iter().map(move |scheme| (scheme, round))
+    };
+    (0..rounds).flat_map(round).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> Request {
+        Request { set: vec!["ycsb.records=1000".to_owned()], ..Request::new("ycsb") }
+    }
+
+    fn refusal(request: &Request) -> String {
+        Plan::new(request).expect_err("refused").0
+    }
+
+    #[test]
+    fn a_standard_request_is_a_plan_with_a_client_a_worker() {
+        let plan = Plan::new(&small()).expect("legal");
+        assert_eq!(plan.job.clients, plan.job.workers);
+        assert_eq!(plan.order.len(), plan.subjects.len());
+        assert_eq!(plan.subjects[0].values.int("ycsb.records"), 1_000);
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused() {
+        assert!(refusal(&Request { workers: Some(0), ..small() }).contains("--workers 0"));
+        assert!(refusal(&Request { workers: Some(2), clients: Some(1), ..small() }).contains("--clients 1"));
+        assert!(refusal(&Request { seconds: 0.0, ..small() }).contains("measures nothing"));
+        assert!(refusal(&Request { seconds: -1.0, ..small() }).contains("--seconds -1"));
+        assert!(refusal(&Request { warmup: f64::NAN, ..small() }).contains("--warmup"));
+        assert!(refusal(&Request { repeat: 0, ..small() }).contains("--repeat 0"));
+    }
+
+    #[test]
+    fn settings_of_schemes_that_do_not_run_are_refused() {
+        let given = [("silo.x".to_owned(), "1".to_owned())];
+        let silo = Catalogue.scheme("silo").expect("catalogued");
+        assert!(refuse_settings_of_absent_schemes(&[], &given).is_err());
+        assert!(refuse_settings_of_absent_schemes(&[silo], &given).is_ok());
+    }
+
+    #[test]
+    fn one_worker_schemes_refuse_more_and_batches_refuse_dropping() {
+        let info = Info { workers: Admits::One, ..*Catalogue.scheme("silo").expect("catalogued") };
+        let mut job = Plan::new(&Request { workers: Some(1), ..small() }).expect("legal").job;
+        assert!(refuse_for_scheme(&info, &job).is_ok());
+        job.clients = 2;
+        assert!(refuse_for_scheme(&info, &job).is_err());
+        let info = Info { workers: Admits::Any, family: Family::Batched, ..info };
+        assert!(refuse_for_scheme(&info, &job).is_ok());
+        job.retry = Retry::Drop;
+        assert!(refuse_for_scheme(&info, &job).is_err());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_what_would() {
+        let workload = Catalogue.workload("ycsb").expect("catalogued");
+        let values = Catalogue.values(workload, None, &[]).expect("legal");
+        let forecast = Forecast { rows: 1_000_000, row_bytes: 1_000_000_000, ..Forecast::default() };
+        let check = |available| refuse_beyond_memory(workload, &values, &forecast, available);
+        assert!(check(None).is_ok() && check(Some(2_000_000_000)).is_ok());
+        let says = check(Some(141_000_000)).expect_err("refused").0;
+        assert!(says.contains("lower it to 90000 or less"), "{says}");
+    }
+
+    #[test]
+    fn rounds_are_whole_and_shuffled_by_the_seed() {
+        assert_eq!(order(3, 1, 9), [(0, 0), (1, 0), (2, 0)]);
+        let runs = order(5, 4, 9);
+        for (round, of_round) in runs.chunks(5).enumerate() {
+            let mut schemes: Vec<usize> = of_round.iter().map(|(scheme, _)| *scheme).collect();
+            schemes.sort_unstable();
+            assert_eq!(schemes, [0, 1, 2, 3, 4]);
+            assert!(of_round.iter().all(|(_, of)| *of == round));
+        }
+        assert_eq!(runs, order(5, 4, 9));
+        assert_ne!(runs, order(5, 4, 10));
+    }
+}

@@ -1,0 +1,241 @@
+//! Names: of workloads, schemes and settings; known ones are found, others refused with the nearest.
+
+use engine::setting::{Range, Setting, Values, nearest};
+use engine::{Admits, Family, Info};
+use runs::{WORKLOADS, WorkloadInfo};
+use schemes::catalogue;
+
+use crate::Refusal;
+
+/// Settings of a run whatever its workload and scheme.
+pub(crate) const RUN_SETTINGS: &[Setting] = &[
+    Setting {
+        name: "run.pause_us",
+        default: "0",
+        range: Range::Int(0, 60_000_000),
+        unit: "microseconds",
+        doc: "wait inside each transaction before it commits, as for an interactive client; pays with more \
+              clients than workers, when others use the worker meanwhile",
+        stresses: "how long transactions hold what they hold",
+    },
+    Setting {
+        name: "run.sample_every",
+        default: "64",
+        range: Range::Int(0, 1_000_000),
+        unit: "transactions",
+        doc: "one in so many transactions is divided into phases for the breakdown; 0 for none",
+        stresses: "the cost of measuring itself",
+    },
+];
+
+/// Whose a setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingOf {
+    /// Of every run.
+    Run,
+    /// Of the workload with this name.
+    Workload(&'static str),
+    /// Of the scheme with this name.
+    Scheme(&'static str),
+}
+
+/// Everything that has a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Catalogue;
+
+impl Catalogue {
+    /// All schemes.
+    pub fn schemes(self) -> &'static [Info] {
+        catalogue::INFO
+    }
+
+    /// All workloads.
+    pub fn workloads(self) -> &'static [WorkloadInfo] {
+        WORKLOADS
+    }
+
+    /// All settings, with whose they are.
+    pub fn settings(self) -> impl Iterator<Item = (SettingOf, &'static Setting)> {
+        let of_run = RUN_SETTINGS.iter().map(|setting| (SettingOf::Run, setting));
+        let of_workloads = WORKLOADS.iter().flat_map(|workload| {
+            workload.settings.iter().map(|setting| (SettingOf::Workload(workload.name), setting))
+        });
+        let schemes = catalogue::INFO.iter().zip(catalogue::SETTINGS);
+        let of_schemes = schemes.flat_map(|(info, settings)| {
+            settings.iter().map(|setting| (SettingOf::Scheme(info.name), setting))
+        });
+        of_run.chain(of_workloads).chain(of_schemes)
+    }
+
+    /// The workload with this name.
+    ///
+    /// # Errors
+    /// When there is none, with the nearest name.
+    pub fn workload(self, name: &str) -> Result<&'static WorkloadInfo, Refusal> {
+        let names = WORKLOADS.iter().map(|workload| workload.name);
+        WORKLOADS
+            .iter()
+            .find(|workload| workload.name == name)
+            .ok_or_else(|| unknown("workload", "workloads", name, names))
+    }
+
+    /// The scheme with this name.
+    ///
+    /// # Errors
+    /// When there is none, with the nearest name.
+    pub fn scheme(self, name: &str) -> Result<&'static Info, Refusal> {
+        let names = catalogue::INFO.iter().map(|info| info.name);
+        catalogue::INFO
+            .iter()
+            .find(|info| info.name == name)
+            .ok_or_else(|| unknown("scheme", "schemes", name, names))
+    }
+
+    /// The schemes of a list: names with commas between them, or `all`: every scheme that admits any
+    /// number of workers. Without a list: those of them that are no baselines.
+    ///
+    /// # Errors
+    /// An unknown name, one that is given twice, or an empty list.
+    pub fn schemes_of(self, list: Option<&str>) -> Result<Vec<&'static Info>, Refusal> {
+        let general = catalogue::INFO.iter().filter(|info| info.workers == Admits::Any);
+        match list {
+            None => Ok(general.filter(|info| info.family != Family::Baseline).collect()),
+            Some("all") => Ok(general.collect()),
+            Some(list) => {
+                let mut chosen: Vec<&Info> = Vec::new();
+                for name in list.split(',').map(str::trim) {
+                    let info = self.scheme(name)?;
+                    if chosen.iter().any(|earlier| earlier.name == name) {
+                        let says = format!("scheme `{name}` is given twice; repeat runs with --repeat");
+                        return Err(Refusal(says));
+                    }
+                    chosen.push(info);
+                }
+                Ok(chosen)
+            }
+        }
+    }
+
+    /// The values of all settings of a run of `workload` under `scheme`. Of the `given` ones those of other
+    /// schemes are left out.
+    ///
+    /// # Errors
+    /// A name that is unknown or of another workload, or a value out of range.
+    pub fn values(
+        self,
+        workload: &WorkloadInfo,
+        scheme: Option<&Info>,
+        given: &[(String, String)],
+    ) -> Result<Values, Refusal> {
+        let is_known = |of: SettingOf| match of {
+            SettingOf::Run => true,
+            SettingOf::Workload(name) => name == workload.name,
+            SettingOf::Scheme(name) => scheme.is_some_and(|scheme| scheme.name == name),
+        };
+        let of_name = |name: &str| self.settings().find(|(_, setting)| setting.name == name).map(|(of, _)| of);
+        let mut own = Vec::new();
+        for (name, value) in given {
+            match of_name(name) {
+                Some(SettingOf::Workload(other)) if other != workload.name => {
+                    let says = format!("`{name}` is a setting of workload {other}, not of {}", workload.name);
+                    return Err(Refusal(says));
+                }
+                Some(of) if is_known(of) => own.push((name.clone(), value.clone())),
+                Some(_) => {}
+                None => {
+                    let names = self.settings().map(|(_, setting)| setting.name);
+                    return Err(unknown("setting", "settings", name, names));
+                }
+            }
+        }
+        let known = self.settings().filter(|(of, _)| is_known(*of)).map(|(_, setting)| setting);
+        Ok(Values::new(known, &own)?)
+    }
+}
+
+/// Pairs of names and values from `name=value`.
+///
+/// # Errors
+/// A text without `=`.
+pub(crate) fn pairs(given: &[String]) -> Result<Vec<(String, String)>, Refusal> {
+    let pair = |text: &String| match text.split_once('=') {
+        Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        None => Err(Refusal(format!("`--set {text}`: must be a name and a value with `=` between them"))),
+    };
+    given.iter().map(pair).collect()
+}
+
+fn unknown<'n>(kind: &str, list: &str, name: &str, names: impl IntoIterator<Item = &'n str>) -> Refusal {
+    Refusal(match nearest(name, names) {
+        Some(near) => format!("unknown {kind} `{name}`; did you mean `{near}`?"),
+        None => format!("unknown {kind} `{name}`; see `contend list {list}`"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal<T>(result: Result<T, Refusal>) -> String {
+        result.err().expect("refused").0
+    }
+
+    fn values(workload: &str, given: &[&str]) -> Result<Values, Refusal> {
+        let given = pairs(&given.iter().map(|&text| text.to_owned()).collect::<Vec<_>>())?;
+        Catalogue.values(Catalogue.workload(workload)?, Some(Catalogue.scheme("silo")?), &given)
+    }
+
+    #[test]
+    fn names_of_settings_begin_with_whose_they_are_and_are_unique() {
+        let mut seen = std::collections::BTreeSet::new();
+        for (of, setting) in Catalogue.settings() {
+            let owner = match of {
+                SettingOf::Run => "run",
+                SettingOf::Workload(name) | SettingOf::Scheme(name) => name,
+            };
+            assert!(setting.name.starts_with(&format!("{owner}.")), "{}", setting.name);
+            assert!(seen.insert(setting.name), "{} is there twice", setting.name);
+            assert!(!setting.doc.is_empty() && !setting.stresses.is_empty(), "{} says nothing", setting.name);
+        }
+    }
+
+    #[test]
+    fn standard_values_are_legal() {
+        for workload in Catalogue.workloads() {
+            for scheme in Catalogue.schemes() {
+                let standard: Vec<_> = Catalogue.values(workload, Some(scheme), &[])
+                    .expect("no value is given")
+                    .iter()
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect();
+                Catalogue.values(workload, Some(scheme), &standard).expect("standard values are in range");
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_the_nearest() {
+        assert!(refusal(Catalogue.workload("tpc")).contains("did you mean `tpcc`"));
+        assert!(refusal(Catalogue.scheme("sillo")).contains("did you mean `silo`"));
+        assert!(refusal(Catalogue.scheme("zzzzzz")).contains("contend list schemes"));
+        assert!(refusal(values("ycsb", &["ycsb.tehta=1"])).contains("did you mean `ycsb.theta`"));
+    }
+
+    #[test]
+    fn settings_of_another_workload_and_values_without_a_name_are_refused() {
+        assert!(refusal(values("ycsb", &["tpcc.warehouses=2"])).contains("of workload tpcc"));
+        assert!(refusal(values("ycsb", &["0.5"])).contains('='));
+        assert!(refusal(values("ycsb", &["ycsb.theta=2"])).contains("from 0 to 0.999"));
+        assert_eq!(values("ycsb", &["ycsb.theta = 0.5"]).expect("legal").text("ycsb.theta"), "0.5");
+    }
+
+    #[test]
+    fn lists_of_schemes_leave_out_what_takes_one_worker_unless_it_is_named() {
+        for list in [None, Some("all")] {
+            let schemes = Catalogue.schemes_of(list).expect("legal");
+            assert!(!schemes.is_empty() && schemes.iter().all(|info| info.workers == Admits::Any));
+        }
+        assert!(refusal(Catalogue.schemes_of(Some("silo,silo"))).contains("twice"));
+        assert!(refusal(Catalogue.schemes_of(Some(""))).contains("unknown scheme"));
+    }
+}

@@ -1,0 +1,149 @@
+//! What is done with a scheme and a workload once their types are known.
+
+use core::marker::PhantomData;
+
+use engine::driver::{self, Control};
+use engine::setting::{SettingError, Values};
+use engine::{Database, Drive, Env, Forecast, Scheme, Schema, Share, Violation, Workload};
+use schemes::catalogue;
+use sync::{clock, workers};
+
+use crate::workload::{self, Visit};
+use crate::{Measured, Monitor, Spec, Step, Verdict};
+
+/// What the settings of a run stress and how much they load.
+///
+/// # Errors
+/// Settings of the workload that contradict each other.
+pub fn forecast(workload: &str, values: &Values, drive: Drive) -> Result<Forecast, SettingError> {
+    workload::with(workload, values, ForecastOf { values, drive })
+}
+
+/// Refuses what a run would refuse, before anything is loaded.
+///
+/// # Errors
+/// Settings of the workload, or of the scheme, that contradict each other.
+pub fn admit(spec: &Spec<'_>) -> Result<(), SettingError> {
+    forecast(spec.workload, spec.values, spec.drive())?;
+    with_scheme(spec, Admit(spec))
+}
+
+/// Loads, runs and checks.
+///
+/// # Errors
+/// As [`admit`].
+pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, SettingError> {
+    workload::with(spec.workload, spec.values, Run { spec, monitor })
+}
+
+impl Spec<'_> {
+    fn drive(&self) -> Drive {
+        let (workers, clients) = (self.job.workers as u32, self.job.clients as u32);
+        Drive { workers, clients, seed: self.job.seed }
+    }
+
+    fn env(&self) -> Env {
+        // Each loader and each checker has a session, too, when no client has one.
+        Env { slots: self.job.clients.max(helpers()), workers: self.job.workers }
+    }
+}
+
+/// Workers that load and check: all cores, whatever the run takes.
+fn helpers() -> usize {
+    workers::cores()
+}
+
+fn with_scheme<V: catalogue::Visit>(spec: &Spec<'_>, visitor: V) -> V::Out {
+    catalogue::with(spec.scheme, visitor).unwrap_or_else(|| panic!("no scheme `{}`", spec.scheme))
+}
+
+struct ForecastOf<'s> {
+    values: &'s Values,
+    drive: Drive,
+}
+
+impl Visit for ForecastOf<'_> {
+    type Out = Result<Forecast, SettingError>;
+
+    fn visit<W: Workload>(self) -> Self::Out {
+        Ok(W::declare(self.values, self.drive, &mut Schema::new())?.forecast())
+    }
+}
+
+struct Admit<'s>(&'s Spec<'s>);
+
+impl catalogue::Visit for Admit<'_> {
+    type Out = Result<(), SettingError>;
+
+    fn visit<S: Scheme>(self) -> Self::Out {
+        S::new(self.0.values, self.0.env()).map(drop)
+    }
+}
+
+struct Run<'s> {
+    spec: &'s Spec<'s>,
+    monitor: &'s Monitor,
+}
+
+impl Visit for Run<'_> {
+    type Out = Result<Measured, SettingError>;
+
+    fn visit<W: Workload>(self) -> Self::Out {
+        let (spec, monitor) = (self.spec, self.monitor);
+        with_scheme(spec, RunWorkload::<W> { spec, monitor, workload: PhantomData })
+    }
+}
+
+struct RunWorkload<'s, W> {
+    spec: &'s Spec<'s>,
+    monitor: &'s Monitor,
+    workload: PhantomData<W>,
+}
+
+impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
+    type Out = Result<Measured, SettingError>;
+
+    fn visit<S: Scheme>(self) -> Self::Out {
+        let Self { spec, monitor, .. } = self;
+        let mut schema = Schema::new();
+        let workload = W::declare(spec.values, spec.drive(), &mut schema)?;
+        let db = Database::<S>::new(&schema, spec.values, spec.env())?;
+
+        monitor.enter(Step::Load);
+        let ((), load_ns) = timed(|| db.load(&workload, helpers()));
+        monitor.enter(Step::Run);
+        let control: &Control = &monitor.control;
+        let outcome = driver::run(&db, &workload, &spec.job, control);
+        monitor.enter(Step::Check);
+        let (verdict, check_ns) = timed(|| match spec.check {
+            true => check(&db, &workload, &outcome.ledgers),
+            false => Verdict::Skipped,
+        });
+        Ok(Measured {
+            types: outcome.types,
+            phase_ticks: outcome.phase_ticks,
+            load_ns,
+            measured_ns: outcome.measured_ns,
+            check_ns,
+            cpu_share: outcome.cpu_share,
+            is_interrupted: control.is_interrupted(),
+            verdict,
+            memory: db.memory(),
+        })
+    }
+}
+
+/// Checks all shares of the database side by side.
+fn check<S: Scheme, W: Workload>(db: &Database<S>, workload: &W, ledgers: &[W::Ledger]) -> Verdict {
+    let of = helpers();
+    let found = workers::run(of, false, |index| workload.check(&db.quiesced(), Share { index, of }, ledgers));
+    let violations: Vec<Violation> = found.into_iter().filter_map(Result::err).collect();
+    if violations.is_empty() { Verdict::Passed } else { Verdict::Failed(violations) }
+}
+
+/// The result of `work`, and how many nanoseconds it took.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
+    let start_ns = clock::now_ns();
+    let result = work();
+    (result, clock::now_ns() - start_ns)
+}

@@ -1,0 +1,111 @@
+//! The one crate that instantiates schemes over workloads. Names become types here, once a run; the loop
+//! inside holds no `dyn`.
+#![forbid(unsafe_code)]
+
+mod instance;
+mod workload;
+
+use engine::Violation;
+use engine::driver::{Control, Job, TypeTally};
+use engine::setting::Values;
+use sync::atomic::{AtomicU32, Ordering};
+
+pub use engine::Phase;
+pub use instance::{admit, forecast, run};
+pub use storage::TableMemory;
+pub use workload::{WORKLOADS, WorkloadInfo};
+
+/// A run: a scheme, a workload, and all that can be chosen about them.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec<'s> {
+    /// The workload's name.
+    pub workload: &'s str,
+    /// The scheme's name.
+    pub scheme: &'s str,
+    /// The settings of both.
+    pub values: &'s Values,
+    /// How it is driven.
+    pub job: Job,
+    /// Whether its consistency is checked afterwards.
+    pub check: bool,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Measured {
+    /// By the workload's types of transaction.
+    pub types: Vec<TypeTally>,
+    /// Ticks of sampled transactions by [`Phase`].
+    pub phase_ticks: [u64; Phase::COUNT],
+    /// Nanoseconds that loading took.
+    pub load_ns: u64,
+    /// Nanoseconds that were measured.
+    pub measured_ns: u64,
+    /// Nanoseconds that the check took.
+    pub check_ns: u64,
+    /// Processor time that the workers got, as a share of what they asked for.
+    pub cpu_share: f64,
+    /// Whether it was ended early.
+    pub is_interrupted: bool,
+    /// What the check said.
+    pub verdict: Verdict,
+    /// What the memory was used for at the end, a line a table.
+    pub memory: Vec<TableMemory>,
+}
+
+/// What the consistency check after a run said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All conditions hold.
+    Passed,
+    /// None was looked at.
+    Skipped,
+    /// These do not hold: one a share of the check at most.
+    Failed(Vec<Violation>),
+}
+
+/// Where a run is, for those who watch it from another thread.
+#[derive(Debug)]
+pub struct Monitor {
+    /// Its commits and aborts so far, and the way to end it early.
+    pub control: Control,
+    step: AtomicU32,
+}
+
+/// The steps of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Step {
+    /// First rows are inserted.
+    Load,
+    /// Transactions run.
+    Run,
+    /// The check runs.
+    Check,
+    /// All is over.
+    Done,
+}
+
+impl Monitor {
+    /// For a run with this many workers.
+    pub fn new(workers: usize) -> Self {
+        Self { control: Control::new(workers), step: AtomicU32::new(Step::Load as u32) }
+    }
+
+    /// The present step.
+    pub fn step(&self) -> Step {
+        // Relaxed: for display; nothing is read on its strength.
+        match self.step.load(Ordering::Relaxed) {
+            0 => Step::Load,
+            1 => Step::Run,
+            2 => Step::Check,
+            _ => Step::Done,
+        }
+    }
+
+    /// Says that the run has come to `step`. A run itself never says that all is over: whoever started it
+    /// does, whatever became of it.
+    pub fn enter(&self, step: Step) {
+        self.step.store(step as u32, Ordering::Relaxed); // Relaxed: as in `step`.
+    }
+}

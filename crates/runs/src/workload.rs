@@ -1,0 +1,63 @@
+//! The workloads: one line each. Lists and dispatch are derived from it.
+
+use engine::setting::{Setting, Values};
+use engine::{TxnType, Workload};
+use workloads::tpcc::Tpcc;
+use workloads::ycsb::{LongKey, ShortKey, Ycsb};
+
+/// What is known of a workload without making one.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadInfo {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One sentence: what it is.
+    pub idea: &'static str,
+    /// Its types of transaction.
+    pub types: &'static [TxnType],
+    /// Its settings.
+    pub settings: &'static [Setting],
+    /// The setting that the size of its data is proportional to.
+    pub scale: &'static str,
+}
+
+/// All workloads.
+pub const WORKLOADS: &[WorkloadInfo] = &[
+    WorkloadInfo {
+        name: Tpcc::NAME,
+        idea: "order entry of a wholesale supplier: five transactions over nine tables, by the TPC-C \
+               specification 5.11 without terminals",
+        types: Tpcc::TYPES,
+        settings: Tpcc::SETTINGS,
+        scale: "tpcc.warehouses",
+    },
+    WorkloadInfo {
+        name: Ycsb::<ShortKey>::NAME,
+        idea: "one table of key and value, read and written by key: YCSB's workloads A to F, and \
+               transactions of several operations",
+        types: Ycsb::<ShortKey>::TYPES,
+        settings: Ycsb::<ShortKey>::SETTINGS,
+        scale: "ycsb.records",
+    },
+];
+
+/// Something to be done with a workload whose type is known only at run time.
+pub(crate) trait Visit {
+    /// What comes of it.
+    type Out;
+
+    /// Does it with the workload `W`.
+    fn visit<W: Workload>(self) -> Self::Out;
+}
+
+/// Calls `visitor` with the workload of this name.
+///
+/// # Panics
+/// When there is none: names are looked up in [`WORKLOADS`] before.
+pub(crate) fn with<V: Visit>(name: &str, values: &Values, visitor: V) -> V::Out {
+    match name {
+        Tpcc::NAME => visitor.visit::<Tpcc>(),
+        Ycsb::<ShortKey>::NAME if values.int("ycsb.key_bytes") == 48 => visitor.visit::<Ycsb<LongKey>>(),
+        Ycsb::<ShortKey>::NAME => visitor.visit::<Ycsb<ShortKey>>(),
+        _ => panic!("no workload `{name}`"),
+    }
+}

@@ -1,0 +1,42 @@
+//! The catalogue: one line a scheme. Lists, dispatch, tests and the book are derived from it.
+
+use engine::setting::Setting;
+use engine::{Info, Scheme};
+
+/// Something to be done with a scheme whose type is known only at run time: a visitor stands in for the
+/// generic closure that Rust lacks.
+pub trait Visit {
+    /// What comes of it.
+    type Out;
+
+    /// Does it with the scheme `S`.
+    fn visit<S: Scheme>(self) -> Self::Out;
+}
+
+macro_rules! catalogue {
+    ($($path:path),+ $(,)?) => {
+        /// What is known of each scheme, in the order of the catalogue.
+        pub const INFO: &[Info] = &[$(<$path as Scheme>::INFO),+];
+
+        /// The settings of each scheme, in the order of the catalogue.
+        pub const SETTINGS: &[&[Setting]] = &[$(<$path as Scheme>::SETTINGS),+];
+
+        /// Calls `visitor` with the scheme of this name; `None` when there is none.
+        pub fn with<V: Visit>(name: &str, visitor: V) -> Option<V::Out> {
+            $(
+                if name == <$path as Scheme>::INFO.name {
+                    return Some(visitor.visit::<$path>());
+                }
+            )+
+            None
+        }
+    };
+}
+
+catalogue! {
+    crate::locking::no_wait::NoWait,
+    crate::optimistic::silo::Silo,
+    crate::partitioned::hstore::HStore,
+    crate::baseline::serial::Serial,
+    crate::baseline::uncontrolled::Uncontrolled,
+}

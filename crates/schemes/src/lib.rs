@@ -1,0 +1,8 @@
+//! Concurrency-control schemes, one file each.
+#![forbid(unsafe_code)]
+
+pub mod baseline;
+pub mod catalogue;
+pub mod locking;
+pub mod optimistic;
+pub mod partitioned;

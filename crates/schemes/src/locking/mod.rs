@@ -1,0 +1,3 @@
+//! Schemes that lock before they access.
+
+pub mod no_wait;

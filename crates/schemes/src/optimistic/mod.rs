@@ -1,0 +1,3 @@
+//! Schemes that validate at commit.
+
+pub mod silo;

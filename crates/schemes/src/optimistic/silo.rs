@@ -1,0 +1,406 @@
+//! Silo: optimistic concurrency control with epochs (Tu, Zheng, Kohler, Liskov, Madden, SOSP 2013).
+//!
+//! IDEA        A transaction reads without writing anything shared and buffers its writes. To commit it
+//!             locks what it writes, draws the epoch, checks that nothing it read has changed, and installs.
+//!             Transaction ids are computed from the ids it met, so that there is no central counter: epochs
+//!             order them coarsely. Ranges and missing keys are protected by the versions of the index
+//!             leaves that were read.
+//! RECORD      One word: bit 0 locked, bit 1 no value, bit 2 retired, bits 3..32 sequence, bits 32.. epoch.
+//!             The word without its status bits is the TID of the commit that wrote the value.
+//! COMMIT      1. Lock the write set in the order of addresses.
+//!             2. Fence; read the epoch: the serialization point.
+//!             3. Validate: each record read has the TID that was seen and no other's lock, each leaf its
+//!                gap version.
+//!             4. Choose the TID: in the epoch, above every TID met and above the slot's last.
+//!             5. Install each value; the store of the new word unlocks.
+//! INVARIANTS  (1) A value changes only under its lock, and each change gives the word a TID it never had
+//!                 (asserted in `install`).
+//!             (2) Every record is locked in ascending order, so committers never deadlock (the sort in
+//!                 `lock_write_set`).
+//!             (3) What was observed, absence included, is in the read set (`observe` is the only way to a
+//!                 header).
+//! DEPARTURES  A record that is being inserted is unlocked and without value until its commit, as in the
+//!             paper; a delete leaves such a record, and the engine unlinks it later. The wait for a lock is
+//!             a wait of the engine, so that on a fiber another attempt runs meanwhile. A slot is inside an
+//!             epoch only while it commits, so that a stalled worker or a client that waits inside its
+//!             transaction holds up no epoch.
+
+use engine::driver::PerWorker;
+use engine::parts::{AccessSet, CommitEpoch, LeafSet, WordRange, WriteBuffer};
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket,
+    Write,
+};
+use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
+use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::waiter;
+
+const LOCKED: u64 = 1;
+const NO_VALUE: u64 = 2;
+const RETIRED: u64 = 4;
+const STATUS: u64 = LOCKED | NO_VALUE | RETIRED;
+/// One step of the sequence.
+const TID_STEP: u64 = 8;
+const EPOCH_SHIFT: u32 = 32;
+
+/// The state that all transactions share: the epoch.
+#[derive(Debug)]
+pub struct Silo {
+    epoch: CommitEpoch,
+}
+
+/// A record's TID word.
+#[derive(Debug)]
+pub struct Header(AtomicU64);
+
+impl Default for Header {
+    fn default() -> Self {
+        Self(AtomicU64::new(NO_VALUE))
+    }
+}
+
+impl Meta for Header {
+    fn reset(&self) {
+        self.0.store(NO_VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+}
+
+/// What an attempt will do to a record.
+#[derive(Debug)]
+struct Pending<'db> {
+    record: RecordRef<'db, Silo>,
+    /// The new value, or none: a delete.
+    value: Option<WordRange>,
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Silo>,
+    reads: Vec<(RecordRef<'db, Silo>, u64)>,
+    writes: AccessSet<Pending<'db>>,
+    leaves: LeafSet<'db, ()>,
+    values: WriteBuffer,
+    /// The copy that the last read lent.
+    copy: Vec<u64>,
+    /// How many of the sorted writes are locked.
+    locked: usize,
+    /// The TID of the running commit; between attempts, that of the slot's last.
+    tid: u64,
+}
+
+impl Shape for Silo {
+    type Header = Header;
+    type Version = ();
+    type Leaf = ();
+    type Data = InPlace;
+}
+
+impl Scheme for Silo {
+    const INFO: Info = Info {
+        name: "silo",
+        title: "Silo",
+        paper: "Tu, Zheng, Kohler, Liskov, Madden: Speedy transactions in multicore in-memory databases, SOSP 2013",
+        family: Family::Optimistic,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        idea: "buffers writes, validates reads at commit against per-record TIDs, orders commits by coarse epochs",
+    };
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "silo.epoch_ms",
+        default: "40",
+        range: Range::Int(1, 10_000),
+        unit: "ms",
+        doc: "Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.",
+        stresses: "the shared epoch counter, and the delay of group commit",
+    }];
+    const INSERT: InsertAt = InsertAt::Access;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+        Ok(Self { epoch: CommitEpoch::new(values.int("silo.epoch_ms"), env.slots) })
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            slot,
+            reads: Vec::new(),
+            writes: AccessSet::default(),
+            leaves: LeafSet::default(),
+            values: WriteBuffer::default(),
+            copy: Vec::new(),
+            locked: 0,
+            tid: 0,
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    fn loaded(&self, record: RecordRef<'_, Self>) {
+        record.header().0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
+        txn.reads.clear();
+        txn.writes.clear();
+        txn.leaves.clear();
+        txn.values.clear();
+        txn.locked = 0;
+        Ok(())
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record.id()) {
+            return Ok(txn.writes.get(own).value.map(|value| txn.values.get(value)));
+        }
+        txn.copy.resize(record.width(), 0);
+        let word = copy_stable(record, Some(&mut txn.copy))?;
+        txn.reads.push((record, word));
+        Ok((word & NO_VALUE == 0).then_some(&txn.copy))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record.id()) {
+            return Ok(txn.writes.get(own).value.map(|value| txn.values.get_mut(value)));
+        }
+        let value = txn.values.push(record.width());
+        let copy = (how == Write::Modify).then(|| txn.values.get_mut(value));
+        let word = copy_stable(record, copy)?;
+        txn.reads.push((record, word));
+        if word & NO_VALUE != 0 {
+            return Ok(None);
+        }
+        txn.writes.push(record.id(), Pending { record, value: Some(value) });
+        Ok(Some(txn.values.get_mut(value)))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        let own = txn.writes.find(record.id());
+        let is_there = match own {
+            Some(own) => txn.writes.get(own).value.is_some(),
+            None => txn.observe(record)? & NO_VALUE == 0,
+        };
+        if is_there {
+            return Ok(None);
+        }
+        let value = txn.values.push(record.width());
+        match own {
+            Some(own) => txn.writes.get_mut(own).value = Some(value),
+            None => _ = txn.writes.push(record.id(), Pending { record, value: Some(value) }),
+        }
+        Ok(Some(txn.values.get_mut(value)))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if let Some(own) = txn.writes.find(record.id()) {
+            return Ok(txn.writes.get_mut(own).value.take().is_some());
+        }
+        let is_there = txn.observe(record)? & NO_VALUE == 0;
+        if is_there {
+            txn.writes.push(record.id(), Pending { record, value: None });
+        }
+        Ok(is_there)
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.leaves.read(leaf)
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    #[inline]
+    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
+        txn.leaves.added(before, after);
+    }
+
+    #[inline]
+    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
+        txn.leaves.split(from, after, into);
+    }
+
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        if end == End::Rollback || txn.writes.is_empty() {
+            return txn.validate(false);
+        }
+        self.epoch.enter(txn.slot.id());
+        txn.lock_write_set()?; // 1
+        let epoch = self.epoch.now(); // 2
+        txn.validate(true)?; // 3
+        txn.choose_tid(epoch); // 4
+        Ok(())
+    }
+
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let tid = txn.tid;
+        for pending in txn.writes.iter() {
+            let record = pending.record;
+            let value = pending.value.map(|value| txn.values.get(value));
+            seen.installed(record, None, value);
+            sink.logged(Stamp(tid), record, value);
+            if let Some(value) = value {
+                record.store(value);
+            }
+            let word = tid | if value.is_none() { NO_VALUE } else { 0 };
+            let header = &record.header().0;
+            // Relaxed: this attempt holds the lock. Invariant (1).
+            assert!(header.load(Ordering::Relaxed) & !STATUS < tid, "a TID grows with each change");
+            // Release: pairs with the Acquire in `copy_stable`. 5
+            header.store(word, Ordering::Release);
+        }
+        if !txn.writes.is_empty() {
+            self.epoch.leave(txn.slot.id());
+        }
+        Stamp(tid)
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        for pending in txn.writes.iter().take(txn.locked) {
+            // Release: pairs with the Acquire of the next lock. Nothing was changed under this one.
+            pending.record.header().0.fetch_and(!LOCKED, Ordering::Release);
+        }
+        txn.locked = 0;
+        self.epoch.leave(txn.slot.id());
+    }
+
+    fn maintain(&self, _: usize) {
+        self.epoch.advance();
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        let header = &record.header().0;
+        let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        match word & STATUS {
+            NO_VALUE => {
+                // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
+                // Relaxed on failure: nothing is read.
+                let marked = header.compare_exchange(word, word | RETIRED, Ordering::AcqRel, Ordering::Relaxed);
+                if marked.is_ok() { Retire::Done } else { Retire::Later }
+            }
+            status if status & RETIRED != 0 => Retire::Done,
+            status if status & LOCKED != 0 => Retire::Later,
+            _ => Retire::Alive,
+        }
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        txn.copy.resize(record.width(), 0);
+        let word = copy_stable(record, Some(&mut txn.copy)).ok()?;
+        (word & NO_VALUE == 0).then_some(&txn.copy)
+    }
+}
+
+/// The word of a record, unlocked, and its value as of that word.
+#[inline]
+fn copy_stable(record: RecordRef<'_, Silo>, mut copy: Option<&mut [u64]>) -> Result<u64, Abort> {
+    let header = &record.header().0;
+    loop {
+        // Acquire: pairs with the Release in `install`.
+        let word = header.load(Ordering::Acquire);
+        if word & RETIRED != 0 {
+            return Err(Abort::ReadChanged);
+        }
+        if word & LOCKED != 0 {
+            // Relaxed: only ends the wait; the loop loads again.
+            waiter::wait_until(None, || header.load(Ordering::Relaxed) & LOCKED == 0);
+            continue;
+        }
+        let Some(copy) = copy.as_deref_mut().filter(|_| word & NO_VALUE == 0) else { return Ok(word) };
+        record.load(copy);
+        // Acquire fence: the copy comes before the second look at the word, so that a copy which saw a
+        // store of a later writer sees that writer's lock or TID.
+        fence(Ordering::Acquire);
+        if header.load(Ordering::Relaxed) == word {
+            return Ok(word);
+        }
+    }
+}
+
+impl<'db> Txn<'db> {
+    /// Reads a record's word alone: whether it has a value.
+    #[inline]
+    fn observe(&mut self, record: RecordRef<'db, Silo>) -> Result<u64, Abort> {
+        let word = copy_stable(record, None)?;
+        self.reads.push((record, word));
+        Ok(word)
+    }
+
+    /// Step 1 of COMMIT.
+    #[inline]
+    fn lock_write_set(&mut self) -> Result<(), Abort> {
+        self.writes.sort();
+        for pending in self.writes.iter() {
+            let header = &pending.record.header().0;
+            loop {
+                let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+                if word & RETIRED != 0 {
+                    return Err(Abort::WriteConflict);
+                }
+                // Acquire: pairs with the Release of the last lock's end. Relaxed on failure: nothing is
+                // read.
+                let locked = word & LOCKED == 0
+                    && header
+                        .compare_exchange(word, word | LOCKED, Ordering::Acquire, Ordering::Relaxed)
+                        .is_ok();
+                if locked {
+                    break;
+                }
+                waiter::wait_until(None, || header.load(Ordering::Relaxed) & LOCKED == 0);
+            }
+            self.locked += 1;
+        }
+        Ok(())
+    }
+
+    /// Step 3 of COMMIT.
+    #[inline]
+    fn validate(&self, holds_locks: bool) -> Result<(), Abort> {
+        for &(record, seen) in &self.reads {
+            // Acquire: a later step must not come before.
+            let word = record.header().0.load(Ordering::Acquire);
+            let own = || holds_locks && self.writes.find_sorted(record.id()).is_some();
+            if word != seen && !(word == seen | LOCKED && own()) {
+                return Err(Abort::ReadChanged);
+            }
+        }
+        if self.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+    }
+
+    /// Step 4 of COMMIT.
+    #[inline]
+    fn choose_tid(&mut self, epoch: u64) {
+        let met = self.reads.iter().map(|(_, word)| word & !STATUS);
+        // What is written was read before, if only for whether it has a value.
+        let above = met.fold(self.tid, u64::max) + TID_STEP;
+        self.tid = above.max(epoch << EPOCH_SHIFT);
+    }
+}

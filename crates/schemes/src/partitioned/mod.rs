@@ -1,0 +1,3 @@
+//! Schemes whose transactions own whole partitions.
+
+pub mod hstore;

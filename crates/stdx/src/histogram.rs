@@ -1,0 +1,144 @@
+//! A histogram of latencies that says what it could not hold.
+
+/// Counts durations in nanoseconds with three significant digits, in memory that is allocated once.
+///
+/// Durations above [`Histogram::LIMIT_NS`] have no bucket of their own. They are counted apart, enter
+/// the count, the mean and the maximum, and a quantile that falls among them is reported as the
+/// maximum: a bounded histogram must not pass its bound off as a measurement.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    buckets: hdrhistogram::Histogram<u64>,
+    overflows: u64,
+    sum_ns: u128,
+    max_ns: u64,
+}
+
+impl Histogram {
+    /// The longest duration that has a bucket: 100 seconds.
+    pub const LIMIT_NS: u64 = 100_000_000_000;
+
+    const DIGITS: u8 = 3;
+
+    /// An empty histogram. Its 230 kB are zero pages until they are used.
+    pub fn new() -> Self {
+        let buckets = hdrhistogram::Histogram::new_with_bounds(1, Self::LIMIT_NS, Self::DIGITS)
+            .expect("the bounds and digits are legal constants");
+        Self { buckets, overflows: 0, sum_ns: 0, max_ns: 0 }
+    }
+
+    /// Counts one duration.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        if ns > Self::LIMIT_NS || self.buckets.record(ns).is_err() {
+            self.overflows += 1;
+        }
+        self.sum_ns += u128::from(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Adds all that `other` has counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.buckets.add(&other.buckets).expect("all histograms have the same bounds");
+        self.overflows += other.overflows;
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// How many durations were counted.
+    pub fn count(&self) -> u64 {
+        self.buckets.len() + self.overflows
+    }
+
+    /// How many of them were longer than [`Self::LIMIT_NS`].
+    pub fn overflows(&self) -> u64 {
+        self.overflows
+    }
+
+    /// The mean in nanoseconds, exact; zero when nothing was counted.
+    pub fn mean(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.sum_ns as f64 / self.count() as f64 }
+    }
+
+    /// The longest duration in nanoseconds, exact; zero when nothing was counted.
+    pub fn max(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// The duration in nanoseconds that a share of `quantile` (from 0 to 1) does not exceed, to three
+    /// digits; zero when nothing was counted.
+    pub fn quantile(&self, quantile: f64) -> u64 {
+        let rank = (quantile * self.count() as f64).ceil() as u64;
+        if rank > self.buckets.len() {
+            return self.max_ns;
+        }
+        let share = rank as f64 / self.buckets.len().max(1) as f64;
+        self.buckets.value_at_quantile(share).min(self.max_ns)
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(durations: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::new();
+        durations.into_iter().for_each(|ns| histogram.record(ns));
+        histogram
+    }
+
+    fn assert_three_digits(found: u64, exact: u64) {
+        assert!(found.abs_diff(exact) * 1_000 <= exact, "{found} is not {exact} to three digits");
+    }
+
+    #[test]
+    fn quantiles_keep_three_digits_over_the_whole_range() {
+        for scale in [1, 1_000, 1_000_000, 100_000_000] {
+            let histogram = of((1..=1_000).map(|i| i * scale));
+            for (quantile, exact) in [(0.001, 1), (0.5, 500), (0.95, 950), (0.999, 999), (1.0, 1_000)] {
+                assert_three_digits(histogram.quantile(quantile), exact * scale);
+            }
+        }
+    }
+
+    #[test]
+    fn mean_and_maximum_are_exact() {
+        let histogram = of([1, 2, 1_234_567]);
+        assert!((histogram.mean() - 1_234_570.0 / 3.0).abs() < 1e-6);
+        assert_eq!(histogram.max(), 1_234_567);
+        assert_eq!(histogram.quantile(1.0), 1_234_567);
+    }
+
+    #[test]
+    fn durations_beyond_the_limit_are_counted_and_marked() {
+        let histogram = of([10, 20, Histogram::LIMIT_NS, 3 * Histogram::LIMIT_NS]);
+        assert_eq!((histogram.count(), histogram.overflows()), (4, 1));
+        assert_eq!(histogram.quantile(0.5), 20);
+        assert_three_digits(histogram.quantile(0.75), Histogram::LIMIT_NS);
+        assert_eq!(histogram.quantile(0.99), 3 * Histogram::LIMIT_NS);
+    }
+
+    #[test]
+    fn merging_equals_counting_together() {
+        let (few, many) = ([5, 6, u64::MAX], [7, 800, 90_000]);
+        let mut merged = of(few);
+        merged.merge(&of(many));
+        let together = of(few.into_iter().chain(many));
+        assert_eq!((merged.count(), merged.overflows(), merged.max()), (6, 1, u64::MAX));
+        for quantile in [0.0, 0.3, 0.5, 0.9] {
+            assert_eq!(merged.quantile(quantile), together.quantile(quantile));
+        }
+    }
+
+    #[test]
+    fn an_empty_histogram_is_all_zero() {
+        let histogram = Histogram::new();
+        assert_eq!((histogram.count(), histogram.max(), histogram.quantile(0.99)), (0, 0, 0));
+        assert!(histogram.mean().abs() < f64::EPSILON);
+    }
+}

@@ -1,0 +1,184 @@
+//! How fast the indexes are on their own: nanoseconds of each operation, the best of some rounds.
+//!
+//! `cargo run --release -p contend-storage --example index_speed`
+#![allow(clippy::print_stdout, reason = "an example shows its figures")]
+
+use std::convert::Infallible;
+use std::hint::black_box;
+use std::num::NonZero;
+use std::ops::{Bound, ControlFlow};
+
+use storage::index::{BTree, Finger, Hash, Inserted, LeafRef, RowPtr, Visitor};
+use storage::{Direction, OrderedKey, Watcher};
+use sync::clock;
+
+type Tree<K> = BTree<K, ()>;
+
+struct Nobody;
+
+impl<'t> Watcher<'t, ()> for Nobody {
+    type Stop = Infallible;
+
+    fn adding(&mut self, _: LeafRef<'t, ()>) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn added(&mut self, _: LeafRef<'t, ()>, _: u64) {}
+
+    fn split(&mut self, _: LeafRef<'t, ()>, _: u64, _: LeafRef<'t, ()>) {}
+}
+
+struct Sum {
+    rows: usize,
+    left: usize,
+}
+
+impl<K> Visitor<'_, K, ()> for Sum {
+    type Stop = Infallible;
+
+    fn leaf(&mut self, _: LeafRef<'_, ()>) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn entry(&mut self, _: K, row: RowPtr) -> Result<ControlFlow<()>, Infallible> {
+        self.rows ^= row.address();
+        self.left -= 1;
+        Ok(if self.left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
+
+/// Measures `rounds` times `count` operations, and prints the best time of one.
+fn measure(what: &str, size: usize, count: usize, rounds: usize, mut round: impl FnMut(usize)) {
+    let times = (0..rounds).map(|nth| {
+        let start = clock::now_ns();
+        round(nth);
+        clock::now_ns() - start
+    });
+    let best = times.min().expect("at least a round");
+    println!("{what:<40} {size:>9} entries {:>8.2} ns", best as f64 / count as f64);
+}
+
+fn row(number: usize) -> RowPtr {
+    RowPtr::to_nowhere(NonZero::new((number + 1) * 8).expect("not zero"))
+}
+
+/// Numbers below `size` in an order without a pattern, with repetitions.
+fn random(size: usize, count: usize, seed: u64) -> Vec<u64> {
+    (0..count as u64).map(|nth| ((nth + 1) * 0x9e37_79b9_7f4a_7c15 ^ seed << 40).hash() % size as u64).collect()
+}
+
+/// All numbers below `size`, a power of two, in an order without a pattern.
+fn shuffled(size: usize) -> Vec<u64> {
+    let mask = size as u64 - 1;
+    let scatter = |x: u64| (x.wrapping_mul(0x9e37_79b9_7f4a_7c15 | 1) >> 7).wrapping_mul(5) & mask;
+    let mut all: Vec<u64> = (0..size as u64).collect();
+    for at in (1..size).rev() {
+        all.swap(at, (scatter(at as u64 ^ 0x5555).hash() % (at as u64 + 1)) as usize);
+    }
+    all
+}
+
+fn points<K: OrderedKey>(name: &str, size: usize, key: impl Fn(u64) -> K) {
+    let gets: Vec<K> = random(size, 1 << 20, 1).into_iter().map(&key).collect();
+    let order: Vec<K> = shuffled(size).into_iter().map(&key).collect();
+    let tree = Tree::new();
+    measure(&format!("{name} tree insert, random"), size, size, 1, |_| {
+        for (nth, &key) in order.iter().enumerate() {
+            let Ok(_) = tree.insert(key, row(nth), &mut Nobody);
+        }
+    });
+    println!("    {:.1} bytes an entry", tree.bytes() as f64 / size as f64);
+    measure(&format!("{name} tree get"), size, gets.len(), 5, |_| {
+        for &key in &gets {
+            black_box(tree.peek(black_box(key)));
+        }
+    });
+    measure(&format!("{name} tree get, prefetched 8 ahead"), size, gets.len(), 5, |_| {
+        for (nth, &key) in gets.iter().enumerate() {
+            if let Some(&ahead) = gets.get(nth + 8) {
+                tree.prefetch(ahead);
+            }
+            black_box(tree.peek(black_box(key)));
+        }
+    });
+    let hash: Hash<K, ()> = Hash::with_capacity(size);
+    let buckets = hash.buckets();
+    measure(&format!("{name} hash insert, random"), size, size, 1, |_| {
+        for (nth, &key) in order.iter().enumerate() {
+            let Ok(_) = hash.insert(key, row(nth), &mut Nobody);
+        }
+    });
+    assert_eq!(hash.buckets(), buckets, "a declared table does not grow");
+    println!("    {:.1} bytes an entry", hash.bytes() as f64 / size as f64);
+    measure(&format!("{name} hash get"), size, gets.len(), 5, |_| {
+        for &key in &gets {
+            black_box(hash.peek(black_box(key)));
+        }
+    });
+    measure(&format!("{name} hash get, prefetched 8 ahead"), size, gets.len(), 5, |_| {
+        for (nth, &key) in gets.iter().enumerate() {
+            if let Some(&ahead) = gets.get(nth + 8) {
+                hash.prefetch(ahead);
+            }
+            black_box(hash.peek(black_box(key)));
+        }
+    });
+}
+
+fn scans(size: usize) {
+    let tree: Tree<u64> = BTree::new();
+    for key in 0..size as u64 {
+        let Ok(_) = tree.insert(key, row(key as usize), &mut Nobody);
+    }
+    for length in [1, 10, 100, 10_000] {
+        let starts = random(size - length, (1 << 20) / length, 2);
+        for direction in [Direction::Forward, Direction::Backward] {
+            measure(&format!("u64 scan of {length}, {direction:?}, per row"), size, length * starts.len(), 5, |_| {
+                for &start in &starts {
+                    let mut sum = Sum { rows: 0, left: length };
+                    let (from, to) = (Bound::Included(start), Bound::Excluded(start + length as u64));
+                    let Ok(()) = tree.scan(from, to, direction, &mut sum);
+                    black_box(sum.rows);
+                }
+            });
+        }
+    }
+}
+
+/// Inserts that ascend in ten runs, as order lines do: fifteen in one run, fifteen in the next.
+fn runs(with_finger: bool) {
+    const RUNS: u64 = 10;
+    const TURNS: u64 = 10_000;
+    const LINES: u64 = 15;
+    let tree: Tree<u64> = BTree::new();
+    let count = (RUNS * TURNS * LINES) as usize;
+    let what = if with_finger { "u64 ascending runs, finger" } else { "u64 ascending runs, no finger" };
+    measure(what, count, count, 1, |_| {
+        let mut finger = Finger::default();
+        for turn in 0..TURNS {
+            for run in 0..RUNS {
+                for line in 0..LINES {
+                    let key = run << 40 | turn << 8 | line;
+                    let Ok(inserted) = if with_finger {
+                        tree.insert_near(key, row(1), &mut finger, &mut Nobody)
+                    } else {
+                        tree.insert(key, row(1), &mut Nobody)
+                    };
+                    assert_eq!(inserted, Inserted::Added);
+                }
+            }
+        }
+    });
+    println!("    {:.1} entries a leaf", count as f64 / tree.leaves() as f64);
+}
+
+fn main() {
+    for size in [1 << 12, 1 << 17, 1 << 20] {
+        points("u64", size, |key| key * 7);
+    }
+    points("u128", 1 << 17, |key| u128::from(key) << 64 | 5);
+    points("[u64; 6]", 1 << 17, |key| [1, 2, 3, 4, key, 6]);
+    scans(1 << 17);
+    runs(false);
+    runs(true);
+}

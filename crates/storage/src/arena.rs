@@ -1,0 +1,208 @@
+//! Memory in blocks of one size, carved from large chunks and kept until the arena is dropped.
+//!
+//! INVARIANTS
+//! (1) A block belongs to one arena for the arena's life and is never handed out twice at a time.
+//! (2) `build` runs once for each block, before it is first handed out: blocks are type-stable.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use sync::Latched;
+
+/// A block's address.
+pub(crate) type Block = NonNull<u8>;
+
+/// Chunks of this size and more are aligned to it and ask for huge pages.
+const HUGE: usize = 2 << 20;
+/// An arena's first chunk; further ones double the arena until they reach `HUGE`.
+const CHUNK_MIN: usize = 64 << 10;
+
+/// Chunks of `HUGE` bytes that the system has given pages for already: taking one while transactions run
+/// costs no page fault.
+#[derive(Debug, Default)]
+pub(crate) struct Reserve(Latched<Vec<Chunk>>);
+
+// SAFETY: a chunk in reserve belongs to nobody.
+unsafe impl Sync for Reserve {}
+// SAFETY: as above.
+unsafe impl Send for Reserve {}
+
+impl Reserve {
+    /// Adds `bytes`, rounded down to whole chunks, and touches them.
+    pub(crate) fn add(&self, bytes: usize) {
+        for _ in 0..bytes / HUGE {
+            let chunk = Chunk::new(HUGE);
+            // SAFETY: the chunk is `HUGE` bytes of memory that nobody else knows.
+            unsafe { chunk.start.write_bytes(0, HUGE) };
+            self.0.lock().push(chunk);
+        }
+    }
+
+    fn take(&self, bytes: usize) -> Chunk {
+        let reserved = if bytes == HUGE { self.0.lock().pop() } else { None };
+        reserved.unwrap_or_else(|| Chunk::new(bytes))
+    }
+}
+
+/// Hands out blocks of one size, in batches, so that its latch is taken rarely.
+#[derive(Debug)]
+pub(crate) struct BlockArena {
+    stride: usize,
+    state: Latched<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    chunks: Vec<Chunk>,
+    /// Given back, ready for use.
+    free: Vec<Block>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) start: Block,
+    layout: Layout,
+    /// Blocks carved from the front.
+    carved: usize,
+}
+
+// SAFETY: blocks are plain addresses; the arena hands each to one owner at a time, invariant (1).
+unsafe impl Send for State {}
+
+impl BlockArena {
+    /// An arena of blocks of at least `bytes` bytes. Small blocks are laid out so that they straddle no
+    /// cache line; large ones begin at one.
+    pub(crate) fn new(bytes: usize) -> Self {
+        let stride = if bytes <= 64 { bytes.next_power_of_two().max(8) } else { bytes.next_multiple_of(64) };
+        Self { stride, state: Latched::default() }
+    }
+
+    /// Moves `count` blocks to the end of `to`, with `reuse` those given back first; `build` makes those
+    /// that were never used.
+    pub(crate) fn take(
+        &self,
+        to: &mut Vec<Block>,
+        count: usize,
+        reuse: bool,
+        reserve: &Reserve,
+        mut build: impl FnMut(Block),
+    ) {
+        let state = &mut *self.state.lock();
+        let reused = if reuse { count.min(state.free.len()) } else { 0 };
+        to.extend(state.free.drain(state.free.len() - reused..));
+        for _ in reused..count {
+            if state.chunks.last().is_none_or(|chunk| (chunk.carved + 1) * self.stride > chunk.layout.size()) {
+                let so_far: usize = state.chunks.iter().map(|chunk| chunk.layout.size()).sum();
+                state.chunks.push(reserve.take(so_far.clamp(CHUNK_MIN, HUGE).max(self.stride)));
+            }
+            let chunk = state.chunks.last_mut().expect("a chunk with room was just ensured");
+            let block = chunk.block(chunk.carved, self.stride);
+            build(block);
+            chunk.carved += 1;
+            to.push(block);
+        }
+    }
+
+    /// Takes back the last `count` blocks of `from`.
+    pub(crate) fn give(&self, from: &mut Vec<Block>, count: usize) {
+        let keep = from.len() - count;
+        self.state.lock().free.extend(from.drain(keep..));
+    }
+
+    /// Visits the `index`-th of `of` shares of all blocks ever built, free ones included. The caller
+    /// sees to it that none is being written.
+    pub(crate) fn for_each(&self, index: usize, of: usize, mut visit: impl FnMut(Block)) {
+        let spans: Vec<_> = {
+            let state = self.state.lock();
+            state.chunks.iter().map(|chunk| (chunk.start, chunk.carved)).collect()
+        };
+        for (start, carved) in spans {
+            for number in carved * index / of..carved * (index + 1) / of {
+                visit(offset(start, number * self.stride));
+            }
+        }
+    }
+
+    /// Bytes from one block to the next.
+    #[cfg(test)]
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Bytes of the blocks ever built, and of those the bytes that were given back.
+    pub(crate) fn bytes(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        let carved: usize = state.chunks.iter().map(|chunk| chunk.carved).sum();
+        (carved * self.stride, state.free.len() * self.stride)
+    }
+}
+
+/// The address `bytes` into the memory at `start`; the caller keeps within the same allocation.
+#[inline]
+fn offset(start: Block, bytes: usize) -> Block {
+    // SAFETY: callers stay within the chunk (`carved * stride` is at most the chunk's size).
+    unsafe { start.add(bytes) }
+}
+
+impl Chunk {
+    pub(crate) fn new(bytes: usize) -> Self {
+        let align = if bytes >= HUGE { HUGE } else { 4096 };
+        let layout = Layout::from_size_align(bytes.next_multiple_of(align), align).expect("chunk sizes are small");
+        // SAFETY: the layout's size is not zero.
+        let start = NonNull::new(unsafe { std::alloc::alloc(layout) });
+        let start = start.unwrap_or_else(|| std::alloc::handle_alloc_error(layout));
+        #[cfg(target_os = "linux")]
+        if bytes >= HUGE {
+            // SAFETY: the range is this fresh allocation; the advice changes no contents. It may be
+            // refused, which costs speed only.
+            unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
+        }
+        Self { start, layout, carved: 0 }
+    }
+
+    fn block(&self, number: usize, stride: usize) -> Block {
+        offset(self.start, number * stride)
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, freed once. What the blocks hold needs no drop:
+        // their types are atomics and plain data.
+        unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_distinct_built_once_and_come_back() {
+        let arena = BlockArena::new(40);
+        let mut built = 0;
+        let mut blocks = Vec::new();
+        arena.take(&mut blocks, 5_000, true, &Reserve::default(), |_| built += 1);
+        let mut addresses: Vec<_> = blocks.iter().map(|block| block.as_ptr() as usize).collect();
+        addresses.sort_unstable();
+        assert!(addresses.windows(2).all(|pair| pair[1] - pair[0] >= 64 || pair[1] / 64 != pair[0] / 64));
+        arena.give(&mut blocks, 1_000);
+        assert_eq!(arena.bytes(), (5_000 * 64, 1_000 * 64));
+        arena.take(&mut blocks, 1_500, true, &Reserve::default(), |_| built += 1);
+        assert_eq!(built, 5_500);
+    }
+
+    #[test]
+    fn shares_visit_every_block_once() {
+        let arena = BlockArena::new(8);
+        let mut blocks = Vec::new();
+        arena.take(&mut blocks, 20_000, true, &Reserve::default(), |_| ());
+        let mut seen = Vec::new();
+        for index in 0..3 {
+            arena.for_each(index, 3, |block| seen.push(block));
+        }
+        seen.sort_unstable();
+        blocks.sort_unstable();
+        assert_eq!(seen, blocks);
+    }
+}

@@ -1,0 +1,157 @@
+//! Epoch-based reclamation: memory that others may still look at is used again only after every attempt
+//! that could know of it has ended (Fraser, `PhD` 2004).
+//!
+//! INVARIANTS
+//! (1) A participant pins before it follows shared pointers and unpins after its last use of them.
+//! (2) The epoch advances from `e` only when every pinned participant is pinned at `e`.
+//! (3) What was unlinked at epoch `e` is used again at `e + 2` or later: by (2) everyone who was pinned at
+//!     the unlinking has unpinned since.
+//!
+//! An unpinned participant, however long it idles, holds up nothing.
+
+use sync::Padded;
+use sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+
+/// The epoch counter and its participants.
+#[derive(Debug)]
+pub(crate) struct Epochs {
+    now: Padded<AtomicU64>,
+    seats: Box<[Padded<Seat>]>,
+}
+
+#[derive(Debug, Default)]
+struct Seat {
+    /// The epoch at which its participant is pinned; 0 when it is not.
+    pinned: AtomicU64,
+    taken: AtomicBool,
+}
+
+/// A seat taken among the participants.
+#[derive(Debug)]
+pub(crate) struct Participant<'e> {
+    epochs: &'e Epochs,
+    seat: usize,
+}
+
+impl Epochs {
+    /// Room for `seats` participants.
+    pub(crate) fn new(seats: usize) -> Self {
+        Self { now: Padded(AtomicU64::new(1)), seats: (0..seats).map(|_| Padded::default()).collect() }
+    }
+
+    /// Takes a free seat.
+    ///
+    /// # Panics
+    /// When all are taken: the database was made for fewer sessions.
+    pub(crate) fn join(&self) -> Participant<'_> {
+        let free = self.seats.iter().position(|seat| {
+            // Acquire: pairs with the Release in `Participant::drop`. Relaxed on failure: nothing is read.
+            seat.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        });
+        Participant { epochs: self, seat: free.expect("the database has a seat for each session") }
+    }
+
+    /// The current epoch, perhaps a little late.
+    #[inline]
+    fn now(&self) -> u64 {
+        // Relaxed: a participant pinned too early only delays reclamation.
+        self.now.load(Ordering::Relaxed)
+    }
+
+    /// The epoch to stamp on what the caller has unlinked before.
+    #[inline]
+    pub(crate) fn stamp(&self) -> u64 {
+        // SeqCst fence: pairs with the one in `pin`. Whoever still found what was unlinked pinned before
+        // this point, at an epoch that the load below cannot miss.
+        fence(Ordering::SeqCst);
+        self.now()
+    }
+
+    /// Advances the epoch if invariant (2) allows it.
+    pub(crate) fn try_advance(&self) {
+        let now = self.now();
+        // SeqCst fence: pairs with the one in `pin`. A participant whose pin is not seen below pins after
+        // this point, and so sees every unlinking that came before it.
+        fence(Ordering::SeqCst);
+        let all_here = self.seats.iter().all(|seat| {
+            // Relaxed: ordered by the fence above and the Acquire fence below.
+            let pinned = seat.pinned.load(Ordering::Relaxed);
+            pinned == 0 || pinned == now
+        });
+        if all_here {
+            // Acquire fence: pairs with the Release in `unpin`, so that a participant's last uses come
+            // before any reuse. Release on the exchange: passes that on to whoever reads the epoch.
+            fence(Ordering::Acquire);
+            let _ = self.now.compare_exchange(now, now + 1, Ordering::Release, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether what was unlinked at `epoch` may be used again.
+    #[inline]
+    pub(crate) fn is_past(&self, epoch: u64) -> bool {
+        // Acquire: pairs with the Release in `try_advance`.
+        epoch + 2 <= self.now.load(Ordering::Acquire)
+    }
+}
+
+impl Participant<'_> {
+    /// The seat's number, below the number of seats.
+    #[inline]
+    pub(crate) fn seat(&self) -> usize {
+        self.seat
+    }
+
+    /// Pins at the current epoch: pointers followed from now on stay good until [`unpin`](Self::unpin).
+    #[inline]
+    pub(crate) fn pin(&mut self) {
+        let now = self.epochs.now();
+        // Relaxed: ordered by the fence.
+        self.epochs.seats[self.seat].pinned.store(now, Ordering::Relaxed);
+        // SeqCst fence: pairs with the one in `try_advance`; the pin is visible before any pointer is read.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Unpins.
+    #[inline]
+    pub(crate) fn unpin(&mut self) {
+        // Release: pairs with the Acquire fence in `try_advance`; uses of shared memory come before.
+        self.epochs.seats[self.seat].pinned.store(0, Ordering::Release);
+    }
+}
+
+impl Drop for Participant<'_> {
+    fn drop(&mut self) {
+        self.unpin();
+        // Release: pairs with the Acquire in `join`.
+        self.epochs.seats[self.seat].taken.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_participant_holds_reclamation_and_an_idle_one_does_not() {
+        let epochs = Epochs::new(2);
+        let (mut pinned, _idle) = (epochs.join(), epochs.join());
+        pinned.pin();
+        let unlinked_at = epochs.stamp();
+        for _ in 0..10 {
+            epochs.try_advance();
+        }
+        assert!(!epochs.is_past(unlinked_at));
+        pinned.unpin();
+        for _ in 0..2 {
+            epochs.try_advance();
+        }
+        assert!(epochs.is_past(unlinked_at));
+    }
+
+    #[test]
+    fn a_seat_given_up_is_taken_again() {
+        let epochs = Epochs::new(1);
+        drop(epochs.join());
+        assert_eq!(epochs.join().seat(), 0);
+    }
+}

@@ -1,0 +1,404 @@
+//! The ordered index: a B+tree whose readers take no latches.
+//!
+//! Optimistic lock coupling (Leis, Scheibner, Kemper, Neumann: The ART of practical synchronization,
+//! `DaMoN` 2016): a reader notes the version of a node, finds the child in it, notes the version of the
+//! child, and only then checks that the node's is still the same; a writer descends like a reader and
+//! latches only what it changes, by exchanging the version that it saw for a held one. Whoever finds a
+//! version changed starts again at the root. A node is recycled as soon as it is unlinked, without
+//! waiting for its readers: it is gone at first, and no version of it that a reader knows ever returns.
+//! A reader that finds it as another node therefore fails at the parent, which has changed before.
+//!
+//! Keys and rows stand apart, so a search touches few lines, and 31 entries with keys of a word fill 512
+//! bytes. A full leaf splits in half, but behind an ascending run at the end of the run: see
+//! [`Leaf::split_point`]. Full inner nodes on the way to a leaf that splits are split first, from the top
+//! down, so that each split needs room in one parent and two latches beside that of the new node.
+//!
+//! A leaf is unlinked when it is empty, not merged when it is half empty (free-at-empty: Johnson and
+//! Shasha, B-trees with inserts and deletes: why free-at-empty is better than merge-at-half, 1993). Where
+//! inserts are as many as deletes, or more, it wastes little space and restructures far less often;
+//! and each merge of leaves with entries would fail the phantom checks of all who saw either. The gap of
+//! the unlinked leaf goes to the leaf before it, or else after it, under the nearest common node.
+//! That leaf's gap version stays: what others know of its gaps remains true, for the gap that it gains
+//! holds no key, and the version changes when one enters. Those who saw the unlinked leaf see it change.
+//! An inner node left with one child is replaced by the child. So some leaves are nearer to the root
+//! than others, none farther away than if the nodes had stayed, and unlinking needs at most four latches.
+//!
+//! INVARIANTS, beside those of [`crate::index`]
+//! (5) The root is an inner node, is never unlinked or moved, and has at least one child; every other
+//!     inner node has at least two.
+//! (6) A leaf whose version has not changed since answers at least for the keys that it answered for: it
+//!     gives keys away only by a split, and all of them only when it is unlinked.
+
+mod node;
+mod scan;
+mod structure;
+
+use core::fmt;
+
+
+use crate::index::pool::{Node, Pool};
+use crate::index::{Inserted, LeafRef, RowPtr, Watcher, tell_miss};
+use crate::key::OrderedKey;
+use crate::shape::LeafMeta;
+
+use node::{Inner, Leaf};
+
+/// Nodes for which a tree's first chunks of memory have room.
+const FIRST_NODES: usize = 8;
+
+/// An ordered index. `LEAF` and `INNER` are the entries and children of a node at most.
+pub struct BTree<K: OrderedKey, L: LeafMeta, const LEAF: usize = 31, const INNER: usize = 63> {
+    root: Box<Inner<K, INNER>>,
+    leaves: Pool<Leaf<K, L, LEAF>>,
+    inners: Pool<Inner<K, INNER>>,
+}
+
+impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> fmt::Debug for BTree<K, L, LEAF, INNER> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BTree").field("leaves", &self.leaves()).finish_non_exhaustive()
+    }
+}
+
+impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> Default for BTree<K, L, LEAF, INNER> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A node as its parent knows it.
+enum Child<'t, K: OrderedKey, L, const LEAF: usize, const INNER: usize> {
+    Inner(&'t Inner<K, INNER>),
+    Leaf(&'t Leaf<K, L, LEAF>),
+}
+
+/// Marks a pointer to a leaf.
+const IS_LEAF: usize = 1;
+
+/// A leaf as found, and what led to it.
+struct Spot<'t, K: OrderedKey, L, const LEAF: usize, const INNER: usize> {
+    leaf: &'t Leaf<K, L, LEAF>,
+    version: u64,
+    /// What the leaf answers for: from `low` to, exclusively, `high`, if anything is beyond it.
+    low: K,
+    high: Option<K>,
+    parent: Step<'t, K, INNER>,
+}
+
+/// An inner node as it was passed.
+struct Step<'t, K: OrderedKey, const INNER: usize> {
+    node: &'t Inner<K, INNER>,
+    version: u64,
+    /// The position of the child that was taken, among `count`.
+    at: usize,
+    count: usize,
+    /// What the node answers for.
+    low: K,
+    high: Option<K>,
+}
+
+impl<K: OrderedKey, const INNER: usize> Clone for Step<'_, K, INNER> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K: OrderedKey, const INNER: usize> Copy for Step<'_, K, INNER> {}
+
+impl<'t, K: OrderedKey, const INNER: usize> Step<'t, K, INNER> {
+    /// What the child at `at` answers for.
+    #[inline]
+    fn bounds(&self, at: usize) -> (K, Option<K>) {
+        let low = if at > 0 { self.node.low(at) } else { self.low };
+        let high = if at + 1 < self.count { Some(self.node.low(at + 1)) } else { self.high };
+        (low, high)
+    }
+}
+
+/// Where a caller's last key went in a tree: the next one of an ascending run finds its place without a
+/// descent. Serves the tree that it served last; with another it costs a descent and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct Finger<K> {
+    /// The address of the tree's root, 0 for none.
+    tree: usize,
+    leaf: u32,
+    version: u64,
+    low: K,
+    high: Option<K>,
+}
+
+impl<K: OrderedKey> Default for Finger<K> {
+    fn default() -> Self {
+        Self { tree: 0, leaf: 0, version: 0, low: K::MIN, high: None }
+    }
+}
+
+/// What became of an insertion into a certain leaf.
+enum Tried {
+    /// Done; the version of the leaf is, or will be, this one.
+    Done(Inserted, u64),
+    Full,
+    /// The leaf has changed.
+    Changed,
+}
+
+impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K, L, LEAF, INNER> {
+    /// An empty index.
+    pub fn new() -> Self {
+        let tree =
+            Self { root: Box::new(Inner::new(0)), leaves: Pool::new(FIRST_NODES), inners: Pool::new(FIRST_NODES) };
+        let (leaf, guard) = tree.leaves.take();
+        tree.root.begin(leaf_pointer(leaf));
+        drop(guard);
+        tree
+    }
+
+    /// The node that a pointer in an inner node leads to; none only if the inner node is being written.
+    #[inline]
+    fn node(&self, pointer: *mut u8) -> Option<Child<'_, K, L, LEAF, INNER>> {
+        if pointer.is_null() {
+            return None;
+        }
+        if pointer.addr() & IS_LEAF != 0 {
+            let leaf = pointer.map_addr(|address| address & !IS_LEAF).cast::<Leaf<K, L, LEAF>>();
+            // SAFETY: invariant (1): a marked pointer in a node of this tree leads to one of its leaves,
+            // which live as long as the tree and were seen whole when the pointer was loaded.
+            Some(Child::Leaf(unsafe { &*leaf }))
+        } else {
+            // SAFETY: invariant (1), as above: an unmarked pointer leads to an inner node.
+            Some(Child::Inner(unsafe { &*pointer.cast::<Inner<K, INNER>>() }))
+        }
+    }
+
+    /// Descends once to the leaf for the keys right after those low keys to which `before` applies, telling
+    /// `pass` of each inner node, the child's position in it, and its number of children. None if a node
+    /// changed on the way; `pass` must then forget what it was told.
+    #[inline]
+    fn descend<'t>(
+        &'t self,
+        before: impl Fn(K) -> bool,
+        mut pass: impl FnMut(&'t Inner<K, INNER>, u64, usize, usize),
+    ) -> Option<(&'t Leaf<K, L, LEAF>, u64)> {
+        let mut inner: &Inner<K, INNER> = &self.root;
+        let mut version = inner.latch.read()?;
+        loop {
+            let count = inner.count();
+            let at = inner.position(count, &before);
+            let child = inner.child(at);
+            pass(inner, version, at, count);
+            match self.node(child)? {
+                Child::Inner(child) => {
+                    node::prefetch(child);
+                    let child_version = child.latch.read()?;
+                    if !inner.latch.validate(version) {
+                        return None;
+                    }
+                    (inner, version) = (child, child_version);
+                }
+                Child::Leaf(leaf) => {
+                    node::prefetch(leaf);
+                    let leaf_version = leaf.head.latch.read()?;
+                    return inner.latch.validate(version).then_some((leaf, leaf_version));
+                }
+            }
+        }
+    }
+
+    /// The leaf for a key, and its version.
+    #[inline]
+    fn leaf_for(&self, key: K) -> (&Leaf<K, L, LEAF>, u64) {
+        loop {
+            if let Some(found) = self.descend(|low| low <= key, |_, _, _, _| ()) {
+                return found;
+            }
+        }
+    }
+
+    /// The leaf for the keys right after those low keys to which `before` applies, and what led to it.
+    #[inline]
+    fn spot(&self, before: impl Fn(K) -> bool) -> Spot<'_, K, L, LEAF, INNER> {
+        loop {
+            let mut parent = None;
+            let (mut low, mut high) = (K::MIN, None);
+            let found = self.descend(&before, |node, version, at, count| {
+                let step = Step { node, version, at, count, low, high };
+                (low, high) = step.bounds(at);
+                parent = Some(step);
+            });
+            if let (Some((leaf, version)), Some(parent)) = (found, parent) {
+                return Spot { leaf, version, low, high, parent };
+            }
+        }
+    }
+
+    /// Finds the row of a key.
+    ///
+    /// A miss is told to `missed`, with the leaf in whose gap the key falls and the gap version at which
+    /// it did not hold the key; `missed` is called again, with another version, if a key entered the
+    /// leaf before what `missed` wrote to its metadata could be seen.
+    #[inline]
+    pub fn get<'t, E>(
+        &'t self,
+        key: K,
+        mut missed: impl FnMut(LeafRef<'t, L>) -> Result<(), E>,
+    ) -> Result<Option<RowPtr>, E> {
+        loop {
+            let (leaf, version) = self.leaf_for(key);
+            let found = leaf.find(key);
+            if !leaf.head.latch.validate(version) {
+                continue;
+            }
+            if found.is_some() {
+                return Ok(found);
+            }
+            if tell_miss(&leaf.head, version, &mut missed)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Finds the row of a key without telling of a miss.
+    #[inline]
+    pub fn peek(&self, key: K) -> Option<RowPtr> {
+        loop {
+            let (leaf, version) = self.leaf_for(key);
+            let found = leaf.find(key);
+            if leaf.head.latch.validate(version) {
+                return found;
+            }
+        }
+    }
+
+    /// Asks for the memory of the leaf for a key, as far as that does not mean to wait for other memory
+    /// than that of inner nodes. A hint.
+    #[inline]
+    pub fn prefetch(&self, key: K) {
+        let mut inner: &Inner<K, INNER> = &self.root;
+        loop {
+            let Some(version) = inner.latch.read() else { return };
+            let child = inner.child(inner.position(inner.count(), |low: K| low <= key));
+            if !inner.latch.validate(version) {
+                return;
+            }
+            match self.node(child) {
+                Some(Child::Inner(child)) => inner = child,
+                Some(Child::Leaf(leaf)) => return node::prefetch(leaf),
+                None => return,
+            }
+        }
+    }
+
+    /// Adds an entry unless the key is there. A key that is there is told without a hook or a latch.
+    #[inline]
+    pub fn insert<'t, W: Watcher<'t, L>>(&'t self, key: K, row: RowPtr, watch: &mut W) -> Result<Inserted, W::Stop> {
+        self.insert_near(key, row, &mut Finger::default(), watch)
+    }
+
+    /// Adds an entry like [`insert`](Self::insert), first where `finger` points, and makes it point where
+    /// the key went.
+    #[inline]
+    pub fn insert_near<'t, W: Watcher<'t, L>>(
+        &'t self,
+        key: K,
+        row: RowPtr,
+        finger: &mut Finger<K>,
+        watch: &mut W,
+    ) -> Result<Inserted, W::Stop> {
+        let tree = core::ptr::from_ref(&*self.root).addr();
+        if finger.tree == tree
+            && finger.low <= key
+            && finger.high.is_none_or(|high| key < high)
+            && let Some(leaf) = self.leaves.get(finger.leaf as usize)
+            && let Tried::Done(inserted, version) = Self::insert_in(leaf, finger.version, key, row, watch)?
+        {
+            finger.version = version;
+            return Ok(inserted);
+        }
+        loop {
+            let Spot { leaf, version, low, high, .. } = self.spot(|low| low <= key);
+            match Self::insert_in(leaf, version, key, row, watch)? {
+                Tried::Done(inserted, version) => {
+                    *finger = Finger { tree, leaf: leaf.number, version, low, high };
+                    return Ok(inserted);
+                }
+                Tried::Full => self.make_room(key, watch),
+                Tried::Changed => (),
+            }
+        }
+    }
+
+    /// Adds an entry to the leaf that answered for its key at `version`.
+    #[inline]
+    fn insert_in<'t, W: Watcher<'t, L>>(
+        leaf: &'t Leaf<K, L, LEAF>,
+        version: u64,
+        key: K,
+        row: RowPtr,
+        watch: &mut W,
+    ) -> Result<Tried, W::Stop> {
+        let at = leaf.below(key);
+        if let Some(found) = leaf.row_of(at, key) {
+            let is_valid = leaf.head.latch.validate(version);
+            return Ok(if is_valid { Tried::Done(Inserted::Exists(found), version) } else { Tried::Changed });
+        }
+        // The key is still missing, and `at` its place, when the latch is taken: any other key that enters
+        // changes the version.
+        let Some(guard) = leaf.head.upgrade(version) else { return Ok(Tried::Changed) };
+        if leaf.live() == LEAF {
+            guard.release_unchanged();
+            return Ok(Tried::Full);
+        }
+        let before = LeafRef { head: &leaf.head, seen: version };
+        if let Err(stop) = watch.adding(before) {
+            guard.release_unchanged();
+            return Err(stop);
+        }
+        leaf.add(at, key, row);
+        let after = guard.next();
+        watch.added(before, after);
+        Ok(Tried::Done(Inserted::Added, after))
+    }
+
+    /// Removes the entry of a key if it is `row` and `allow`, called under the leaf's latch, agrees.
+    #[inline]
+    pub fn remove(&self, key: K, row: RowPtr, allow: impl FnOnce(&L) -> bool) -> bool {
+        loop {
+            let (leaf, version) = self.leaf_for(key);
+            let at = leaf.below(key);
+            if leaf.row_of(at, key) != Some(row) {
+                if leaf.head.latch.validate(version) {
+                    return false;
+                }
+                continue;
+            }
+            let Some(guard) = leaf.head.upgrade(version) else { continue };
+            // Looked at again: another removal does not change the version.
+            let is_removed = leaf.row(at) == Some(row) && allow(&leaf.head.meta);
+            if is_removed {
+                leaf.empty(at);
+            }
+            let is_empty = leaf.live() == 0;
+            guard.release_unchanged();
+            if is_removed && is_empty {
+                self.unlink_empty(key);
+            }
+            return is_removed;
+        }
+    }
+
+    /// The number of leaves.
+    pub fn leaves(&self) -> usize {
+        self.leaves.in_use()
+    }
+
+    /// Bytes of all nodes, in use or free.
+    pub fn bytes(&self) -> usize {
+        self.leaves.bytes() + self.inners.bytes() + size_of::<Inner<K, INNER>>()
+    }
+}
+
+fn leaf_pointer<K: OrderedKey, L, const N: usize>(leaf: &Leaf<K, L, N>) -> *mut u8 {
+    core::ptr::from_ref(leaf).cast_mut().cast::<u8>().map_addr(|address| address | IS_LEAF)
+}
+
+fn inner_pointer<K: OrderedKey, const N: usize>(inner: &Inner<K, N>) -> *mut u8 {
+    core::ptr::from_ref(inner).cast_mut().cast()
+}

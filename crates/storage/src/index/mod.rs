@@ -1,0 +1,231 @@
+//! Indexes: an ordered one, [`BTree`], and one for point lookups, [`Hash`]. Both find rows by key and
+//! tell their callers what phantom protection needs to know.
+//!
+//! An index is divided into *leaves*: a leaf of the tree, or a bucket of the hash index. A leaf answers
+//! for every key that would stand in it, present or not: for its *gaps*. Each has a *gap version*, which
+//! changes whenever a key enters the leaf, the leaf splits, or its gaps go to another leaf; and metadata
+//! of the scheme. A search that misses, a scan, and an insert all name the leaves they met ([`LeafRef`]).
+//!
+//! Removing an entry does not change the gap version: the caller marks the row first, so whoever has
+//! seen the row learns of the removal there. Both indexes remove by emptying the entry's row pointer, one
+//! store under the latch that is released as if nothing had changed, so the version of a leaf's latch is
+//! its gap version and readers are never disturbed by removals.
+//!
+//! INVARIANTS
+//! (1) Nodes, leaves and buckets are type-stable: their memory serves no other type before the index is
+//!     dropped, and every pointer found in one leads to another of the same index, whatever else is torn.
+//! (2) What may be read without a latch is atomic, and believed only if the version that was read before
+//!     it is still there afterwards.
+//! (3) The version of a piece of memory never repeats, not even when it serves as another leaf.
+//! (4) No latch is held while a visitor runs, and none is waited for while another is held.
+
+mod btree;
+mod hash;
+mod pool;
+
+use core::num::NonZero;
+use core::ops::ControlFlow;
+use core::ptr::NonNull;
+
+use sync::atomic::{Ordering, fence};
+use sync::{VersionLatch, VersionLatchGuard};
+
+use crate::shape::LeafMeta;
+
+pub use btree::{BTree, Finger};
+pub use hash::Hash;
+
+/// Where a row is. An index keeps it and never follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowPtr(NonNull<u8>);
+
+impl RowPtr {
+    /// The pointer as an index keeps it.
+    #[inline]
+    pub(crate) fn new(row: NonNull<u8>) -> Self {
+        Self(row)
+    }
+
+    /// A pointer that leads nowhere, for tests and measurements of an index on its own.
+    pub fn to_nowhere(address: NonZero<usize>) -> Self {
+        Self(NonNull::without_provenance(address))
+    }
+
+    /// The pointer as it was given.
+    #[inline]
+    pub(crate) fn get(self) -> NonNull<u8> {
+        self.0
+    }
+
+    /// The address, to compare.
+    pub fn address(self) -> usize {
+        self.0.addr().get()
+    }
+}
+
+/// What every leaf begins with.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct LeafHead<L> {
+    /// Its version is the gap version.
+    latch: VersionLatch,
+    meta: L,
+}
+
+impl<L> LeafHead<L> {
+    /// Takes the latch if the version is still `version`.
+    #[inline]
+    fn upgrade(&self, version: u64) -> Option<VersionLatchGuard<'_>> {
+        let guard = self.latch.upgrade(version)?;
+        if size_of::<L>() != 0 {
+            // SeqCst: pairs with the fence in `is_settled`. Of a reader that writes the metadata and then
+            // looks at the latch, and a writer that takes the latch and then reads the metadata, at
+            // least one sees the other.
+            fence(Ordering::SeqCst);
+        }
+        Some(guard)
+    }
+
+    /// Whether what a hook has just written to the metadata protects what was read at `version`.
+    #[inline]
+    fn is_settled(&self, version: u64) -> bool {
+        if size_of::<L>() == 0 {
+            // Nothing was written that a writer could miss.
+            return true;
+        }
+        // SeqCst: pairs with the fence in `upgrade`.
+        fence(Ordering::SeqCst);
+        self.latch.validate(version)
+    }
+}
+
+/// A leaf, and the gap version at which it was seen. Valid for the life of the index, though the leaf
+/// may meanwhile answer for other keys: the gap version tells.
+#[derive(Debug)]
+pub struct LeafRef<'t, L> {
+    head: &'t LeafHead<L>,
+    seen: u64,
+}
+
+impl<L> Clone for LeafRef<'_, L> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<L> Copy for LeafRef<'_, L> {}
+
+impl<'t, L> LeafRef<'t, L> {
+    /// The gap version at which the leaf was seen.
+    #[inline]
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// The leaf as of another gap version, for whoever changed it: see [`Watcher`].
+    #[inline]
+    #[must_use]
+    pub fn at(self, version: u64) -> Self {
+        Self { seen: version, ..self }
+    }
+
+    /// The scheme's metadata of the leaf. Whoever writes it outside of a hook may write to what has
+    /// become another leaf, unless it writes under [`hold`](Self::hold).
+    #[inline]
+    pub fn meta(&self) -> &'t L {
+        &self.head.meta
+    }
+
+    /// The gap version now. Equal to [`seen`](Self::seen) only if no key has entered any gap of the leaf
+    /// since, and nobody is at work in it; the latter, being indistinguishable here from a key that is
+    /// entering, may fail the comparison though nothing changes.
+    #[inline]
+    pub fn gap_version(&self) -> u64 {
+        self.head.latch.current()
+    }
+
+    /// Whether both are the same piece of memory.
+    #[inline]
+    pub fn same_leaf(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+
+    /// A number of the leaf that no other leaf has at the same time.
+    #[inline]
+    pub fn id(&self) -> usize {
+        core::ptr::from_ref(self.head).addr()
+    }
+
+    /// Keeps every key out of the leaf's gaps until dropped; `None` when the gap version is no longer
+    /// [`seen`](Self::seen). Waits for others' latches, so it must not be called with one held.
+    #[inline]
+    pub fn hold(&self) -> Option<LeafHold<'t>> {
+        loop {
+            if self.head.latch.read()? != self.seen {
+                return None;
+            }
+            if let Some(guard) = self.head.upgrade(self.seen) {
+                return Some(LeafHold(Some(guard)));
+            }
+        }
+    }
+}
+
+/// Holds a leaf's latch without changing the leaf. For a few instructions.
+#[derive(Debug)]
+pub struct LeafHold<'t>(Option<VersionLatchGuard<'t>>);
+
+impl Drop for LeafHold<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(guard) = self.0.take() {
+            guard.release_unchanged();
+        }
+    }
+}
+
+/// What became of an insertion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// The entry stands in the index.
+    Added,
+    /// The key was there already, with this row.
+    Exists(RowPtr),
+}
+
+/// Who inserts, told of what it does to leaves. Every method is called under the latches of the leaves
+/// that it names, and must not wait.
+pub trait Watcher<'t, L> {
+    /// Why a key is kept out.
+    type Stop;
+    /// A key is about to enter a gap of the leaf; an error keeps it out.
+    fn adding(&mut self, leaf: LeafRef<'t, L>) -> Result<(), Self::Stop>;
+    /// The key is in: the gap version was `before.seen()` and will be `after`.
+    fn added(&mut self, before: LeafRef<'t, L>, after: u64);
+    /// `into` was split off `from`, whose gap version was `from.seen()` and will be `from_after`; that of
+    /// `into` will be `into.seen()`. What the metadata of `from` protects, that of `into` protects, too.
+    fn split(&mut self, from: LeafRef<'t, L>, from_after: u64, into: LeafRef<'t, L>);
+}
+
+/// Who scans. No latch is held in any call.
+pub trait Visitor<'t, K, L> {
+    /// Why the scan ends early.
+    type Stop;
+    /// The part of the range that is in this leaf has been read, at this gap version. Called again, with
+    /// another version, if a key entered the leaf before what this call wrote to the leaf's metadata
+    /// could be seen; what was read is then forgotten and read again.
+    fn leaf(&mut self, leaf: LeafRef<'t, L>) -> Result<(), Self::Stop>;
+    /// The next entry, of the leaf named last.
+    fn entry(&mut self, key: K, row: RowPtr) -> Result<ControlFlow<()>, Self::Stop>;
+}
+
+/// Makes a search for a missing key settle: see [`BTree::get`] and [`Hash::get`].
+#[inline]
+fn tell_miss<'t, L: LeafMeta, E>(
+    head: &'t LeafHead<L>,
+    version: u64,
+    missed: &mut impl FnMut(LeafRef<'t, L>) -> Result<(), E>,
+) -> Result<bool, E> {
+    missed(LeafRef { head, seen: version })?;
+    Ok(head.is_settled(version))
+}

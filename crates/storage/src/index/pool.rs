@@ -1,0 +1,172 @@
+//! Memory of index nodes: type-stable, found by number, recycled at once.
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use sync::{Latched, VersionLatch, VersionLatchGuard};
+
+use crate::arena::Chunk;
+
+/// Chunks of a slab: the first serves the declared size, each further one doubles the slab.
+const CHUNKS: usize = 28;
+
+/// A sequence that only grows and whose elements never move.
+#[derive(Debug)]
+pub(super) struct Slab<T> {
+    /// The first chunk has room for `1 << shift` elements.
+    shift: u32,
+    /// Elements made; those below are there, and so are their chunks.
+    len: AtomicUsize,
+    starts: [AtomicPtr<T>; CHUNKS],
+    chunks: Latched<Vec<Chunk>>,
+    owns: PhantomData<T>,
+}
+
+impl<T> Slab<T> {
+    /// An empty slab that will hold `first` elements in one piece, a power of two.
+    pub(super) fn new(first: usize) -> Self {
+        assert!(first.is_power_of_two(), "chunks double the slab");
+        Self {
+            shift: first.ilog2(),
+            len: AtomicUsize::new(0),
+            starts: core::array::from_fn(|_| AtomicPtr::default()),
+            chunks: Latched::default(),
+            owns: PhantomData,
+        }
+    }
+
+    /// The chunk of an element, and its place there.
+    #[inline]
+    fn place(&self, number: usize) -> (usize, usize) {
+        let chunk = (usize::BITS - (number >> self.shift).leading_zeros()) as usize;
+        let first = if chunk == 0 { 0 } else { 1 << (self.shift as usize + chunk - 1) };
+        (chunk, number - first)
+    }
+
+    /// The number of elements.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        // Acquire: pairs with the Release in `push`, so the elements below are seen whole.
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// An element, if it was made.
+    #[inline]
+    pub(super) fn get(&self, number: usize) -> Option<&T> {
+        (number < self.len()).then(|| {
+            let (chunk, place) = self.place(number);
+            // Relaxed: `len` was seen after the chunk was set.
+            let start = self.starts[chunk].load(Ordering::Relaxed);
+            // SAFETY: the element exists, so its chunk does, and has room for it.
+            let at = unsafe { start.add(place) };
+            // SAFETY: the element was written before `len` grew past it, and is only shared since.
+            unsafe { &*at }
+        })
+    }
+
+    /// Makes an element, told its number.
+    pub(super) fn push(&self, make: impl FnOnce(usize) -> T) -> &T {
+        let mut chunks = self.chunks.lock();
+        // Relaxed: changed under this latch only.
+        let number = self.len.load(Ordering::Relaxed);
+        let (chunk, place) = self.place(number);
+        if chunk == chunks.len() {
+            let elements = 1 << (self.shift as usize + chunk.saturating_sub(1));
+            chunks.push(Chunk::new(elements * size_of::<T>()));
+            // Relaxed: `len` is published after it.
+            self.starts[chunk].store(chunks[chunk].start.cast().as_ptr(), Ordering::Relaxed);
+        }
+        let start: NonNull<T> = chunks[chunk].start.cast();
+        // SAFETY: the chunk has room for the element.
+        let at = unsafe { start.add(place) };
+        // SAFETY: in bounds, aligned to a page as the chunk is to 64 bytes at least, and used by nobody.
+        unsafe { at.write(make(number)) };
+        // Release: pairs with the Acquire in `len`.
+        self.len.store(number + 1, Ordering::Release);
+        // SAFETY: just written, and only shared from here on.
+        unsafe { at.as_ref() }
+    }
+
+    /// Bytes of the elements made: memory of chunks beyond them has never been touched.
+    pub(super) fn bytes(&self) -> usize {
+        self.len() * size_of::<T>()
+    }
+}
+
+impl<T> Drop for Slab<T> {
+    fn drop(&mut self) {
+        if core::mem::needs_drop::<T>() {
+            for number in 0..self.len() {
+                let at = core::ptr::from_ref(self.get(number).expect("below the length")).cast_mut();
+                // SAFETY: the slab goes, and with it every reference to the element.
+                unsafe { at.drop_in_place() };
+            }
+        }
+    }
+}
+
+/// A thing that readers may still look at when it is given back.
+pub(super) trait Node {
+    /// A fresh one.
+    fn new(number: usize) -> Self;
+    /// Its latch.
+    fn latch(&self) -> &VersionLatch;
+}
+
+/// Nodes, handed out held and taken back gone.
+#[derive(Debug)]
+pub(super) struct Pool<T> {
+    slab: Slab<T>,
+    free: Latched<Free<T>>,
+}
+
+#[derive(Debug)]
+struct Free<T>(Vec<NonNull<T>>);
+
+// SAFETY: the pointers lead to elements of the pool's slab, which are shared between threads.
+unsafe impl<T: Sync> Send for Free<T> {}
+
+impl<T: Node> Pool<T> {
+    /// An empty pool that begins with memory for `first` nodes, a power of two.
+    pub(super) fn new(first: usize) -> Self {
+        Self { slab: Slab::new(first), free: Latched::new(Free(Vec::new())) }
+    }
+
+    /// A node that nobody else uses, though readers that knew it before may look at it. What it holds is
+    /// as new, or as it was given back.
+    pub(super) fn take(&self) -> (&T, VersionLatchGuard<'_>) {
+        let free = self.free.lock().0.pop();
+        if let Some(node) = free {
+            // SAFETY: the node is an element of the slab, which outlives the borrow of `self`.
+            let node = unsafe { node.as_ref() };
+            return (node, node.latch().revive());
+        }
+        let node = self.slab.push(T::new);
+        (node, node.latch().lock().expect("a fresh node is not gone"))
+    }
+
+    /// Takes back a node that nothing leads to any more.
+    pub(super) fn give(&self, node: &T, guard: VersionLatchGuard<'_>) {
+        guard.retire();
+        self.free.lock().0.push(NonNull::from(node));
+    }
+
+    /// A node by the number with which it was made.
+    #[inline]
+    pub(super) fn get(&self, number: usize) -> Option<&T> {
+        self.slab.get(number)
+    }
+
+    /// Nodes handed out and not taken back.
+    pub(super) fn in_use(&self) -> usize {
+        // The free list first: a node that is made meanwhile counts as in use.
+        let free = self.free.lock().0.len();
+        self.slab.len() - free
+    }
+
+    /// Bytes of all nodes, in use or free.
+    pub(super) fn bytes(&self) -> usize {
+        self.slab.bytes()
+    }
+}

@@ -1,0 +1,29 @@
+//! Records, versions, tables, indexes, memory. Storage knows no scheme: it carries a scheme's metadata
+//! and lends memory in ways that cannot be misused, so that schemes need no `unsafe`.
+
+mod arena;
+mod epoch;
+pub mod index;
+mod key;
+mod owned;
+mod record;
+mod row;
+mod schema;
+mod shape;
+mod table;
+mod tables;
+mod version;
+
+pub use index::{LeafHold, LeafRef, Watcher};
+pub use key::{Home, Key, OrderedKey};
+pub use owned::Claim;
+pub use record::RecordRef;
+pub use row::{
+    Direction, GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Row, Table, TableId, Text, row_of,
+    row_of_mut, words_of,
+};
+pub use schema::{Lookup, Schema, TableBuilder};
+pub use shape::{Data, DataKind, InPlace, LeafMeta, Meta, Owned, Shape, Versioned};
+pub use table::{AnyKey, IndexRef, IndexedKey, NewRow, Placed, RowRef, TableMemory, TableStore, Walker, Which};
+pub use tables::{Slot, Tables};
+pub use version::{Pending, VersionRef};

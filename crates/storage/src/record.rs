@@ -1,0 +1,245 @@
+//! Records: a scheme's header beside the data of one column group of one row.
+//!
+//! A row is one block of memory that holds a record for each column group, one after the other. Blocks
+//! are type-stable: once built, a block holds a row of the same table for the life of the database, so a
+//! reference kept too long shows a wrong version, which validation sees, and never foreign memory.
+//!
+//! INVARIANTS
+//! (1) A `RecordRef<'db, S>` points at a built record of a table that lives for `'db`.
+//! (2) A record's width never changes.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::size_of;
+use core::ptr::NonNull;
+
+use sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use crate::arena::Block;
+use crate::owned::Partition;
+use crate::row::TableId;
+use crate::shape::{Data, DataKind, InPlace, Meta, Shape};
+use crate::version::VersionHead;
+
+/// The start of a record whose data is in place; its words follow.
+#[repr(C)]
+pub(crate) struct InPlaceHead<S: Shape> {
+    header: S::Header,
+}
+
+/// The start of a record that a partition owns; its words follow.
+#[repr(C)]
+pub(crate) struct OwnedHead<S: Shape> {
+    header: S::Header,
+    /// The partition, or null for a record that everyone may read and no one may write.
+    pub(crate) owner: AtomicPtr<Partition>,
+}
+
+/// The start of a record with versions; the words of its inline version follow.
+#[repr(C)]
+pub(crate) struct VersionedHead<S: Shape> {
+    header: S::Header,
+    /// The newest version, or null when there is none.
+    pub(crate) newest: AtomicPtr<VersionHead<S>>,
+    /// A version kept beside the header, which spares a cache miss when it is the one that is read.
+    pub(crate) inline: VersionHead<S>,
+}
+
+/// Bytes before a record's words.
+pub(crate) const fn head_bytes<S: Shape>() -> usize {
+    let bytes = match S::Data::KIND {
+        DataKind::InPlace => size_of::<InPlaceHead<S>>(),
+        DataKind::Versioned => size_of::<VersionedHead<S>>(),
+        DataKind::Owned => size_of::<OwnedHead<S>>(),
+    };
+    bytes.next_multiple_of(8)
+}
+
+/// Makes the memory at `at` a record with a default header and no value.
+///
+/// # Safety
+/// `at` is aligned to 8 bytes and has room for the record's head and `words` words, and nobody else
+/// knows it.
+pub(crate) unsafe fn build<S: Shape>(at: Block, words: usize) {
+    const { assert!(align_of::<S::Header>() <= 8 && align_of::<S::Version>() <= 8) };
+    // SAFETY: the caller gives room for head and words.
+    let data = unsafe { at.add(head_bytes::<S>()) };
+    // SAFETY: as above; zero is a valid word, atomic or not.
+    unsafe { data.write_bytes(0, words * 8) };
+    match S::Data::KIND {
+        DataKind::InPlace => {
+            let head = InPlaceHead::<S> { header: S::Header::default() };
+            // SAFETY: the caller gives room and sole use.
+            unsafe { at.cast().write(head) };
+        }
+        DataKind::Versioned => {
+            let (header, newest) = (S::Header::default(), AtomicPtr::default());
+            let head = VersionedHead::<S> { header, newest, inline: VersionHead::default() };
+            // SAFETY: the caller gives room and sole use.
+            unsafe { at.cast().write(head) };
+        }
+        DataKind::Owned => {
+            let head = OwnedHead::<S> { header: S::Header::default(), owner: AtomicPtr::default() };
+            // SAFETY: the caller gives room and sole use.
+            unsafe { at.cast().write(head) };
+        }
+    }
+}
+
+/// A record: one column group of one row.
+pub struct RecordRef<'db, S: Shape> {
+    at: NonNull<u8>,
+    words: u32,
+    table: TableId,
+    group: u16,
+    db: PhantomData<&'db S>,
+}
+
+// SAFETY: a record is shared between workers by design: what is reached through a `RecordRef` alone is
+// atomic, and `S::Header` is `Sync`.
+unsafe impl<S: Shape> Send for RecordRef<'_, S> {}
+// SAFETY: as above.
+unsafe impl<S: Shape> Sync for RecordRef<'_, S> {}
+
+impl<'db, S: Shape> RecordRef<'db, S> {
+    /// # Safety
+    /// Invariants (1) and (2): `at` is a built record of group `group` of table `table`, `words` wide, of
+    /// a database that lives for `'db`.
+    #[inline]
+    pub(crate) unsafe fn new(at: Block, words: u32, table: TableId, group: u16) -> Self {
+        Self { at, words, table, group, db: PhantomData }
+    }
+
+    /// The scheme's header.
+    #[inline]
+    pub fn header(self) -> &'db S::Header {
+        // SAFETY: invariant (1); the header is the first field of every kind of head.
+        unsafe { self.at.cast().as_ref() }
+    }
+
+    /// The record's table.
+    #[inline]
+    pub fn table(self) -> TableId {
+        self.table
+    }
+
+    /// The record's column group.
+    #[inline]
+    pub fn group(self) -> usize {
+        usize::from(self.group)
+    }
+
+    /// The width of the record's data in 8-byte words.
+    #[inline]
+    pub fn width(self) -> usize {
+        self.words as usize
+    }
+
+    /// Tells records apart, and orders them: records are locked in ascending order. Within a row the
+    /// column groups ascend.
+    #[inline]
+    pub fn id(self) -> usize {
+        self.at.as_ptr() as usize
+    }
+
+    /// Asks for the record's first cache lines ahead of their use.
+    #[inline]
+    pub fn prefetch(self) {
+        let bytes = head_bytes::<S>() + self.width() * 8;
+        for line in (0..bytes.min(256)).step_by(64) {
+            sync::hint::prefetch(self.at.as_ptr().wrapping_add(line));
+        }
+    }
+
+    /// The address of the record's words, which its kind of data gives a meaning.
+    #[inline]
+    pub(crate) fn data(self) -> NonNull<u64> {
+        // SAFETY: invariant (1): the words follow the head within the same block.
+        unsafe { self.at.add(head_bytes::<S>()) }.cast()
+    }
+}
+
+impl<'db, S: Shape<Data = InPlace>> RecordRef<'db, S> {
+    /// The record's words, which may be overwritten at any time.
+    #[inline]
+    fn words(self) -> &'db [AtomicU64] {
+        // SAFETY: invariants (1) and (2); an atomic word has the layout of a word.
+        unsafe { NonNull::slice_from_raw_parts(self.data().cast(), self.width()).as_ref() }
+    }
+
+    /// Copies the record's words, perhaps torn: the scheme's header tells afterwards.
+    ///
+    /// # Panics
+    /// When `to` has another width.
+    #[inline]
+    pub fn load(self, to: &mut [u64]) {
+        sync::words::load(self.words(), to);
+    }
+
+    /// Overwrites the record's words; the scheme's lock keeps other writers out.
+    ///
+    /// # Panics
+    /// When `from` has another width.
+    #[inline]
+    pub fn store(self, from: &[u64]) {
+        sync::words::store(self.words(), from);
+    }
+}
+
+/// Back to the state after `build`, but for the data: the row's memory is about to serve another key.
+pub(crate) fn reset<S: Shape>(record: RecordRef<'_, S>, owner: *const Partition) {
+    record.header().reset();
+    match S::Data::KIND {
+        DataKind::InPlace => {}
+        DataKind::Versioned => {
+            // Relaxed: publishing the record orders the store.
+            record.versioned().newest.store(core::ptr::null_mut(), Ordering::Relaxed);
+            // The inline version is free already, or becomes so when the slot that cut it off a chain
+            // has waited long enough: freeing it here, too, would let that slot free it once more in use.
+        }
+        DataKind::Owned => {
+            // Relaxed: publishing the record orders the store.
+            record.owned().owner.store(owner.cast_mut(), Ordering::Relaxed);
+        }
+    }
+}
+
+impl<'db, S: Shape> RecordRef<'db, S> {
+    #[inline]
+    pub(crate) fn versioned(self) -> &'db VersionedHead<S> {
+        assert!(matches!(S::Data::KIND, DataKind::Versioned), "only versioned records have versions");
+        // SAFETY: invariant (1), and `build` made a versioned head for this kind of data.
+        unsafe { self.at.cast().as_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn owned(self) -> &'db OwnedHead<S> {
+        assert!(matches!(S::Data::KIND, DataKind::Owned), "only owned records have owners");
+        // SAFETY: invariant (1), and `build` made an owned head for this kind of data.
+        unsafe { self.at.cast().as_ref() }
+    }
+}
+
+impl<S: Shape> Clone for RecordRef<'_, S> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Shape> Copy for RecordRef<'_, S> {}
+
+impl<S: Shape> PartialEq for RecordRef<'_, S> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl<S: Shape> Eq for RecordRef<'_, S> {}
+
+impl<S: Shape> fmt::Debug for RecordRef<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RecordRef({}.{} at {:p})", self.table.0, self.group, self.at)
+    }
+}

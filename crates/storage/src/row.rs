@@ -1,0 +1,293 @@
+//! Rows: typed values of fixed layout over a record's words, and handles of declared tables.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::key::Key;
+
+/// A typed row, or one column group of a row: plain data whose size is a multiple of 8 bytes and whose
+/// every bit pattern is valid. Unsized rows end in a slice and get their width when they are declared.
+pub trait Row: FromBytes + IntoBytes + KnownLayout + Immutable + Send + Sync + 'static {
+    /// The table's key.
+    type Key: Key;
+    /// The secondary indexes whose keys are computed from this column group: `()` or a tuple of
+    /// [`IndexOn`] types. An update of a group with `()` touches no index.
+    type Indexes: Indexes<Self>;
+}
+
+/// A secondary index over the column group `R`.
+pub trait IndexOn<R: Row + ?Sized>: 'static {
+    /// The secondary key; unique because it ends in what tells the table's rows apart.
+    type Key: Key;
+
+    /// The secondary key of a row.
+    fn key(key: R::Key, row: &R) -> Self::Key;
+}
+
+/// A list of secondary indexes, walked at compile time.
+pub trait Indexes<R: Row + ?Sized> {
+    /// How many.
+    const COUNT: usize;
+
+    /// Calls `visit` with each index's position in the list and the row's key in it, in order, until
+    /// one fails.
+    fn try_each<V: IndexVisit>(key: R::Key, row: &R, visit: &mut V) -> Result<(), V::Stop>;
+}
+
+/// What [`Indexes::try_each`] calls.
+pub trait IndexVisit {
+    /// Why it stops early.
+    type Stop;
+
+    /// One index: its position in the group's list and the key of the row in it.
+    fn index<K: Key>(&mut self, position: usize, key: K) -> Result<(), Self::Stop>;
+}
+
+impl<R: Row + ?Sized> Indexes<R> for () {
+    const COUNT: usize = 0;
+
+    #[inline]
+    fn try_each<V: IndexVisit>(_: R::Key, _: &R, _: &mut V) -> Result<(), V::Stop> {
+        Ok(())
+    }
+}
+
+impl<R: Row + ?Sized, A: IndexOn<R>> Indexes<R> for (A,) {
+    const COUNT: usize = 1;
+
+    #[inline]
+    fn try_each<V: IndexVisit>(key: R::Key, row: &R, visit: &mut V) -> Result<(), V::Stop> {
+        visit.index(0, A::key(key, row))
+    }
+}
+
+impl<R: Row + ?Sized, A: IndexOn<R>, B: IndexOn<R>> Indexes<R> for (A, B) {
+    const COUNT: usize = 2;
+
+    #[inline]
+    fn try_each<V: IndexVisit>(key: R::Key, row: &R, visit: &mut V) -> Result<(), V::Stop> {
+        visit.index(0, A::key(key, row))?;
+        visit.index(1, B::key(key, row))
+    }
+}
+
+/// A row's words.
+#[inline]
+pub fn words_of<R: Row + ?Sized>(row: &R) -> &[u64] {
+    <[u64]>::ref_from_bytes(row.as_bytes()).expect("a row is a whole number of aligned words")
+}
+
+/// A row over its words.
+///
+/// # Panics
+/// When the width is not the row's.
+#[inline]
+pub fn row_of<R: Row + ?Sized>(words: &[u64]) -> &R {
+    R::ref_from_bytes(words.as_bytes()).expect("a record has its row's width")
+}
+
+/// A row over its words, to be changed.
+///
+/// # Panics
+/// When the width is not the row's.
+#[inline]
+pub fn row_of_mut<R: Row + ?Sized>(words: &mut [u64]) -> &mut R {
+    R::mut_from_bytes(words.as_mut_bytes()).expect("a record has its row's width")
+}
+
+/// Which way a scan runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Ascending keys.
+    Forward,
+    /// Descending keys.
+    Backward,
+}
+
+/// Names a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId(pub u16);
+
+/// A handle of one column group of a declared table: of the table itself when it has one group.
+pub struct Table<R: ?Sized> {
+    pub(crate) id: TableId,
+    pub(crate) group: u16,
+    pub(crate) row: PhantomData<fn(&R)>,
+}
+
+/// A handle of a declared secondary index of the column group `R`.
+pub struct Index<R: ?Sized, I: ?Sized> {
+    pub(crate) id: TableId,
+    pub(crate) group: u16,
+    pub(crate) position: u16,
+    pub(crate) keys: PhantomData<fn(&R, &I)>,
+}
+
+impl<R: ?Sized> Table<R> {
+    /// The table.
+    #[inline]
+    pub fn id(self) -> TableId {
+        self.id
+    }
+
+    /// The column group's number within the table.
+    #[inline]
+    pub fn group(self) -> usize {
+        usize::from(self.group)
+    }
+}
+
+impl<R: ?Sized, I: ?Sized> Index<R, I> {
+    /// The table whose rows the index holds.
+    #[inline]
+    pub fn table(self) -> TableId {
+        self.id
+    }
+
+    /// The column group from which its keys are computed.
+    #[inline]
+    pub fn group(self) -> usize {
+        usize::from(self.group)
+    }
+
+    /// The index's position among those of its column group.
+    #[inline]
+    pub fn position(self) -> usize {
+        usize::from(self.position)
+    }
+}
+
+impl<R: ?Sized> Clone for Table<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<R: ?Sized> Copy for Table<R> {}
+impl<R: ?Sized> fmt::Debug for Table<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table({}.{})", self.id.0, self.group)
+    }
+}
+impl<R: ?Sized, I: ?Sized> Clone for Index<R, I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<R: ?Sized, I: ?Sized> Copy for Index<R, I> {}
+impl<R: ?Sized, I: ?Sized> fmt::Debug for Index<R, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Index({}.{}.{})", self.id.0, self.group, self.position)
+    }
+}
+
+/// What names all column groups of a table at once, so that a whole row can be inserted: the table's
+/// handle, a pair of handles or a triple.
+pub trait Groups: Copy {
+    /// The table's key.
+    type Key: Key;
+    /// References to one row a group.
+    type Rows<'r>: Copy;
+
+    /// The table.
+    fn id(self) -> TableId;
+
+    /// Calls `visit` for each column group, in order, until one fails.
+    fn try_each<V: GroupVisit<Self::Key>>(self, rows: Self::Rows<'_>, visit: &mut V) -> Result<(), V::Stop>;
+}
+
+/// What [`Groups::try_each`] calls.
+pub trait GroupVisit<K: Key> {
+    /// Why it stops early.
+    type Stop;
+
+    /// One column group.
+    fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Self::Stop>;
+}
+
+impl<R: Row + ?Sized> Groups for Table<R> {
+    type Key = R::Key;
+    type Rows<'r> = &'r R;
+
+    #[inline]
+    fn id(self) -> TableId {
+        self.id
+    }
+
+    #[inline]
+    fn try_each<V: GroupVisit<Self::Key>>(self, rows: &R, visit: &mut V) -> Result<(), V::Stop> {
+        visit.group(self, rows)
+    }
+}
+
+impl<A: Row, B: Row<Key = A::Key>> Groups for (Table<A>, Table<B>) {
+    type Key = A::Key;
+    type Rows<'r> = (&'r A, &'r B);
+
+    #[inline]
+    fn id(self) -> TableId {
+        self.0.id
+    }
+
+    #[inline]
+    fn try_each<V: GroupVisit<Self::Key>>(self, rows: (&A, &B), visit: &mut V) -> Result<(), V::Stop> {
+        visit.group(self.0, rows.0)?;
+        visit.group(self.1, rows.1)
+    }
+}
+
+impl<A: Row, B: Row<Key = A::Key>, C: Row<Key = A::Key>> Groups for (Table<A>, Table<B>, Table<C>) {
+    type Key = A::Key;
+    type Rows<'r> = (&'r A, &'r B, &'r C);
+
+    #[inline]
+    fn id(self) -> TableId {
+        self.0.id
+    }
+
+    #[inline]
+    fn try_each<V: GroupVisit<Self::Key>>(self, rows: (&A, &B, &C), visit: &mut V) -> Result<(), V::Stop> {
+        visit.group(self.0, rows.0)?;
+        visit.group(self.1, rows.1)?;
+        visit.group(self.2, rows.2)
+    }
+}
+
+/// Text of at most `N` bytes, padded with zero bytes: a fixed-width column.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(transparent)]
+pub struct Text<const N: usize>([u8; N]);
+
+impl<const N: usize> Text<N> {
+    /// The text's bytes, cut at `N`.
+    pub fn new(text: &[u8]) -> Self {
+        let mut bytes = [0; N];
+        let len = text.len().min(N);
+        bytes[..len].copy_from_slice(&text[..len]);
+        Self(bytes)
+    }
+
+    /// The text without its padding.
+    pub fn as_bytes(&self) -> &[u8] {
+        let len = self.0.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        &self.0[..len]
+    }
+
+    /// All `N` bytes, padding included.
+    pub fn padded(&self) -> &[u8; N] {
+        &self.0
+    }
+}
+
+impl<const N: usize> Default for Text<N> {
+    fn default() -> Self {
+        Self([0; N])
+    }
+}
+
+impl<const N: usize> fmt::Debug for Text<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(self.as_bytes()))
+    }
+}

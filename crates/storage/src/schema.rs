@@ -1,0 +1,135 @@
+//! The schema: which tables there are, how they are found, which column groups and secondary indexes
+//! they have. Declared once by a workload, before the database exists.
+
+use core::any::TypeId;
+use core::marker::PhantomData;
+
+use crate::key::{Key, OrderedKey};
+use crate::row::{Index, IndexOn, Indexes, Row, Table, TableId};
+
+/// How a table's primary key finds its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// By equality only: a hash index, sized for the expected number of rows.
+    Point,
+    /// By equality and by range: an ordered index.
+    Ordered,
+    /// Not at all: an append-only table whose key only says where the row lives.
+    Heap,
+}
+
+/// The integer widths that indexes are built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyWidth {
+    One,
+    Two,
+    Six,
+}
+
+impl KeyWidth {
+    fn of<K: OrderedKey>() -> Self {
+        let id = TypeId::of::<K>();
+        if id == TypeId::of::<u64>() {
+            Self::One
+        } else if id == TypeId::of::<u128>() {
+            Self::Two
+        } else if id == TypeId::of::<[u64; 6]>() {
+            Self::Six
+        } else {
+            panic!("keys are u64, u128 or [u64; 6]")
+        }
+    }
+}
+
+/// A declared column group.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupDecl {
+    pub(crate) words: u32,
+    pub(crate) indexes: Vec<IndexDecl>,
+}
+
+/// A declared secondary index.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexDecl {
+    pub(crate) name: &'static str,
+    pub(crate) width: KeyWidth,
+}
+
+/// A declared table.
+#[derive(Clone, Debug)]
+pub(crate) struct TableDecl {
+    pub(crate) name: &'static str,
+    pub(crate) lookup: Lookup,
+    pub(crate) width: KeyWidth,
+    pub(crate) expected_rows: usize,
+    pub(crate) groups: Vec<GroupDecl>,
+}
+
+/// The tables of a database.
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    pub(crate) tables: Vec<TableDecl>,
+}
+
+/// Declares the column groups and secondary indexes of one table.
+#[derive(Debug)]
+pub struct TableBuilder<'s, K> {
+    decl: &'s mut TableDecl,
+    id: TableId,
+    key: PhantomData<K>,
+}
+
+impl Schema {
+    /// An empty schema.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Declares a table; `expected_rows` sizes a hash index and is a hint elsewhere.
+    pub fn table<K: Key>(
+        &mut self,
+        name: &'static str,
+        lookup: Lookup,
+        expected_rows: usize,
+    ) -> TableBuilder<'_, K> {
+        let id = TableId(u16::try_from(self.tables.len()).expect("fewer than 65,536 tables"));
+        let width = KeyWidth::of::<K::Ordered>();
+        self.tables.push(TableDecl { name, lookup, width, expected_rows, groups: Vec::new() });
+        TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
+    }
+
+    /// The names of the tables, in the order of their ids.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.tables.iter().map(|table| table.name)
+    }
+}
+
+impl<K: Key> TableBuilder<'_, K> {
+    /// Adds a column group: columns that are copied and conflict together.
+    pub fn group<R: Row<Key = K>>(&mut self) -> Table<R> {
+        assert!(size_of::<R>().is_multiple_of(8), "a row is a whole number of words");
+        self.push_group(size_of::<R>() / 8)
+    }
+
+    /// Adds a column group whose width, in 8-byte words, is known only now.
+    pub fn group_of_words<R: Row<Key = K> + ?Sized>(&mut self, words: usize) -> Table<R> {
+        self.push_group(words)
+    }
+
+    fn push_group<R: Row<Key = K> + ?Sized>(&mut self, words: usize) -> Table<R> {
+        let group = u16::try_from(self.decl.groups.len()).expect("few column groups");
+        let words = u32::try_from(words).expect("rows below 32 GiB");
+        self.decl.groups.push(GroupDecl { words, indexes: Vec::new() });
+        Table { id: self.id, group, row: PhantomData }
+    }
+
+    /// Adds the next secondary index of a column group. They are declared in the order of
+    /// [`Row::Indexes`], all of them.
+    pub fn index<R: Row<Key = K>, I: IndexOn<R>>(&mut self, table: Table<R>, name: &'static str) -> Index<R, I> {
+        let group = &mut self.decl.groups[table.group()];
+        let position = group.indexes.len();
+        assert!(position < R::Indexes::COUNT, "an index of a group is named in the row's `Indexes`");
+        group.indexes.push(IndexDecl { name, width: KeyWidth::of::<<I::Key as Key>::Ordered>() });
+        Index { id: self.id, group: table.group, position: position as u16, keys: PhantomData }
+    }
+}

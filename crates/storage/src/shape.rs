@@ -1,0 +1,82 @@
+//! What a scheme asks of storage: the metadata that records, versions and leaves carry for it, and how
+//! a record keeps its data.
+
+/// Metadata that storage carries for a scheme without understanding it. Shared between workers, so
+/// its fields are atomic.
+pub trait Meta: Default + core::fmt::Debug + Send + Sync + 'static {
+    /// Back to the state of `default()`: the memory is about to serve a new record, version or leaf.
+    fn reset(&self);
+}
+
+impl Meta for () {
+    fn reset(&self) {}
+}
+
+/// Metadata of an index leaf: of the gaps between its keys.
+pub trait LeafMeta: Meta {
+    /// Makes `to` protect whatever `self` protects, besides what it protects already. Called under the
+    /// latches of both leaves when one splits off the other or absorbs it.
+    fn carry(&self, to: &Self);
+}
+
+impl LeafMeta for () {
+    fn carry(&self, (): &Self) {}
+}
+
+/// How a scheme's records look in memory.
+pub trait Shape: Sized + Send + Sync + 'static {
+    /// What each record carries beside its data.
+    type Header: Meta;
+    /// What each version carries; `()` for schemes with one version.
+    type Version: Meta;
+    /// What each index leaf carries; `()` when comparing leaf versions suffices.
+    type Leaf: LeafMeta;
+    /// Where the data is: [`InPlace`], [`Versioned`] or [`Owned`].
+    type Data: Data;
+}
+
+/// How a record keeps its data; sealed.
+pub trait Data: sealed::Sealed + 'static {
+    /// Which of the three.
+    const KIND: DataKind;
+}
+
+/// The three ways in which a record keeps its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataKind {
+    /// See [`InPlace`].
+    InPlace,
+    /// See [`Versioned`].
+    Versioned,
+    /// See [`Owned`].
+    Owned,
+}
+
+/// One value, overwritten in place; readers copy it as racy words and validate.
+#[derive(Debug)]
+pub enum InPlace {}
+
+/// A chain of immutable versions, newest first; readers borrow them while pinned.
+#[derive(Debug)]
+pub enum Versioned {}
+
+/// One value, overwritten in place, lent only to the holder of the partition that owns the record.
+#[derive(Debug)]
+pub enum Owned {}
+
+impl Data for InPlace {
+    const KIND: DataKind = DataKind::InPlace;
+}
+impl Data for Versioned {
+    const KIND: DataKind = DataKind::Versioned;
+}
+impl Data for Owned {
+    const KIND: DataKind = DataKind::Owned;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::InPlace {}
+    impl Sealed for super::Versioned {}
+    impl Sealed for super::Owned {}
+}

@@ -1,0 +1,512 @@
+//! Tables: the rows' memory and the indexes that find them.
+
+use core::marker::PhantomData;
+use core::ops::Bound;
+
+use crate::arena::{Block, BlockArena};
+use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
+use crate::key::OrderedKey;
+use crate::record::{self, RecordRef};
+use crate::row::{Direction, Index, Table, TableId};
+use crate::schema::{KeyWidth, Lookup, TableDecl};
+use crate::shape::{Data, DataKind, LeafMeta, Shape};
+use crate::version;
+
+/// An index of any kind and key width. A table's index is matched once per operation, by a branch that
+/// always goes the same way; the search below is generic and inlined.
+#[derive(Debug)]
+pub enum AnyIndex<L: LeafMeta> {
+    /// Ordered, keys of one word.
+    Tree1(BTree<u64, L>),
+    /// Ordered, keys of two words.
+    Tree2(BTree<u128, L>),
+    /// Ordered, keys of six words.
+    Tree6(BTree<[u64; 6], L>),
+    /// By equality, keys of one word.
+    Hash1(Hash<u64, L>),
+    /// By equality, keys of two words.
+    Hash2(Hash<u128, L>),
+    /// None: an append-only table.
+    Heap,
+}
+
+/// A key width that indexes are built for.
+pub trait IndexedKey: OrderedKey {
+    /// The ordered index of this key width, if that is what it is.
+    fn tree<L: LeafMeta>(index: &AnyIndex<L>) -> Option<&BTree<Self, L>>;
+    /// The hash index of this key width, if that is what it is.
+    fn hash_index<L: LeafMeta>(index: &AnyIndex<L>) -> Option<&Hash<Self, L>>;
+    /// The key, its width known only at run time.
+    fn any(self) -> AnyKey;
+    /// The key back from [`any`](Self::any).
+    ///
+    /// # Panics
+    /// When its width is another.
+    fn typed(any: AnyKey) -> Self;
+}
+
+/// A key of any width: what outlives the typed call that knew it. Keys of one width are ordered as such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AnyKey {
+    /// One word.
+    One(u64),
+    /// Two words.
+    Two(u128),
+    /// Six words.
+    Six([u64; 6]),
+}
+
+macro_rules! indexed_key {
+    ($key:ty, $any:ident, $tree:ident $(, $hash:ident)?) => {
+        impl IndexedKey for $key {
+            #[inline]
+            fn tree<L: LeafMeta>(index: &AnyIndex<L>) -> Option<&BTree<Self, L>> {
+                if let AnyIndex::$tree(tree) = index { Some(tree) } else { None }
+            }
+
+            #[inline]
+            fn hash_index<L: LeafMeta>(_index: &AnyIndex<L>) -> Option<&Hash<Self, L>> {
+                $(if let AnyIndex::$hash(hash) = _index { return Some(hash) })?
+                None
+            }
+
+            #[inline]
+            fn any(self) -> AnyKey {
+                AnyKey::$any(self)
+            }
+
+            #[inline]
+            fn typed(any: AnyKey) -> Self {
+                if let AnyKey::$any(key) = any { key } else { panic!("the key has another width") }
+            }
+        }
+    };
+}
+
+indexed_key!(u64, One, Tree1, Hash1);
+indexed_key!(u128, Two, Tree2, Hash2);
+indexed_key!([u64; 6], Six, Tree6);
+
+impl<L: LeafMeta> AnyIndex<L> {
+    fn new(lookup: Lookup, width: KeyWidth, expected_rows: usize) -> Self {
+        match (lookup, width) {
+            (Lookup::Heap, _) => Self::Heap,
+            (Lookup::Point, KeyWidth::One) => Self::Hash1(Hash::with_capacity(expected_rows)),
+            (Lookup::Point, KeyWidth::Two) => Self::Hash2(Hash::with_capacity(expected_rows)),
+            (_, KeyWidth::One) => Self::Tree1(BTree::new()),
+            (_, KeyWidth::Two) => Self::Tree2(BTree::new()),
+            (_, KeyWidth::Six) => Self::Tree6(BTree::new()),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Tree1(tree) => tree.bytes(),
+            Self::Tree2(tree) => tree.bytes(),
+            Self::Tree6(tree) => tree.bytes(),
+            Self::Hash1(hash) => hash.bytes(),
+            Self::Hash2(hash) => hash.bytes(),
+            Self::Heap => 0,
+        }
+    }
+
+    fn entries(&self) -> usize {
+        match self {
+            Self::Tree1(tree) => tree.len(),
+            Self::Tree2(tree) => tree.len(),
+            Self::Tree6(tree) => tree.len(),
+            Self::Hash1(hash) => hash.len(),
+            Self::Hash2(hash) => hash.len(),
+            Self::Heap => 0,
+        }
+    }
+
+    #[inline]
+    fn remove(&self, key: AnyKey, row: RowPtr, allow: impl FnOnce(&L) -> bool) -> bool {
+        match (self, key) {
+            (Self::Tree1(tree), AnyKey::One(key)) => tree.remove(key, row, allow),
+            (Self::Tree2(tree), AnyKey::Two(key)) => tree.remove(key, row, allow),
+            (Self::Tree6(tree), AnyKey::Six(key)) => tree.remove(key, row, allow),
+            (Self::Hash1(hash), AnyKey::One(key)) => hash.remove(key, row, allow),
+            (Self::Hash2(hash), AnyKey::Two(key)) => hash.remove(key, row, allow),
+            _ => panic!("the key has not the width of the index"),
+        }
+    }
+}
+
+/// Where the records of a row are within its block.
+#[derive(Debug)]
+struct GroupLayout {
+    offset: usize,
+    words: u32,
+}
+
+/// A table: its rows' memory and its indexes.
+#[derive(Debug)]
+pub struct TableStore<S: Shape> {
+    id: TableId,
+    name: &'static str,
+    lookup: Lookup,
+    groups: Vec<GroupLayout>,
+    pub(crate) rows: BlockArena,
+    pub(crate) versions: Vec<BlockArena>,
+    primary: AnyIndex<S::Leaf>,
+    /// By column group, by position, each with its name.
+    secondary: Vec<Vec<(&'static str, AnyIndex<S::Leaf>)>>,
+}
+
+/// A row of a table: its records share a block.
+#[derive(Debug)]
+pub struct RowRef<'db, S: Shape> {
+    pub(crate) at: Block,
+    pub(crate) table: &'db TableStore<S>,
+}
+
+impl<S: Shape> Clone for RowRef<'_, S> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S: Shape> Copy for RowRef<'_, S> {}
+
+// SAFETY: a row is reached only through its records, which are made to be shared.
+unsafe impl<S: Shape> Send for RowRef<'_, S> {}
+
+impl<'db, S: Shape> RowRef<'db, S> {
+    /// The record of a column group.
+    #[inline]
+    pub fn record(self, group: usize) -> RecordRef<'db, S> {
+        let layout = &self.table.groups[group];
+        // SAFETY: the offset is within the row's block, by the layout.
+        let at = unsafe { self.at.add(layout.offset) };
+        // SAFETY: a `RowRef` comes from this table's arena, whose blocks were built with this layout.
+        unsafe { RecordRef::new(at, layout.words, self.table.id, group as u16) }
+    }
+
+    /// The records of all column groups, in order.
+    #[inline]
+    pub fn records(self) -> impl DoubleEndedIterator<Item = RecordRef<'db, S>> {
+        (0..self.table.groups.len()).map(move |group| self.record(group))
+    }
+
+    /// The row's table.
+    #[inline]
+    pub fn table(self) -> &'db TableStore<S> {
+        self.table
+    }
+
+    /// Whether both name the same row.
+    #[inline]
+    pub fn is(self, other: Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl<S: Shape> TableStore<S> {
+    pub(crate) fn new(id: TableId, decl: &TableDecl) -> Self {
+        let mut offset = 0;
+        let groups = decl.groups.iter().map(|group| {
+            let layout = GroupLayout { offset, words: group.words };
+            offset += record::head_bytes::<S>()
+                + match S::Data::KIND {
+                    DataKind::Versioned | DataKind::InPlace | DataKind::Owned => group.words as usize * 8,
+                };
+            layout
+        });
+        let groups: Vec<_> = groups.collect();
+        assert!(!groups.is_empty(), "a table has a column group");
+        let version_bytes = |words: u32| version::version_head_bytes::<S>() + words as usize * 8;
+        Self {
+            id,
+            name: decl.name,
+            lookup: decl.lookup,
+            versions: groups.iter().map(|group| BlockArena::new(version_bytes(group.words))).collect(),
+            groups,
+            rows: BlockArena::new(offset),
+            primary: AnyIndex::new(decl.lookup, decl.width, decl.expected_rows),
+            secondary: decl.groups.iter().map(|group| {
+                group.indexes.iter().map(|index| (index.name, AnyIndex::new(Lookup::Ordered, index.width, 0))).collect()
+            }).collect(),
+        }
+    }
+
+    /// The table's id.
+    #[inline]
+    pub fn id(&self) -> TableId {
+        self.id
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// How the primary key finds rows.
+    #[inline]
+    pub fn lookup(&self) -> Lookup {
+        self.lookup
+    }
+
+    /// The number of column groups.
+    #[inline]
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The number of secondary indexes on a column group.
+    #[inline]
+    pub fn indexes(&self, group: usize) -> usize {
+        self.secondary[group].len()
+    }
+
+    /// One of the table's indexes.
+    #[inline]
+    pub fn index(&self, which: Which) -> IndexRef<'_, S> {
+        let index = match which {
+            Which::Primary => &self.primary,
+            Which::Secondary { group, position } => &self.secondary[group as usize][position as usize].1,
+        };
+        IndexRef { index, table: self }
+    }
+
+    /// Makes a fresh block a row without values.
+    pub(crate) fn build_row(&self, at: Block) {
+        for group in &self.groups {
+            // SAFETY: the offset is within the block, by the layout.
+            let at = unsafe { at.add(group.offset) };
+            // SAFETY: the layout gives each record room, and the arena's caller alone knows the block.
+            unsafe { record::build::<S>(at, group.words as usize) };
+        }
+    }
+
+    /// Visits the `index`-th of `of` shares of all rows whose memory was ever used, live or not. For a
+    /// quiesced database.
+    pub fn for_each_row<'db>(&'db self, index: usize, of: usize, mut visit: impl FnMut(RowRef<'db, S>)) {
+        self.rows.for_each(index, of, |at| visit(RowRef { at, table: self }));
+    }
+
+    /// What the table's memory is used for.
+    pub fn memory(&self) -> TableMemory {
+        let (row_bytes, row_bytes_free) = self.rows.bytes();
+        let sums = self.versions.iter().map(BlockArena::bytes);
+        let (version_bytes, version_bytes_free) = sums.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        TableMemory {
+            name: self.name,
+            entries: self.primary.entries(),
+            row_bytes,
+            row_bytes_free,
+            version_bytes,
+            version_bytes_free,
+            index_bytes: self.primary.bytes(),
+            secondary: self.secondary.iter().flatten().map(|(name, index)| (*name, index.entries(), index.bytes())).collect(),
+        }
+    }
+}
+
+/// What a table's memory is used for, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableMemory {
+    /// The table.
+    pub name: &'static str,
+    /// Entries of the primary index; 0 for a heap table.
+    pub entries: usize,
+    /// Memory of rows, in use or not.
+    pub row_bytes: usize,
+    /// Of those, given back for reuse (without what sessions keep in stock).
+    pub row_bytes_free: usize,
+    /// Memory of versions outside rows, in use or not.
+    pub version_bytes: usize,
+    /// Of those, given back for reuse.
+    pub version_bytes_free: usize,
+    /// Memory of the primary index.
+    pub index_bytes: usize,
+    /// Name, entries and memory of each secondary index.
+    pub secondary: Vec<(&'static str, usize, usize)>,
+}
+
+/// Which index of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Which {
+    /// That of the primary key.
+    Primary,
+    /// A secondary index.
+    Secondary {
+        /// The column group from which its keys are computed.
+        group: u16,
+        /// Its position among the group's.
+        position: u16,
+    },
+}
+
+impl<R: ?Sized, I: ?Sized> Index<R, I> {
+    /// The table's column group from which the index's keys are computed.
+    #[inline]
+    pub fn rows(self) -> Table<R> {
+        Table { id: self.id, group: self.group, row: PhantomData }
+    }
+
+    /// Which of the table's indexes it is.
+    #[inline]
+    pub fn which(self) -> Which {
+        Which::Secondary { group: self.group, position: self.position }
+    }
+}
+
+/// An index, and the table whose rows it finds.
+#[derive(Debug)]
+pub struct IndexRef<'db, S: Shape> {
+    index: &'db AnyIndex<S::Leaf>,
+    table: &'db TableStore<S>,
+}
+
+impl<S: Shape> Clone for IndexRef<'_, S> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S: Shape> Copy for IndexRef<'_, S> {}
+
+/// What walks over an index and is told of each leaf before the rows in it.
+pub trait Walker<'db, K, S: Shape> {
+    /// Why it stops.
+    type Stop;
+    /// A leaf that the walk has read.
+    fn leaf(&mut self, leaf: LeafRef<'db, S::Leaf>) -> Result<(), Self::Stop>;
+    /// An entry of that leaf; no latch is held.
+    fn row(&mut self, key: K, row: RowRef<'db, S>) -> Result<core::ops::ControlFlow<()>, Self::Stop>;
+}
+
+struct Typed<'w, 'db, W, S: Shape> {
+    walker: &'w mut W,
+    table: &'db TableStore<S>,
+}
+
+impl<'db, K, S: Shape, W: Walker<'db, K, S>> Visitor<'db, K, S::Leaf> for Typed<'_, 'db, W, S> {
+    type Stop = W::Stop;
+
+    #[inline]
+    fn leaf(&mut self, leaf: LeafRef<'db, S::Leaf>) -> Result<(), W::Stop> {
+        self.walker.leaf(leaf)
+    }
+
+    #[inline]
+    fn entry(&mut self, key: K, row: RowPtr) -> Result<core::ops::ControlFlow<()>, W::Stop> {
+        self.walker.row(key, RowRef { at: row.get(), table: self.table })
+    }
+}
+
+/// What became of an insertion.
+#[derive(Debug)]
+pub enum Placed<'db, S: Shape> {
+    /// The row stands in the index.
+    Added,
+    /// The key is there already, for this row.
+    Exists(RowRef<'db, S>),
+}
+
+impl<'db, S: Shape> IndexRef<'db, S> {
+    /// Finds the row of a key; a miss is told with the leaf in whose gap the key falls.
+    #[inline]
+    pub fn get<K: IndexedKey, E>(
+        self,
+        key: K,
+        missed: impl FnMut(LeafRef<'db, S::Leaf>) -> Result<(), E>,
+    ) -> Result<Option<RowRef<'db, S>>, E> {
+        let found = if let Some(hash) = K::hash_index(self.index) {
+            hash.get(key, missed)?
+        } else {
+            self.tree::<K>().get(key, missed)?
+        };
+        Ok(found.map(|row| RowRef { at: row.get(), table: self.table }))
+    }
+
+    /// Finds the row of a key without telling of a miss: for hints and for quiesced databases.
+    #[inline]
+    pub fn peek<K: IndexedKey>(self, key: K) -> Option<RowRef<'db, S>> {
+        let found = if let Some(hash) = K::hash_index(self.index) { hash.peek(key) } else { self.tree().peek(key) };
+        found.map(|row| RowRef { at: row.get(), table: self.table })
+    }
+
+    /// Asks for the memory that a search for the key will touch first.
+    #[inline]
+    pub fn prefetch<K: IndexedKey>(self, key: K) {
+        if let Some(hash) = K::hash_index(self.index) {
+            hash.prefetch(key);
+        }
+    }
+
+    /// Adds a row under a key unless the key is there.
+    #[inline]
+    pub fn insert<K: IndexedKey, W: Watcher<'db, S::Leaf>>(
+        self,
+        key: K,
+        row: RowRef<'db, S>,
+        watch: &mut W,
+    ) -> Result<Placed<'db, S>, W::Stop> {
+        assert!(core::ptr::eq(row.table, self.table), "an index holds its table's rows");
+        let pointer = RowPtr::new(row.at);
+        let inserted = if let Some(hash) = K::hash_index(self.index) {
+            hash.insert(key, pointer, watch)?
+        } else {
+            self.tree::<K>().insert(key, pointer, watch)?
+        };
+        Ok(match inserted {
+            Inserted::Added => Placed::Added,
+            Inserted::Exists(row) => Placed::Exists(RowRef { at: row.get(), table: self.table }),
+        })
+    }
+
+    /// Removes the entry of a key if it is this row and `allow`, called under the leaf's latch, agrees.
+    #[inline]
+    pub fn remove(self, key: AnyKey, row: RowRef<'db, S>, allow: impl FnOnce(&S::Leaf) -> bool) -> bool {
+        self.index.remove(key, RowPtr::new(row.at), allow)
+    }
+
+    /// Walks over the rows of a key range.
+    ///
+    /// # Panics
+    /// When the index is not ordered: the table was declared for point lookups.
+    #[inline]
+    pub fn scan<K: IndexedKey, W: Walker<'db, K, S>>(
+        self,
+        from: Bound<K>,
+        to: Bound<K>,
+        direction: Direction,
+        walker: &mut W,
+    ) -> Result<(), W::Stop> {
+        self.tree::<K>().scan(from, to, direction, &mut Typed { walker, table: self.table })
+    }
+
+    /// Visits a share of all entries, for a quiesced database. An ordered index counts as one share.
+    pub fn for_each<K: IndexedKey>(self, index: usize, of: usize, mut visit: impl FnMut(K, RowRef<'db, S>)) {
+        let mut visit = |key, row: RowPtr| visit(key, RowRef { at: row.get(), table: self.table });
+        if let Some(hash) = K::hash_index(self.index) {
+            hash.for_each_share(index, of, visit);
+        } else if index == 0 {
+            self.tree::<K>().for_each(Bound::Unbounded, Bound::Unbounded, &mut visit);
+        }
+    }
+
+    #[inline]
+    fn tree<K: IndexedKey>(self) -> &'db BTree<K, S::Leaf> {
+        let name = self.table.name;
+        K::tree(self.index).unwrap_or_else(|| panic!("table `{name}` has no ordered index of this key"))
+    }
+}
+
+/// A row that nobody knows yet.
+#[derive(Debug)]
+pub struct NewRow<'db, S: Shape> {
+    pub(crate) row: RowRef<'db, S>,
+    pub(crate) only: PhantomData<&'db mut S>,
+}
+
+impl<'db, S: Shape> NewRow<'db, S> {
+    /// The row, to be published.
+    #[inline]
+    pub fn row(&self) -> RowRef<'db, S> {
+        self.row
+    }
+}

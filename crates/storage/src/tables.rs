@@ -1,0 +1,603 @@
+//! All tables of a database, and slots: the storage side of a session, through which an attempt pins what
+//! it looks at, gets memory, and gives memory back.
+//!
+//! INVARIANTS
+//! (1) A slot's attempt number grows with each pin, so that a `VersionRef` of an earlier attempt is told
+//!     from one that is still protected.
+//! (2) What was unlinked during an attempt is stamped with the epoch when the attempt unpins, after the
+//!     unlinking, and used again only when that epoch is past.
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use std::collections::VecDeque;
+
+use sync::Latched;
+use sync::atomic::Ordering;
+
+use crate::arena::{Block, Reserve};
+use crate::epoch::{Epochs, Participant};
+use crate::key::Home;
+use crate::owned::{Claim, Partition, Partitions};
+use crate::record::{self, RecordRef};
+use crate::row::TableId;
+use crate::schema::Schema;
+use crate::shape::{Data, DataKind, Shape, Versioned};
+use crate::table::{NewRow, RowRef, TableMemory, TableStore};
+use crate::version::{self, Pending, VersionHead, VersionRef};
+
+/// Blocks that a slot takes from an arena, or gives back, at a time.
+const BATCH: usize = 16;
+/// Attempts between two tries to advance the epoch.
+const ADVANCE_EVERY: u32 = 8;
+
+/// The tables of a database and what they share.
+#[derive(Debug)]
+pub struct Tables<S: Shape> {
+    stores: Vec<TableStore<S>>,
+    epochs: Epochs,
+    partitions: Partitions,
+    reserve: Reserve,
+    /// What waited in slots that were given up.
+    left_behind: Latched<VecDeque<(u64, Unlinked)>>,
+}
+
+// SAFETY: the blocks left behind are plain addresses that belong to whoever takes them out.
+unsafe impl<S: Shape> Send for Tables<S> {}
+// SAFETY: as above; the rest is shared by design.
+unsafe impl<S: Shape> Sync for Tables<S> {}
+
+impl<S: Shape> Tables<S> {
+    /// Empty tables. `slots` bounds the sessions at a time; `partitions` is the number of owners for
+    /// schemes that own partitions.
+    pub fn new(schema: &Schema, slots: usize, partitions: usize) -> Self {
+        let tables = schema.tables.iter().enumerate();
+        Self {
+            stores: tables.map(|(id, decl)| TableStore::new(TableId(id as u16), decl)).collect(),
+            epochs: Epochs::new(slots),
+            partitions: Partitions::new(partitions),
+            reserve: Reserve::default(),
+            left_behind: Latched::default(),
+        }
+    }
+
+    /// Asks the system for `bytes` of memory ahead of time, so that tables that grow while transactions
+    /// run wait for no page faults.
+    pub fn reserve(&self, bytes: usize) {
+        self.reserve.add(bytes);
+    }
+
+    /// A table.
+    #[inline]
+    pub fn get(&self, id: TableId) -> &TableStore<S> {
+        &self.stores[usize::from(id.0)]
+    }
+
+    /// All tables.
+    pub fn iter(&self) -> impl Iterator<Item = &TableStore<S>> {
+        self.stores.iter()
+    }
+
+    /// What the memory is used for, a line a table.
+    pub fn memory(&self) -> Vec<TableMemory> {
+        self.stores.iter().map(TableStore::memory).collect()
+    }
+
+    /// Takes a slot.
+    ///
+    /// # Panics
+    /// When all are taken.
+    pub fn slot(&self) -> Slot<'_, S> {
+        let stock = self.stores.iter().map(|table| Stock {
+            rows: Vec::new(),
+            versions: (0..table.groups()).map(|_| Vec::new()).collect(),
+        });
+        Slot {
+            tables: self,
+            participant: self.epochs.join(),
+            attempt: 0,
+            stock: stock.collect(),
+            unlinked: Vec::new(),
+            waiting: core::mem::take(&mut *self.left_behind.lock()),
+        }
+    }
+
+    fn owner(&self, home: Home) -> *const Partition {
+        match home {
+            Home::At(home) if self.partitions.len() > 0 => {
+                self.partitions.get(self.partitions.of_home(home))
+            }
+            _ => core::ptr::null(),
+        }
+    }
+}
+
+/// Memory that a slot keeps in stock for one table.
+#[derive(Debug)]
+struct Stock {
+    rows: Vec<Block>,
+    /// By column group.
+    versions: Vec<Vec<Block>>,
+}
+
+/// Something unlinked, to be used again later.
+#[derive(Debug)]
+enum Unlinked {
+    Row(TableId, Block),
+    /// A version of a pool, or an inline one.
+    Version(TableId, u16, Block),
+    Inline(Block),
+}
+
+/// The storage side of a session.
+#[derive(Debug)]
+pub struct Slot<'db, S: Shape> {
+    tables: &'db Tables<S>,
+    participant: Participant<'db>,
+    attempt: u32,
+    stock: Vec<Stock>,
+    /// By the running attempt, not stamped yet.
+    unlinked: Vec<Unlinked>,
+    /// Stamped with their epoch, oldest first.
+    waiting: VecDeque<(u64, Unlinked)>,
+}
+
+// SAFETY: the blocks in stock and in waiting belong to the slot alone.
+unsafe impl<S: Shape> Send for Slot<'_, S> {}
+
+impl<'db, S: Shape> Slot<'db, S> {
+    /// The slot's number, below the number of slots that the database was made for.
+    #[inline]
+    pub fn id(&self) -> usize {
+        self.participant.seat()
+    }
+
+    /// The tables.
+    #[inline]
+    pub fn tables(&self) -> &'db Tables<S> {
+        self.tables
+    }
+
+    /// Begins an attempt: what it looks at stays as it is until [`unpin`](Self::unpin).
+    #[inline]
+    pub fn pin(&mut self) {
+        self.attempt = self.attempt.wrapping_add(1);
+        self.participant.pin();
+    }
+
+    /// Ends an attempt, and now and then moves reclamation on.
+    #[inline]
+    pub fn unpin(&mut self) {
+        self.participant.unpin();
+        if !self.unlinked.is_empty() {
+            let epoch = self.tables.epochs.stamp();
+            self.waiting.extend(self.unlinked.drain(..).map(|unlinked| (epoch, unlinked)));
+        }
+        if self.attempt.is_multiple_of(ADVANCE_EVERY) {
+            self.tables.epochs.try_advance();
+            self.reclaim();
+        }
+    }
+
+    /// The epoch to stamp on what was unlinked before, for owners of what storage does not know.
+    #[inline]
+    pub fn stamp(&self) -> u64 {
+        self.tables.epochs.stamp()
+    }
+
+    /// Whether every attempt that was pinned at `stamp` has ended.
+    #[inline]
+    pub fn is_past(&self, stamp: u64) -> bool {
+        self.tables.epochs.is_past(stamp)
+    }
+
+    fn reclaim(&mut self) {
+        while let Some((_, unlinked)) = self.waiting.pop_front_if(|(epoch, _)| self.tables.epochs.is_past(*epoch))
+        {
+            match unlinked {
+                Unlinked::Row(table, block) => {
+                    let rows = &mut self.stock[usize::from(table.0)].rows;
+                    rows.push(block);
+                    // Blocks of owned rows stay here: they serve rows of the same owner only.
+                    if rows.len() > 2 * BATCH && !matches!(S::Data::KIND, DataKind::Owned) {
+                        self.tables.get(table).rows.give(rows, BATCH);
+                    }
+                }
+                Unlinked::Version(table, group, block) => {
+                    let versions = &mut self.stock[usize::from(table.0)].versions[usize::from(group)];
+                    versions.push(block);
+                    if versions.len() > 2 * BATCH {
+                        self.tables.get(table).versions[usize::from(group)].give(versions, BATCH);
+                    }
+                }
+                Unlinked::Inline(block) => {
+                    // SAFETY: only inline versions of built records are unlinked as such.
+                    let head: &VersionHead<S> = unsafe { block.cast().as_ref() };
+                    head.free_inline();
+                }
+            }
+        }
+    }
+
+    /// Memory for a row that nobody knows yet: its records have default headers and no value.
+    pub fn new_row(&mut self, table: &'db TableStore<S>, home: Home) -> NewRow<'db, S> {
+        assert!(core::ptr::eq(self.tables.get(table.id()), table), "a slot serves its database's tables");
+        let owner = self.tables.owner(home);
+        let stock = &mut self.stock[usize::from(table.id().0)].rows;
+        let at = if let DataKind::Owned = S::Data::KIND {
+            // A row's memory stays with its owner, so that a claim held on a partition keeps every
+            // writer away from whatever was borrowed under it.
+            let same = |&at: &Block| owner_of(RowRef { at, table }) == owner;
+            stock.iter().rposition(same).map(|found| stock.swap_remove(found))
+        } else {
+            stock.pop()
+        };
+        let at = at.unwrap_or_else(|| {
+            let reuse = !matches!(S::Data::KIND, DataKind::Owned);
+            let count = if reuse { BATCH } else { 1 };
+            table.rows.take(stock, count, reuse, &self.tables.reserve, |at| table.build_row(at));
+            stock.pop().expect("the arena gave blocks")
+        });
+        let row = RowRef { at, table };
+        for record in row.records() {
+            record::reset(record, owner);
+        }
+        NewRow { row, only: PhantomData }
+    }
+
+    /// Gives back a row that was never published.
+    pub fn discard_row(&mut self, new: NewRow<'db, S>) {
+        let NewRow { row, .. } = new;
+        self.stock[usize::from(row.table.id().0)].rows.push(row.at);
+    }
+
+    /// Gives up a row that was published and that no index holds any more.
+    pub fn retire_row(&mut self, row: RowRef<'db, S>) {
+        if let DataKind::Versioned = S::Data::KIND {
+            for record in row.records() {
+                // Acquire: pairs with the push of the newest version.
+                let newest = record.versioned().newest.load(Ordering::Acquire);
+                self.retire_chain(record, newest);
+            }
+        }
+        // What everyone may read without a claim is never written again.
+        if !(matches!(S::Data::KIND, DataKind::Owned) && owner_of(row).is_null()) {
+            self.unlinked.push(Unlinked::Row(row.table.id(), row.at));
+        }
+    }
+
+    /// Writes the first value of a row's record before the row is published.
+    ///
+    /// # Panics
+    /// When `value` has another width.
+    pub fn fill(&mut self, row: &NewRow<'db, S>, group: usize, value: &[u64]) {
+        let record = row.row.record(group);
+        assert_eq!(value.len(), record.width(), "a value has its record's width");
+        let to = match S::Data::KIND {
+            DataKind::InPlace | DataKind::Owned => record.data(),
+            DataKind::Versioned => {
+                let version = self.inline_version(record).expect("nobody uses a new row's inline version");
+                // SAFETY: the version was just claimed and is known to nobody.
+                let words = unsafe { version.head.cast::<u8>().add(version::version_head_bytes::<S>()) };
+                version.head().seal_first();
+                // Relaxed: publishing the row orders it.
+                record.versioned().newest.store(version.head.as_ptr(), Ordering::Relaxed);
+                words.cast()
+            }
+        };
+        // SAFETY: the words are `value.len()` wide and known to nobody else, since the row is not.
+        unsafe { to.copy_from_nonoverlapping(NonNull::from(value).cast(), value.len()) };
+    }
+
+    fn inline_version(&self, record: RecordRef<'db, S>) -> Option<VersionRef<'db, S>> {
+        let inline = &record.versioned().inline;
+        inline.claim_inline().then(|| self.version(NonNull::from(inline), record))
+    }
+
+    #[inline]
+    fn version(&self, head: NonNull<VersionHead<S>>, record: RecordRef<'db, S>) -> VersionRef<'db, S> {
+        VersionRef { head, words: record.width() as u32, attempt: self.attempt, db: PhantomData }
+    }
+
+    /// A claim that holds nothing yet.
+    pub fn claim(&self) -> Claim<'db> {
+        Claim::new(&self.tables.partitions)
+    }
+
+    fn retire_chain(&mut self, record: RecordRef<'db, S>, mut newest: *mut VersionHead<S>) {
+        while let Some(head) = NonNull::new(newest) {
+            // SAFETY: versions on a chain are built and type-stable.
+            let version = unsafe { head.as_ref() };
+            // AcqRel: Acquire pairs with the push of the next version; Release, so that whoever cuts the
+            // same chain further on gets each version once.
+            newest = version.next.swap(core::ptr::null_mut(), Ordering::AcqRel);
+            // Relaxed: constant since the version was claimed.
+            self.unlinked.push(if version.is_inline.load(Ordering::Relaxed) == 1 {
+                Unlinked::Inline(head.cast())
+            } else {
+                Unlinked::Version(record.table(), record.group() as u16, head.cast())
+            });
+        }
+    }
+}
+
+fn owner_of<S: Shape>(row: RowRef<'_, S>) -> *const Partition {
+    // Relaxed: constant while the row's memory is in use.
+    row.record(0).owned().owner.load(Ordering::Relaxed)
+}
+
+impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
+    /// The newest version of a record.
+    #[inline]
+    pub fn newest(&self, record: RecordRef<'db, S>) -> Option<VersionRef<'db, S>> {
+        // SeqCst: pairs with the exchange in `push`, which says what for.
+        let head = NonNull::new(record.versioned().newest.load(Ordering::SeqCst))?;
+        Some(self.version(head, record))
+    }
+
+    /// The version before this one.
+    #[inline]
+    pub fn older(&self, version: VersionRef<'db, S>) -> Option<VersionRef<'db, S>> {
+        // Acquire: pairs with the Release in `push`.
+        let head = NonNull::new(version.head().next.load(Ordering::Acquire))?;
+        Some(VersionRef { head, ..version })
+    }
+
+    /// The words of a version found during this attempt; `None` while it is being written.
+    ///
+    /// # Panics
+    /// When the version was found during an earlier attempt.
+    #[inline]
+    pub fn words(&self, version: VersionRef<'db, S>) -> Option<&[u64]> {
+        assert_eq!(version.attempt, self.attempt, "a version is read during the attempt that found it");
+        // SAFETY: found during this attempt, which cannot end while `self` is borrowed: `pin` and
+        // `unpin` borrow mutably.
+        unsafe { version.words() }
+    }
+
+    /// A version to be written: the one kept within the record if it is free, else one of a pool.
+    #[inline]
+    pub fn new_version(&mut self, record: RecordRef<'db, S>) -> Pending<'db, S> {
+        let version = self.inline_version(record).unwrap_or_else(|| self.pooled_version(record));
+        // SAFETY: just claimed.
+        unsafe { Pending::new(version) }
+    }
+
+    fn pooled_version(&mut self, record: RecordRef<'db, S>) -> VersionRef<'db, S> {
+        let table = self.tables.get(record.table());
+        let stock = &mut self.stock[usize::from(record.table().0)].versions[record.group()];
+        if stock.is_empty() {
+            let words = record.width();
+            // SAFETY: the group's arena gives blocks with room for a head and the record's width.
+            let build = |at| unsafe { version::build_version::<S>(at, words) };
+            table.versions[record.group()].take(stock, BATCH, true, &self.tables.reserve, build);
+        }
+        let head = stock.pop().expect("the arena gave blocks").cast::<VersionHead<S>>();
+        let version = self.version(head, record);
+        version.head().claim_pooled();
+        version
+    }
+
+    /// Gives back a version that was never pushed.
+    pub fn discard_version(&mut self, record: RecordRef<'db, S>, pending: Pending<'db, S>) {
+        // Never published, yet an inline one may be looked at through its record: wait as for the rest.
+        self.retire_version(record, pending.discard());
+    }
+
+    /// Gives up a version that was popped off its chain.
+    pub fn retire_version(&mut self, record: RecordRef<'db, S>, version: VersionRef<'db, S>) {
+        // Relaxed: the caller alone unlinked it. Readers that pass it see the rest of the chain through
+        // the record, so its link is left alone until it is used again.
+        let is_inline = version.head().is_inline.load(Ordering::Relaxed) == 1;
+        let block = version.head.cast();
+        self.unlinked.push(if is_inline {
+            Unlinked::Inline(block)
+        } else {
+            Unlinked::Version(record.table(), record.group() as u16, block)
+        });
+    }
+
+    /// Cuts off and gives up every version older than `version`: no present or future reader needs them.
+    #[inline]
+    pub fn cut_before(&mut self, record: RecordRef<'db, S>, version: VersionRef<'db, S>) {
+        // Relaxed first look: most chains have nothing to cut.
+        if version.head().next.load(Ordering::Relaxed).is_null() {
+            return;
+        }
+        // AcqRel: as in `retire_chain`.
+        let older = version.head().next.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        self.retire_chain(record, older);
+    }
+}
+
+impl<S: Shape> Drop for Slot<'_, S> {
+    /// What is in stock goes back to the arenas, and what still waits to the next slot.
+    fn drop(&mut self) {
+        self.participant.unpin();
+        let epoch = self.tables.epochs.stamp();
+        self.waiting.extend(self.unlinked.drain(..).map(|unlinked| (epoch, unlinked)));
+        self.tables.left_behind.lock().append(&mut self.waiting);
+        for (table, stock) in self.tables.stores.iter().zip(&mut self.stock) {
+            let rows = stock.rows.len();
+            table.rows.give(&mut stock.rows, rows);
+            for (arena, versions) in table.versions.iter().zip(&mut stock.versions) {
+                let count = versions.len();
+                arena.give(versions, count);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::row::{Row, Table};
+    use crate::schema::Lookup;
+    use crate::shape::{Meta, Owned};
+
+    #[derive(Debug, Default)]
+    struct Word(AtomicU64);
+
+    impl Meta for Word {
+        fn reset(&self) {
+            self.0.store(0, Ordering::Relaxed); // Relaxed: one thread.
+        }
+    }
+
+    #[derive(Debug)]
+    struct Chains;
+
+    impl Shape for Chains {
+        type Header = Word;
+        type Version = Word;
+        type Leaf = ();
+        type Data = Versioned;
+    }
+
+    #[derive(Debug)]
+    struct Parts;
+
+    impl Shape for Parts {
+        type Header = Word;
+        type Version = ();
+        type Leaf = ();
+        type Data = Owned;
+    }
+
+    impl Row for [u64] {
+        type Key = u64;
+        type Indexes = ();
+    }
+
+    fn schema() -> (Schema, Table<[u64]>) {
+        let mut schema = Schema::new();
+        let table = schema.table::<u64>("t", Lookup::Point, 100).group_of_words(3);
+        (schema, table)
+    }
+
+    fn push<'db>(slot: &mut Slot<'db, Chains>, record: RecordRef<'db, Chains>, value: u64) -> VersionRef<'db, Chains> {
+        let newest = slot.newest(record);
+        let mut pending = slot.new_version(record);
+        pending.words().fill(value);
+        assert!(record.push(&pending, newest));
+        assert_eq!(slot.words(pending.version()), None, "a version is not read before it is sealed");
+        pending.seal()
+    }
+
+    #[test]
+    fn versions_are_read_newest_first_and_reused_only_after_their_readers() {
+        let (schema, table) = schema();
+        let tables = Tables::<Chains>::new(&schema, 2, 0);
+        let (mut writer, mut reader) = (tables.slot(), tables.slot());
+        let store = tables.get(table.id());
+        let record = writer.new_row(store, Home::At(0)).row().record(0);
+        writer.pin();
+        let first = push(&mut writer, record, 1);
+        push(&mut writer, record, 2);
+        writer.unpin();
+
+        reader.pin();
+        let newest = reader.newest(record).expect("pushed");
+        let older = reader.older(newest).expect("pushed");
+        assert_eq!(reader.words(newest), Some(&[2; 3][..]));
+        for value in 3..50 {
+            writer.pin();
+            let version = push(&mut writer, record, value);
+            writer.cut_before(record, version);
+            writer.unpin();
+        }
+        assert_eq!(reader.words(newest), Some(&[2; 3][..]), "a pinned reader keeps what it has found");
+        assert_eq!(reader.words(older), Some(&[1; 3][..]));
+        assert_eq!(older.head, first.head);
+        reader.unpin();
+
+        for value in 0..10_000 {
+            writer.pin();
+            let version = push(&mut writer, record, value);
+            writer.cut_before(record, version);
+            writer.unpin();
+        }
+        let versions = tables.memory()[0].version_bytes / store.versions[0].stride();
+        assert!(versions < 200, "{versions} versions were carved for at most a few at a time");
+    }
+
+    #[test]
+    #[should_panic(expected = "during the attempt that found it")]
+    fn a_version_is_not_read_by_a_later_attempt() {
+        let (schema, table) = schema();
+        let tables = Tables::<Chains>::new(&schema, 1, 0);
+        let mut slot = tables.slot();
+        let record = slot.new_row(tables.get(table.id()), Home::At(0)).row().record(0);
+        slot.pin();
+        let version = push(&mut slot, record, 1);
+        slot.unpin();
+        slot.pin();
+        let _ = slot.words(version);
+    }
+
+    #[test]
+    fn a_popped_version_leaves_the_one_before() {
+        let (schema, table) = schema();
+        let tables = Tables::<Chains>::new(&schema, 1, 0);
+        let mut slot = tables.slot();
+        let record = slot.new_row(tables.get(table.id()), Home::At(0)).row().record(0);
+        slot.pin();
+        let first = push(&mut slot, record, 1);
+        let pending = slot.new_version(record);
+        assert!(record.push(&pending, Some(first)));
+        record.pop(pending.version());
+        slot.retire_version(record, pending.version());
+        assert_eq!(slot.newest(record), Some(first));
+        slot.unpin();
+    }
+
+    #[test]
+    fn rows_given_up_by_one_slot_serve_another() {
+        let (schema, table) = schema();
+        let tables = Tables::<Chains>::new(&schema, 1, 0);
+        let store = tables.get(table.id());
+        for _ in 0..100 {
+            let mut slot = tables.slot();
+            for _ in 0..100 {
+                let row = slot.new_row(store, Home::At(0)).row();
+                slot.pin();
+                slot.retire_row(row);
+                slot.unpin();
+            }
+        }
+        let rows = tables.memory()[0].row_bytes / store.rows.stride();
+        assert!(rows < 200, "{rows} rows were carved for at most a few at a time");
+    }
+
+    #[test]
+    fn only_the_holder_of_a_partition_touches_its_records() {
+        let (schema, table) = schema();
+        let tables = Tables::<Parts>::new(&schema, 2, 4);
+        let (mut slot, other) = (tables.slot(), tables.slot());
+        let new = slot.new_row(tables.get(table.id()), Home::At(5));
+        slot.fill(&new, 0, &[7; 3]);
+        let record = new.row().record(0);
+        let (mut mine, mut theirs) = (slot.claim(), other.claim());
+        assert_eq!(mine.words(record), None);
+        assert!(mine.try_hold(1) && !theirs.try_hold(1));
+        mine.words_mut(record).expect("5 folds onto partition 1")[0] = 8;
+        assert_eq!(mine.words(record), Some(&[8, 7, 7][..]));
+        assert_eq!(theirs.words_mut(record), None);
+        mine.release_all();
+        assert!(theirs.try_hold(1));
+    }
+
+    #[test]
+    fn everyone_reads_what_lives_everywhere_and_nobody_writes_it() {
+        let (schema, table) = schema();
+        let tables = Tables::<Parts>::new(&schema, 1, 4);
+        let mut slot = tables.slot();
+        let new = slot.new_row(tables.get(table.id()), Home::Everywhere);
+        slot.fill(&new, 0, &[7; 3]);
+        let mut claim = slot.claim();
+        assert!((0..4).all(|partition| claim.try_hold(partition)));
+        assert_eq!(claim.words(new.row().record(0)), Some(&[7; 3][..]));
+        assert_eq!(claim.words_mut(new.row().record(0)), None);
+    }
+}

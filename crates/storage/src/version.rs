@@ -1,0 +1,272 @@
+//! Versions: immutable values of a record, chained newest first.
+//!
+//! INVARIANTS
+//! (1) A version's words are written only through its one [`Pending`], and read only once it is sealed.
+//! (2) A version that left its chain is used again only after every attempt that was pinned then has
+//!     ended (see `epoch`); a [`VersionRef`] is good for the attempt in which it was found and no longer,
+//!     and whoever lends its words checks that.
+//! (3) A version belongs to one column group of one table: pools are per group, and an inline version is
+//!     part of its record, so that a version's width never changes.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::size_of;
+use core::ptr::NonNull;
+
+use sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use crate::arena::Block;
+use crate::record::RecordRef;
+use crate::shape::{Meta, Shape, Versioned};
+
+/// The start of a version; its words follow.
+#[repr(C)]
+pub(crate) struct VersionHead<S: Shape> {
+    pub(crate) next: AtomicPtr<VersionHead<S>>,
+    state: AtomicU32,
+    pub(crate) is_inline: AtomicU32,
+    pub(crate) meta: S::Version,
+}
+
+/// Not in use; only inline versions are ever seen so.
+const FREE: u32 = 0;
+/// Being written through its `Pending`.
+const PENDING: u32 = 1;
+/// Complete and immutable.
+const SEALED: u32 = 2;
+
+impl<S: Shape> Default for VersionHead<S> {
+    fn default() -> Self {
+        let (next, state, is_inline) = (AtomicPtr::default(), AtomicU32::new(FREE), AtomicU32::new(0));
+        Self { next, state, is_inline, meta: S::Version::default() }
+    }
+}
+
+impl<S: Shape> VersionHead<S> {
+    /// Makes an inline version available again.
+    pub(crate) fn free_inline(&self) {
+        // Release: pairs with the Acquire in `claim_inline`.
+        self.state.store(FREE, Ordering::Release);
+    }
+
+    /// Takes an inline version if it is available.
+    pub(crate) fn claim_inline(&self) -> bool {
+        // Relaxed first look: spares the exchange. Acquire: pairs with the Release in `free_inline`.
+        // Relaxed on failure: nothing is read.
+        let claimed = self.state.load(Ordering::Relaxed) == FREE
+            && self.state.compare_exchange(FREE, PENDING, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if claimed {
+            self.is_inline.store(1, Ordering::Relaxed); // Relaxed: publishing the version orders it.
+            self.meta.reset();
+        }
+        claimed
+    }
+
+    /// Seals the first version of a row that nobody knows yet.
+    pub(crate) fn seal_first(&self) {
+        // Relaxed: publishing the row orders it.
+        self.state.store(SEALED, Ordering::Relaxed);
+    }
+
+    /// Readies a version of a pool for use.
+    pub(crate) fn claim_pooled(&self) {
+        // Relaxed: the caller alone knows the version; publishing it orders these stores.
+        self.state.store(PENDING, Ordering::Relaxed);
+        self.meta.reset();
+    }
+}
+
+/// Bytes before a version's words.
+pub(crate) const fn version_head_bytes<S: Shape>() -> usize {
+    size_of::<VersionHead<S>>().next_multiple_of(8)
+}
+
+/// A version found during the attempt with number `attempt` of its slot.
+pub struct VersionRef<'db, S: Shape> {
+    pub(crate) head: NonNull<VersionHead<S>>,
+    pub(crate) words: u32,
+    pub(crate) attempt: u32,
+    pub(crate) db: PhantomData<&'db S>,
+}
+
+// SAFETY: what is reached through a `VersionRef` alone is atomic, and `S::Version` is `Sync`.
+unsafe impl<S: Shape> Send for VersionRef<'_, S> {}
+// SAFETY: as above.
+unsafe impl<S: Shape> Sync for VersionRef<'_, S> {}
+
+impl<'db, S: Shape> VersionRef<'db, S> {
+    #[inline]
+    pub(crate) fn head(self) -> &'db VersionHead<S> {
+        // SAFETY: version memory is type-stable for `'db` and the head is atomic.
+        unsafe { self.head.as_ref() }
+    }
+
+    /// The scheme's metadata of the version.
+    #[inline]
+    pub fn meta(self) -> &'db S::Version {
+        &self.head().meta
+    }
+
+    /// Whether the version is complete, so that its words may be read.
+    #[inline]
+    pub fn is_sealed(self) -> bool {
+        // Acquire: pairs with the Release in `Pending::seal`.
+        self.head().state.load(Ordering::Acquire) == SEALED
+    }
+
+    /// The words of a sealed version.
+    ///
+    /// # Safety
+    /// The version was found during the attempt that is still running for `'p`: invariant (2).
+    #[inline]
+    pub(crate) unsafe fn words<'p>(self) -> Option<&'p [u64]> {
+        if !self.is_sealed() {
+            return None;
+        }
+        let words = data(self.head, self.words);
+        // SAFETY: invariant (1): a sealed version is no longer written while attempts may see it.
+        Some(unsafe { words.as_ref() })
+    }
+}
+
+/// The words behind a version's head.
+#[inline]
+fn data<S: Shape>(head: NonNull<VersionHead<S>>, words: u32) -> NonNull<[u64]> {
+    // SAFETY: invariant (3): the words follow the head in the same block.
+    let start = unsafe { head.cast::<u8>().add(version_head_bytes::<S>()) };
+    NonNull::slice_from_raw_parts(start.cast(), words as usize)
+}
+
+/// A version that is being written; nobody reads its words before it is sealed.
+pub struct Pending<'db, S: Shape>(VersionRef<'db, S>);
+
+// SAFETY: it is the only handle through which the words are written, and they are plain data.
+unsafe impl<S: Shape> Send for Pending<'_, S> {}
+
+impl<'db, S: Shape<Data = Versioned>> Pending<'db, S> {
+    /// # Safety
+    /// The version was claimed by the caller and is known to nobody else.
+    #[inline]
+    pub(crate) unsafe fn new(version: VersionRef<'db, S>) -> Self {
+        Self(version)
+    }
+
+    /// The words to write. They hold whatever the memory held before.
+    #[inline]
+    pub fn words(&mut self) -> &mut [u64] {
+        // SAFETY: invariant (1): this is the one `Pending`, borrowed mutably.
+        unsafe { data(self.0.head, self.0.words).as_mut() }
+    }
+
+    /// The version, to be compared and marked.
+    #[inline]
+    pub fn version(&self) -> VersionRef<'db, S> {
+        self.0
+    }
+
+    /// Gives the version up unread.
+    #[inline]
+    pub(crate) fn discard(self) -> VersionRef<'db, S> {
+        self.0
+    }
+
+    /// Completes the version: whoever sees it sealed sees its words, and its metadata as stored before.
+    #[inline]
+    pub fn seal(self) -> VersionRef<'db, S> {
+        // Release: pairs with the Acquire in `is_sealed`.
+        self.0.head().state.store(SEALED, Ordering::Release);
+        self.0
+    }
+}
+
+impl<'db, S: Shape<Data = Versioned>> RecordRef<'db, S> {
+    /// Puts `new` before `expected` at the head of the record's chain, if that is the newest still.
+    #[inline]
+    pub fn push(self, new: &Pending<'db, S>, expected: Option<VersionRef<'db, S>>) -> bool {
+        let expected = expected.map_or(core::ptr::null_mut(), |version| version.head.as_ptr());
+        // Relaxed: the exchange below publishes it.
+        new.0.head().next.store(expected, Ordering::Relaxed);
+        // SeqCst: publishes the version's head, and pairs with the load in `Slot::newest`. Of a reader that
+        // marks the record's header and then looks for the newest version, and a writer that pushes one
+        // and then looks at the header, at least one sees the other, if the header is accessed so, too.
+        // Relaxed on failure: nothing is read.
+        self.versioned()
+            .newest
+            .compare_exchange(expected, new.0.head.as_ptr(), Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// The newest version's metadata, and whether it is sealed, for whoever is pinned without a slot at
+    /// hand.
+    #[inline]
+    pub fn newest_meta(self) -> Option<(&'db S::Version, bool)> {
+        // SeqCst: as in `Slot::newest`.
+        let head = NonNull::new(self.versioned().newest.load(Ordering::SeqCst))?;
+        // SAFETY: version memory is type-stable for `'db` and the head is atomic.
+        let head = unsafe { head.as_ref() };
+        // Acquire: pairs with the Release in `Pending::seal`.
+        Some((&head.meta, head.state.load(Ordering::Acquire) == SEALED))
+    }
+
+    /// Takes `version`, which its writer gives up, off the head of the chain.
+    ///
+    /// # Panics
+    /// When it is not the newest: schemes with one writer at a time see to that.
+    #[inline]
+    pub fn pop(self, version: VersionRef<'db, S>) {
+        let head = version.head();
+        // Relaxed: written by this worker in `push`.
+        let next = head.next.load(Ordering::Relaxed);
+        let popped = self.versioned().newest.compare_exchange(
+            version.head.as_ptr(),
+            next,
+            // Release: pairs with the Acquire of whoever reads the head. Relaxed on failure: it panics.
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+        assert!(popped.is_ok(), "a writer gives up the newest version");
+    }
+}
+
+impl<S: Shape> Clone for VersionRef<'_, S> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Shape> Copy for VersionRef<'_, S> {}
+
+impl<S: Shape> PartialEq for VersionRef<'_, S> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.head == other.head
+    }
+}
+
+impl<S: Shape> Eq for VersionRef<'_, S> {}
+
+impl<S: Shape> fmt::Debug for VersionRef<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VersionRef({:p})", self.head)
+    }
+}
+
+impl<S: Shape> fmt::Debug for Pending<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pending({:p})", self.0.head)
+    }
+}
+
+/// Makes the memory at `at` a version of a pool.
+///
+/// # Safety
+/// `at` is aligned to 8 bytes and has room for a head and `words` words, and nobody else knows it.
+pub(crate) unsafe fn build_version<S: Shape>(at: Block, words: usize) {
+    // SAFETY: the caller gives room.
+    let data = unsafe { at.add(version_head_bytes::<S>()) };
+    // SAFETY: as above; zero is a valid word.
+    unsafe { data.write_bytes(0, words * 8) };
+    // SAFETY: the caller gives room and sole use.
+    unsafe { at.cast().write(VersionHead::<S>::default()) };
+}

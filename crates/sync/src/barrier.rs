@@ -1,0 +1,90 @@
+//! A barrier for workers that advance in phases.
+
+use crate::Padded;
+use crate::atomic::{AtomicUsize, Ordering};
+use crate::waiter;
+
+/// Lets nobody pass until all have arrived, again and again.
+///
+/// Waits through the waiter, because a barrier that only spins takes seconds where there are more
+/// workers than cores.
+#[derive(Debug)]
+pub struct Barrier {
+    members: usize,
+    arrived: Padded<AtomicUsize>,
+    phase: Padded<AtomicUsize>,
+}
+
+impl Barrier {
+    /// A barrier for `members` workers.
+    ///
+    /// # Panics
+    /// When there are no members.
+    pub fn new(members: usize) -> Self {
+        assert!(members > 0, "a barrier has members");
+        Self { members, arrived: Padded(AtomicUsize::new(0)), phase: Padded(AtomicUsize::new(0)) }
+    }
+
+    /// Waits until all members have called this. What they did before is seen by all afterwards. True
+    /// for exactly one of them, the leader of the phase that begins.
+    pub fn wait(&self) -> bool {
+        // Relaxed: the phase cannot change before this worker arrives, and it saw the last change when
+        // it left that phase.
+        let phase = self.phase.load(Ordering::Relaxed);
+        // AcqRel: pairs with itself; the last to arrive sees what all others did before.
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
+            // Relaxed: nobody arrives again before the store below, which orders this one.
+            self.arrived.store(0, Ordering::Relaxed);
+            // Release: pairs with the Acquire of those who wait.
+            self.phase.store(phase.wrapping_add(1), Ordering::Release);
+            return true;
+        }
+        // Acquire: pairs with the Release of the last to arrive.
+        while !waiter::wait_until(None, || self.phase.load(Ordering::Acquire) != phase) {}
+        false
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::workers;
+
+    #[test]
+    fn nobody_passes_before_all_arrived_and_one_leads() {
+        const WORKERS: usize = 8;
+        const PHASES: usize = 200;
+        let barrier = Barrier::new(WORKERS);
+        let arrivals = AtomicUsize::new(0);
+        let led: usize = workers::run(WORKERS, false, |_| {
+            let mut led = 0;
+            for phase in 1..=PHASES {
+                // Relaxed: the barrier orders it, which is what this test is about.
+                arrivals.fetch_add(1, Ordering::Relaxed);
+                led += usize::from(barrier.wait());
+                assert_eq!(arrivals.load(Ordering::Relaxed), phase * WORKERS);
+                barrier.wait();
+            }
+            led
+        })
+        .into_iter()
+        .sum();
+        assert_eq!(led, PHASES);
+    }
+
+    #[test]
+    fn fibers_of_one_worker_meet() {
+        let (barrier, led) = (Barrier::new(3), AtomicUsize::new(0));
+        let mut crew = crate::fiber::Crew::new();
+        for _ in 0..3 {
+            crew.spawn(crate::fiber::STACK_BYTES, || {
+                for _ in 0..10 {
+                    // Relaxed: all on one thread.
+                    led.fetch_add(usize::from(barrier.wait()), Ordering::Relaxed);
+                }
+            });
+        }
+        crew.run();
+        assert_eq!(led.load(Ordering::Relaxed), 10);
+    }
+}

@@ -1,0 +1,36 @@
+//! The one door to atomics, threads, fibers, clocks and waiting.
+//!
+//! Every crate above takes these from here and nowhere else, so that the same sources can be built
+//! over the machine's own primitives (this root) and over stepped ones in which a seed decides
+//! every interleaving (`sim.rs`, the root of the twin package). What does not pass through here is
+//! invisible to the schedule explorer, and is banned by `clippy.toml`.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this crate is the one door to what the rest of the workspace must not name"
+)]
+
+#[cfg_attr(loom, path = "loomed.rs")]
+#[cfg_attr(not(loom), path = "real.rs")]
+mod backend;
+
+mod backoff;
+mod barrier;
+mod cell;
+mod latch;
+mod seqlock;
+
+pub mod clock;
+pub mod fiber;
+pub mod memory;
+pub mod waiter;
+pub mod words;
+pub mod workers;
+
+pub use backend::{atomic, hint};
+pub use backoff::Backoff;
+pub use barrier::Barrier;
+pub use cell::{Latched, LatchedGuard, Padded};
+pub use latch::{Latch, LatchGuard};
+pub use seqlock::{VersionLatch, VersionLatchGuard};

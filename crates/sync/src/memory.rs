@@ -1,0 +1,29 @@
+//! Memory for records, whose addresses schemes may compare: to lock in one order, for instance.
+//!
+//! Natively this is the allocator. In the stepped build addresses ascend in the order of the calls, or
+//! a schedule would depend on what lay in the allocator's heap before.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use std::alloc::{alloc, dealloc, handle_alloc_error};
+
+/// Memory of this layout. Its contents are undefined; it ends the process when there is none left.
+///
+/// # Panics
+/// When the size is zero.
+pub fn allocate(layout: Layout) -> NonNull<u8> {
+    assert!(layout.size() > 0, "an allocation has a size");
+    // SAFETY: the size is not zero.
+    let start = unsafe { alloc(layout) };
+    NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// Gives memory back.
+///
+/// # Safety
+/// `start` came from [`allocate`] with the same layout and has not been given back; nobody uses it
+/// any more.
+pub unsafe fn free(start: NonNull<u8>, layout: Layout) {
+    // SAFETY: the caller's promise.
+    unsafe { dealloc(start.as_ptr(), layout) };
+}

@@ -1,0 +1,68 @@
+//! The native back end: the machine's own atomics under their own names, so that it costs nothing.
+
+/// Atomic integers, pointers, fences and orderings.
+pub mod atomic {
+    pub use core::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+}
+
+/// Hints to the processor.
+pub mod hint {
+    pub use core::hint::spin_loop;
+
+    /// Asks for the cache line at `address` ahead of its use. Never faults, whatever the address.
+    #[inline(always)]
+    pub fn prefetch<T>(address: *const T) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch has no architectural effect and does not fault on any address.
+        unsafe {
+            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = address;
+    }
+}
+
+/// How often a [`crate::Backoff`] spins before it gives the core away.
+pub(crate) const BACKOFF_SPINS: u32 = 6;
+
+/// Gives the core to another thread that wants it.
+#[inline]
+pub(crate) fn yield_now() {
+    std::thread::yield_now();
+}
+
+/// Passes a little time of a thread that has nothing to do before `until_ns`, if that is given. With
+/// `looking` it also waits for something that another thread may do at any moment. `round` counts the
+/// calls in vain: the longer the wait, the cheaper and the coarser.
+pub(crate) fn idle(round: u32, until_ns: Option<u64>, looking: bool) {
+    /// About four microseconds: longer than a lock is held by one who runs.
+    const SPIN_ROUNDS: u32 = 64;
+    /// About a hundred microseconds on an idle machine; on a busy one, others run meanwhile.
+    const YIELD_ROUNDS: u32 = 512;
+    /// About what the system needs to wake a thread up: shorter sleeps are not to be had.
+    const NAP_NS: u64 = 50_000;
+    if round < SPIN_ROUNDS {
+        core::hint::spin_loop();
+        return;
+    }
+    let left_ns = until_ns.map_or(u64::MAX, |until_ns| until_ns.saturating_sub(crate::clock::now_ns()));
+    if round < YIELD_ROUNDS || left_ns < NAP_NS {
+        std::thread::yield_now();
+    } else {
+        let nap_ns = if looking { NAP_NS } else { left_ns };
+        let start_ns = crate::clock::now_ns();
+        std::thread::sleep(std::time::Duration::from_nanos(nap_ns));
+        SLEPT_NS.set(SLEPT_NS.get() + crate::clock::now_ns() - start_ns);
+    }
+}
+
+thread_local! {
+    static SLEPT_NS: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
+}
+
+/// Nanoseconds that the calling thread has slept in [`idle`].
+pub(crate) fn slept_ns() -> u64 {
+    SLEPT_NS.get()
+}

@@ -1,0 +1,38 @@
+//! The one door to atomics, threads, fibers, clocks and waiting, with every step in a scheduler's hand.
+//!
+//! The second root over the modules of this crate: the package `contend-sync-sim` builds it, and the
+//! twins of the crates above build on that. Who runs next at each access to a shared word, and what
+//! time it is, is decided by the scheduler in [`hook`].
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this crate is the one door to what the rest of the workspace must not name"
+)]
+
+#[path = "stepped.rs"]
+mod backend;
+
+mod backoff;
+mod barrier;
+mod cell;
+mod latch;
+mod seqlock;
+
+#[path = "stepped_clock.rs"]
+pub mod clock;
+pub mod fiber;
+pub mod hook;
+#[path = "stepped_memory.rs"]
+pub mod memory;
+pub mod waiter;
+pub mod words;
+#[path = "stepped_workers.rs"]
+pub mod workers;
+
+pub use backend::{atomic, hint};
+pub use backoff::Backoff;
+pub use barrier::Barrier;
+pub use cell::{Latched, LatchedGuard, Padded};
+pub use latch::{Latch, LatchGuard};
+pub use seqlock::{VersionLatch, VersionLatchGuard};

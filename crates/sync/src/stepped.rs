@@ -1,0 +1,187 @@
+//! The stepped back end: every access to a shared word first asks the scheduler who runs next.
+//!
+//! All workers share one thread, so the orderings are not at work here: every interleaving of the
+//! steps is sequentially consistent. Missing orderings are the business of the loom models.
+
+use crate::hook;
+
+/// The atomics of the native back end, each access a step.
+pub mod atomic {
+    use core::sync::atomic as real;
+    pub use core::sync::atomic::Ordering;
+
+    use crate::hook::{Access, step};
+
+    /// A fence, as a step.
+    #[inline]
+    pub fn fence(order: Ordering) {
+        step(Access::Fence);
+        real::fence(order);
+    }
+
+    macro_rules! methods {
+        ($value:ty: $($(#[$doc:meta])* $name:ident)*) => {$(
+            $(#[$doc])*
+            #[inline]
+            pub fn $name(&self, value: $value, order: Ordering) -> $value {
+                step(Access::Update);
+                self.0.$name(value, order)
+            }
+        )*};
+    }
+
+    macro_rules! wrapper {
+        ([$($generics:tt)*] $name:ident of $value:ty, $($method:tt)*) => {
+            /// As in `core`, each access a step of the schedule.
+            #[repr(transparent)]
+            pub struct $name $($generics)* (real::$name $($generics)*);
+
+            impl $($generics)* $name $($generics)* {
+                /// As in `core`.
+                #[inline]
+                pub const fn new(value: $value) -> Self {
+                    Self(real::$name::new(value))
+                }
+
+                /// As in `core`; no step, for nobody else can look.
+                #[inline]
+                pub fn get_mut(&mut self) -> &mut $value {
+                    self.0.get_mut()
+                }
+
+                /// As in `core`; no step, for nobody else can look.
+                #[inline]
+                pub fn into_inner(self) -> $value {
+                    self.0.into_inner()
+                }
+
+                /// As in `core`.
+                #[inline]
+                pub fn load(&self, order: Ordering) -> $value {
+                    step(Access::Load);
+                    self.0.load(order)
+                }
+
+                /// As in `core`.
+                #[inline]
+                pub fn store(&self, value: $value, order: Ordering) {
+                    step(Access::Store);
+                    self.0.store(value, order);
+                }
+
+                /// As in `core`.
+                #[inline]
+                pub fn compare_exchange(
+                    &self,
+                    current: $value,
+                    new: $value,
+                    success: Ordering,
+                    failure: Ordering,
+                ) -> Result<$value, $value> {
+                    step(Access::Update);
+                    self.0.compare_exchange(current, new, success, failure)
+                }
+
+                /// As in `core`, but never fails without a cause.
+                #[inline]
+                pub fn compare_exchange_weak(
+                    &self,
+                    current: $value,
+                    new: $value,
+                    success: Ordering,
+                    failure: Ordering,
+                ) -> Result<$value, $value> {
+                    self.compare_exchange(current, new, success, failure)
+                }
+
+                /// As in `core`: a load and an exchange, which others may come between.
+                #[inline]
+                pub fn fetch_update(
+                    &self,
+                    set_order: Ordering,
+                    fetch_order: Ordering,
+                    mut f: impl FnMut($value) -> Option<$value>,
+                ) -> Result<$value, $value> {
+                    let mut seen = self.load(fetch_order);
+                    while let Some(new) = f(seen) {
+                        match self.compare_exchange(seen, new, set_order, fetch_order) {
+                            Ok(old) => return Ok(old),
+                            Err(old) => seen = old,
+                        }
+                    }
+                    Err(seen)
+                }
+
+                methods! { $value: /** As in `core`. */ swap $($method)* }
+            }
+
+            impl $($generics)* Default for $name $($generics)* {
+                fn default() -> Self {
+                    Self(real::$name::default())
+                }
+            }
+
+            impl $($generics)* core::fmt::Debug for $name $($generics)* {
+                fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                    self.0.fmt(f)
+                }
+            }
+        };
+    }
+
+    macro_rules! integers {
+        ($($name:ident of $value:ty,)*) => {$(
+            wrapper! { [] $name of $value,
+                /** As in `core`. */ fetch_add
+                /** As in `core`. */ fetch_sub
+                /** As in `core`. */ fetch_and
+                /** As in `core`. */ fetch_or
+                /** As in `core`. */ fetch_xor
+                /** As in `core`. */ fetch_max
+                /** As in `core`. */ fetch_min
+            }
+        )*};
+    }
+
+    integers! {
+        AtomicU8 of u8,
+        AtomicU16 of u16,
+        AtomicU32 of u32,
+        AtomicU64 of u64,
+        AtomicUsize of usize,
+    }
+    wrapper! { [] AtomicBool of bool,
+        /** As in `core`. */ fetch_and
+        /** As in `core`. */ fetch_or
+        /** As in `core`. */ fetch_xor
+    }
+    wrapper! { [<T>] AtomicPtr of *mut T, }
+}
+
+/// Hints to the processor.
+pub mod hint {
+    use crate::hook::{Access, step};
+
+    /// A step in favour of the others.
+    #[inline]
+    pub fn spin_loop() {
+        step(Access::Pause);
+    }
+
+    /// Nothing: it changes no outcome.
+    #[inline(always)]
+    pub fn prefetch<T>(_address: *const T) {}
+}
+
+/// One is enough: each spin lets the others run already.
+pub(crate) const BACKOFF_SPINS: u32 = 1;
+
+/// Passes virtual time: see the native back end.
+pub(crate) fn idle(_round: u32, until_ns: Option<u64>, _looking: bool) {
+    hook::wait(until_ns);
+}
+
+/// Nobody sleeps here.
+pub(crate) fn slept_ns() -> u64 {
+    0
+}

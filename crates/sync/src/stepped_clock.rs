@@ -1,0 +1,23 @@
+//! Time in the stepped build: the scheduler's virtual time, the same in every repeat.
+
+use crate::hook;
+
+/// Virtual nanoseconds: there is no cheaper clock to read.
+pub fn ticks() -> u64 {
+    hook::now_ns()
+}
+
+/// Nanoseconds in `ticks`.
+pub fn ticks_to_ns(ticks: u64) -> u64 {
+    ticks
+}
+
+/// Virtual nanoseconds, the same for all workers.
+pub fn now_ns() -> u64 {
+    hook::now_ns()
+}
+
+/// Virtual nanoseconds: a simulated worker has its core to itself.
+pub fn thread_cpu_ns() -> u64 {
+    hook::now_ns()
+}

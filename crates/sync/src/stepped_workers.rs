@@ -1,0 +1,113 @@
+//! Workers in the stepped build: fibers on one thread, of which a scheduler runs one at a time.
+//!
+//! What the unsafe code below rests on:
+//!
+//! 1. `RUNNING` holds the yielder of the worker that runs on this thread, while one runs.
+//! 2. The code of a worker runs only inside `run`. Normally `run` is left after all workers have
+//!    ended. After a panic the suspended ones are forgotten, never to run again, with their stacks
+//!    left mapped: nothing reads what they borrowed, and what they own is leaked.
+
+use core::cell::{Cell, RefCell};
+use core::mem::ManuallyDrop;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+
+use crate::fiber::Reenter;
+use crate::hook::{self, Access};
+
+/// Workers are few, and their stacks hold more than a fiber's: a crew, a driver, a test.
+const STACK_BYTES: usize = 1 << 20;
+
+/// A suspended worker says who runs next.
+type Yielder = corosensei::Yielder<(), usize>;
+
+#[derive(Clone, Copy)]
+struct Running {
+    worker: usize,
+    yielder: *const Yielder,
+}
+
+thread_local! {
+    static RUNNING: Cell<Option<Running>> = const { Cell::new(None) };
+}
+
+/// Clears `RUNNING` when `run` is left.
+struct Leave;
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        RUNNING.set(None);
+    }
+}
+
+/// Runs `f(0)` .. `f(count - 1)` as workers under the thread's scheduler, and returns what they
+/// returned. Cores are not simulated here, so there is nothing to pin to.
+///
+/// # Panics
+/// When a worker panics, with its message, at once: the other workers are forgotten where they are,
+/// with what they own. When the thread has no scheduler, or a worker calls this.
+pub fn run<T: Send>(count: usize, _pin: bool, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    assert!(running().is_none(), "a worker starts no workers");
+    let scheduler = hook::installed().expect("the stepped build runs workers under a scheduler of `sim`");
+    if count == 0 {
+        return Vec::new();
+    }
+    let results: Vec<RefCell<Option<T>>> = (0..count).map(|_| RefCell::new(None)).collect();
+    let spawn = |worker| {
+        let (f, result) = (&f, &results[worker]);
+        let body = move |yielder: &Yielder, ()| {
+            RUNNING.set(Some(Running { worker, yielder }));
+            let value = f(worker);
+            result.replace(Some(value));
+        };
+        let stack = DefaultStack::new(STACK_BYTES).expect("the system has room for another stack");
+        // SAFETY: invariant 2.
+        unsafe { Coroutine::with_stack_unchecked(stack, body) }
+    };
+    let mut fibers: ManuallyDrop<Vec<Coroutine<(), usize, ()>>> =
+        ManuallyDrop::new((0..count).map(spawn).collect());
+    let leave = Leave;
+    let mut next = scheduler.begin(count);
+    loop {
+        match fibers[next].resume(()) {
+            CoroutineResult::Yield(chosen) => next = chosen,
+            CoroutineResult::Return(()) => match scheduler.end() {
+                Some(chosen) => next = chosen,
+                None => break,
+            },
+        }
+    }
+    drop(leave);
+    drop(ManuallyDrop::into_inner(fibers));
+    let take = |result: RefCell<Option<T>>| result.into_inner().expect("the scheduler ran every worker");
+    results.into_iter().map(take).collect()
+}
+
+/// The worker that runs on this thread.
+#[inline]
+pub(crate) fn running() -> Option<usize> {
+    RUNNING.get().map(|running| running.worker)
+}
+
+/// Suspends the running worker in favour of another, from whatever fiber it runs on: the whole worker
+/// stops, with all its fibers, and goes on where it stopped.
+pub(crate) fn switch_to(next: usize) {
+    let running = RUNNING.get().expect("only a running worker is suspended");
+    let _fiber = Reenter::leave();
+    // SAFETY: invariant 1; the worker's stack, where its yielder lives, stays until the worker ends.
+    let yielder = unsafe { &*running.yielder };
+    yielder.suspend(next);
+    RUNNING.set(Some(running));
+}
+
+/// A step in favour of the others.
+#[inline]
+pub fn yield_now() {
+    hook::step(Access::Pause);
+}
+
+/// How many workers can run at the same time: an arbitrary small number, the same on every machine.
+pub fn cores() -> usize {
+    4
+}

@@ -1,0 +1,95 @@
+//! The one way to wait for another transaction, a batch, or a moment.
+//!
+//! On a fiber the wait suspends the fiber, and its worker runs another live attempt. On a plain
+//! thread it spins, then gives the core away, then sleeps a little at a time.
+
+use crate::{backend, clock, fiber};
+
+/// Waits until `ready` says true, and returns true; or until [`clock::now_ns`] reaches `deadline_ns`,
+/// and returns what `ready` says then.
+///
+/// `ready` is called often, on a fiber by the fiber's crew: it must be short and must not wait. It
+/// sees everything that happened before what it looks for, if it looks with Acquire.
+///
+/// A fiber that is being unwound by a panic cannot be suspended: there, the answer of the first look
+/// is returned at once.
+#[inline]
+pub fn wait_until(deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> bool {
+    ready() || wait(deadline_ns, Some(&mut ready))
+}
+
+/// Waits for `ns` nanoseconds at least.
+pub fn pause_ns(ns: u64) {
+    wait(Some(clock::now_ns().saturating_add(ns)), None);
+}
+
+/// Lets the other live attempts of this worker run once, if there are any.
+#[inline]
+pub fn give_way() {
+    fiber::give_way();
+}
+
+/// Whether the caller runs on a fiber, where a wait lets another attempt run.
+#[inline]
+pub fn in_fiber() -> bool {
+    fiber::in_fiber()
+}
+
+/// Nanoseconds that the calling thread has slept so far because none of its work could go on: time that
+/// it did not ask for.
+pub fn thread_idle_ns() -> u64 {
+    backend::slept_ns()
+}
+
+/// The slow path. Without a condition it waits for the deadline alone.
+#[cold]
+fn wait(deadline_ns: Option<u64>, mut ready: Option<&mut dyn FnMut() -> bool>) -> bool {
+    if in_fiber() {
+        return fiber::wait(deadline_ns, ready);
+    }
+    let mut look = || ready.as_mut().is_some_and(|ready| ready());
+    let mut round = 0;
+    while deadline_ns.is_none_or(|deadline| clock::now_ns() < deadline) {
+        backend::idle(round, deadline_ns, true);
+        round += 1;
+        if look() {
+            return true;
+        }
+    }
+    look()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::atomic::{AtomicBool, Ordering};
+    use crate::workers;
+
+    #[test]
+    fn a_thread_waits_for_what_another_does() {
+        let is_open = AtomicBool::new(false);
+        workers::run(2, false, |worker| {
+            if worker == 0 {
+                // Acquire and Release: a pair, as in any use.
+                assert!(wait_until(None, || is_open.load(Ordering::Acquire)));
+            } else {
+                pause_ns(1_000_000);
+                is_open.store(true, Ordering::Release);
+            }
+        });
+    }
+
+    #[test]
+    fn a_thread_waits_no_longer_than_its_deadline() {
+        let deadline_ns = clock::now_ns() + 1_000_000;
+        assert!(!wait_until(Some(deadline_ns), || false));
+        assert!(clock::now_ns() >= deadline_ns);
+    }
+
+    #[test]
+    fn a_condition_that_holds_is_not_waited_for() {
+        assert!(wait_until(Some(0), || true));
+        assert!(!wait_until(Some(0), || false));
+        assert!(!in_fiber());
+    }
+}

@@ -1,0 +1,9 @@
+//! Benchmark workloads, written once over an abstract transaction: they name no scheme, no record, no
+//! index, no thread.
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod mock;
+mod permutation;
+pub mod tpcc;
+pub mod ycsb;

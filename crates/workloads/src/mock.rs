@@ -1,0 +1,399 @@
+//! A single-threaded in-memory engine for tests: what workloads do and check is tested without a
+//! scheme. Rows are words in ordered maps; a rolled back attempt is undone row by row.
+
+use core::any::Any;
+use core::ops::{Bound, ControlFlow, RangeBounds};
+use std::collections::BTreeMap;
+
+use engine::{
+    Abort, Direction, Groups, Index, IndexOn, Key, Loader, Quiesced, Row, Schema, Share, Table, Transaction,
+};
+use storage::{GroupVisit, IndexVisit, Indexes, OrderedKey, TableId, row_of, row_of_mut, words_of};
+
+/// Any ordered key, widened in a way that keeps the order of keys of the same type.
+type Words = [u64; 6];
+/// A row's place: its key, and in heap tables a number that tells it from others with the same key.
+type Place = (Words, u64);
+/// An index of a table: the column group and the position among the group's indexes.
+type IndexPlace = (usize, usize);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct MockRow {
+    groups: Vec<Vec<u64>>,
+    entries: Vec<(IndexPlace, Words)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct MockTable {
+    is_heap: bool,
+    inserted: u64,
+    rows: BTreeMap<Place, MockRow>,
+    indexes: BTreeMap<IndexPlace, BTreeMap<Words, Place>>,
+}
+
+/// The engine. Equal when all rows and index entries are, whatever the order of heap rows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mock {
+    tables: Vec<MockTable>,
+}
+
+/// One attempt against the engine.
+pub(crate) struct MockTxn<'m> {
+    mock: &'m mut Mock,
+    undo: Vec<(TableId, Place, Option<MockRow>)>,
+}
+
+fn widen<K: OrderedKey>(key: K) -> Words {
+    let any: &dyn Any = &key;
+    if let Some(&one) = any.downcast_ref::<u64>() {
+        [one, 0, 0, 0, 0, 0]
+    } else if let Some(&two) = any.downcast_ref::<u128>() {
+        [(two >> 64) as u64, two as u64, 0, 0, 0, 0]
+    } else {
+        *any.downcast_ref::<Words>().expect("keys are u64, u128 or [u64; 6]")
+    }
+}
+
+fn narrow<K: OrderedKey>(words: Words) -> K {
+    let two = u128::from(words[0]) << 64 | u128::from(words[1]);
+    let candidates: [&dyn Any; 3] = [&words[0], &two, &words];
+    *candidates.into_iter().find_map(|any| any.downcast_ref::<K>()).expect("keys are u64, u128 or [u64; 6]")
+}
+
+fn words_of_key<K: Key>(key: K) -> Words {
+    widen(key.ordered())
+}
+
+fn key_of_words<K: Key>(words: Words) -> K {
+    K::from_ordered(narrow(words))
+}
+
+fn bounds<K: Key>(keys: &impl RangeBounds<K>) -> (Bound<Words>, Bound<Words>) {
+    (keys.start_bound().map(|key| words_of_key(*key)), keys.end_bound().map(|key| words_of_key(*key)))
+}
+
+/// The entries of a map within bounds, in the asked direction; an inverted range is empty.
+fn range<K: Ord + Copy, V>(
+    map: &BTreeMap<K, V>,
+    (from, to): (Bound<K>, Bound<K>),
+    direction: Direction,
+) -> impl Iterator<Item = (&K, &V)> {
+    let is_empty = match (from, to) {
+        (Bound::Included(from), Bound::Included(to)) => from > to,
+        (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => {
+            from >= to
+        }
+        _ => false,
+    };
+    let mut entries = (!is_empty).then(|| map.range((from, to)));
+    core::iter::from_fn(move || match direction {
+        Direction::Forward => entries.as_mut()?.next(),
+        Direction::Backward => entries.as_mut()?.next_back(),
+    })
+}
+
+/// Collects a row's groups as words, and the index entries computed from them.
+struct Collect<K> {
+    key: K,
+    row: MockRow,
+}
+
+struct CollectEntries<'c> {
+    group: usize,
+    entries: &'c mut Vec<(IndexPlace, Words)>,
+}
+
+impl<K: Key> GroupVisit<K> for Collect<K> {
+    type Stop = core::convert::Infallible;
+
+    fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Self::Stop> {
+        assert_eq!(self.row.groups.len(), table.group(), "groups are inserted in the order of declaration");
+        self.row.groups.push(words_of(row).to_vec());
+        let mut entries = CollectEntries { group: table.group(), entries: &mut self.row.entries };
+        R::Indexes::try_each(self.key, row, &mut entries)
+    }
+}
+
+impl IndexVisit for CollectEntries<'_> {
+    type Stop = core::convert::Infallible;
+
+    fn index<K: Key>(&mut self, position: usize, key: K) -> Result<(), Self::Stop> {
+        self.entries.push(((self.group, position), words_of_key(key)));
+        Ok(())
+    }
+}
+
+impl Mock {
+    /// An empty database; `heaps` names the tables that were declared as heaps.
+    pub(crate) fn new(schema: &Schema, heaps: &[&str]) -> Self {
+        let tables = schema.names();
+        let tables = tables.map(|name| MockTable { is_heap: heaps.contains(&name), ..MockTable::default() });
+        Self { tables: tables.collect() }
+    }
+
+    /// Runs one attempt, and undoes what it did when it fails.
+    pub(crate) fn attempt<O>(
+        &mut self,
+        procedure: impl FnOnce(&mut MockTxn<'_>) -> Result<O, Abort>,
+    ) -> Result<O, Abort> {
+        let mut txn = MockTxn { mock: self, undo: Vec::new() };
+        let result = procedure(&mut txn);
+        if result.is_err() {
+            while let Some((id, place, before)) = txn.undo.pop() {
+                txn.mock.put(id, place, before);
+            }
+        }
+        result
+    }
+
+    /// How many rows a table has.
+    pub(crate) fn count<R: ?Sized>(&self, table: Table<R>) -> usize {
+        self.table(table.id()).rows.len()
+    }
+
+    /// Changes the rows of a heap table, and forgets those for which `keep` is false: a corruption.
+    pub(crate) fn corrupt_heap<R: Row + ?Sized>(
+        &mut self,
+        table: Table<R>,
+        mut keep: impl FnMut(&mut R) -> bool,
+    ) {
+        let rows = &mut self.tables[usize::from(table.id().0)].rows;
+        rows.retain(|_, row| keep(row_of_mut(&mut row.groups[table.group()])));
+    }
+
+    /// Lets an entry of a secondary index lead to another row, or to none: a corruption.
+    pub(crate) fn corrupt_entry<R: Row, I: IndexOn<R>>(
+        &mut self,
+        index: Index<R, I>,
+        entry: I::Key,
+        leads_to: Option<R::Key>,
+    ) {
+        let table = &mut self.tables[usize::from(index.table().0)];
+        let entries =
+            table.indexes.get_mut(&(index.group(), index.position())).expect("the index has entries");
+        match leads_to {
+            Some(key) => entries.insert(words_of_key(entry), (words_of_key(key), 0)),
+            None => entries.remove(&words_of_key(entry)),
+        };
+    }
+
+    fn table(&self, id: TableId) -> &MockTable {
+        &self.tables[usize::from(id.0)]
+    }
+
+    /// Sets or removes a row and its index entries; gives the row that was there.
+    fn put(&mut self, id: TableId, place: Place, row: Option<MockRow>) -> Option<MockRow> {
+        let table = &mut self.tables[usize::from(id.0)];
+        let before = table.rows.remove(&place);
+        for (index, entry) in before.iter().flat_map(|row| &row.entries) {
+            table.indexes.entry(*index).or_default().remove(entry);
+        }
+        if let Some(row) = row {
+            for (index, entry) in &row.entries {
+                let taken = table.indexes.entry(*index).or_default().insert(*entry, place);
+                assert_eq!(taken, None, "secondary keys are unique");
+            }
+            table.rows.insert(place, row);
+        }
+        before
+    }
+
+    fn insert_row<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) -> Option<Place> {
+        let mut collect = Collect { key, row: MockRow { groups: Vec::new(), entries: Vec::new() } };
+        let Ok(()) = table.try_each(rows, &mut collect);
+        let id = table.id();
+        let store = &mut self.tables[usize::from(id.0)];
+        let place = (words_of_key(key), if store.is_heap { store.inserted } else { 0 });
+        if store.rows.contains_key(&place) {
+            return None;
+        }
+        store.inserted += 1;
+        self.put(id, place, Some(collect.row));
+        Some(place)
+    }
+
+    fn visit<R: Row + ?Sized>(
+        &self,
+        table: Table<R>,
+        keys: &impl RangeBounds<R::Key>,
+        direction: Direction,
+        see: &mut impl FnMut(R::Key, &R) -> ControlFlow<()>,
+    ) {
+        let (from, to) = bounds(keys);
+        let from = match from {
+            Bound::Included(words) => Bound::Included((words, 0)),
+            Bound::Excluded(words) => Bound::Excluded((words, u64::MAX)),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let to = match to {
+            Bound::Included(words) => Bound::Included((words, u64::MAX)),
+            Bound::Excluded(words) => Bound::Excluded((words, 0)),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        for ((words, _), row) in range(&self.table(table.id()).rows, (from, to), direction) {
+            if see(key_of_words(*words), row_of(&row.groups[table.group()])).is_break() {
+                return;
+            }
+        }
+    }
+
+    fn visit_by<R: Row, I: IndexOn<R>>(
+        &self,
+        index: Index<R, I>,
+        keys: &impl RangeBounds<I::Key>,
+        direction: Direction,
+        see: &mut impl FnMut(I::Key, &R) -> ControlFlow<()>,
+    ) {
+        let table = self.table(index.table());
+        let Some(entries) = table.indexes.get(&(index.group(), index.position())) else { return };
+        for (words, place) in range(entries, bounds(keys), direction) {
+            let Some(row) = table.rows.get(place) else { continue };
+            if see(key_of_words(*words), row_of(&row.groups[index.group()])).is_break() {
+                return;
+            }
+        }
+    }
+}
+
+impl PartialEq for Mock {
+    fn eq(&self, other: &Self) -> bool {
+        let sorted = |table: &MockTable| {
+            let mut rows: Vec<_> =
+                table.rows.iter().map(|((key, _), row)| (*key, row.groups.clone())).collect();
+            rows.sort();
+            rows
+        };
+        self.tables.len() == other.tables.len()
+            && self.tables.iter().zip(&other.tables).all(|(a, b)| {
+                if a.is_heap {
+                    sorted(a) == sorted(b)
+                } else {
+                    (&a.rows, &a.indexes) == (&b.rows, &b.indexes)
+                }
+            })
+    }
+}
+
+impl Loader for Mock {
+    fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) {
+        assert!(self.insert_row(table, key, rows).is_some(), "the key {key:?} is loaded once");
+    }
+}
+
+impl Quiesced for Mock {
+    fn read<R: Row + ?Sized, O>(&self, table: Table<R>, key: R::Key, see: impl FnOnce(&R) -> O) -> Option<O> {
+        let row = self.table(table.id()).rows.get(&(words_of_key(key), 0))?;
+        Some(see(row_of(&row.groups[table.group()])))
+    }
+
+    fn scan<R: Row + ?Sized>(
+        &self,
+        table: Table<R>,
+        keys: impl RangeBounds<R::Key>,
+        mut see: impl FnMut(R::Key, &R) -> ControlFlow<()>,
+    ) {
+        self.visit(table, &keys, Direction::Forward, &mut see);
+    }
+
+    fn heap<R: Row + ?Sized>(&self, table: Table<R>, share: Share, mut see: impl FnMut(&R)) {
+        self.rows(table, share, |_, row| see(row));
+    }
+
+    fn rows<R: Row + ?Sized>(&self, table: Table<R>, share: Share, mut see: impl FnMut(R::Key, &R)) {
+        // Dealt round, so that a check that takes shares for key ranges fails its tests.
+        let rows = self.table(table.id()).rows.iter().skip(share.index).step_by(share.of);
+        rows.for_each(|((key, _), row)| see(key_of_words(*key), row_of(&row.groups[table.group()])));
+    }
+
+    fn scan_by<R: Row, I: IndexOn<R>>(
+        &self,
+        index: Index<R, I>,
+        keys: impl RangeBounds<I::Key>,
+        mut see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
+    ) {
+        self.visit_by(index, &keys, Direction::Forward, &mut see);
+    }
+}
+
+impl MockTxn<'_> {
+    /// Changes the words of one group of a row, index entries included.
+    fn change<R: Row + ?Sized, O>(
+        &mut self,
+        table: Table<R>,
+        key: R::Key,
+        change: impl FnOnce(&mut [u64]) -> O,
+    ) -> Option<O> {
+        let place = (words_of_key(key), 0);
+        let mut row = self.mock.table(table.id()).rows.get(&place)?.clone();
+        let words = &mut row.groups[table.group()];
+        let output = change(words);
+        row.entries.retain(|((group, _), _)| *group != table.group());
+        let mut entries = CollectEntries { group: table.group(), entries: &mut row.entries };
+        let Ok(()) = R::Indexes::try_each(key, row_of::<R>(words), &mut entries);
+        let before = self.mock.put(table.id(), place, Some(row));
+        self.undo.push((table.id(), place, before));
+        Some(output)
+    }
+}
+
+impl Transaction for MockTxn<'_> {
+    fn read<R: Row + ?Sized, O>(
+        &mut self,
+        table: Table<R>,
+        key: R::Key,
+        see: impl FnOnce(&R) -> O,
+    ) -> Result<Option<O>, Abort> {
+        Ok(Quiesced::read(self.mock, table, key, see))
+    }
+
+    fn update<R: Row + ?Sized, O>(
+        &mut self,
+        table: Table<R>,
+        key: R::Key,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<Option<O>, Abort> {
+        Ok(self.change(table, key, |words| change(row_of_mut(words))))
+    }
+
+    fn replace<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key, row: &R) -> Result<bool, Abort> {
+        Ok(self.change(table, key, |words| words.copy_from_slice(words_of(row))).is_some())
+    }
+
+    fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) -> Result<bool, Abort> {
+        let place = self.mock.insert_row(table, key, rows);
+        self.undo.extend(place.map(|place| (table.id(), place, None)));
+        Ok(place.is_some())
+    }
+
+    fn delete<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key) -> Result<bool, Abort> {
+        let place = (words_of_key(key), 0);
+        let before = self.mock.put(table.id(), place, None);
+        let was_there = before.is_some();
+        self.undo.push((table.id(), place, before));
+        Ok(was_there)
+    }
+
+    fn scan<R: Row + ?Sized>(
+        &mut self,
+        table: Table<R>,
+        keys: impl RangeBounds<R::Key>,
+        direction: Direction,
+        mut see: impl FnMut(R::Key, &R) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        self.mock.visit(table, &keys, direction, &mut see);
+        Ok(())
+    }
+
+    fn scan_by<R: Row, I: IndexOn<R>>(
+        &mut self,
+        index: Index<R, I>,
+        keys: impl RangeBounds<I::Key>,
+        direction: Direction,
+        mut see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        self.mock.visit_by(index, &keys, direction, &mut see);
+        Ok(())
+    }
+
+    fn prefetch<R: Row + ?Sized>(&mut self, _: Table<R>, _: R::Key) {}
+}

@@ -1,0 +1,231 @@
+//! Consistency after loading and after a run: conditions 1 to 12 of TPC-C 3.3.2, and identities beyond
+//! them that lost, doubled or invented updates break.
+//!
+//! | condition | what must hold |
+//! |---|---|
+//! | 3.3.2.1 | a warehouse's `W_YTD` is the sum of its districts' `D_YTD` |
+//! | 3.3.2.2 | `D_NEXT_O_ID` - 1 is the greatest order number, also in NEW-ORDER unless that is empty |
+//! | 3.3.2.3 | NEW-ORDER has no gaps in a district |
+//! | 3.3.2.4 | a district has as many lines as its orders say together |
+//! | 3.3.2.5 | an order has no carrier exactly when it is in NEW-ORDER |
+//! | 3.3.2.6 | an order has as many lines as it says, numbered from 1 |
+//! | 3.3.2.7 | a line has no delivery date exactly when its order has no carrier |
+//! | 3.3.2.8, 9 | `W_YTD`, `D_YTD` are what HISTORY says was paid there |
+//! | 3.3.2.10 | a balance is what was delivered to the customer less what he paid |
+//! | 3.3.2.11 | delivered orders are those of the load, and since then as many as `C_DELIVERY_CNT` says |
+//! | 3.3.2.12 | `C_BALANCE` + `C_YTD_PAYMENT` is what was delivered to the customer |
+//! | plus 13 | `C_PAYMENT_CNT` is how often HISTORY names the customer |
+//! | plus 14 | order numbers are 1 to `D_NEXT_O_ID` - 1, without holes |
+//! | plus 15 | a district has as many new orders as New-Orders committed there |
+//! | plus 16 | a stock's counters are what the lines say was ordered of it |
+//! | plus 17 | a stock's quantity is what the load and the lines make of it, modulo 91 |
+//! | plus 18 | `O_ALL_LOCAL` says whether all lines are supplied by the home warehouse |
+//! | plus 19 | a new line's amount and text are what item and stock say |
+//! | plus 20 | secondary indexes hold each row once, and lead to it |
+//! | plus 21 | HISTORY has as many rows of a district as Payments committed there |
+//! | plus 22 | as many orders of a district are delivered as Deliveries reported |
+//!
+//! With the profile `eased` order numbers have holes and districts do not count them: then 3.3.2.2, 3
+//! and plus 14 say only that no number reaches the counter's next, and that `D_NEXT_O_ID` is as loaded.
+//!
+//! A share checks the districts, the warehouses and the stocks of its own; what names them from
+//! elsewhere (payments of other districts, lines of other warehouses) it finds by reading HISTORY,
+//! ORDER and ORDER-LINE whole. Rows are merged in key order, or added up by dense numbers.
+
+mod customers;
+mod orders;
+mod stock;
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+use core::ops::{ControlFlow, Range};
+
+use engine::{Quiesced, Row, Share, Table, Violation};
+
+use super::keys::{CustomerKey, DistrictKey, OrderKey, WarehouseKey, district_number};
+use super::rows::DISTRICTS;
+use super::settings::Settings;
+use super::{Commits, Ledger, Tpcc};
+
+/// What all conditions look at.
+struct Check<'c, V> {
+    tpcc: &'c Tpcc,
+    view: &'c V,
+    ledgers: &'c [Ledger],
+}
+
+/// A district.
+#[derive(Clone, Copy, Debug)]
+struct District {
+    warehouse: u16,
+    district: u8,
+}
+
+impl District {
+    /// The district with a number, counted from 0 over all warehouses.
+    fn of(number: usize) -> Self {
+        let (warehouse, district) = Settings::district_of(number);
+        Self { warehouse, district }
+    }
+
+    fn number(self) -> usize {
+        district_number(self.warehouse, self.district)
+    }
+
+    fn key(self) -> DistrictKey {
+        DistrictKey::new(self.warehouse, self.district)
+    }
+
+    fn order(self, order: u32) -> OrderKey {
+        OrderKey::new(self.warehouse, self.district, order)
+    }
+
+    fn customer(self, customer: u32) -> CustomerKey {
+        CustomerKey::new(self.warehouse, self.district, customer)
+    }
+}
+
+impl fmt::Display for District {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "warehouse {}, district {}", self.warehouse, self.district)
+    }
+}
+
+/// Checks a share.
+pub(super) fn check<V: Quiesced>(
+    tpcc: &Tpcc,
+    view: &V,
+    share: Share,
+    ledgers: &[Ledger],
+) -> Result<(), Violation> {
+    let check = Check { tpcc, view, ledgers };
+    let settings = &tpcc.settings;
+    let own = |count: u64| {
+        let range = share.of_range(count);
+        range.start as usize..range.end as usize
+    };
+    let districts = own(settings.districts() as u64);
+    let paid = Paid::collect(&check, districts.clone())?;
+    for warehouse in own(u64::from(settings.warehouses)) {
+        check.warehouse(warehouse as u16 + 1, &paid)?;
+    }
+    let orders = check.orders(districts.clone());
+    let prices = check.prices();
+    for number in districts {
+        let at = District::of(number);
+        check.district(at, orders::of_district(&orders, at), &paid, &prices)?;
+    }
+    check.stocks(own(u64::from(settings.warehouses) * u64::from(settings.items)))
+}
+
+/// What HISTORY says.
+struct Paid {
+    /// The districts whose customers are counted.
+    own: Range<usize>,
+    customers: usize,
+    /// By customer of the own districts: cents and rows.
+    by_customer: Vec<(i64, u64)>,
+    /// By any district where it was paid: cents and rows.
+    by_district: Vec<(i64, u64)>,
+}
+
+impl Paid {
+    fn collect<V: Quiesced>(check: &Check<'_, V>, own: Range<usize>) -> Result<Self, Violation> {
+        let settings = &check.tpcc.settings;
+        let customers = settings.customers as usize;
+        let mut paid = Self {
+            customers,
+            by_customer: vec![(0, 0); own.len() * customers],
+            by_district: vec![(0, 0); settings.districts()],
+            own,
+        };
+        let mut stray = None;
+        let is_district = |warehouse, district| {
+            (1..=settings.warehouses).contains(&warehouse) && (1..=DISTRICTS).contains(&district)
+        };
+        check.view.heap(check.tpcc.tables.history, Share::WHOLE, |row| {
+            if !is_district(row.warehouse, row.district)
+                || !is_district(row.customer_warehouse, row.customer_district)
+                || !(1..=settings.customers).contains(&row.customer)
+            {
+                stray = Some(*row);
+                return;
+            }
+            add(&mut paid.by_district[district_number(row.warehouse, row.district)], row.amount);
+            let of = district_number(row.customer_warehouse, row.customer_district);
+            if paid.own.contains(&of) {
+                let number = (of - paid.own.start) * customers + row.customer as usize - 1;
+                add(&mut paid.by_customer[number], row.amount);
+            }
+        });
+        ensure("TPC-C plus 13", stray.is_none(), || format!("a HISTORY row names nobody: {stray:?}"))?;
+        Ok(paid)
+    }
+
+    /// What was paid in a district, and how often.
+    fn district(&self, at: District) -> (i64, u64) {
+        self.by_district[at.number()]
+    }
+
+    /// What the customers of an own district paid, and how often.
+    fn customers(&self, at: District) -> &[(i64, u64)] {
+        let first = (at.number() - self.own.start) * self.customers;
+        &self.by_customer[first..first + self.customers]
+    }
+}
+
+fn add((cents, rows): &mut (i64, u64), amount: u32) {
+    *cents += i64::from(amount);
+    *rows += 1;
+}
+
+fn ensure(condition: &'static str, holds: bool, found: impl FnOnce() -> String) -> Result<(), Violation> {
+    if holds { Ok(()) } else { Err(Violation { condition, found: found() }) }
+}
+
+/// Goes on with a scan for as long as nothing was found.
+fn while_ok(result: &Result<(), Violation>) -> ControlFlow<()> {
+    if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
+impl<V: Quiesced> Check<'_, V> {
+    /// A row that must be there for a condition to be looked at.
+    fn row<R: Row + Copy>(
+        &self,
+        condition: &'static str,
+        table: Table<R>,
+        key: R::Key,
+    ) -> Result<R, Violation> {
+        let row = self.view.read(table, key, |row| *row);
+        row.ok_or_else(|| Violation { condition, found: format!("no row of {table:?} at {key:?}") })
+    }
+
+    /// Commits in a district, by all workers.
+    fn commits(&self, at: District) -> Commits {
+        let of_worker = self.ledgers.iter().filter_map(|ledger| ledger.districts.get(at.number()));
+        of_worker.fold(Commits::default(), |sum, commits| Commits {
+            new_orders: sum.new_orders + commits.new_orders,
+            payments: sum.payments + commits.payments,
+            delivered: sum.delivered + commits.delivered,
+        })
+    }
+
+    /// 3.3.2.1 and 3.3.2.8.
+    fn warehouse(&self, warehouse: u16, paid: &Paid) -> Result<(), Violation> {
+        let tables = &self.tpcc.tables;
+        let ytd = self.row("TPC-C 3.3.2.1", tables.warehouse, WarehouseKey::new(warehouse))?.ytd;
+        let (mut of_districts, mut of_history) = (0, 0);
+        for district in 1..=DISTRICTS {
+            let at = District { warehouse, district };
+            of_districts += self.row("TPC-C 3.3.2.1", tables.district_ytd, at.key())?.ytd;
+            of_history += paid.district(at).0;
+        }
+        ensure("TPC-C 3.3.2.1", ytd == of_districts, || {
+            format!("warehouse {warehouse}: W_YTD is {ytd}, its districts' D_YTD together {of_districts}")
+        })?;
+        ensure("TPC-C 3.3.2.8", ytd == of_history, || {
+            format!("warehouse {warehouse}: W_YTD is {ytd}, HISTORY says {of_history}")
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Delivery (TPC-C 2.7): the oldest undelivered order of each of the ten districts is delivered, in one
+//! transaction. It does its work or aborts; a district without such an order is skipped.
+
+use core::ops::ControlFlow;
+
+use engine::{Abort, Direction, Transaction};
+
+use super::input::Delivery;
+use super::keys::{CustomerKey, NewOrderKey, OrderKey, OrderLineKey};
+use super::rows::DISTRICTS;
+use super::{Output, Tpcc, found};
+
+impl Tpcc {
+    /// Delivers up to ten orders.
+    pub(super) fn delivery<T: Transaction>(&self, input: &Delivery, txn: &mut T) -> Result<Output, Abort> {
+        let mut orders = [0; DISTRICTS as usize];
+        for (district, delivered) in (1..=DISTRICTS).zip(&mut orders) {
+            if let Some(order) = self.oldest(input.warehouse, district, txn)? {
+                self.deliver(input, district, order, txn)?;
+                *delivered = order;
+            }
+        }
+        Ok(Output::Delivery { orders })
+    }
+
+    /// The oldest undelivered order of a district. The search starts at the district's first key: a
+    /// remembered start could miss an order that was put back by a rolled back delivery.
+    fn oldest<T: Transaction>(
+        &self,
+        warehouse: u16,
+        district: u8,
+        txn: &mut T,
+    ) -> Result<Option<u32>, Abort> {
+        let mut oldest = None;
+        let first = NewOrderKey::new(warehouse, district, 0);
+        let queue = first..=NewOrderKey::new(warehouse, district, u32::MAX);
+        txn.scan(self.tables.new_order, queue, Direction::Forward, |key, _| {
+            oldest = Some(key.order());
+            ControlFlow::Break(())
+        })?;
+        Ok(oldest)
+    }
+
+    fn deliver<T: Transaction>(
+        &self,
+        input: &Delivery,
+        district: u8,
+        order: u32,
+        txn: &mut T,
+    ) -> Result<(), Abort> {
+        let (tables, warehouse) = (&self.tables, input.warehouse);
+        if !txn.delete(tables.new_order, NewOrderKey::new(warehouse, district, order))? {
+            return Err(Abort::ReadChanged);
+        }
+        let key = OrderKey::new(warehouse, district, order);
+        let (customer, lines) = found(txn.update(tables.order, key, |row| {
+            row.carrier = input.carrier;
+            (row.customer, row.lines)
+        })?)?;
+        txn.prefetch(tables.customer, CustomerKey::new(warehouse, district, customer));
+        let mut sum: i64 = 0;
+        for line in 1..=lines {
+            let key = OrderLineKey::new(warehouse, district, order, line);
+            let amount = txn.update(tables.order_line, key, |row| {
+                row.delivery_date = input.date;
+                row.amount
+            })?;
+            sum += i64::from(found(amount)?);
+        }
+        let key = CustomerKey::new(warehouse, district, customer);
+        found(txn.update(tables.customer, key, |row| {
+            row.balance = row.balance.wrapping_add(sum);
+            row.delivery_cnt = row.delivery_cnt.wrapping_add(1);
+        })?)
+    }
+}

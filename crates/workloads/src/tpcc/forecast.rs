@@ -1,0 +1,180 @@
+//! What the settings stress, in sentences, before anything runs.
+
+use engine::{Drive, Forecast, Workload};
+
+use super::Tpcc;
+use super::rows::{
+    Customer, CustomerData, CustomerInfo, DistrictInfo, DistrictNext, DistrictYtd, History, Item, NewOrder,
+    Order, OrderLine, Stock, StockInfo, Warehouse, WarehouseInfo,
+};
+use super::settings::{Home, Settings};
+
+/// Lines of an order on average: 5 to 15.
+const LINES_MEAN: u64 = 10;
+
+/// Rows of each kind after loading, with the bytes of one.
+fn loaded(settings: &Settings) -> [(u64, usize); 9] {
+    let (warehouses, items) = (u64::from(settings.warehouses), u64::from(settings.items));
+    let districts = settings.districts() as u64;
+    let customers = districts * u64::from(settings.customers);
+    [
+        (warehouses, size_of::<Warehouse>() + size_of::<WarehouseInfo>()),
+        (districts, size_of::<DistrictNext>() + size_of::<DistrictYtd>() + size_of::<DistrictInfo>()),
+        (customers, size_of::<Customer>() + size_of::<CustomerInfo>() + size_of::<CustomerData>()),
+        (customers, size_of::<History>()),
+        (customers, size_of::<Order>()),
+        (customers * LINES_MEAN, size_of::<OrderLine>()),
+        (districts * u64::from(settings.undelivered()), size_of::<NewOrder>()),
+        (items, size_of::<Item>()),
+        (warehouses * items, size_of::<Stock>() + size_of::<StockInfo>()),
+    ]
+}
+
+/// The forecast of a run.
+pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
+    let rows = loaded(settings).iter().map(|(rows, _)| rows).sum();
+    let row_bytes = loaded(settings).iter().map(|(rows, bytes)| rows * *bytes as u64).sum();
+    let mut sentences = vec![
+        data(settings, rows, row_bytes),
+        mix(settings),
+        concurrency(settings, drive),
+        remote(settings),
+        hottest(settings),
+    ];
+    if settings.is_eased {
+        sentences.push(
+            "The profile is eased: order ids come from a counter outside of the transactions, New-Orders write \
+             no district and none rolls back; results are not comparable with those of the standard."
+                .to_owned(),
+        );
+    }
+    Forecast { sentences, row_bytes, rows }
+}
+
+fn data(settings: &Settings, rows: u64, row_bytes: u64) -> String {
+    format!(
+        "Data: {} with {} customers a district and {} items, about {} rows of {:.1} MiB together, before indexes \
+         and headers; every New-Order adds about {} bytes and every Payment {}, for as long as the run lasts.",
+        count(u64::from(settings.warehouses), "warehouse"),
+        thousands(u64::from(settings.customers)),
+        thousands(u64::from(settings.items)),
+        thousands(rows),
+        row_bytes as f64 / f64::from(1 << 20),
+        size_of::<Order>() + size_of::<NewOrder>() + LINES_MEAN as usize * size_of::<OrderLine>(),
+        size_of::<History>(),
+    )
+}
+
+fn mix(settings: &Settings) -> String {
+    let share = |kind: usize| 100.0 * settings.share(kind);
+    let named = Tpcc::TYPES.iter().enumerate().filter(|&(kind, _)| settings.weights[kind] > 0);
+    let parts: Vec<_> = named.map(|(kind, of)| format!("{} {:.1}%", of.name, share(kind))).collect();
+    let is_read_only = |kind: &usize| Tpcc::TYPES[*kind].read_only;
+    let read_only: f64 = (0..Tpcc::TYPES.len()).filter(is_read_only).map(share).sum();
+    format!(
+        "Mix: {}; {read_only:.1}% only read, {:.2}% roll back by themselves.",
+        parts.join(", "),
+        share(0) * settings.rollback_pct / 100.0,
+    )
+}
+
+fn concurrency(settings: &Settings, drive: Drive) -> String {
+    let warehouses = f64::from(settings.warehouses);
+    let home = match &settings.home {
+        Home::Fixed if settings.clients > u32::from(settings.warehouses) => {
+            "clients share their home warehouses"
+        }
+        Home::Fixed => "each client has home warehouses of its own",
+        Home::Uniform => "any warehouse is home to any client",
+        Home::Zipf { .. } => "some warehouses are home more often than others",
+    };
+    format!(
+        "Concurrency: {:.2} workers and {:.2} clients a warehouse; {home}.",
+        f64::from(drive.workers) / warehouses,
+        f64::from(drive.clients) / warehouses,
+    )
+}
+
+fn remote(settings: &Settings) -> String {
+    let (orders, payments) = (settings.remote_new_order(), settings.remote_payment_pct / 100.0);
+    format!(
+        "Multi-warehouse transactions: {:.1}% of the New-Orders, {:.1}% of the Payments, {:.1}% of all.",
+        100.0 * orders,
+        100.0 * payments,
+        100.0 * (settings.share(0) * orders + settings.share(1) * payments),
+    )
+}
+
+fn hottest(settings: &Settings) -> String {
+    let home = settings.busiest_home();
+    let (orders, payments) = (settings.share(0), settings.share(1));
+    let district_orders = if settings.is_eased { 0.0 } else { orders };
+    format!(
+        "Hottest rows: the busiest warehouse is home to {:.1}% of the transactions; {:.1}% of all write its year \
+         to date (Payment), and of its ten districts each is written by {:.2}% for the next order number \
+         (New-Order) and by {:.2}% for the year to date (Payment).",
+        100.0 * home,
+        100.0 * home * payments,
+        10.0 * home * district_orders,
+        10.0 * home * payments,
+    )
+}
+
+/// A number with its noun.
+fn count(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(number), if number == 1 { "" } else { "s" })
+}
+
+/// A number with commas.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::tests::settings;
+    use super::*;
+
+    fn said(given: &[(&str, &str)], clients: u32) -> Forecast {
+        forecast(&settings(given, clients).expect("legal"), Drive { workers: 2, clients, seed: 1 })
+    }
+
+    #[test]
+    fn a_standard_warehouse_has_about_70_megabytes() {
+        let forecast = said(&[], 2);
+        assert_eq!(forecast.rows, 1 + 10 + 3 * 30_000 + 300_000 + 9_000 + 200_000);
+        assert!((60_000_000..90_000_000).contains(&forecast.row_bytes), "{}", forecast.row_bytes);
+    }
+
+    #[test]
+    fn sentences_carry_the_figures() {
+        let text = said(&[("warehouses", "4"), ("home", "uniform")], 8).sentences.join("\n");
+        for figure in [
+            "4 warehouses with 3,000 customers",
+            "0.50 workers and 2.00 clients a warehouse",
+            "9.5% of the New-Orders, 15.0% of the Payments",
+            "home to 25.0%",
+            "8.0% only read, 0.45% roll back",
+        ] {
+            assert!(text.contains(figure), "{figure} in {text}");
+        }
+        assert!(!text.contains("eased"));
+        assert!(
+            said(&[("profile", "eased")], 1).sentences.join("\n").contains("0.00% for the next order number")
+        );
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        let grouped = [0, 999, 1_000, 1_234_567].map(thousands);
+        assert_eq!(grouped, ["0", "999", "1,000", "1,234,567"]);
+    }
+}

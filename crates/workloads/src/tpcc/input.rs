@@ -1,0 +1,390 @@
+//! Inputs: what a terminal asks for, drawn as TPC-C 2.4.1 to 2.8.1 say. An input is a plain value, the
+//! same for every scheme and any number of workers, and can be executed again.
+
+use engine::{ClientId, Homes, Text};
+use stdx::Rng;
+
+use super::keys::home_number;
+use super::load::LOADED_AT_MS;
+use super::random::last_name;
+use super::rows::{DISTRICTS, LINES_MAX};
+use super::settings::{Home, Settings};
+
+/// A request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A customer orders items.
+    NewOrder(NewOrder),
+    /// A customer pays.
+    Payment(Payment),
+    /// A customer asks for his last order.
+    OrderStatus(OrderStatus),
+    /// The oldest orders of a warehouse are delivered.
+    Delivery(Delivery),
+    /// How many of the items ordered last are low in stock.
+    StockLevel(StockLevel),
+}
+
+/// TPC-C 2.4.1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewOrder {
+    /// `W_ID`.
+    pub warehouse: u16,
+    /// `D_ID`.
+    pub district: u8,
+    /// How many of the lines count: `OL_CNT`.
+    pub line_count: u8,
+    /// `C_ID`.
+    pub customer: u32,
+    /// `O_ENTRY_D`, in milliseconds since 1970.
+    pub date: u64,
+    /// What is ordered.
+    pub lines: [Line; LINES_MAX],
+}
+
+/// A line of an order.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Line {
+    /// `OL_I_ID`; one beyond the last item when the order is to roll back.
+    pub item: u32,
+    /// `OL_SUPPLY_W_ID`.
+    pub supply_warehouse: u16,
+    /// `OL_QUANTITY`.
+    pub quantity: u16,
+}
+
+/// How a customer is selected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Who {
+    /// By `C_ID`.
+    Number(u32),
+    /// By `C_LAST`.
+    Name(Text<16>),
+}
+
+/// TPC-C 2.5.1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Payment {
+    /// `W_ID`: where it is paid.
+    pub warehouse: u16,
+    /// `D_ID`: where it is paid.
+    pub district: u8,
+    /// `C_D_ID`: of the customer.
+    pub customer_district: u8,
+    /// `C_W_ID`: of the customer.
+    pub customer_warehouse: u16,
+    /// The customer.
+    pub who: Who,
+    /// `H_AMOUNT`, in cents.
+    pub amount: u32,
+    /// `H_DATE`, in milliseconds since 1970.
+    pub date: u64,
+}
+
+/// TPC-C 2.6.1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OrderStatus {
+    /// `C_W_ID`.
+    pub warehouse: u16,
+    /// `C_D_ID`.
+    pub district: u8,
+    /// The customer.
+    pub who: Who,
+}
+
+/// TPC-C 2.7.1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delivery {
+    /// `W_ID`.
+    pub warehouse: u16,
+    /// `O_CARRIER_ID`.
+    pub carrier: u8,
+    /// `OL_DELIVERY_D`, in milliseconds since 1970.
+    pub date: u64,
+}
+
+/// TPC-C 2.8.1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StockLevel {
+    /// `W_ID`.
+    pub warehouse: u16,
+    /// `D_ID`.
+    pub district: u8,
+    /// A stock below this is low.
+    pub threshold: i32,
+}
+
+impl NewOrder {
+    /// The lines that count.
+    #[inline]
+    pub fn lines(&self) -> &[Line] {
+        &self.lines[..usize::from(self.line_count).min(LINES_MAX)]
+    }
+
+    /// Whether the home warehouse supplies all lines: `O_ALL_LOCAL`.
+    #[inline]
+    pub fn is_all_local(&self) -> bool {
+        self.lines().iter().all(|line| line.supply_warehouse == self.warehouse)
+    }
+}
+
+impl Input {
+    /// The index of its type.
+    #[inline]
+    pub(super) fn kind(&self) -> usize {
+        match self {
+            Self::NewOrder(_) => 0,
+            Self::Payment(_) => 1,
+            Self::OrderStatus(_) => 2,
+            Self::Delivery(_) => 3,
+            Self::StockLevel(_) => 4,
+        }
+    }
+
+    /// The warehouses that it touches.
+    pub(super) fn homes(&self) -> Homes {
+        let mut homes = Homes::new();
+        match self {
+            Self::NewOrder(input) => {
+                homes.add(home_number(input.warehouse));
+                // Nearly all lines are supplied from home.
+                let remote = input.lines().iter().filter(|line| line.supply_warehouse != input.warehouse);
+                remote.for_each(|line| homes.add(home_number(line.supply_warehouse)));
+            }
+            Self::Payment(input) => {
+                homes.add(home_number(input.warehouse));
+                homes.add(home_number(input.customer_warehouse));
+            }
+            Self::OrderStatus(OrderStatus { warehouse, .. })
+            | Self::Delivery(Delivery { warehouse, .. })
+            | Self::StockLevel(StockLevel { warehouse, .. }) => homes.add(home_number(*warehouse)),
+        }
+        homes
+    }
+}
+
+impl Settings {
+    /// A client's request number `sequence`.
+    pub(super) fn generate(&self, client: ClientId, sequence: u64, rng: &mut Rng) -> Input {
+        // A request a millisecond from the second day on: a clock would make the rows of two runs differ.
+        let date = LOADED_AT_MS + 24 * 3_600_000 + sequence;
+        let warehouse = self.home_of(client, rng);
+        let mut drawn = rng.below(u64::from(self.weights.iter().sum::<u32>())) as u32;
+        let is_drawn = |&weight: &u32| {
+            let is_here = drawn < weight;
+            drawn = drawn.wrapping_sub(weight);
+            is_here
+        };
+        match self.weights.iter().position(is_drawn) {
+            Some(0) => Input::NewOrder(self.new_order(warehouse, date, rng)),
+            Some(1) => Input::Payment(self.payment(warehouse, date, rng)),
+            Some(2) => {
+                let district = district(rng);
+                Input::OrderStatus(OrderStatus { warehouse, district, who: self.who(rng) })
+            }
+            Some(3) => Input::Delivery(Delivery { warehouse, carrier: rng.between(1, 10) as u8, date }),
+            _ => {
+                // A terminal has a district of its own (TPC-C 2.8.1.1).
+                let district = (client.0 % u32::from(DISTRICTS)) as u8 + 1;
+                Input::StockLevel(StockLevel { warehouse, district, threshold: rng.between(10, 20) as i32 })
+            }
+        }
+    }
+
+    /// The home warehouse of a client's next request.
+    fn home_of(&self, client: ClientId, rng: &mut Rng) -> u16 {
+        let (warehouses, clients) = (u64::from(self.warehouses), u64::from(self.clients));
+        let client = u64::from(client.0) % clients;
+        match &self.home {
+            Home::Fixed if clients > warehouses => (client % warehouses) as u16 + 1,
+            Home::Fixed => {
+                let (first, next) = (client * warehouses / clients, (client + 1) * warehouses / clients);
+                rng.between(first + 1, next) as u16
+            }
+            Home::Uniform => rng.between(1, warehouses) as u16,
+            Home::Zipf { ranks, by_rank } => by_rank[ranks.rank(rng) as usize],
+        }
+    }
+
+    fn new_order(&self, warehouse: u16, date: u64, rng: &mut Rng) -> NewOrder {
+        let mut input = NewOrder {
+            warehouse,
+            district: district(rng),
+            line_count: rng.between(5, LINES_MAX as u64) as u8,
+            customer: self.random_customer.draw(rng) as u32,
+            date,
+            lines: [Line::default(); LINES_MAX],
+        };
+        let line_count = usize::from(input.line_count);
+        for line in &mut input.lines[..line_count] {
+            let is_remote = rng.percent(self.remote_item_pct);
+            *line = Line {
+                item: self.random_item.draw(rng) as u32,
+                supply_warehouse: if is_remote { self.other_warehouse(warehouse, rng) } else { warehouse },
+                quantity: rng.between(1, 10) as u16,
+            };
+        }
+        if rng.percent(self.rollback_pct) {
+            input.lines[line_count - 1].item = self.items + 1;
+        }
+        input
+    }
+
+    fn payment(&self, warehouse: u16, date: u64, rng: &mut Rng) -> Payment {
+        let here = district(rng);
+        let (mut customer_warehouse, mut customer_district) = (warehouse, here);
+        if rng.percent(self.remote_payment_pct) {
+            customer_warehouse = self.other_warehouse(warehouse, rng);
+            customer_district = district(rng);
+        }
+        Payment {
+            warehouse,
+            district: here,
+            customer_district,
+            customer_warehouse,
+            who: self.who(rng),
+            amount: rng.between(100, 500_000) as u32,
+            date,
+        }
+    }
+
+    /// 60% by name, 40% by number (TPC-C 2.5.1.2, 2.6.1.2).
+    fn who(&self, rng: &mut Rng) -> Who {
+        if rng.percent(60.0) {
+            Who::Name(last_name(self.random_name.draw(rng)))
+        } else {
+            Who::Number(self.random_customer.draw(rng) as u32)
+        }
+    }
+
+    /// Any warehouse but this.
+    fn other_warehouse(&self, warehouse: u16, rng: &mut Rng) -> u16 {
+        let drawn = rng.between(1, u64::from(self.warehouses) - 1) as u16;
+        drawn + u16::from(drawn >= warehouse)
+    }
+}
+
+fn district(rng: &mut Rng) -> u8 {
+    rng.between(1, u64::from(DISTRICTS)) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::tests::settings;
+    use super::*;
+
+    fn inputs(given: &[(&str, &str)], clients: u32, count: u32) -> Vec<Input> {
+        let settings = settings(given, clients).expect("legal");
+        let input = |n| {
+            settings.generate(ClientId(n % clients), u64::from(n), &mut Rng::from_path(&[1, u64::from(n)]))
+        };
+        (0..count).map(input).collect()
+    }
+
+    fn home(input: &Input) -> u64 {
+        input.homes().as_slice()[0]
+    }
+
+    #[test]
+    fn the_mix_is_the_asked_one() {
+        let mut counts = [0_u32; 5];
+        for input in inputs(&[], 1, 100_000) {
+            counts[input.kind()] += 1;
+        }
+        for (count, percent) in counts.into_iter().zip([45, 43, 4, 4, 4]) {
+            assert!(count.abs_diff(percent * 1_000) < 500, "{counts:?}");
+        }
+        assert!(inputs(&[("mix", "0,0,1,0,0")], 1, 100).iter().all(|input| input.kind() == 2));
+    }
+
+    #[test]
+    fn inputs_keep_their_ranges() {
+        for input in inputs(&[("warehouses", "3")], 2, 20_000) {
+            match input {
+                Input::NewOrder(order) => {
+                    assert!((1..=10).contains(&order.district) && (5..=15).contains(&order.lines().len()));
+                    assert!((1..=3_000).contains(&order.customer));
+                    let (last, rest) = order.lines().split_last().expect("there are lines");
+                    assert!(rest.iter().all(|line| (1..=100_000).contains(&line.item)));
+                    assert!((1..=100_001).contains(&last.item));
+                    assert!(order.lines().iter().all(|line| (1..=10).contains(&line.quantity)));
+                    assert!(order.lines().iter().all(|line| (1..=3).contains(&line.supply_warehouse)));
+                }
+                Input::Payment(payment) => {
+                    assert!((1..=10).contains(&payment.customer_district));
+                    assert!((100..=500_000).contains(&payment.amount));
+                    let is_local = payment.warehouse == payment.customer_warehouse;
+                    assert!(!is_local || payment.district == payment.customer_district);
+                }
+                Input::OrderStatus(status) => assert!((1..=10).contains(&status.district)),
+                Input::Delivery(delivery) => assert!((1..=10).contains(&delivery.carrier)),
+                Input::StockLevel(level) => assert!((10..=20).contains(&level.threshold)),
+            }
+        }
+    }
+
+    #[test]
+    fn one_new_order_in_a_hundred_rolls_back_unless_eased() {
+        let rollbacks = |profile| {
+            let all = inputs(&[("mix", "1,0,0,0,0"), ("profile", profile)], 1, 100_000);
+            let is_rollback = |input: &&Input| match input {
+                Input::NewOrder(order) => order.lines().iter().any(|line| line.item > 100_000),
+                _ => false,
+            };
+            all.iter().filter(is_rollback).count()
+        };
+        assert!((900..1_100).contains(&rollbacks("standard")));
+        assert_eq!(rollbacks("eased"), 0);
+    }
+
+    #[test]
+    fn six_selections_in_ten_are_by_name() {
+        let all = inputs(&[("mix", "0,0,1,0,0")], 1, 50_000);
+        let is_by_name =
+            |input: &&Input| matches!(input, Input::OrderStatus(OrderStatus { who: Who::Name(_), .. }));
+        let by_name = all.iter().filter(is_by_name).count();
+        assert!((29_500..30_500).contains(&by_name), "{by_name}");
+    }
+
+    #[test]
+    fn remote_shares_are_the_asked_ones_at_any_scale() {
+        let remote = |warehouses, kind, pct: &str| {
+            let mix = if kind == 0 { "1,0,0,0,0" } else { "0,1,0,0,0" };
+            let pcts = [("remote_item_pct", pct), ("remote_payment_pct", pct)];
+            let given = [("warehouses", warehouses), ("mix", mix), pcts[0], pcts[1]];
+            let all = inputs(&given, 1, 10_000);
+            all.iter().filter(|input| input.homes().as_slice().len() > 1).count()
+        };
+        for kind in [0, 1] {
+            assert_eq!((remote("1", kind, "100"), remote("2", kind, "0")), (0, 0));
+            assert_eq!(remote("2", kind, "100"), 10_000);
+            assert_eq!(remote("5", kind, "100"), 10_000);
+        }
+        assert!(remote("4", 1, "15").abs_diff(1_500) < 150);
+        assert!(remote("4", 0, "1").abs_diff(952) < 120);
+    }
+
+    #[test]
+    fn clients_keep_to_warehouses_of_their_own_when_homes_are_fixed() {
+        let given = [("warehouses", "5")];
+        let all = inputs(&given, 2, 1_000);
+        assert!(all.iter().step_by(2).all(|input| home(input) < 2));
+        assert!(all.iter().skip(1).step_by(2).all(|input| home(input) >= 2));
+        for (n, input) in inputs(&[("warehouses", "2")], 3, 99).iter().enumerate() {
+            assert_eq!(home(input), n as u64 % 3 % 2);
+        }
+    }
+
+    #[test]
+    fn homes_reach_all_warehouses_with_the_asked_skew() {
+        for (choice, hottest) in [("uniform", 0.1), ("zipf:0.9", 0.28)] {
+            let mut counts = [0_u32; 10];
+            for input in inputs(&[("warehouses", "10"), ("home", choice)], 3, 20_000) {
+                counts[home(&input) as usize] += 1;
+            }
+            assert!(counts.iter().all(|&count| count > 0), "{choice}: {counts:?}");
+            let share = f64::from(counts.into_iter().max().unwrap()) / 20_000.0;
+            assert!((share - hottest).abs() < 0.05, "{choice}: {share}");
+        }
+    }
+}

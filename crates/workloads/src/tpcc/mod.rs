@@ -1,0 +1,402 @@
+//! TPC-C, revision 5.11: a wholesale supplier with warehouses, ten districts each, and five types of
+//! transaction, of which New-Order and Payment make up nine in ten.
+//!
+//! All five types run with their inserts, deletes, range scans, look-ups by name and rollbacks. What is
+//! left out is what belongs to terminals: wait times and screens (what a screen shows is gathered, see
+//! [`Screen`], but not drawn). After a run the conditions of `check` say whether what was committed is
+//! what the specification asks for.
+
+mod check;
+mod customer;
+mod delivery;
+mod forecast;
+mod input;
+mod keys;
+mod load;
+mod new_order;
+mod order_status;
+mod payment;
+mod random;
+mod rows;
+mod schema;
+mod settings;
+mod stock_level;
+
+use engine::setting::{Setting, SettingError, Values};
+use engine::{
+    Abort, ClientId, Counter, Drive, Forecast, Homes, Loader, Quiesced, Schema, Share, Transaction, TxnType,
+    Violation, Workload,
+};
+use stdx::Rng;
+use zerocopy::FromZeros;
+
+pub use input::{Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
+pub use new_order::LineShown;
+pub use order_status::{StatusLine, StatusShown};
+pub use rows::{Address, Person, Site};
+
+use keys::district_number;
+use rows::{DISTRICTS, LINES_MAX};
+use schema::Tables;
+use settings::{SETTINGS, Settings};
+use stock_level::ItemSet;
+
+/// The workload.
+#[derive(Debug)]
+pub struct Tpcc {
+    settings: Settings,
+    drive: Drive,
+    tables: Tables,
+    /// The next order number of each district when the profile is `eased`, else empty.
+    order_numbers: Box<[Counter]>,
+}
+
+/// What a committed transaction returns; the rest of what its terminal shows is on the [`Screen`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Of a New-Order.
+    NewOrder {
+        /// `O_ID`.
+        order: u32,
+        /// The total amount, in cents.
+        total_cents: u64,
+    },
+    /// Of a Payment.
+    Payment {
+        /// `C_ID`, also when selected by name.
+        customer: u32,
+        /// `C_BALANCE` after it, in cents.
+        balance_cents: i64,
+    },
+    /// Of an Order-Status.
+    OrderStatus {
+        /// `O_ID` of the customer's last order.
+        order: u32,
+        /// `O_CARRIER_ID`, 0 for null.
+        carrier: u8,
+        /// `O_ENTRY_D`, in milliseconds since 1970.
+        entry_date: u64,
+        /// `C_BALANCE`, in cents.
+        balance_cents: i64,
+    },
+    /// Of a Delivery: the result that TPC-C 2.7.2.2 has written to a file.
+    Delivery {
+        /// `O_ID` of the order delivered in each district, 0 where there was none.
+        orders: [u32; DISTRICTS as usize],
+    },
+    /// Of a Stock-Level.
+    StockLevel {
+        /// How many items are low in stock.
+        low: u32,
+    },
+}
+
+/// What a terminal shows of the last transaction, beside its [`Output`] (TPC-C 2.4.3 to 2.8.3).
+#[derive(Clone, Debug)]
+pub struct Screen {
+    /// Payment: the warehouse.
+    pub warehouse: Site,
+    /// Payment: the district.
+    pub district: Site,
+    /// New-Order, Payment, Order-Status: the customer.
+    pub customer: Person,
+    /// Payment by a customer with bad credit: the first bytes of his data.
+    pub customer_data: [u8; payment::DATA_SHOWN_BYTES],
+    /// New-Order: the lines.
+    pub lines: [LineShown; LINES_MAX],
+    /// Order-Status: the lines.
+    pub status: StatusShown,
+}
+
+/// A worker's buffers.
+#[derive(Clone, Debug)]
+pub struct Scratch {
+    /// What a terminal shows.
+    pub screen: Screen,
+    /// The customers who have the wanted name.
+    customers: Vec<(u32, Person)>,
+    /// The items of a district's last orders.
+    items: ItemSet,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        let screen = Screen {
+            warehouse: Site::new_zeroed(),
+            district: Site::new_zeroed(),
+            customer: Person::new_zeroed(),
+            customer_data: [0; payment::DATA_SHOWN_BYTES],
+            lines: [LineShown::default(); LINES_MAX],
+            status: StatusShown::default(),
+        };
+        // The most frequent name has about 50 of a district's 3,000 customers, give or take 20.
+        Self { screen, customers: Vec::with_capacity(128), items: ItemSet::new() }
+    }
+}
+
+/// What a worker counts about its commits, for the checks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// By district, counted from 0 over all warehouses; as long as the highest district met.
+    districts: Vec<Commits>,
+}
+
+/// Commits in a district.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Commits {
+    new_orders: u64,
+    payments: u64,
+    /// Orders delivered, not Deliveries.
+    delivered: u64,
+}
+
+impl Ledger {
+    fn district(&mut self, number: usize) -> &mut Commits {
+        if self.districts.len() <= number {
+            self.districts.resize(number + 1, Commits::default());
+        }
+        &mut self.districts[number]
+    }
+}
+
+/// The row that must be there. Where it is not, an optimistic scheme shows rows of different moments, or
+/// the data is broken, which the checks will tell.
+#[inline]
+fn found<O>(row: Option<O>) -> Result<O, Abort> {
+    row.ok_or(Abort::ReadChanged)
+}
+
+/// The key that must have been new, for the same reasons.
+#[inline]
+fn is_new(inserted: bool) -> Result<(), Abort> {
+    if inserted { Ok(()) } else { Err(Abort::ReadChanged) }
+}
+
+impl Workload for Tpcc {
+    const NAME: &'static str = "tpcc";
+    const TYPES: &'static [TxnType] = &[
+        TxnType { name: "new_order", read_only: false },
+        TxnType { name: "payment", read_only: false },
+        TxnType { name: "order_status", read_only: true },
+        TxnType { name: "delivery", read_only: false },
+        TxnType { name: "stock_level", read_only: true },
+    ];
+    const SETTINGS: &'static [Setting] = SETTINGS;
+    type Input = Input;
+    type Scratch = Scratch;
+    type Output = Output;
+    type Ledger = Ledger;
+
+    fn declare(values: &Values, drive: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
+        let settings = Settings::new(values, drive.clients, drive.seed)?;
+        let tables = Tables::declare(&settings, schema);
+        let counters = if settings.is_eased { settings.districts() } else { 0 };
+        let first = u64::from(settings.customers) + 1;
+        let order_numbers = (0..counters).map(|_| Counter::new(first)).collect();
+        Ok(Self { settings, drive, tables, order_numbers })
+    }
+
+    fn forecast(&self) -> Forecast {
+        forecast::forecast(&self.settings, self.drive)
+    }
+
+    fn load(&self, share: Share, loader: &mut impl Loader) {
+        self.load_share(share, loader);
+    }
+
+    #[inline]
+    fn generate(&self, client: ClientId, sequence: u64, rng: &mut Rng) -> Input {
+        self.settings.generate(client, sequence, rng)
+    }
+
+    #[inline]
+    fn kind(&self, input: &Input) -> usize {
+        input.kind()
+    }
+
+    fn homes(&self, input: &Input) -> Homes {
+        input.homes()
+    }
+
+    #[inline]
+    fn execute<T: Transaction>(
+        &self,
+        input: &Input,
+        scratch: &mut Scratch,
+        txn: &mut T,
+    ) -> Result<Output, Abort> {
+        match input {
+            Input::NewOrder(input) => self.new_order(input, &mut scratch.screen, txn),
+            Input::Payment(input) => self.payment(input, scratch, txn),
+            Input::OrderStatus(input) => self.order_status(input, scratch, txn),
+            Input::Delivery(input) => self.delivery(input, txn),
+            Input::StockLevel(input) => self.stock_level(input, &mut scratch.items, txn),
+        }
+    }
+
+    #[inline]
+    fn committed(&self, ledger: &mut Ledger, input: &Input, output: &Output) {
+        match (input, output) {
+            (Input::NewOrder(input), _) => {
+                ledger.district(district_number(input.warehouse, input.district)).new_orders += 1;
+            }
+            (Input::Payment(input), _) => {
+                ledger.district(district_number(input.warehouse, input.district)).payments += 1;
+            }
+            (Input::Delivery(input), Output::Delivery { orders }) => {
+                let first = district_number(input.warehouse, 1);
+                for (number, &order) in (first..).zip(orders) {
+                    ledger.district(number).delivered += u64::from(order != 0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn check(&self, view: &impl Quiesced, share: Share, ledgers: &[Ledger]) -> Result<(), Violation> {
+        check::check(self, view, share, ledgers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::Mock;
+
+    /// The workload with settings that differ from the standard ones, and an empty database for it.
+    pub(super) fn declared(given: &[(&str, &str)], clients: u32) -> (Tpcc, Mock) {
+        let given: Vec<_> =
+            given.iter().map(|(name, value)| (format!("tpcc.{name}"), value.to_string())).collect();
+        let values = Values::new(SETTINGS, &given).expect("legal");
+        let mut schema = Schema::new();
+        let drive = Drive { workers: 1, clients, seed: 1 };
+        let tpcc = Tpcc::declare(&values, drive, &mut schema).expect("not contradictory");
+        (tpcc, Mock::new(&schema, &["history"]))
+    }
+
+    /// The workload over its loaded database.
+    pub(super) fn loaded(given: &[(&str, &str)]) -> (Tpcc, Mock) {
+        let (tpcc, mut mock) = declared(given, 3);
+        tpcc.load(Share::WHOLE, &mut mock);
+        (tpcc, mock)
+    }
+
+    /// Runs transactions one after the other; counts rollbacks.
+    pub(super) fn run(tpcc: &Tpcc, mock: &mut Mock, count: u32) -> (Ledger, u32) {
+        let (mut ledger, mut scratch, mut rollbacks) = (Ledger::default(), Scratch::default(), 0);
+        for n in 0..count {
+            let input = tpcc.generate(ClientId(n % 3), u64::from(n), &mut Rng::from_path(&[1, u64::from(n)]));
+            match mock.attempt(|txn| tpcc.execute(&input, &mut scratch, txn)) {
+                Ok(output) => tpcc.committed(&mut ledger, &input, &output),
+                Err(Abort::Rollback) => rollbacks += 1,
+                Err(abort) => panic!("{input:?} aborted: {abort:?}"),
+            }
+        }
+        (ledger, rollbacks)
+    }
+
+    /// Checks in three shares.
+    pub(super) fn check(tpcc: &Tpcc, mock: &Mock, ledgers: &[Ledger]) -> Result<(), Violation> {
+        (0..3).try_for_each(|index| tpcc.check(mock, Share { index, of: 3 }, ledgers))
+    }
+
+    #[test]
+    fn any_number_of_loaders_gives_the_same_rows() {
+        let small = [("warehouses", "2"), ("items", "50"), ("customers_per_district", "20")];
+        let (_, one) = loaded(&small);
+        let (tpcc, mut three) = declared(&small, 1);
+        for index in [2, 0, 1] {
+            tpcc.load(Share { index, of: 3 }, &mut three);
+        }
+        assert!(one == three);
+    }
+
+    #[test]
+    fn another_seed_loads_other_rows() {
+        let (mut tpcc, mut mock) = declared(&[("items", "50"), ("customers_per_district", "20")], 1);
+        tpcc.load(Share::WHOLE, &mut mock);
+        let (_, mut other) = declared(&[], 1);
+        tpcc.settings.seed = 2;
+        tpcc.load(Share::WHOLE, &mut other);
+        assert!(mock != other);
+    }
+
+    #[test]
+    fn a_warehouse_of_the_standard_loads_and_runs_consistently() {
+        let (tpcc, mut mock) = loaded(&[]);
+        let tables = &tpcc.tables;
+        let counts = [mock.count(tables.customer), mock.count(tables.history), mock.count(tables.order)];
+        assert_eq!(counts, [30_000; 3]);
+        assert_eq!((mock.count(tables.stock), mock.count(tables.item)), (100_000, 100_000));
+        assert_eq!((mock.count(tables.new_order), mock.count(tables.district_next)), (9_000, 10));
+        assert!(mock.count(tables.order_line).abs_diff(300_000) < 5_000);
+        assert_eq!(check(&tpcc, &mock, &[]), Ok(()));
+
+        let (ledger, rollbacks) = run(&tpcc, &mut mock, 10_000);
+        assert_eq!(check(&tpcc, &mock, &[ledger]), Ok(()));
+        assert!((20..80).contains(&rollbacks), "{rollbacks} rollbacks of about 4,500 New-Orders");
+        assert!(mock.count(tables.order).abs_diff(34_455) < 300);
+        assert!(mock.count(tables.new_order).abs_diff(9_000 + 4_455 - 4_000) < 600);
+    }
+
+    #[test]
+    fn odd_scales_and_remote_shares_run_consistently() {
+        let tiny = [("items", "1"), ("customers_per_district", "1")];
+        let small = [("items", "40"), ("customers_per_district", "10")];
+        for scale in [tiny, small] {
+            for (warehouses, pct, home) in [
+                ("1", "0", "fixed"),
+                ("1", "100", "uniform"),
+                ("3", "0", "fixed"),
+                ("3", "100", "zipf:0.9"),
+                ("7", "50", "fixed"),
+            ] {
+                let rest = [("warehouses", warehouses), ("home", home)];
+                let pcts = [("remote_item_pct", pct), ("remote_payment_pct", pct)];
+                let given = [scale.as_slice(), &rest, &pcts].concat();
+                let (tpcc, mut mock) = loaded(&given);
+                assert_eq!(check(&tpcc, &mock, &[]), Ok(()), "loaded, {given:?}");
+                let (ledger, _) = run(&tpcc, &mut mock, 1_500);
+                assert_eq!(check(&tpcc, &mock, &[ledger]), Ok(()), "run, {given:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn deliveries_of_empty_districts_are_skips() {
+        let given = [("items", "40"), ("customers_per_district", "10"), ("mix", "0,0,0,1,0")];
+        let (tpcc, mut mock) = loaded(&given);
+        let (ledger, _) = run(&tpcc, &mut mock, 20);
+        assert_eq!(mock.count(tpcc.tables.new_order), 0);
+        assert_eq!(ledger.districts.iter().map(|commits| commits.delivered).sum::<u64>(), 30);
+        assert_eq!(check(&tpcc, &mock, &[ledger]), Ok(()));
+    }
+
+    #[test]
+    fn eased_orders_leave_the_districts_alone_and_check() {
+        let given = [("items", "40"), ("customers_per_district", "10"), ("profile", "eased")];
+        let (tpcc, mut mock) = loaded(&given);
+        // A number that an aborted attempt drew is a hole.
+        tpcc.order_numbers[0].take();
+        let (ledger, rollbacks) = run(&tpcc, &mut mock, 2_000);
+        assert_eq!(rollbacks, 0);
+        assert_eq!(check(&tpcc, &mock, core::slice::from_ref(&ledger)), Ok(()));
+        let key = keys::DistrictKey::new(1, 1);
+        assert_eq!(Quiesced::read(&mock, tpcc.tables.district_next, key, |row| row.order), Some(11));
+    }
+
+    #[test]
+    fn a_rolled_back_order_leaves_nothing() {
+        let given = [
+            ("items", "40"),
+            ("customers_per_district", "10"),
+            ("rollback_pct", "100"),
+            ("mix", "1,1,0,0,0"),
+        ];
+        let (tpcc, mut mock) = loaded(&given);
+        let (ledger, rollbacks) = run(&tpcc, &mut mock, 200);
+        assert!(rollbacks > 50);
+        assert_eq!(mock.count(tpcc.tables.order), 100);
+        assert_eq!(check(&tpcc, &mock, &[ledger]), Ok(()));
+    }
+}

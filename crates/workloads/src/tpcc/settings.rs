@@ -1,0 +1,335 @@
+//! Settings: what a user may say about TPC-C, and what the workload makes of it.
+
+use engine::setting::{Range, Setting, SettingError, Values};
+use stdx::{Rng, Zipf};
+
+use super::random::{NuRand, Stream};
+use super::rows::{DISTRICTS, LINES_MAX};
+
+/// The standard's numbers, which are also the greatest allowed (TPC-C 1.2.1).
+pub(super) const CUSTOMERS: u64 = 3_000;
+/// Rows of ITEM (TPC-C 1.2.1).
+pub(super) const ITEMS: u64 = 100_000;
+/// The greatest number of warehouses: what the key of the order index has room for.
+const WAREHOUSES_MAX: u64 = 4_096;
+
+/// The five weights of `tpcc.mix=full` (TPC-C 5.2.3), in the order of the transaction types.
+const FULL: [u32; 5] = [45, 43, 4, 4, 4];
+/// The two-type mix of the research engines.
+const NARROW: [u32; 5] = [50, 50, 0, 0, 0];
+
+/// The settings of TPC-C.
+pub(super) const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "tpcc.warehouses",
+        default: "1",
+        range: Range::Int(1, WAREHOUSES_MAX),
+        unit: "warehouses",
+        doc: "How many warehouses are loaded: the scale of the data, and what concurrent transactions spread over.",
+        stresses: "contention, when fewer than clients; memory and caches, when many",
+    },
+    Setting {
+        name: "tpcc.mix",
+        default: "full",
+        range: Range::Text("`full`, `narrow`, or five whole weights such as `45,43,4,4,4`", |text| {
+            mix(text).is_some()
+        }),
+        unit: "",
+        doc: "Weights of New-Order, Payment, Order-Status, Delivery, Stock-Level; `full` is the standard, `narrow` half New-Order and half Payment.",
+        stresses: "range scans, deletes and read-only work, which `narrow` leaves out",
+    },
+    Setting {
+        name: "tpcc.home",
+        default: "fixed",
+        range: Range::Text("`fixed`, `uniform`, or `zipf:THETA` with 0 <= THETA < 1", |text| {
+            HomeChoice::parse(text).is_some()
+        }),
+        unit: "",
+        doc: "How a client chooses the home warehouse of each transaction: its own, any, or any with skew; `fixed` is the standard.",
+        stresses: "sharing of warehouses between workers, and hot spots in a large data set",
+    },
+    Setting {
+        name: "tpcc.remote_item_pct",
+        default: "1",
+        range: Range::Real(0.0, 100.0),
+        unit: "% of order lines",
+        doc: "How many lines of a New-Order are supplied by another warehouse; with one warehouse none can be.",
+        stresses: "multi-warehouse transactions, which partitioned schemes pay for",
+    },
+    Setting {
+        name: "tpcc.remote_payment_pct",
+        default: "15",
+        range: Range::Real(0.0, 100.0),
+        unit: "% of Payments",
+        doc: "How many Payments are by a customer of another warehouse; with one warehouse none can be.",
+        stresses: "multi-warehouse transactions, which partitioned schemes pay for",
+    },
+    Setting {
+        name: "tpcc.items",
+        default: "100000",
+        range: Range::Int(1, ITEMS),
+        unit: "items",
+        doc: "Rows of ITEM, and of STOCK per warehouse; fewer than the standard's make small tests, and hot stock.",
+        stresses: "conflicts on stock, when few",
+    },
+    Setting {
+        name: "tpcc.customers_per_district",
+        default: "3000",
+        range: Range::Int(1, CUSTOMERS),
+        unit: "customers",
+        doc: "Customers, and first orders, of each district; fewer than the standard's make small tests, and hot customers.",
+        stresses: "conflicts on customers, when few",
+    },
+    Setting {
+        name: "tpcc.profile",
+        default: "standard",
+        range: Range::Choice(&["standard", "eased"]),
+        unit: "",
+        doc: "`eased` as some published engines run it: no rollbacks, order ids from a counter outside of the transaction, no district update in New-Order.",
+        stresses: "the district row, which `eased` frees from New-Orders",
+    },
+    Setting {
+        name: "tpcc.rollback_pct",
+        default: "1",
+        range: Range::Real(0.0, 100.0),
+        unit: "% of New-Orders",
+        doc: "How many New-Orders name an unused item at the end and roll back; the profile `eased` has none whatever this says.",
+        stresses: "the cost of undoing work",
+    },
+];
+
+/// The settings of a run, as the workload uses them.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) seed: u64,
+    pub(super) warehouses: u16,
+    pub(super) items: u32,
+    /// Customers of a district, and its orders after loading.
+    pub(super) customers: u32,
+    pub(super) clients: u32,
+    pub(super) weights: [u32; 5],
+    pub(super) home: Home,
+    /// Zero with one warehouse, because no other can supply.
+    pub(super) remote_item_pct: f64,
+    /// Zero with one warehouse.
+    pub(super) remote_payment_pct: f64,
+    /// Zero when eased.
+    pub(super) rollback_pct: f64,
+    pub(super) is_eased: bool,
+    pub(super) random_item: NuRand,
+    pub(super) random_customer: NuRand,
+    pub(super) random_name: NuRand,
+}
+
+/// What `tpcc.home` says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum HomeChoice {
+    Fixed,
+    Uniform,
+    Zipf(f64),
+}
+
+/// How the home warehouse is drawn.
+#[derive(Clone, Debug)]
+pub(super) enum Home {
+    /// A client has warehouses of its own, or shares one when there are fewer than clients.
+    Fixed,
+    /// Any.
+    Uniform,
+    /// Any, by rank; `by_rank` gives the warehouse, so that hot ones are no neighbours.
+    Zipf {
+        /// The distribution of ranks.
+        ranks: Zipf,
+        /// Warehouses, hottest first.
+        by_rank: Vec<u16>,
+    },
+}
+
+impl HomeChoice {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "fixed" => Some(Self::Fixed),
+            "uniform" => Some(Self::Uniform),
+            _ => {
+                let theta: f64 = text.strip_prefix("zipf:")?.parse().ok()?;
+                (0.0..1.0).contains(&theta).then_some(Self::Zipf(theta))
+            }
+        }
+    }
+}
+
+/// The weights that a text means, unless it means none.
+fn mix(text: &str) -> Option<[u32; 5]> {
+    match text {
+        "full" => Some(FULL),
+        "narrow" => Some(NARROW),
+        _ => {
+            let mut parts = text.split(',');
+            let mut weights = [0; 5];
+            for weight in &mut weights {
+                *weight = u32::from(parts.next()?.trim().parse::<u16>().ok()?);
+            }
+            (parts.next().is_none() && weights.iter().any(|&weight| weight > 0)).then_some(weights)
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the values.
+    ///
+    /// # Errors
+    /// When a New-Order at 100% rollbacks would be all there is: such a run commits nothing.
+    pub(super) fn new(values: &Values, clients: u32, seed: u64) -> Result<Self, SettingError> {
+        let weights = mix(values.text("tpcc.mix")).expect("checked against its range");
+        let warehouses = values.int("tpcc.warehouses");
+        let (items, customers) = (values.int("tpcc.items"), values.int("tpcc.customers_per_district"));
+        let home = match HomeChoice::parse(values.text("tpcc.home")).expect("checked against its range") {
+            HomeChoice::Fixed => Home::Fixed,
+            HomeChoice::Uniform => Home::Uniform,
+            HomeChoice::Zipf(theta) => {
+                Home::Zipf { ranks: Zipf::new(warehouses, theta), by_rank: shuffled(warehouses as u16, seed) }
+            }
+        };
+        let remote = |name| if warehouses == 1 { 0.0 } else { values.real(name) };
+        let is_eased = values.text("tpcc.profile") == "eased";
+        let rollback_pct = if is_eased { 0.0 } else { values.real("tpcc.rollback_pct") };
+        if rollback_pct >= 100.0 && weights[1..] == [0; 4] {
+            let way_out = "lower `tpcc.rollback_pct`, or give `tpcc.mix` another transaction";
+            return Err(SettingError(format!("every transaction would roll back; {way_out}")));
+        }
+        Ok(Self {
+            seed,
+            warehouses: warehouses as u16,
+            items: items as u32,
+            customers: customers as u32,
+            clients: clients.max(1),
+            weights,
+            home,
+            remote_item_pct: remote("tpcc.remote_item_pct"),
+            remote_payment_pct: remote("tpcc.remote_payment_pct"),
+            rollback_pct,
+            is_eased,
+            random_item: NuRand::items(items),
+            random_customer: NuRand::customers(customers),
+            random_name: NuRand::names_run(customers),
+        })
+    }
+
+    /// Districts of all warehouses.
+    pub(super) fn districts(&self) -> usize {
+        usize::from(self.warehouses) * usize::from(DISTRICTS)
+    }
+
+    /// Orders of each district that are not delivered when loaded: the last 900 of 3,000 (TPC-C 4.3.3.1).
+    pub(super) fn undelivered(&self) -> u32 {
+        self.customers * 3 / 10
+    }
+
+    /// Orders of each district that are delivered when loaded.
+    pub(super) fn delivered(&self) -> u32 {
+        self.customers - self.undelivered()
+    }
+
+    /// The share of a type among the requests, from 0 to 1.
+    pub(super) fn share(&self, kind: usize) -> f64 {
+        f64::from(self.weights[kind]) / f64::from(self.weights.iter().sum::<u32>())
+    }
+
+    /// The probability that a New-Order has at least one remote line: the mean of 1 - (1 - p)^n over
+    /// orders of 5 to 15 lines.
+    pub(super) fn remote_new_order(&self) -> f64 {
+        let home_line = 1.0 - self.remote_item_pct / 100.0;
+        let lengths = 5..=LINES_MAX as i32;
+        let count = lengths.clone().count() as f64;
+        lengths.map(|lines| 1.0 - home_line.powi(lines)).sum::<f64>() / count
+    }
+
+    /// The share of all transactions whose home is the busiest warehouse.
+    pub(super) fn busiest_home(&self) -> f64 {
+        let (warehouses, clients) = (u32::from(self.warehouses), self.clients);
+        match &self.home {
+            Home::Fixed if clients > warehouses => {
+                f64::from(clients.div_ceil(warehouses)) / f64::from(clients)
+            }
+            Home::Fixed => 1.0 / f64::from(clients * (warehouses / clients)),
+            Home::Uniform => 1.0 / f64::from(warehouses),
+            Home::Zipf { ranks, .. } => ranks.probability(0),
+        }
+    }
+}
+
+/// The warehouses in an order fixed by the seed (Fisher and Yates).
+fn shuffled(warehouses: u16, seed: u64) -> Vec<u16> {
+    let mut rng = Rng::from_path(&[seed, Stream::HotWarehouses as u64]);
+    let mut order: Vec<u16> = (1..=warehouses).collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, rng.below(last as u64 + 1) as usize);
+    }
+    order
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The settings that differ from the standard ones.
+    pub(in super::super) fn settings(given: &[(&str, &str)], clients: u32) -> Result<Settings, SettingError> {
+        let given: Vec<_> =
+            given.iter().map(|(name, value)| (format!("tpcc.{name}"), value.to_string())).collect();
+        Settings::new(&Values::new(SETTINGS, &given)?, clients, 1)
+    }
+
+    #[test]
+    fn mixes_that_make_no_sense_are_refused() {
+        for text in ["", "half", "45,43,4,4", "45,43,4,4,4,4", "0,0,0,0,0", "1,1,1,1,-1", "1,1,1,1,1e3"] {
+            assert!(settings(&[("mix", text)], 1).is_err(), "{text}");
+        }
+        assert_eq!(settings(&[("mix", "0,0,7,0,0")], 1).expect("legal").weights, [0, 0, 7, 0, 0]);
+    }
+
+    #[test]
+    fn homes_that_make_no_sense_are_refused() {
+        for text in ["", "zipf", "zipf:", "zipf:1", "zipf:-0.1", "zipf:nan", "random"] {
+            assert!(settings(&[("home", text)], 1).is_err(), "{text}");
+        }
+        assert!(settings(&[("home", "zipf:0")], 1).is_ok());
+    }
+
+    #[test]
+    fn a_run_that_can_commit_nothing_is_refused() {
+        assert!(settings(&[("rollback_pct", "100"), ("mix", "1,0,0,0,0")], 1).is_err());
+        assert!(settings(&[("rollback_pct", "100")], 1).is_ok());
+        assert!(settings(&[("rollback_pct", "100"), ("mix", "1,0,0,0,0"), ("profile", "eased")], 1).is_ok());
+    }
+
+    #[test]
+    fn remote_shares_are_those_of_the_closed_form() {
+        // workloads: 9.5% of the orders at 1% a line, 63.2% at 10%.
+        let share = |pct| {
+            settings(&[("warehouses", "2"), ("remote_item_pct", pct)], 1).expect("legal").remote_new_order()
+        };
+        assert!((share("1") - 0.0952).abs() < 1e-3);
+        assert!((share("10") - 0.632).abs() < 1e-3);
+        assert!((share("100") - 1.0).abs() < 1e-9);
+        assert!(settings(&[("remote_item_pct", "100")], 1).expect("legal").remote_new_order().abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_busiest_home_is_counted_by_choice() {
+        let busiest = |warehouses: &str, home: &str, clients| {
+            settings(&[("warehouses", warehouses), ("home", home)], clients).expect("legal").busiest_home()
+        };
+        assert!((busiest("2", "fixed", 3) - 2.0 / 3.0).abs() < 1e-9);
+        assert!((busiest("5", "fixed", 2) - 0.25).abs() < 1e-9);
+        assert!((busiest("4", "uniform", 2) - 0.25).abs() < 1e-9);
+        assert!(busiest("100", "zipf:0.99", 2) > 0.15);
+    }
+
+    #[test]
+    fn hot_warehouses_are_a_permutation() {
+        let mut order = shuffled(100, 1);
+        assert_ne!(order, shuffled(100, 2));
+        order.sort_unstable();
+        assert!(order.into_iter().eq(1..=100));
+    }
+}

@@ -1,0 +1,117 @@
+//! What the settings stress, worked out before anything runs.
+
+use engine::{Drive, Forecast};
+
+use super::input::{Generator, Kind};
+use super::keys::HOMES;
+use super::settings::{Distribution, Settings};
+
+/// The forecast for `contend explain`.
+pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Forecast {
+    let sentences = vec![
+        operations(settings),
+        data(settings),
+        hot_records(settings, generator),
+        conflicts(settings, generator, drive),
+        homes(settings),
+    ];
+    let row_bytes = settings.records * settings.words as u64 * 8;
+    Forecast { sentences, row_bytes, rows: settings.records }
+}
+
+fn operations(settings: &Settings) -> String {
+    let Settings { letter, ops_per_txn, mix, scan_max, .. } = settings;
+    let update = if settings.is_blind { "blind overwrites" } else { "updates, each a read-modify-write" };
+    let other = match mix.other {
+        Kind::Scan => format!("scans of 1 to {scan_max} rows"),
+        Kind::ReadModifyWrite => "read-modify-writes".to_owned(),
+        _ => update.to_owned(),
+    };
+    let shares = match mix.read_pct {
+        0 => format!("{other} only"),
+        100 => "reads only".to_owned(),
+        reads => format!("{reads}% reads and {}% {other}", 100 - reads),
+    };
+    let inserts = if mix.inserts { ", beside 5% inserts" } else { "" };
+    let transactions = match (ops_per_txn, settings.is_distinct) {
+        (1, _) => "one operation a transaction".to_owned(),
+        (_, true) => {
+            format!("{ops_per_txn} operations on different records a transaction, prefetched together")
+        }
+        (_, false) => format!("{ops_per_txn} operations a transaction, prefetched together"),
+    };
+    format!("YCSB {letter}: {shares}{inserts}; {transactions}.")
+}
+
+fn data(settings: &Settings) -> String {
+    let Settings { records, words, key_bytes, .. } = settings;
+    let bytes = words * 8;
+    format!("{records} records of {bytes} bytes under keys of {key_bytes} bytes.")
+}
+
+fn hot_records(settings: &Settings, generator: &Generator) -> String {
+    let hottest = 100.0 * generator.hottest(1);
+    let hottest_32 = 100.0 * generator.hottest(32);
+    let shares = format!(
+        "the hottest gets {} of the operations, the hottest 32 get {}",
+        percent(hottest),
+        percent(hottest_32)
+    );
+    let place = if settings.is_scattered { "scattered in key order" } else { "side by side in key order" };
+    match settings.distribution {
+        Distribution::Uniform => {
+            format!("All records are equally hot: each gets {} of the operations.", percent(hottest))
+        }
+        Distribution::Zipfian => {
+            format!("Zipf with theta {}: {shares}; hot records are {place}.", settings.theta)
+        }
+        Distribution::Latest => {
+            format!("The latest records are hot, by Zipf with theta {}: {shares}.", settings.theta)
+        }
+    }
+}
+
+/// Two operations conflict when they are on one record and one of them writes it. Of the pairs that two
+/// transactions form, each conflicts with a small probability of its own.
+fn conflicts(settings: &Settings, generator: &Generator, drive: Drive) -> String {
+    let writes = settings.mix.write_share();
+    let one_writes = 1.0 - (1.0 - writes).powi(2);
+    let pairs = (settings.ops_per_txn as f64).powi(2);
+    let expected = pairs * generator.collision() * one_writes;
+    let others = f64::from(drive.clients.saturating_sub(1));
+    let happens = |expected: f64| percent(-100.0 * (-expected).exp_m1());
+    if settings.mix.inserts {
+        return "Loaded records are only read; conflicts can come from inserts alone: new index entries beside \
+                what others read or insert."
+            .to_owned();
+    }
+    if expected == 0.0 {
+        return "Nothing is written: there are no conflicts.".to_owned();
+    }
+    format!(
+        "Two transactions in flight conflict on a record in about {} of the cases; with {} clients a \
+         transaction meets such another in about {}.",
+        happens(expected),
+        drive.clients,
+        happens(expected * others)
+    )
+}
+
+fn homes(settings: &Settings) -> String {
+    let homes = HOMES as f64;
+    let touched = homes * (1.0 - (1.0 - 1.0 / homes).powi(settings.ops_per_txn as i32));
+    format!(
+        "Schemes that own partitions find {HOMES} homes, ranges of keys; a transaction with uniform keys touches \
+         {touched:.1} of them in the mean."
+    )
+}
+
+/// A percentage with two significant digits or more.
+fn percent(value: f64) -> String {
+    let digits = if value >= 10.0 || value == 0.0 {
+        0
+    } else {
+        (1.0 - value.log10().floor()).clamp(1.0, 7.0) as usize
+    };
+    format!("{value:.digits$}%")
+}

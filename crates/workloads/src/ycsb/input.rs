@@ -1,0 +1,207 @@
+//! Inputs: the operations of a transaction, drawn ahead of its execution.
+
+use engine::{ClientId, Homes};
+use stdx::{Rng, Zipf};
+
+use super::keys::{COLUMNS_FROM, Places, home_of};
+use super::settings::{Distribution, Settings};
+
+/// The most operations of a transaction.
+pub(super) const MAX_OPS: usize = 64;
+
+/// One operation in this many inserts, where there are inserts: the suite's 5%.
+const INSERT_EVERY: u64 = 20;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// Reads all columns of a row.
+    Read,
+    /// Writes one column of a row, reading it first or, where that is set, the whole row blindly.
+    Update,
+    /// Reads a row and writes one column.
+    ReadModifyWrite,
+    /// Inserts a row.
+    Insert,
+    /// Reads consecutive rows.
+    Scan,
+}
+
+/// The number of a transaction whose operations are not all of one kind, among the transaction types.
+pub(super) const MIXED: usize = Kind::Scan as usize + 1;
+
+/// An operation on the record at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Op {
+    pub(super) place: u64,
+    pub(super) kind: Kind,
+    /// The word that a write overwrites, or 0; the number of rows to scan.
+    pub(super) detail: u16,
+}
+
+/// A transaction: up to 64 operations, and a number that makes its writes its own.
+#[derive(Clone, Debug)]
+pub struct Input {
+    pub(super) stamp: u64,
+    len: usize,
+    /// A bit for each place, which several may share: most places that are not among the operations are
+    /// told by it alone.
+    marks: u64,
+    ops: [Op; MAX_OPS],
+}
+
+impl Input {
+    fn new(stamp: u64) -> Self {
+        Self { stamp, len: 0, marks: 0, ops: [Op { place: 0, kind: Kind::Read, detail: 0 }; MAX_OPS] }
+    }
+
+    #[inline]
+    pub(super) fn ops(&self) -> &[Op] {
+        &self.ops[..self.len]
+    }
+
+    fn push(&mut self, op: Op) {
+        self.ops[self.len] = op;
+        self.len += 1;
+        self.marks |= mark(op.place);
+    }
+
+    fn has(&self, place: u64) -> bool {
+        self.marks & mark(place) != 0 && self.ops().iter().any(|op| op.place == place)
+    }
+
+    /// The transaction's type: that of its operations, or [`MIXED`].
+    pub(super) fn kind(&self) -> usize {
+        let first = self.ops[0].kind;
+        if self.ops().iter().all(|op| op.kind == first) { first as usize } else { MIXED }
+    }
+
+    /// The homes of all rows that the operations may touch.
+    pub(super) fn homes(&self, places: &Places) -> Homes {
+        let mut homes = Homes::new();
+        for op in self.ops() {
+            let last = match op.kind {
+                Kind::Scan => places.end_of_scan(op.place, u64::from(op.detail)),
+                _ => op.place,
+            };
+            (home_of(op.place)..=home_of(last)).for_each(|home| homes.add(home));
+        }
+        homes
+    }
+}
+
+/// One of 64 bits, by the place multiplied with the golden ratio (Knuth, volume 3, 6.4).
+fn mark(place: u64) -> u64 {
+    1 << (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+}
+
+/// Draws inputs.
+#[derive(Debug)]
+pub(super) struct Generator {
+    settings: Settings,
+    seed: u64,
+    /// By rank; none where all records are equally frequent.
+    zipf: Option<Zipf>,
+    /// The first of an operation's possible details, and how many there are.
+    details: (u64, u64),
+}
+
+impl Generator {
+    pub(super) fn new(settings: Settings, seed: u64) -> Self {
+        let is_skewed = settings.distribution != Distribution::Uniform && settings.theta > 0.0;
+        let zipf = is_skewed.then(|| Zipf::new(settings.records, settings.theta));
+        let details = match settings.mix.other {
+            Kind::Scan => (1, settings.scan_max),
+            _ if settings.words > COLUMNS_FROM => {
+                (COLUMNS_FROM as u64, (settings.words - COLUMNS_FROM) as u64)
+            }
+            _ => (0, 1),
+        };
+        Self { settings, seed, zipf, details }
+    }
+
+    pub(super) fn generate(&self, places: &Places, client: ClientId, sequence: u64, rng: &mut Rng) -> Input {
+        let client = u64::from(client.0);
+        let ops_per_txn = self.settings.ops_per_txn as u64;
+        // Odd, because a stamp of 0 says that a row was never written.
+        let mut input = Input::new(rng.next_u64() | 1);
+        for number in sequence * ops_per_txn..(sequence + 1) * ops_per_txn {
+            let op = match self.insert(client, number) {
+                Some(nth) => Op { place: places.inserted(client, nth), kind: Kind::Insert, detail: 0 },
+                None => self.access(places, client, number, &input, rng),
+            };
+            input.push(op);
+        }
+        input
+    }
+
+    /// An operation on a record that is there.
+    fn access(&self, places: &Places, client: u64, number: u64, input: &Input, rng: &mut Rng) -> Op {
+        /// After so many repetitions the next free record is taken: only where almost all records of a
+        /// very small table are in one transaction.
+        const DRAWS: u32 = 64;
+        let kind =
+            if rng.below(100) < self.settings.mix.read_pct { Kind::Read } else { self.settings.mix.other };
+        let detail = self.details.0 + rng.below(self.details.1);
+        let mut place = self.place(places, client, number, rng);
+        let mut draws = 1;
+        while self.settings.is_distinct && input.has(place) {
+            place = if draws < DRAWS { self.place(places, client, number, rng) } else { places.next(place) };
+            draws += 1;
+        }
+        Op { place, kind, detail: detail as u16 }
+    }
+
+    fn place(&self, places: &Places, client: u64, number: u64, rng: &mut Rng) -> u64 {
+        let records = self.settings.records;
+        let rank = match &self.zipf {
+            Some(zipf) => zipf.rank(rng),
+            None => rng.below(records),
+        };
+        if self.settings.distribution == Distribution::Latest {
+            let inserted = self.inserted_before(client, number);
+            match inserted.checked_sub(rank + 1) {
+                Some(nth) => places.inserted(client, nth),
+                None => places.loaded(records - 1 - (rank - inserted)),
+            }
+        } else {
+            places.loaded(rank)
+        }
+    }
+
+    /// Whether a client's operation inserts, and if so its how manieth insert it is.
+    ///
+    /// The positions of inserts among operations are dealt and not drawn, one to each twenty: the number
+    /// of earlier inserts is then known without looking at the earlier operations.
+    fn insert(&self, client: u64, number: u64) -> Option<u64> {
+        let inserts = self.settings.mix.inserts && number % INSERT_EVERY == self.slot(client, number);
+        inserts.then_some(number / INSERT_EVERY)
+    }
+
+    fn inserted_before(&self, client: u64, number: u64) -> u64 {
+        if !self.settings.mix.inserts {
+            return 0;
+        }
+        number / INSERT_EVERY + u64::from(number % INSERT_EVERY > self.slot(client, number))
+    }
+
+    /// Which of the twenty operations around this one inserts.
+    fn slot(&self, client: u64, number: u64) -> u64 {
+        Rng::from_path(&[self.seed, client, number / INSERT_EVERY]).below(INSERT_EVERY)
+    }
+
+    /// The probability that two draws are of the same record.
+    pub(super) fn collision(&self) -> f64 {
+        self.zipf.as_ref().map_or(1.0 / self.settings.records as f64, Zipf::collision)
+    }
+
+    /// The share of draws that go to the hottest `count` records.
+    pub(super) fn hottest(&self, count: u64) -> f64 {
+        let records = self.settings.records;
+        match &self.zipf {
+            Some(zipf) => (0..count).map(|rank| zipf.probability(rank)).sum(),
+            None => count.min(records) as f64 / records as f64,
+        }
+    }
+}

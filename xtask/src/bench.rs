@@ -1,0 +1,121 @@
+//! The bench: the release binary on real workloads. Short, so that measuring never rots; long, so
+//! that leaks and rare schedules have time to show. It judges no speed: a shared machine cannot.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::house::{House, Outcome, output, run};
+
+/// A run of the command line, without scheme, workers and seconds.
+type Workload = &'static [&'static str];
+
+/// Small enough to load in a moment, and still with every kind of transaction and access.
+const TINY: &[Workload] = &[
+    &[
+        "tpcc",
+        "--set",
+        "tpcc.warehouses=2",
+        "--set",
+        "tpcc.items=1000",
+        "--set",
+        "tpcc.customers_per_district=60",
+    ],
+    &["ycsb", "--set", "ycsb.records=20000", "--set", "ycsb.theta=0.9"],
+];
+
+/// As the specifications have it.
+const FULL: &[Workload] = &[&["tpcc", "--set", "tpcc.warehouses=2"], &["ycsb", "--set", "ycsb.theta=0.9"]];
+
+/// A second of every scheme on small data, each run followed by its consistency check.
+pub(crate) fn short(house: &House) -> Outcome {
+    bench(house, TINY, "1")
+}
+
+/// A minute of every scheme on full-size data.
+pub(crate) fn soak(house: &House) -> Outcome {
+    bench(house, FULL, "60")
+}
+
+fn bench(house: &House, workloads: &[Workload], seconds: &str) -> Outcome {
+    let contend = release_binary(house)?;
+    for workload in workloads {
+        // `all` leaves out `uncontrolled`, which takes one worker and no more.
+        for (schemes, workers) in [("all", "2"), ("uncontrolled", "1")] {
+            let mut command = Command::new(&contend);
+            command.arg("run").args(*workload).args(["--scheme", schemes, "--workers", workers]);
+            command.args(["--seconds", seconds, "--warmup", "1", "--format", "json"]);
+            report(&output(&mut command)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds `contend` as its users do, and says where it is.
+fn release_binary(house: &House) -> Result<PathBuf, String> {
+    let (members, target) = house.members()?;
+    let member = members.iter().find(|member| member.binaries.iter().any(|name| name == "contend"));
+    let member = member.ok_or("no package has the binary `contend`: it belongs to crates/cli")?;
+    run(&mut house.cargo(&["build", "--release", "--package", &member.name, "--bin", "contend"]))?;
+    Ok(target.join("release").join(format!("contend{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// Prints a line for each run and refuses output that scripts could not use.
+fn report(output: &str) -> Outcome {
+    let runs = runs(output)?;
+    if runs.is_empty() {
+        return Err("`contend run` printed no run".to_owned());
+    }
+    for run in runs {
+        println!("{run}");
+    }
+    Ok(())
+}
+
+/// The runs among lines of JSON, shown for a reader.
+fn runs(output: &str) -> Result<Vec<String>, String> {
+    let mut runs = Vec::new();
+    for line in output.lines() {
+        let value: Value = serde_json::from_str(line).map_err(|e| format!("not JSON ({e}): {line}"))?;
+        if value["kind"] != "run" {
+            continue;
+        }
+        let text = |key: &str| value[key].as_str().ok_or_else(|| format!("no `{key}` in {line}"));
+        let number = |key: &str| value[key].as_f64().ok_or_else(|| format!("no `{key}` in {line}"));
+        let (workload, scheme) = (text("workload")?, text("scheme")?);
+        if number("commits")? <= 0.0 {
+            return Err(format!("{scheme} committed nothing on {workload}"));
+        }
+        let (throughput, abort_rate) = (number("throughput_txn_s")?, number("abort_rate")?);
+        let verdict = &value["check"]["verdict"];
+        runs.push(format!(
+            "{workload:>6} {scheme:<14} {throughput:>10.0} txn/s  abort rate {abort_rate:.3}  {verdict}"
+        ));
+    }
+    Ok(runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = concat!(
+        r#"{"kind":"run","workload":"ycsb","scheme":"silo","commits":7,"throughput_txn_s":7.0,"#,
+        r#""abort_rate":0.1,"check":{"verdict":"passed"}}"#
+    );
+
+    #[test]
+    fn a_run_becomes_a_line_and_a_summary_none() {
+        let output = format!("{GOOD}\n{}\n", GOOD.replace("run", "summary"));
+        assert_eq!(runs(&output).map(|runs| runs.len()), Ok(1));
+    }
+
+    #[test]
+    fn output_that_scripts_could_not_use_is_refused() {
+        assert!(runs("silo 7 txn/s").is_err());
+        assert!(runs(&GOOD.replace("throughput_txn_s", "tps")).is_err());
+        assert!(runs(&GOOD.replace("\"commits\":7", "\"commits\":0")).is_err());
+        assert!(report("").is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! The checkout: where it is, what cargo knows about it, and how its programs are run.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde_json::Value;
+
+/// What a command of the house comes to: nothing, or a sentence that says what to do.
+pub(crate) type Outcome = Result<(), String>;
+
+/// One thing that a command does, under the name that it prints.
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    pub(crate) run: fn(&House) -> Outcome,
+}
+
+/// The checkout that xtask was built from.
+pub(crate) struct House {
+    pub(crate) root: PathBuf,
+}
+
+/// A package of the workspace, as far as steps need it.
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) folder: PathBuf,
+    pub(crate) binaries: Vec<String>,
+}
+
+impl House {
+    pub(crate) fn find() -> Result<Self, String> {
+        let xtask =
+            std::env::var_os("CARGO_MANIFEST_DIR").ok_or("run it as `cargo xtask`, inside the checkout")?;
+        let root = PathBuf::from(xtask).parent().map(PathBuf::from);
+        Ok(Self { root: root.ok_or("xtask has no folder above it")? })
+    }
+
+    /// Cargo itself, with the output on the terminal.
+    pub(crate) fn cargo(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(args).current_dir(&self.root).stdin(Stdio::null());
+        command
+    }
+
+    /// The packages of the workspace and the folder that cargo builds into.
+    pub(crate) fn members(&self) -> Result<(Vec<Member>, PathBuf), String> {
+        let metadata = self.metadata(&["--no-deps"])?;
+        let target =
+            metadata["target_directory"].as_str().ok_or("cargo metadata names no target directory")?;
+        let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
+        Ok((packages.iter().filter_map(member).collect(), PathBuf::from(target)))
+    }
+
+    /// What `cargo metadata` says.
+    pub(crate) fn metadata(&self, args: &[&str]) -> Result<Value, String> {
+        let output =
+            output(self.cargo(&["metadata", "--format-version", "1"]).args(args).stderr(Stdio::inherit()))?;
+        serde_json::from_str(&output).map_err(|e| format!("cannot read what cargo metadata says: {e}"))
+    }
+}
+
+fn member(package: &Value) -> Option<Member> {
+    let targets = package["targets"].as_array()?.iter();
+    let binaries =
+        targets.filter(|target| target["kind"].as_array().is_some_and(|kind| kind.contains(&"bin".into())));
+    Some(Member {
+        name: package["name"].as_str()?.to_owned(),
+        folder: PathBuf::from(package["manifest_path"].as_str()?).parent()?.to_owned(),
+        binaries: binaries.filter_map(|target| Some(target["name"].as_str()?.to_owned())).collect(),
+    })
+}
+
+/// Runs every step, also after one has failed, and sums up with the seconds of each.
+pub(crate) fn run_all(house: &House, steps: &[Step]) -> Outcome {
+    let mut lines = Vec::new();
+    let mut failed = Vec::new();
+    for step in steps {
+        println!("== {}", step.name);
+        let start = Instant::now();
+        let outcome = (step.run)(house);
+        let seconds = start.elapsed().as_secs_f64();
+        let verdict = if outcome.is_ok() { "ok" } else { "FAILED" };
+        lines.push(format!("{verdict:>8} {seconds:7.1} s  {}", step.name));
+        if let Err(says) = outcome {
+            println!("{}: {says}", step.name);
+            failed.push(step.name);
+        }
+    }
+    println!("==\n{}", lines.join("\n"));
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+/// Runs a program whose failure has already said why.
+pub(crate) fn run(command: &mut Command) -> Outcome {
+    let status = command.status().map_err(|e| format!("cannot start {}: {e}", shown(command)))?;
+    if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", shown(command))) }
+}
+
+/// Runs a program and returns what it prints; what it says on standard error goes to the terminal.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|e| format!("cannot start {}: {e}", shown(command)))?;
+    if !output.status.success() {
+        return Err(format!("{} ended with {}", shown(command), output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|_| format!("{} prints no text", shown(command)))
+}
+
+/// `flag` beside the flags that the caller's environment holds in `variable`.
+pub(crate) fn added_flags(variable: &str, flag: &str) -> String {
+    match std::env::var(variable) {
+        Ok(flags) if !flags.is_empty() => format!("{flags} {flag}"),
+        _ => flag.to_owned(),
+    }
+}
+
+/// A command as one would type it.
+fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_stem().unwrap_or_default();
+    let words: Vec<_> =
+        std::iter::once(program).chain(command.get_args()).map(OsStr::to_string_lossy).collect();
+    format!("`{}`", words.join(" "))
+}

@@ -1,0 +1,105 @@
+//! The one index of what a person or CI runs beside cargo's own commands: `cargo xtask COMMAND`.
+//! It is a program and not a script so that it runs wherever cargo does, with nothing to install.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a tool talks to a terminal and times its steps; nothing of it is ever simulated"
+)]
+
+mod bench;
+mod bloat;
+mod check;
+mod house;
+mod models;
+mod tidy;
+
+use std::process::ExitCode;
+
+use house::{House, Outcome, Step, run, run_all};
+
+/// A command: what is typed, what it does, and the function that does it.
+struct Command {
+    name: &'static str,
+    says: &'static str,
+    run: fn(&House) -> Outcome,
+}
+
+const COMMANDS: &[Command] = &[
+    Command { name: "tidy", says: "the rules of the house: arrows, bans, shape, headings", run: tidy::run },
+    Command { name: "check", says: "format, tidy, licences, lints, documentation", run: check::check },
+    Command { name: "loom", says: "the loom models of all crates", run: models::loom },
+    Command { name: "bench", says: "a second of every scheme on small data, checked", run: bench::short },
+    Command { name: "bloat", says: "code size and build seconds by scheme and workload", run: bloat::bloat },
+    Command { name: "ci", says: "check, loom, bench: what .ci/run runs after the tests", run: ci },
+    Command {
+        name: "nightly",
+        says: "optimised tests, a minute of every scheme, bloat: by hand",
+        run: nightly,
+    },
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match args[..] {
+        [] | ["help" | "-h" | "--help"] => {
+            print!("{}", help());
+            Ok(())
+        }
+        [name] => match COMMANDS.iter().find(|command| command.name == name) {
+            Some(command) => House::find().and_then(|house| (command.run)(&house)),
+            None => return refuse(&format!("no command `{name}`")),
+        },
+        _ => return refuse("commands take no arguments"),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(says) => {
+            eprintln!("xtask: {says}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn refuse(says: &str) -> ExitCode {
+    eprintln!("xtask: {says}\n\n{}", help());
+    ExitCode::from(2)
+}
+
+fn help() -> String {
+    let line = |command: &Command| format!("  {:<9} {}\n", command.name, command.says);
+    let lines: String = COMMANDS.iter().map(line).collect();
+    format!("cargo xtask COMMAND\n\n{lines}")
+}
+
+/// All that must hold for a change. The tests, the simulator's smoke tests among them, are
+/// `cargo test --workspace` and not repeated here.
+fn ci(house: &House) -> Outcome {
+    run_all(
+        house,
+        &[
+            Step { name: "check", run: check::check },
+            Step { name: "loom", run: models::loom },
+            Step { name: "bench", run: bench::short },
+        ],
+    )
+}
+
+/// What takes too long for every change.
+fn nightly(house: &House) -> Outcome {
+    run_all(
+        house,
+        &[
+            Step { name: "tests, optimised as users run them", run: optimised_tests },
+            Step { name: "soak", run: bench::soak },
+            Step { name: "bloat", run: bloat::bloat },
+        ],
+    )
+}
+
+fn optimised_tests(house: &House) -> Outcome {
+    run(&mut house.cargo(&["test", "--workspace", "--release"]))
+}

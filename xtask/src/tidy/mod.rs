@@ -1,0 +1,202 @@
+//! Tidy: the rules of the house that a machine can check, in one pass over the tree. Every finding
+//! names what to write instead. The rules see an in-memory tree, so that each can be tested with a
+//! sample that it must catch and one that it must let pass.
+
+mod arrows;
+mod bans;
+mod comments;
+mod modules;
+mod shape;
+mod source;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::house::{House, Outcome};
+use source::Source;
+
+/// A rule looks at the whole tree and says what it finds.
+type Rule = fn(&Tree, &mut Findings);
+
+const RULES: &[Rule] = &[
+    arrows::arrows_point_down,
+    arrows::twins_build_the_real_sources,
+    arrows::lints_are_inherited,
+    bans::doors_are_used,
+    bans::unsafe_is_forbidden_above,
+    bans::names_stay_above,
+    comments::files_say_what_they_are,
+    comments::schemes_have_their_five_headings,
+    comments::comments_outlive_their_day,
+    comments::orderings_are_explained,
+    modules::files_are_reachable,
+    modules::schemes_are_catalogued,
+    shape::files_are_short,
+    shape::lines_fit_and_are_ascii,
+    shape::lints_are_lifted_with_reasons,
+];
+
+/// Checks the tree and prints what is found.
+pub(crate) fn run(house: &House) -> Outcome {
+    let tree = Tree::read(&house.root)?;
+    let findings = tree.check(RULES);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if findings.is_empty() {
+        println!("tidy: {} Rust files, {} manifests", tree.sources.len(), tree.manifests.len());
+        Ok(())
+    } else {
+        Err(format!("{} findings above; each says what to write instead", findings.len()))
+    }
+}
+
+/// The files that rules look at, by path from the root with `/` between the parts.
+#[derive(Default)]
+struct Tree {
+    texts: BTreeMap<String, String>,
+    sources: BTreeMap<String, Source>,
+    manifests: BTreeMap<String, toml::Table>,
+    broken_manifests: Vec<(String, String)>,
+}
+
+/// What the rules found: path, line (0 for the file as a whole), sentence.
+#[derive(Default)]
+struct Findings(Vec<(String, usize, String)>);
+
+impl Findings {
+    fn add(&mut self, path: &str, line: usize, says: impl Into<String>) {
+        self.0.push((path.to_owned(), line, says.into()));
+    }
+}
+
+impl Tree {
+    fn read(root: &Path) -> Result<Self, String> {
+        let mut tree = Self::default();
+        tree.read_folder(root, "")?;
+        Ok(tree)
+    }
+
+    fn read_folder(&mut self, folder: &Path, path: &str) -> Outcome {
+        let cannot = |e: std::io::Error| format!("cannot read {}: {e}", folder.display());
+        for entry in fs::read_dir(folder).map_err(cannot)? {
+            let entry = entry.map_err(cannot)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let path = join(path, &name);
+            let is_folder = entry.file_type().map_err(cannot)?.is_dir();
+            if is_folder && name != "target" && !name.starts_with('.') {
+                self.read_folder(&entry.path(), &path)?;
+            } else if !is_folder && (has_extension(&name, "rs") || name == "Cargo.toml") {
+                let bytes = fs::read(entry.path()).map_err(cannot)?;
+                self.insert(&path, String::from_utf8_lossy(&bytes).into_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, path: &str, text: String) {
+        if has_extension(path, "rs") {
+            self.sources.insert(path.to_owned(), Source::new(&text));
+        } else {
+            match text.parse() {
+                Ok(table) => drop(self.manifests.insert(path.to_owned(), table)),
+                Err(e) => self.broken_manifests.push((path.to_owned(), e.to_string())),
+            }
+        }
+        self.texts.insert(path.to_owned(), text);
+    }
+
+    /// What `rules` find, in the order of the tree, as lines for a terminal.
+    fn check(&self, rules: &[Rule]) -> Vec<String> {
+        let mut findings = Findings::default();
+        for (path, error) in &self.broken_manifests {
+            findings.add(path, 0, format!("not a manifest: {error}"));
+        }
+        for rule in rules {
+            rule(self, &mut findings);
+        }
+        findings.0.sort();
+        let show = |(path, line, says)| match line {
+            0 => format!("{path}: {says}"),
+            _ => format!("{path}:{line}: {says}"),
+        };
+        findings.0.into_iter().map(show).collect()
+    }
+
+    /// The files of one-file schemes: path, family and name.
+    fn schemes(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.sources.keys().filter_map(|path| {
+            let (family, name) = path.strip_prefix("crates/schemes/src/")?.split_once('/')?;
+            let name = name.strip_suffix(".rs")?;
+            (name != "mod" && !name.contains('/')).then_some((path.as_str(), family, name))
+        })
+    }
+}
+
+fn has_extension(path: &str, extension: &str) -> bool {
+    Path::new(path).extension().is_some_and(|e| e == extension)
+}
+
+/// The crate that a path belongs to: the folder under `crates` (a twin counts as its own crate,
+/// `NAME_sim`), or the top folder.
+fn crate_of(path: &str) -> String {
+    let mut parts = path.split('/');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some("crates"), Some("twins"), Some(name)) => format!("{name}_sim"),
+        (Some("crates"), Some(name), _) => name.to_owned(),
+        (top, _, _) => top.unwrap_or_default().to_owned(),
+    }
+}
+
+/// The folder of a file.
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// `path` as seen from `folder`, with `.` and `..` resolved.
+fn join(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts.join("/")
+}
+
+/// What `rule` finds in a tree of these files. For the rules' own tests.
+#[cfg(test)]
+fn found(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
+    let mut tree = Tree::default();
+    for (path, text) in files {
+        tree.insert(path, (*text).to_owned());
+    }
+    tree.check(&[rule])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_joined_and_resolved() {
+        assert_eq!(join("crates/twins/sync", "../../sync/src/sim.rs"), "crates/sync/src/sim.rs");
+        assert_eq!(join("", "./a"), "a");
+    }
+
+    #[test]
+    fn a_path_belongs_to_a_crate() {
+        assert_eq!(crate_of("crates/sync/src/lib.rs"), "sync");
+        assert_eq!(crate_of("crates/twins/sync/Cargo.toml"), "sync_sim");
+        assert_eq!(crate_of("xtask/src/main.rs"), "xtask");
+    }
+
+    #[test]
+    fn a_broken_manifest_is_a_finding() {
+        assert_eq!(found(|_, _| (), &[("Cargo.toml", "[package")]).len(), 1);
+        assert_eq!(found(|_, _| (), &[("Cargo.toml", "[package]")]).len(), 0);
+    }
+}

@@ -162,7 +162,8 @@ impl Run {
     /// What this version cannot do.
     pub(crate) fn request(&self) -> Result<Request, Refusal> {
         if self.log.is_some() || self.durability != Durability::None {
-            let says = "this version keeps no log: leave out `--log`, and give `--durability none` or nothing";
+            let says =
+                "this version keeps no log: leave out `--log`, and give `--durability none` or nothing";
             return Err(Refusal(says.to_owned()));
         }
         Ok(Request {
@@ -212,7 +213,10 @@ mod tests {
         let line = "contend run ycsb --scheme a,b --workers 3 --clients 9 --seconds 0.5 --warmup 0 --repeat 2 \
                     --seed 7 --set x=1 --set y=2 --retry backoff --pin --no-check";
         let request = request(&line.split_whitespace().collect::<Vec<_>>().join(" ")).expect("possible");
-        assert_eq!((request.schemes.as_deref(), request.workers, request.clients), (Some("a,b"), Some(3), Some(9)));
+        assert_eq!(
+            (request.schemes.as_deref(), request.workers, request.clients),
+            (Some("a,b"), Some(3), Some(9))
+        );
         assert_eq!((request.repeat, request.seed, request.set.len()), (2, 7, 2));
         assert!(request.pin && !request.check && request.retry == Retry::Backoff);
         assert!((request.seconds - 0.5).abs() < 1e-9 && request.warmup.abs() < 1e-9);

@@ -33,7 +33,12 @@ fn scenes() -> [Scene; 2] {
                 workers: Some(2),
                 ..request(
                     "ycsb",
-                    &["ycsb.workload=a", "ycsb.ops_per_txn=16", "ycsb.records=100000", "ycsb.value_bytes=104"],
+                    &[
+                        "ycsb.workload=a",
+                        "ycsb.ops_per_txn=16",
+                        "ycsb.records=100000",
+                        "ycsb.value_bytes=104",
+                    ],
                 )
             },
         },
@@ -61,7 +66,12 @@ pub(crate) fn demo(out: &mut Out) -> Result<u8, Refusal> {
     let mut winners = Vec::new();
     let mut code = 0;
     for (scene, plan) in scenes.iter().zip(&plans) {
-        out.print(&format!("\n{}\n{}\n{}", scene.title, text::header(plan), text::explanation(plan, &machine)));
+        out.print(&format!(
+            "\n{}\n{}\n{}",
+            scene.title,
+            text::header(plan),
+            text::explanation(plan, &machine)
+        ));
         let results = run::measure(plan, out, |_, _| {})?;
         out.print(&run::tables(plan, &results, &machine));
         winners.extend(winner(plan, &results));

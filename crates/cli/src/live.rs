@@ -81,13 +81,14 @@ struct Line {
     /// When the line was drawn last, and the commits and aborts until then.
     last: (u64, u64, u64),
     started_ns: Option<u64>,
+    lasts_s: f64,
 }
 
 impl Line {
     fn new(plan: &Plan, position: usize) -> Self {
         let scheme = plan.subjects[plan.order[position].0].scheme.name;
         let label = format!("[{}/{}] {} {scheme}", position + 1, plan.order.len(), plan.workload.name);
-        Self { label, last: (clock::now_ns(), 0, 0), started_ns: None }
+        Self { label, last: (clock::now_ns(), 0, 0), started_ns: None, lasts_s: plan.lasts_s() }
     }
 
     fn now(&mut self, monitor: &Monitor) -> String {
@@ -99,12 +100,13 @@ impl Line {
         }
         let now_ns = clock::now_ns();
         let (commits, aborts) = monitor.control.progress();
-        let (then_ns, commits_then, aborts_then) = core::mem::replace(&mut self.last, (now_ns, commits, aborts));
+        let (then_ns, commits_then, aborts_then) =
+            core::mem::replace(&mut self.last, (now_ns, commits, aborts));
         let (committed, aborted) = (commits - commits_then, aborts - aborts_then);
         let running_s = (now_ns - *self.started_ns.get_or_insert(then_ns)) as f64 / 1e9;
         let throughput = committed as f64 * 1e9 / (now_ns - then_ns).max(1) as f64;
         let abort_rate = aborted as f64 / (committed + aborted).max(1) as f64;
         let (throughput, abort_rate) = (text::count(throughput), text::percent(abort_rate));
-        format!("{label}: {running_s:.1} s, {throughput} txn/s, aborts {abort_rate}")
+        format!("{label}: {running_s:.1} of {:.1} s, {throughput} txn/s, aborts {abort_rate}", self.lasts_s)
     }
 }

@@ -42,7 +42,10 @@ impl Folder {
     /// When the system refuses either.
     pub(crate) fn open(path: &Path) -> Result<Self, Refusal> {
         let refused = |error: io::Error| {
-            Refusal(format!("`--out {}`: cannot be written to ({error}): give another directory", path.display()))
+            Refusal(format!(
+                "`--out {}`: cannot be written to ({error}): give another directory",
+                path.display()
+            ))
         };
         fs::create_dir_all(path).map_err(refused)?;
         let folder = Self(path.to_owned());
@@ -83,7 +86,10 @@ mod tests {
         folder.write("ycsb-silo", "1").expect("written");
         folder.write("ycsb-silo", "2").expect("written");
         let read = |name: &str| fs::read_to_string(path.join("new").join(name)).expect("there");
-        assert_eq!((read("ycsb-silo-001.json"), read("ycsb-silo-002.json")), ("1".to_owned(), "2".to_owned()));
+        assert_eq!(
+            (read("ycsb-silo-001.json"), read("ycsb-silo-002.json")),
+            ("1".to_owned(), "2".to_owned())
+        );
         let file = path.join("new").join("ycsb-silo-001.json");
         assert!(Folder::open(&file).expect_err("a file is no directory").0.contains("--out"));
         fs::remove_dir_all(path).expect("its own directory");

@@ -28,7 +28,8 @@ pub(crate) fn run(args: &Run, out: &mut Out) -> Result<u8, Refusal> {
     match args.format {
         Format::Text => out.print(&tables(&plan, &results, &machine)),
         Format::Json if plan.repeat > 1 => {
-            let summaries = (0..plan.subjects.len()).filter_map(|subject| json::summary(&plan, &results, subject));
+            let summaries =
+                (0..plan.subjects.len()).filter_map(|subject| json::summary(&plan, &results, subject));
             summaries.for_each(|summary| out.print(&format!("{summary}\n")));
         }
         Format::Json => {}
@@ -59,13 +60,11 @@ pub(crate) fn measure(
 }
 
 pub(crate) fn tables(plan: &Plan, results: &Results, machine: &Machine) -> String {
-    let mut tables = format!("\n{}", text::results(plan, results));
-    if let [record] = results.records.as_slice()
-        && record.is_result()
-    {
-        tables += &format!("\n{}", text::details(plan, record));
-    }
-    tables + "\n" + &text::notes(plan, results, machine)
+    let details = match results.records.as_slice() {
+        [record] if record.is_result() => format!("\n{}", text::details(plan, record)),
+        _ => String::new(),
+    };
+    format!("\n{}{details}\n{}", text::results(plan, results), text::notes(plan, results, machine))
 }
 
 pub(crate) fn exit_code(results: &Results) -> u8 {

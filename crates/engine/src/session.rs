@@ -20,8 +20,7 @@ use crate::{
 
 use private::Private;
 
-pub(crate) use private::Change;
-use private::Place;
+pub(crate) use private::{Change, Place};
 
 /// One logical client's access to a database: runs one attempt at a time.
 pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {

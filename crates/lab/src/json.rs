@@ -1,7 +1,8 @@
 //! Results as JSON: one object a line, versioned. Names and units do not change within a version; new
 //! ones may come.
 
-use engine::driver::{Limit, Retry};
+use engine::driver::Retry;
+use engine::setting::Range;
 use engine::{Abort, Info};
 use runs::{Phase, TableMemory, Verdict};
 use serde_json::{Map, Value, json};
@@ -35,8 +36,10 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
     });
     extend(&mut object, of_run);
     if record.is_result() {
-        let of_type = |(info, tally): (&engine::TxnType, _)| (info.name.to_owned(), counts(&Totals::from(tally)));
-        let by_type: Map<String, Value> = plan.workload.types.iter().zip(&measured.types).map(of_type).collect();
+        let of_type =
+            |(info, tally): (&engine::TxnType, _)| (info.name.to_owned(), counts(&Totals::from(tally)));
+        let by_type: Map<String, Value> =
+            plan.workload.types.iter().zip(&measured.types).map(of_type).collect();
         extend(&mut object, counts(&totals));
         let figures = json!({
             "throughput_txn_s": record.throughput(),
@@ -84,11 +87,8 @@ pub fn schemes() -> Value {
 /// The workloads.
 pub fn workloads() -> Value {
     let workload = |info: &runs::WorkloadInfo| {
-        let types: Vec<Value> = info
-            .types
-            .iter()
-            .map(|of| json!({ "name": of.name, "read_only": of.read_only }))
-            .collect();
+        let types: Vec<Value> =
+            info.types.iter().map(|of| json!({ "name": of.name, "read_only": of.read_only })).collect();
         json!({ "name": info.name, "idea": info.idea, "types": types })
     };
     Catalogue.workloads().iter().map(workload).collect()
@@ -120,8 +120,8 @@ pub fn settings() -> Value {
 fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
     let subject = &plan.subjects[subject];
     let settings: Map<String, Value> =
-        subject.values.iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-    let Limit::Time { warmup_ns, measured_ns } = plan.job.limit else { panic!("plans are of timed runs") };
+        subject.values.iter().map(|(name, value)| (name.to_owned(), setting(name, value))).collect();
+    let (warmup_s, asked_s) = plan.times_s();
     let mut object = Map::new();
     let chosen = json!({
         "schema": SCHEMA,
@@ -139,12 +139,22 @@ fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
         "pinned": plan.job.pin,
         "seed": plan.job.seed,
         "repeat": plan.repeat,
-        "warmup_s": seconds(warmup_ns),
-        "asked_s": seconds(measured_ns),
+        "warmup_s": warmup_s,
+        "asked_s": asked_s,
         "settings": settings,
     });
     extend(&mut object, chosen);
     object
+}
+
+/// A setting's value: a number or a switch where it is one.
+fn setting(name: &str, value: &str) -> Value {
+    let found = Catalogue.settings().find(|(_, setting)| setting.name == name);
+    match found.map(|(_, setting)| setting.range) {
+        Some(Range::Int(..) | Range::Real(..) | Range::Switch) => serde_json::from_str(value).ok(),
+        _ => None,
+    }
+    .unwrap_or_else(|| value.into())
 }
 
 fn extend(object: &mut Map<String, Value>, more: Value) {
@@ -154,7 +164,8 @@ fn extend(object: &mut Map<String, Value>, more: Value) {
 
 fn counts(totals: &Totals) -> Value {
     let reasons = Abort::ALL.into_iter().zip(totals.aborts).filter(|(_, count)| *count > 0);
-    let aborts: Map<String, Value> = reasons.map(|(reason, count)| (reason.name().to_owned(), count.into())).collect();
+    let aborts: Map<String, Value> =
+        reasons.map(|(reason, count)| (reason.name().to_owned(), count.into())).collect();
     json!({
         "commits": totals.commits,
         "user_aborts": totals.user_aborts,
@@ -240,15 +251,16 @@ mod tests {
 
     fn plan() -> Plan {
         let set = vec!["ycsb.records=100".to_owned()];
-        Plan::new(&Request { schemes: Some("silo".to_owned()), repeat: 2, set, ..Request::new("ycsb") }).expect("legal")
+        Plan::new(&Request { schemes: Some("silo".to_owned()), repeat: 2, set, ..Request::new("ycsb") })
+            .expect("legal")
     }
 
     #[test]
     fn a_run_has_all_that_scripts_rely_on() {
         let object = run(&plan(), &record(0, 0, 400), &Machine::default());
-        for name in "schema kind workload scheme isolation workers clients retry seed settings load_s measured_s commits \
-                     user_aborts aborts throughput_txn_s abort_rate latency_us by_type breakdown check peak_rss_bytes \
-                     starved machine version"
+        for name in "schema kind workload scheme isolation workers clients retry seed settings load_s measured_s \
+                     commits user_aborts aborts throughput_txn_s abort_rate latency_us by_type breakdown check \
+                     peak_rss_bytes starved machine version"
             .split_whitespace()
         {
             assert!(object.get(name).is_some(), "{name} is missing");
@@ -257,7 +269,9 @@ mod tests {
         assert_eq!(object["throughput_txn_s"], 400.0);
         assert_eq!(object["abort_rate"], 0.2);
         assert_eq!(object["aborts"], json!({ "read_changed": 100 }));
-        assert_eq!(object["settings"]["ycsb.records"], "100");
+        assert_eq!(object["settings"]["ycsb.records"], 100);
+        assert_eq!(object["settings"]["ycsb.distinct"], true);
+        assert_eq!(object["settings"]["ycsb.workload"], "a");
         assert_eq!(object["by_type"]["read"]["latency_us"]["p50"], 2.5);
         assert_eq!(object["by_type"]["scan"]["latency_us"], Value::Null);
         assert!(!object.to_string().contains('\n'));

@@ -76,7 +76,10 @@ fn read(path: &str) -> String {
 /// The value of the first line `name : value`.
 fn colon_field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let fields = text.lines().filter_map(|line| line.split_once(':'));
-    fields.map(|(key, value)| (key.trim(), value.trim())).find(|(key, _)| *key == name).map(|(_, value)| value)
+    fields
+        .map(|(key, value)| (key.trim(), value.trim()))
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value)
 }
 
 /// The value of the line `name: value kB`, in bytes.
@@ -93,7 +96,8 @@ fn last_level_cache() -> u64 {
 /// A size as the system writes it, for example `1024K`.
 fn cache_size(text: &str) -> Option<u64> {
     let units = [("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
-    let (number, unit) = units.into_iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, unit)))?;
+    let (number, unit) =
+        units.into_iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, unit)))?;
     number.parse::<u64>().ok().map(|number| number * unit)
 }
 

@@ -132,9 +132,9 @@ impl Results {
     /// The scheme with the highest median throughput.
     pub fn winner(&self, plan: &Plan) -> Option<usize> {
         let median = |subject: &usize| self.throughput(*subject).map(|spread| spread.median);
-        (0..plan.subjects.len()).filter(|subject| median(subject).is_some()).max_by(|a, b| {
-            median(a).partial_cmp(&median(b)).expect("throughputs are numbers")
-        })
+        (0..plan.subjects.len())
+            .filter(|subject| median(subject).is_some())
+            .max_by(|a, b| median(a).partial_cmp(&median(b)).expect("throughputs are numbers"))
     }
 
     /// Whether a check failed.

@@ -109,7 +109,8 @@ impl Plan {
         let drive = Drive { workers: job.workers as u32, clients: job.clients as u32, seed: job.seed };
         let forecast = runs::forecast(workload.name, &shared, drive)?;
         refuse_beyond_memory(workload, &shared, &forecast, machine::available_bytes())?;
-        let subject = |scheme| Ok(Subject { scheme, values: Catalogue.values(workload, Some(scheme), &given)? });
+        let subject =
+            |scheme| Ok(Subject { scheme, values: Catalogue.values(workload, Some(scheme), &given)? });
         let subjects = schemes.into_iter().map(subject).collect::<Result<Vec<_>, Refusal>>()?;
         let repeat = within("--repeat", request.repeat, 1, REPEAT_MAX)? as usize;
         let order = order(subjects.len(), repeat, request.seed);
@@ -119,6 +120,20 @@ impl Plan {
             runs::admit(&plan.spec(subject))?;
         }
         Ok(plan)
+    }
+
+    /// Seconds before and during the measured time of a run.
+    pub(crate) fn times_s(&self) -> (f64, f64) {
+        let Limit::Time { warmup_ns, measured_ns } = self.job.limit else {
+            panic!("plans are of timed runs")
+        };
+        (warmup_ns as f64 / 1e9, measured_ns as f64 / 1e9)
+    }
+
+    /// Seconds that the transactions of a run take.
+    pub fn lasts_s(&self) -> f64 {
+        let (warmup_s, measured_s) = self.times_s();
+        warmup_s + measured_s
     }
 
     /// The run of a subject.
@@ -140,7 +155,9 @@ fn job(request: &Request, values: &Values) -> Result<Job, Refusal> {
         .map_err(|refusal| Refusal(format!("{refusal}; each worker serves a client or more")))?;
     let measured_ns = nanoseconds("--seconds", request.seconds)?;
     if measured_ns == 0 {
-        return Err(Refusal("`--seconds 0` measures nothing: give a time, for example `--seconds 5`".to_owned()));
+        return Err(Refusal(
+            "`--seconds 0` measures nothing: give a time, for example `--seconds 5`".to_owned(),
+        ));
     }
     Ok(Job {
         workers: workers as usize,
@@ -172,11 +189,13 @@ fn nanoseconds(name: &str, seconds: f64) -> Result<u64, Refusal> {
 
 fn refuse_settings_of_absent_schemes(schemes: &[&Info], given: &[(String, String)]) -> Result<(), Refusal> {
     for (name, _) in given {
-        let owner = Catalogue.schemes().iter().find(|info| {
-            name.strip_prefix(info.name).is_some_and(|rest| rest.starts_with('.'))
-        });
+        let owner = Catalogue
+            .schemes()
+            .iter()
+            .find(|info| name.strip_prefix(info.name).is_some_and(|rest| rest.starts_with('.')));
         if let Some(owner) = owner.filter(|owner| schemes.iter().all(|scheme| scheme.name != owner.name)) {
-            let says = format!("`{name}` is a setting of {0}, which is not among the schemes: add {0}", owner.name);
+            let says =
+                format!("`{name}` is a setting of {0}, which is not among the schemes: add {0}", owner.name);
             return Err(Refusal(says));
         }
     }

@@ -132,7 +132,8 @@ impl Catalogue {
             SettingOf::Workload(name) => name == workload.name,
             SettingOf::Scheme(name) => scheme.is_some_and(|scheme| scheme.name == name),
         };
-        let of_name = |name: &str| self.settings().find(|(_, setting)| setting.name == name).map(|(of, _)| of);
+        let of_name =
+            |name: &str| self.settings().find(|(_, setting)| setting.name == name).map(|(of, _)| of);
         let mut own = Vec::new();
         for (name, value) in given {
             match of_name(name) {
@@ -203,7 +204,8 @@ mod tests {
     fn standard_values_are_legal() {
         for workload in Catalogue.workloads() {
             for scheme in Catalogue.schemes() {
-                let standard: Vec<_> = Catalogue.values(workload, Some(scheme), &[])
+                let standard: Vec<_> = Catalogue
+                    .values(workload, Some(scheme), &[])
                     .expect("no value is given")
                     .iter()
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))

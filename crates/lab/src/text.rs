@@ -1,15 +1,25 @@
 //! Results as text for people: tables whose columns line up, and notes below them.
 
-use core::fmt::Write;
+use core::fmt::{Display, Write};
 
-use engine::driver::{Limit, Retry};
-use engine::setting::Setting;
-use engine::{Abort, Admits};
+use engine::driver::Retry;
+use engine::setting::{Setting, Values};
+use engine::{Abort, Admits, Info};
 use runs::Verdict;
 use stdx::Histogram;
 
 use crate::measure::{Totals, abort_rate};
 use crate::{Catalogue, Machine, Plan, Record, Results, Spread};
+
+/// Lines of text.
+#[derive(Debug, Default)]
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, line: impl Display) {
+        writeln!(self.0, "{line}").expect("a string takes any text");
+    }
+}
 
 /// A table: the first column is aligned left, the others right.
 #[derive(Debug, Default)]
@@ -24,61 +34,63 @@ impl Table {
 
     fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column| self.rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
+        let width =
+            |column| self.rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(width).collect();
-        let mut text = String::new();
+        let mut lines = Lines::default();
         for row in &self.rows {
-            let mut line = String::new();
-            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                if column == 0 {
-                    line += &format!("{cell:<width$}");
-                } else {
-                    line += &format!("  {cell:>width$}");
-                }
-            }
-            text += line.trim_end();
-            text.push('\n');
+            let cells = row.iter().zip(&widths).enumerate();
+            let cells: Vec<String> = cells
+                .map(|(column, (cell, &width))| match column {
+                    0 => format!("{cell:<width$}"),
+                    _ => format!("{cell:>width$}"),
+                })
+                .collect();
+            lines.add(cells.join("  ").trim_end());
         }
-        text
+        lines.0
     }
 }
 
-/// What is run, in one or two lines.
+/// What is run, in two lines.
 pub fn header(plan: &Plan) -> String {
-    let Limit::Time { warmup_ns, measured_ns } = plan.job.limit else { panic!("plans are of timed runs") };
+    let (warmup_s, measured_s) = plan.times_s();
     let retry = match plan.job.retry {
         Retry::Same => "same request",
         Retry::Drop => "dropped",
         Retry::Backoff => "same request after a pause",
     };
-    let mut text = format!(
-        "{}: {}, {}; {} s after {} s, {}; aborted: {retry}; seed {}\n",
-        plan.workload.name,
-        plural(plan.job.workers, "worker"),
-        plural(plan.job.clients, "client"),
-        measured_ns as f64 / 1e9,
-        warmup_ns as f64 / 1e9,
-        if plan.repeat == 1 { "once".to_owned() } else { format!("{} rounds in random order", plan.repeat) },
-        plan.job.seed,
-    );
+    let rounds =
+        if plan.repeat == 1 { "once".to_owned() } else { format!("{} rounds in random order", plan.repeat) };
+    let (workers, clients) = (plural(plan.job.workers, "worker"), plural(plan.job.clients, "client"));
+    let mut lines = Lines::default();
+    lines.add(format!(
+        "{}: {workers}, {clients}; {measured_s} s after {warmup_s} s, {rounds}; aborted: {retry}; seed {}",
+        plan.workload.name, plan.job.seed,
+    ));
     let changed = changed_settings(plan);
-    if changed.is_empty() {
-        text += "settings: all standard\n";
+    let pairs: Vec<String> =
+        changed.iter().map(|(setting, value)| format!("{}={value}", setting.name)).collect();
+    if pairs.is_empty() {
+        lines.add("settings: all standard");
     } else {
-        let pairs: Vec<String> = changed.iter().map(|(setting, value)| format!("{}={value}", setting.name)).collect();
-        let _ = writeln!(text, "settings: {}; the others standard", pairs.join(" "));
+        lines.add(format!("settings: {}; the others standard", pairs.join(" ")));
     }
-    text
+    lines.0
 }
 
 /// The settings of a plan that are not at their standard values, each once.
 fn changed_settings(plan: &Plan) -> Vec<(&'static Setting, String)> {
     let value = |setting: &Setting| {
         let values = plan.subjects.iter().map(|subject| &subject.values);
-        values.flat_map(|values| values.iter()).find(|(name, _)| *name == setting.name).map(|(_, value)| value.to_owned())
+        values
+            .flat_map(Values::iter)
+            .find(|(name, _)| *name == setting.name)
+            .map(|(_, value)| value.to_owned())
     };
     let all = Catalogue.settings().map(|(_, setting)| setting);
-    all.filter_map(|setting| Some((setting, value(setting).filter(|value| value != setting.default)?))).collect()
+    all.filter_map(|setting| Some((setting, value(setting).filter(|value| value != setting.default)?)))
+        .collect()
 }
 
 /// The table of all schemes of a plan.
@@ -95,7 +107,8 @@ pub fn results(plan: &Plan, results: &Results) -> String {
     for (position, subject) in plan.subjects.iter().enumerate() {
         let mut row = vec![subject.scheme.name.to_owned()];
         let (Some(throughput), totals) = (results.throughput(position), merged(&results.of(position))) else {
-            let is_failed = results.records.iter().any(|record| record.subject == position && record.is_failed());
+            let is_failed =
+                results.records.iter().any(|record| record.subject == position && record.is_failed());
             row.push(if is_failed { "CHECK FAILED" } else { "not run" }.to_owned());
             table.row(row);
             continue;
@@ -116,45 +129,43 @@ pub fn results(plan: &Plan, results: &Results) -> String {
 
 /// What a reader of the table must know beside it: a line each.
 pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
-    let mut text = String::new();
-    let name = |record: &Record| plan.subjects[record.subject].scheme.name;
-    if results.records.iter().any(|record| record.measured.is_interrupted) {
-        let (made, planned) = (results.records.len(), plan.order.len());
-        let _ = writeln!(text, "INTERRUPTED: {made} of {planned} runs were begun, and the last was ended early.");
+    let mut lines = Lines::default();
+    let (made, planned) = (results.records.len(), plan.order.len());
+    if made < planned || results.is_interrupted() {
+        let last = if results.is_interrupted() { ", the last of them ended early" } else { "" };
+        lines.add(format!("INTERRUPTED: {made} of {planned} runs were made{last}."));
     }
-    for record in results.records.iter().filter(|record| record.is_failed()) {
+    for record in &results.records {
         let Verdict::Failed(violations) = &record.measured.verdict else { continue };
+        let (scheme, round) = (plan.subjects[record.subject].scheme.name, record.round + 1);
         for violation in violations {
-            let _ = writeln!(text, "CHECK FAILED: {} (round {}): {violation}", name(record), record.round + 1);
+            lines.add(format!("CHECK FAILED: {scheme} (round {round}): {violation}"));
         }
     }
     let passed = results.records.iter().filter(|record| record.measured.verdict == Verdict::Passed).count();
     if !plan.check {
-        text += "check: skipped, so that these figures are not known to be of correct runs\n";
-    } else if passed == results.records.len() {
-        let _ = writeln!(text, "check: passed by {}", all(passed));
+        lines.add("check: skipped, so that these figures are not known to be of correct runs");
+    } else if passed == made && made > 0 {
+        lines.add(format!("check: passed by {}", all(passed)));
     }
-    let starved: Vec<&Record> = results.records.iter().filter(|record| record.is_starved()).collect();
-    if let Some(worst) = Spread::of(starved.iter().map(|record| record.measured.cpu_share)) {
-        let _ = writeln!(
-            text,
-            "STARVED: in {} of {} runs the workers got less than 95% of the processor time they asked for \
+    let starved = results.records.iter().filter(|record| record.is_starved());
+    if let Some(shares) = Spread::of(starved.clone().map(|record| record.measured.cpu_share)) {
+        lines.add(format!(
+            "STARVED: in {} of {made} runs the workers got less than 95% of the processor time they asked for \
              ({} at worst): something else uses the cores.",
-            starved.len(),
-            results.records.len(),
-            percent(worst.min)
-        );
+            starved.count(),
+            percent(shares.min)
+        ));
     }
     if plan.job.workers > machine.cores {
-        let _ = writeln!(
-            text,
+        lines.add(format!(
             "{} on {}: the system's scheduler decides who runs, and shows in these figures.",
             plural(plan.job.workers, "worker"),
             plural(machine.cores, "core")
-        );
+        ));
     }
-    let _ = writeln!(text, "machine: {}", self::machine(machine));
-    text
+    lines.add(format!("machine: {}", self::machine(machine)));
+    lines.0
 }
 
 /// A single run by type of transaction, and where its time went.
@@ -166,16 +177,18 @@ pub fn details(plan: &Plan, record: &Record) -> String {
         if totals.commits + totals.user_aborts + totals.aborts.iter().sum::<u64>() == 0 {
             continue;
         }
-        let mut row = vec![info.name.to_owned(), count(totals.commits as f64), count(totals.user_aborts as f64)];
+        let mut row =
+            vec![info.name.to_owned(), count(totals.commits as f64), count(totals.user_aborts as f64)];
         row.push(percent(abort_rate(totals.commits, &totals.aborts)));
         row.extend(latencies(&totals.latency_ns));
         table.row(row);
     }
-    let mut text = table.render();
+    let mut lines = Lines(table.render());
     let reasons = Abort::ALL.into_iter().zip(record.totals().aborts).filter(|(_, number)| *number > 0);
-    let reasons: Vec<String> = reasons.map(|(reason, number)| format!("{} {}", reason.name(), count(number as f64))).collect();
+    let reasons: Vec<String> =
+        reasons.map(|(reason, number)| format!("{} {}", reason.name(), count(number as f64))).collect();
     if !reasons.is_empty() {
-        let _ = writeln!(text, "aborts: {}", reasons.join(", "));
+        lines.add(format!("aborts: {}", reasons.join(", ")));
     }
     let ticks = &record.measured.phase_ticks;
     let sum: u64 = ticks.iter().sum();
@@ -183,127 +196,113 @@ pub fn details(plan: &Plan, record: &Record) -> String {
         let shares = runs::Phase::NAMES.iter().zip(ticks);
         let shares: Vec<String> =
             shares.map(|(name, &ticks)| format!("{name} {}", percent(ticks as f64 / sum as f64))).collect();
-        let _ = writeln!(text, "time: {}", shares.join(", "));
+        lines.add(format!("time: {}", shares.join(", ")));
     }
-    let _ = writeln!(
-        text,
+    lines.add(format!(
         "loaded in {:.1} s, checked in {:.1} s, at most {} resident",
         record.measured.load_ns as f64 / 1e9,
         record.measured.check_ns as f64 / 1e9,
         bytes(record.peak_rss_bytes)
-    );
-    text
+    ));
+    lines.0
 }
 
 /// What the settings stress, before anything runs.
 pub fn explanation(plan: &Plan, machine: &Machine) -> String {
-    let mut text = String::new();
-    for sentence in &plan.forecast.sentences {
-        text += &format!("- {sentence}\n");
-    }
-    text += &format!("- {}\n", data(plan, machine));
-    text += &format!("- {}\n", concurrency(plan, machine));
+    let mut lines = Lines::default();
+    let own = [data(plan, machine), concurrency(plan, machine)];
+    plan.forecast.sentences.iter().chain(&own).for_each(|sentence| lines.add(format!("- {sentence}")));
     let changed = changed_settings(plan);
     if !changed.is_empty() {
-        text += "\nSettings off their standard values, and what each stresses:\n";
-        for (setting, value) in changed {
-            text += &format!("  {}={value} (standard {}): {}\n", setting.name, setting.default, setting.stresses);
-        }
+        lines.add("\nSettings off their standard values, and what each stresses:");
     }
-    text
+    for (setting, value) in changed {
+        let Setting { name, default, stresses, .. } = setting;
+        lines.add(format!("  {name}={value} (standard {default}): {stresses}"));
+    }
+    lines.0
 }
 
 fn data(plan: &Plan, machine: &Machine) -> String {
     let size = plan.forecast.row_bytes;
-    let mut text = format!("{} rows, {} of columns", count(plan.forecast.rows as f64), bytes(size));
+    let mut parts = vec![format!("{} rows, {} of columns", count(plan.forecast.rows as f64), bytes(size))];
     if machine.cache_bytes > 0 {
-        let ratio = size as f64 / machine.cache_bytes as f64;
-        let cache = bytes(machine.cache_bytes);
-        text += &match ratio {
-            ratio if ratio <= 1.0 => format!("; they fit the last-level cache of {cache}"),
-            ratio => format!("; that is {ratio:.1} times the last-level cache of {cache}, so cold rows are cache misses"),
-        };
+        let (ratio, cache) = (size as f64 / machine.cache_bytes as f64, bytes(machine.cache_bytes));
+        parts.push(if ratio <= 1.0 {
+            format!("they fit the last-level cache of {cache}")
+        } else {
+            format!("{ratio:.1} times the last-level cache of {cache}, so that cold rows are cache misses")
+        });
     }
     if machine.memory_bytes > 0 {
         let share = percent(size as f64 / machine.memory_bytes as f64);
-        text += &format!(" and {share} of the memory of {}", bytes(machine.memory_bytes));
+        parts.push(format!("{share} of the memory of {}", bytes(machine.memory_bytes)));
     }
-    text + "."
+    parts.join("; ") + "."
 }
 
 fn concurrency(plan: &Plan, machine: &Machine) -> String {
     let (workers, clients) = (plan.job.workers, plan.job.clients);
-    let mut text = format!(
-        "{} on {} execute for {}, so that at most {} run at the same time and {} are in flight",
+    let is_crowded = workers > machine.cores;
+    let scheduler =
+        if is_crowded { "; more workers than cores measure the system's scheduler, too" } else { "" };
+    format!(
+        "{} on {} execute for {}: at most {} transactions run at the same time, and {clients} are in \
+         flight{scheduler}.",
         plural(workers, "worker"),
         plural(machine.cores, "core"),
         plural(clients, "client"),
         workers.min(machine.cores),
-        clients
-    );
-    if workers > machine.cores {
-        text += "; more workers than cores measure the system's scheduler, too";
-    }
-    text + "."
+    )
 }
 
 /// The schemes.
 pub fn schemes() -> String {
-    let mut text = String::new();
+    let mut lines = Lines::default();
     for info in Catalogue.schemes() {
-        let workers = if info.workers == Admits::One { ", one worker only" } else { "" };
-        let _ = writeln!(
-            text,
-            "{}: {} ({}; {}{workers})\n    {}\n    {}",
-            info.name,
-            info.title,
-            info.family.name(),
-            info.isolation.name(),
-            info.idea,
-            info.paper
-        );
+        let Info { name, title, idea, paper, .. } = info;
+        let (family, isolation) = (info.family.name(), info.isolation.name());
+        let workers = if info.workers == Admits::One { "; one worker only" } else { "" };
+        lines.add(format!("{name}: {title} ({family}; {isolation}{workers})\n    {idea}\n    {paper}"));
     }
-    text
+    lines.0
 }
 
 /// The workloads.
 pub fn workloads() -> String {
-    let mut text = String::new();
+    let mut lines = Lines::default();
     for info in Catalogue.workloads() {
         let types: Vec<&str> = info.types.iter().map(|of| of.name).collect();
-        let _ = writeln!(text, "{}: {}\n    transactions: {}", info.name, info.idea, types.join(", "));
+        lines.add(format!("{}: {}\n    transactions: {}", info.name, info.idea, types.join(", ")));
     }
-    text
+    lines.0
 }
 
 /// The settings.
 pub fn settings() -> String {
-    let mut text = String::new();
+    let mut lines = Lines::default();
     for (_, setting) in Catalogue.settings() {
-        let unit = if setting.unit.is_empty() { String::new() } else { format!(" {}", setting.unit) };
-        let _ = writeln!(
-            text,
-            "{}={}{unit}\n    {}: {}\n    stresses {}",
-            setting.name, setting.default, setting.range, setting.doc, setting.stresses
-        );
+        let Setting { name, default, range, unit, doc, stresses } = setting;
+        let space = if unit.is_empty() { "" } else { " " };
+        lines.add(format!("{name}={default}{space}{unit}\n    {range}: {doc}\n    stresses {stresses}"));
     }
-    text
+    lines.0
 }
 
 /// A machine in one line.
 fn machine(machine: &Machine) -> String {
-    let mut text = format!("{}, {}", machine.cpu, plural(machine.cores, "core"));
+    let mut parts = vec![machine.cpu.clone(), plural(machine.cores, "core")];
     if machine.memory_bytes > 0 {
-        text += &format!(", {} of memory", bytes(machine.memory_bytes));
+        parts.push(format!("{} of memory", bytes(machine.memory_bytes)));
     }
     if machine.cache_bytes > 0 {
-        text += &format!(", {} of last-level cache", bytes(machine.cache_bytes));
+        parts.push(format!("{} of last-level cache", bytes(machine.cache_bytes)));
     }
-    text += &format!(", {}", machine.kernel);
+    parts.push(machine.kernel.clone());
     if machine.is_virtual {
-        text += ", virtual";
+        parts.push("virtual".to_owned());
     }
-    text
+    parts.join(", ")
 }
 
 fn merged(records: &[&Record]) -> Totals {
@@ -336,9 +335,13 @@ fn plural(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// A share as a percentage with a digit after the point.
+/// A share as a percentage; what is not nothing is not shown as 0.0%.
 pub fn percent(share: f64) -> String {
-    format!("{:.1}%", 100.0 * share)
+    match 100.0 * share {
+        percent if percent == 0.0 || percent >= 0.05 => format!("{percent:.1}%"),
+        percent if percent >= 0.005 => format!("{percent:.2}%"),
+        _ => "<0.01%".to_owned(),
+    }
 }
 
 /// A number in groups of three digits.
@@ -386,13 +389,23 @@ mod tests {
 
     fn plan(repeat: u64) -> Plan {
         let set = vec!["ycsb.records=100".to_owned(), "ycsb.theta=0.5".to_owned()];
-        Plan::new(&Request { schemes: Some("silo".to_owned()), workers: Some(1), repeat, set, ..Request::new("ycsb") })
-            .expect("legal")
+        Plan::new(&Request {
+            schemes: Some("silo".to_owned()),
+            workers: Some(1),
+            repeat,
+            set,
+            ..Request::new("ycsb")
+        })
+        .expect("legal")
     }
 
     #[test]
     fn numbers_are_written_for_people() {
         assert_eq!([count(0.0), count(999.6), count(1_234_567.0)], ["0", "1,000", "1,234,567"]);
+        assert_eq!(
+            [percent(0.0), percent(0.123), percent(0.000_4), percent(1e-6)],
+            ["0.0%", "12.3%", "0.04%", "<0.01%"]
+        );
         assert_eq!([duration(17), duration(2_500), duration(7_000_000)], ["17 ns", "2.5 us", "7.0 ms"]);
         assert_eq!([bytes(100), bytes(3 << 29), bytes(1 << 10)], ["100 B", "1.5 GiB", "1.0 KiB"]);
     }
@@ -434,7 +447,8 @@ mod tests {
         let mut run = record(0, 0, 1_000);
         run.measured.is_interrupted = true;
         run.measured.cpu_share = 0.5;
-        let notes = notes(&plan(2), &Results { records: vec![run] }, &Machine { cores: 1, ..Machine::default() });
+        let notes =
+            notes(&plan(2), &Results { records: vec![run] }, &Machine { cores: 1, ..Machine::default() });
         assert!(notes.contains("INTERRUPTED: 1 of 2 runs"), "{notes}");
         assert!(notes.contains("STARVED: in 1 of 1 runs") && notes.contains("50.0% at worst"), "{notes}");
     }

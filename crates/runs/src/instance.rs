@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use engine::driver::{self, Control};
 use engine::setting::{SettingError, Values};
-use engine::{Database, Drive, Env, Forecast, Scheme, Schema, Share, Violation, Workload};
+use engine::{Database, Drive, Env, Forecast, Schema, Scheme, Share, Violation, Workload};
 use schemes::catalogue;
 use sync::{clock, workers};
 
@@ -115,10 +115,8 @@ impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
         let control: &Control = &monitor.control;
         let outcome = driver::run(&db, &workload, &spec.job, control);
         monitor.enter(Step::Check);
-        let (verdict, check_ns) = timed(|| match spec.check {
-            true => check(&db, &workload, &outcome.ledgers),
-            false => Verdict::Skipped,
-        });
+        let (verdict, check_ns) =
+            timed(|| if spec.check { check(&db, &workload, &outcome.ledgers) } else { Verdict::Skipped });
         Ok(Measured {
             types: outcome.types,
             phase_ticks: outcome.phase_ticks,

@@ -36,7 +36,11 @@ macro_rules! catalogue {
 catalogue! {
     crate::locking::no_wait::NoWait,
     crate::optimistic::silo::Silo,
+    crate::optimistic::tictoc::TicToc,
+    crate::multiversion::mvto::Mvto,
+    crate::multiversion::si::Si,
     crate::partitioned::hstore::HStore,
+    crate::batched::aria::Aria,
     crate::baseline::serial::Serial,
     crate::baseline::uncontrolled::Uncontrolled,
 }

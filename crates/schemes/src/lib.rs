@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 pub mod baseline;
+pub mod batched;
 pub mod catalogue;
 pub mod locking;
+pub mod multiversion;
 pub mod optimistic;
 pub mod partitioned;

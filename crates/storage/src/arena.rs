@@ -148,9 +148,7 @@ impl Chunk {
     pub(crate) fn new(bytes: usize) -> Self {
         let align = if bytes >= HUGE { HUGE } else { 4096 };
         let layout = Layout::from_size_align(bytes.next_multiple_of(align), align).expect("chunk sizes are small");
-        // SAFETY: the layout's size is not zero.
-        let start = NonNull::new(unsafe { std::alloc::alloc(layout) });
-        let start = start.unwrap_or_else(|| std::alloc::handle_alloc_error(layout));
+        let start = sync::memory::allocate(layout);
         #[cfg(target_os = "linux")]
         if bytes >= HUGE {
             // SAFETY: the range is this fresh allocation; the advice changes no contents. It may be
@@ -169,7 +167,7 @@ impl Drop for Chunk {
     fn drop(&mut self) {
         // SAFETY: allocated in `new` with this layout, freed once. What the blocks hold needs no drop:
         // their types are atomics and plain data.
-        unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) };
+        unsafe { sync::memory::free(self.start, self.layout) };
     }
 }
 

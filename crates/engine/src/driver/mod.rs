@@ -1,5 +1,7 @@
 //! Drivers: how transactions reach the workers, and what a run counts.
 
+mod batched;
+mod books;
 mod per_worker;
 
 use stdx::Histogram;
@@ -9,16 +11,18 @@ use sync::{Padded, clock, waiter, workers};
 use crate::meter::Phase;
 use crate::{Abort, Database, Scheme, Workload};
 
+pub use batched::Batched;
 pub use per_worker::PerWorker;
 
 /// What a client does after an abort that is not a rollback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Tries the same request again, at once.
+    /// Tries the same request again, after no longer a pause than it takes to get out of the way.
     Same,
     /// Counts the abort and goes on with another request.
     Drop,
-    /// Tries the same request again after a random pause that doubles with each abort.
+    /// Tries the same request again after a random pause that doubles with each abort, up to milliseconds. Where transactions
+    /// run in batches, the next batch comes first, and this is `Same`.
     Backoff,
 }
 
@@ -190,13 +194,18 @@ pub struct Outcome<W: Workload> {
 /// How transactions reach a scheme's workers.
 pub trait Driver<S: Scheme> {
     /// What the workers of a run share.
-    type Shared: Sync;
+    type Shared<'r>: Sync;
+
+    /// Why it cannot do this job, if it cannot: a sentence with the way out.
+    fn refuses(_job: &Job) -> Option<&'static str> {
+        None
+    }
 
     /// Makes what the workers of a run share.
-    fn shared(job: &Job) -> Self::Shared;
+    fn shared<'r>(db: &'r Database<S>, job: &Job) -> Self::Shared<'r>;
 
     /// One worker's part of a run: returns when the run is over.
-    fn work<W: Workload>(part: Part<'_, S, W>, shared: &Self::Shared) -> (Tally, W::Ledger);
+    fn work<'r, W: Workload>(part: Part<'r, S, W>, shared: &Self::Shared<'r>) -> (Tally, W::Ledger);
 }
 
 /// One worker's part of a run.
@@ -231,7 +240,7 @@ impl<S: Scheme, W: Workload> Part<'_, S, W> {
 /// Runs a workload on a loaded database.
 ///
 /// # Panics
-/// When a worker panics, with its message.
+/// When a worker panics, with its message; when the driver refuses the job.
 pub fn run<S: Scheme, W: Workload>(
     db: &Database<S>,
     workload: &W,
@@ -240,7 +249,8 @@ pub fn run<S: Scheme, W: Workload>(
 ) -> Outcome<W> {
     assert!(job.workers > 0 && job.clients >= job.workers, "each worker has a client");
     clock::ticks_to_ns(0); // Calibrates the clock before anything is measured.
-    let shared = S::Driver::shared(job);
+    assert_eq!(S::Driver::refuses(job), None, "a job is refused before it is run");
+    let shared = S::Driver::shared(db, job);
     let timed = matches!(job.limit, Limit::Time { .. });
     if !timed {
         control.enter(Stage::Measured);

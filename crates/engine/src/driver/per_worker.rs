@@ -6,6 +6,7 @@ use core::cell::RefCell;
 use stdx::Rng;
 use sync::{clock, fiber, waiter};
 
+use super::books::Books;
 use super::{Driver, Job, Limit, Part, Retry, Stage, Tally};
 use crate::{Abort, ClientId, Database, Scheme, Session, Ticket, Workload};
 
@@ -15,15 +16,17 @@ pub enum PerWorker {}
 
 /// Stack of a client's fiber, in bytes.
 const STACK_BYTES: usize = 64 << 10;
-/// The first pause after an abort under `Retry::Backoff`, and the longest.
-const BACKOFF_NS: (u64, u64) = (500, 500_000);
-/// Transactions of a worker between two calls of `Scheme::maintain`.
-const MAINTAIN_EVERY: u64 = 16;
+/// How long a client pauses after an abort: a random time below a ceiling that doubles with each abort of
+/// the same transaction, from the first of these to the second. Without a pause the attempts that stand in
+/// each other's way do so again; and a worker that has no core is waited for rather than run against.
+const REGULATED_NS: (u64, u64) = (250, 100_000);
+/// The same for `Retry::Backoff`.
+const BACKOFF_NS: (u64, u64) = (2_500, 2_000_000);
 
 impl<S: Scheme> Driver<S> for PerWorker {
-    type Shared = ();
+    type Shared<'r> = ();
 
-    fn shared(_: &Job) {}
+    fn shared<'r>(_: &'r Database<S>, _: &Job) {}
 
     fn work<W: Workload>(part: Part<'_, S, W>, (): &()) -> (Tally, W::Ledger) {
         let books = RefCell::new(Books::<W>::new());
@@ -39,50 +42,7 @@ impl<S: Scheme> Driver<S> for PerWorker {
             }
             crew.run();
         }
-        let books = books.into_inner();
-        (books.tally, books.ledger)
-    }
-}
-
-/// What the clients of a worker write into together.
-struct Books<W: Workload> {
-    tally: Tally,
-    ledger: W::Ledger,
-    stage: Stage,
-    cpu_start_ns: u64,
-    idle_start_ns: u64,
-    served: u64,
-}
-
-impl<W: Workload> Books<W> {
-    fn new() -> Self {
-        Self {
-            tally: Tally::new(W::TYPES.len()),
-            ledger: W::Ledger::default(),
-            stage: Stage::WarmUp,
-            cpu_start_ns: 0,
-            idle_start_ns: 0,
-            served: 0,
-        }
-    }
-
-    /// The run has come to another stage.
-    #[cold]
-    fn turn(&mut self, stage: Stage) {
-        if stage == Stage::Measured {
-            self.tally.measured_ns.0 = clock::now_ns();
-            self.cpu_start_ns = clock::thread_cpu_ns();
-            self.idle_start_ns = waiter::thread_idle_ns();
-        } else if self.stage == Stage::Measured {
-            self.close();
-        }
-        self.stage = stage;
-    }
-
-    fn close(&mut self) {
-        self.tally.measured_ns.1 = clock::now_ns();
-        self.tally.cpu_ns = clock::thread_cpu_ns() - self.cpu_start_ns;
-        self.tally.idle_ns = waiter::thread_idle_ns() - self.idle_start_ns;
+        books.into_inner().into_parts()
     }
 }
 
@@ -115,8 +75,7 @@ impl<'r, S: Scheme, W: Workload> Client<'r, S, W> {
             if books.stage != stage {
                 books.turn(stage);
             }
-            books.served += 1;
-            let is_due = books.served.is_multiple_of(MAINTAIN_EVERY);
+            let is_due = books.is_maintenance_due();
             drop(books);
             if is_due {
                 self.part.db.scheme().maintain(self.part.worker);
@@ -125,14 +84,12 @@ impl<'r, S: Scheme, W: Workload> Client<'r, S, W> {
                 break;
             }
             self.request(sequence);
+            // The worker's other clients want their turn, waiting or not.
+            waiter::give_way();
         }
         let mut books = self.books.borrow_mut();
-        for (sum, ticks) in books.tally.phase_ticks.iter_mut().zip(self.session.meter().take()) {
-            *sum += ticks;
-        }
-        if books.stage == Stage::Measured {
-            books.close();
-        }
+        books.add_phases(self.session.meter().take());
+        books.end();
     }
 
     /// One request, until it has committed, rolled back, been dropped, or the run is over.
@@ -159,45 +116,20 @@ impl<'r, S: Scheme, W: Workload> Client<'r, S, W> {
                 }
                 Ok(output)
             });
-            self.book(kind, birth, &input, &result);
+            self.part.control.count(self.part.worker, result.is_ok());
+            self.books.borrow_mut().book(workload, kind, birth, &input, &result);
             match result {
                 Ok(_) | Err(Abort::Rollback) => break,
                 Err(_) if job.retry == Retry::Drop || self.part.control.stage() == Stage::Stopping => break,
                 Err(_) => {}
             }
             ticket.retries += 1;
-            if job.retry == Retry::Backoff {
-                let (first, longest) = BACKOFF_NS;
-                let ceiling = (first << ticket.retries.min(20)).min(longest);
-                waiter::pause_ns(self.rng.below(ceiling));
-            } else {
-                // Another live attempt of this worker may be the one that stands in the way.
-                waiter::give_way();
-            }
+            let (first, longest) = if job.retry == Retry::Backoff { BACKOFF_NS } else { REGULATED_NS };
+            let ceiling = (first << ticket.retries.min(20)).min(longest);
+            waiter::pause_ns(self.rng.below(ceiling));
         }
         if is_sampled {
             self.session.meter().stop();
-        }
-    }
-
-    /// Writes down how an attempt ended.
-    #[inline]
-    fn book(&mut self, kind: usize, birth: u64, input: &W::Input, result: &Result<W::Output, Abort>) {
-        let books = &mut *self.books.borrow_mut();
-        let is_measured = books.stage == Stage::Measured;
-        self.part.control.count(self.part.worker, result.is_ok());
-        let tally = &mut books.tally.types[kind];
-        match result {
-            Ok(output) => {
-                self.part.workload.committed(&mut books.ledger, input, output);
-                if is_measured {
-                    tally.commits += 1;
-                    tally.latency_ns.record(clock::ticks_to_ns(clock::ticks().wrapping_sub(birth)));
-                }
-            }
-            Err(Abort::Rollback) if is_measured => tally.user_aborts += 1,
-            Err(reason) if is_measured => tally.aborts[*reason as usize] += 1,
-            Err(_) => {}
         }
     }
 }

@@ -4,10 +4,15 @@ mod access_set;
 mod claimed;
 mod commit_epoch;
 mod leaf_set;
+mod pending_writes;
+mod timestamps;
+pub mod version_chain;
 mod write_buffer;
 
 pub use access_set::AccessSet;
 pub use claimed::{Claimed, Existence};
 pub use commit_epoch::CommitEpoch;
 pub use leaf_set::LeafSet;
+pub use pending_writes::{PendingWrites, value_before};
+pub use timestamps::Timestamps;
 pub use write_buffer::{WordRange, WriteBuffer};

@@ -1,3 +1,4 @@
 //! Schemes that validate at commit.
 
 pub mod silo;
+pub mod tictoc;

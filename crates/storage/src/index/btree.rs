@@ -32,12 +32,14 @@
 mod node;
 mod scan;
 mod structure;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 use core::fmt;
 
 
 use crate::index::pool::{Node, Pool};
-use crate::index::{Inserted, LeafRef, RowPtr, Watcher, tell_miss};
+use crate::index::{Inserted, LeafRef, RowPtr, Watcher, pause, tell_miss};
 use crate::key::OrderedKey;
 use crate::shape::LeafMeta;
 
@@ -209,6 +211,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             if let Some(found) = self.descend(|low| low <= key, |_, _, _, _| ()) {
                 return found;
             }
+            pause();
         }
     }
 
@@ -226,6 +229,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             if let (Some((leaf, version)), Some(parent)) = (found, parent) {
                 return Spot { leaf, version, low, high, parent };
             }
+            pause();
         }
     }
 
@@ -243,15 +247,12 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         loop {
             let (leaf, version) = self.leaf_for(key);
             let found = leaf.find(key);
-            if !leaf.head.latch.validate(version) {
-                continue;
-            }
-            if found.is_some() {
+            if leaf.head.latch.validate(version)
+                && (found.is_some() || tell_miss(&leaf.head, version, &mut missed)?)
+            {
                 return Ok(found);
             }
-            if tell_miss(&leaf.head, version, &mut missed)? {
-                return Ok(None);
-            }
+            pause();
         }
     }
 
@@ -264,6 +265,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             if leaf.head.latch.validate(version) {
                 return found;
             }
+            pause();
         }
     }
 
@@ -320,7 +322,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                     return Ok(inserted);
                 }
                 Tried::Full => self.make_room(key, watch),
-                Tried::Changed => (),
+                Tried::Changed => pause(),
             }
         }
     }
@@ -367,9 +369,13 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                 if leaf.head.latch.validate(version) {
                     return false;
                 }
+                pause();
                 continue;
             }
-            let Some(guard) = leaf.head.upgrade(version) else { continue };
+            let Some(guard) = leaf.head.upgrade(version) else {
+                pause();
+                continue;
+            };
             // Looked at again: another removal does not change the version.
             let is_removed = leaf.row(at) == Some(row) && allow(&leaf.head.meta);
             if is_removed {

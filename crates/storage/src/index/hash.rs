@@ -24,7 +24,7 @@ use sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use sync::{Latch, VersionLatch, hint};
 
 use crate::index::pool::{Node, Pool, Slab};
-use crate::index::{Inserted, LeafHead, LeafRef, RowPtr, Watcher, tell_miss};
+use crate::index::{Inserted, LeafHead, LeafRef, RowPtr, Watcher, pause, tell_miss};
 use crate::key::OrderedKey;
 use crate::shape::LeafMeta;
 
@@ -159,13 +159,14 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
             let count = self.count.load(Ordering::Acquire);
             let number = Self::number(hash, count);
             let bucket = self.buckets.get(number).expect("`count` buckets were made");
-            let Some(version) = bucket.head.latch.read() else { continue };
+            let version = bucket.head.latch.read().expect("first buckets are never gone");
             // Relaxed: if the bucket was split before its version was read, reading it with Acquire made
             // the new count visible. If it is split later, its version changes.
             let now = self.count.load(Ordering::Relaxed);
             if now == count || Self::number(hash, now) == number {
                 return (bucket, version);
             }
+            pause();
         }
     }
 
@@ -216,15 +217,12 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         loop {
             let (bucket, version) = self.bucket(hash);
             let found = self.find(bucket, key);
-            if !bucket.head.latch.validate(version) {
-                continue;
-            }
-            if found.is_some() {
+            if bucket.head.latch.validate(version)
+                && (found.is_some() || tell_miss(&bucket.head, version, &mut missed)?)
+            {
                 return Ok(found);
             }
-            if tell_miss(&bucket.head, version, &mut missed)? {
-                return Ok(None);
-            }
+            pause();
         }
     }
 
@@ -238,6 +236,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
             if bucket.head.latch.validate(version) {
                 return found;
             }
+            pause();
         }
     }
 
@@ -261,14 +260,22 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
                 if bucket.head.latch.validate(version) {
                     return Ok(Inserted::Exists(found));
                 }
+                pause();
                 continue;
             }
             // The key is still missing when the latch is taken: one that enters changes the version.
-            let Some(guard) = bucket.head.upgrade(version) else { continue };
+            let Some(guard) = bucket.head.upgrade(version) else {
+                pause();
+                continue;
+            };
             let before = LeafRef { head: &bucket.head, seen: version };
             if let Err(stop) = watch.adding(before) {
                 guard.release_unchanged();
                 return Err(stop);
+            }
+            if self.next(bucket).is_some() {
+                // Removals leave overflow buckets behind; this is where they are found.
+                self.close_up(bucket);
             }
             let is_crowded = self.add(bucket, key, row);
             watch.added(before, guard.next());
@@ -315,9 +322,13 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
                 if bucket.head.latch.validate(version) {
                     return false;
                 }
+                pause();
                 continue;
             };
-            let Some(guard) = bucket.head.upgrade(version) else { continue };
+            let Some(guard) = bucket.head.upgrade(version) else {
+                pause();
+                continue;
+            };
             // Looked at again: another removal does not change the version.
             let is_removed = place.bucket.row(place.at) == Some(row) && allow(&bucket.head.meta);
             if is_removed {
@@ -429,5 +440,264 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// Bytes of all buckets, in use or free.
     pub fn bytes(&self) -> usize {
         self.buckets.bytes() + self.overflows.bytes()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::collections::{BTreeSet, HashMap};
+
+    use sync::workers;
+
+    use super::*;
+    use crate::index::testing::{Late, Leaves, Random, Stamp, Stamped, TestKey, Unwatched, number, row};
+
+    impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
+        /// Checks everything that must hold of an index that nobody uses, and returns the keys.
+        fn check(&self) -> BTreeSet<K> {
+            let mut keys = BTreeSet::new();
+            let mut overflows = 0;
+            for at in 0..self.buckets() {
+                let first = self.buckets.get(at).expect("it was made");
+                assert_eq!(first.head.latch.current() & 3, 0, "neither held nor gone");
+                for place in self.places(first) {
+                    overflows += usize::from(place.at == 0 && !core::ptr::eq(place.bucket, first));
+                    if place.bucket.row(place.at).is_some() {
+                        let key = place.bucket.key(place.at);
+                        assert_eq!(Self::number(key.hash(), self.buckets()), at);
+                        assert!(keys.insert(key), "a key is there once");
+                    }
+                }
+            }
+            assert_eq!(overflows, self.overflows.in_use());
+            keys
+        }
+    }
+
+    #[test]
+    fn a_bucket_is_a_cache_line() {
+        assert_eq!(size_of::<Bucket<u64, (), 3>>(), 64);
+    }
+
+    fn agrees_with_model<K: TestKey + core::hash::Hash>(keys: u64, operations: u64, capacity: usize, seed: u64) {
+        let index: Hash<K, ()> = Hash::with_capacity(capacity);
+        let mut model: HashMap<K, u64> = HashMap::new();
+        let mut random = Random(seed << 32);
+        for turn in 0..operations {
+            let key = K::nth(random.below(keys), keys);
+            let is_growing = turn * 8 / operations % 2 == 0;
+            match random.below(16) {
+                at if at < if is_growing { 9 } else { 3 } => {
+                    let Ok(inserted) = index.insert(key, row(turn), &mut Unwatched);
+                    match model.get(&key) {
+                        Some(&number) => assert_eq!(inserted, Inserted::Exists(row(number))),
+                        None => assert_eq!(inserted, Inserted::Added),
+                    }
+                    model.entry(key).or_insert(turn);
+                }
+                0..12 => {
+                    let number = if turn % 16 == 0 { turn } else { model.get(&key).copied().unwrap_or(turn) };
+                    let is_allowed = turn % 17 != 0;
+                    let is_removed = index.remove(key, row(number), |()| is_allowed);
+                    assert_eq!(is_removed, is_allowed && model.get(&key) == Some(&number));
+                    if is_removed {
+                        model.remove(&key);
+                    }
+                }
+                _ => {
+                    let mut misses = 0;
+                    let found = index.get(key, |_| {
+                        misses += 1;
+                        Ok::<_, ()>(())
+                    });
+                    assert_eq!(found.expect("nobody refuses").map(number), model.get(&key).copied());
+                    assert_eq!(misses, i32::from(!model.contains_key(&key)));
+                    index.prefetch(key);
+                    assert_eq!(index.peek(key).map(number), model.get(&key).copied());
+                }
+            }
+            if turn % (operations / 32) == 0 {
+                assert_eq!(index.check(), model.keys().copied().collect());
+                let mut count = 0;
+                for share in 0..3 {
+                    index.for_each_share(share, 3, |key, row| {
+                        assert_eq!(model.get(&key), Some(&number(row)));
+                        count += 1;
+                    });
+                }
+                assert_eq!(count, model.len());
+                assert_eq!(index.len(), model.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_index_agrees_with_the_model() {
+        for seed in 0..4 {
+            agrees_with_model::<u64>(100, 100_000, 0, seed);
+            agrees_with_model::<u64>(20_000, 200_000, 0, seed);
+            agrees_with_model::<u128>(2_000, 100_000, 1_000, seed);
+            agrees_with_model::<[u64; 6]>(2_000, 100_000, 4_000, seed);
+        }
+    }
+
+    #[test]
+    fn an_index_grows_with_its_entries_unless_it_was_made_large_enough() {
+        let keys = 100_000;
+        let (declared, grown): (Hash<u64, ()>, Hash<u64, ()>) =
+            (Hash::with_capacity(keys), Hash::with_capacity(0));
+        let buckets = declared.buckets();
+        for key in 0..keys as u64 {
+            let Ok(_) = declared.insert(key, row(key), &mut Unwatched);
+            let Ok(_) = grown.insert(key, row(key), &mut Unwatched);
+        }
+        assert_eq!(declared.buckets(), buckets);
+        assert!(grown.buckets() > keys / 4 && grown.buckets() < keys, "{} buckets", grown.buckets());
+        assert_eq!(grown.check().len(), keys);
+        // Entries that come and go need no more memory.
+        let bytes = declared.bytes();
+        for key in 0..keys as u64 {
+            assert!(declared.remove(key, row(key), |()| true));
+            let Ok(_) = declared.insert(key + keys as u64, row(key), &mut Unwatched);
+        }
+        assert!(declared.bytes() <= bytes + bytes / 10);
+    }
+
+    fn gap<L: LeafMeta>(index: &Hash<u64, L>, key: u64) -> LeafRef<'_, L> {
+        index.get(key, Err).expect_err("the key is missing")
+    }
+
+    #[test]
+    fn keys_that_enter_change_the_gap_version_of_their_leaf_and_removals_do_not() {
+        let index: Hash<u64, ()> = Hash::with_capacity(100);
+        let gaps: Vec<_> = (0..100).map(|key| gap(&index, key)).collect();
+        let Ok(_) = index.insert(50, row(50), &mut Unwatched);
+        for gap in &gaps {
+            assert_eq!(gap.gap_version() != gap.seen(), gap.same_leaf(&gaps[50]));
+        }
+        let after = gaps[50].gap_version();
+        assert!(index.remove(50, row(50), |()| true));
+        assert_eq!(gaps[50].gap_version(), after);
+        assert!(gaps[50].hold().is_none() && gap(&index, 50).hold().is_some());
+    }
+
+    #[test]
+    fn own_inserts_are_no_change_to_whoever_follows_them() {
+        let index: Hash<u64, ()> = Hash::with_capacity(0);
+        let mut leaves = Leaves::default();
+        for key in 0..1_000 {
+            assert!(leaves.see(gap(&index, key)));
+            assert!(leaves.see(gap(&index, key + 1_000)));
+            let Ok(_) = index.insert(key, row(key), &mut leaves);
+            assert!(leaves.are_unchanged());
+        }
+        assert!(index.buckets() > 100);
+        let Ok(_) = index.insert(1_000, row(1), &mut Unwatched);
+        assert!(!leaves.are_unchanged());
+    }
+
+    #[test]
+    fn a_bucket_that_is_split_off_protects_what_was_protected() {
+        let index: Hash<u64, Stamp> = Hash::with_capacity(0);
+        for key in 1_000..1_010 {
+            gap(&index, key).meta().raise(5);
+        }
+        for key in 0..1_000 {
+            let stamp = gap(&index, key).meta().get();
+            assert_eq!(index.insert(key, row(key), &mut Stamped(4)).is_err(), stamp == 5);
+            let _ = index.insert(key, row(key), &mut Stamped(5));
+        }
+        assert!(index.buckets() > 100);
+        for key in 1_000..1_010 {
+            assert_eq!(index.insert(key, row(key), &mut Stamped(4)), Err(Late));
+        }
+    }
+
+    #[test]
+    fn threads_find_every_key_that_stays_while_the_index_grows() {
+        const KEYS: u64 = 40_000;
+        let index: Hash<u64, ()> = Hash::with_capacity(0);
+        for key in 0..100 {
+            let Ok(_) = index.insert(key, row(key), &mut Unwatched);
+        }
+        workers::run(4, false, |worker| {
+            let mut random = Random((worker as u64) << 40);
+            for turn in 0..KEYS {
+                if worker < 2 {
+                    let key = 100 + turn * 2 + worker as u64;
+                    let Ok(inserted) = index.insert(key, row(key), &mut Unwatched);
+                    assert_eq!(inserted, Inserted::Added);
+                    assert_eq!(index.peek(key), Some(row(key)));
+                    if turn % 3 == 0 {
+                        assert!(index.remove(key, row(key), |()| true));
+                    }
+                } else {
+                    let key = random.below(100);
+                    assert_eq!(index.peek(key), Some(row(key)));
+                    assert_eq!(index.peek(key + (1 << 40)), None);
+                }
+            }
+        });
+        let stay = (0..100).chain((0..KEYS).filter(|turn| turn % 3 != 0).flat_map(|turn| [100 + turn * 2, 101 + turn * 2]));
+        assert_eq!(index.check(), stay.collect());
+    }
+
+    #[test]
+    fn of_threads_that_insert_and_remove_the_same_keys_one_wins_each_time() {
+        const KEYS: u64 = 60;
+        let index: Hash<u64, ()> = Hash::with_capacity(0);
+        let ledgers = workers::run(4, false, |worker| {
+            let mut random = Random((worker as u64) << 40);
+            let mut balance = vec![0_i64; KEYS as usize];
+            for turn in 0..60_000 {
+                let key = random.below(KEYS);
+                if random.below(2) == 0 {
+                    let Ok(inserted) = index.insert(key, row(turn * 4 + worker as u64), &mut Unwatched);
+                    balance[key as usize] += i64::from(inserted == Inserted::Added);
+                } else if let Some(found) = index.peek(key) {
+                    balance[key as usize] -= i64::from(index.remove(key, found, |()| true));
+                }
+            }
+            balance
+        });
+        let left = index.check();
+        for key in 0..KEYS {
+            let balance: i64 = ledgers.iter().map(|ledger| ledger[key as usize]).sum();
+            assert_eq!(balance, i64::from(left.contains(&key)), "key {key}");
+        }
+    }
+
+    #[test]
+    fn no_key_comes_in_behind_a_later_reader_of_its_gap() {
+        const KEYS: u64 = 2_000;
+        let index: Hash<u64, Stamp> = Hash::with_capacity(0);
+        let clock = AtomicUsize::new(1);
+        let logs = workers::run(4, false, |worker| {
+            let mut random = Random((worker as u64) << 40);
+            let (mut misses, mut inserts) = (Vec::new(), Vec::new());
+            for _ in 0..20_000 {
+                let now = clock.fetch_add(1, Ordering::Relaxed) as u64;
+                let key = random.below(KEYS);
+                if random.below(2) == 0 {
+                    let found = index.get(key, |leaf| {
+                        leaf.meta().raise(now);
+                        Ok::<_, Late>(())
+                    });
+                    if found == Ok(None) {
+                        misses.push((key, now));
+                    }
+                } else if index.insert(key, row(now), &mut Stamped(now)) == Ok(Inserted::Added) {
+                    inserts.push((key, now));
+                }
+            }
+            (misses, inserts)
+        });
+        let inserted: HashMap<u64, u64> = logs.iter().flat_map(|log| log.1.iter().copied()).collect();
+        assert_eq!(inserted.len(), index.check().len());
+        for (key, read) in logs.iter().flat_map(|log| log.0.iter().copied()) {
+            if let Some(&stamp) = inserted.get(&key) {
+                assert!(stamp > read, "key {key} came in at {stamp} behind a reader at {read}");
+            }
+        }
     }
 }

@@ -22,13 +22,15 @@
 mod btree;
 mod hash;
 mod pool;
+#[cfg(all(test, not(loom)))]
+mod testing;
 
 use core::num::NonZero;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
 use sync::atomic::{Ordering, fence};
-use sync::{VersionLatch, VersionLatchGuard};
+use sync::{VersionLatch, VersionLatchGuard, hint};
 
 use crate::shape::LeafMeta;
 
@@ -217,6 +219,12 @@ pub trait Visitor<'t, K, L> {
     fn leaf(&mut self, leaf: LeafRef<'t, L>) -> Result<(), Self::Stop>;
     /// The next entry, of the leaf named last.
     fn entry(&mut self, key: K, row: RowPtr) -> Result<ControlFlow<()>, Self::Stop>;
+}
+
+/// Pauses before another try, after something changed while it was looked at.
+#[cold]
+fn pause() {
+    hint::spin_loop();
 }
 
 /// Makes a search for a missing key settle: see [`BTree::get`] and [`Hash::get`].

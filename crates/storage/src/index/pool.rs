@@ -19,9 +19,15 @@ pub(super) struct Slab<T> {
     /// Elements made; those below are there, and so are their chunks.
     len: AtomicUsize,
     starts: [AtomicPtr<T>; CHUNKS],
-    chunks: Latched<Vec<Chunk>>,
+    chunks: Latched<Chunks>,
     owns: PhantomData<T>,
 }
+
+#[derive(Debug, Default)]
+struct Chunks(Vec<Chunk>);
+
+// SAFETY: a chunk is memory that it alone owns, wherever it is dropped.
+unsafe impl Send for Chunks {}
 
 impl<T> Slab<T> {
     /// An empty slab that will hold `first` elements in one piece, a power of two.
@@ -67,7 +73,7 @@ impl<T> Slab<T> {
 
     /// Makes an element, told its number.
     pub(super) fn push(&self, make: impl FnOnce(usize) -> T) -> &T {
-        let mut chunks = self.chunks.lock();
+        let chunks = &mut self.chunks.lock().0;
         // Relaxed: changed under this latch only.
         let number = self.len.load(Ordering::Relaxed);
         let (chunk, place) = self.place(number);

@@ -22,8 +22,8 @@ pub struct LineShown {
     pub amount: u32,
     /// `S_QUANTITY`, what is left.
     pub quantity: i32,
-    /// The brand is `B` when true, else `G`.
-    pub is_brand: bool,
+    /// Whether item and stock are both originals: the brand is `B`, else `G`.
+    pub is_original: bool,
 }
 
 impl Tpcc {
@@ -106,13 +106,13 @@ impl Tpcc {
             (row.price, row.name, is_original(&row.data))
         })?;
         // An unused item: the customer's mistake, for which the order is undone (TPC-C 2.4.2.3).
-        let (price, name, is_original_item) = item.ok_or(Abort::Rollback)?;
+        let (price, name, item_is_original) = item.ok_or(Abort::Rollback)?;
         let (warehouse, district) = key.district();
         let stock_key = StockKey::new(line.supply_warehouse, line.item);
         let is_remote = line.supply_warehouse != warehouse;
         let quantity = found(txn.update(tables.stock, stock_key, |row| row.take(line.quantity, is_remote))?)?;
-        let (dist_info, is_brand) = found(txn.read(tables.stock_info, stock_key, |row| {
-            (row.dist[usize::from(district) - 1], is_original_item && is_original(&row.data))
+        let (dist_info, is_original) = found(txn.read(tables.stock_info, stock_key, |row| {
+            (row.dist[usize::from(district) - 1], item_is_original && is_original(&row.data))
         })?)?;
         let amount = u32::from(line.quantity) * price;
         let row = rows::OrderLine {
@@ -125,7 +125,7 @@ impl Tpcc {
             pad: [0; 4],
         };
         is_new(txn.insert(tables.order_line, key, &row)?)?;
-        Ok(LineShown { name, price, amount, quantity, is_brand })
+        Ok(LineShown { name, price, amount, quantity, is_original })
     }
 }
 

@@ -304,7 +304,7 @@ pub(super) mod tests {
 
     #[test]
     fn remote_shares_are_those_of_the_closed_form() {
-        // workloads: 9.5% of the orders at 1% a line, 63.2% at 10%.
+        // 9.5% of the orders at 1% a line, 63.2% at 10%: computed by hand.
         let share = |pct| {
             settings(&[("warehouses", "2"), ("remote_item_pct", pct)], 1).expect("legal").remote_new_order()
         };

@@ -212,7 +212,7 @@ impl Places {
 
     /// How many of `count` loaded records from `place` on there are.
     pub(super) fn available(&self, place: u64, count: u64) -> u64 {
-        count.min(self.records - place / self.gap)
+        count.min(self.records.saturating_sub(place.div_ceil(self.gap)))
     }
 
     /// The positions of the loaded records whose places are in one of `parts` equal ranges.
@@ -330,6 +330,8 @@ mod tests {
         assert_eq!((within(0, 1), within(10, 100)), (1, 100));
         assert_eq!(within(990, 100), places.available(places.at(990), 100));
         assert_eq!(places.available(places.at(990), 100), 10);
+        assert_eq!(places.available(places.at(990) + 1, 100), 9);
+        assert_eq!(places.available(places.at(1_000) + 1, 100), 0);
         let single = Places::new(1, 1, 7, true);
         assert!(single.end_of_scan(0, 1_000) >= single.at(1));
     }

@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 
 use crate::index::btree::node;
 use crate::index::btree::{BTree, Child, Spot, Step};
-use crate::index::{LeafRef, RowPtr, Visitor};
+use crate::index::{LeafRef, RowPtr, Visitor, pause};
 use crate::key::OrderedKey;
 use crate::row::Direction;
 use crate::shape::LeafMeta;
@@ -123,12 +123,13 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                 self.prefetch_next(&spot, direction);
             }
             buffer.fill(&spot, &range);
-            if !head.latch.validate(spot.version) {
-                spot = self.first_spot(&range, direction);
-                continue;
+            let mut is_good = head.latch.validate(spot.version);
+            if is_good {
+                visitor.leaf(LeafRef { head, seen: spot.version })?;
+                is_good = head.is_settled(spot.version);
             }
-            visitor.leaf(LeafRef { head, seen: spot.version })?;
-            if !head.is_settled(spot.version) {
+            if !is_good {
+                pause();
                 spot = self.first_spot(&range, direction);
                 continue;
             }

@@ -1,7 +1,7 @@
 //! How the tree grows and shrinks: splits from the top down, and the unlinking of empty leaves.
 
 use crate::index::btree::{BTree, Child, Step, inner_pointer, leaf_pointer};
-use crate::index::{LeafRef, Watcher};
+use crate::index::{LeafRef, Watcher, pause};
 use crate::key::OrderedKey;
 use crate::shape::LeafMeta;
 
@@ -14,7 +14,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     /// Splits the leaf for `key` if it is full, and before that every full node above it.
     #[cold]
     pub(super) fn make_room<'t, W: Watcher<'t, L>>(&'t self, key: K, watch: &mut W) {
-        while self.split_topmost(key, watch) != Some(true) {}
+        while self.split_topmost(key, watch) != Some(true) {
+            pause();
+        }
     }
 
     /// Splits the topmost full node on the way to `key`. Whether there was none above the leaf, so that
@@ -116,7 +118,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     /// Unlinks the leaf for `key` if it is empty and not the only one.
     #[cold]
     pub(super) fn unlink_empty(&self, key: K) {
-        while self.try_unlink(key).is_err() {}
+        while self.try_unlink(key).is_err() {
+            pause();
+        }
     }
 
     fn try_unlink(&self, key: K) -> Result<(), Changed> {

@@ -43,10 +43,11 @@ use core::ops::{ControlFlow, Range};
 
 use engine::{Quiesced, Row, Share, Table, Violation};
 
-use super::keys::{CustomerKey, DistrictKey, OrderKey, WarehouseKey, district_number};
+use super::keys::{CustomerKey, DistrictKey, OrderKey, OrderLineKey, WarehouseKey, district_number};
 use super::rows::DISTRICTS;
 use super::settings::Settings;
 use super::{Commits, Ledger, Tpcc};
+use stock::Taken;
 
 /// What all conditions look at.
 struct Check<'c, V> {
@@ -81,6 +82,10 @@ impl District {
         OrderKey::new(self.warehouse, self.district, order)
     }
 
+    fn line(self, order: u32, line: u8) -> OrderLineKey {
+        OrderLineKey::new(self.warehouse, self.district, order, line)
+    }
+
     fn customer(self, customer: u32) -> CustomerKey {
         CustomerKey::new(self.warehouse, self.district, customer)
     }
@@ -112,11 +117,13 @@ pub(super) fn check<V: Quiesced>(
     }
     let orders = check.orders(districts.clone());
     let prices = check.prices();
-    for number in districts {
+    let mut taken = Taken::new(settings, own(u64::from(settings.warehouses) * u64::from(settings.items)));
+    for number in districts.clone() {
         let at = District::of(number);
-        check.district(at, orders::of_district(&orders, at), &paid, &prices)?;
+        check.district(at, orders::of_district(&orders, at), &paid, (&prices, &mut taken))?;
     }
-    check.stocks(own(u64::from(settings.warehouses) * u64::from(settings.items)))
+    check.take_elsewhere(districts, &mut taken);
+    check.stocks(&taken)
 }
 
 /// What HISTORY says.

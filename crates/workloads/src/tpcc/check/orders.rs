@@ -2,10 +2,11 @@
 
 use core::ops::{ControlFlow, Range};
 
-use engine::{Key, Quiesced, Share, Violation};
+use engine::{Key, Quiesced, Share, Text, Violation};
 
 use super::super::keys::{CustomerOrderKey, NewOrderKey, OrderKey, OrderLineKey, StockKey};
 use super::super::rows::{Customer, Order, OrderLine, StockInfo};
+use super::stock::Taken;
 use super::{Check, District, Paid, ensure, while_ok};
 
 /// Orders in key order.
@@ -16,6 +17,34 @@ pub(super) type Orders = [(OrderKey, Order)];
 struct Lines {
     count: u8,
     has_remote: bool,
+}
+
+/// The stocks' texts for one district. Those of the home warehouse are remembered: they are asked for
+/// often, and each is far from the next.
+struct Texts {
+    at: District,
+    home: Vec<Option<Text<24>>>,
+}
+
+impl Texts {
+    fn new<V: Quiesced>(check: &Check<'_, V>, at: District) -> Self {
+        Self { at, home: vec![None; check.tpcc.settings.items as usize] }
+    }
+
+    /// The text of the stock that a line names; `None` when there is no such stock.
+    fn of<V: Quiesced>(&mut self, check: &Check<'_, V>, line: &OrderLine) -> Option<Text<24>> {
+        let key = StockKey::new(line.supply_warehouse, line.item);
+        let dist_of = |row: &StockInfo| row.dist[usize::from(self.at.district) - 1];
+        let read = || check.view.read(check.tpcc.tables.stock_info, key, dist_of);
+        if line.supply_warehouse != self.at.warehouse {
+            return read();
+        }
+        let remembered = self.home.get_mut((line.item as usize).wrapping_sub(1))?;
+        if remembered.is_none() {
+            *remembered = read();
+        }
+        *remembered
+    }
 }
 
 /// The orders of a district among those of several.
@@ -58,7 +87,7 @@ impl<V: Quiesced> Check<'_, V> {
         at: District,
         orders: &Orders,
         paid: &Paid,
-        prices: &[u32],
+        (prices, taken): (&[u32], &mut Taken),
     ) -> Result<(), Violation> {
         let customers = self.customers(at)?;
         let queue = self.queue(at)?;
@@ -69,7 +98,7 @@ impl<V: Quiesced> Check<'_, V> {
             let is_customer = (1..=self.tpcc.settings.customers).contains(&order.customer);
             ensure("TPC-C plus 20", is_customer, || format!("{key:?} is of nobody: {order:?}"))?;
         }
-        let delivered = self.lines(at, orders, prices)?;
+        let delivered = self.lines(at, orders, prices, taken)?;
         self.money(at, &customers, &delivered, paid)?;
         self.customers_by_name(at)?;
         self.orders_by_customer(at, orders)
@@ -149,13 +178,21 @@ impl<V: Quiesced> Check<'_, V> {
     }
 
     /// 3.3.2.4, 6, 7 and plus 18, 19. Gives what was delivered to each customer, in cents.
-    fn lines(&self, at: District, orders: &Orders, prices: &[u32]) -> Result<Vec<i64>, Violation> {
-        let key = |order, line| OrderLineKey::new(at.warehouse, at.district, order, line);
+    fn lines(
+        &self,
+        at: District,
+        orders: &Orders,
+        prices: &[u32],
+        taken: &mut Taken,
+    ) -> Result<Vec<i64>, Violation> {
+        let mut texts = Texts::new(self, at);
         let mut tallies = vec![Lines::default(); orders.len()];
         let mut delivered = vec![0; self.tpcc.settings.customers as usize];
         let (mut position, mut count, mut orphan, mut result) = (0, 0, None, Ok(()));
-        self.view.scan(self.tpcc.tables.order_line, key(0, 0)..=key(u32::MAX, u8::MAX), |key, line| {
+        let keys = at.line(0, 0)..=at.line(u32::MAX, u8::MAX);
+        self.view.scan(self.tpcc.tables.order_line, keys, |key, line| {
             count += 1_u64;
+            taken.add(key, line);
             while orders.get(position).is_some_and(|(order, _)| order.order() < key.order()) {
                 position += 1;
             }
@@ -171,7 +208,7 @@ impl<V: Quiesced> Check<'_, V> {
                 delivered[order.customer as usize - 1] += i64::from(line.amount);
             }
             if result.is_ok() {
-                result = self.line(key, line, (order, tally.count), prices);
+                result = self.line(key, line, (order, tally.count), prices, &mut texts);
             }
             ControlFlow::Continue(())
         });
@@ -197,6 +234,7 @@ impl<V: Quiesced> Check<'_, V> {
         line: &OrderLine,
         (order, number): (&Order, u8),
         prices: &[u32],
+        texts: &mut Texts,
     ) -> Result<(), Violation> {
         ensure("TPC-C 3.3.2.6", key.line() == number, || format!("{key:?} is line {number} of its order"))?;
         ensure("TPC-C 3.3.2.7", (line.delivery_date == 0) == (order.carrier == 0), || {
@@ -210,9 +248,7 @@ impl<V: Quiesced> Check<'_, V> {
         ensure("TPC-C plus 19", Some(line.amount) == amount, || {
             format!("{key:?}: OL_AMOUNT is {}, quantity times price {amount:?}", line.amount)
         })?;
-        let (stock, (_, district)) = (StockKey::new(line.supply_warehouse, line.item), key.district());
-        let dist_of = |row: &StockInfo| row.dist[usize::from(district) - 1];
-        let dist = self.view.read(self.tpcc.tables.stock_info, stock, dist_of);
+        let dist = texts.of(self, line);
         ensure("TPC-C plus 19", Some(line.dist_info) == dist, || {
             format!("{key:?}: OL_DIST_INFO is {:?}, the stock's {dist:?}", line.dist_info)
         })

@@ -1,13 +1,25 @@
 //! The conditions of stock: what all order lines together took out of it.
 
-use core::ops::{ControlFlow, Range};
+use core::ops::{Bound, ControlFlow, Range};
 
 use engine::{Quiesced, Violation};
 
 use super::super::keys::{OrderLineKey, StockKey};
-use super::{Check, ensure};
+use super::super::rows::OrderLine;
+use super::super::settings::Settings;
+use super::{Check, District, ensure};
 
-/// What the lines say was ordered of one stock.
+/// What the lines seen so far took out of some stocks.
+pub(super) struct Taken {
+    /// The stocks, numbered over all warehouses.
+    own: Range<usize>,
+    items: usize,
+    /// Orders up to this are of the load, and took nothing.
+    loaded: u32,
+    by_stock: Vec<Ordered>,
+}
+
+/// What was ordered of one stock.
 #[derive(Clone, Copy, Default)]
 struct Ordered {
     lines: u64,
@@ -15,50 +27,73 @@ struct Ordered {
     quantity: u64,
 }
 
+impl Taken {
+    /// Nothing, out of some stocks.
+    pub(super) fn new(settings: &Settings, own: Range<usize>) -> Self {
+        let by_stock = vec![Ordered::default(); own.len()];
+        Self { own, items: settings.items as usize, loaded: settings.customers, by_stock }
+    }
+
+    /// Adds a line, if it is of one of the stocks.
+    pub(super) fn add(&mut self, key: OrderLineKey, line: &OrderLine) {
+        if key.order() <= self.loaded {
+            return;
+        }
+        // A line that names no stock wraps to a number that no stock has; condition 19 is about it.
+        let before = usize::from(line.supply_warehouse).wrapping_sub(1).wrapping_mul(self.items);
+        let number = before.wrapping_add(line.item as usize).wrapping_sub(1);
+        if let Some(ordered) = self.by_stock.get_mut(number.wrapping_sub(self.own.start)) {
+            let (warehouse, _) = key.district();
+            ordered.lines += 1;
+            ordered.remote_lines += u64::from(line.supply_warehouse != warehouse);
+            ordered.quantity += u64::from(line.quantity);
+        }
+    }
+}
+
 impl<V: Quiesced> Check<'_, V> {
-    /// Plus 16 and plus 17 for some stocks, numbered over all warehouses. Any warehouse may have ordered
-    /// of them, so all lines are read.
-    pub(super) fn stocks(&self, own: Range<usize>) -> Result<(), Violation> {
-        let (settings, tables) = (&self.tpcc.settings, &self.tpcc.tables);
-        let mut ordered = vec![Ordered::default(); own.len()];
-        let all = OrderLineKey::new(0, 0, 0, 0)..=OrderLineKey::new(u16::MAX, u8::MAX, u32::MAX, u8::MAX);
-        self.view.scan(tables.order_line, all, |key, line| {
-            // Lines of the load took nothing.
-            if key.order() > settings.customers {
-                let (warehouse, _) = key.district();
-                let before =
-                    usize::from(line.supply_warehouse).wrapping_sub(1).wrapping_mul(settings.items as usize);
-                let number = before.wrapping_add(line.item as usize).wrapping_sub(1);
-                if let Some(stock) = ordered.get_mut(number.wrapping_sub(own.start)) {
-                    stock.lines += 1;
-                    stock.remote_lines += u64::from(line.supply_warehouse != warehouse);
-                    stock.quantity += u64::from(line.quantity);
-                }
-            }
-            ControlFlow::Continue(())
-        });
-        for (number, ordered) in own.zip(ordered) {
-            let (warehouse, item) = settings.stock_of(number);
+    /// Adds the lines of all districts but some: any warehouse may have ordered of any stock.
+    pub(super) fn take_elsewhere(&self, but: Range<usize>, taken: &mut Taken) {
+        let first_of = |number| District::of(number).line(0, 0);
+        let below = (Bound::Unbounded, Bound::Excluded(first_of(but.start)));
+        let above = (Bound::Included(first_of(but.end)), Bound::Unbounded);
+        for keys in [below, above] {
+            self.view.scan(self.tpcc.tables.order_line, keys, |key, line| {
+                taken.add(key, line);
+                ControlFlow::Continue(())
+            });
+        }
+    }
+
+    /// Plus 16 and plus 17, when all lines have been added.
+    pub(super) fn stocks(&self, taken: &Taken) -> Result<(), Violation> {
+        for (number, &ordered) in taken.own.clone().zip(&taken.by_stock) {
+            let (warehouse, item) = self.tpcc.settings.stock_of(number);
             self.stock(warehouse, item, ordered)?;
         }
         Ok(())
     }
 
     fn stock(&self, warehouse: u16, item: u32, ordered: Ordered) -> Result<(), Violation> {
-        let place = || format!("stock of item {item} in warehouse {warehouse}");
         let stock = self.row("TPC-C plus 16", self.tpcc.tables.stock, StockKey::new(warehouse, item))?;
         // The counters wrap at 32 bits.
         let said = [ordered.lines, ordered.remote_lines, ordered.quantity].map(|count| count as u32);
         let counted = [stock.order_cnt, stock.remote_cnt, stock.ytd];
         ensure("TPC-C plus 16", counted == said, || {
-            format!("{}: S_ORDER_CNT, S_REMOTE_CNT, S_YTD are {counted:?}, the lines say {said:?}", place())
+            format!(
+                "warehouse {warehouse}, stock of item {item}: S_ORDER_CNT, S_REMOTE_CNT, S_YTD are {counted:?}, \
+                 the lines say {said:?}"
+            )
         })?;
         // An order takes at most 10, so "less, or 91 more when that is below 10" keeps the quantity
         // in 10 to 100 and is subtraction modulo 91, in whatever order.
         let loaded = i64::from(self.tpcc.settings.stock_quantity(warehouse, item));
         let left = 10 + (loaded - 10 - ordered.quantity as i64).rem_euclid(91);
         ensure("TPC-C plus 17", i64::from(stock.quantity) == left, || {
-            format!("{}: S_QUANTITY is {}, the lines leave {left} of {loaded}", place(), stock.quantity)
+            format!(
+                "warehouse {warehouse}, stock of item {item}: S_QUANTITY is {}, the lines leave {left} of {loaded}",
+                stock.quantity
+            )
         })
     }
 }

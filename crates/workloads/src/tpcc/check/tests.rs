@@ -299,6 +299,27 @@ fn a_delivery_without_work_is_found() {
 }
 
 #[test]
+fn eased_districts_and_numbers_are_checked_by_the_counter() {
+    let given = [("items", "40"), ("customers_per_district", "10"), ("profile", "eased")];
+    let (tpcc, mut mock) = loaded(&given);
+    let (ledger, _) = run(&tpcc, &mut mock, 1_000);
+    let corruptions: [fn(&mut Ran); 3] = [
+        |ran| ran.update(ran.tpcc.tables.district_next, DISTRICT, |row| row.order += 1),
+        |ran| ran.delete(ran.tpcc.tables.order, OrderKey::new(1, 1, 2)),
+        |ran| ran.delete(ran.tpcc.tables.order, OrderKey::new(1, 1, 11)),
+    ];
+    let mut ran = Ran { tpcc, mock, ledger };
+    for (corrupt, condition) in
+        corruptions.into_iter().zip(["TPC-C 3.3.2.2", "TPC-C plus 14", "TPC-C plus 15"])
+    {
+        let before = ran.mock.clone();
+        corrupt(&mut ran);
+        assert_eq!(ran.found().0, condition);
+        ran.mock = before;
+    }
+}
+
+#[test]
 fn a_missing_row_is_found_and_no_panic() {
     let mut ran = Ran::new();
     ran.delete(ran.tpcc.tables.warehouse, WarehouseKey::new(1));

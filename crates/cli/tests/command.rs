@@ -1,0 +1,131 @@
+//! The binary as scripts use it: what it prints where, and how it exits.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+
+/// Small enough to load in a moment.
+const TINY: [&str; 8] =
+    ["--set", "ycsb.records=500", "--set", "ycsb.value_bytes=64", "--warmup", "0", "--workers", "2"];
+
+fn contend(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.args(line.split_whitespace());
+    command
+}
+
+fn output(line: &str) -> Output {
+    contend(line).output().expect("the binary starts")
+}
+
+/// Asserts that a request is refused, that nothing is printed as a result, and what the refusal says.
+fn assert_refused(line: &str, says: &str) {
+    let refused = output(line);
+    let complaint = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "`{line}`: {complaint}");
+    assert!(complaint.contains(says), "`{line}` does not say `{says}`: {complaint}");
+    assert!(refused.stdout.is_empty(), "`{line}` printed a result");
+}
+
+fn run(scheme: &str, more: &str) -> Command {
+    let mut command = contend(&format!("run ycsb --scheme {scheme} {more}"));
+    command.args(TINY);
+    command
+}
+
+fn end(mut child: Child) -> Option<i32> {
+    child.wait().expect("it was started").code()
+}
+
+#[test]
+fn wrong_requests_are_refused_with_the_way_out() {
+    assert_refused("rum", "run");
+    assert_refused("run tpc", "did you mean `tpcc`");
+    assert_refused("run ycsb --scheme sillo", "did you mean `silo`");
+    assert_refused("run ycsb --set ycsb.thta=0.5", "did you mean `ycsb.theta`");
+    assert_refused("run ycsb --set ycsb.theta=1", "from 0 to 0.999");
+    assert_refused("run ycsb --set tpcc.warehouses=2", "of workload tpcc");
+    assert_refused("run ycsb --seconds 0", "--seconds 5");
+    assert_refused("run ycsb --workers 0", "from 1 to 1024");
+    assert_refused("run ycsb --set ycsb.ops_per_txn=9 --set ycsb.records=3", "ycsb.distinct=false");
+    assert_refused("run ycsb --set ycsb.records=1000000000 --set ycsb.value_bytes=4096", "lower it to");
+    assert_refused("run ycsb --out /dev/null/results", "--out /dev/null/results");
+    assert_refused("explain tpcc --set tpcc.warehouses=0", "tpcc.warehouses=0");
+    assert_refused("list tables", "settings");
+}
+
+#[test]
+fn lists_name_schemes_workloads_and_settings() {
+    for (line, names) in [
+        ("list schemes", "silo"),
+        ("list workloads", "tpcc"),
+        ("list settings --format json", "\"ycsb.theta\""),
+    ] {
+        let listed = output(line);
+        assert!(
+            listed.status.success() && String::from_utf8_lossy(&listed.stdout).contains(names),
+            "`{line}`"
+        );
+    }
+}
+
+#[test]
+fn an_explanation_runs_nothing_and_names_the_hot_set() {
+    let explained = output("explain ycsb --set ycsb.theta=0.9");
+    let text = String::from_utf8_lossy(&explained.stdout);
+    assert!(explained.status.success() && text.contains("theta 0.9"), "{text}");
+}
+
+#[test]
+fn runs_are_lines_of_json_without_control_characters_and_summaries_follow() {
+    let made = run("silo", "--seconds 0.1 --repeat 2 --format json").output().expect("the binary starts");
+    let text = String::from_utf8(made.stdout).expect("JSON is UTF-8");
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+    assert!(made.stderr.is_empty() && !text.contains('\x1b') && !text.contains('\r'));
+    let kinds: Vec<bool> = text.lines().map(|line| line.contains("\"kind\":\"run\"")).collect();
+    assert_eq!(kinds, [true, true, false]);
+    assert!(text.lines().take(2).all(|line| line.contains("\"verdict\":\"passed\"")), "{text}");
+}
+
+#[test]
+fn text_has_a_table_and_the_verdict_of_the_check() {
+    let made = run("silo", "--seconds 0.1").output().expect("the binary starts");
+    let text = String::from_utf8_lossy(&made.stdout);
+    assert!(text.contains("txn/s") && text.contains("check: passed by the run"), "{text}");
+}
+
+#[test]
+fn a_file_a_run_is_written_where_asked() {
+    let folder = std::env::temp_dir().join(format!("contend-command-{}", std::process::id()));
+    let mut command = run("silo", "--seconds 0.1 --repeat 2");
+    assert!(command.arg("--out").arg(&folder).output().expect("the binary starts").status.success());
+    let files = std::fs::read_dir(&folder).expect("the folder was made").count();
+    std::fs::remove_dir_all(&folder).expect("it is the test's own");
+    assert_eq!(files, 2);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let mut command = run("silo", "--seconds 0.05 --repeat 20 --format json");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line comes");
+    let mut complaint = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut complaint).expect("it is text");
+    assert_eq!((end(child), complaint.as_str()), (Some(0), ""));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_is_checked_printed_and_marked() {
+    let mut command = run("silo", "--seconds 600");
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
+    let mut reader = BufReader::new(child.stdout.take().expect("piped"));
+    let mut text = String::new();
+    // The header says that interrupts are taken.
+    reader.read_line(&mut text).expect("the header comes");
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("`kill` is there").success());
+    reader.read_to_string(&mut text).expect("it is text");
+    assert_eq!(end(child), Some(130), "{text}");
+    assert!(text.contains("INTERRUPTED") && text.contains("check: passed"), "{text}");
+}

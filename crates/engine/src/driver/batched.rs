@@ -1,0 +1,429 @@
+//! The driver of schemes that execute and decide in batches.
+//!
+//! A batch is a list of transactions, numbered from 1 in its order. It goes through these steps, and all
+//! workers meet between one and the next:
+//!
+//! 1. Each worker executes the transactions of its clients, and those that want to commit reserve.
+//! 2. Each worker decides and installs, or aborts, its transactions.
+//! 3. The commits' changes of indexes are made: an index at a time by whoever comes first, in the order of
+//!    keys. Skipped when there are none.
+//!
+//! The outcome is a function of the inputs alone and not of the number of workers, as long as the scheme
+//! decides by numbers in the batch, by records and by leaves: the batches are formed by rule ([`Roster`],
+//! of which each worker has its own copy), and leaves have the same shape whoever changes the indexes.
+//!
+//! A transaction's wait before its commit delays nothing but its batch, and the waits of a batch pass at
+//! the same time, since nobody holds what another waits for: so each worker waits once, after the last
+//! of its transactions.
+
+use core::mem;
+use std::collections::VecDeque;
+
+use stdx::Rng;
+use storage::Which;
+use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use sync::{Barrier, Latched, clock, waiter};
+
+use super::books::Books;
+use super::{Driver, Job, Limit, Part, Retry, Stage, Tally};
+use crate::session::{Change, Place};
+use crate::{Abort, Batching, ClientId, Database, Scheme, Session, Ticket, Workload};
+
+/// Runs transactions in batches.
+#[derive(Clone, Copy, Debug)]
+pub enum Batched {}
+
+impl<S: Batching> Driver<S> for Batched {
+    type Shared<'r> = Shared<'r, S>;
+
+    fn refuses(job: &Job) -> Option<&'static str> {
+        (job.retry == Retry::Drop).then_some(
+            "in batches an aborted transaction comes first in the next one, which `--retry drop` would deny it: give \
+             `--retry same`",
+        )
+    }
+
+    fn shared<'r>(db: &'r Database<S>, job: &Job) -> Shared<'r, S> {
+        Shared::new(db, job)
+    }
+
+    fn work<'r, W: Workload>(part: Part<'r, S, W>, shared: &Shared<'r, S>) -> (Tally, W::Ledger) {
+        let mut alarm = Alarm { shared, is_armed: true };
+        let mut worker = Worker::new(part, shared);
+        // If another worker has panicked, its panic is what comes of the run.
+        _ = worker.serve();
+        alarm.is_armed = false;
+        worker.close()
+    }
+}
+
+/// What the workers of a run share. All of it is ordered by the barrier: what is written in one step is read
+/// in a later one, hence Relaxed throughout.
+#[derive(Debug)]
+pub struct Shared<'r, S: Scheme> {
+    barrier: Barrier,
+    /// Whether a worker has panicked.
+    is_broken: AtomicBool,
+    /// Whether the present batch is the last.
+    is_last: AtomicBool,
+    /// By place: whether the transaction goes into the next batch.
+    again: Box<[AtomicBool]>,
+    /// The last batch that changed an index.
+    changed_in: AtomicU64,
+    /// The changes of the present batch, by worker, by number of the index.
+    changes: Box<[Boxes<'r, S>]>,
+    /// The next index to be changed.
+    next_index: AtomicUsize,
+}
+
+type Boxes<'r, S> = Box<[Latched<Vec<Change<'r, S>>>]>;
+
+/// Numbers that a table's indexes take: the primary one and two secondary ones.
+const INDEXES: usize = 3;
+
+/// The number of the index in which a place is. Should two have the same, they are changed together.
+fn number_of(place: Place) -> usize {
+    let within = match place.which {
+        Which::Primary => 0,
+        Which::Secondary { position, .. } => 1 + usize::from(position) % (INDEXES - 1),
+    };
+    usize::from(place.table.0) * INDEXES + within
+}
+
+/// Another worker has panicked.
+struct Broken;
+
+impl<'r, S: Batching> Shared<'r, S> {
+    fn new(db: &'r Database<S>, job: &Job) -> Self {
+        let indexes = db.tables().iter().count() * INDEXES;
+        let boxes = || (0..indexes).map(|_| Latched::default()).collect();
+        Self {
+            barrier: Barrier::new(job.workers),
+            is_broken: AtomicBool::new(false),
+            is_last: AtomicBool::new(false),
+            again: (0..places_max(db, job)).map(|_| AtomicBool::new(false)).collect(),
+            changed_in: AtomicU64::new(0),
+            changes: (0..job.workers).map(|_| boxes()).collect(),
+            next_index: AtomicUsize::new(0),
+        }
+    }
+
+    /// Waits for all workers; true for one of them.
+    fn meet(&self) -> Result<bool, Broken> {
+        let leads = self.barrier.wait();
+        if self.is_broken.load(Ordering::Relaxed) { Err(Broken) } else { Ok(leads) }
+    }
+}
+
+/// The places of a full batch.
+fn places_max<S: Batching>(db: &Database<S>, job: &Job) -> usize {
+    db.scheme().batch_max().min(job.clients)
+}
+
+/// Keeps the others from waiting for a worker that panics.
+struct Alarm<'s, 'r, S: Batching> {
+    shared: &'s Shared<'r, S>,
+    is_armed: bool,
+}
+
+impl<S: Batching> Drop for Alarm<'_, '_, S> {
+    fn drop(&mut self) {
+        if self.is_armed {
+            self.shared.is_broken.store(true, Ordering::Relaxed);
+            self.shared.barrier.wait();
+        }
+    }
+}
+
+/// A request in a batch or on its way into one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request {
+    client: u32,
+    sequence: u64,
+    /// Batches that it was in before.
+    retries: u32,
+}
+
+/// Forms the batches. A client has one request at a time, and sends the next when that has ended.
+#[derive(Debug)]
+struct Roster {
+    places_max: usize,
+    /// Requests of each client.
+    requests: u64,
+    batch: Vec<Request>,
+    /// In the order in which they were sent.
+    queue: VecDeque<Request>,
+}
+
+impl Roster {
+    fn new(clients: u32, requests: u64, places_max: usize) -> Self {
+        let clients = if requests == 0 { 0 } else { clients };
+        let queue = (0..clients).map(|client| Request { client, sequence: 0, retries: 0 }).collect();
+        Self { places_max, requests, batch: Vec::new(), queue }
+    }
+
+    /// The next batch: first those of the last one that are to run again, in their order, then what was
+    /// sent since.
+    fn form(&mut self, again: impl Fn(usize) -> bool) {
+        let mut kept = 0;
+        for place in 0..self.batch.len() {
+            let request = self.batch[place];
+            if again(place) {
+                self.batch[kept] = Request { retries: request.retries + 1, ..request };
+                kept += 1;
+            } else if request.sequence + 1 < self.requests {
+                self.queue.push_back(Request { sequence: request.sequence + 1, retries: 0, ..request });
+            }
+        }
+        self.batch.truncate(kept);
+        let free = self.places_max - kept;
+        self.batch.extend(self.queue.drain(..free.min(self.queue.len())));
+    }
+}
+
+/// A client of this worker.
+struct Client<W: Workload> {
+    /// The request that it sent last, once that was executed.
+    input: Option<W::Input>,
+    kind: usize,
+    /// When the request was sent, in ticks.
+    birth: u64,
+}
+
+/// An attempt of the present batch, in the session at the same position.
+struct Open<W: Workload> {
+    place: usize,
+    /// The position among this worker's clients.
+    client: usize,
+    is_sampled: bool,
+    /// What came of it so far.
+    result: Result<W::Output, Abort>,
+}
+
+/// One worker's part of a run.
+struct Worker<'s, 'r, S: Batching, W: Workload> {
+    part: Part<'r, S, W>,
+    shared: &'s Shared<'r, S>,
+    roster: Roster,
+    /// The present batch, from 1.
+    batch: u64,
+    clients: Vec<Client<W>>,
+    sessions: Vec<Session<'r, S>>,
+    open: Vec<Open<W>>,
+    /// Changes of indexes by this worker's commits, by number of the index.
+    outboxes: Vec<Vec<Change<'r, S>>>,
+    /// All changes of one index.
+    changes: Vec<Change<'r, S>>,
+    books: Books<W>,
+    scratch: W::Scratch,
+}
+
+impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
+    fn new(part: Part<'r, S, W>, shared: &'s Shared<'r, S>) -> Self {
+        let requests = match part.job.limit {
+            Limit::Requests(count) => count,
+            Limit::Time { .. } => u64::MAX,
+        };
+        let birth = clock::ticks();
+        Self {
+            part,
+            shared,
+            roster: Roster::new(part.job.clients as u32, requests, places_max(part.db, part.job)),
+            batch: 0,
+            clients: part.clients().map(|_| Client { input: None, kind: 0, birth }).collect(),
+            // One at least: it also changes the indexes.
+            sessions: vec![part.db.session()],
+            open: Vec::new(),
+            outboxes: shared.changes[part.worker].iter().map(|_| Vec::new()).collect(),
+            changes: Vec::new(),
+            books: Books::new(),
+            scratch: W::Scratch::default(),
+        }
+    }
+
+    /// Runs one batch after the other until the run is over.
+    fn serve(&mut self) -> Result<(), Broken> {
+        let (shared, control) = (self.shared, self.part.control);
+        let leads = self.part.worker == 0;
+        if leads {
+            self.part.db.scheme().open();
+        }
+        shared.meet()?;
+        while !shared.is_last.load(Ordering::Relaxed) {
+            self.roster.form(|place| shared.again[place].load(Ordering::Relaxed));
+            if self.roster.batch.is_empty() {
+                break;
+            }
+            self.batch += 1;
+            let stage = control.stage();
+            if self.books.stage != stage {
+                self.books.turn(stage);
+            }
+            self.execute(); // 1
+            if shared.meet()? {
+                shared.next_index.store(0, Ordering::Relaxed);
+            }
+            if leads {
+                self.part.db.scheme().turn();
+                let is_last = control.stage() == Stage::Stopping || control.is_interrupted();
+                shared.is_last.store(is_last, Ordering::Relaxed);
+            }
+            self.decide(); // 2
+            shared.meet()?;
+            if shared.changed_in.load(Ordering::Relaxed) == self.batch {
+                self.change_indexes(); // 3
+                shared.meet()?;
+            }
+            self.settle();
+        }
+        if leads {
+            self.part.db.scheme().close();
+        }
+        // Nobody leaves before all are past what may panic.
+        shared.meet().map(|_| ())
+    }
+
+    /// Step 1.
+    fn execute(&mut self) {
+        let Part { db, workload, job, worker, .. } = self.part;
+        for (place, request) in self.roster.batch.iter().enumerate() {
+            let id = request.client as usize;
+            if id % job.workers != worker {
+                continue;
+            }
+            let client = &mut self.clients[id / job.workers];
+            if request.retries == 0 {
+                let mut rng = Rng::from_path(&[job.seed, u64::from(request.client), request.sequence]);
+                let input = workload.generate(ClientId(request.client), request.sequence, &mut rng);
+                client.kind = workload.kind(&input);
+                client.input = Some(input);
+            }
+            let input = client.input.as_ref().expect("generated for the first attempt");
+            let mut ticket = Ticket::new(client.birth, workload.homes(input));
+            ticket.retries = request.retries;
+            ticket.sequence = place as u64 + 1;
+            ticket.read_only = W::TYPES[client.kind].read_only;
+            if self.open.len() == self.sessions.len() {
+                self.sessions.push(db.session());
+            }
+            let session = &mut self.sessions[self.open.len()];
+            let is_sampled = job.sample_every > 0
+                && request.sequence.is_multiple_of(job.sample_every)
+                && self.books.stage == Stage::Measured;
+            if is_sampled {
+                session.meter().start();
+            }
+            let scratch = &mut self.scratch;
+            let result = session.execute(&ticket, |txn| workload.execute(input, scratch, txn));
+            if result.is_ok() {
+                session.reserve();
+            }
+            self.open.push(Open { place, client: id / job.workers, is_sampled, result });
+        }
+        if job.pause_ns > 0 && !self.open.is_empty() {
+            waiter::pause_ns(job.pause_ns);
+        }
+    }
+
+    /// Step 2.
+    fn decide(&mut self) {
+        let Part { control, worker, .. } = self.part;
+        for (open, session) in self.open.iter_mut().zip(&mut self.sessions) {
+            let executed = mem::replace(&mut open.result, Err(Abort::Stopped));
+            let outboxes = &mut self.outboxes;
+            let keep = |change: Change<'r, S>| outboxes[number_of(change.place)].push(change);
+            open.result = session.finish_in_batch(executed, keep);
+            if open.is_sampled {
+                session.meter().stop();
+            }
+            let again = matches!(open.result, Err(abort) if abort != Abort::Rollback);
+            self.shared.again[open.place].store(again, Ordering::Relaxed);
+            control.count(worker, open.result.is_ok());
+        }
+        for (outbox, shared) in self.outboxes.iter_mut().zip(&self.shared.changes[worker]) {
+            if !outbox.is_empty() {
+                mem::swap(outbox, &mut shared.lock());
+                self.shared.changed_in.store(self.batch, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Step 3.
+    fn change_indexes(&mut self) {
+        loop {
+            let number = self.shared.next_index.fetch_add(1, Ordering::Relaxed);
+            if number >= self.outboxes.len() {
+                return;
+            }
+            for boxes in &self.shared.changes {
+                self.changes.append(&mut boxes[number].lock());
+            }
+            if !self.changes.is_empty() {
+                // A key changes once in a batch, so the order is the same whoever gathered them.
+                self.changes.sort_unstable_by_key(|change| change.place);
+                self.sessions[0].change_indexes(self.changes.drain(..));
+            }
+        }
+    }
+
+    /// The clients hear how their requests ended, and send others.
+    fn settle(&mut self) {
+        let Part { db, workload, worker, .. } = self.part;
+        for open in self.open.drain(..) {
+            let client = &mut self.clients[open.client];
+            let input = client.input.as_ref().expect("generated for the first attempt");
+            self.books.book(workload, client.kind, client.birth, input, &open.result);
+            if matches!(open.result, Ok(_) | Err(Abort::Rollback)) {
+                client.birth = clock::ticks();
+            }
+        }
+        db.scheme().maintain(worker);
+    }
+
+    /// What was counted.
+    fn close(mut self) -> (Tally, W::Ledger) {
+        for session in &mut self.sessions {
+            self.books.add_phases(session.meter().take());
+        }
+        self.books.end();
+        self.books.into_parts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clients(roster: &Roster) -> Vec<(u32, u64, u32)> {
+        roster.batch.iter().map(|request| (request.client, request.sequence, request.retries)).collect()
+    }
+
+    #[test]
+    fn aborted_requests_come_first_in_their_order_and_then_the_longest_waiting() {
+        let mut roster = Roster::new(5, u64::MAX, 3);
+        roster.form(|_| unreachable!("there was no batch before"));
+        assert_eq!(clients(&roster), [(0, 0, 0), (1, 0, 0), (2, 0, 0)]);
+        roster.form(|place| place != 1);
+        assert_eq!(clients(&roster), [(0, 0, 1), (2, 0, 1), (3, 0, 0)]);
+        roster.form(|place| place == 1);
+        assert_eq!(clients(&roster), [(2, 0, 2), (4, 0, 0), (1, 1, 0)]);
+        roster.form(|_| false);
+        assert_eq!(clients(&roster), [(0, 1, 0), (3, 1, 0), (2, 1, 0)]);
+    }
+
+    #[test]
+    fn every_client_sends_its_requests_and_no_more() {
+        let mut roster = Roster::new(3, 2, 2);
+        let mut sent = Vec::new();
+        roster.form(|_| false);
+        while !roster.batch.is_empty() {
+            sent.extend(clients(&roster));
+            roster.form(|_| false);
+        }
+        sent.sort_unstable();
+        assert_eq!(sent, [(0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 1, 0), (2, 0, 0), (2, 1, 0)]);
+        let mut none = Roster::new(3, 0, 2);
+        none.form(|_| false);
+        assert!(none.batch.is_empty());
+    }
+}

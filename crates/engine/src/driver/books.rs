@@ -1,0 +1,100 @@
+//! What the clients of a worker write into together: the tally of its measured stage, and the ledger.
+
+use sync::{clock, waiter};
+
+use super::{Stage, Tally};
+use crate::meter::Phase;
+use crate::{Abort, Workload};
+
+/// Transactions of a worker between two calls of `Scheme::maintain`.
+const MAINTAIN_EVERY: u64 = 16;
+
+/// A worker's books.
+pub(super) struct Books<W: Workload> {
+    tally: Tally,
+    ledger: W::Ledger,
+    /// The stage that the books are at: the worker turns them.
+    pub(super) stage: Stage,
+    cpu_start_ns: u64,
+    idle_start_ns: u64,
+    served: u64,
+}
+
+impl<W: Workload> Books<W> {
+    pub(super) fn new() -> Self {
+        Self {
+            tally: Tally::new(W::TYPES.len()),
+            ledger: W::Ledger::default(),
+            stage: Stage::WarmUp,
+            cpu_start_ns: 0,
+            idle_start_ns: 0,
+            served: 0,
+        }
+    }
+
+    /// The run has come to another stage.
+    #[cold]
+    pub(super) fn turn(&mut self, stage: Stage) {
+        self.end();
+        if stage == Stage::Measured {
+            self.tally.measured_ns.0 = clock::now_ns();
+            self.cpu_start_ns = clock::thread_cpu_ns();
+            self.idle_start_ns = waiter::thread_idle_ns();
+        }
+        self.stage = stage;
+    }
+
+    /// If the measured stage lasts until now, it ends.
+    pub(super) fn end(&mut self) {
+        if self.stage == Stage::Measured {
+            self.tally.measured_ns.1 = clock::now_ns();
+            self.tally.cpu_ns = clock::thread_cpu_ns() - self.cpu_start_ns;
+            self.tally.idle_ns = waiter::thread_idle_ns() - self.idle_start_ns;
+        }
+    }
+
+    /// Counts a transaction, and says whether it is time for `Scheme::maintain`.
+    #[inline]
+    pub(super) fn is_maintenance_due(&mut self) -> bool {
+        self.served += 1;
+        self.served.is_multiple_of(MAINTAIN_EVERY)
+    }
+
+    /// Writes down how an attempt ended, of a transaction that was submitted at `birth`, in ticks.
+    #[inline]
+    pub(super) fn book(
+        &mut self,
+        workload: &W,
+        kind: usize,
+        birth: u64,
+        input: &W::Input,
+        result: &Result<W::Output, Abort>,
+    ) {
+        let is_measured = self.stage == Stage::Measured;
+        let tally = &mut self.tally.types[kind];
+        match result {
+            Ok(output) => {
+                workload.committed(&mut self.ledger, input, output);
+                if is_measured {
+                    tally.commits += 1;
+                    tally.latency_ns.record(clock::ticks_to_ns(clock::ticks().wrapping_sub(birth)));
+                }
+            }
+            Err(Abort::Rollback) if is_measured => tally.user_aborts += 1,
+            Err(reason) if is_measured => tally.aborts[*reason as usize] += 1,
+            Err(_) => {}
+        }
+    }
+
+    /// Adds a session's ticks by phase.
+    pub(super) fn add_phases(&mut self, ticks: [u64; Phase::COUNT]) {
+        for (sum, ticks) in self.tally.phase_ticks.iter_mut().zip(ticks) {
+            *sum += ticks;
+        }
+    }
+
+    /// What was counted.
+    pub(super) fn into_parts(self) -> (Tally, W::Ledger) {
+        (self.tally, self.ledger)
+    }
+}

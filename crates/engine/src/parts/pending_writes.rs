@@ -1,0 +1,125 @@
+//! The versions that an attempt is writing: each at the new end of its record's chain, where everyone can see
+//! that it is there and only the attempt what is in it.
+
+use storage::{Pending, RecordRef, Slot, VersionRef};
+
+use crate::parts::version_chain::{self, Chained};
+use crate::parts::AccessSet;
+use crate::{Abort, Write};
+
+/// The undecided versions of an attempt.
+#[derive(Debug)]
+pub struct PendingWrites<'db, S: Chained>(AccessSet<(RecordRef<'db, S>, Pending<'db, S>)>);
+
+impl<S: Chained> Default for PendingWrites<'_, S> {
+    fn default() -> Self {
+        Self(AccessSet::default())
+    }
+}
+
+impl<'db, S: Chained> PendingWrites<'db, S> {
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Puts a version before `over`, the newest of the record's chain; its place in the set, or none when
+    /// `over` is the newest no more. `may_stay` is asked once the version is there for all to see.
+    ///
+    /// # Errors
+    /// Those of `may_stay`; the chain is then as it was.
+    #[inline]
+    pub fn push(
+        &mut self,
+        slot: &mut Slot<'db, S>,
+        record: RecordRef<'db, S>,
+        over: Option<VersionRef<'db, S>>,
+        number: u64,
+        how: Write,
+        may_stay: impl FnOnce() -> Result<(), Abort>,
+    ) -> Result<Option<usize>, Abort> {
+        let is_later = over.is_none_or(|over| over.meta().number() < number);
+        assert!(is_later, "a chain grows towards greater numbers");
+        let mut version = slot.new_version(record);
+        if let (Write::Modify, Some(over)) = (how, over) {
+            version.words().copy_from_slice(slot.words(over).expect("what is written over is sealed"));
+        }
+        version.version().meta().set_number(number);
+        if !record.push(&version, over) {
+            slot.discard_version(record, version);
+            return Ok(None);
+        }
+        if let Err(abort) = may_stay() {
+            Self::take_back(slot, record, version);
+            return Err(abort);
+        }
+        Ok(Some(self.0.push(record.id(), (record, version))))
+    }
+
+    fn take_back(slot: &mut Slot<'db, S>, record: RecordRef<'db, S>, version: Pending<'db, S>) {
+        record.pop(version.version());
+        slot.discard_version(record, version);
+    }
+
+    /// The place of the version of a record that has one of this attempt.
+    ///
+    /// # Panics
+    /// When it has none.
+    #[inline]
+    pub fn of(&self, record: RecordRef<'db, S>) -> usize {
+        self.0.find(record.id()).expect("who finds a version of its own has written it")
+    }
+
+    /// The words of a version; none when it is a tombstone.
+    #[inline]
+    pub fn words(&mut self, at: usize) -> Option<&mut [u64]> {
+        let (_, version) = self.0.get_mut(at);
+        if version.version().meta().is_tombstone() { None } else { Some(version.words()) }
+    }
+
+    /// Makes a version a tombstone, and says whether it was none.
+    #[inline]
+    pub fn delete(&mut self, at: usize) -> bool {
+        let stamp = self.0.get(at).1.version().meta();
+        let had_value = !stamp.is_tombstone();
+        stamp.set_tombstone(true);
+        had_value
+    }
+
+    /// The words of a version that was a tombstone and is none now; none when it was none before.
+    #[inline]
+    pub fn insert(&mut self, at: usize) -> Option<&mut [u64]> {
+        let (_, version) = self.0.get_mut(at);
+        let stamp = version.version().meta();
+        if !stamp.is_tombstone() {
+            return None;
+        }
+        stamp.set_tombstone(false);
+        Some(version.words())
+    }
+
+    /// Takes the versions out, in the order of their pushes.
+    #[inline]
+    pub fn drain(&mut self) -> impl DoubleEndedIterator<Item = (RecordRef<'db, S>, Pending<'db, S>)> {
+        self.0.drain()
+    }
+
+    /// Takes the versions off their chains.
+    pub fn undo(&mut self, slot: &mut Slot<'db, S>) {
+        // Backwards: while a later column group of a row that was inserted has a version, so has the
+        // first, and whoever retires the row sees that before it marks any.
+        for (record, version) in self.0.drain().rev() {
+            Self::take_back(slot, record, version);
+        }
+    }
+}
+
+/// The value that a version replaces, for observers.
+pub fn value_before<'s, 'db, S: Chained>(
+    slot: &'s Slot<'db, S>,
+    version: VersionRef<'db, S>,
+) -> Option<&'s [u64]> {
+    let before = slot.older(version);
+    before.filter(|_| !version_chain::is_absent(before)).and_then(|before| slot.words(before))
+}

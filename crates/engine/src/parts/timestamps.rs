@@ -1,0 +1,153 @@
+//! Timestamps: numbers in an order that agrees with real time, and the watermark below which nobody looks.
+//! They come from one counter; a scheme that wants another source needs nothing but another of these.
+//!
+//! INVARIANTS
+//! (1) A number drawn is greater than every number drawn before, and than every snapshot taken before.
+//! (2) From before it chooses its number until it leaves, a slot shows a bound that is not above it.
+//! (3) The watermark is at most the number of every attempt that runs or will run: whoever computes it reads
+//!     the counter first and the bounds then, so a slot whose bound it misses chooses its number later.
+//!
+//! What is `SeqCst` below is so for (3): a slot that shows its bound and then goes to the counter, and one
+//! that goes to the counter and then looks at the bounds, cannot both miss the other.
+
+use sync::Padded;
+use sync::atomic::{AtomicU64, Ordering};
+
+/// What a slot shows that runs no attempt.
+const OUTSIDE: u64 = u64::MAX;
+/// Slots that are looked at for each attempt that ends, on average.
+const LOOKS: usize = 4;
+
+/// The counter, the slots that run attempts, and the watermark.
+#[derive(Debug)]
+pub struct Timestamps {
+    /// The last number drawn. Numbers begin at 1: 0 is for what was there before.
+    last: Padded<AtomicU64>,
+    watermark: Padded<AtomicU64>,
+    bounds: Box<[Padded<AtomicU64>]>,
+}
+
+impl Timestamps {
+    /// For this many slots.
+    pub fn new(slots: usize) -> Self {
+        let bounds = (0..slots).map(|_| Padded(AtomicU64::new(OUTSIDE))).collect();
+        Self { last: Padded::default(), watermark: Padded::default(), bounds }
+    }
+
+    /// A slot begins an attempt with a number of its own.
+    #[inline]
+    pub fn enter(&self, slot: usize) -> u64 {
+        self.bounds[slot].store(0, Ordering::SeqCst); // See the header.
+        let number = self.draw();
+        // Relaxed: read in place of 0, it is still a bound.
+        self.bounds[slot].store(number, Ordering::Relaxed);
+        number
+    }
+
+    /// A slot begins an attempt that sees what has happened until now: the last number drawn. Whoever
+    /// drew it or a lower one did so after everything that it did before.
+    #[inline]
+    pub fn snapshot(&self, slot: usize) -> u64 {
+        self.bounds[slot].store(0, Ordering::SeqCst); // See the header.
+        // SeqCst: see the header; its Acquire pairs with the Release in `draw`.
+        let number = self.last.load(Ordering::SeqCst);
+        // Relaxed: as in `enter`.
+        self.bounds[slot].store(number, Ordering::Relaxed);
+        number
+    }
+
+    /// Draws a number.
+    #[inline]
+    pub fn draw(&self) -> u64 {
+        // SeqCst: see the header; its Release pairs with the Acquire in `snapshot`.
+        self.last.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// A slot has looked at what it had to look at.
+    #[inline]
+    pub fn leave(&self, slot: usize) {
+        // Release: pairs with the Acquire in `refresh`, so that what the slot has read was read before
+        // it is given up.
+        self.bounds[slot].store(OUTSIDE, Ordering::Release);
+    }
+
+    /// The watermark, brought up to date now and then: `age` counts the calls of one slot since it was.
+    #[inline]
+    pub fn watermark(&self, age: &mut usize) -> u64 {
+        *age += LOOKS;
+        if *age >= self.bounds.len() {
+            *age = 0;
+            return self.refresh();
+        }
+        self.known_watermark()
+    }
+
+    /// Whether the watermark has reached a number.
+    #[inline]
+    pub fn is_past(&self, number: u64) -> bool {
+        number <= self.known_watermark() || number <= self.refresh()
+    }
+
+    /// The watermark as it was last computed.
+    #[inline]
+    fn known_watermark(&self) -> u64 {
+        self.watermark.load(Ordering::Acquire) // Acquire: pairs with the Release in `refresh`.
+    }
+
+    /// The watermark, brought up to date.
+    pub fn refresh(&self) -> u64 {
+        let last = self.last.load(Ordering::SeqCst); // See the header.
+        // SeqCst: see the header; its Acquire pairs with the Release in `leave`.
+        let bounds = self.bounds.iter().map(|bound| bound.load(Ordering::SeqCst));
+        let lowest = bounds.fold(last, u64::min);
+        let known = self.known_watermark();
+        if lowest <= known {
+            return known;
+        }
+        // AcqRel: passes on what was acquired from those who left.
+        self.watermark.fetch_max(lowest, Ordering::AcqRel).max(lowest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sync::workers;
+
+    #[test]
+    fn an_attempt_holds_the_watermark_and_an_idle_slot_does_not() {
+        let timestamps = Timestamps::new(3);
+        assert_eq!(timestamps.refresh(), 0);
+        let (first, second) = (timestamps.enter(0), timestamps.enter(1));
+        assert_eq!((first, second), (1, 2));
+        assert_eq!(timestamps.snapshot(2), 2);
+        assert_eq!(timestamps.refresh(), first);
+        timestamps.leave(0);
+        assert_eq!(timestamps.refresh(), second);
+        timestamps.leave(1);
+        timestamps.draw();
+        assert_eq!(timestamps.refresh(), 2, "the snapshot");
+        timestamps.leave(2);
+        assert_eq!(timestamps.refresh(), 3);
+    }
+
+    #[test]
+    fn the_watermark_never_passes_an_attempt() {
+        const ROUNDS: usize = 20_000;
+        let timestamps = Timestamps::new(4);
+        workers::run(4, false, |slot| {
+            let mut age = 0;
+            for round in 0..ROUNDS {
+                let number = if slot % 2 == 0 { timestamps.enter(slot) } else { timestamps.snapshot(slot) };
+                assert!(timestamps.refresh() <= number);
+                if round % 8 == 0 {
+                    workers::yield_now();
+                    assert!(timestamps.known_watermark() <= number);
+                }
+                timestamps.leave(slot);
+                timestamps.watermark(&mut age);
+            }
+        });
+        assert_eq!(timestamps.refresh(), 2 * ROUNDS as u64);
+    }
+}

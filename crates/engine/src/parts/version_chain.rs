@@ -1,0 +1,201 @@
+//! Chains of versions: what a record's header and its versions carry for schemes that write only at the new
+//! end of a chain and order versions by the numbers of their writers.
+//!
+//! INVARIANTS
+//! (1) Numbers fall from the newest version of a chain to the oldest (asserted in `PendingWrites::push`).
+//! (2) A chain has at most one version whose writer has not decided yet, the newest.
+//! (3) A record that was retired has no value, nobody needs the one that it had, and it gets none again:
+//!     see [`retire`].
+
+use storage::{Meta, RecordRef, Shape, Slot, VersionRef, Versioned};
+use sync::atomic::{AtomicU64, Ordering};
+
+use crate::Retire;
+
+/// Schemes whose records are such chains.
+pub trait Chained: Shape<Header = ChainHead, Version = VersionStamp, Data = Versioned> {}
+impl<S: Shape<Header = ChainHead, Version = VersionStamp, Data = Versioned>> Chained for S {}
+
+/// A record's header: bit 63 retired, the rest the greatest number that has read the newest version, or
+/// that there is none, where the scheme keeps count of it.
+#[derive(Debug, Default)]
+pub struct ChainHead(AtomicU64);
+
+const RETIRED: u64 = 1 << 63;
+
+impl Meta for ChainHead {
+    fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+}
+
+impl ChainHead {
+    /// Makes `rts` count as having read the record; `false` when it was retired.
+    ///
+    /// Whoever looks for the newest version after this and does not find a certain one comes, in the eyes
+    /// of its writer, before the look at [`rts`](Self::rts) that follows its push.
+    #[inline]
+    pub fn read_at(&self, rts: u64) -> bool {
+        // SeqCst, both: each pairs with the push of a version, which the same reader may miss, and with
+        // the load in `rts`, which then does not miss this.
+        let mut word = self.0.load(Ordering::SeqCst);
+        if word < rts {
+            word = self.0.fetch_max(rts, Ordering::SeqCst);
+        }
+        word < RETIRED
+    }
+
+    /// The greatest number that has read the record: above all numbers when it was retired.
+    #[inline]
+    pub fn rts(&self) -> u64 {
+        self.0.load(Ordering::SeqCst) // SeqCst: see `read_at`.
+    }
+
+    /// Whether the record was retired. Looked at after a push, it is as conclusive as [`rts`](Self::rts).
+    #[inline]
+    pub fn is_retired(&self) -> bool {
+        self.rts() >= RETIRED
+    }
+}
+
+/// A version's metadata: bit 0 says that it is a tombstone, by which the record has no value; above it is
+/// the number of its writer, or [`VersionStamp::UNDECIDED`] and what the scheme adds to it.
+#[derive(Debug, Default)]
+pub struct VersionStamp(AtomicU64);
+
+impl Meta for VersionStamp {
+    fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed); // Relaxed: publishing the version orders it.
+    }
+}
+
+impl VersionStamp {
+    /// Above the number of every writer.
+    pub const UNDECIDED: u64 = 1 << 62;
+
+    /// The number of the version's writer.
+    #[inline]
+    pub fn number(&self) -> u64 {
+        self.0.load(Ordering::Acquire) >> 1 // Acquire: pairs with the Release in `set_number`.
+    }
+
+    /// Whether the record has no value as of this version. Final once the version is sealed.
+    #[inline]
+    pub fn is_tombstone(&self) -> bool {
+        // Relaxed: ordered by the look at whether the version is sealed, or at its number.
+        self.0.load(Ordering::Relaxed) & 1 == 1
+    }
+
+    /// Gives the version its writer's number; for the writer.
+    #[inline]
+    pub fn set_number(&self, number: u64) {
+        let tombstone = self.0.load(Ordering::Relaxed) & 1; // Relaxed: the writer's own store.
+        // Release: pairs with the Acquire in `number`, so that a number is seen after the seal.
+        self.0.store(number << 1 | tombstone, Ordering::Release);
+    }
+
+    /// Makes the version a tombstone, or not; for the writer, before it seals the version.
+    #[inline]
+    pub fn set_tombstone(&self, is_tombstone: bool) {
+        let number = self.0.load(Ordering::Relaxed) & !1; // Relaxed: the writer's own store.
+        self.0.store(number | u64::from(is_tombstone), Ordering::Relaxed); // Relaxed: the seal orders it.
+    }
+}
+
+/// Whether a record with this version, or none, has no value.
+#[inline]
+pub fn is_absent<S: Chained>(version: Option<VersionRef<'_, S>>) -> bool {
+    version.is_none_or(|version| version.meta().is_tombstone())
+}
+
+/// Gives up every version that nobody needs who looks at numbers from `watermark` on, of the chain that
+/// begins with `version`, whose writer calls this.
+#[inline]
+pub fn cut<'db, S: Chained>(
+    slot: &mut Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    version: VersionRef<'db, S>,
+    watermark: u64,
+) {
+    let mut keep = version;
+    let mut number = version.meta().number();
+    let is_chosen = is_one_in_32(number);
+    let mut near = 2;
+    while number > watermark {
+        // Where many versions are above the watermark, looking for the last each time would cost time in
+        // proportion to them; looking now and then keeps at most some tens more than are needed.
+        near -= i32::from(!is_chosen);
+        let Some(older) = slot.older(keep).filter(|_| near > 0) else { return };
+        keep = older;
+        number = older.meta().number();
+    }
+    slot.cut_before(record, keep);
+}
+
+/// A choice that no pattern in the numbers of a record's writers can evade for long.
+#[inline]
+fn is_one_in_32(number: u64) -> bool {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59 == 0
+}
+
+/// Marks a record retired if it has no value and its last one was taken away by a writer whom everyone sees,
+/// as `is_past` tells of its number; and the greatest number that has read the record. Called by one worker at
+/// a time for a record, pinned.
+///
+/// The mark comes first and the decisive look then, while a writer pushes first and looks for the mark then:
+/// one sees the other, and either the mark or the version is taken back.
+pub fn retire<S: Chained>(record: RecordRef<'_, S>, is_past: impl Fn(u64) -> bool) -> (Retire, u64) {
+    let verdict = || match record.newest_meta() {
+        None => Retire::Done,
+        Some((stamp, true)) if !stamp.is_tombstone() => Retire::Alive,
+        Some((stamp, true)) if is_past(stamp.number()) => Retire::Done,
+        Some(_) => Retire::Later,
+    };
+    let first = verdict();
+    if first != Retire::Done {
+        return (first, 0);
+    }
+    let head = &record.header().0;
+    // SeqCst: pairs with the push of a version that the look below may miss.
+    let rts = head.fetch_or(RETIRED, Ordering::SeqCst) & !RETIRED;
+    let second = verdict();
+    if second != Retire::Done {
+        head.fetch_and(!RETIRED, Ordering::Relaxed); // Relaxed: nothing hangs on who sees it when.
+    }
+    (second, rts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_stamp_never_falls_and_a_retired_record_is_not_read() {
+        let head = ChainHead::default();
+        assert!(head.read_at(5) && head.read_at(3));
+        assert_eq!(head.rts(), 5);
+        head.0.fetch_or(RETIRED, Ordering::Relaxed);
+        assert!(!head.read_at(4) && !head.read_at(6));
+        assert!(head.is_retired() && head.rts() > VersionStamp::UNDECIDED);
+    }
+
+    #[test]
+    fn a_number_and_a_tombstone_are_set_apart() {
+        let stamp = VersionStamp::default();
+        stamp.set_number(VersionStamp::UNDECIDED + 7);
+        stamp.set_tombstone(true);
+        assert_eq!((stamp.number(), stamp.is_tombstone()), (VersionStamp::UNDECIDED + 7, true));
+        stamp.set_number(9);
+        assert_eq!((stamp.number(), stamp.is_tombstone()), (9, true));
+        stamp.set_tombstone(false);
+        assert_eq!((stamp.number(), stamp.is_tombstone()), (9, false));
+    }
+
+    #[test]
+    fn one_number_in_32_is_chosen_in_every_stride() {
+        for stride in [1, 2, 3, 16, 32, 64, 1000] {
+            let chosen = (0..32_000).filter(|nth| is_one_in_32(nth * stride)).count();
+            assert!((500..2_000).contains(&chosen), "stride {stride}: {chosen}");
+        }
+    }
+}

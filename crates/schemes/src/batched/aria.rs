@@ -1,0 +1,539 @@
+//! Aria: deterministic batches on a snapshot, decided by reservations (Lu, Yu, Cao, Madden, PVLDB 13(12),
+//! 2020).
+//!
+//! IDEA        All transactions of a batch execute on the same snapshot, the state that the last batch left,
+//!             and buffer their writes. Each then reserves what it read and what it wrote, where the smallest
+//!             number in the batch wins. From the reservations alone each decides whether it commits: the
+//!             outcome is a function of the batch, whoever executes it and when. Those that abort come first
+//!             in the next batch, and the first of a batch always commits.
+//! RECORD      One word: bits 0..14 smallest number of a writer, bits 14..28 smallest number of a reader, bit
+//!             28 no value, bits 29.. the batch in which both were reserved; those of an earlier batch count
+//!             as none. A leaf has such a word for its gaps, whose writers are the inserts into it; and
+//!             keys that are inserted have one each in a table of fixed size, found by hash.
+//! COMMIT      1. Reserve every record and gap that was read, and every record, gap and new key that is
+//!                written. Whoever wrote nothing, or rolled back, reserves nothing: it comes before the batch.
+//!             2. When all have reserved, decide: WAW, a smaller number writes the same record or inserts the
+//!                same key; RAW, one writes what this one read; WAR, one read what this one writes. Commit
+//!                unless WAW or RAW; with reordering, unless WAW or both RAW and WAR.
+//!             3. Install the values. Entries of indexes follow when all have installed.
+//! INVARIANTS  (1) While a batch executes nobody writes a value or changes an index: the driver's barriers, or
+//!                 the gate (`begin`), see to it. So reads need no validation, and every ordering may be
+//!                 Relaxed: barriers and gate order whatever one step leaves to another.
+//!             (2) Of the committed writers of a record, or inserters of a key, there is one in a batch
+//!                 (asserted in `install`: the smallest number has it).
+//!             (3) Some serial order of the committed agrees with all they read. One that read what another
+//!                 wrote must come first. In a cycle of such demands the largest number would have a smaller
+//!                 one before it, its WAR, and a smaller one after it, its RAW.
+//!             (4) An attempt of a batch has a number from 1, and the batch a number that never returns.
+//! DEPARTURES  The original has no ranges. Here a scan, or a search that misses, reads the gaps of the leaves it
+//!             meets, and an insert writes the gap that it enters. That counts for RAW and WAR and not for WAW,
+//!             because inserts of different keys commute; the table of keys finds equal ones, and may take
+//!             different ones for equal only if both enter the same leaf. A delete is a write of its record:
+//!             whoever saw the key has read that. A record that is read and written is reserved as written
+//!             only, since WAW decides. There is no fallback to locks for what aborts. An attempt outside of
+//!             a batch is a batch of its own, and excludes others. Leaves are decided by their shape, which
+//!             depends on the order in which rows were loaded: the outcome is the same for any number of
+//!             workers if there was one loader. Where clients hear of commits at the end of a batch, as from
+//!             the engine's driver, the order also agrees with real time.
+
+use engine::driver::Batched;
+use engine::parts::{AccessSet, WordRange, WriteBuffer};
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
+};
+use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::{Padded, waiter};
+
+const NUMBER_BITS: u32 = 14;
+const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;
+const NO_VALUE: u64 = 1 << (2 * NUMBER_BITS);
+const BATCH_SHIFT: u32 = 2 * NUMBER_BITS + 1;
+/// The batches that there are numbers for: at a hundred thousand a second, four days.
+const BATCH_MAX: u64 = u64::MAX >> BATCH_SHIFT;
+/// Words in the table of inserted keys. Half a megabyte: it should stay in a cache.
+const KEYS: usize = 1 << 16;
+
+/// The state that all transactions share.
+#[derive(Debug)]
+pub struct Aria {
+    batch_max: usize,
+    reorders: bool,
+    /// The present batch.
+    batch: Padded<AtomicU64>,
+    /// Held by a run, or by an attempt outside of one.
+    gate: Padded<AtomicBool>,
+    keys: Box<[Reservation]>,
+}
+
+/// A word with the smallest numbers of readers and writers.
+#[derive(Debug, Default)]
+struct Reservation(AtomicU64);
+
+/// Which of a reservation's numbers; its place in the word.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+enum Role {
+    Writer = 0,
+    Reader = NUMBER_BITS,
+}
+
+/// An attempt's name in reservations.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    batch: u64,
+    number: u64,
+}
+
+impl Reservation {
+    #[inline]
+    fn reserve(&self, place: Place, role: Role) {
+        // Relaxed: invariant (1).
+        let mut word = self.0.load(Ordering::Relaxed);
+        loop {
+            let is_current = word >> BATCH_SHIFT == place.batch;
+            let current = if is_current { word } else { place.batch << BATCH_SHIFT | word & NO_VALUE };
+            let holder = current >> role as u32 & NUMBER_MAX;
+            if holder != 0 && holder <= place.number {
+                return;
+            }
+            let new = current & !(NUMBER_MAX << role as u32) | place.number << role as u32;
+            match self.0.compare_exchange_weak(word, new, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(other) => word = other,
+            }
+        }
+    }
+
+    /// Whether a smaller number has it.
+    #[inline]
+    fn precedes(&self, place: Place, role: Role) -> bool {
+        let word = self.0.load(Ordering::Relaxed); // Relaxed: invariant (1).
+        let holder = word >> role as u32 & NUMBER_MAX;
+        word >> BATCH_SHIFT == place.batch && holder != 0 && holder < place.number
+    }
+}
+
+/// A record's word.
+#[derive(Debug)]
+pub struct Header(Reservation);
+
+impl Header {
+    #[inline]
+    fn has_value(&self) -> bool {
+        self.0.0.load(Ordering::Relaxed) & NO_VALUE == 0 // Relaxed: invariant (1).
+    }
+}
+
+impl Default for Header {
+    fn default() -> Self {
+        Self(Reservation(AtomicU64::new(NO_VALUE)))
+    }
+}
+
+impl Meta for Header {
+    fn reset(&self) {
+        self.0.0.store(NO_VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+}
+
+/// The word of a leaf's gaps.
+#[derive(Debug, Default)]
+pub struct Leaf(Reservation);
+
+impl Meta for Leaf {
+    fn reset(&self) {
+        self.0.0.store(0, Ordering::Relaxed); // Relaxed: the latch of the leaf orders it.
+    }
+}
+
+impl LeafMeta for Leaf {
+    /// Leaves change between batches, when the last one's reservations mean nothing any more.
+    fn carry(&self, _: &Self) {}
+}
+
+/// What an attempt will do to a record.
+#[derive(Debug)]
+struct Pending<'db> {
+    record: RecordRef<'db, Aria>,
+    /// The new value, or none: a delete.
+    value: Option<WordRange>,
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Aria>,
+    place: Place,
+    /// Whether it holds the gate.
+    is_alone: bool,
+    /// Whether its procedure writes nothing: what it reads need not be known.
+    is_read_only: bool,
+    reads: Vec<RecordRef<'db, Aria>>,
+    writes: AccessSet<Pending<'db>>,
+    gaps_read: Vec<LeafRef<'db, Leaf>>,
+    gaps_entered: Vec<LeafRef<'db, Leaf>>,
+    /// New keys, by their words in the table, and the leaves that they enter.
+    keys: Vec<(usize, LeafRef<'db, Leaf>)>,
+    values: WriteBuffer,
+    /// The copy that the last read lent.
+    copy: Vec<u64>,
+}
+
+impl Shape for Aria {
+    type Header = Header;
+    type Version = ();
+    type Leaf = Leaf;
+    type Data = InPlace;
+}
+
+impl Scheme for Aria {
+    const INFO: Info = Info {
+        name: "aria",
+        title: "Aria",
+        paper: "Lu, Yu, Cao, Madden: Aria: a fast and practical deterministic OLTP database, PVLDB 13(12), 2020",
+        family: Family::Batched,
+        isolation: Isolation::Serializable,
+        workers: Admits::Any,
+        idea: "executes batches on a snapshot, and lets the smallest number that reserved a record have it",
+    };
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "aria.batch",
+            default: "64",
+            range: Range::Int(1, 10_000),
+            unit: "transactions",
+            doc: "Transactions of a batch; larger ones meet less often, and abort more where they conflict.",
+            stresses: "conflicts within a batch, latency, and the caches that hold a batch's read and write sets",
+        },
+        Setting {
+            name: "aria.reordering",
+            default: "true",
+            range: Range::Switch,
+            unit: "",
+            doc: "Whether a transaction that read what a smaller number writes may come before it; pays where reads \
+                  and writes conflict.",
+            stresses: "aborts of transactions that read more than they write",
+        },
+    ];
+    const INSERT: InsertAt = InsertAt::Install;
+    type Driver = Batched;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
+        Ok(Self {
+            batch_max: values.int("aria.batch") as usize,
+            reorders: values.switch("aria.reordering"),
+            batch: Padded::default(),
+            gate: Padded::default(),
+            keys: (0..KEYS).map(|_| Reservation::default()).collect(),
+        })
+    }
+
+    fn clients(values: &Values, asked: usize) -> usize {
+        asked.max(values.int("aria.batch") as usize)
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            slot,
+            place: Place::default(),
+            is_alone: false,
+            is_read_only: false,
+            reads: Vec::new(),
+            writes: AccessSet::default(),
+            gaps_read: Vec::new(),
+            gaps_entered: Vec::new(),
+            keys: Vec::new(),
+            values: WriteBuffer::default(),
+            copy: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    fn loaded(&self, record: RecordRef<'_, Self>) {
+        record.header().0.0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.reads.clear();
+        txn.writes.clear();
+        txn.gaps_read.clear();
+        txn.gaps_entered.clear();
+        txn.keys.clear();
+        txn.values.clear();
+        txn.is_read_only = ticket.read_only;
+        txn.is_alone = ticket.sequence == 0;
+        if txn.is_alone {
+            txn.is_alone = self.enter();
+            if !txn.is_alone {
+                return Err(Abort::LockBusy);
+            }
+            self.turn();
+        }
+        // Relaxed: invariant (1).
+        let batch = self.batch.load(Ordering::Relaxed);
+        txn.place = Place { batch, number: ticket.sequence.max(1) };
+        // Invariant (4).
+        assert!(batch <= BATCH_MAX && txn.place.number <= NUMBER_MAX, "batches and places have numbers");
+        Ok(())
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record.id()) {
+            return Ok(txn.writes.get(own).value.map(|value| txn.values.get(value)));
+        }
+        if !txn.observe(record) {
+            return Ok(None);
+        }
+        txn.copy.resize(record.width(), 0);
+        record.load(&mut txn.copy);
+        Ok(Some(&txn.copy))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record.id()) {
+            return Ok(txn.writes.get(own).value.map(|value| txn.values.get_mut(value)));
+        }
+        if !record.header().has_value() {
+            txn.observe(record);
+            return Ok(None);
+        }
+        let value = txn.values.push(record.width());
+        if how == Write::Modify {
+            record.load(txn.values.get_mut(value));
+        }
+        txn.set(record, Some(value));
+        Ok(Some(txn.values.get_mut(value)))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        let own = txn.writes.find(record.id());
+        let is_there = match own {
+            Some(own) => txn.writes.get(own).value.is_some(),
+            None => record.header().has_value() && txn.observe(record),
+        };
+        if is_there {
+            return Ok(None);
+        }
+        let value = txn.values.push(record.width());
+        match own {
+            Some(own) => txn.writes.get_mut(own).value = Some(value),
+            None => txn.set(record, Some(value)),
+        }
+        Ok(Some(txn.values.get_mut(value)))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if let Some(own) = txn.writes.find(record.id()) {
+            return Ok(txn.writes.get_mut(own).value.take().is_some());
+        }
+        let is_there = record.header().has_value();
+        if is_there {
+            txn.set(record, None);
+        } else {
+            txn.observe(record);
+        }
+        Ok(is_there)
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+        if !txn.is_read_only {
+            txn.gaps_read.push(leaf);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+        txn.gaps_entered.push(leaf);
+        Ok(())
+    }
+
+    #[inline]
+    fn claim<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>, key: u64) -> Result<(), Abort> {
+        txn.keys.push((key as usize % KEYS, leaf));
+        Ok(())
+    }
+
+    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, Leaf>, _: u64) {}
+
+    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, Leaf>, _: u64, _: LeafRef<'db, Leaf>) {}
+
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        // A rollback needs no confirmation: the snapshot is consistent.
+        if end == End::Rollback || txn.is_alone || txn.writes.is_empty() || self.decide(txn) {
+            Ok(())
+        } else {
+            Err(Abort::Reserved)
+        }
+    }
+
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let Place { batch, number } = txn.place;
+        let stamp = Stamp(batch << NUMBER_BITS | number);
+        for pending in txn.writes.iter() {
+            let record = pending.record;
+            let word = &record.header().0;
+            // Invariant (2).
+            assert!(txn.is_alone || !word.precedes(txn.place, Role::Writer), "one commit writes a record");
+            let value = pending.value.map(|value| txn.values.get(value));
+            seen.installed(record, None, value);
+            sink.logged(stamp, record, value);
+            if let Some(value) = value {
+                record.store(value);
+            }
+            if value.is_some() != record.header().has_value() {
+                // Relaxed: invariants (1) and (2).
+                word.0.fetch_xor(NO_VALUE, Ordering::Relaxed);
+            }
+        }
+        self.leave(txn);
+        stamp
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        self.leave(txn);
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, _: &Leaf) -> Retire {
+        if record.header().has_value() { Retire::Alive } else { Retire::Done }
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        txn.copy.resize(record.width(), 0);
+        record.load(&mut txn.copy);
+        record.header().has_value().then_some(&txn.copy)
+    }
+}
+
+impl Batching for Aria {
+    fn batch_max(&self) -> usize {
+        self.batch_max
+    }
+
+    fn open(&self) {
+        while !self.enter() {
+            // Relaxed: only ends the wait.
+            waiter::wait_until(None, || !self.gate.load(Ordering::Relaxed));
+        }
+        self.turn();
+    }
+
+    fn turn(&self) {
+        // Relaxed, and no read-modify-write: invariant (1); one worker turns, or the holder of the gate.
+        self.batch.store(self.batch.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    fn close(&self) {
+        // Release: pairs with the Acquire in `enter`.
+        self.gate.store(false, Ordering::Release);
+    }
+
+    /// Step 1 of COMMIT.
+    #[inline]
+    fn reserve<'db>(&'db self, txn: &mut Txn<'db>) {
+        if txn.writes.is_empty() {
+            return;
+        }
+        let place = txn.place;
+        for record in &txn.reads {
+            record.header().0.reserve(place, Role::Reader);
+        }
+        for leaf in &txn.gaps_read {
+            leaf.meta().0.reserve(place, Role::Reader);
+        }
+        for pending in txn.writes.iter() {
+            pending.record.header().0.reserve(place, Role::Writer);
+        }
+        for leaf in &txn.gaps_entered {
+            leaf.meta().0.reserve(place, Role::Writer);
+        }
+        for (key, _) in &txn.keys {
+            self.keys[*key].reserve(place, Role::Writer);
+        }
+    }
+}
+
+impl Aria {
+    /// Takes the gate if nobody has it.
+    #[inline]
+    fn enter(&self) -> bool {
+        // Acquire: pairs with the Release in `close` and `leave`. Relaxed on failure: nothing is read.
+        self.gate.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Gives the gate back if the attempt has it.
+    #[inline]
+    fn leave(&self, txn: &mut Txn<'_>) {
+        if core::mem::take(&mut txn.is_alone) {
+            self.close();
+        }
+    }
+
+    /// Step 2 of COMMIT: whether the attempt commits.
+    #[inline]
+    fn decide(&self, txn: &Txn<'_>) -> bool {
+        let place = txn.place;
+        let writes = || txn.writes.iter().map(|pending| &pending.record.header().0);
+        let same_key = |&(key, leaf): &(usize, LeafRef<'_, Leaf>)| {
+            self.keys[key].precedes(place, Role::Writer) && leaf.meta().0.precedes(place, Role::Writer)
+        };
+        let waw = writes().any(|word| word.precedes(place, Role::Writer)) || txn.keys.iter().any(same_key);
+        let raw = || {
+            txn.reads.iter().any(|record| record.header().0.precedes(place, Role::Writer))
+                || txn.gaps_read.iter().any(|leaf| leaf.meta().0.precedes(place, Role::Writer))
+        };
+        let war = || {
+            writes().any(|word| word.precedes(place, Role::Reader))
+                || txn.gaps_entered.iter().any(|leaf| leaf.meta().0.precedes(place, Role::Reader))
+        };
+        !waw && !(raw() && (!self.reorders || war()))
+    }
+}
+
+impl<'db> Txn<'db> {
+    /// Reads whether a record has a value.
+    #[inline]
+    fn observe(&mut self, record: RecordRef<'db, Aria>) -> bool {
+        if !self.is_read_only {
+            self.reads.push(record);
+        }
+        record.header().has_value()
+    }
+
+    /// Puts a record that is not there into the write set.
+    #[inline]
+    fn set(&mut self, record: RecordRef<'db, Aria>, value: Option<WordRange>) {
+        assert!(!self.is_read_only, "a procedure that writes nothing wrote");
+        self.writes.push(record.id(), Pending { record, value });
+    }
+}

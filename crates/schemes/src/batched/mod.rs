@@ -1,0 +1,2 @@
+//! Schemes that execute and decide in batches.
+pub mod aria;

@@ -1,0 +1,4 @@
+//! Schemes that keep several versions of a record.
+
+pub mod mvto;
+pub mod si;

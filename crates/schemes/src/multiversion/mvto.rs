@@ -1,0 +1,373 @@
+//! MVTO: multi-version timestamp ordering (Reed, PhD thesis, MIT 1978), in the form of `DBx1000` (Yu, Bezerra,
+//! Pavlo, Devadas, Stonebraker, VLDB 2014).
+//!
+//! IDEA        An attempt draws a timestamp when it begins and behaves as if it ran at that instant. It reads
+//!             of each record the newest version that is not later, and leaves its timestamp as a mark of
+//!             that. It writes by putting an undecided version on the new end of the chain, unless someone
+//!             later has read or written the record: then it is too late and aborts. Ranges and missing keys
+//!             are records of a kind: a leaf carries the mark of its last reader, and to add a key is to
+//!             write the leaf.
+//! RECORD      `ChainHead`: the greatest timestamp that has read the newest version. `VersionStamp`: the
+//!             timestamp of the writer, from the push on; the version is sealed when the writer commits.
+//! COMMIT      Each access was checked when it was made, so nothing is left to fail.
+//!             1. Give up the versions before each written one that nobody needs.
+//!             2. Seal the version: it is committed.
+//!             An attempt that began later and finds one of these versions undecided waits for it, one that
+//!             began earlier passes by all of them, so nobody sees half a commit.
+//! INVARIANTS  (1) Versions grow only at the new end, in the order of timestamps, the newest alone undecided
+//!                 (asserted in `PendingWrites::push`; `top` lets nobody write over an undecided one).
+//!             (2) Whoever read a version, or that there is none, at `ts` is marked in the header before it
+//!                 looked; whoever pushes a version looks for marks after the push. So either the reader
+//!                 finds the version, or the writer the mark (`see`, `write_over`).
+//!             (3) Waits go from later to earlier timestamps: they cannot form a circle (`wait`).
+//!             (4) Timestamps come from one counter, so their order is that of real time.
+//! DEPARTURES  The mark is one per record, as in `DBx1000`: versions are never put in the middle of a chain, for
+//!             which Reed's scheme needs a mark in each. It would spare blind writes an abort, and nothing
+//!             else: what reads before it writes finds the later writer's mark. An attempt does not queue for a
+//!             version but waits until the one in its way is decided and looks again; after `mvto.wait_us` it
+//!             aborts, so that a client that thinks within its transaction delays nobody for longer. Versions
+//!             are given up by a watermark of all attempts, not when their array is full.
+
+use engine::driver::PerWorker;
+use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, retire};
+use engine::parts::{PendingWrites, Timestamps, value_before};
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket,
+    Write,
+};
+use storage::{LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot, VersionRef, Versioned};
+use sync::atomic::{AtomicU64, Ordering};
+use sync::{clock, waiter};
+
+/// The state that all transactions share: the source of timestamps.
+#[derive(Debug)]
+pub struct Mvto {
+    timestamps: Timestamps,
+    wait_ns: u64,
+}
+
+/// A leaf: the greatest timestamp that has read it.
+#[derive(Debug, Default)]
+pub struct Leaf(AtomicU64);
+
+impl Meta for Leaf {
+    fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed); // Relaxed: publishing the leaf orders it.
+    }
+}
+
+impl Leaf {
+    #[inline]
+    fn read_at(&self, rts: u64) {
+        // Relaxed, here and below: the index separates a reader's mark from its second look at the gap
+        // version, and the latch that changes this one from a look at the mark, by fences.
+        if self.rts() < rts {
+            self.0.fetch_max(rts, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn rts(&self) -> u64 {
+        self.0.load(Ordering::Relaxed) // Relaxed: see `read_at`.
+    }
+}
+
+impl LeafMeta for Leaf {
+    fn carry(&self, to: &Self) {
+        to.read_at(self.rts());
+    }
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Mvto>,
+    ts: u64,
+    wait_ns: u64,
+    writes: PendingWrites<'db, Mvto>,
+    /// See [`Timestamps::watermark`].
+    watermark_age: usize,
+}
+
+/// What an attempt sees of a record.
+enum Seen<'db> {
+    /// Its own version, by its place among the writes.
+    Own(usize),
+    Value(VersionRef<'db, Mvto>),
+    Nothing,
+}
+
+/// The new end of a chain, as one who is to write finds it.
+enum Top<'db> {
+    /// Its own version, by its place among the writes.
+    Own(usize),
+    /// A version that is committed and earlier, or none.
+    Of(Option<VersionRef<'db, Mvto>>),
+}
+
+impl Shape for Mvto {
+    type Header = ChainHead;
+    type Version = VersionStamp;
+    type Leaf = Leaf;
+    type Data = Versioned;
+}
+
+impl Scheme for Mvto {
+    const INFO: Info = Info {
+        name: "mvto",
+        title: "MVTO",
+        paper: "Reed: Naming and synchronization in a decentralized computer system, PhD thesis, MIT 1978",
+        family: Family::MultiVersion,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        idea: "timestamps at begin order all transactions; readers see old versions, writers that come too late abort",
+    };
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "mvto.wait_us",
+        default: "10000",
+        range: Range::Int(0, 10_000_000),
+        unit: "us",
+        doc: "How long an attempt waits for an earlier one to decide on a version that it needs, before it aborts; \
+              0, never to wait, pays only where transactions wait for their clients while they write.",
+        stresses: "the choice between blocking and aborting on records that are written often",
+    }];
+    const INSERT: InsertAt = InsertAt::Access;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+        Ok(Self { timestamps: Timestamps::new(env.slots), wait_ns: values.int("mvto.wait_us") * 1_000 })
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        let (writes, wait_ns) = (PendingWrites::default(), self.wait_ns);
+        Txn { slot, ts: 0, wait_ns, writes, watermark_age: 0 }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    /// The first version has number 0, which is before every timestamp.
+    fn loaded(&self, _: RecordRef<'_, Self>) {}
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
+        txn.ts = self.timestamps.enter(txn.slot.id());
+        Ok(())
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        match txn.see(record)? {
+            Seen::Own(at) => Ok(txn.writes.words(at).map(|words| &*words)),
+            Seen::Value(version) => Ok(txn.slot.words(version)),
+            Seen::Nothing => Ok(None),
+        }
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        loop {
+            let over = match txn.top(record)? {
+                Top::Own(at) => return Ok(txn.writes.words(at)),
+                Top::Of(over) if is_absent(over) => return txn.stays(record, false).map(|()| None),
+                Top::Of(over) => over,
+            };
+            if let Some(at) = txn.write_over(record, over, how)? {
+                return Ok(txn.writes.words(at));
+            }
+        }
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        loop {
+            let over = match txn.top(record)? {
+                Top::Own(at) => return Ok(txn.writes.insert(at)),
+                Top::Of(over) if !is_absent(over) => return txn.stays(record, true).map(|()| None),
+                Top::Of(over) => over,
+            };
+            if let Some(at) = txn.write_over(record, over, Write::Blind)? {
+                return Ok(txn.writes.words(at));
+            }
+        }
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        loop {
+            let over = match txn.top(record)? {
+                Top::Own(at) => return Ok(txn.writes.delete(at)),
+                Top::Of(over) if is_absent(over) => return txn.stays(record, false).map(|()| false),
+                Top::Of(over) => over,
+            };
+            if let Some(at) = txn.write_over(record, over, Write::Blind)? {
+                return Ok(txn.writes.delete(at));
+            }
+        }
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+        leaf.meta().read_at(txn.ts);
+        Ok(())
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+        if leaf.meta().rts() > txn.ts { Err(Abort::TooLate) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn entering(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Result<(), Abort> {
+        if record.header().read_at(leaf.rts()) { Ok(()) } else { Err(Abort::WriteConflict) }
+    }
+
+    /// The leaf's mark stays, and whoever looks at its gaps from now on finds the key.
+    #[inline]
+    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, Leaf>, _: u64) {}
+
+    #[inline]
+    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, Leaf>, _: u64, _: LeafRef<'db, Leaf>) {}
+
+    /// What was read holds as of the timestamp since it was read.
+    #[inline]
+    fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let stamp = Stamp(txn.ts);
+        self.timestamps.leave(txn.slot.id());
+        if txn.writes.is_empty() {
+            return stamp;
+        }
+        let watermark = self.timestamps.watermark(&mut txn.watermark_age);
+        for (record, mut pending) in txn.writes.drain() {
+            let version = pending.version();
+            let value = (!version.meta().is_tombstone()).then(|| &*pending.words());
+            seen.installed(record, value_before(&txn.slot, version), value);
+            sink.logged(stamp, record, value);
+            cut(&mut txn.slot, record, version, watermark); // 1
+            pending.seal(); // 2
+        }
+        stamp
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.writes.undo(&mut txn.slot);
+        self.timestamps.leave(txn.slot.id());
+    }
+
+    fn maintain(&self, _: usize) {
+        self.timestamps.refresh();
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Retire {
+        let (verdict, rts) = retire(record, |number| self.timestamps.is_past(number));
+        leaf.read_at(rts);
+        verdict
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
+        txn.slot.words(newest?)
+    }
+}
+
+impl<'db> Txn<'db> {
+    /// Marks a record as read and finds what is to be read: invariant (2).
+    #[inline]
+    fn see(&mut self, record: RecordRef<'db, Mvto>) -> Result<Seen<'db>, Abort> {
+        if !record.header().read_at(self.ts) {
+            return Err(Abort::ReadChanged);
+        }
+        let mut next = self.slot.newest(record);
+        while let Some(version) = next {
+            let is_sealed = version.is_sealed();
+            let wts = version.meta().number();
+            if wts > self.ts {
+                next = self.slot.older(version);
+            } else if is_sealed {
+                return Ok(if version.meta().is_tombstone() { Seen::Nothing } else { Seen::Value(version) });
+            } else if wts == self.ts {
+                return Ok(Seen::Own(self.writes.of(record)));
+            } else {
+                self.wait(record, version)?;
+                next = self.slot.newest(record);
+            }
+        }
+        Ok(Seen::Nothing)
+    }
+
+    /// Finds the version that a write would go over.
+    #[inline]
+    fn top(&mut self, record: RecordRef<'db, Mvto>) -> Result<Top<'db>, Abort> {
+        while let Some(version) = self.slot.newest(record) {
+            let is_sealed = version.is_sealed();
+            let wts = version.meta().number();
+            if wts > self.ts {
+                return Err(Abort::TooLate);
+            } else if is_sealed {
+                return Ok(Top::Of(Some(version)));
+            } else if wts == self.ts {
+                return Ok(Top::Own(self.writes.of(record)));
+            }
+            self.wait(record, version)?;
+        }
+        Ok(Top::Of(None))
+    }
+
+    /// Writes over the newest version, or reports that it is the newest no more: invariant (2).
+    #[inline]
+    fn write_over(
+        &mut self,
+        record: RecordRef<'db, Mvto>,
+        over: Option<VersionRef<'db, Mvto>>,
+        how: Write,
+    ) -> Result<Option<usize>, Abort> {
+        let header = record.header();
+        let check = || match header.rts() {
+            rts if rts <= self.ts => Ok(()),
+            _ if header.is_retired() => Err(Abort::WriteConflict),
+            _ => Err(Abort::TooLate),
+        };
+        check()?; // Before anything is copied: most who are too late are so already.
+        self.writes.push(&mut self.slot, record, over, self.ts, how, check)
+    }
+
+    /// Reads whether a record has a value, which a look at its newest version has told already: from now
+    /// on that stays so.
+    #[inline]
+    fn stays(&mut self, record: RecordRef<'db, Mvto>, has_value: bool) -> Result<(), Abort> {
+        let is_so = !matches!(self.see(record)?, Seen::Nothing) == has_value;
+        if is_so { Ok(()) } else { Err(Abort::ReadChanged) }
+    }
+
+    /// Waits until an earlier attempt has decided about its version: invariant (3).
+    #[cold]
+    fn wait(&self, record: RecordRef<'db, Mvto>, version: VersionRef<'db, Mvto>) -> Result<(), Abort> {
+        let decided = || version.is_sealed() || self.slot.newest(record) != Some(version);
+        let deadline_ns = clock::now_ns().saturating_add(self.wait_ns);
+        let is_decided = self.wait_ns > 0 && waiter::wait_until(Some(deadline_ns), decided);
+        if is_decided { Ok(()) } else { Err(Abort::Timeout) }
+    }
+}

@@ -1,0 +1,687 @@
+//! `TicToc`: optimistic concurrency control with data-driven timestamps (Yu, Pavlo, Sanchez, Devadas, SIGMOD
+//! 2016).
+//!
+//! IDEA        Nobody hands out timestamps. Each version of a record carries the interval in which it is known
+//!             to be valid, from wts to rts, and a transaction computes at its end the least timestamp at
+//!             which all that it read is valid and all that it writes is new. If a version that it read is
+//!             not known to be valid for so long, it extends the interval, which fails only if another
+//!             transaction has overwritten the version, or is about to. The serial order is that of the
+//!             timestamps, not of the clock: a transaction may commit before one that ended earlier.
+//! RECORD      Two words. `wts`: bit 0 no value, bits 1.. when the version was written. `rts`: bit 0 locked,
+//!             bit 1 retired, bits 2.. until when it is valid at least.
+//!             A leaf has both stamps for its gaps: `wts` is the latest stamp of a removed record, `rts` the
+//!             latest at which someone has read a gap.
+//! COMMIT      1. Lock the write set in the order of addresses; each record must still be as it was read.
+//!             2. The commit timestamp is the least that is not below the wts of what was read, and above
+//!                the rts of what is written.
+//!             3. What was seen to be valid until then needs no look. Each other record must have the version
+//!                that was read, and be valid until then or, if nobody else holds it, be made so; each
+//!                other leaf must have its gap version, and is made so under its latch.
+//!             4. Install each value with wts and rts of the commit; the store of `rts` unlocks.
+//! INVARIANTS  (1) Under one wts, rts never falls, and wts grows with each change: a new version begins after
+//!                 the end of its predecessor (asserted in `install`).
+//!             (2) rts changes by an exchange of the word that holds the lock, and wts only under the lock: who
+//!                 locks a record knows every extension of its version, so locking and validating need
+//!                 no fence between them.
+//!             (3) Every record is locked in ascending order, so committers never deadlock (the sort in
+//!                 `lock_write_set`).
+//!             (4) An insert is a write of its gap: a record enters a leaf with an rts that is not below the
+//!                 leaf's (`entering`), so that whoever gives it a value, be it another attempt than the one
+//!                 that entered it, does so after those who read the gap. A record that leaves hands its
+//!                 stamps to the leaf (`retire`).
+//!             (5) Stamps of a leaf change under its latch only, and never fall while it keeps its gaps.
+//! DEPARTURES  The paper packs both stamps into one word and, when rts - wts outgrows its 15 bits, raises wts,
+//!             which fails whoever has read the version: with records that all read and nobody writes, for
+//!             ever. A second word in the same cache line has room for both. An absence says nothing of when
+//!             it began if its record was entered anew, so it is read at its rts, never earlier. There is no
+//!             history of overwritten versions and no look at the read set before the locking. The paper
+//!             has no ranges: here leaves are stamped, since a gap version alone tells when a key came, not
+//!             at which timestamp.
+
+use engine::driver::PerWorker;
+use engine::parts::{AccessSet, LeafSet, WordRange, WriteBuffer};
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket,
+    Write,
+};
+use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
+use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::waiter;
+
+const NO_VALUE: u64 = 1;
+const WTS_SHIFT: u32 = 1;
+const LOCKED: u64 = 1;
+const RETIRED: u64 = 2;
+const RTS_SHIFT: u32 = 2;
+
+/// What all transactions share: a setting.
+#[derive(Debug)]
+pub struct TicToc {
+    waits: bool,
+}
+
+/// A record's two words.
+#[derive(Debug)]
+pub struct Header {
+    wts: AtomicU64,
+    rts: AtomicU64,
+}
+
+impl Default for Header {
+    fn default() -> Self {
+        Self { wts: AtomicU64::new(NO_VALUE), rts: AtomicU64::new(0) }
+    }
+}
+
+impl Meta for Header {
+    fn reset(&self) {
+        self.wts.store(NO_VALUE, Ordering::Relaxed); // Relaxed twice: publishing the record orders it.
+        self.rts.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The stamps of a leaf's gaps.
+#[derive(Debug, Default)]
+pub struct Leaf {
+    wts: AtomicU64,
+    rts: AtomicU64,
+}
+
+impl Meta for Leaf {
+    fn reset(&self) {
+        self.wts.store(0, Ordering::Relaxed); // Relaxed twice: under the latch.
+        self.rts.store(0, Ordering::Relaxed);
+    }
+}
+
+impl LeafMeta for Leaf {
+    fn carry(&self, to: &Self) {
+        raise(&to.wts, self.wts.load(Ordering::Relaxed)); // Relaxed twice: under the latch.
+        raise(&to.rts, self.rts.load(Ordering::Relaxed));
+    }
+}
+
+/// Raises a stamp of a leaf, under its latch.
+#[inline]
+fn raise(stamp: &AtomicU64, to: u64) {
+    // Relaxed twice: the latch orders those who write, and its version tells readers that they were late.
+    if stamp.load(Ordering::Relaxed) < to {
+        stamp.store(to, Ordering::Relaxed);
+    }
+}
+
+/// A record as it was seen.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Its word `wts`.
+    version: u64,
+    rts: u64,
+}
+
+impl Seen {
+    #[inline]
+    fn has_value(self) -> bool {
+        self.version & NO_VALUE == 0
+    }
+
+    /// The least timestamp at which it can have been seen.
+    #[inline]
+    fn since(self) -> u64 {
+        if self.has_value() { self.version >> WTS_SHIFT } else { self.rts }
+    }
+}
+
+/// What an attempt will do to a record.
+#[derive(Debug)]
+struct Pending<'db> {
+    record: RecordRef<'db, TicToc>,
+    /// The new value, or none: a delete.
+    value: Option<WordRange>,
+    /// The record's word `wts` as it was seen.
+    version: u64,
+    /// Whether nothing was seen but that there is a value.
+    is_blind: bool,
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, TicToc>,
+    reads: Vec<(RecordRef<'db, TicToc>, Seen)>,
+    writes: AccessSet<Pending<'db>>,
+    /// With the rts of each leaf as it was seen.
+    leaves: LeafSet<'db, Leaf, u64>,
+    values: WriteBuffer,
+    /// The copy that the last read lent.
+    copy: Vec<u64>,
+    /// How many of the sorted writes are locked.
+    locked: usize,
+    /// The least timestamp at which the attempt can commit, by what it has met so far.
+    commit_ts: u64,
+}
+
+impl Shape for TicToc {
+    type Header = Header;
+    type Version = ();
+    type Leaf = Leaf;
+    type Data = InPlace;
+}
+
+impl Scheme for TicToc {
+    const INFO: Info = Info {
+        name: "tictoc",
+        title: "TicToc",
+        paper: "Yu, Pavlo, Sanchez, Devadas: TicToc: time traveling optimistic concurrency control, SIGMOD 2016",
+        family: Family::Optimistic,
+        isolation: Isolation::Serializable,
+        workers: Admits::Any,
+        idea: "computes each commit's timestamp from the records it met, and extends what it read to be valid then",
+    };
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "tictoc.wait",
+        default: "true",
+        range: Range::Switch,
+        unit: "",
+        doc: "Whether a commit waits for the locks that it needs; giving up pays where chains of waiting commits form.",
+        stresses: "the locks of the write set during the commit",
+    }];
+    const INSERT: InsertAt = InsertAt::Access;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
+        Ok(Self { waits: values.switch("tictoc.wait") })
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            slot,
+            reads: Vec::new(),
+            writes: AccessSet::default(),
+            leaves: LeafSet::default(),
+            values: WriteBuffer::default(),
+            copy: Vec::new(),
+            locked: 0,
+            commit_ts: 0,
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    fn loaded(&self, record: RecordRef<'_, Self>) {
+        record.header().wts.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
+        txn.reads.clear();
+        txn.writes.clear();
+        txn.leaves.clear();
+        txn.values.clear();
+        txn.locked = 0;
+        txn.commit_ts = 0;
+        Ok(())
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record.id()) {
+            return Ok(txn.writes.get(own).value.map(|value| txn.values.get(value)));
+        }
+        txn.copy.resize(record.width(), 0);
+        let seen = copy_stable(record, Some(&mut txn.copy))?;
+        txn.remember(record, seen);
+        Ok(seen.has_value().then_some(&txn.copy))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record.id()) {
+            return Ok(txn.writes.get(own).value.map(|value| txn.values.get_mut(value)));
+        }
+        let value = txn.values.push(record.width());
+        let copy = (how == Write::Modify).then(|| txn.values.get_mut(value));
+        let seen = copy_stable(record, copy)?;
+        if !seen.has_value() {
+            txn.remember(record, seen);
+            return Ok(None);
+        }
+        txn.will(record, Some(value), seen, how == Write::Blind);
+        Ok(Some(txn.values.get_mut(value)))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record.id()) {
+            let pending = txn.writes.get_mut(own);
+            if pending.value.is_some() {
+                return Ok(None);
+            }
+            let value = txn.values.push(record.width());
+            pending.value = Some(value);
+            return Ok(Some(txn.values.get_mut(value)));
+        }
+        let seen = copy_stable(record, None)?;
+        if seen.has_value() {
+            txn.remember(record, seen);
+            return Ok(None);
+        }
+        let value = txn.values.push(record.width());
+        txn.will(record, Some(value), seen, false);
+        Ok(Some(txn.values.get_mut(value)))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if let Some(own) = txn.writes.find(record.id()) {
+            return Ok(txn.writes.get_mut(own).value.take().is_some());
+        }
+        let seen = copy_stable(record, None)?;
+        if seen.has_value() {
+            txn.will(record, None, seen, true);
+        } else {
+            txn.remember(record, seen);
+        }
+        Ok(seen.has_value())
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+        // Relaxed twice: the index finds out afterwards if the gap version was another by now. A hole
+        // that was read brings the stamp of what left it.
+        txn.commit_ts = txn.commit_ts.max(leaf.meta().wts.load(Ordering::Relaxed));
+        txn.leaves.read_noting(leaf, leaf.meta().rts.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    #[inline]
+    fn entering(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Result<(), Abort> {
+        let header = record.header();
+        let rts = leaf.rts.load(Ordering::Relaxed); // Relaxed: under the latch.
+        let mut word = header.rts.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        while word >> RTS_SHIFT < rts {
+            if word & (LOCKED | RETIRED) != 0 {
+                return Err(Abort::WriteConflict);
+            }
+            // Relaxed: the release of the latch publishes it to whoever finds the record by this key.
+            let raised = header.rts.compare_exchange(word, rts << RTS_SHIFT, Ordering::Relaxed, Ordering::Relaxed);
+            match raised {
+                Ok(_) => break,
+                Err(now) => word = now,
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, Leaf>, after: u64) {
+        txn.leaves.added(before, after);
+    }
+
+    #[inline]
+    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, Leaf>, after: u64, into: LeafRef<'db, Leaf>) {
+        txn.leaves.split(from, after, into);
+    }
+
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        if end == End::Rollback {
+            txn.only_read();
+        }
+        txn.lock_write_set(self.waits)?; // 1, 2
+        txn.validate() // 3
+    }
+
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let commit_ts = txn.commit_ts;
+        for pending in txn.writes.iter() {
+            let record = pending.record;
+            let Header { wts, rts } = record.header();
+            let value = pending.value.map(|value| txn.values.get(value));
+            seen.installed(record, value_before(seen, record, &mut txn.copy), value);
+            sink.logged(Stamp(commit_ts), record, value);
+            // Relaxed: this attempt holds the lock.
+            assert!(wts.load(Ordering::Relaxed) >> WTS_SHIFT < commit_ts, "a version begins after its predecessor");
+            // Release: pairs with the Acquire of `wts` in `copy_stable`. 4
+            let absent = if value.is_some() { 0 } else { NO_VALUE };
+            wts.store((commit_ts << WTS_SHIFT) | absent, Ordering::Release);
+            if let Some(value) = value {
+                // Release: pairs with the Acquire fence in `copy_stable`.
+                fence(Ordering::Release);
+                record.store(value);
+            }
+            // Release: pairs with the Acquire of `rts` in `copy_stable` and `extend`, and of the next lock.
+            rts.store(commit_ts << RTS_SHIFT, Ordering::Release);
+        }
+        Stamp(commit_ts)
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        for pending in txn.writes.iter().take(txn.locked) {
+            // Release: pairs with the Acquire of the next lock. Nothing was changed under this one.
+            pending.record.header().rts.fetch_and(!LOCKED, Ordering::Release);
+        }
+        txn.locked = 0;
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Retire {
+        let Header { wts, rts } = record.header();
+        // Acquire: pairs with the Release in `install`.
+        let word = rts.load(Ordering::Acquire);
+        let version = wts.load(Ordering::Relaxed); // Relaxed: changes under the lock, which the exchange checks.
+        if word & RETIRED == 0 {
+            if word & LOCKED != 0 {
+                return Retire::Later;
+            }
+            if version & NO_VALUE == 0 {
+                return Retire::Alive;
+            }
+            // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
+            // Relaxed on failure: nothing is read.
+            if rts.compare_exchange(word, word | RETIRED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                return Retire::Later;
+            }
+        }
+        raise(&leaf.wts, version >> WTS_SHIFT);
+        raise(&leaf.rts, word >> RTS_SHIFT);
+        Retire::Done
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        txn.copy.resize(record.width(), 0);
+        let seen = copy_stable(record, Some(&mut txn.copy)).ok()?;
+        seen.has_value().then_some(&txn.copy)
+    }
+}
+
+/// The stamps of a record, unlocked, and its value as of them.
+#[inline]
+fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> Result<Seen, Abort> {
+    let Header { wts, rts } = record.header();
+    loop {
+        // Acquire: pairs with the Release of `wts` in `install`, so that the lock under which a version
+        // came, or its end, is seen with it.
+        let version = wts.load(Ordering::Acquire);
+        // Acquire: pairs with the Release of `rts` in `install`.
+        let word = rts.load(Ordering::Acquire);
+        if word & RETIRED != 0 {
+            return Err(Abort::ReadChanged);
+        }
+        if word & LOCKED != 0 {
+            // Relaxed: only ends the wait; the loop loads again.
+            waiter::wait_until(None, || rts.load(Ordering::Relaxed) & LOCKED == 0);
+            continue;
+        }
+        if let Some(copy) = copy.as_deref_mut().filter(|_| version & NO_VALUE == 0) {
+            record.load(copy);
+        }
+        // Acquire fence: the copy comes before the second look at the version, so that a copy which saw a
+        // store of a later writer sees that writer's version.
+        fence(Ordering::Acquire);
+        if wts.load(Ordering::Relaxed) == version {
+            return Ok(Seen { version, rts: word >> RTS_SHIFT });
+        }
+    }
+}
+
+/// The value that a commit is about to replace, if there is one and an observer listens.
+#[inline]
+fn value_before<'c, O: Observer>(_: &O, record: RecordRef<'_, TicToc>, copy: &'c mut Vec<u64>) -> Option<&'c [u64]> {
+    // Relaxed: the caller holds the lock.
+    if !O::ON || record.header().wts.load(Ordering::Relaxed) & NO_VALUE != 0 {
+        return None;
+    }
+    copy.resize(record.width(), 0);
+    record.load(copy);
+    Some(copy)
+}
+
+impl<'db> Txn<'db> {
+    /// What was seen of a record is to hold at the commit.
+    #[inline]
+    fn remember(&mut self, record: RecordRef<'db, TicToc>, seen: Seen) {
+        self.commit_ts = self.commit_ts.max(seen.since());
+        self.reads.push((record, seen));
+    }
+
+    /// The record is to be written.
+    #[inline]
+    fn will(&mut self, record: RecordRef<'db, TicToc>, value: Option<WordRange>, seen: Seen, is_blind: bool) {
+        self.commit_ts = self.commit_ts.max(seen.since());
+        self.writes.push(record.id(), Pending { record, value, version: seen.version, is_blind });
+    }
+
+    /// What was to be written was only read: a rollback.
+    fn only_read(&mut self) {
+        let read = |pending: Pending<'db>| (pending.record, Seen { version: pending.version, rts: 0 });
+        self.reads.extend(self.writes.drain().map(read));
+    }
+
+    /// Steps 1 and 2 of COMMIT.
+    #[inline]
+    fn lock_write_set(&mut self, waits: bool) -> Result<(), Abort> {
+        self.writes.sort();
+        for pending in self.writes.iter() {
+            let rts = lock(pending.record, waits)?;
+            self.locked += 1;
+            // Relaxed: changes only under the lock, which this attempt holds.
+            let version = pending.record.header().wts.load(Ordering::Relaxed);
+            let is_as_seen = if pending.is_blind { version & NO_VALUE == 0 } else { version == pending.version };
+            if !is_as_seen {
+                return Err(Abort::WriteConflict);
+            }
+            self.commit_ts = self.commit_ts.max(rts + 1);
+        }
+        Ok(())
+    }
+
+    /// Step 3 of COMMIT.
+    #[inline]
+    fn validate(&self) -> Result<(), Abort> {
+        for &(record, seen) in &self.reads {
+            if seen.rts < self.commit_ts {
+                let is_own = || self.writes.find_sorted(record.id()).is_some();
+                extend(record, seen.version, self.commit_ts, is_own)?;
+            }
+        }
+        for &(leaf, rts) in self.leaves.iter() {
+            if rts < self.commit_ts {
+                let Some(_held) = leaf.hold() else { return Err(Abort::Phantom) };
+                raise(&leaf.meta().rts, self.commit_ts);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Locks a record, and tells its rts.
+#[inline]
+fn lock(record: RecordRef<'_, TicToc>, waits: bool) -> Result<u64, Abort> {
+    let rts = &record.header().rts;
+    loop {
+        let word = rts.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        if word & RETIRED != 0 {
+            return Err(Abort::WriteConflict);
+        }
+        // Acquire: pairs with the Release of the last lock's end. Relaxed on failure: nothing is read.
+        let locked = word & LOCKED == 0
+            && rts.compare_exchange(word, word | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if locked {
+            return Ok(word >> RTS_SHIFT);
+        }
+        if !waits && word & LOCKED != 0 {
+            return Err(Abort::LockBusy);
+        }
+        // Relaxed: only ends the wait; the loop loads again.
+        waiter::wait_until(None, || rts.load(Ordering::Relaxed) & LOCKED == 0);
+    }
+}
+
+/// Makes a version of a record valid until `commit_ts` at least.
+#[inline]
+fn extend(
+    record: RecordRef<'_, TicToc>,
+    version: u64,
+    commit_ts: u64,
+    is_own: impl FnOnce() -> bool,
+) -> Result<(), Abort> {
+    let Header { wts, rts } = record.header();
+    // Acquire here and on failure below: pairs with the Release of `rts` in `install`, so that the rts of
+    // a later version is never taken for that of this one.
+    let mut word = rts.load(Ordering::Acquire);
+    loop {
+        // Relaxed: ordered by the Acquire before; if it changes afterwards, so has `rts`.
+        if wts.load(Ordering::Relaxed) != version {
+            return Err(Abort::ReadChanged);
+        }
+        // Whoever has locked the record knows this rts, and will commit later.
+        if word >> RTS_SHIFT >= commit_ts {
+            return Ok(());
+        }
+        if word & LOCKED != 0 {
+            return if is_own() { Ok(()) } else { Err(Abort::ReadChanged) };
+        }
+        if word & RETIRED != 0 {
+            return Err(Abort::ReadChanged);
+        }
+        // Relaxed: hands on nothing but the stamp, and continues the release sequence of `install`.
+        match rts.compare_exchange(word, commit_ts << RTS_SHIFT, Ordering::Relaxed, Ordering::Acquire) {
+            Ok(_) => return Ok(()),
+            Err(now) => word = now,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{Database, Home, Homes, Key, Lookup, Row, Schema, Table, Transaction};
+    use storage::Which;
+    use sync::workers;
+    use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Number(u64);
+
+    impl Key for Number {
+        type Ordered = u64;
+
+        fn ordered(self) -> u64 {
+            self.0
+        }
+
+        fn from_ordered(ordered: u64) -> Self {
+            Self(ordered)
+        }
+
+        fn home(self) -> Home {
+            Home::At(0)
+        }
+    }
+
+    #[derive(FromBytes, IntoBytes, KnownLayout, Immutable)]
+    #[repr(transparent)]
+    struct Cell(u64);
+
+    impl Row for Cell {
+        type Key = Number;
+        type Indexes = ();
+    }
+
+    /// A database with the rows 0 to 9.
+    fn cells(workers: usize) -> (Database<TicToc>, Table<Cell>) {
+        let mut schema = Schema::new();
+        let table = schema.table("cell", Lookup::Ordered, 10).group();
+        let values = Values::new(TicToc::SETTINGS, &[]).expect("standard values are legal");
+        let db = Database::new(&schema, &values, Env { slots: workers, workers }).expect("standard values agree");
+        let insert = |txn: &mut engine::Attempt<'_, '_, TicToc>| {
+            (0..10).try_for_each(|key| txn.insert(table, Number(key), &Cell(0)).map(|_| ()))
+        };
+        db.session().attempt(&Ticket::new(0, Homes::new()), insert).expect("nobody is in the way");
+        (db, table)
+    }
+
+    fn record(db: &Database<TicToc>, table: Table<Cell>, key: u64) -> RecordRef<'_, TicToc> {
+        let row = db.tables().get(table.id()).index(Which::Primary).peek(key).expect("the row is there");
+        row.record(0)
+    }
+
+    #[test]
+    fn a_locked_version_is_read_until_its_rts_and_no_longer() {
+        let (db, table) = cells(1);
+        let record = record(&db, table, 0);
+        let version = copy_stable(record, None).expect("nobody is in the way").version;
+        extend(record, version, 9, || false).expect("nobody is in the way");
+        assert_eq!(lock(record, false), Ok(9));
+        assert_eq!(lock(record, false), Err(Abort::LockBusy));
+        assert_eq!(extend(record, version, 9, || false), Ok(()));
+        assert_eq!(extend(record, version, 10, || false), Err(Abort::ReadChanged));
+        assert_eq!(extend(record, version, 10, || true), Ok(()));
+        assert_eq!(extend(record, version + 2, 9, || false), Err(Abort::ReadChanged));
+    }
+
+    #[test]
+    fn a_retired_absence_is_read_until_its_rts_and_leaves_its_stamps_to_the_leaf() {
+        let (db, table) = cells(1);
+        let (record, leaf) = (record(&db, table, 0), Leaf::default());
+        assert_eq!(db.scheme().retire(record, &leaf), Retire::Alive);
+        record.header().wts.store(7 << WTS_SHIFT | NO_VALUE, Ordering::Relaxed);
+        record.header().rts.store(9 << RTS_SHIFT | LOCKED, Ordering::Relaxed);
+        assert_eq!(db.scheme().retire(record, &leaf), Retire::Later);
+        record.header().rts.store(9 << RTS_SHIFT, Ordering::Relaxed);
+        for leaf in [leaf, Leaf::default()] {
+            assert_eq!(db.scheme().retire(record, &leaf), Retire::Done);
+            assert_eq!((leaf.wts.into_inner(), leaf.rts.into_inner()), (7, 9));
+        }
+        assert_eq!(copy_stable(record, None).map(|seen| seen.rts), Err(Abort::ReadChanged));
+        assert_eq!(extend(record, 7 << WTS_SHIFT | NO_VALUE, 9, || false), Ok(()));
+        assert_eq!(extend(record, 7 << WTS_SHIFT | NO_VALUE, 10, || false), Err(Abort::ReadChanged));
+    }
+
+    /// Everyone reads row 0 at ever later timestamps, that of the row they count in.
+    #[test]
+    fn an_rts_never_falls_while_many_extend_it() {
+        let (db, table) = cells(4);
+        let shared = record(&db, table, 0);
+        let ticket = Ticket::new(0, Homes::new());
+        workers::run(4, false, |worker| {
+            let mut session = db.session();
+            let mut last = 0;
+            for _ in 0..5_000 {
+                let outcome = session.attempt(&ticket, |txn| {
+                    txn.read(table, Number(0), |_| ())?;
+                    txn.update(table, Number(1 + worker as u64), |cell| cell.0 += 1)
+                });
+                outcome.expect("nobody writes what another touches");
+                let now = shared.header().rts.load(Ordering::Relaxed);
+                let own = record(&db, table, 1 + worker as u64).header().wts.load(Ordering::Relaxed);
+                assert!(now >= last && now >> RTS_SHIFT >= own >> WTS_SHIFT, "{last} {now} {own}");
+                last = now;
+            }
+        });
+    }
+}

@@ -1,0 +1,687 @@
+//! Aria against a model: random programs of reads, writes, inserts, deletes and scans run in batches, and
+//! each batch must be what the model makes of its snapshot. And the outcome must not depend on the workers.
+
+use core::ops::ControlFlow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::driver::{self, Control, Driver, Job, Limit, Retry};
+use engine::setting::{Setting, SettingError, Values};
+use engine::{
+    Abort, ClientId, Database, Direction, Drive, Env, Forecast, Home, Homes, Index, IndexOn, Key, Loader, Lookup,
+    Quiesced, Row, Schema, Scheme, Share, Table, Ticket, Transaction, TxnType, Violation, Workload,
+};
+use schemes::batched::aria::Aria;
+use stdx::Rng;
+use sync::Latched;
+use sync::atomic::{AtomicU64, Ordering};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Keys of either table: enough for several leaves.
+const KEYS: u64 = 150;
+/// Keys from which every other choice is made.
+const HOT_KEYS: u64 = 30;
+/// Values of the indexed column.
+const GROUPS: u64 = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+struct Item {
+    /// Who wrote it.
+    mark: u64,
+    group: u64,
+}
+
+impl Row for Item {
+    type Key = u64;
+    type Indexes = (ByGroup,);
+}
+
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+struct Point {
+    mark: u64,
+}
+
+impl Row for Point {
+    type Key = u64;
+    type Indexes = ();
+}
+
+#[derive(Debug)]
+struct ByGroup;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct GroupKey {
+    group: u64,
+    key: u64,
+}
+
+impl Key for GroupKey {
+    type Ordered = u128;
+
+    fn ordered(self) -> u128 {
+        u128::from(self.group) << 64 | u128::from(self.key)
+    }
+
+    fn from_ordered(ordered: u128) -> Self {
+        Self { group: (ordered >> 64) as u64, key: ordered as u64 }
+    }
+
+    fn home(self) -> Home {
+        Home::At(0)
+    }
+}
+
+impl IndexOn<Item> for ByGroup {
+    type Key = GroupKey;
+
+    fn key(key: u64, row: &Item) -> GroupKey {
+        GroupKey { group: row.group, key }
+    }
+}
+
+/// A step of a program. The table of items is ordered, that of points is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Op {
+    Read(u64),
+    Update(u64),
+    Replace(u64),
+    Insert(u64, u64),
+    Delete(u64),
+    /// Keys from the first up to the second, at most as many as the last says.
+    Scan(u64, u64, Direction, usize),
+    ScanGroup(u64, Direction),
+    ReadPoint(u64),
+    InsertPoint(u64),
+    DeletePoint(u64),
+    Rollback,
+}
+
+/// What a step saw: keys with marks and groups.
+type Seen = Vec<(u64, u64, u64)>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Program {
+    client: u64,
+    sequence: u64,
+    ops: Vec<Op>,
+}
+
+impl Program {
+    fn mark(&self, step: usize) -> u64 {
+        self.client << 32 | self.sequence << 8 | step as u64 + 1
+    }
+}
+
+/// An execution: which commits came before its batch, in which order it came, and what it saw.
+#[derive(Clone, Debug)]
+struct Execution {
+    batch: u64,
+    program: Program,
+    seen: Vec<Seen>,
+}
+
+/// What of the operations a workload uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mix {
+    /// Reads, updates and replacements of keys that are there.
+    Records,
+    All,
+}
+
+struct Programs {
+    items: Table<Item>,
+    by_group: Index<Item, ByGroup>,
+    points: Table<Point>,
+    mix: Mix,
+    /// Commits that clients heard of: with one worker, the number of those before the present batch.
+    settled: AtomicU64,
+    /// In the order of execution, with one worker.
+    executions: Latched<Vec<Execution>>,
+    panics: bool,
+}
+
+impl Workload for Programs {
+    const NAME: &'static str = "programs";
+    const TYPES: &'static [TxnType] =
+        &[TxnType { name: "program", read_only: false }, TxnType { name: "look", read_only: true }];
+    const SETTINGS: &'static [Setting] = &[];
+    type Input = Program;
+    type Scratch = ();
+    type Output = Vec<Seen>;
+    type Ledger = Vec<(Program, Vec<Seen>)>;
+
+    fn declare(_: &Values, _: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
+        let mut items = schema.table("items", Lookup::Ordered, KEYS as usize);
+        let group = items.group();
+        let by_group = items.index(group, "by_group");
+        let points = schema.table("points", Lookup::Point, KEYS as usize).group();
+        let (settled, executions) = (AtomicU64::new(0), Latched::default());
+        Ok(Self { items: group, by_group, points, mix: Mix::All, settled, executions, panics: false })
+    }
+
+    fn forecast(&self) -> Forecast {
+        Forecast::default()
+    }
+
+    fn load(&self, share: Share, loader: &mut impl Loader) {
+        for key in share.of_range(KEYS) {
+            if self.mix == Mix::Records || key % 3 != 0 {
+                loader.insert(self.items, key, &Item { mark: 0, group: key % GROUPS });
+                loader.insert(self.points, key, &Point { mark: 0 });
+            }
+        }
+    }
+
+    fn generate(&self, client: ClientId, sequence: u64, rng: &mut Rng) -> Program {
+        let is_look = rng.below(8) == 0;
+        let any_key = |rng: &mut Rng| {
+            let keys = if rng.below(2) == 0 { HOT_KEYS } else { KEYS };
+            rng.below(keys)
+        };
+        let op = |rng: &mut Rng| {
+            let key = any_key(rng);
+            let direction = if rng.below(2) == 0 { Direction::Forward } else { Direction::Backward };
+            match (self.mix, if is_look { 0 } else { rng.below(11) }) {
+                (Mix::Records, 0..5) => Op::Read(key),
+                (Mix::Records, 5..8) => Op::Update(key),
+                (Mix::Records, _) => Op::Replace(key),
+                (_, 0) if is_look => Op::ScanGroup(rng.below(GROUPS), direction),
+                (_, 0 | 1) => Op::Read(key),
+                (_, 2) => Op::Update(key),
+                (_, 3) => Op::Replace(key),
+                (_, 4) => Op::Insert(key, rng.below(GROUPS)),
+                (_, 5) => Op::Delete(key),
+                (_, 6) => Op::Scan(key, key + rng.below(8), direction, 1 + rng.below(4) as usize),
+                (_, 7) => Op::ScanGroup(rng.below(GROUPS), direction),
+                (_, 8) => Op::ReadPoint(key),
+                (_, 9) => Op::InsertPoint(key),
+                _ => Op::DeletePoint(key),
+            }
+        };
+        let mut ops: Vec<_> = (0..1 + rng.below(4)).map(|_| op(rng)).collect();
+        if self.mix == Mix::All && rng.below(3) == 0 && !is_look {
+            // What was inserted or deleted is seen, changed and moved again by the same attempt.
+            let (key, group) = (any_key(rng), rng.below(GROUPS));
+            let range = Op::Scan(key.saturating_sub(2), key + 2, Direction::Backward, 9);
+            let look = Op::ScanGroup(group, Direction::Forward);
+            ops.extend([Op::Delete(key), look, Op::Insert(key, group), range, look, Op::Update(key)]);
+            ops.extend([Op::Delete(key), range, look, Op::Insert(key, (group + 1) % GROUPS), look, range]);
+        }
+        if rng.below(20) == 0 {
+            ops.push(Op::Rollback);
+        }
+        Program { client: u64::from(client.0), sequence, ops }
+    }
+
+    fn kind(&self, program: &Program) -> usize {
+        let looks = |op: &Op| matches!(op, Op::Read(_) | Op::Scan(..) | Op::ScanGroup(..) | Op::ReadPoint(_));
+        usize::from(program.ops.iter().all(looks))
+    }
+
+    fn homes(&self, _: &Program) -> Homes {
+        Homes::new()
+    }
+
+    fn execute<T: Transaction>(&self, program: &Program, (): &mut (), txn: &mut T) -> Result<Vec<Seen>, Abort> {
+        assert!(!self.panics || program.client != 3 || program.sequence != 2, "planted");
+        let mut seen = Vec::new();
+        let mut end = Ok(());
+        for (step, op) in program.ops.iter().enumerate() {
+            if *op == Op::Rollback {
+                end = Err(Abort::Rollback);
+                break;
+            }
+            seen.push(self.step(*op, program.mark(step), txn)?);
+        }
+        // Relaxed: the driver's barrier orders it.
+        let batch = self.settled.load(Ordering::Relaxed);
+        self.executions.lock().push(Execution { batch, program: program.clone(), seen: seen.clone() });
+        end.map(|()| seen)
+    }
+
+    fn committed(&self, ledger: &mut Self::Ledger, program: &Program, seen: &Vec<Seen>) {
+        // Relaxed: as above.
+        self.settled.fetch_add(1, Ordering::Relaxed);
+        ledger.push((program.clone(), seen.clone()));
+    }
+
+    fn check(&self, _: &impl Quiesced, _: Share, _: &[Self::Ledger]) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+impl Programs {
+    fn step<T: Transaction>(&self, op: Op, mark: u64, txn: &mut T) -> Result<Seen, Abort> {
+        let mut seen = Vec::new();
+        match op {
+            Op::Read(key) => seen.extend(txn.read(self.items, key, |item| (key, item.mark, item.group))?),
+            Op::Update(key) => {
+                let change = |item: &mut Item| (key, core::mem::replace(&mut item.mark, mark), item.group);
+                seen.extend(txn.update(self.items, key, change)?);
+            }
+            Op::Replace(key) => {
+                let group = txn.read(self.items, key, |item| item.group)?;
+                if let Some(group) = group {
+                    assert!(txn.replace(self.items, key, &Item { mark, group })?);
+                }
+            }
+            Op::Insert(key, group) => {
+                let is_new = txn.insert(self.items, key, &Item { mark, group })?;
+                seen.push((key, u64::from(is_new), 0));
+            }
+            Op::Delete(key) => seen.push((key, u64::from(txn.delete(self.items, key)?), 0)),
+            Op::Scan(from, to, direction, most) => txn.scan(self.items, from..=to, direction, |key, item| {
+                seen.push((key, item.mark, item.group));
+                if seen.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?,
+            Op::ScanGroup(group, direction) => {
+                let range = GroupKey { group, key: 0 }..GroupKey { group: group + 1, key: 0 };
+                txn.scan_by(self.by_group, range, direction, |at, item| {
+                    assert_eq!(at.group, item.group, "an entry leads to a row of its key");
+                    seen.push((at.key, item.mark, item.group));
+                    ControlFlow::Continue(())
+                })?;
+            }
+            Op::ReadPoint(key) => seen.extend(txn.read(self.points, key, |point| (key, point.mark, 0))?),
+            Op::InsertPoint(key) => {
+                seen.push((key, u64::from(txn.insert(self.points, key, &Point { mark })?), 0));
+            }
+            Op::DeletePoint(key) => seen.push((key, u64::from(txn.delete(self.points, key)?), 0)),
+            Op::Rollback => unreachable!("the caller rolls back"),
+        }
+        Ok(seen)
+    }
+}
+
+/// The state of both tables: key to mark and group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Model {
+    items: BTreeMap<u64, (u64, u64)>,
+    points: BTreeMap<u64, u64>,
+}
+
+/// A table and a key of it.
+type Cell = (bool, u64);
+
+impl Model {
+    fn loaded(mix: Mix) -> Self {
+        let keys = || (0..KEYS).filter(|key| mix == Mix::Records || key % 3 != 0);
+        Self {
+            items: keys().map(|key| (key, (0, key % GROUPS))).collect(),
+            points: keys().map(|key| (key, 0)).collect(),
+        }
+    }
+
+    fn of(db: &Database<Aria>, programs: &Programs) -> Self {
+        let (view, mut model) = (db.quiesced(), Self::default());
+        view.scan(programs.items, .., |key, item| {
+            model.items.insert(key, (item.mark, item.group));
+            ControlFlow::Continue(())
+        });
+        view.rows(programs.points, Share::WHOLE, |key, point| {
+            model.points.insert(key, point.mark);
+        });
+        let mut by_group = Vec::new();
+        view.scan_by(programs.by_group, .., |at, item| {
+            assert_eq!(at.group, item.group);
+            by_group.push(at.key);
+            ControlFlow::Continue(())
+        });
+        by_group.sort_unstable();
+        assert!(by_group.iter().eq(model.items.keys()), "the secondary index has every row once");
+        model
+    }
+
+    /// Executes a step: what it sees.
+    fn step(&mut self, op: Op, mark: u64) -> Seen {
+        let item = |(key, value): (&u64, &(u64, u64))| (*key, value.0, value.1);
+        let one = |items: &BTreeMap<u64, (u64, u64)>, key| items.get_key_value(&key).map(item);
+        let turn = |mut seen: Seen, direction| {
+            if direction == Direction::Backward {
+                seen.reverse();
+            }
+            seen
+        };
+        match op {
+            Op::Read(key) => one(&self.items, key).into_iter().collect(),
+            Op::Update(key) | Op::Replace(key) => {
+                let seen = one(&self.items, key);
+                if let Some(value) = self.items.get_mut(&key) {
+                    value.0 = mark;
+                }
+                seen.filter(|_| matches!(op, Op::Update(_))).into_iter().collect()
+            }
+            Op::Insert(key, group) => {
+                let is_new = !self.items.contains_key(&key);
+                self.items.entry(key).or_insert((mark, group));
+                vec![(key, u64::from(is_new), 0)]
+            }
+            Op::Delete(key) => vec![(key, u64::from(self.items.remove(&key).is_some()), 0)],
+            Op::Scan(from, to, direction, most) => {
+                let mut seen = turn(self.items.range(from..=to).map(item).collect(), direction);
+                seen.truncate(most);
+                seen
+            }
+            Op::ScanGroup(group, direction) => {
+                turn(self.items.iter().map(item).filter(|seen| seen.2 == group).collect(), direction)
+            }
+            Op::ReadPoint(key) => self.points.get(&key).map(|mark| (key, *mark, 0)).into_iter().collect(),
+            Op::InsertPoint(key) => {
+                let is_new = !self.points.contains_key(&key);
+                self.points.entry(key).or_insert(mark);
+                vec![(key, u64::from(is_new), 0)]
+            }
+            Op::DeletePoint(key) => vec![(key, u64::from(self.points.remove(&key).is_some()), 0)],
+            Op::Rollback => unreachable!("the caller rolls back"),
+        }
+    }
+
+    /// Executes a program: what it sees, and the state afterwards. None when it rolls back.
+    fn run(&self, program: &Program) -> Option<(Vec<Seen>, Model)> {
+        let mut after = self.clone();
+        let mut seen = Vec::new();
+        for (step, op) in program.ops.iter().enumerate() {
+            if *op == Op::Rollback {
+                return None;
+            }
+            seen.push(after.step(*op, program.mark(step)));
+        }
+        Some((seen, after))
+    }
+
+    /// The cells in which two states differ.
+    fn differing(&self, other: &Self) -> BTreeSet<Cell> {
+        let items = (0..KEYS).filter(|key| self.items.get(key) != other.items.get(key)).map(|key| (true, key));
+        let points = (0..KEYS).filter(|key| self.points.get(key) != other.points.get(key)).map(|key| (false, key));
+        items.chain(points).collect()
+    }
+
+    /// Takes over cells of another state.
+    fn adopt(&mut self, other: &Self, cells: &BTreeSet<Cell>) {
+        for &(is_item, key) in cells {
+            if is_item {
+                self.items.remove(&key);
+                self.items.extend(other.items.get(&key).map(|value| (key, *value)));
+            } else {
+                self.points.remove(&key);
+                self.points.extend(other.points.get(&key).map(|mark| (key, *mark)));
+            }
+        }
+    }
+}
+
+struct Run {
+    outcome: Vec<(Program, Vec<Seen>)>,
+    aborts: u64,
+    user_aborts: u64,
+    executions: Vec<Execution>,
+    after: Model,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    mix: Mix,
+    workers: usize,
+    clients: usize,
+    batch: usize,
+    reordering: bool,
+    seed: u64,
+}
+
+const PLAN: Plan = Plan { mix: Mix::All, workers: 1, clients: 24, batch: 24, reordering: true, seed: 1 };
+
+fn database(batch: usize, reordering: bool, slots: usize, workers: usize) -> (Database<Aria>, Programs) {
+    let given = [("aria.batch", batch.to_string()), ("aria.reordering", reordering.to_string())];
+    let given = given.map(|(name, value)| (name.to_owned(), value));
+    let values = Values::new(Aria::SETTINGS, &given).expect("legal");
+    let mut schema = Schema::new();
+    let drive = Drive { workers: 1, clients: 1, seed: 1 };
+    let programs = Programs::declare(&values, drive, &mut schema).expect("legal");
+    let db = Database::new(&schema, &values, Env { slots, workers }).expect("legal");
+    (db, programs)
+}
+
+fn job(plan: Plan, limit: Limit) -> Job {
+    Job {
+        workers: plan.workers,
+        clients: plan.clients,
+        retry: Retry::Same,
+        limit,
+        seed: plan.seed,
+        pause_ns: 0,
+        pin: false,
+        sample_every: 1,
+    }
+}
+
+fn run(plan: Plan, requests: u64, pause_ns: u64) -> Run {
+    let (db, mut programs) = database(plan.batch, plan.reordering, plan.clients, plan.workers);
+    programs.mix = plan.mix;
+    db.load(&programs, 1);
+    let job = Job { pause_ns, ..job(plan, Limit::Requests(requests)) };
+    let outcome = driver::run(&db, &programs, &job, &Control::new(plan.workers));
+    let after = Model::of(&db, &programs);
+    let memory = db.memory();
+    assert_eq!(memory[0].entries, after.items.len(), "deleted keys leave the index at once");
+    assert_eq!(memory[1].entries, after.points.len());
+    let commits: u64 = outcome.types.iter().map(|tally| tally.commits).sum();
+    let user_aborts = outcome.types.iter().map(|tally| tally.user_aborts).sum();
+    assert_eq!(commits + user_aborts, plan.clients as u64 * requests, "every request ends once");
+    let looks = &outcome.types[1];
+    assert_eq!(looks.aborts.iter().sum::<u64>(), 0, "what writes nothing commits");
+    let mut ledger: Vec<_> = outcome.ledgers.into_iter().flatten().collect();
+    ledger.sort_unstable_by_key(|(program, _)| (program.client, program.sequence));
+    let aborts = outcome.types.iter().flat_map(|tally| tally.aborts).sum();
+    Run { outcome: ledger, aborts, user_aborts, executions: programs.executions.into_inner(), after }
+}
+
+/// Whether what a program does to `cells` on a state can be told from what it saw of the state.
+fn depends(program: &Program, before: &Model, after: &Model, cells: &BTreeSet<Cell>) -> bool {
+    let mut changed = before.clone();
+    changed.adopt(after, cells);
+    // Two states that agree on all else: the program depends on the cells if they make it see anything else.
+    program_sees(program, before) != program_sees(program, &changed)
+}
+
+fn program_sees(program: &Program, state: &Model) -> Option<Vec<Seen>> {
+    state.run(program).map(|(seen, _)| seen)
+}
+
+/// Checks a history of one worker batch by batch: what each commit saw, that one commit writes a cell, and
+/// that some serial order agrees with all. Returns the executions of each batch with whether they committed.
+fn check(plan: Plan, run: &Run) -> Vec<Vec<(Program, bool)>> {
+    let mut state = Model::loaded(plan.mix);
+    let mut batches = Vec::new();
+    for batch in run.executions.chunk_by(|a, b| a.batch == b.batch) {
+        // A batch without commits is followed by one with the same count: a program executes again in it.
+        let committed = |execution: &Execution| {
+            let program = &execution.program;
+            let last = run.executions.iter().rfind(|other| other.program == *program).expect("it is there itself");
+            !program.ops.contains(&Op::Rollback) && last.batch == execution.batch
+        };
+        let mut written: Vec<(&Program, BTreeSet<Cell>, Model)> = Vec::new();
+        for execution in batch {
+            let (seen, after) = match state.run(&execution.program) {
+                Some(ended) => ended,
+                None => continue,
+            };
+            assert_eq!(execution.seen, seen, "{:?} on its snapshot", execution.program);
+            if committed(execution) {
+                written.push((&execution.program, state.differing(&after), after));
+            }
+        }
+        let before = state.clone();
+        for (position, (_, cells, after)) in written.iter().enumerate() {
+            let others = written[..position].iter().flat_map(|(_, cells, _)| cells);
+            assert!(others.clone().all(|cell| !cells.contains(cell)), "one commit writes a cell");
+            state.adopt(after, cells);
+        }
+        assert_serializable(&before, &written);
+        batches.push(batch.iter().map(|execution| (execution.program.clone(), committed(execution))).collect());
+    }
+    assert_eq!(state, run.after, "the state after the run");
+    batches
+}
+
+/// Takes away, again and again, what depends on no write of another that is left.
+fn assert_serializable(before: &Model, written: &[(&Program, BTreeSet<Cell>, Model)]) {
+    let mut left: Vec<_> = written.iter().collect();
+    while !left.is_empty() {
+        // The last in some order: nobody who is left must come after it.
+        let last = left.iter().position(|(program, _, _)| {
+            let mut others = left.iter().filter(|(other, _, _)| other != program);
+            others.all(|(_, cells, after)| !depends(program, before, after, cells))
+        });
+        let programs: Vec<_> = left.iter().map(|(program, _, _)| &program.ops).collect();
+        left.remove(last.unwrap_or_else(|| panic!("no serial order agrees with {programs:#?}")));
+    }
+}
+
+#[test]
+fn every_batch_is_serializable_and_does_what_the_model_does() {
+    for (seed, reordering) in [(1, true), (2, true), (3, false)] {
+        let plan = Plan { seed, reordering, ..PLAN };
+        let run = run(plan, 150, 0);
+        check(plan, &run);
+        assert!(run.aborts > 0 && run.user_aborts > 0, "there was something to decide");
+    }
+}
+
+#[test]
+fn the_outcome_does_not_depend_on_the_workers() {
+    for (clients, batch, reordering) in [(24, 24, true), (40, 16, true), (24, 24, false)] {
+        let plan = Plan { clients, batch, reordering, ..PLAN };
+        let one = run(plan, 60, 0);
+        for (workers, pause_ns) in [(2, 0), (3, 0), (8, 0), (2, 20_000)] {
+            let many = run(Plan { workers, ..plan }, 60, pause_ns);
+            assert_eq!((one.aborts, one.user_aborts), (many.aborts, many.user_aborts), "{workers} workers");
+            assert_eq!(one.outcome, many.outcome, "{workers} workers");
+            assert_eq!(one.after, many.after, "{workers} workers");
+        }
+    }
+}
+
+/// The cells that a program of [`Mix::Records`] only reads, and those that it writes.
+fn records(program: &Program) -> (BTreeSet<u64>, BTreeSet<u64>) {
+    let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
+    for op in &program.ops {
+        match op {
+            Op::Read(key) => reads.insert(*key),
+            Op::Update(key) | Op::Replace(key) => writes.insert(*key),
+            _ => false,
+        };
+    }
+    (reads, writes)
+}
+
+#[test]
+fn records_are_decided_exactly_by_the_rule() {
+    for reordering in [true, false] {
+        let plan = Plan { mix: Mix::Records, reordering, ..PLAN };
+        for batch in check(plan, &run(plan, 150, 0)) {
+            let sets: Vec<_> = batch.iter().map(|(program, _)| records(program)).collect();
+            for (position, (program, committed)) in batch.iter().enumerate() {
+                if program.ops.contains(&Op::Rollback) {
+                    continue;
+                }
+                let (reads, writes) = &sets[position];
+                let counts = |other: usize| !batch[other].0.ops.contains(&Op::Rollback) && !sets[other].1.is_empty();
+                let smaller = || (0..position).filter(|other| counts(*other)).map(|other| &sets[other]);
+                let waw = smaller().any(|other| !other.1.is_disjoint(writes));
+                let raw = smaller().any(|other| !other.1.is_disjoint(reads));
+                let war = smaller().any(|other| !other.0.is_disjoint(writes));
+                let expected = writes.is_empty() || !waw && !(raw && (war || !reordering));
+                assert_eq!(*committed, expected, "{program:?} at place {position}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_by_time_ends_between_batches() {
+    let plan = Plan { workers: 2, ..PLAN };
+    let (db, programs) = database(plan.batch, true, plan.clients, plan.workers);
+    db.load(&programs, 1);
+    for _ in 0..2 {
+        let limit = Limit::Time { warmup_ns: 1_000_000, measured_ns: 5_000_000 };
+        driver::run(&db, &programs, &job(plan, limit), &Control::new(plan.workers));
+        Model::of(&db, &programs);
+    }
+}
+
+#[test]
+#[should_panic(expected = "planted")]
+fn a_panic_leaves_the_run() {
+    let plan = Plan { workers: 3, ..PLAN };
+    let (db, mut programs) = database(plan.batch, true, plan.clients, plan.workers);
+    programs.panics = true;
+    db.load(&programs, 1);
+    driver::run(&db, &programs, &job(plan, Limit::Requests(5)), &Control::new(plan.workers));
+}
+
+#[test]
+fn dropping_aborted_requests_is_refused() {
+    let job = Job { retry: Retry::Drop, ..job(PLAN, Limit::Requests(1)) };
+    let refuses = <<Aria as Scheme>::Driver as Driver<Aria>>::refuses;
+    assert!(refuses(&job).is_some_and(|says| says.contains("`--retry same`")));
+    assert_eq!(refuses(&Job { retry: Retry::Backoff, ..job }), None);
+}
+
+#[test]
+fn a_batch_has_a_client_for_each_place() {
+    let values = Values::new(Aria::SETTINGS, &[("aria.batch".into(), "50".into())]).expect("legal");
+    assert_eq!((Aria::clients(&values, 2), Aria::clients(&values, 80)), (50, 80));
+}
+
+#[test]
+fn an_attempt_outside_of_a_batch_excludes_others() {
+    let (db, programs) = database(8, true, 2, 1);
+    db.load(&programs, 1);
+    let ticket = Ticket::new(0, Homes::new());
+    let (mut a, mut b) = (db.session(), db.session());
+    let skew = |read: u64, write: u64| {
+        move |txn: &mut engine::Attempt<'_, '_, Aria>| {
+            let mark = txn.read(programs_items(), read, |item| item.mark)?;
+            txn.update(programs_items(), write, |item| item.mark = mark.unwrap_or(0) + 1)
+        }
+    };
+    fn programs_items() -> Table<Item> {
+        Programs::declare(&Values::default(), Drive { workers: 1, clients: 1, seed: 1 }, &mut Schema::new())
+            .expect("legal")
+            .items
+    }
+    let outer = a.attempt(&ticket, |txn| {
+        skew(1, 2)(txn)?;
+        assert_eq!(b.attempt(&ticket, skew(2, 1)), Err(Abort::LockBusy));
+        Ok(())
+    });
+    assert_eq!(outer, Ok(()));
+    assert_eq!(b.attempt(&ticket, skew(2, 1)), Ok(Some(())));
+    let marks = b.attempt(&ticket, |txn| {
+        let one = txn.read(programs.items, 1, |item| item.mark)?;
+        Ok((one, txn.read(programs.items, 2, |item| item.mark)?))
+    });
+    assert_eq!(marks, Ok((Some(2), Some(1))), "the second saw what the first wrote");
+}
+
+#[test]
+fn attempts_outside_of_batches_do_what_the_model_does() {
+    let (db, programs) = database(8, true, 1, 1);
+    db.load(&programs, 1);
+    let mut model = Model::loaded(Mix::All);
+    let mut session = db.session();
+    for sequence in 0..2_000 {
+        let program = programs.generate(ClientId(0), sequence, &mut Rng::from_path(&[7, sequence]));
+        let result = session.attempt(&Ticket::new(0, Homes::new()), |txn| programs.execute(&program, &mut (), txn));
+        match model.run(&program) {
+            Some((seen, after)) => {
+                assert_eq!(result, Ok(seen), "{program:?}");
+                model = after;
+            }
+            None => assert_eq!(result, Err(Abort::Rollback)),
+        }
+    }
+    drop(session);
+    assert_eq!(Model::of(&db, &programs), model);
+}

@@ -1,0 +1,154 @@
+//! Claims: everybody inserts, deletes and inserts again the same few keys. Of those who insert a missing key
+//! exactly one wins, and of those who delete it, too.
+
+use core::ops::ControlFlow;
+
+use engine::setting::{Setting, SettingError, Values};
+use engine::{
+    Abort, ClientId, Drive, Forecast, Homes, Loader, Lookup, Quiesced, Schema, Share, Table, Transaction,
+    TxnType, Violation, Workload,
+};
+use stdx::Rng;
+
+use super::{Cell, Place, at_home, no_forecast, violation};
+
+const KEYS: u64 = 6;
+
+/// The workload: a table found by equality, and an ordered one.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    tables: [Table<Cell>; 2],
+}
+
+/// What is done to the key, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// Inserts it.
+    Insert,
+    /// Deletes it.
+    Delete,
+    /// Adds one to its value.
+    Update,
+    /// Rolls back.
+    Rollback,
+}
+
+/// The sequences that are tried.
+const SEQUENCES: &[&[Step]] = &[
+    &[Step::Insert],
+    &[Step::Insert],
+    &[Step::Delete],
+    &[Step::Delete],
+    &[Step::Insert, Step::Update, Step::Delete],
+    &[Step::Delete, Step::Insert],
+    &[Step::Delete, Step::Insert, Step::Update, Step::Delete],
+    &[Step::Insert, Step::Delete, Step::Insert],
+    &[Step::Insert, Step::Update, Step::Rollback],
+    &[Step::Delete, Step::Rollback],
+    &[Step::Delete, Step::Insert, Step::Delete, Step::Rollback],
+    &[Step::Update],
+];
+
+/// A table, a key and a sequence of [`SEQUENCES`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Input {
+    table: usize,
+    key: u64,
+    sequence: usize,
+}
+
+fn place(key: u64) -> Place {
+    Place::new(key, key)
+}
+
+impl Step {
+    /// Does it, and says by how many rows there are more; checks that it is seen.
+    fn run<T: Transaction>(self, table: Table<Cell>, key: Place, txn: &mut T) -> Result<i64, Abort> {
+        let own = match self {
+            Self::Insert if txn.insert(table, key, &Cell::new(100))? => Some((1, Some(100))),
+            Self::Delete if txn.delete(table, key)? => Some((-1, None)),
+            Self::Insert | Self::Delete => None,
+            Self::Update => {
+                let value = txn.update(table, key, |cell| {
+                    cell.set(cell.value() + 1);
+                    cell.value()
+                })?;
+                value.map(|value| (0, Some(value)))
+            }
+            Self::Rollback => return Err(Abort::Rollback),
+        };
+        // Without a write of its own, an optimistic attempt may yet see anything.
+        let Some((more, expected)) = own else { return Ok(0) };
+        assert_eq!(txn.read(table, key, Cell::value)?, expected, "own writes are read: {self:?}");
+        Ok(more)
+    }
+}
+
+impl Workload for Claims {
+    const NAME: &'static str = "claims";
+    const TYPES: &'static [TxnType] = &[TxnType { name: "claim", read_only: false }];
+    const SETTINGS: &'static [Setting] = &[];
+    type Input = Input;
+    type Scratch = ();
+    /// By how many rows there are more.
+    type Output = i64;
+    /// The same, by table and key.
+    type Ledger = [[i64; KEYS as usize]; 2];
+
+    fn declare(_: &Values, _: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
+        let hashed = schema.table("hashed", Lookup::Point, 8).group();
+        let ordered = schema.table("ordered", Lookup::Ordered, 0).group();
+        Ok(Self { tables: [hashed, ordered] })
+    }
+
+    fn forecast(&self) -> Forecast {
+        no_forecast()
+    }
+
+    fn load(&self, _: Share, _: &mut impl Loader) {}
+
+    fn generate(&self, _: ClientId, _: u64, rng: &mut Rng) -> Input {
+        let sequence = rng.below(SEQUENCES.len() as u64) as usize;
+        Input { table: rng.below(2) as usize, key: rng.below(KEYS), sequence }
+    }
+
+    fn kind(&self, _: &Input) -> usize {
+        0
+    }
+
+    fn homes(&self, input: &Input) -> Homes {
+        at_home(place(input.key).at())
+    }
+
+    fn execute<T: Transaction>(&self, input: &Input, (): &mut (), txn: &mut T) -> Result<i64, Abort> {
+        let (table, key) = (self.tables[input.table], place(input.key));
+        let mut more = 0;
+        for step in SEQUENCES[input.sequence] {
+            more += step.run(table, key, txn)?;
+        }
+        Ok(more)
+    }
+
+    fn committed(&self, ledger: &mut Self::Ledger, input: &Input, more: &i64) {
+        ledger[input.table][input.key as usize] += more;
+    }
+
+    fn check(&self, view: &impl Quiesced, _: Share, ledgers: &[Self::Ledger]) -> Result<(), Violation> {
+        for key in 0..KEYS {
+            for (number, &table) in self.tables.iter().enumerate() {
+                let rows: i64 = ledgers.iter().map(|ledger| ledger[number][key as usize]).sum();
+                let found = i64::from(view.read(table, place(key), Cell::value).is_some());
+                if rows != found {
+                    return violation("one wins", format!("key {key}: {found} rows, {rows} by those who won"));
+                }
+            }
+        }
+        let mut last = None;
+        view.scan(self.tables[1], place(0)..=place(KEYS - 1), |key, _| {
+            assert!(last < Some(key), "keys ascend");
+            last = Some(key);
+            ControlFlow::Continue(())
+        });
+        Ok(())
+    }
+}

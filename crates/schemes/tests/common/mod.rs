@@ -1,0 +1,200 @@
+//! What the tests of all schemes share: small workloads whose invariants show what a scheme promises, and
+//! how a workload is run under a scheme of the catalogue.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+pub(crate) mod bank;
+pub(crate) mod claims;
+pub(crate) mod counters;
+pub(crate) mod quota;
+pub(crate) mod skew;
+pub(crate) mod twins;
+
+use core::marker::PhantomData;
+
+use engine::driver::{self, Control, Job, Limit, Retry, TypeTally};
+use engine::setting::Values;
+use engine::{
+    Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Row, Schema, Scheme, Share, Violation, Workload,
+};
+use schemes::catalogue::{self, Visit};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// A key whose upper half is its home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place(u64);
+
+impl Place {
+    /// The place of a number at a home.
+    pub(crate) const fn new(home: u64, number: u64) -> Self {
+        Self(home << 32 | number)
+    }
+
+    /// Its home.
+    pub(crate) const fn at(self) -> u64 {
+        self.0 >> 32
+    }
+
+    /// Its number at its home.
+    pub(crate) const fn number(self) -> u64 {
+        self.0 & 0xffff_ffff
+    }
+}
+
+impl Key for Place {
+    type Ordered = u64;
+
+    fn ordered(self) -> u64 {
+        self.0
+    }
+
+    fn from_ordered(ordered: u64) -> Self {
+        Self(ordered)
+    }
+
+    fn home(self) -> Home {
+        Home::At(self.at())
+    }
+}
+
+/// A row that shows when it is torn: its words are equal.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub(crate) struct Cell([u64; 5]);
+
+impl Cell {
+    /// A row of this value.
+    pub(crate) const fn new(value: u64) -> Self {
+        Self([value; 5])
+    }
+
+    /// The value.
+    pub(crate) fn value(&self) -> u64 {
+        assert_eq!(self.0, [self.0[0]; 5], "a row is never seen torn");
+        self.0[0]
+    }
+
+    /// Changes the value.
+    pub(crate) fn set(&mut self, value: u64) {
+        self.value();
+        self.0 = [value; 5];
+    }
+}
+
+impl Row for Cell {
+    type Key = Place;
+    type Indexes = ();
+}
+
+/// A row that a secondary index finds by its value, within its home.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub(crate) struct Named(pub(crate) u64);
+
+impl Row for Named {
+    type Key = Place;
+    type Indexes = (ByName,);
+}
+
+/// The secondary index of [`Named`].
+#[derive(Debug)]
+pub(crate) struct ByName;
+
+impl IndexOn<Named> for ByName {
+    type Key = Place;
+
+    fn key(key: Place, row: &Named) -> Place {
+        Place::new(key.at(), row.0)
+    }
+}
+
+/// How a workload is driven.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Threads.
+    pub(crate) workers: usize,
+    /// Clients of each worker.
+    pub(crate) clients: usize,
+    /// Requests of each client.
+    pub(crate) requests: u64,
+    /// Nanoseconds that each transaction waits before it commits.
+    pub(crate) pause_ns: u64,
+}
+
+/// Few and many workers, and many clients that wait inside their transactions. The latter back off: dozens of
+/// optimistic attempts that insert into one leaf, wait, and try again at once would abort each other for ever.
+pub(crate) const PLANS: &[Plan] = &[
+    Plan { workers: 1, clients: 1, requests: 2_000, pause_ns: 0 },
+    Plan { workers: 2, clients: 1, requests: 2_000, pause_ns: 0 },
+    Plan { workers: 4, clients: 1, requests: 500, pause_ns: 0 },
+    Plan { workers: 2, clients: 20, requests: 20, pause_ns: 20_000 },
+    Plan { workers: 1, clients: 50, requests: 20, pause_ns: 5_000 },
+];
+
+/// An empty database under a scheme with its standard settings.
+pub(crate) fn database<S: Scheme>(schema: &Schema, sessions: usize, workers: usize) -> Database<S> {
+    let values = Values::new(S::SETTINGS, &[]).expect("standard values are legal");
+    Database::new(schema, &values, Env { slots: sessions, workers }).expect("standard values agree")
+}
+
+/// Runs a workload under a scheme, plan by plan, and checks it after each; returns what the runs counted,
+/// by plan and by type.
+pub(crate) fn run<W: Workload>(scheme: &str) -> Vec<Vec<TypeTally>> {
+    let runs = Run::<W>(PhantomData);
+    catalogue::with(scheme, runs).expect("a scheme of the catalogue")
+}
+
+struct Run<W>(PhantomData<W>);
+
+impl<W: Workload> Visit for Run<W> {
+    type Out = Vec<Vec<TypeTally>>;
+
+    fn visit<S: Scheme>(self) -> Self::Out {
+        let admitted = PLANS.iter().filter(|plan| plan.workers == 1 || S::INFO.workers == engine::Admits::Any);
+        admitted.map(|plan| run_plan::<S, W>(plan)).collect()
+    }
+}
+
+fn run_plan<S: Scheme, W: Workload>(plan: &Plan) -> Vec<TypeTally> {
+    let clients = plan.workers * plan.clients;
+    let values = Values::new(W::SETTINGS, &[]).expect("standard values are legal");
+    let mut schema = Schema::new();
+    let drive = Drive { workers: plan.workers as u32, clients: clients as u32, seed: 1 };
+    let workload = W::declare(&values, drive, &mut schema).expect("standard values agree");
+    let db = database::<S>(&schema, clients, plan.workers);
+    db.load(&workload, 1);
+    let job = Job {
+        workers: plan.workers,
+        clients,
+        retry: if plan.pause_ns == 0 { Retry::Same } else { Retry::Backoff },
+        limit: Limit::Requests(plan.requests),
+        seed: 1,
+        pause_ns: plan.pause_ns,
+        pin: false,
+        sample_every: 0,
+    };
+    let outcome = driver::run(&db, &workload, &job, &Control::new(plan.workers));
+    let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
+    assert_eq!(ended, clients as u64 * plan.requests, "every request ends once: {plan:?}");
+    if let Err(violation) = workload.check(&db.quiesced(), Share::WHOLE, &outcome.ledgers) {
+        panic!("{} under {}, {plan:?}: {violation}", W::NAME, S::INFO.name);
+    }
+    outcome.types
+}
+
+/// What is not right after a run.
+pub(crate) fn violation(condition: &'static str, found: String) -> Result<(), Violation> {
+    Err(Violation { condition, found })
+}
+
+/// One home.
+pub(crate) fn at_home(home: u64) -> Homes {
+    let mut homes = Homes::new();
+    homes.add(home);
+    homes
+}
+
+/// The tests foretell nothing.
+pub(crate) fn no_forecast() -> Forecast {
+    Forecast::default()
+}

@@ -123,8 +123,8 @@ fn an_interrupted_run_is_checked_printed_and_marked() {
     let mut text = String::new();
     // The header says that interrupts are taken.
     reader.read_line(&mut text).expect("the header comes");
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(kill.expect("`kill` is there").success());
+    let kill = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status();
+    assert!(kill.expect("a shell is there").success());
     reader.read_to_string(&mut text).expect("it is text");
     assert_eq!(end(child), Some(130), "{text}");
     assert!(text.contains("INTERRUPTED") && text.contains("check: passed"), "{text}");

@@ -5,11 +5,12 @@ use core::convert::Infallible;
 use core::ops::{Bound, ControlFlow, RangeBounds};
 
 use storage::{
-    GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Key, LeafRef, NewRow, Placed, Row, RowRef, Schema,
-    Slot, Table, TableMemory, Tables, Walker, Watcher, Which, row_of, words_of,
+    GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Key, LeafRef, NewRow, Placed, Row, RowRef,
+    Schema, Slot, Table, TableMemory, Tables, Walker, Watcher, Which, row_of, words_of,
 };
 use sync::workers;
 
+use crate::leftovers::Leftovers;
 use crate::setting::{SettingError, Values};
 use crate::{Direction, Env, Loader, Observer, Quiesced, Scheme, Session, Share, Sink, Workload};
 
@@ -18,6 +19,7 @@ use crate::{Direction, Env, Loader, Observer, Quiesced, Scheme, Session, Share, 
 pub struct Database<S: Scheme> {
     tables: Tables<S>,
     scheme: S,
+    leftovers: Leftovers,
 }
 
 impl<S: Scheme> Database<S> {
@@ -26,10 +28,11 @@ impl<S: Scheme> Database<S> {
     /// # Errors
     /// When the scheme's settings contradict each other.
     pub fn new(schema: &Schema, values: &Values, env: Env) -> Result<Self, SettingError> {
-        let scheme = S::new(values, env)?;
-        // A worker that looks at the quiesced database looks at a few rows at a time.
-        let tables = Tables::new(schema, env.slots + View::<S>::NESTED * env.workers, scheme.partitions());
-        Ok(Self { tables, scheme })
+        // Whoever looks at the quiesced database looks at a few rows at a time, perhaps on every core.
+        let slots = env.slots.max(View::<S>::NESTED * workers::cores());
+        let scheme = S::new(values, Env { slots, ..env })?;
+        let tables = Tables::new(schema, slots, scheme.partitions());
+        Ok(Self { tables, scheme, leftovers: Leftovers::default() })
     }
 
     /// The tables.
@@ -42,6 +45,12 @@ impl<S: Scheme> Database<S> {
     #[inline]
     pub fn scheme(&self) -> &S {
         &self.scheme
+    }
+
+    /// Rows that are still to leave the indexes.
+    #[inline]
+    pub(crate) fn leftovers(&self) -> &Leftovers {
+        &self.leftovers
     }
 
     /// A session.
@@ -177,7 +186,12 @@ impl<'db, S: Scheme> View<'db, S> {
     /// How many rows may be seen at a time, one from within the closure that sees another.
     const NESTED: usize = 4;
 
-    fn see<R: Row + ?Sized, O>(&self, row: RowRef<'db, S>, table: Table<R>, see: impl FnOnce(&R) -> O) -> Option<O> {
+    fn see<R: Row + ?Sized, O>(
+        &self,
+        row: RowRef<'db, S>,
+        table: Table<R>,
+        see: impl FnOnce(&R) -> O,
+    ) -> Option<O> {
         let idle = self.idle.borrow_mut().pop();
         let mut txn = idle.unwrap_or_else(|| self.db.scheme.attach(self.db.tables.slot()));
         let seen = self.db.scheme.latest(&mut txn, row.record(table.group())).map(|words| see(row_of(words)));
@@ -200,7 +214,8 @@ impl<S: Scheme> Quiesced for View<'_, S> {
     ) {
         let index = self.db.tables.get(table.id()).index(Which::Primary);
         let visit = |key, row| {
-            self.see(row, table, |row| see(R::Key::from_ordered(key), row)).unwrap_or(ControlFlow::Continue(()))
+            self.see(row, table, |row| see(R::Key::from_ordered(key), row))
+                .unwrap_or(ControlFlow::Continue(()))
         };
         let (from, to) = bounds(&keys);
         let Ok(()) = index.scan(from, to, Direction::Forward, &mut Plain(visit));
@@ -227,7 +242,8 @@ impl<S: Scheme> Quiesced for View<'_, S> {
     ) {
         let table = index.rows();
         let visit = |key, row| {
-            self.see(row, table, |row| see(I::Key::from_ordered(key), row)).unwrap_or(ControlFlow::Continue(()))
+            self.see(row, table, |row| see(I::Key::from_ordered(key), row))
+                .unwrap_or(ControlFlow::Continue(()))
         };
         let (from, to) = bounds(&keys);
         let index = self.db.tables.get(index.table()).index(index.which());

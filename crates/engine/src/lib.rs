@@ -5,6 +5,7 @@ mod abort;
 mod counter;
 mod database;
 pub mod driver;
+mod leftovers;
 mod meter;
 mod observer;
 pub mod parts;
@@ -21,7 +22,8 @@ pub use database::{Database, View};
 pub use meter::{Meter, Phase};
 pub use observer::Observer;
 pub use scheme::{
-    Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Retire, Scheme, Stamp, Ticket, Write, slot_rng,
+    Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Retire, Scheme, Stamp, Ticket, Write,
+    slot_rng,
 };
 pub use session::{Attempt, Session};
 pub use sink::Sink;
@@ -29,6 +31,4 @@ pub use storage::{
     Direction, Groups, Home, Index, IndexOn, Key, Lookup, Row, Schema, Table, TableBuilder, Text,
 };
 pub use transaction::Transaction;
-pub use workload::{
-    ClientId, Drive, Forecast, Homes, Loader, Quiesced, Share, TxnType, Violation, Workload,
-};
+pub use workload::{ClientId, Drive, Forecast, Homes, Loader, Quiesced, Share, TxnType, Violation, Workload};

@@ -19,7 +19,12 @@ pub trait Observer {
     fn scanned<S: Shape>(&mut self, leaf: LeafRef<'_, S::Leaf>);
 
     /// A commit replaced `before`, as storage held it, by `after`.
-    fn installed<S: Shape>(&mut self, record: RecordRef<'_, S>, before: Option<&[u64]>, after: Option<&[u64]>);
+    fn installed<S: Shape>(
+        &mut self,
+        record: RecordRef<'_, S>,
+        before: Option<&[u64]>,
+        after: Option<&[u64]>,
+    );
 
     /// An attempt ended.
     fn outcome(&mut self, outcome: Result<Stamp, Abort>);

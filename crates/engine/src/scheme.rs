@@ -256,7 +256,11 @@ pub trait Scheme: Shape {
     /// The attempt has read a leaf: a range of its keys, or that a key is missing. The rows in it follow
     /// as reads of their own. Called after the leaf was read and before it is checked that its gaps are
     /// as they were: what is stamped here covers whatever was not seen.
-    fn read_gaps<'db>(&'db self, txn: &mut Self::Txn<'db>, leaf: LeafRef<'db, Self::Leaf>) -> Result<(), Abort>;
+    fn read_gaps<'db>(
+        &'db self,
+        txn: &mut Self::Txn<'db>,
+        leaf: LeafRef<'db, Self::Leaf>,
+    ) -> Result<(), Abort>;
 
     /// A key of this attempt is about to enter a gap of the leaf; under its latch. An error keeps it out.
     /// Under [`InsertAt::Install`]: it will enter at the commit; no latch is held.

@@ -4,18 +4,19 @@ mod private;
 
 use core::convert::Infallible;
 use core::ops::{Bound, ControlFlow, Range, RangeBounds};
-use std::collections::VecDeque;
 
 use storage::{
-    AnyKey, GroupVisit, Groups, Home, Index, IndexOn, IndexRef, IndexVisit, IndexedKey, Indexes, Key, LeafRef, Lookup,
-    OrderedKey, Placed, RecordRef, Row, RowRef, Slot, Table, TableStore, Walker, Watcher, Which, row_of,
-    row_of_mut, words_of,
+    AnyKey, GroupVisit, Groups, Home, Index, IndexOn, IndexRef, IndexVisit, IndexedKey, Indexes, Key,
+    LeafRef, Lookup, OrderedKey, Placed, RecordRef, Row, RowRef, Slot, Table, TableStore, Walker, Watcher,
+    Which, row_of, row_of_mut, words_of,
 };
 
 use crate::database::{Database, bounds};
+use crate::leftovers::Leftover;
 use crate::meter::{Meter, Phase};
 use crate::{
-    Abort, Batching, Direction, End, InsertAt, Observer, Retire, Scheme, Sink, Stamp, Ticket, Transaction, Write,
+    Abort, Batching, Direction, End, InsertAt, Observer, Retire, Scheme, Sink, Stamp, Ticket, Transaction,
+    Write,
 };
 
 use private::Private;
@@ -33,9 +34,7 @@ pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {
     added: Vec<Unlink<'db, S>>,
     /// Rows that the running attempt deletes: they leave the indexes if it commits.
     deleted: Vec<Unlink<'db, S>>,
-    /// Rows to be taken out of the indexes once every attempt that saw them has ended.
-    unlinks: VecDeque<(u64, Unlink<'db, S>)>,
-    /// Instead of the three above, where indexes change at the commit.
+    /// Instead of the two above, where indexes change at the commit.
     private: Private<'db, S>,
 }
 
@@ -50,9 +49,9 @@ struct Unlink<'db, S: Scheme> {
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     pub(crate) fn new(db: &'db Database<S>, txn: S::Txn<'db>, observer: O, sink: L) -> Self {
-        let (added, deleted, unlinks) = (Vec::new(), Vec::new(), VecDeque::new());
+        let (added, deleted) = (Vec::new(), Vec::new());
         let (meter, private) = (Meter::default(), Private::default());
-        Self { db, txn, observer, sink, meter, added, deleted, unlinks, private }
+        Self { db, txn, observer, sink, meter, added, deleted, private }
     }
 
     /// The session's phase clocks.
@@ -178,27 +177,26 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         kept.clear();
         // At once, if nobody has a hold on them: the fewer rows without a value, the shorter the scans.
         while let Some(unlink) = gone.pop() {
-            if unlink.leave(self.db.scheme(), &mut self.txn) == Retire::Later {
-                let stamp = self.db.scheme().slot(&mut self.txn).stamp();
-                self.unlinks.push_back((stamp, unlink));
-            }
+            unlink.try_leave(self.db, &mut self.txn);
         }
-        if !self.unlinks.is_empty() {
+        if !self.db.leftovers().is_empty() {
             self.unlink();
         }
         self.db.scheme().slot(&mut self.txn).unpin();
         self.meter.ended(outcome.is_err());
     }
 
-    /// Takes rows out of the indexes that could not leave them before, and whose time has come.
+    /// Takes rows out of the indexes that could not leave them before, and whose time has come: a few, so
+    /// that no attempt is delayed for long.
+    #[cold]
     fn unlink(&mut self) {
-        let scheme = self.db.scheme();
-        for _ in 0..self.unlinks.len() {
-            let slot = scheme.slot(&mut self.txn);
-            let Some((_, unlink)) = self.unlinks.pop_front_if(|(stamp, _)| slot.is_past(*stamp)) else { return };
-            if unlink.leave(scheme, &mut self.txn) == Retire::Later {
-                let stamp = scheme.slot(&mut self.txn).stamp();
-                self.unlinks.push_back((stamp, unlink));
+        for _ in 0..16 {
+            let slot = self.db.scheme().slot(&mut self.txn);
+            let Some(left) = self.db.leftovers().pop(|stamp| slot.is_past(stamp)) else { return };
+            let index = self.db.tables().get(left.table).index(Which::Primary);
+            if let Some(row) = index.peek_any(left.primary) {
+                let unlink = Unlink { row, primary: Some(left.primary), secondary: left.secondary };
+                unlink.try_leave(self.db, &mut self.txn);
             }
         }
     }
@@ -216,6 +214,16 @@ impl<'db, S: Scheme> Unlink<'db, S> {
         self.primary.map(|key| (Which::Primary, key)).into_iter().chain(self.secondary.into_iter().flatten())
     }
 
+    /// Takes the row out of its indexes now, or leaves that to others.
+    fn try_leave(&self, db: &'db Database<S>, txn: &mut S::Txn<'db>) {
+        if self.leave(db.scheme(), txn) == Retire::Later
+            && let Some(primary) = self.primary
+        {
+            let left = Leftover { table: self.row.table().id(), primary, secondary: self.secondary };
+            db.leftovers().push(db.scheme().slot(txn).stamp(), left);
+        }
+    }
+
     /// Takes the row out of its indexes if its scheme allows it, and gives its memory back.
     fn leave(&self, scheme: &'db S, txn: &mut S::Txn<'db>) -> Retire {
         let table = self.row.table();
@@ -224,7 +232,8 @@ impl<'db, S: Scheme> Unlink<'db, S> {
             table.index(Which::Primary).remove(primary, self.row, |leaf| {
                 // In the order of locking: what holds a later group has held the first.
                 let verdicts = self.row.records().map(|record| scheme.retire(record, leaf));
-                retired = verdicts.into_iter().find(|verdict| *verdict != Retire::Done).unwrap_or(Retire::Done);
+                retired =
+                    verdicts.into_iter().find(|verdict| *verdict != Retire::Done).unwrap_or(Retire::Done);
                 retired == Retire::Done
             })
         });
@@ -242,11 +251,10 @@ impl<'db, S: Scheme> Unlink<'db, S> {
 }
 
 impl<S: Scheme, O: Observer, L: Sink> Drop for Session<'_, S, O, L> {
-    /// Rows on their way out of the indexes leave them now, unless others stay pinned: those keep their
-    /// keys, without a value, until the keys are inserted again.
+    /// Rows on their way out of the indexes leave them now, unless others stay pinned.
     fn drop(&mut self) {
         for _ in 0..16 {
-            if self.unlinks.is_empty() {
+            if self.db.leftovers().is_empty() {
                 break;
             }
             self.db.scheme().slot(&mut self.txn).pin();
@@ -314,6 +322,13 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
     }
 
+    /// Waits for `ns` nanoseconds, holding what the attempt holds; on a fiber the worker's other clients run.
+    pub fn pause(&mut self, ns: u64) {
+        let phase = self.session.meter.switch(Phase::Wait);
+        sync::waiter::pause_ns(ns);
+        self.session.meter.switch(phase);
+    }
+
     /// The row of a primary key; a miss counts as read.
     #[inline]
     fn find<K: IndexedKey>(
@@ -344,7 +359,11 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// The record of a row's column group.
     #[inline]
-    fn record<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key) -> Result<Option<RecordRef<'db, S>>, Abort> {
+    fn record<R: Row + ?Sized>(
+        &mut self,
+        table: Table<R>,
+        key: R::Key,
+    ) -> Result<Option<RecordRef<'db, S>>, Abort> {
         self.reach(&(key..=key))?;
         let store = self.store(table.id());
         Ok(self.find(store, key.ordered())?.map(|row| row.record(table.group())))
@@ -430,7 +449,12 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     }
 
     /// As `enter`, for a secondary key and an entry that is known to this attempt alone.
-    fn enter_privately<K: IndexedKey>(&mut self, which: Which, key: K, row: RowRef<'db, S>) -> Result<(), Abort> {
+    fn enter_privately<K: IndexedKey>(
+        &mut self,
+        which: Which,
+        key: K,
+        row: RowRef<'db, S>,
+    ) -> Result<(), Abort> {
         let session = &mut *self.session;
         let place = Place { table: row.table().id(), which, key: key.any() };
         if session.private.restore(place, row) {
@@ -453,7 +477,11 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         row: &R,
         at: RowRef<'db, S>,
     ) -> Result<(), Abort> {
-        R::Indexes::try_each(key, row, &mut EnterIndex { attempt: self, row: at, group: table.group() as u16 })
+        R::Indexes::try_each(
+            key,
+            row,
+            &mut EnterIndex { attempt: self, row: at, group: table.group() as u16 },
+        )
     }
 }
 
@@ -520,6 +548,8 @@ struct InsertGroups<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> {
     /// Whether a row without a value may be given one again. Not where there are secondary indexes: they
     /// may still hold it under the keys of the value that it had.
     may_adopt: bool,
+    /// The row was deleted by this attempt before, under these keys.
+    back: Option<Unlink<'db, S>>,
 }
 
 impl<K: Key, S: Scheme, O: Observer, L: Sink> GroupVisit<K> for InsertGroups<'_, '_, '_, K, S, O, L> {
@@ -536,7 +566,23 @@ impl<K: Key, S: Scheme, O: Observer, L: Sink> GroupVisit<K> for InsertGroups<'_,
         let words = session.db.scheme().insert(&mut session.txn, record)?;
         self.is_new = words.is_some();
         if self.is_new && !self.may_adopt {
-            return Err(Abort::WriteConflict);
+            // Back from this attempt's own delete, it stays under the secondary keys that it had.
+            let deleted = &mut session.deleted;
+            let Some(own) = deleted.iter().position(|unlink| unlink.row.is(self.row)) else {
+                return Err(Abort::WriteConflict);
+            };
+            self.back = Some(deleted.swap_remove(own));
+            self.may_adopt = true;
+        }
+        if R::Indexes::COUNT > 0
+            && let Some(unlink) = self.back.take()
+        {
+            let had = unlink.secondary.map(|had| had.map(|(_, key)| key));
+            let keys = secondary_keys::<R>(self.key, row);
+            assert!(
+                had == keys,
+                "a row deleted and inserted anew by one transaction keeps its secondary keys"
+            );
         }
         if let Some(words) = words {
             words.copy_from_slice(words_of(row));
@@ -581,7 +627,8 @@ where
     {
         let index = attempt.store(table.id()).index(which);
         attempt.session.meter.switch(Phase::Index);
-        let own = if installs::<S>() { attempt.session.private.range(table.id(), which, from, to) } else { 0..0 };
+        let own =
+            if installs::<S>() { attempt.session.private.range(table.id(), which, from, to) } else { 0..0 };
         let mut scan = Self { attempt, table, see, which, direction, own };
         index.scan(from, to, direction, &mut scan)?;
         if installs::<S>() {
@@ -682,7 +729,10 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         let before = secondary_keys::<R>(key, row_of(words));
         let output = change(row_of_mut(words));
         let after = secondary_keys::<R>(key, row_of(words));
-        assert!(before == after, "an indexed column changes by deleting the row and inserting it anew");
+        assert!(
+            before == after,
+            "an indexed column changes by deleting the row, and inserting it in a later transaction"
+        );
         Ok(Some(output))
     }
 
@@ -705,8 +755,9 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         self.reach(&(key..=key))?;
         let store = self.store(table.id());
         let (row, is_added) = self.place(store, key)?;
-        let may_adopt = is_added || installs::<S>() || (0..store.groups()).all(|group| store.indexes(group) == 0);
-        let mut groups = InsertGroups { attempt: self, row, key, is_new: true, may_adopt };
+        let may_adopt =
+            is_added || installs::<S>() || (0..store.groups()).all(|group| store.indexes(group) == 0);
+        let mut groups = InsertGroups { attempt: self, row, key, is_new: true, may_adopt, back: None };
         table.try_each(rows, &mut groups)?;
         let is_new = groups.is_new;
         if installs::<S>() && is_new && !is_added {
@@ -732,7 +783,9 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
             );
         }
         if R::Indexes::COUNT > 0 {
-            let Some(words) = scheme.read(&mut session.txn, row.record(table.group()))? else { return Ok(false) };
+            let Some(words) = scheme.read(&mut session.txn, row.record(table.group()))? else {
+                return Ok(false);
+            };
             let which = |position| Which::Secondary { group: table.group() as u16, position };
             for (position, secondary) in secondary_keys::<R>(key, row_of(words)).into_iter().enumerate() {
                 unlink.secondary[position] = secondary.map(|key| (which(position as u16), key));

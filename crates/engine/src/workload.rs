@@ -3,8 +3,8 @@
 use core::fmt;
 use core::ops::{ControlFlow, RangeBounds};
 
-use storage::{Groups, Index, IndexOn, Row, Schema, Table};
 use stdx::Rng;
+use storage::{Groups, Index, IndexOn, Row, Schema, Table};
 
 use crate::setting::{Setting, SettingError, Values};
 use crate::{Abort, Transaction};
@@ -140,6 +140,8 @@ pub struct Forecast {
     pub row_bytes: u64,
     /// Rows after loading.
     pub rows: u64,
+    /// Bytes of rows that a committed transaction adds, in the mean.
+    pub growth_bytes: u64,
 }
 
 /// Where and how a run drives a workload, as far as the workload may know.

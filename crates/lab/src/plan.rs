@@ -12,7 +12,7 @@ use crate::{Refusal, machine};
 
 /// The most workers and clients: far above what a machine has, and below what it could not start.
 const WORKERS_MAX: u64 = 1_024;
-const CLIENTS_MAX: u64 = 100_000;
+const CLIENTS_MAX: u64 = 20_000;
 /// The longest run, a day, in seconds.
 const SECONDS_MAX: f64 = 86_400.0;
 const REPEAT_MAX: u64 = 1_000;
@@ -90,6 +90,8 @@ pub struct Plan {
     pub check: bool,
     /// What the settings stress.
     pub forecast: Forecast,
+    /// Bytes that the system is asked for before each run.
+    pub reserve_bytes: usize,
     /// Pairs of a scheme's position and a round, in the order in which they are run.
     pub order: Vec<(usize, usize)>,
 }
@@ -114,7 +116,9 @@ impl Plan {
         let subjects = schemes.into_iter().map(subject).collect::<Result<Vec<_>, Refusal>>()?;
         let repeat = within("--repeat", request.repeat, 1, REPEAT_MAX)? as usize;
         let order = order(subjects.len(), repeat, request.seed);
-        let plan = Self { workload, subjects, job, repeat, check: request.check, forecast, order };
+        let reserve_bytes = reserve_bytes(&shared, &job, &forecast, machine::available_bytes())?;
+        let check = request.check;
+        let plan = Self { workload, subjects, job, repeat, check, forecast, reserve_bytes, order };
         for subject in &plan.subjects {
             refuse_for_scheme(subject.scheme, &plan.job)?;
             runs::admit(&plan.spec(subject))?;
@@ -143,6 +147,7 @@ impl Plan {
             scheme: subject.scheme.name,
             values: &subject.values,
             job: self.job,
+            reserve_bytes: self.reserve_bytes,
             check: self.check,
         }
     }
@@ -244,6 +249,33 @@ fn refuse_beyond_memory(
         crate::text::bytes(available),
         fits.max(1)
     )))
+}
+
+/// Commits a second and worker that memory is reserved for: more than a worker makes where rows are added.
+const FAST_TXN_S: f64 = 200_000.0;
+
+/// Bytes to ask the system for before a run.
+fn reserve_bytes(
+    values: &Values,
+    job: &Job,
+    forecast: &Forecast,
+    available: Option<u64>,
+) -> Result<usize, Refusal> {
+    let Limit::Time { warmup_ns, measured_ns } = job.limit else { panic!("plans are of timed runs") };
+    let Ok(asked_mb) = values.text("run.reserve_mb").parse::<u64>() else {
+        let seconds = (warmup_ns + measured_ns) as f64 / 1e9;
+        let running = job.workers.min(workers::cores()) as f64;
+        let growth = (forecast.growth_bytes as f64 * FAST_TXN_S * running * seconds) as u64;
+        return Ok(growth.min(available.unwrap_or(0) / 4) as usize);
+    };
+    let asked = asked_mb << 20;
+    match available.filter(|&available| available < asked) {
+        None => Ok(asked as usize),
+        Some(available) => Err(Refusal(format!(
+            "`run.reserve_mb={asked_mb}`: only {} of memory are available; lower it, or leave it at `auto`",
+            crate::text::bytes(available)
+        ))),
+    }
 }
 
 /// The order of runs: one round of all schemes after the other, each in an order of its own, so that

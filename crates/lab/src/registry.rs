@@ -19,6 +19,17 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         stresses: "how long transactions hold what they hold",
     },
     Setting {
+        name: "run.reserve_mb",
+        default: "auto",
+        range: Range::Text("a whole number of megabytes, or `auto`", |text| {
+            text == "auto" || text.parse::<u32>().is_ok()
+        }),
+        unit: "megabytes",
+        doc: "memory that the system is asked for before the run, so that growing tables wait for no page faults; \
+              `auto` is what a fast run of this length would add, a quarter of the free memory at most",
+        stresses: "page faults and the zeroing of pages while transactions run",
+    },
+    Setting {
         name: "run.sample_every",
         default: "64",
         range: Range::Int(0, 1_000_000),

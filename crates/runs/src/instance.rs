@@ -111,6 +111,7 @@ impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
 
         monitor.enter(Step::Load);
         let ((), load_ns) = timed(|| db.load(&workload, helpers()));
+        db.reserve(spec.reserve_bytes, helpers());
         monitor.enter(Step::Run);
         let control: &Control = &monitor.control;
         let outcome = driver::run(&db, &workload, &spec.job, control);

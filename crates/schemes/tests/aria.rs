@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::driver::{self, Control, Driver, Job, Limit, Retry};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Database, Direction, Drive, Env, Forecast, Home, Homes, Index, IndexOn, Key, Loader, Lookup,
-    Quiesced, Row, Schema, Scheme, Share, Table, Ticket, Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Database, Direction, Drive, Env, Forecast, Home, Homes, Index, IndexOn, Key, Loader,
+    Lookup, Quiesced, Row, Schema, Scheme, Share, Table, Ticket, Transaction, TxnType, Violation, Workload,
 };
 use schemes::batched::aria::Aria;
 use stdx::Rng;
@@ -109,7 +109,7 @@ struct Program {
 
 impl Program {
     fn mark(&self, step: usize) -> u64 {
-        self.client << 32 | self.sequence << 8 | step as u64 + 1
+        self.client << 32 | self.sequence << 8 | (step as u64 + 1)
     }
 }
 
@@ -127,6 +127,8 @@ enum Mix {
     /// Reads, updates and replacements of keys that are there.
     Records,
     All,
+    /// Inserts and short scans in a table that is empty at first: the order of inserts shapes its leaves.
+    Growth,
 }
 
 struct Programs {
@@ -166,7 +168,7 @@ impl Workload for Programs {
 
     fn load(&self, share: Share, loader: &mut impl Loader) {
         for key in share.of_range(KEYS) {
-            if self.mix == Mix::Records || key % 3 != 0 {
+            if self.mix == Mix::Records || self.mix == Mix::All && key % 3 != 0 {
                 loader.insert(self.items, key, &Item { mark: 0, group: key % GROUPS });
                 loader.insert(self.points, key, &Point { mark: 0 });
             }
@@ -186,6 +188,8 @@ impl Workload for Programs {
                 (Mix::Records, 0..5) => Op::Read(key),
                 (Mix::Records, 5..8) => Op::Update(key),
                 (Mix::Records, _) => Op::Replace(key),
+                (Mix::Growth, 0..7) => Op::Insert(rng.below(50 * KEYS), key % GROUPS),
+                (Mix::Growth, _) => Op::Scan(50 * key, 50 * key + 20, direction, 9),
                 (_, 0) if is_look => Op::ScanGroup(rng.below(GROUPS), direction),
                 (_, 0 | 1) => Op::Read(key),
                 (_, 2) => Op::Update(key),
@@ -199,7 +203,7 @@ impl Workload for Programs {
                 _ => Op::DeletePoint(key),
             }
         };
-        let mut ops: Vec<_> = (0..1 + rng.below(4)).map(|_| op(rng)).collect();
+        let mut ops: Vec<_> = (0..=rng.below(4)).map(|_| op(rng)).collect();
         if self.mix == Mix::All && rng.below(3) == 0 && !is_look {
             // What was inserted or deleted is seen, changed and moved again by the same attempt.
             let (key, group) = (any_key(rng), rng.below(GROUPS));
@@ -223,7 +227,12 @@ impl Workload for Programs {
         Homes::new()
     }
 
-    fn execute<T: Transaction>(&self, program: &Program, (): &mut (), txn: &mut T) -> Result<Vec<Seen>, Abort> {
+    fn execute<T: Transaction>(
+        &self,
+        program: &Program,
+        (): &mut (),
+        txn: &mut T,
+    ) -> Result<Vec<Seen>, Abort> {
         assert!(!self.panics || program.client != 3 || program.sequence != 2, "planted");
         let mut seen = Vec::new();
         let mut end = Ok(());
@@ -271,10 +280,12 @@ impl Programs {
                 seen.push((key, u64::from(is_new), 0));
             }
             Op::Delete(key) => seen.push((key, u64::from(txn.delete(self.items, key)?), 0)),
-            Op::Scan(from, to, direction, most) => txn.scan(self.items, from..=to, direction, |key, item| {
-                seen.push((key, item.mark, item.group));
-                if seen.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })?,
+            Op::Scan(from, to, direction, most) => {
+                txn.scan(self.items, from..=to, direction, |key, item| {
+                    seen.push((key, item.mark, item.group));
+                    if seen.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
+            }
             Op::ScanGroup(group, direction) => {
                 let range = GroupKey { group, key: 0 }..GroupKey { group: group + 1, key: 0 };
                 txn.scan_by(self.by_group, range, direction, |at, item| {
@@ -306,6 +317,7 @@ type Cell = (bool, u64);
 
 impl Model {
     fn loaded(mix: Mix) -> Self {
+        assert_ne!(mix, Mix::Growth, "the model has fewer keys");
         let keys = || (0..KEYS).filter(|key| mix == Mix::Records || key % 3 != 0);
         Self {
             items: keys().map(|key| (key, (0, key % GROUPS))).collect(),
@@ -392,8 +404,10 @@ impl Model {
 
     /// The cells in which two states differ.
     fn differing(&self, other: &Self) -> BTreeSet<Cell> {
-        let items = (0..KEYS).filter(|key| self.items.get(key) != other.items.get(key)).map(|key| (true, key));
-        let points = (0..KEYS).filter(|key| self.points.get(key) != other.points.get(key)).map(|key| (false, key));
+        let items =
+            (0..KEYS).filter(|key| self.items.get(key) != other.items.get(key)).map(|key| (true, key));
+        let points =
+            (0..KEYS).filter(|key| self.points.get(key) != other.points.get(key)).map(|key| (false, key));
         items.chain(points).collect()
     }
 
@@ -497,15 +511,13 @@ fn check(plan: Plan, run: &Run) -> Vec<Vec<(Program, bool)>> {
         // A batch without commits is followed by one with the same count: a program executes again in it.
         let committed = |execution: &Execution| {
             let program = &execution.program;
-            let last = run.executions.iter().rfind(|other| other.program == *program).expect("it is there itself");
+            let last =
+                run.executions.iter().rfind(|other| other.program == *program).expect("it is there itself");
             !program.ops.contains(&Op::Rollback) && last.batch == execution.batch
         };
         let mut written: Vec<(&Program, BTreeSet<Cell>, Model)> = Vec::new();
         for execution in batch {
-            let (seen, after) = match state.run(&execution.program) {
-                Some(ended) => ended,
-                None => continue,
-            };
+            let Some((seen, after)) = state.run(&execution.program) else { continue };
             assert_eq!(execution.seen, seen, "{:?} on its snapshot", execution.program);
             if committed(execution) {
                 written.push((&execution.program, state.differing(&after), after));
@@ -518,7 +530,13 @@ fn check(plan: Plan, run: &Run) -> Vec<Vec<(Program, bool)>> {
             state.adopt(after, cells);
         }
         assert_serializable(&before, &written);
-        batches.push(batch.iter().map(|execution| (execution.program.clone(), committed(execution))).collect());
+        let first = &batch[0];
+        assert!(
+            committed(first) || first.program.ops.contains(&Op::Rollback),
+            "the first of a batch commits"
+        );
+        batches
+            .push(batch.iter().map(|execution| (execution.program.clone(), committed(execution))).collect());
     }
     assert_eq!(state, run.after, "the state after the run");
     batches
@@ -541,7 +559,7 @@ fn assert_serializable(before: &Model, written: &[(&Program, BTreeSet<Cell>, Mod
 #[test]
 fn every_batch_is_serializable_and_does_what_the_model_does() {
     for (seed, reordering) in [(1, true), (2, true), (3, false)] {
-        let plan = Plan { seed, reordering, ..PLAN };
+        let plan = Plan { reordering, seed, ..PLAN };
         let run = run(plan, 150, 0);
         check(plan, &run);
         assert!(run.aborts > 0 && run.user_aborts > 0, "there was something to decide");
@@ -550,8 +568,14 @@ fn every_batch_is_serializable_and_does_what_the_model_does() {
 
 #[test]
 fn the_outcome_does_not_depend_on_the_workers() {
-    for (clients, batch, reordering) in [(24, 24, true), (40, 16, true), (24, 24, false)] {
-        let plan = Plan { clients, batch, reordering, ..PLAN };
+    let all = [(24, 24, true), (40, 16, true), (24, 24, false)].map(|(clients, batch, reordering)| Plan {
+        clients,
+        batch,
+        reordering,
+        ..PLAN
+    });
+    let growth = Plan { mix: Mix::Growth, ..PLAN };
+    for plan in all.into_iter().chain([growth]) {
         let one = run(plan, 60, 0);
         for (workers, pause_ns) in [(2, 0), (3, 0), (8, 0), (2, 20_000)] {
             let many = run(Plan { workers, ..plan }, 60, pause_ns);
@@ -586,7 +610,8 @@ fn records_are_decided_exactly_by_the_rule() {
                     continue;
                 }
                 let (reads, writes) = &sets[position];
-                let counts = |other: usize| !batch[other].0.ops.contains(&Op::Rollback) && !sets[other].1.is_empty();
+                let counts =
+                    |other: usize| !batch[other].0.ops.contains(&Op::Rollback) && !sets[other].1.is_empty();
                 let smaller = || (0..position).filter(|other| counts(*other)).map(|other| &sets[other]);
                 let waw = smaller().any(|other| !other.1.is_disjoint(writes));
                 let raw = smaller().any(|other| !other.1.is_disjoint(reads));
@@ -640,17 +665,13 @@ fn an_attempt_outside_of_a_batch_excludes_others() {
     db.load(&programs, 1);
     let ticket = Ticket::new(0, Homes::new());
     let (mut a, mut b) = (db.session(), db.session());
+    let items = programs.items;
     let skew = |read: u64, write: u64| {
         move |txn: &mut engine::Attempt<'_, '_, Aria>| {
-            let mark = txn.read(programs_items(), read, |item| item.mark)?;
-            txn.update(programs_items(), write, |item| item.mark = mark.unwrap_or(0) + 1)
+            let mark = txn.read(items, read, |item| item.mark)?;
+            txn.update(items, write, |item| item.mark = mark.unwrap_or(0) + 1)
         }
     };
-    fn programs_items() -> Table<Item> {
-        Programs::declare(&Values::default(), Drive { workers: 1, clients: 1, seed: 1 }, &mut Schema::new())
-            .expect("legal")
-            .items
-    }
     let outer = a.attempt(&ticket, |txn| {
         skew(1, 2)(txn)?;
         assert_eq!(b.attempt(&ticket, skew(2, 1)), Err(Abort::LockBusy));
@@ -673,7 +694,8 @@ fn attempts_outside_of_batches_do_what_the_model_does() {
     let mut session = db.session();
     for sequence in 0..2_000 {
         let program = programs.generate(ClientId(0), sequence, &mut Rng::from_path(&[7, sequence]));
-        let result = session.attempt(&Ticket::new(0, Homes::new()), |txn| programs.execute(&program, &mut (), txn));
+        let result =
+            session.attempt(&Ticket::new(0, Homes::new()), |txn| programs.execute(&program, &mut (), txn));
         match model.run(&program) {
             Some((seen, after)) => {
                 assert_eq!(result, Ok(seen), "{program:?}");

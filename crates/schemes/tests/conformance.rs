@@ -10,9 +10,9 @@ use common::bank::{self, Bank};
 use common::claims::Claims;
 use common::counters::Counters;
 use common::quota::Quota;
+use common::run;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
-use common::run;
 
 /// One module a scheme, so that each claim is a test of its own.
 macro_rules! conformance {
@@ -65,7 +65,10 @@ conformance!(no_wait, silo, tictoc, hstore, serial, uncontrolled);
 #[test]
 fn every_scheme_is_tested() {
     let catalogued: Vec<_> = catalogue::INFO.iter().map(|info| info.name).collect();
-    assert_eq!(catalogued, TESTED, "the catalogue and `conformance!` list the same schemes in the same order");
+    assert_eq!(
+        catalogued, TESTED,
+        "the catalogue and `conformance!` list the same schemes in the same order"
+    );
 }
 
 fn info(scheme: &str) -> &'static Info {
@@ -109,7 +112,10 @@ impl Visit for Interleave<'_> {
     type Out = Vec<(&'static str, [bool; 2], [bool; 2])>;
 
     fn visit<S: Scheme>(self) -> Self::Out {
-        fn one<S: Scheme, K: Skew>(what: &'static str, ending: Ending) -> (&'static str, [bool; 2], [bool; 2]) {
+        fn one<S: Scheme, K: Skew>(
+            what: &'static str,
+            ending: Ending,
+        ) -> (&'static str, [bool; 2], [bool; 2]) {
             let (acted, committed) = interleave::<S, K>(ending);
             (what, acted, committed)
         }

@@ -12,6 +12,9 @@ use crate::Rng;
 /// with the same total: at theta 0.99 over 100,000 ranks, rank 2 is drawn 19% too often, rank 10 3%
 /// too often and the long tail 2% too seldom, and less so for smaller thetas. That is the method's price
 /// for constant time, and part of every result that was published with it.
+///
+/// The curve is followed by chords, which costs a third of computing a power for each draw and puts a
+/// draw off by less than a thousandth of its rank.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     n: u64,
@@ -20,8 +23,29 @@ pub struct Zipf {
     zeta_n: f64,
     /// Sum of the weights of the first two ranks.
     zeta_2: f64,
+    curve: Curve,
+    /// Points of the curve at `CHORDS + 1` equally distant numbers from 0 to 1.
+    points: Box<[f64]>,
+}
+
+/// Chords of the curve: their points are 16 kB, half of a small first-level cache.
+const CHORDS: usize = 2_048;
+/// With a small theta the curve bends most at its beginning: there it is computed. With a large one its
+/// beginning belongs to ranks 0 and 1.
+const COMPUTED: usize = CHORDS / 64;
+
+/// The continuous curve from a uniform number to a rank.
+#[derive(Clone, Copy, Debug)]
+struct Curve {
+    n: f64,
     alpha: f64,
     eta: f64,
+}
+
+impl Curve {
+    fn at(self, u: f64) -> f64 {
+        self.n * (self.eta * u - self.eta + 1.0).max(0.0).powf(self.alpha)
+    }
 }
 
 impl Zipf {
@@ -32,10 +56,11 @@ impl Zipf {
     pub fn new(n: u64, theta: f64) -> Self {
         assert!(n > 0, "there is no rank among none");
         assert!((0.0..1.0).contains(&theta), "theta is in [0, 1), not {theta}");
-        let zeta_n = zeta(n, theta);
-        let zeta_2 = zeta(2, theta);
+        let (zeta_n, zeta_2) = (zeta(n, theta), zeta(2, theta));
         let eta = (1.0 - (2.0 / n as f64).powf(1.0 - theta)) / (1.0 - zeta_2 / zeta_n);
-        Self { n, theta, zeta_n, zeta_2, alpha: 1.0 / (1.0 - theta), eta }
+        let curve = Curve { n: n as f64, alpha: 1.0 / (1.0 - theta), eta };
+        let points = (0..=CHORDS).map(|point| curve.at(point as f64 / CHORDS as f64)).collect();
+        Self { n, theta, zeta_n, zeta_2, curve, points }
     }
 
     /// Draws a rank in `0..n`.
@@ -43,15 +68,23 @@ impl Zipf {
     pub fn rank(&self, rng: &mut Rng) -> u64 {
         let u = rng.unit();
         let weight = u * self.zeta_n;
-        if weight < 1.0 {
-            0
-        } else if weight < self.zeta_2 {
-            1
-        } else {
-            let x = self.eta * u - self.eta + 1.0;
-            // Rounding can reach n when u is close to 1.
-            ((self.n as f64 * x.powf(self.alpha)) as u64).min(self.n - 1)
+        let other = self.follow(u) as u64;
+        // A select and no branch, which would often be guessed wrong.
+        let rank = if weight < self.zeta_2 { u64::from(weight >= 1.0) } else { other };
+        // Rounding can reach n when u is close to 1.
+        rank.min(self.n - 1)
+    }
+
+    /// The curve, by its chords.
+    #[inline]
+    fn follow(&self, u: f64) -> f64 {
+        let at = u * CHORDS as f64;
+        let chord = at as usize;
+        if chord < COMPUTED {
+            return self.curve.at(u);
         }
+        let (from, to) = (self.points[chord], self.points[chord + 1]);
+        from + (to - from) * (at - chord as f64)
     }
 
     /// The probability of a rank by the definition of the distribution; zero beyond the last.
@@ -107,9 +140,9 @@ mod tests {
 
     /// The probability with which the method itself draws a rank: the curve's inverse at both its ends.
     fn drawn(zipf: &Zipf, rank: u64) -> f64 {
-        let exponent = 1.0 - zipf.theta;
-        let share = |k: u64| (k as f64 / zipf.n as f64).powf(exponent);
-        if rank < 2 { zipf.probability(rank) } else { (share(rank + 1) - share(rank)) / zipf.eta }
+        let share = |k: u64| (k as f64 / zipf.n as f64).powf(1.0 - zipf.theta);
+        let eta = (1.0 - share(2)) / (1.0 - zipf.zeta_2 / zipf.zeta_n);
+        if rank < 2 { zipf.probability(rank) } else { (share(rank + 1) - share(rank)) / eta }
     }
 
     /// How often each of the first ranks is drawn, and how often any other.
@@ -156,6 +189,24 @@ mod tests {
             assert_close(hottest(&Zipf::new(5_000, theta), 5_000), 1.0, 1e-9);
         }
         assert_close(Zipf::new(5_000, 0.5).probability(5_000), 0.0, 0.0);
+    }
+
+    #[test]
+    fn chords_follow_the_curve() {
+        for (n, theta) in
+            [(1_000, 0.1), (100_000, 0.5), (1_000_000_000, 0.7), (1_000_000, 0.99), (1_000_000_000, 0.999)]
+        {
+            let zipf = Zipf::new(n, theta);
+            let mut rng = Rng::new(n);
+            for _ in 0..100_000 {
+                let u = rng.unit();
+                let error = zipf.follow(u) / zipf.curve.at(u) - 1.0;
+                assert!(
+                    u * zipf.zeta_n < zipf.zeta_2 || error.abs() < 1e-3,
+                    "n {n}, theta {theta}, {u}: {error}"
+                );
+            }
+        }
     }
 
     #[test]

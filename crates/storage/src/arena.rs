@@ -91,7 +91,8 @@ impl BlockArena {
         let reused = if reuse { count.min(state.free.len()) } else { 0 };
         to.extend(state.free.drain(state.free.len() - reused..));
         for _ in reused..count {
-            if state.chunks.last().is_none_or(|chunk| (chunk.carved + 1) * self.stride > chunk.layout.size()) {
+            if state.chunks.last().is_none_or(|chunk| (chunk.carved + 1) * self.stride > chunk.layout.size())
+            {
                 let so_far: usize = state.chunks.iter().map(|chunk| chunk.layout.size()).sum();
                 state.chunks.push(reserve.take(so_far.clamp(CHUNK_MIN, HUGE).max(self.stride)));
             }
@@ -147,7 +148,8 @@ fn offset(start: Block, bytes: usize) -> Block {
 impl Chunk {
     pub(crate) fn new(bytes: usize) -> Self {
         let align = if bytes >= HUGE { HUGE } else { 4096 };
-        let layout = Layout::from_size_align(bytes.next_multiple_of(align), align).expect("chunk sizes are small");
+        let layout =
+            Layout::from_size_align(bytes.next_multiple_of(align), align).expect("chunk sizes are small");
         let start = sync::memory::allocate(layout);
         #[cfg(target_os = "linux")]
         if bytes >= HUGE {

@@ -10,12 +10,14 @@
 //! An unpinned participant, however long it idles, holds up nothing.
 
 use sync::Padded;
-use sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// The epoch counter and its participants.
 #[derive(Debug)]
 pub(crate) struct Epochs {
     now: Padded<AtomicU64>,
+    /// Seats from this number on were never taken.
+    used: Padded<AtomicUsize>,
     seats: Box<[Padded<Seat>]>,
 }
 
@@ -36,7 +38,8 @@ pub(crate) struct Participant<'e> {
 impl Epochs {
     /// Room for `seats` participants.
     pub(crate) fn new(seats: usize) -> Self {
-        Self { now: Padded(AtomicU64::new(1)), seats: (0..seats).map(|_| Padded::default()).collect() }
+        let seats = (0..seats).map(|_| Padded::default()).collect();
+        Self { now: Padded(AtomicU64::new(1)), used: Padded::default(), seats }
     }
 
     /// Takes a free seat.
@@ -48,7 +51,10 @@ impl Epochs {
             // Acquire: pairs with the Release in `Participant::drop`. Relaxed on failure: nothing is read.
             seat.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
         });
-        Participant { epochs: self, seat: free.expect("the database has a seat for each session") }
+        let seat = free.expect("the database has a seat for each session");
+        // Relaxed: the fence of the participant's first pin orders it.
+        self.used.fetch_max(seat + 1, Ordering::Relaxed);
+        Participant { epochs: self, seat }
     }
 
     /// The current epoch, perhaps a little late.
@@ -73,7 +79,9 @@ impl Epochs {
         // SeqCst fence: pairs with the one in `pin`. A participant whose pin is not seen below pins after
         // this point, and so sees every unlinking that came before it.
         fence(Ordering::SeqCst);
-        let all_here = self.seats.iter().all(|seat| {
+        // Relaxed: a seat that is not counted yet has not pinned before the fence.
+        let used = self.used.load(Ordering::Relaxed);
+        let all_here = self.seats[..used].iter().all(|seat| {
             // Relaxed: ordered by the fence above and the Acquire fence below.
             let pinned = seat.pinned.load(Ordering::Relaxed);
             pinned == 0 || pinned == now

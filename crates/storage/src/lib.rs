@@ -24,6 +24,8 @@ pub use row::{
 };
 pub use schema::{Lookup, Schema, TableBuilder};
 pub use shape::{Data, DataKind, InPlace, LeafMeta, Meta, Owned, Shape, Versioned};
-pub use table::{AnyKey, IndexRef, IndexedKey, NewRow, Placed, RowRef, TableMemory, TableStore, Walker, Which};
+pub use table::{
+    AnyKey, IndexRef, IndexedKey, NewRow, Placed, RowRef, TableMemory, TableStore, Walker, Which,
+};
 pub use tables::{Slot, Tables};
 pub use version::{Pending, VersionRef};

@@ -150,4 +150,3 @@ impl Drop for Claim<'_> {
         self.release_all();
     }
 }
-

@@ -125,7 +125,11 @@ impl<K: Key> TableBuilder<'_, K> {
 
     /// Adds the next secondary index of a column group. They are declared in the order of
     /// [`Row::Indexes`], all of them.
-    pub fn index<R: Row<Key = K>, I: IndexOn<R>>(&mut self, table: Table<R>, name: &'static str) -> Index<R, I> {
+    pub fn index<R: Row<Key = K>, I: IndexOn<R>>(
+        &mut self,
+        table: Table<R>,
+        name: &'static str,
+    ) -> Index<R, I> {
         let group = &mut self.decl.groups[table.group()];
         let position = group.indexes.len();
         assert!(position < R::Indexes::COUNT, "an index of a group is named in the row's `Indexes`");

@@ -225,9 +225,17 @@ impl<S: Shape> TableStore<S> {
             groups,
             rows: BlockArena::new(offset),
             primary: AnyIndex::new(decl.lookup, decl.width, decl.expected_rows),
-            secondary: decl.groups.iter().map(|group| {
-                group.indexes.iter().map(|index| (index.name, AnyIndex::new(Lookup::Ordered, index.width, 0))).collect()
-            }).collect(),
+            secondary: decl
+                .groups
+                .iter()
+                .map(|group| {
+                    group
+                        .indexes
+                        .iter()
+                        .map(|index| (index.name, AnyIndex::new(Lookup::Ordered, index.width, 0)))
+                        .collect()
+                })
+                .collect(),
         }
     }
 
@@ -299,7 +307,12 @@ impl<S: Shape> TableStore<S> {
             version_bytes,
             version_bytes_free,
             index_bytes: self.primary.bytes(),
-            secondary: self.secondary.iter().flatten().map(|(name, index)| (*name, index.entries(), index.bytes())).collect(),
+            secondary: self
+                .secondary
+                .iter()
+                .flatten()
+                .map(|(name, index)| (*name, index.entries(), index.bytes()))
+                .collect(),
         }
     }
 }
@@ -425,8 +438,18 @@ impl<'db, S: Shape> IndexRef<'db, S> {
     /// Finds the row of a key without telling of a miss: for hints and for quiesced databases.
     #[inline]
     pub fn peek<K: IndexedKey>(self, key: K) -> Option<RowRef<'db, S>> {
-        let found = if let Some(hash) = K::hash_index(self.index) { hash.peek(key) } else { self.tree().peek(key) };
+        let found =
+            if let Some(hash) = K::hash_index(self.index) { hash.peek(key) } else { self.tree().peek(key) };
         found.map(|row| RowRef { at: row.get(), table: self.table })
+    }
+
+    /// Like [`peek`](Self::peek), for a key of any width.
+    pub fn peek_any(self, key: AnyKey) -> Option<RowRef<'db, S>> {
+        match key {
+            AnyKey::One(key) => self.peek(key),
+            AnyKey::Two(key) => self.peek(key),
+            AnyKey::Six(key) => self.peek(key),
+        }
     }
 
     /// Asks for the memory that a search for the key will touch first.

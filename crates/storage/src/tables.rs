@@ -8,6 +8,7 @@
 //!     unlinking, and used again only when that epoch is past.
 
 use core::marker::PhantomData;
+use core::ops::ControlFlow;
 use core::ptr::NonNull;
 use std::collections::VecDeque;
 
@@ -103,9 +104,7 @@ impl<S: Shape> Tables<S> {
 
     fn owner(&self, home: Home) -> *const Partition {
         match home {
-            Home::At(home) if self.partitions.len() > 0 => {
-                self.partitions.get(self.partitions.of_home(home))
-            }
+            Home::At(home) if self.partitions.len() > 0 => self.partitions.get(self.partitions.of_home(home)),
             _ => core::ptr::null(),
         }
     }
@@ -191,7 +190,8 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn reclaim(&mut self) {
-        while let Some((_, unlinked)) = self.waiting.pop_front_if(|(epoch, _)| self.tables.epochs.is_past(*epoch))
+        while let Some((_, unlinked)) =
+            self.waiting.pop_front_if(|(epoch, _)| self.tables.epochs.is_past(*epoch))
         {
             match unlinked {
                 Unlinked::Row(table, block) => {
@@ -307,9 +307,8 @@ impl<'db, S: Shape> Slot<'db, S> {
         while let Some(head) = NonNull::new(newest) {
             // SAFETY: versions on a chain are built and type-stable.
             let version = unsafe { head.as_ref() };
-            // AcqRel: Acquire pairs with the push of the next version; Release, so that whoever cuts the
-            // same chain further on gets each version once.
-            newest = version.next.swap(core::ptr::null_mut(), Ordering::AcqRel);
+            // Acquire: pairs with the push of the next version.
+            newest = version.next.load(Ordering::Acquire);
             // Relaxed: constant since the version was claimed.
             self.unlinked.push(if version.is_inline.load(Ordering::Relaxed) == 1 {
                 Unlinked::Inline(head.cast())
@@ -396,16 +395,36 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         });
     }
 
-    /// Cuts off and gives up every version older than `version`: no present or future reader needs them.
+    /// Gives up the old end of a record's chain. `look` is shown one version after the other, from `newest`
+    /// on, until it breaks: with `true` where no present or future reader needs what is older.
+    ///
+    /// Only the writer of the newest version does this, while that is pending: so nobody else does.
+    ///
+    /// # Panics
+    /// When `newest` is not the newest version of the record.
     #[inline]
-    pub fn cut_before(&mut self, record: RecordRef<'db, S>, version: VersionRef<'db, S>) {
-        // Relaxed first look: most chains have nothing to cut.
-        if version.head().next.load(Ordering::Relaxed).is_null() {
-            return;
+    pub fn cut(
+        &mut self,
+        record: RecordRef<'db, S>,
+        newest: &Pending<'db, S>,
+        mut look: impl FnMut(&S::Version) -> ControlFlow<bool>,
+    ) {
+        let mut version = newest.version();
+        assert_eq!(self.newest(record), Some(version), "a chain is cut by the writer of its newest version");
+        let is_enough = loop {
+            let Some(older) = self.older(version) else { return };
+            match look(version.meta()) {
+                ControlFlow::Continue(()) => version = older,
+                ControlFlow::Break(is_enough) => break is_enough,
+            }
+        };
+        if is_enough {
+            // Acquire: pairs with the push of the older version.
+            let older = version.head().next.load(Ordering::Acquire);
+            // Relaxed: who still finds the old end stays pinned while it looks at it.
+            version.head().next.store(core::ptr::null_mut(), Ordering::Relaxed);
+            self.retire_chain(record, older);
         }
-        // AcqRel: as in `retire_chain`.
-        let older = version.head().next.swap(core::ptr::null_mut(), Ordering::AcqRel);
-        self.retire_chain(record, older);
     }
 }
 
@@ -476,12 +495,26 @@ mod tests {
         (schema, table)
     }
 
-    fn push<'db>(slot: &mut Slot<'db, Chains>, record: RecordRef<'db, Chains>, value: u64) -> VersionRef<'db, Chains> {
+    fn push<'db>(
+        slot: &mut Slot<'db, Chains>,
+        record: RecordRef<'db, Chains>,
+        value: u64,
+    ) -> VersionRef<'db, Chains> {
+        push_and_cut(slot, record, value, false)
+    }
+
+    fn push_and_cut<'db>(
+        slot: &mut Slot<'db, Chains>,
+        record: RecordRef<'db, Chains>,
+        value: u64,
+        is_enough: bool,
+    ) -> VersionRef<'db, Chains> {
         let newest = slot.newest(record);
         let mut pending = slot.new_version(record);
         pending.words().fill(value);
         assert!(record.push(&pending, newest));
         assert_eq!(slot.words(pending.version()), None, "a version is not read before it is sealed");
+        slot.cut(record, &pending, |_| ControlFlow::Break(is_enough));
         pending.seal()
     }
 
@@ -503,8 +536,7 @@ mod tests {
         assert_eq!(reader.words(newest), Some(&[2; 3][..]));
         for value in 3..50 {
             writer.pin();
-            let version = push(&mut writer, record, value);
-            writer.cut_before(record, version);
+            push_and_cut(&mut writer, record, value, true);
             writer.unpin();
         }
         assert_eq!(reader.words(newest), Some(&[2; 3][..]), "a pinned reader keeps what it has found");
@@ -514,8 +546,7 @@ mod tests {
 
         for value in 0..10_000 {
             writer.pin();
-            let version = push(&mut writer, record, value);
-            writer.cut_before(record, version);
+            push_and_cut(&mut writer, record, value, true);
             writer.unpin();
         }
         let versions = tables.memory()[0].version_bytes / store.versions[0].stride();

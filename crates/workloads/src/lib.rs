@@ -4,6 +4,5 @@
 
 #[cfg(test)]
 mod mock;
-mod permutation;
 pub mod tpcc;
 pub mod ycsb;

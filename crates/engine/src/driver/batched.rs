@@ -299,7 +299,7 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
                 client.input = Some(input);
             }
             let input = client.input.as_ref().expect("generated for the first attempt");
-            let mut ticket = Ticket::new(client.birth, workload.homes(input));
+            let mut ticket = Ticket::new(client.birth, self.part.homes(input));
             ticket.retries = request.retries;
             ticket.sequence = place as u64 + 1;
             ticket.read_only = W::TYPES[client.kind].read_only;

@@ -9,7 +9,7 @@ use sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sync::{Padded, clock, waiter, workers};
 
 use crate::meter::Phase;
-use crate::{Abort, Database, Scheme, Workload};
+use crate::{Abort, Database, Homes, Scheme, Workload};
 
 pub use batched::Batched;
 pub use per_worker::PerWorker;
@@ -231,6 +231,12 @@ impl<S: Scheme, W: Workload> Clone for Part<'_, S, W> {
 impl<S: Scheme, W: Workload> Copy for Part<'_, S, W> {}
 
 impl<S: Scheme, W: Workload> Part<'_, S, W> {
+    /// The homes that an input will touch, if the scheme has any use for them.
+    #[inline]
+    fn homes(&self, input: &W::Input) -> Homes {
+        if self.db.scheme().partitions() > 0 { self.workload.homes(input) } else { Homes::new() }
+    }
+
     /// The numbers of the clients that belong to this worker.
     pub fn clients(&self) -> impl Iterator<Item = u32> + use<S, W> {
         (self.worker as u32..self.job.clients as u32).step_by(self.job.workers)

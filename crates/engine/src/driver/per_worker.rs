@@ -26,7 +26,7 @@ const BACKOFF_NS: (u64, u64) = (2_500, 2_000_000);
 impl<S: Scheme> Driver<S> for PerWorker {
     type Shared<'r> = ();
 
-    fn shared<'r>(_: &'r Database<S>, _: &Job) {}
+    fn shared(_: &Database<S>, _: &Job) {}
 
     fn work<W: Workload>(part: Part<'_, S, W>, (): &()) -> (Tally, W::Ledger) {
         let books = RefCell::new(Books::<W>::new());
@@ -102,7 +102,7 @@ impl<'r, S: Scheme, W: Workload> Client<'r, S, W> {
             && sequence.is_multiple_of(job.sample_every)
             && self.part.control.stage() == Stage::Measured;
         let birth = clock::ticks();
-        let mut ticket = Ticket::new(birth, workload.homes(&input));
+        let mut ticket = Ticket::new(birth, self.part.homes(&input));
         ticket.read_only = W::TYPES[kind].read_only;
         if is_sampled {
             self.session.meter().start();
@@ -112,7 +112,7 @@ impl<'r, S: Scheme, W: Workload> Client<'r, S, W> {
             let result = self.session.attempt(&ticket, |txn| {
                 let output = workload.execute(&input, scratch, txn)?;
                 if job.pause_ns > 0 {
-                    waiter::pause_ns(job.pause_ns);
+                    txn.pause(job.pause_ns);
                 }
                 Ok(output)
             });

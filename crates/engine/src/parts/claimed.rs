@@ -347,3 +347,138 @@ macro_rules! claimed_hooks {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use storage::{Home, Lookup, Row, Schema, TableId, Tables};
+    use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Owning;
+
+    impl Shape for Owning {
+        type Header = Existence;
+        type Version = ();
+        type Leaf = ();
+        type Data = Owned;
+    }
+
+    #[derive(FromBytes, IntoBytes, KnownLayout, Immutable)]
+    #[repr(C)]
+    struct Pair([u64; 2]);
+
+    impl Row for Pair {
+        type Key = u64;
+        type Indexes = ();
+    }
+
+    /// Runs `test` with an attempt that holds partition 0 of two, and new records without value at homes 0, 1
+    /// and everywhere.
+    fn check(test: impl for<'db> FnOnce(Claimed<'db, Owning>, [RecordRef<'db, Owning>; 3])) {
+        let mut schema = Schema::new();
+        schema.table::<u64>("pairs", Lookup::Heap, 0).group::<Pair>();
+        let tables = Tables::<Owning>::new(&schema, 1, 2);
+        let mut slot = tables.slot();
+        slot.pin();
+        let mut record = |home| slot.new_row(tables.get(TableId(0)), home).row().record(0);
+        let records = [record(Home::At(2)), record(Home::At(3)), record(Home::Everywhere)];
+        let mut claimed = Claimed::new(&slot);
+        claimed.hold(&mut slot, 0);
+        test(claimed, records);
+    }
+
+    fn fill(words: Result<Option<&mut [u64]>, Abort>, value: u64) {
+        words.expect("held").expect("free").fill(value);
+    }
+
+    #[test]
+    fn an_abort_restores_what_was_there() {
+        check(|mut claimed, [record, ..]| {
+            fill(claimed.insert(record), 1);
+            claimed.install(&mut (), &mut ());
+            assert!(claimed.claim.try_hold(0), "a commit gives the partition up");
+            fill(claimed.write(record), 2);
+            assert_eq!(claimed.delete(record), Ok(true));
+            assert_eq!(claimed.delete(record), Ok(false));
+            assert_eq!(claimed.read(record), Ok(None));
+            fill(claimed.insert(record), 3);
+            assert_eq!(claimed.insert(record), Ok(None));
+            fill(claimed.write(record), 4);
+            assert_eq!(claimed.read(record), Ok(Some(&[4, 4][..])));
+            claimed.abort();
+            assert!(claimed.claim.try_hold(0), "an abort gives the partition up");
+            assert_eq!(claimed.read(record), Ok(Some(&[1, 1][..])));
+        });
+    }
+
+    #[test]
+    fn a_record_is_retired_only_when_its_absence_is_committed() {
+        check(|mut claimed, [record, ..]| {
+            fill(claimed.insert(record), 1);
+            assert_eq!(record.header().retire(), Retire::Later, "the insert may yet abort");
+            claimed.install(&mut (), &mut ());
+            assert_eq!(record.header().retire(), Retire::Alive);
+            assert!(claimed.claim.try_hold(0));
+            assert_eq!(claimed.delete(record), Ok(true));
+            assert_eq!(record.header().retire(), Retire::Later, "the delete may yet abort");
+            claimed.install(&mut (), &mut ());
+            assert_eq!(record.header().retire(), Retire::Done);
+            assert_eq!(record.header().retire(), Retire::Done);
+            assert!(claimed.claim.try_hold(0));
+            assert_eq!(claimed.read(record), Err(Abort::ReadChanged));
+            assert_eq!(claimed.write(record), Err(Abort::WriteConflict));
+            assert_eq!(claimed.insert(record), Err(Abort::WriteConflict));
+            assert_eq!(claimed.delete(record), Err(Abort::WriteConflict));
+        });
+    }
+
+    #[test]
+    fn an_access_without_its_partition_is_refused_and_noted() {
+        check(|mut claimed, [_, other, everywhere]| {
+            assert_eq!(claimed.read(other), Err(Abort::Partition));
+            assert_eq!((claimed.take_lacking(), claimed.take_lacking()), (Some(1), None));
+            assert_eq!(claimed.insert(other), Err(Abort::Partition));
+            everywhere.header().loaded();
+            assert_eq!(claimed.read(everywhere), Ok(Some(&[0, 0][..])));
+        });
+    }
+
+    #[test]
+    fn a_commit_tells_of_each_record_once() {
+        #[derive(Default)]
+        struct Heard(Vec<(Option<u64>, Option<u64>)>);
+
+        impl Observer for Heard {
+            const ON: bool = true;
+            fn read<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>) {}
+            fn scanned<S: Shape>(&mut self, _: storage::LeafRef<'_, S::Leaf>) {}
+            fn outcome(&mut self, _: Result<Stamp, Abort>) {}
+            fn installed<S: Shape>(
+                &mut self,
+                _: RecordRef<'_, S>,
+                before: Option<&[u64]>,
+                after: Option<&[u64]>,
+            ) {
+                self.0.push((before.map(|words| words[0]), after.map(|words| words[0])));
+            }
+        }
+
+        check(|mut claimed, [record, ..]| {
+            let mut heard = Heard::default();
+            fill(claimed.insert(record), 1);
+            fill(claimed.write(record), 2);
+            claimed.install(&mut (), &mut heard);
+            assert!(claimed.claim.try_hold(0));
+            fill(claimed.write(record), 3);
+            assert_eq!(claimed.delete(record), Ok(true));
+            fill(claimed.insert(record), 4);
+            claimed.install(&mut (), &mut heard);
+            assert!(claimed.claim.try_hold(0));
+            assert_eq!(claimed.delete(record), Ok(true));
+            claimed.install(&mut (), &mut heard);
+            assert_eq!(heard.0, [(None, Some(2)), (Some(2), Some(4)), (Some(4), None)]);
+        });
+    }
+}

@@ -3,8 +3,8 @@
 
 use storage::{Pending, RecordRef, Slot, VersionRef};
 
-use crate::parts::version_chain::{self, Chained};
 use crate::parts::AccessSet;
+use crate::parts::version_chain::{self, Chained};
 use crate::{Abort, Write};
 
 /// The undecided versions of an attempt.
@@ -97,6 +97,12 @@ impl<'db, S: Chained> PendingWrites<'db, S> {
         }
         stamp.set_tombstone(false);
         Some(version.words())
+    }
+
+    /// The versions, in the order of their pushes.
+    #[inline]
+    pub fn versions(&self) -> impl Iterator<Item = VersionRef<'db, S>> {
+        self.0.iter().map(|(_, pending)| pending.version())
     }
 
     /// Takes the versions out, in the order of their pushes.

@@ -15,8 +15,8 @@ use sync::atomic::{AtomicU64, Ordering};
 
 /// What a slot shows that runs no attempt.
 const OUTSIDE: u64 = u64::MAX;
-/// Slots that are looked at for each attempt that ends, on average.
-const LOOKS: usize = 4;
+/// Slots that are looked at for each attempt that writes, on average.
+const LOOKS: usize = 16;
 
 /// The counter, the slots that run attempts, and the watermark.
 #[derive(Debug)]

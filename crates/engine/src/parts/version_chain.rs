@@ -7,7 +7,9 @@
 //! (3) A record that was retired has no value, nobody needs the one that it had, and it gets none again:
 //!     see [`retire`].
 
-use storage::{Meta, RecordRef, Shape, Slot, VersionRef, Versioned};
+use core::ops::ControlFlow;
+
+use storage::{Meta, Pending, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::atomic::{AtomicU64, Ordering};
 
 use crate::Retire;
@@ -108,28 +110,28 @@ pub fn is_absent<S: Chained>(version: Option<VersionRef<'_, S>>) -> bool {
     version.is_none_or(|version| version.meta().is_tombstone())
 }
 
-/// Gives up every version that nobody needs who looks at numbers from `watermark` on, of the chain that
-/// begins with `version`, whose writer calls this.
+/// Gives up every version that nobody needs who looks at numbers from `watermark` on; for the writer of the
+/// chain's newest version, which will be committed with `number`.
 #[inline]
 pub fn cut<'db, S: Chained>(
     slot: &mut Slot<'db, S>,
     record: RecordRef<'db, S>,
-    version: VersionRef<'db, S>,
+    newest: &Pending<'db, S>,
+    number: u64,
     watermark: u64,
 ) {
-    let mut keep = version;
-    let mut number = version.meta().number();
-    let is_chosen = is_one_in_32(number);
-    let mut near = 2;
-    while number > watermark {
-        // Where many versions are above the watermark, looking for the last each time would cost time in
+    let mut is_newest = true;
+    slot.cut(record, newest, |stamp| {
+        let above = if is_newest { number > watermark } else { stamp.number() > watermark };
+        if !above {
+            return ControlFlow::Break(true);
+        }
+        // Where many versions are above the watermark, looking for the last each time would take time in
         // proportion to them; looking now and then keeps at most some tens more than are needed.
-        near -= i32::from(!is_chosen);
-        let Some(older) = slot.older(keep).filter(|_| near > 0) else { return };
-        keep = older;
-        number = older.meta().number();
-    }
-    slot.cut_before(record, keep);
+        let goes_on = is_newest || is_one_in_32(number);
+        is_newest = false;
+        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(false) }
+    });
 }
 
 /// A choice that no pattern in the numbers of a record's writers can evade for long.

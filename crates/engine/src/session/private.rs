@@ -93,7 +93,8 @@ impl<'db, S: Scheme> Private<'db, S> {
     pub(crate) fn enter(&mut self, place: Place, row: RowRef<'db, S>) {
         // Keys are mostly inserted in ascending order.
         let is_last = self.adds.last().is_none_or(|(last, _)| *last < place);
-        let position = if is_last { self.adds.len() } else { self.adds.partition_point(|(at, _)| *at < place) };
+        let position =
+            if is_last { self.adds.len() } else { self.adds.partition_point(|(at, _)| *at < place) };
         self.adds.insert(position, (place, row));
     }
 
@@ -128,7 +129,11 @@ impl<'db, S: Scheme> Private<'db, S> {
 
     /// Passes on what the commit changes, and forgets it.
     #[inline]
-    pub(crate) fn commit(&mut self, slot: &mut Slot<'db, S>, mut change: impl FnMut(Change<'db, S>, &mut Slot<'db, S>)) {
+    pub(crate) fn commit(
+        &mut self,
+        slot: &mut Slot<'db, S>,
+        mut change: impl FnMut(Change<'db, S>, &mut Slot<'db, S>),
+    ) {
         for (place, row) in self.removes.drain(..) {
             change(Change { place, row, adds: false }, slot);
         }

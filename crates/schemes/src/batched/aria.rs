@@ -40,8 +40,8 @@ use engine::driver::Batched;
 use engine::parts::{AccessSet, WordRange, WriteBuffer};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
+    Abort, Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink,
+    Stamp, Ticket, Write,
 };
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};

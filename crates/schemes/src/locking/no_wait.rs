@@ -23,8 +23,8 @@ use engine::driver::PerWorker;
 use engine::parts::{AccessSet, LeafSet, WordRange, WriteBuffer};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write,
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
 };
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
@@ -309,7 +309,12 @@ impl Scheme for NoWait {
 impl NoWait {
     /// Locks a record unless it is locked as strongly already, and gives the lock's position.
     #[inline]
-    fn lock<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>, mode: Mode) -> Result<usize, Abort> {
+    fn lock<'db>(
+        &self,
+        txn: &mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        mode: Mode,
+    ) -> Result<usize, Abort> {
         if let Some(position) = txn.locks.find(record.id()) {
             let lock = txn.locks.get_mut(position);
             if lock.mode == Mode::Shared && mode == Mode::Exclusive {
@@ -321,7 +326,9 @@ impl NoWait {
         }
         let word = match mode {
             Mode::Shared => self.acquire(record, |word| (word & EXCLUSIVE == 0).then_some(word + SHARED))?,
-            Mode::Exclusive => self.acquire(record, |word| (word & LOCKS == 0).then_some(word + EXCLUSIVE))?,
+            Mode::Exclusive => {
+                self.acquire(record, |word| (word & LOCKS == 0).then_some(word + EXCLUSIVE))?
+            }
         };
         let value = if word & NO_VALUE == 0 { Value::Stored } else { Value::Absent };
         Ok(txn.locks.push(record.id(), Lock { record, mode, value, is_changed: false }))

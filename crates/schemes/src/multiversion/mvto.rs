@@ -1,4 +1,4 @@
-//! MVTO: multi-version timestamp ordering (Reed, PhD thesis, MIT 1978), in the form of `DBx1000` (Yu, Bezerra,
+//! MVTO: multi-version timestamp ordering (Reed, `PhD` thesis, MIT 1978), in the form of `DBx1000` (Yu, Bezerra,
 //! Pavlo, Devadas, Stonebraker, VLDB 2014).
 //!
 //! IDEA        An attempt draws a timestamp when it begins and behaves as if it ran at that instant. It reads
@@ -33,8 +33,8 @@ use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, reti
 use engine::parts::{PendingWrites, Timestamps, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write,
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
 };
 use storage::{LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::atomic::{AtomicU64, Ordering};
@@ -265,7 +265,7 @@ impl Scheme for Mvto {
             let value = (!version.meta().is_tombstone()).then(|| &*pending.words());
             seen.installed(record, value_before(&txn.slot, version), value);
             sink.logged(stamp, record, value);
-            cut(&mut txn.slot, record, version, watermark); // 1
+            cut(&mut txn.slot, record, &pending, txn.ts, watermark); // 1
             pending.seal(); // 2
         }
         stamp

@@ -7,15 +7,15 @@
 //!             nothing that was read is checked, so two attempts that each write what the other reads may
 //!             both commit: write skew.
 //! RECORD      `ChainHead`: only whether the record is retired. `VersionStamp`: while undecided, the slot of
-//!             the writer; afterwards the number of its commit. The version is sealed in between.
-//! COMMIT      1. Seal every version: from here on there is no way back.
+//!             the writer; then that the writer commits; then the number of its commit.
+//! COMMIT      1. Mark every version as committing: from here on there is no way back.
 //!             2. Draw the commit number.
-//!             3. Give it to every version.
-//!             4. Give up the versions before that nobody needs.
-//! INVARIANTS  (1) A snapshot `s` shows all of a commit or nothing. Who finds a version unsealed after it took
+//!             3. Give up the versions before each written one that nobody needs.
+//!             4. Seal the version and give it the number.
+//! INVARIANTS  (1) A snapshot `s` shows all of a commit or nothing. Who finds a version undecided after it took
 //!                 `s` knows that the commit number will be drawn later, hence above `s`: had it been drawn
-//!                 before, the seals, which come before it, would be seen. Who finds one sealed without a
-//!                 number waits for the number, which is a few instructions away (`see`).
+//!                 before, the marks, which come before it, would be seen. Who finds one committing waits
+//!                 for the number, which is a few instructions away (`see`).
 //!             (2) Versions grow only at the new end, in the order of commit numbers, the newest alone undecided
 //!                 (asserted in `PendingWrites::push`; `top` lets nobody write over an undecided one).
 //!             (3) Nobody waits while it has undecided versions, but for numbers: waits cannot form a circle.
@@ -29,13 +29,15 @@ use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, reti
 use engine::parts::{PendingWrites, Timestamps, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write,
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
 };
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::{clock, waiter};
 
 const UNDECIDED: u64 = VersionStamp::UNDECIDED;
+/// Above the marks of all slots.
+const COMMITTING: u64 = UNDECIDED + (1 << 61);
 
 /// The state that all transactions share: the source of snapshots and commit numbers.
 #[derive(Debug)]
@@ -52,8 +54,6 @@ pub struct Txn<'db> {
     /// The number of its undecided versions.
     mark: u64,
     writes: PendingWrites<'db, Si>,
-    /// What is being committed.
-    sealed: Vec<(RecordRef<'db, Si>, VersionRef<'db, Si>)>,
     /// The undecided version to which the last attempt lost.
     lost_to: Option<(RecordRef<'db, Si>, VersionRef<'db, Si>)>,
     /// See [`Timestamps::watermark`].
@@ -116,7 +116,6 @@ impl Scheme for Si {
             slot,
             snapshot: 0,
             writes: PendingWrites::default(),
-            sealed: Vec::new(),
             lost_to: None,
             watermark_age: 0,
         }
@@ -234,18 +233,17 @@ impl Scheme for Si {
             self.commits.leave(txn.slot.id());
             return Stamp(txn.snapshot);
         }
-        txn.sealed.extend(txn.writes.drain().map(|(record, pending)| (record, pending.seal()))); // 1
+        txn.writes.versions().for_each(|version| version.meta().set_number(COMMITTING)); // 1
         let number = self.commits.draw(); // 2
-        for &(record, version) in &txn.sealed {
-            let value = txn.slot.words(version).filter(|_| !version.meta().is_tombstone());
-            seen.installed(record, value_before(&txn.slot, version), value);
-            sink.logged(Stamp(number), record, value);
-            version.meta().set_number(number); // 3
-        }
         self.commits.leave(txn.slot.id());
         let watermark = self.commits.watermark(&mut txn.watermark_age);
-        for (record, version) in txn.sealed.drain(..) {
-            cut(&mut txn.slot, record, version, watermark); // 4
+        for (record, mut pending) in txn.writes.drain() {
+            let version = pending.version();
+            let value = (!version.meta().is_tombstone()).then(|| &*pending.words());
+            seen.installed(record, value_before(&txn.slot, version), value);
+            sink.logged(Stamp(number), record, value);
+            cut(&mut txn.slot, record, &pending, number, watermark); // 3
+            pending.seal().meta().set_number(number); // 4
         }
         Stamp(number)
     }
@@ -282,7 +280,7 @@ impl<'db> Txn<'db> {
                 return if version.meta().is_tombstone() { Seen::Nothing } else { Seen::Value(version) };
             } else if number == self.mark {
                 return Seen::Own(self.writes.of(record));
-            } else if number >= UNDECIDED && version.is_sealed() {
+            } else if number == COMMITTING {
                 wait_for_number(version);
             } else {
                 next = self.slot.older(version);
@@ -300,7 +298,7 @@ impl<'db> Txn<'db> {
                 return Ok(Top::Of(Some(version)));
             } else if number == self.mark {
                 return Ok(Top::Own(self.writes.of(record)));
-            } else if number >= UNDECIDED && version.is_sealed() {
+            } else if number == COMMITTING {
                 wait_for_number(version);
             } else {
                 self.lost_to = (number >= UNDECIDED).then_some((record, version));

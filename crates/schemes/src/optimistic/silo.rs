@@ -29,8 +29,8 @@ use engine::driver::PerWorker;
 use engine::parts::{AccessSet, CommitEpoch, LeafSet, WordRange, WriteBuffer};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write,
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
 };
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
@@ -303,7 +303,8 @@ impl Scheme for Silo {
             NO_VALUE => {
                 // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
                 // Relaxed on failure: nothing is read.
-                let marked = header.compare_exchange(word, word | RETIRED, Ordering::AcqRel, Ordering::Relaxed);
+                let marked =
+                    header.compare_exchange(word, word | RETIRED, Ordering::AcqRel, Ordering::Relaxed);
                 if marked.is_ok() { Retire::Done } else { Retire::Later }
             }
             status if status & RETIRED != 0 => Retire::Done,

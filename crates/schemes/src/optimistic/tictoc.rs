@@ -42,8 +42,8 @@ use engine::driver::PerWorker;
 use engine::parts::{AccessSet, LeafSet, WordRange, WriteBuffer};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp, Ticket,
-    Write,
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
 };
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
@@ -325,7 +325,8 @@ impl Scheme for TicToc {
                 return Err(Abort::WriteConflict);
             }
             // Relaxed: the release of the latch publishes it to whoever finds the record by this key.
-            let raised = header.rts.compare_exchange(word, rts << RTS_SHIFT, Ordering::Relaxed, Ordering::Relaxed);
+            let raised =
+                header.rts.compare_exchange(word, rts << RTS_SHIFT, Ordering::Relaxed, Ordering::Relaxed);
             match raised {
                 Ok(_) => break,
                 Err(now) => word = now,
@@ -340,7 +341,13 @@ impl Scheme for TicToc {
     }
 
     #[inline]
-    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, Leaf>, after: u64, into: LeafRef<'db, Leaf>) {
+    fn split<'db>(
+        &'db self,
+        txn: &mut Txn<'db>,
+        from: LeafRef<'db, Leaf>,
+        after: u64,
+        into: LeafRef<'db, Leaf>,
+    ) {
         txn.leaves.split(from, after, into);
     }
 
@@ -363,7 +370,10 @@ impl Scheme for TicToc {
             seen.installed(record, value_before(seen, record, &mut txn.copy), value);
             sink.logged(Stamp(commit_ts), record, value);
             // Relaxed: this attempt holds the lock.
-            assert!(wts.load(Ordering::Relaxed) >> WTS_SHIFT < commit_ts, "a version begins after its predecessor");
+            assert!(
+                wts.load(Ordering::Relaxed) >> WTS_SHIFT < commit_ts,
+                "a version begins after its predecessor"
+            );
             // Release: pairs with the Acquire of `wts` in `copy_stable`. 4
             let absent = if value.is_some() { 0 } else { NO_VALUE };
             wts.store((commit_ts << WTS_SHIFT) | absent, Ordering::Release);
@@ -449,7 +459,11 @@ fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> R
 
 /// The value that a commit is about to replace, if there is one and an observer listens.
 #[inline]
-fn value_before<'c, O: Observer>(_: &O, record: RecordRef<'_, TicToc>, copy: &'c mut Vec<u64>) -> Option<&'c [u64]> {
+fn value_before<'c, O: Observer>(
+    _: &O,
+    record: RecordRef<'_, TicToc>,
+    copy: &'c mut Vec<u64>,
+) -> Option<&'c [u64]> {
     // Relaxed: the caller holds the lock.
     if !O::ON || record.header().wts.load(Ordering::Relaxed) & NO_VALUE != 0 {
         return None;
@@ -489,7 +503,8 @@ impl<'db> Txn<'db> {
             self.locked += 1;
             // Relaxed: changes only under the lock, which this attempt holds.
             let version = pending.record.header().wts.load(Ordering::Relaxed);
-            let is_as_seen = if pending.is_blind { version & NO_VALUE == 0 } else { version == pending.version };
+            let is_as_seen =
+                if pending.is_blind { version & NO_VALUE == 0 } else { version == pending.version };
             if !is_as_seen {
                 return Err(Abort::WriteConflict);
             }
@@ -617,7 +632,8 @@ mod tests {
         let mut schema = Schema::new();
         let table = schema.table("cell", Lookup::Ordered, 10).group();
         let values = Values::new(TicToc::SETTINGS, &[]).expect("standard values are legal");
-        let db = Database::new(&schema, &values, Env { slots: workers, workers }).expect("standard values agree");
+        let db =
+            Database::new(&schema, &values, Env { slots: workers, workers }).expect("standard values agree");
         let insert = |txn: &mut engine::Attempt<'_, '_, TicToc>| {
             (0..10).try_for_each(|key| txn.insert(table, Number(key), &Cell(0)).map(|_| ()))
         };

@@ -9,6 +9,7 @@ use engine::{
     Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
+use sync::waiter;
 
 use super::{Cell, Place, no_forecast, violation};
 
@@ -88,7 +89,10 @@ impl Workload for Bank {
     fn homes(&self, input: &Input) -> Homes {
         let mut homes = Homes::new();
         match input {
-            Input::Transfer { from, to, .. } => [from, to].into_iter().for_each(|a| homes.add(place(*a).at())),
+            Input::Transfer { from, to, .. } => {
+                homes.add(place(*from).at());
+                homes.add(place(*to).at());
+            }
             Input::Audit(_) => (0..HOMES).for_each(|home| homes.add(home)),
         }
         homes
@@ -99,6 +103,7 @@ impl Workload for Bank {
             Input::Transfer { from, to, amount } => {
                 // The deposit comes first, so that a refusal has something to undo.
                 txn.update(self.accounts, place(to), |cell| cell.set(cell.value() + amount))?;
+                waiter::give_way();
                 let balance = txn.read(self.accounts, place(from), Cell::value)?;
                 let left = balance.and_then(|balance| balance.checked_sub(amount)).ok_or(Abort::Rollback)?;
                 txn.update(self.accounts, place(from), |cell| cell.set(left))?;

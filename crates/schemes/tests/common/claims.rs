@@ -9,6 +9,7 @@ use engine::{
     TxnType, Violation, Workload,
 };
 use stdx::Rng;
+use sync::waiter;
 
 use super::{Cell, Place, at_home, no_forecast, violation};
 
@@ -125,6 +126,7 @@ impl Workload for Claims {
         let mut more = 0;
         for step in SEQUENCES[input.sequence] {
             more += step.run(table, key, txn)?;
+            waiter::give_way();
         }
         Ok(more)
     }
@@ -139,7 +141,10 @@ impl Workload for Claims {
                 let rows: i64 = ledgers.iter().map(|ledger| ledger[number][key as usize]).sum();
                 let found = i64::from(view.read(table, place(key), Cell::value).is_some());
                 if rows != found {
-                    return violation("one wins", format!("key {key}: {found} rows, {rows} by those who won"));
+                    return violation(
+                        "one wins",
+                        format!("key {key}: {found} rows, {rows} by those who won"),
+                    );
                 }
             }
         }

@@ -7,6 +7,7 @@ use engine::{
     TxnType, Violation, Workload,
 };
 use stdx::Rng;
+use sync::waiter;
 
 use super::{Cell, Place, no_forecast, violation};
 
@@ -72,6 +73,7 @@ impl<const DECLARED: bool> Workload for Counters<DECLARED> {
         // Once read first, which upgrades; once written twice.
         txn.read(self.table, place(input[0]), Cell::value)?;
         for &counter in input.iter().chain(&input[1..2]) {
+            waiter::give_way();
             let add = if counter == input[1] { 1 } else { 2 };
             let found = txn.update(self.table, place(counter), |cell| cell.set(cell.value() + add))?;
             assert!(found.is_some(), "counters are never deleted");
@@ -90,7 +92,10 @@ impl<const DECLARED: bool> Workload for Counters<DECLARED> {
             let expected: u64 = ledgers.iter().map(|ledger| ledger[counter as usize]).sum();
             let found = view.read(self.table, place(counter), Cell::value);
             if found != Some(expected) {
-                return violation("a counter counts commits", format!("{counter}: {found:?}, not {expected}"));
+                return violation(
+                    "a counter counts commits",
+                    format!("{counter}: {found:?}, not {expected}"),
+                );
             }
         }
         Ok(())

@@ -15,9 +15,11 @@ use core::marker::PhantomData;
 use engine::driver::{self, Control, Job, Limit, Retry, TypeTally};
 use engine::setting::Values;
 use engine::{
-    Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Row, Schema, Scheme, Share, Violation, Workload,
+    Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Row, Schema, Scheme, Share, Violation,
+    Workload,
 };
 use schemes::catalogue::{self, Visit};
+use sync::waiter;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A key whose upper half is its home.
@@ -150,7 +152,8 @@ impl<W: Workload> Visit for Run<W> {
     type Out = Vec<Vec<TypeTally>>;
 
     fn visit<S: Scheme>(self) -> Self::Out {
-        let admitted = PLANS.iter().filter(|plan| plan.workers == 1 || S::INFO.workers == engine::Admits::Any);
+        let admitted =
+            PLANS.iter().filter(|plan| plan.workers == 1 || S::INFO.workers == engine::Admits::Any);
         admitted.map(|plan| run_plan::<S, W>(plan)).collect()
     }
 }
@@ -180,6 +183,13 @@ fn run_plan<S: Scheme, W: Workload>(plan: &Plan) -> Vec<TypeTally> {
         panic!("{} under {}, {plan:?}: {violation}", W::NAME, S::INFO.name);
     }
     outcome.types
+}
+
+/// Lets other attempts of the worker do whole transactions.
+pub(crate) fn dawdle() {
+    for _ in 0..8 {
+        waiter::give_way();
+    }
 }
 
 /// What is not right after a run.

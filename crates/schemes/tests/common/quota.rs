@@ -9,6 +9,7 @@ use engine::{
     Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
+use sync::waiter;
 
 use super::{Cell, Place, at_home, no_forecast, violation};
 
@@ -64,6 +65,7 @@ impl Workload for Quota {
             rows += 1;
             ControlFlow::Continue(())
         })?;
+        waiter::give_way();
         match first {
             Some(key) if rows >= QUOTA => _ = txn.delete(self.table, key)?,
             _ => _ = txn.insert(self.table, *input, &Cell::new(1))?,

@@ -5,7 +5,8 @@ use core::cell::Cell as Flag;
 use core::ops::ControlFlow;
 
 use engine::{
-    Abort, Database, Direction, Homes, Index, Lookup, Quiesced, Schema, Scheme, Table, Ticket, Transaction,
+    Abort, Attempt, Database, Direction, Homes, Index, Lookup, Quiesced, Schema, Scheme, Table, Ticket,
+    Transaction,
 };
 use sync::{fiber, waiter};
 
@@ -154,15 +155,12 @@ pub(crate) fn interleave<S: Scheme, K: Skew>(ending: Ending) -> ([bool; 2], [boo
     let mut schema = Schema::new();
     let skew = K::declare(&mut schema);
     let db: Database<S> = database(&schema, 3, 1);
-    let mut homes = Homes::new();
-    (0..2).for_each(|home| homes.add(home));
-    let ticket = Ticket::new(1, homes);
-    db.session().attempt(&ticket, |txn| skew.prepare(txn)).expect("nobody else is there");
+    attempt(&db, |txn| skew.prepare(txn)).expect("nobody else is there");
     let (has_begun, is_over) = (Flag::new(false), Flag::new(false));
     let committed = [Flag::new(false), Flag::new(false)];
     let mut crew = fiber::Crew::new();
     crew.spawn(STACK_BYTES, || {
-        let done = db.session().attempt(&ticket, |txn| {
+        let done = attempt(&db, |txn| {
             let is_free = skew.look(1, txn)?;
             if ending == Ending::RollsBack {
                 skew.act(0, txn)?;
@@ -181,7 +179,7 @@ pub(crate) fn interleave<S: Scheme, K: Skew>(ending: Ending) -> ([bool; 2], [boo
     });
     crew.spawn(STACK_BYTES, || {
         waiter::wait_until(None, || has_begun.get());
-        let done = db.session().attempt(&ticket, |txn| {
+        let done = attempt(&db, |txn| {
             let is_free = skew.look(0, txn)?;
             if is_free { skew.act(1, txn) } else { Ok(()) }
         });
@@ -192,4 +190,20 @@ pub(crate) fn interleave<S: Scheme, K: Skew>(ending: Ending) -> ([bool; 2], [boo
     assert!(is_over.get(), "the second attempt ends");
     let view = db.quiesced();
     ([skew.has_acted(0, &view), skew.has_acted(1, &view)], [committed[0].get(), committed[1].get()])
+}
+
+/// One attempt, or as many as it takes to learn the partitions that it needs: no home is declared.
+fn attempt<S: Scheme>(
+    db: &Database<S>,
+    body: impl Fn(&mut Attempt<'_, '_, S>) -> Result<(), Abort>,
+) -> Result<(), Abort> {
+    let mut session = db.session();
+    let mut ticket = Ticket::new(1, Homes::new());
+    loop {
+        let done = session.attempt(&ticket, &body);
+        if done != Err(Abort::Partition) {
+            return done;
+        }
+        ticket.retries += 1;
+    }
 }

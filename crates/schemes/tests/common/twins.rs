@@ -5,12 +5,13 @@ use core::ops::{ControlFlow, RangeInclusive};
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Direction, Drive, Forecast, Homes, Index, Loader, Lookup, Quiesced, Schema, Share, Table,
-    Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Direction, Drive, Forecast, Homes, Index, Loader, Lookup, Quiesced, Schema, Share,
+    Table, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
+use sync::waiter;
 
-use super::{ByName, Cell, Named, Place, at_home, no_forecast, violation};
+use super::{ByName, Cell, Named, Place, at_home, dawdle, no_forecast, violation};
 
 const HOMES: u64 = 2;
 const KEYS: u64 = 24;
@@ -55,6 +56,7 @@ impl Twins {
     fn toggle<T: Transaction>(&self, key: Place, txn: &mut T) -> Result<bool, Abort> {
         let value = Cell::new(key.number());
         if txn.insert(self.left, key, &value)? {
+            waiter::give_way();
             return txn.insert(self.right, key, (&Named(name(key)), &value));
         }
         Ok(txn.delete(self.right.0, key)? && txn.delete(self.left, key)?)
@@ -67,6 +69,7 @@ impl Twins {
             left = left.and_then(|set| with(set, key.number()));
             ControlFlow::Continue(())
         })?;
+        dawdle();
         txn.scan(self.right.1, all(home), direction, |key, _| {
             right = right.and_then(|set| with(set, key.number()));
             ControlFlow::Continue(())
@@ -81,6 +84,7 @@ impl Twins {
             by_name = by_name.and_then(|set| with(set, key.number()));
             ControlFlow::Continue(())
         })?;
+        dawdle();
         txn.scan(self.right.1, all(home), Direction::Backward, |key, _| {
             by_key = by_key.and_then(|set| with(set, name(key)));
             ControlFlow::Continue(())
@@ -157,6 +161,7 @@ impl Workload for Twins {
             Input::Toggle(key) => self.toggle(key, txn)?,
             Input::Peek(key) => {
                 let left = txn.read(self.left, key, Cell::value)?;
+                dawdle();
                 left == txn.read(self.right.1, key, Cell::value)?
             }
             Input::Compare(home, direction) => self.compare(home, direction, txn)?,

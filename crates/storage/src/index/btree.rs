@@ -37,7 +37,6 @@ mod tests;
 
 use core::fmt;
 
-
 use crate::index::pool::{Node, Pool};
 use crate::index::{Inserted, LeafRef, RowPtr, Watcher, pause, tell_miss};
 use crate::key::OrderedKey;
@@ -55,7 +54,9 @@ pub struct BTree<K: OrderedKey, L: LeafMeta, const LEAF: usize = 31, const INNER
     inners: Pool<Inner<K, INNER>>,
 }
 
-impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> fmt::Debug for BTree<K, L, LEAF, INNER> {
+impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> fmt::Debug
+    for BTree<K, L, LEAF, INNER>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BTree").field("leaves", &self.leaves()).finish_non_exhaustive()
     }
@@ -87,6 +88,7 @@ struct Spot<'t, K: OrderedKey, L, const LEAF: usize, const INNER: usize> {
 }
 
 /// An inner node as it was passed.
+#[derive(Clone, Copy)]
 struct Step<'t, K: OrderedKey, const INNER: usize> {
     node: &'t Inner<K, INNER>,
     version: u64,
@@ -98,14 +100,7 @@ struct Step<'t, K: OrderedKey, const INNER: usize> {
     high: Option<K>,
 }
 
-impl<K: OrderedKey, const INNER: usize> Clone for Step<'_, K, INNER> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<K: OrderedKey, const INNER: usize> Copy for Step<'_, K, INNER> {}
-
-impl<'t, K: OrderedKey, const INNER: usize> Step<'t, K, INNER> {
+impl<K: OrderedKey, const INNER: usize> Step<'_, K, INNER> {
     /// What the child at `at` answers for.
     #[inline]
     fn bounds(&self, at: usize) -> (K, Option<K>) {
@@ -145,8 +140,11 @@ enum Tried {
 impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K, L, LEAF, INNER> {
     /// An empty index.
     pub fn new() -> Self {
-        let tree =
-            Self { root: Box::new(Inner::new(0)), leaves: Pool::new(FIRST_NODES), inners: Pool::new(FIRST_NODES) };
+        let tree = Self {
+            root: Box::new(Inner::new(0)),
+            leaves: Pool::new(FIRST_NODES),
+            inners: Pool::new(FIRST_NODES),
+        };
         let (leaf, guard) = tree.leaves.take();
         tree.root.begin(leaf_pointer(leaf));
         drop(guard);
@@ -155,6 +153,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
 
     /// The node that a pointer in an inner node leads to; none only if the inner node is being written.
     #[inline]
+    #[allow(clippy::unused_self, reason = "borrowing the tree keeps the node")]
     fn node(&self, pointer: *mut u8) -> Option<Child<'_, K, L, LEAF, INNER>> {
         if pointer.is_null() {
             return None;
@@ -290,7 +289,12 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
 
     /// Adds an entry unless the key is there. A key that is there is told without a hook or a latch.
     #[inline]
-    pub fn insert<'t, W: Watcher<'t, L>>(&'t self, key: K, row: RowPtr, watch: &mut W) -> Result<Inserted, W::Stop> {
+    pub fn insert<'t, W: Watcher<'t, L>>(
+        &'t self,
+        key: K,
+        row: RowPtr,
+        watch: &mut W,
+    ) -> Result<Inserted, W::Stop> {
         self.insert_near(key, row, &mut Finger::default(), watch)
     }
 

@@ -67,7 +67,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Node for Bucket<K, L, PLAC
         const { assert!(PLACES > 0, "a bucket holds an entry") };
         Self {
             head: LeafHead::default(),
-            next: AtomicPtr::default(),
+            next: AtomicPtr::new(core::ptr::null_mut()),
             keys: core::array::from_fn(|_| K::Slot::default()),
             rows: core::array::from_fn(|_| AtomicPtr::default()),
         }
@@ -170,7 +170,9 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         }
     }
 
+    /// The overflow bucket behind a bucket.
     #[inline]
+    #[allow(clippy::unused_self, reason = "borrowing the table keeps the bucket")]
     fn next<'t>(&'t self, bucket: &Bucket<K, L, PLACES>) -> Option<&'t Bucket<K, L, PLACES>> {
         // Acquire: pairs with the Release of whoever chained the bucket, so that it is seen whole.
         let next = NonNull::new(bucket.next.load(Ordering::Acquire))?;
@@ -180,7 +182,10 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// The places of a bucket and its overflow buckets.
     #[inline]
-    fn places<'t>(&'t self, first: &'t Bucket<K, L, PLACES>) -> impl Iterator<Item = Place<'t, K, L, PLACES>> {
+    fn places<'t>(
+        &'t self,
+        first: &'t Bucket<K, L, PLACES>,
+    ) -> impl Iterator<Item = Place<'t, K, L, PLACES>> {
         let chain = core::iter::successors(Some(first), |bucket| self.next(bucket));
         chain.flat_map(|bucket| (0..PLACES).map(move |at| Place { bucket, at }))
     }
@@ -252,7 +257,12 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// Adds an entry unless the key is there. A key that is there is told without a hook or a latch.
     #[inline]
-    pub fn insert<'t, W: Watcher<'t, L>>(&'t self, key: K, row: RowPtr, watch: &mut W) -> Result<Inserted, W::Stop> {
+    pub fn insert<'t, W: Watcher<'t, L>>(
+        &'t self,
+        key: K,
+        row: RowPtr,
+        watch: &mut W,
+    ) -> Result<Inserted, W::Stop> {
         let hash = key.hash();
         loop {
             let (bucket, version) = self.bucket(hash);
@@ -357,13 +367,13 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         let highest_bit = 1 << count.ilog2();
         let from = self.buckets.get(count - highest_bit).expect("`count` buckets were made");
         let into = self.buckets.push(Bucket::new);
-        let into_guard = into.head.latch.lock().expect("first buckets are never gone");
         let (guard, seen) = loop {
             let version = from.head.latch.read().expect("first buckets are never gone");
             if let Some(guard) = from.head.upgrade(version) {
                 break (guard, version);
             }
         };
+        let into_guard = into.head.latch.lock().expect("first buckets are never gone");
         from.head.meta.carry(&into.head.meta);
         for place in self.places(from) {
             let key = place.bucket.key(place.at);
@@ -479,13 +489,18 @@ mod tests {
         assert_eq!(size_of::<Bucket<u64, (), 3>>(), 64);
     }
 
-    fn agrees_with_model<K: TestKey + core::hash::Hash>(keys: u64, operations: u64, capacity: usize, seed: u64) {
+    fn agrees_with_model<K: TestKey + core::hash::Hash>(
+        keys: u64,
+        operations: u64,
+        capacity: usize,
+        seed: u64,
+    ) {
         let index: Hash<K, ()> = Hash::with_capacity(capacity);
         let mut model: HashMap<K, u64> = HashMap::new();
         let mut random = Random(seed << 32);
         for turn in 0..operations {
             let key = K::nth(random.below(keys), keys);
-            let is_growing = turn * 8 / operations % 2 == 0;
+            let is_growing = (turn * 8 / operations).is_multiple_of(2);
             match random.below(16) {
                 at if at < if is_growing { 9 } else { 3 } => {
                     let Ok(inserted) = index.insert(key, row(turn), &mut Unwatched);
@@ -496,8 +511,9 @@ mod tests {
                     model.entry(key).or_insert(turn);
                 }
                 0..12 => {
-                    let number = if turn % 16 == 0 { turn } else { model.get(&key).copied().unwrap_or(turn) };
-                    let is_allowed = turn % 17 != 0;
+                    let number =
+                        if turn.is_multiple_of(16) { turn } else { model.get(&key).copied().unwrap_or(turn) };
+                    let is_allowed = !turn.is_multiple_of(17);
                     let is_removed = index.remove(key, row(number), |()| is_allowed);
                     assert_eq!(is_removed, is_allowed && model.get(&key) == Some(&number));
                     if is_removed {
@@ -516,7 +532,7 @@ mod tests {
                     assert_eq!(index.peek(key).map(number), model.get(&key).copied());
                 }
             }
-            if turn % (operations / 32) == 0 {
+            if turn.is_multiple_of(operations / 32) {
                 assert_eq!(index.check(), model.keys().copied().collect());
                 let mut count = 0;
                 for share in 0..3 {
@@ -628,7 +644,7 @@ mod tests {
                     let Ok(inserted) = index.insert(key, row(key), &mut Unwatched);
                     assert_eq!(inserted, Inserted::Added);
                     assert_eq!(index.peek(key), Some(row(key)));
-                    if turn % 3 == 0 {
+                    if turn.is_multiple_of(3) {
                         assert!(index.remove(key, row(key), |()| true));
                     }
                 } else {
@@ -638,7 +654,11 @@ mod tests {
                 }
             }
         });
-        let stay = (0..100).chain((0..KEYS).filter(|turn| turn % 3 != 0).flat_map(|turn| [100 + turn * 2, 101 + turn * 2]));
+        let stay = (0..100).chain(
+            (0..KEYS)
+                .filter(|turn| !turn.is_multiple_of(3))
+                .flat_map(|turn| [100 + turn * 2, 101 + turn * 2]),
+        );
         assert_eq!(index.check(), stay.collect());
     }
 

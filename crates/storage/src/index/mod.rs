@@ -17,7 +17,8 @@
 //! (2) What may be read without a latch is atomic, and believed only if the version that was read before
 //!     it is still there afterwards.
 //! (3) The version of a piece of memory never repeats, not even when it serves as another leaf.
-//! (4) No latch is held while a visitor runs, and none is waited for while another is held.
+//! (4) No latch is held while a visitor or the hook of a lookup runs. Whoever waits for the latch of a
+//!     node holds that of no other.
 
 mod btree;
 mod hash;

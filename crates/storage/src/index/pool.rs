@@ -12,7 +12,6 @@ use crate::arena::Chunk;
 const CHUNKS: usize = 28;
 
 /// A sequence that only grows and whose elements never move.
-#[derive(Debug)]
 pub(super) struct Slab<T> {
     /// The first chunk has room for `1 << shift` elements.
     shift: u32,
@@ -23,7 +22,7 @@ pub(super) struct Slab<T> {
     owns: PhantomData<T>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Chunks(Vec<Chunk>);
 
 // SAFETY: a chunk is memory that it alone owns, wherever it is dropped.
@@ -36,7 +35,7 @@ impl<T> Slab<T> {
         Self {
             shift: first.ilog2(),
             len: AtomicUsize::new(0),
-            starts: core::array::from_fn(|_| AtomicPtr::default()),
+            starts: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
             chunks: Latched::default(),
             owns: PhantomData,
         }
@@ -57,18 +56,21 @@ impl<T> Slab<T> {
         self.len.load(Ordering::Acquire)
     }
 
+    /// The address of an element that was made, as seen by whoever has seen `len`.
+    #[inline]
+    fn address(&self, number: usize) -> *mut T {
+        let (chunk, place) = self.place(number);
+        // Relaxed: `len` was seen after the chunk was set.
+        let start = self.starts[chunk].load(Ordering::Relaxed);
+        // SAFETY: the element exists, so its chunk does, and has room for it.
+        unsafe { start.add(place) }
+    }
+
     /// An element, if it was made.
     #[inline]
     pub(super) fn get(&self, number: usize) -> Option<&T> {
-        (number < self.len()).then(|| {
-            let (chunk, place) = self.place(number);
-            // Relaxed: `len` was seen after the chunk was set.
-            let start = self.starts[chunk].load(Ordering::Relaxed);
-            // SAFETY: the element exists, so its chunk does, and has room for it.
-            let at = unsafe { start.add(place) };
-            // SAFETY: the element was written before `len` grew past it, and is only shared since.
-            unsafe { &*at }
-        })
+        // SAFETY: the element was written before `len` grew past it, and is only shared since.
+        (number < self.len()).then(|| unsafe { &*self.address(number) })
     }
 
     /// Makes an element, told its number.
@@ -78,8 +80,9 @@ impl<T> Slab<T> {
         let number = self.len.load(Ordering::Relaxed);
         let (chunk, place) = self.place(number);
         if chunk == chunks.len() {
-            let elements = 1 << (self.shift as usize + chunk.saturating_sub(1));
-            chunks.push(Chunk::new(elements * size_of::<T>()));
+            let elements = 1_usize << (self.shift as usize + chunk.saturating_sub(1));
+            let bytes = elements.checked_mul(size_of::<T>()).expect("an index fits the address space");
+            chunks.push(Chunk::new(bytes));
             // Relaxed: `len` is published after it.
             self.starts[chunk].store(chunks[chunk].start.cast().as_ptr(), Ordering::Relaxed);
         }
@@ -104,9 +107,8 @@ impl<T> Drop for Slab<T> {
     fn drop(&mut self) {
         if core::mem::needs_drop::<T>() {
             for number in 0..self.len() {
-                let at = core::ptr::from_ref(self.get(number).expect("below the length")).cast_mut();
-                // SAFETY: the slab goes, and with it every reference to the element.
-                unsafe { at.drop_in_place() };
+                // SAFETY: the element was made, and every reference to it has ended with the slab's life.
+                unsafe { self.address(number).drop_in_place() };
             }
         }
     }
@@ -121,13 +123,11 @@ pub(super) trait Node {
 }
 
 /// Nodes, handed out held and taken back gone.
-#[derive(Debug)]
 pub(super) struct Pool<T> {
     slab: Slab<T>,
     free: Latched<Free<T>>,
 }
 
-#[derive(Debug)]
 struct Free<T>(Vec<NonNull<T>>);
 
 // SAFETY: the pointers lead to elements of the pool's slab, which are shared between threads.

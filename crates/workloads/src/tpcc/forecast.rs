@@ -48,7 +48,17 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
                 .to_owned(),
         );
     }
-    Forecast { sentences, row_bytes, rows }
+    Forecast { sentences, row_bytes, rows, growth_bytes: growth(settings) }
+}
+
+/// Bytes of rows that a New-Order adds.
+const NEW_ORDER_BYTES: usize =
+    size_of::<Order>() + size_of::<NewOrder>() + LINES_MEAN as usize * size_of::<OrderLine>();
+
+/// Bytes of rows that a transaction of the mix adds, in the mean.
+fn growth(settings: &Settings) -> u64 {
+    let bytes = settings.share(0) * NEW_ORDER_BYTES as f64 + settings.share(1) * size_of::<History>() as f64;
+    bytes.ceil() as u64
 }
 
 fn data(settings: &Settings, rows: u64, row_bytes: u64) -> String {
@@ -60,7 +70,7 @@ fn data(settings: &Settings, rows: u64, row_bytes: u64) -> String {
         thousands(u64::from(settings.items)),
         thousands(rows),
         row_bytes as f64 / f64::from(1 << 20),
-        size_of::<Order>() + size_of::<NewOrder>() + LINES_MEAN as usize * size_of::<OrderLine>(),
+        NEW_ORDER_BYTES,
         size_of::<History>(),
     )
 }

@@ -2,7 +2,7 @@
 //! of loaders gives the same bytes, and a row can be made again, for example by a check.
 
 use engine::{Loader, Share, Text};
-use stdx::Rng;
+use stdx::{Permutation, Rng};
 
 use super::Tpcc;
 use super::keys::{
@@ -15,7 +15,6 @@ use super::rows::{
     Warehouse, WarehouseInfo,
 };
 use super::settings::Settings;
-use crate::permutation::Permutation;
 
 /// The moment of loading: fixed, so that the same seed gives the same bytes. 2020-01-01.
 pub(super) const LOADED_AT_MS: u64 = 1_577_836_800_000;
@@ -181,7 +180,7 @@ impl Settings {
     /// Which customer, counted from 0, gave which of a district's first orders.
     fn ordered_by(&self, warehouse: u16, district: u8) -> Permutation {
         let rng = &mut self.stream(Stream::OrderedBy, &[u64::from(warehouse), u64::from(district)]);
-        Permutation::new(u64::from(self.customers), rng)
+        Permutation::new(u64::from(self.customers), rng.next_u64())
     }
 
     fn order(&self, warehouse: u16, district: u8, order: u32, ordered_by: &Permutation) -> Order {

@@ -2,7 +2,7 @@
 
 use engine::{Drive, Forecast};
 
-use super::input::{Generator, Kind};
+use super::input::{Generator, INSERT_EVERY, Kind};
 use super::keys::HOMES;
 use super::settings::{Distribution, Settings};
 
@@ -15,8 +15,10 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
         conflicts(settings, generator, drive),
         homes(settings),
     ];
-    let row_bytes = settings.records * settings.words as u64 * 8;
-    Forecast { sentences, row_bytes, rows: settings.records }
+    let width = settings.words as u64 * 8;
+    let growth_bytes =
+        if settings.mix.inserts { settings.ops_per_txn as u64 * width / INSERT_EVERY } else { 0 };
+    Forecast { sentences, row_bytes: settings.records * width, rows: settings.records, growth_bytes }
 }
 
 fn operations(settings: &Settings) -> String {

@@ -10,7 +10,7 @@ use super::settings::{Distribution, Settings};
 pub(super) const MAX_OPS: usize = 64;
 
 /// One operation in this many inserts, where there are inserts: the suite's 5%.
-const INSERT_EVERY: u64 = 20;
+pub(super) const INSERT_EVERY: u64 = 20;
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,14 +34,14 @@ impl<K: OrderedKey> Range<K> {
 
     /// The keys from `high` on, if there can be any.
     #[inline]
-    fn from_on(&self, high: Option<K>) -> Option<Self> {
+    fn beyond(&self, high: Option<K>) -> Option<Self> {
         let left = Self { from: Bound::Included(high?), to: self.to };
         (!left.is_empty()).then_some(left)
     }
 
     /// The keys below `low`, if there can be any.
     #[inline]
-    fn up_to(&self, low: K) -> Option<Self> {
+    fn below(&self, low: K) -> Option<Self> {
         let left = Self { from: self.from, to: Bound::Excluded(low) };
         (low > K::MIN && !left.is_empty()).then_some(left)
     }
@@ -79,7 +79,11 @@ impl<K: OrderedKey, const N: usize> Buffer<K, N> {
 
     /// Shows the entries to a visitor; whether it wants more.
     #[inline]
-    fn show<'t, L, V: Visitor<'t, K, L>>(&self, direction: Direction, visitor: &mut V) -> Result<bool, V::Stop> {
+    fn show<'t, L, V: Visitor<'t, K, L>>(
+        &self,
+        direction: Direction,
+        visitor: &mut V,
+    ) -> Result<bool, V::Stop> {
         for nth in 0..self.count {
             let at = if direction == Direction::Forward { nth } else { self.count - 1 - nth };
             let row = NonNull::new(self.rows[at]).expect("entries were copied with their rows");
@@ -116,8 +120,8 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         loop {
             let head = &spot.leaf.head;
             let left = match direction {
-                Direction::Forward => range.from_on(spot.high),
-                Direction::Backward => range.up_to(spot.low),
+                Direction::Forward => range.beyond(spot.high),
+                Direction::Backward => range.below(spot.low),
             };
             if left.is_some() {
                 self.prefetch_next(&spot, direction);

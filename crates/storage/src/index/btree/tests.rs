@@ -27,7 +27,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                 Child::Inner(inner) => {
                     assert_eq!(inner.latch.current() & 3, 0, "a reachable node is neither held nor gone");
                     let count = inner.count();
-                    let is_root = core::ptr::eq(inner, &*self.root);
+                    let is_root = core::ptr::eq(inner, &raw const *self.root);
                     assert!(count >= if is_root { 1 } else { 2 }, "invariant (5)");
                     assert_eq!(inner.low(0), K::MIN);
                     assert!((count..INNER).all(|at| inner.low(at) == K::MAX));
@@ -44,8 +44,10 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                     assert!(core::ptr::eq(leaf, self.leaves.get(leaf.number as usize).expect("it was made")));
                     let all: Vec<K> = (0..leaf.used()).map(|at| leaf.key(at)).collect();
                     assert!(all.is_sorted_by(|a, b| a < b) && all.iter().all(|&key| answers_for(key)));
-                    let live: Vec<K> =
-                        (0..leaf.used()).filter(|&at| leaf.row(at).is_some()).map(|at| leaf.key(at)).collect();
+                    let live: Vec<K> = (0..leaf.used())
+                        .filter(|&at| leaf.row(at).is_some())
+                        .map(|at| leaf.key(at))
+                        .collect();
                     assert_eq!(live.len(), leaf.live());
                     assert!((leaf.used()..LEAF).all(|at| leaf.key(at) == K::MAX));
                     leaves += 1;
@@ -70,19 +72,23 @@ fn nodes_with_keys_of_a_word_fill_whole_cache_lines() {
 }
 
 /// Does random operations on a tree and a model, growing and shrinking by turns, and compares.
-fn agrees_with_model<K: TestKey, const LEAF: usize, const INNER: usize>(keys: u64, operations: u64, seed: u64) {
+fn agrees_with_model<K: TestKey, const LEAF: usize, const INNER: usize>(
+    keys: u64,
+    operations: u64,
+    seed: u64,
+) {
     let tree: BTree<K, (), LEAF, INNER> = BTree::new();
     let mut model: BTreeMap<K, u64> = BTreeMap::new();
     let mut random = Random(seed << 32);
     let mut finger = Finger::default();
     for turn in 0..operations {
         let key = K::nth(random.below(keys), keys);
-        let is_growing = turn * 8 / operations % 2 == 0;
+        let is_growing = (turn * 8 / operations).is_multiple_of(2);
         match random.below(16) {
-            0..9 if is_growing => insert(&tree, &mut model, key, turn, None),
-            9..12 if is_growing => insert(&tree, &mut model, key, turn, Some(&mut finger)),
-            0 => insert(&tree, &mut model, key, turn, None),
-            0..12 => remove(&tree, &mut model, key, turn),
+            0..6 if is_growing => insert(&tree, &mut model, key, turn, None),
+            0..9 if is_growing => insert(&tree, &mut model, key, turn, Some(&mut finger)),
+            0..2 => insert(&tree, &mut model, key, turn, None),
+            2..12 => remove(&tree, &mut model, key, turn),
             12..14 => {
                 let mut misses = 0;
                 let found = tree.get(key, |_| {
@@ -106,7 +112,7 @@ fn agrees_with_model<K: TestKey, const LEAF: usize, const INNER: usize>(keys: u6
                 scan(&tree, &model, from, to, limit);
             }
         }
-        if turn % (operations / 64) == 0 {
+        if turn.is_multiple_of(operations / 64) {
             assert!(tree.check().into_iter().eq(model.keys().copied()));
             assert_eq!(tree.len(), model.len());
         }
@@ -144,8 +150,8 @@ fn remove<K: TestKey, const LEAF: usize, const INNER: usize>(
     key: K,
     turn: u64,
 ) {
-    let number = if turn % 16 == 0 { turn } else { model.get(&key).copied().unwrap_or(turn) };
-    let is_allowed = turn % 17 != 0;
+    let number = if turn.is_multiple_of(16) { turn } else { model.get(&key).copied().unwrap_or(turn) };
+    let is_allowed = !turn.is_multiple_of(17);
     let is_removed = tree.remove(key, row(number), |()| is_allowed);
     assert_eq!(is_removed, is_allowed && model.get(&key) == Some(&number));
     if is_removed {
@@ -382,7 +388,8 @@ fn own_inserts_are_no_change_to_whoever_follows_them() {
         let tree = evens::<()>(200);
         let mut seen = Seen::default();
         let (from, to) = (random.below(200), random.below(200));
-        tree.scan(Bound::Included(from), Bound::Excluded(to), Direction::Forward, &mut seen).expect("first scan");
+        tree.scan(Bound::Included(from), Bound::Excluded(to), Direction::Forward, &mut seen)
+            .expect("first scan");
         for _ in 0..50 {
             let key = random.below(100) * 2 + 1;
             let Ok(_) = tree.insert(key, row(key), &mut seen.leaves);
@@ -391,7 +398,8 @@ fn own_inserts_are_no_change_to_whoever_follows_them() {
         let known = seen.leaves.0.len();
         // And what was split off is known, too.
         let mut again = Seen::default();
-        tree.scan(Bound::Included(from), Bound::Excluded(to), Direction::Backward, &mut again).expect("no change");
+        tree.scan(Bound::Included(from), Bound::Excluded(to), Direction::Backward, &mut again)
+            .expect("no change");
         for (leaf, version) in again.leaves.0 {
             assert!(seen.leaves.0.iter().any(|(other, seen)| other.same_leaf(&leaf) && *seen == version));
         }
@@ -402,7 +410,8 @@ fn own_inserts_are_no_change_to_whoever_follows_them() {
 #[test]
 fn a_range_without_keys_names_the_leaves_that_would_hold_them() {
     let tree = evens::<()>(400);
-    for (from, to) in [(Bound::Excluded(100), Bound::Excluded(102)), (Bound::Included(399), Bound::Unbounded)] {
+    for (from, to) in [(Bound::Excluded(100), Bound::Excluded(102)), (Bound::Included(399), Bound::Unbounded)]
+    {
         for direction in [Direction::Forward, Direction::Backward] {
             let mut seen = Seen::default();
             tree.scan(from, to, direction, &mut seen).expect("nothing changes");
@@ -444,7 +453,7 @@ fn a_visitor_may_change_the_tree_that_it_visits() {
         // What it has seen is in order and no key twice; each even key once, and of the odd ones those
         // that came into leaves not yet read.
         assert!(doubling.1.is_sorted_by(|a, b| a < b));
-        assert_eq!(doubling.1.iter().filter(|key| *key % 2 == 0).count(), 500);
+        assert_eq!(doubling.1.iter().filter(|key| key.is_multiple_of(2)).count(), 500);
         tree.check();
     }
 }
@@ -455,12 +464,12 @@ fn scans_under_threads_are_ordered_and_miss_no_key_that_stays() {
     let tree: Tiny<u64> = evens(KEYS);
     workers::run(4, false, |worker| {
         let mut random = Random((worker as u64) << 40);
-        for turn in 0..15_000 {
+        for turn in 0..15_000_u32 {
             if worker < 2 {
                 // Keys of this worker alone come and go, many at a time so that leaves empty.
                 let first = random.below(KEYS / 4) * 4 + 1 + 2 * worker as u64;
                 for key in (first..KEYS.min(first + 80)).step_by(4) {
-                    let change = if turn % 2 == 0 {
+                    let change = if turn.is_multiple_of(2) {
                         let Ok(inserted) = tree.insert(key, row(key), &mut Unwatched);
                         inserted == Inserted::Added || tree.peek(key) == Some(row(key))
                     } else {
@@ -473,9 +482,10 @@ fn scans_under_threads_are_ordered_and_miss_no_key_that_stays() {
                 let key = KEYS + first;
                 let Ok(_) = tree.insert(key, row(key), &mut Unwatched);
                 assert!(tree.remove(key, row(key), |()| true));
-            } else if turn % 10 == 0 {
+            } else if turn.is_multiple_of(10) {
                 let (from, to) = (random.below(KEYS), random.below(2 * KEYS));
-                let direction = if turn % 20 == 0 { Direction::Forward } else { Direction::Backward };
+                let direction =
+                    if turn.is_multiple_of(20) { Direction::Forward } else { Direction::Backward };
                 let mut entries = Entries(Vec::new());
                 let Ok(()) = tree.scan(Bound::Included(from), Bound::Excluded(to), direction, &mut entries);
                 let Entries(mut entries) = entries;
@@ -484,7 +494,7 @@ fn scans_under_threads_are_ordered_and_miss_no_key_that_stays() {
                 }
                 assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
                 assert!(entries.iter().all(|&(key, number)| key == number && from <= key && key < to));
-                let stay = entries.iter().filter(|(key, _)| key % 2 == 0).count() as u64;
+                let stay = entries.iter().filter(|(key, _)| key.is_multiple_of(2)).count() as u64;
                 let end = to.min(KEYS).max(from);
                 assert_eq!(stay, end.div_ceil(2) - from.div_ceil(2));
             } else {
@@ -493,7 +503,7 @@ fn scans_under_threads_are_ordered_and_miss_no_key_that_stays() {
             }
         }
     });
-    assert_eq!(tree.check().iter().filter(|key| *key % 2 == 0).count() as u64, KEYS / 2);
+    assert_eq!(tree.check().iter().filter(|key| key.is_multiple_of(2)).count() as u64, KEYS / 2);
 }
 
 #[test]
@@ -561,7 +571,8 @@ fn leaves_that_are_unchanged_held_every_key_that_was_there() {
                     let from = random.below(2 * KEYS);
                     let to = from + random.below(100);
                     let mut seen = Seen::default();
-                    let direction = if to % 2 == 0 { Direction::Forward } else { Direction::Backward };
+                    let direction =
+                        if to.is_multiple_of(2) { Direction::Forward } else { Direction::Backward };
                     let scanned = tree.scan(Bound::Included(from), Bound::Excluded(to), direction, &mut seen);
                     // Acquire: pairs with the Release of the writer.
                     let done = done.load(Ordering::Acquire);
@@ -613,8 +624,10 @@ fn no_key_comes_in_behind_a_later_reader_of_its_gap() {
                     let from = random.below(2 * KEYS);
                     let to = from + random.below(60);
                     let mut stamping = Stamping { stamp: now, entries: Vec::new() };
-                    let direction = if to % 2 == 0 { Direction::Forward } else { Direction::Backward };
-                    let Ok(()) = tree.scan(Bound::Included(from), Bound::Excluded(to), direction, &mut stamping);
+                    let direction =
+                        if to.is_multiple_of(2) { Direction::Forward } else { Direction::Backward };
+                    let Ok(()) =
+                        tree.scan(Bound::Included(from), Bound::Excluded(to), direction, &mut stamping);
                     let seen = stamping.entries.iter().map(|entry| entry.0).collect();
                     scans.push(Scan { stamp: now, from, to, seen });
                 }

@@ -1,0 +1,112 @@
+//! `NO_WAIT`, conflict by conflict.
+
+mod common;
+
+use common::{Cell, Place, database};
+use engine::{Abort, Database, Homes, Key, Lookup, Retire, Schema, Scheme, Table, Ticket, Transaction};
+use schemes::locking::no_wait::NoWait;
+use storage::Which;
+
+/// Runs `test` with a database of one record.
+fn check(test: impl FnOnce(&Database<NoWait>, Table<Cell>)) {
+    let mut schema = Schema::new();
+    let table = schema.table("cells", Lookup::Point, 8).group();
+    let db = database(&schema, 3, 1);
+    let inserted = db.session().attempt(&ticket(), |txn| txn.insert(table, AT, &Cell::new(0)));
+    assert_eq!(inserted, Ok(true));
+    test(&db, table);
+}
+
+const AT: Place = Place::new(0, 0);
+
+fn ticket() -> Ticket {
+    Ticket::new(1, Homes::new())
+}
+
+#[test]
+fn readers_share_a_record_and_upgrades_fail_while_another_reads() {
+    check(|db, table| {
+        let (mut first, mut second) = (db.session(), db.session());
+        let done = first.attempt(&ticket(), |one| {
+            one.read(table, AT, Cell::value)?;
+            let other = second.attempt(&ticket(), |two| {
+                two.read(table, AT, Cell::value)?;
+                assert_eq!(one.update(table, AT, |cell| cell.set(1)), Err(Abort::LockBusy));
+                two.update(table, AT, |cell| cell.set(2))
+            });
+            assert_eq!(other, Err(Abort::LockBusy), "the first reads, too");
+            // The second has released its lock.
+            one.update(table, AT, |cell| cell.set(3))
+        });
+        assert_eq!(done, Ok(Some(())));
+        assert_eq!(first.attempt(&ticket(), |txn| txn.read(table, AT, Cell::value)), Ok(Some(3)));
+    });
+}
+
+#[test]
+fn a_writer_excludes_readers_and_writers_until_it_ends() {
+    check(|db, table| {
+        let (mut first, mut second) = (db.session(), db.session());
+        let done = first.attempt(&ticket(), |one| {
+            // A record that is touched again is locked once.
+            one.update(table, AT, |cell| cell.set(1))?;
+            one.update(table, AT, |cell| cell.set(cell.value() + 1))?;
+            let read = second.attempt(&ticket(), |two| two.read(table, AT, Cell::value));
+            assert_eq!(read, Err(Abort::LockBusy));
+            let deleted = second.attempt(&ticket(), |two| two.delete(table, AT));
+            assert_eq!(deleted, Err(Abort::LockBusy));
+            Ok(())
+        });
+        assert_eq!(done, Ok(()));
+        assert_eq!(second.attempt(&ticket(), |txn| txn.read(table, AT, Cell::value)), Ok(Some(2)));
+    });
+}
+
+#[test]
+fn an_abort_leaves_neither_lock_nor_value() {
+    check(|db, table| {
+        let mut session = db.session();
+        let done = session.attempt(&ticket(), |txn| {
+            txn.update(table, AT, |cell| cell.set(1))?;
+            txn.delete(table, AT)?;
+            txn.insert(table, Place::new(0, 1), &Cell::new(1))?;
+            Err::<(), _>(Abort::Rollback)
+        });
+        assert_eq!(done, Err(Abort::Rollback));
+        let seen = session.attempt(&ticket(), |txn| {
+            let added = txn.read(table, Place::new(0, 1), Cell::value)?;
+            txn.update(table, AT, |cell| cell.value()).map(|value| (value, added))
+        });
+        assert_eq!(seen, Ok((Some(0), None)));
+    });
+}
+
+#[test]
+fn a_record_is_retired_only_while_nobody_holds_its_lock() {
+    check(|db, table| {
+        let (mut first, mut second) = (db.session(), db.session());
+        let index = db.tables().get(table.id()).index(Which::Primary);
+        let record = index.peek(AT.ordered()).expect("loaded").record(0);
+        let retire = || db.scheme().retire(record, &());
+        // The first attempt stays open, so that the engine does not retire the record by itself.
+        let done = first.attempt(&ticket(), |_| {
+            assert_eq!(retire(), Retire::Alive);
+            second.attempt(&ticket(), |txn| txn.delete(table, AT))?;
+            second
+                .attempt(&ticket(), |txn| {
+                    assert_eq!(txn.read(table, AT, Cell::value), Ok(None));
+                    assert_eq!(retire(), Retire::Later, "its absence has been read");
+                    assert_eq!(txn.insert(table, AT, &Cell::new(1)), Ok(true));
+                    assert_eq!(retire(), Retire::Later, "it is about to have a value");
+                    Err::<(), _>(Abort::Rollback)
+                })
+                .expect_err("rolled back");
+            assert_eq!(retire(), Retire::Done);
+            assert_eq!(retire(), Retire::Done);
+            let touched = second.attempt(&ticket(), |txn| txn.read(table, AT, Cell::value));
+            assert_eq!(touched, Err(Abort::ReadChanged));
+            Ok(())
+        });
+        assert_eq!(done, Ok(()));
+    });
+}

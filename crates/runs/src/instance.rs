@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use engine::driver::{self, Control};
+use engine::driver::{self, Control, Job};
 use engine::setting::{SettingError, Values};
 use engine::{Database, Drive, Env, Forecast, Schema, Scheme, Share, Violation, Workload};
 use schemes::catalogue;
@@ -105,6 +105,9 @@ impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
 
     fn visit<S: Scheme>(self) -> Self::Out {
         let Self { spec, monitor, .. } = self;
+        // A scheme may need more clients than were asked for.
+        let job = Job { clients: S::clients(spec.values, spec.job.clients), ..spec.job };
+        let spec = &Spec { job, ..*spec };
         let mut schema = Schema::new();
         let workload = W::declare(spec.values, spec.drive(), &mut schema)?;
         let db = Database::<S>::new(&schema, spec.values, spec.env())?;

@@ -82,31 +82,22 @@ fn an_abort_leaves_neither_lock_nor_value() {
 }
 
 #[test]
-fn a_record_is_retired_only_while_nobody_holds_its_lock() {
+fn a_record_is_retired_only_when_it_has_neither_value_nor_lock() {
     check(|db, table| {
-        let (mut first, mut second) = (db.session(), db.session());
+        let new = Place::new(0, 1);
         let index = db.tables().get(table.id()).index(Which::Primary);
-        let record = index.peek(AT.ordered()).expect("loaded").record(0);
-        let retire = || db.scheme().retire(record, &());
-        // The first attempt stays open, so that the engine does not retire the record by itself.
-        let done = first.attempt(&ticket(), |_| {
-            assert_eq!(retire(), Retire::Alive);
-            second.attempt(&ticket(), |txn| txn.delete(table, AT))?;
-            second
-                .attempt(&ticket(), |txn| {
-                    assert_eq!(txn.read(table, AT, Cell::value), Ok(None));
-                    assert_eq!(retire(), Retire::Later, "its absence has been read");
-                    assert_eq!(txn.insert(table, AT, &Cell::new(1)), Ok(true));
-                    assert_eq!(retire(), Retire::Later, "it is about to have a value");
-                    Err::<(), _>(Abort::Rollback)
-                })
-                .expect_err("rolled back");
-            assert_eq!(retire(), Retire::Done);
-            assert_eq!(retire(), Retire::Done);
-            let touched = second.attempt(&ticket(), |txn| txn.read(table, AT, Cell::value));
-            assert_eq!(touched, Err(Abort::ReadChanged));
-            Ok(())
+        let find = |place: Place| index.peek(place.ordered()).map(|row| row.record(0));
+        let retire = |record| db.scheme().retire(record, &());
+        assert_eq!(find(AT).map(retire), Some(Retire::Alive));
+        let mut record = None;
+        let done = db.session().attempt(&ticket(), |txn| {
+            txn.insert(table, new, &Cell::new(1))?;
+            record = find(new);
+            assert_eq!(record.map(retire), Some(Retire::Later), "it is about to have a value");
+            Err::<(), _>(Abort::Rollback)
         });
-        assert_eq!(done, Ok(()));
+        assert_eq!(done, Err(Abort::Rollback));
+        assert_eq!(find(new), None, "the engine has retired it");
+        assert_eq!(record.map(retire), Some(Retire::Done));
     });
 }

@@ -117,7 +117,7 @@ fn client<S: Scheme>(
     for sequence in 0..attempts {
         let mut steps = Vec::new();
         let outcome = session.attempt(&Ticket::new(0, Homes::new()), |txn| {
-            for nth in 0..1 + rng.below(6) {
+            for nth in 0..=rng.below(6) {
                 steps.push(tables.step(txn, &mut rng, (id << 32 | sequence) * 8 + nth)?);
                 if !is_alone && rng.below(3) == 0 {
                     waiter::give_way();
@@ -216,4 +216,9 @@ impl Visit for StampsAreAnOrder {
 #[test]
 fn tictoc_commits_in_the_order_of_its_stamps() {
     catalogue::with("tictoc", StampsAreAnOrder).expect("a scheme of the catalogue");
+}
+
+#[test]
+fn mvto_commits_in_the_order_of_its_stamps() {
+    catalogue::with("mvto", StampsAreAnOrder).expect("a scheme of the catalogue");
 }

@@ -12,6 +12,9 @@
 //! decides by numbers in the batch, by records and by leaves: the batches are formed by rule ([`Roster`],
 //! of which each worker has its own copy), and leaves have the same shape whoever changes the indexes.
 //!
+//! What workers leave to each other in one step they read in a later one: the barrier orders it, so every
+//! access may be Relaxed.
+//!
 //! A transaction's wait before its commit delays nothing but its batch, and the waits of a batch pass at
 //! the same time, since nobody holds what another waits for: so each worker waits once, after the last
 //! of its transactions.
@@ -57,8 +60,7 @@ impl<S: Batching> Driver<S> for Batched {
     }
 }
 
-/// What the workers of a run share. All of it is ordered by the barrier: what is written in one step is read
-/// in a later one, hence Relaxed throughout.
+/// What the workers of a run share.
 #[derive(Debug)]
 pub struct Shared<'r, S: Scheme> {
     barrier: Barrier,

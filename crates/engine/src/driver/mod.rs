@@ -21,8 +21,8 @@ pub enum Retry {
     Same,
     /// Counts the abort and goes on with another request.
     Drop,
-    /// Tries the same request again after a random pause that doubles with each abort, up to milliseconds. Where transactions
-    /// run in batches, the next batch comes first, and this is `Same`.
+    /// Tries the same request again after a random pause that doubles with each abort, up to milliseconds.
+    /// Where transactions run in batches, the next batch comes first, and this is `Same`.
     Backoff,
 }
 

@@ -7,6 +7,8 @@
 //!     a record whose absence is committed, may turn to retired at any time.
 //! (2) While bit 1 is set, the attempt that holds the partition has the word it replaced in its list, and
 //!     either clears the bit when it commits or puts that word back.
+//! (3) To the holder of its partition a retired record is one without a value, and no conflict: nobody else
+//!     can have given its key another record. Only a value it must not be given.
 //!
 //! All accesses to words are Relaxed: the claim orders what its holders do one after the other, and the mark
 //! of a retired record publishes nothing.
@@ -36,6 +38,11 @@ impl Existence {
     /// The record's first value is in place.
     pub fn loaded(&self) {
         self.0.store(VALUE, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn has_value(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & VALUE != 0
     }
 
     /// Marks the record if its absence is committed: see [`Scheme::retire`](crate::Scheme::retire).
@@ -107,22 +114,14 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
     #[inline]
     pub fn read(&mut self, record: RecordRef<'db, S>) -> Result<Option<&[u64]>, Abort> {
         let Some(words) = self.claim.words(record) else { return Err(lack(&mut self.lacking, record)) };
-        let word = record.header().0.load(Ordering::Relaxed);
-        if word & RETIRED != 0 {
-            return Err(Abort::ReadChanged);
-        }
-        Ok((word & VALUE != 0).then_some(words))
+        Ok(record.header().has_value().then_some(words))
     }
 
     /// Writes a record that has a value: its words to be overwritten, `None` when it has none.
     #[inline]
     pub fn write(&mut self, record: RecordRef<'db, S>) -> Result<Option<&mut [u64]>, Abort> {
         let Some(words) = self.claim.words_mut(record) else { return Err(lack(&mut self.lacking, record)) };
-        let word = record.header().0.load(Ordering::Relaxed);
-        if word & RETIRED != 0 {
-            return Err(Abort::WriteConflict);
-        }
-        if word & VALUE == 0 {
+        if !record.header().has_value() {
             return Ok(None);
         }
         self.overwritten.push((record, self.values.push_copy(words)));
@@ -138,7 +137,7 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         if word & VALUE != 0 {
             return Ok(None);
         }
-        // Invariant (1): an exchange, because whoever retires the record may come first.
+        // An exchange, because by invariant (1) whoever retires the record may come first.
         let given = VALUE | RUNNING;
         let is_given = word & RETIRED == 0
             && header.compare_exchange(word, given, Ordering::Relaxed, Ordering::Relaxed).is_ok();
@@ -188,8 +187,7 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
             }
         }
         for &(record, before) in self.changes.iter() {
-            let has_value = record.header().0.load(Ordering::Relaxed) & VALUE != 0;
-            let after = self.claim.words(record).filter(|_| has_value);
+            let after = self.claim.words(record).filter(|_| record.header().has_value());
             seen.installed(record, before.map(|before| self.values.get(before)), after);
             sink.logged(stamp, record, after);
         }
@@ -215,7 +213,7 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         if let Some(partition) = record.partition() {
             waiter::wait_until(None, || self.claim.try_hold(partition));
         }
-        let has_value = record.header().0.load(Ordering::Relaxed) & VALUE != 0;
+        let has_value = record.header().has_value();
         self.copy.clear();
         self.copy.extend_from_slice(self.claim.words(record).expect("its partition is held"));
         self.claim.release_all();
@@ -427,10 +425,10 @@ mod tests {
             assert_eq!(record.header().retire(), Retire::Done);
             assert_eq!(record.header().retire(), Retire::Done);
             assert!(claimed.claim.try_hold(0));
-            assert_eq!(claimed.read(record), Err(Abort::ReadChanged));
-            assert_eq!(claimed.write(record), Err(Abort::WriteConflict));
+            assert_eq!(claimed.read(record), Ok(None));
+            assert_eq!(claimed.write(record), Ok(None));
+            assert_eq!(claimed.delete(record), Ok(false));
             assert_eq!(claimed.insert(record), Err(Abort::WriteConflict));
-            assert_eq!(claimed.delete(record), Err(Abort::WriteConflict));
         });
     }
 

@@ -7,7 +7,7 @@
 //!             outcome is a function of the batch, whoever executes it and when. Those that abort come first
 //!             in the next batch, and the first of a batch always commits.
 //! RECORD      One word: bits 0..14 smallest number of a writer, bits 14..28 smallest number of a reader, bit
-//!             28 no value, bits 29.. the batch in which both were reserved; those of an earlier batch count
+//!             28 has a value, bits 29.. the batch in which both were reserved; those of an earlier batch count
 //!             as none. A leaf has such a word for its gaps, whose writers are the inserts into it; and
 //!             keys that are inserted have one each in a table of fixed size, found by hash.
 //! COMMIT      1. Reserve every record and gap that was read, and every record, gap and new key that is
@@ -49,7 +49,7 @@ use sync::{Padded, waiter};
 
 const NUMBER_BITS: u32 = 14;
 const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;
-const NO_VALUE: u64 = 1 << (2 * NUMBER_BITS);
+const HAS_VALUE: u64 = 1 << (2 * NUMBER_BITS);
 const BATCH_SHIFT: u32 = 2 * NUMBER_BITS + 1;
 /// The batches that there are numbers for: at a hundred thousand a second, four days.
 const BATCH_MAX: u64 = u64::MAX >> BATCH_SHIFT;
@@ -68,9 +68,11 @@ pub struct Aria {
     keys: Box<[Reservation]>,
 }
 
-/// A word with the smallest numbers of readers and writers.
+/// A word with the smallest numbers of readers and writers: of a record, of a leaf's gaps, or of a new key.
 #[derive(Debug, Default)]
-struct Reservation(AtomicU64);
+pub struct Reservation(AtomicU64);
+
+type Gaps<'db> = LeafRef<'db, Reservation>;
 
 /// Which of a reservation's numbers; its place in the word.
 #[derive(Clone, Copy)]
@@ -94,7 +96,7 @@ impl Reservation {
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
             let is_current = word >> BATCH_SHIFT == place.batch;
-            let current = if is_current { word } else { place.batch << BATCH_SHIFT | word & NO_VALUE };
+            let current = if is_current { word } else { place.batch << BATCH_SHIFT | word & HAS_VALUE };
             let holder = current >> role as u32 & NUMBER_MAX;
             if holder != 0 && holder <= place.number {
                 return;
@@ -114,42 +116,20 @@ impl Reservation {
         let holder = word >> role as u32 & NUMBER_MAX;
         word >> BATCH_SHIFT == place.batch && holder != 0 && holder < place.number
     }
-}
 
-/// A record's word.
-#[derive(Debug)]
-pub struct Header(Reservation);
-
-impl Header {
     #[inline]
     fn has_value(&self) -> bool {
-        self.0.0.load(Ordering::Relaxed) & NO_VALUE == 0 // Relaxed: invariant (1).
+        self.0.load(Ordering::Relaxed) & HAS_VALUE != 0 // Relaxed: invariant (1).
     }
 }
 
-impl Default for Header {
-    fn default() -> Self {
-        Self(Reservation(AtomicU64::new(NO_VALUE)))
-    }
-}
-
-impl Meta for Header {
+impl Meta for Reservation {
     fn reset(&self) {
-        self.0.0.store(NO_VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+        self.0.store(0, Ordering::Relaxed); // Relaxed: publishing the record, or the leaf's latch, orders it.
     }
 }
 
-/// The word of a leaf's gaps.
-#[derive(Debug, Default)]
-pub struct Leaf(Reservation);
-
-impl Meta for Leaf {
-    fn reset(&self) {
-        self.0.0.store(0, Ordering::Relaxed); // Relaxed: the latch of the leaf orders it.
-    }
-}
-
-impl LeafMeta for Leaf {
+impl LeafMeta for Reservation {
     /// Leaves change between batches, when the last one's reservations mean nothing any more.
     fn carry(&self, _: &Self) {}
 }
@@ -173,19 +153,19 @@ pub struct Txn<'db> {
     is_read_only: bool,
     reads: Vec<RecordRef<'db, Aria>>,
     writes: AccessSet<Pending<'db>>,
-    gaps_read: Vec<LeafRef<'db, Leaf>>,
-    gaps_entered: Vec<LeafRef<'db, Leaf>>,
+    gaps_read: Vec<Gaps<'db>>,
+    gaps_entered: Vec<Gaps<'db>>,
     /// New keys, by their words in the table, and the leaves that they enter.
-    keys: Vec<(usize, LeafRef<'db, Leaf>)>,
+    keys: Vec<(usize, Gaps<'db>)>,
     values: WriteBuffer,
     /// The copy that the last read lent.
     copy: Vec<u64>,
 }
 
 impl Shape for Aria {
-    type Header = Header;
+    type Header = Reservation;
     type Version = ();
-    type Leaf = Leaf;
+    type Leaf = Reservation;
     type Data = InPlace;
 }
 
@@ -258,7 +238,7 @@ impl Scheme for Aria {
     }
 
     fn loaded(&self, record: RecordRef<'_, Self>) {
-        record.header().0.0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+        record.header().0.store(HAS_VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
     }
 
     #[inline]
@@ -270,12 +250,11 @@ impl Scheme for Aria {
         txn.keys.clear();
         txn.values.clear();
         txn.is_read_only = ticket.read_only;
-        txn.is_alone = ticket.sequence == 0;
-        if txn.is_alone {
-            txn.is_alone = self.enter();
-            if !txn.is_alone {
+        if ticket.sequence == 0 {
+            if !self.enter() {
                 return Err(Abort::LockBusy);
             }
+            txn.is_alone = true;
             self.turn();
         }
         // Relaxed: invariant (1).
@@ -362,7 +341,7 @@ impl Scheme for Aria {
     }
 
     #[inline]
-    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: Gaps<'db>) -> Result<(), Abort> {
         if !txn.is_read_only {
             txn.gaps_read.push(leaf);
         }
@@ -370,29 +349,26 @@ impl Scheme for Aria {
     }
 
     #[inline]
-    fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+    fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: Gaps<'db>) -> Result<(), Abort> {
         txn.gaps_entered.push(leaf);
         Ok(())
     }
 
     #[inline]
-    fn claim<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>, key: u64) -> Result<(), Abort> {
+    fn claim<'db>(&'db self, txn: &mut Txn<'db>, leaf: Gaps<'db>, key: u64) -> Result<(), Abort> {
         txn.keys.push((key as usize % KEYS, leaf));
         Ok(())
     }
 
-    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, Leaf>, _: u64) {}
+    fn added<'db>(&'db self, _: &mut Txn<'db>, _: Gaps<'db>, _: u64) {}
 
-    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, Leaf>, _: u64, _: LeafRef<'db, Leaf>) {}
+    fn split<'db>(&'db self, _: &mut Txn<'db>, _: Gaps<'db>, _: u64, _: Gaps<'db>) {}
 
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         // A rollback needs no confirmation: the snapshot is consistent.
-        if end == End::Rollback || txn.is_alone || txn.writes.is_empty() || self.decide(txn) {
-            Ok(())
-        } else {
-            Err(Abort::Reserved)
-        }
+        let may = end == End::Rollback || txn.is_alone || txn.writes.is_empty() || self.decide(txn);
+        if may { Ok(()) } else { Err(Abort::Reserved) }
     }
 
     #[inline]
@@ -401,7 +377,7 @@ impl Scheme for Aria {
         let stamp = Stamp(batch << NUMBER_BITS | number);
         for pending in txn.writes.iter() {
             let record = pending.record;
-            let word = &record.header().0;
+            let word = record.header();
             // Invariant (2).
             assert!(txn.is_alone || !word.precedes(txn.place, Role::Writer), "one commit writes a record");
             let value = pending.value.map(|value| txn.values.get(value));
@@ -410,9 +386,9 @@ impl Scheme for Aria {
             if let Some(value) = value {
                 record.store(value);
             }
-            if value.is_some() != record.header().has_value() {
+            if value.is_some() != word.has_value() {
                 // Relaxed: invariants (1) and (2).
-                word.0.fetch_xor(NO_VALUE, Ordering::Relaxed);
+                word.0.fetch_xor(HAS_VALUE, Ordering::Relaxed);
             }
         }
         self.leave(txn);
@@ -424,7 +400,7 @@ impl Scheme for Aria {
         self.leave(txn);
     }
 
-    fn retire(&self, record: RecordRef<'_, Self>, _: &Leaf) -> Retire {
+    fn retire(&self, record: RecordRef<'_, Self>, _: &Reservation) -> Retire {
         if record.header().has_value() { Retire::Alive } else { Retire::Done }
     }
 
@@ -464,21 +440,12 @@ impl Batching for Aria {
         if txn.writes.is_empty() {
             return;
         }
-        let place = txn.place;
-        for record in &txn.reads {
-            record.header().0.reserve(place, Role::Reader);
+        for word in txn.words_read() {
+            word.reserve(txn.place, Role::Reader);
         }
-        for leaf in &txn.gaps_read {
-            leaf.meta().0.reserve(place, Role::Reader);
-        }
-        for pending in txn.writes.iter() {
-            pending.record.header().0.reserve(place, Role::Writer);
-        }
-        for leaf in &txn.gaps_entered {
-            leaf.meta().0.reserve(place, Role::Writer);
-        }
-        for (key, _) in &txn.keys {
-            self.keys[*key].reserve(place, Role::Writer);
+        let keys = txn.keys.iter().map(|(key, _)| &self.keys[*key]);
+        for word in txn.words_written().chain(keys) {
+            word.reserve(txn.place, Role::Writer);
         }
     }
 }
@@ -502,25 +469,37 @@ impl Aria {
     /// Step 2 of COMMIT: whether the attempt commits.
     #[inline]
     fn decide(&self, txn: &Txn<'_>) -> bool {
-        let place = txn.place;
-        let writes = || txn.writes.iter().map(|pending| &pending.record.header().0);
-        let same_key = |&(key, leaf): &(usize, LeafRef<'_, Leaf>)| {
-            self.keys[key].precedes(place, Role::Writer) && leaf.meta().0.precedes(place, Role::Writer)
+        let precedes = |role| move |word: &Reservation| word.precedes(txn.place, role);
+        let same_key = |&(key, leaf): &(usize, Gaps<'_>)| {
+            self.keys[key].precedes(txn.place, Role::Writer) && leaf.meta().precedes(txn.place, Role::Writer)
         };
-        let waw = writes().any(|word| word.precedes(place, Role::Writer)) || txn.keys.iter().any(same_key);
-        let raw = || {
-            txn.reads.iter().any(|record| record.header().0.precedes(place, Role::Writer))
-                || txn.gaps_read.iter().any(|leaf| leaf.meta().0.precedes(place, Role::Writer))
-        };
-        let war = || {
-            writes().any(|word| word.precedes(place, Role::Reader))
-                || txn.gaps_entered.iter().any(|leaf| leaf.meta().0.precedes(place, Role::Reader))
-        };
-        !waw && !(raw() && (!self.reorders || war()))
+        let waw = || txn.records_written().any(precedes(Role::Writer)) || txn.keys.iter().any(same_key);
+        let raw = || txn.words_read().any(precedes(Role::Writer));
+        let war = || txn.words_written().any(precedes(Role::Reader));
+        !waw() && !(raw() && (!self.reorders || war()))
     }
 }
 
 impl<'db> Txn<'db> {
+    /// The words of the records and gaps read.
+    #[inline]
+    fn words_read(&self) -> impl Iterator<Item = &'db Reservation> {
+        let records = self.reads.iter().map(|record| record.header());
+        records.chain(self.gaps_read.iter().map(LeafRef::meta))
+    }
+
+    /// The words of the records written.
+    #[inline]
+    fn records_written(&self) -> impl Iterator<Item = &'db Reservation> {
+        self.writes.iter().map(|pending| pending.record.header())
+    }
+
+    /// The words of those and of the gaps that new keys enter.
+    #[inline]
+    fn words_written(&self) -> impl Iterator<Item = &'db Reservation> {
+        self.records_written().chain(self.gaps_entered.iter().map(LeafRef::meta))
+    }
+
     /// Reads whether a record has a value.
     #[inline]
     fn observe(&mut self, record: RecordRef<'db, Aria>) -> bool {

@@ -16,7 +16,7 @@
 //!             (3) What was observed, absence included, stays locked to the end; gaps, which have no locks,
 //!                 are compared at the lock point: a key that enters one later has a later lock point.
 //! DEPARTURES  A conflicting lock is looked at `no_wait.spin` times more before the abort, a bounded wait:
-//!             most locks are held for less time than an abort wastes. DBx1000 writes in place and undoes,
+//!             most locks are held for less time than an abort wastes. Attempts on fibers do not spin. DBx1000 writes in place and undoes,
 //!             has no protection from phantoms, and conflicts with itself when a record is touched twice.
 
 use engine::driver::PerWorker;
@@ -28,7 +28,7 @@ use engine::{
 };
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
-use sync::hint;
+use sync::{hint, waiter};
 
 const EXCLUSIVE: u64 = 1;
 const NO_VALUE: u64 = 2;
@@ -352,7 +352,9 @@ impl NoWait {
                 }
                 continue;
             }
-            if looks == self.spin {
+            // On a fiber whoever holds the lock may be another attempt of this worker, which cannot go on
+            // before this one ends.
+            if looks == self.spin || waiter::in_fiber() {
                 return Err(Abort::LockBusy);
             }
             looks += 1;

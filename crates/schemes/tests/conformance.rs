@@ -60,7 +60,7 @@ macro_rules! conformance {
     };
 }
 
-conformance!(no_wait, silo, tictoc, hstore, serial, uncontrolled);
+conformance!(no_wait, silo, tictoc, mvto, si, hstore, aria, serial, uncontrolled);
 
 #[test]
 fn every_scheme_is_tested() {

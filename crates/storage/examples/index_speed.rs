@@ -1,4 +1,5 @@
-//! How fast the indexes are on their own: nanoseconds of each operation, the best of some rounds.
+//! How fast the indexes are on their own: nanoseconds of each operation, in the best of some rounds so
+//! short that most are undisturbed.
 //!
 //! `cargo run --release -p contend-storage --example index_speed`
 #![allow(clippy::print_stdout, reason = "an example shows its figures")]
@@ -47,7 +48,12 @@ impl<K> Visitor<'_, K, ()> for Sum {
     }
 }
 
-/// Measures `rounds` times `count` operations, and prints the best time of one.
+/// Lookups of a round.
+const ROUND: usize = 1 << 14;
+/// Rounds.
+const ROUNDS: usize = 64;
+
+/// Measures `rounds` rounds of `count` operations, and prints the best time of one.
 fn measure(what: &str, size: usize, count: usize, rounds: usize, mut round: impl FnMut(usize)) {
     let times = (0..rounds).map(|nth| {
         let start = clock::now_ns();
@@ -77,7 +83,7 @@ fn shuffled(size: usize) -> Vec<u64> {
 }
 
 fn points<K: OrderedKey>(name: &str, size: usize, key: impl Fn(u64) -> K) {
-    let gets: Vec<K> = random(size, 1 << 20, 1).into_iter().map(&key).collect();
+    let gets: Vec<K> = random(size, ROUND * ROUNDS, 1).into_iter().map(&key).collect();
     let order: Vec<K> = shuffled(size).into_iter().map(&key).collect();
     let tree = Tree::new();
     measure(&format!("{name} tree insert, random"), size, size, 1, |_| {
@@ -86,17 +92,15 @@ fn points<K: OrderedKey>(name: &str, size: usize, key: impl Fn(u64) -> K) {
         }
     });
     println!("    {:.1} bytes an entry", tree.bytes() as f64 / size as f64);
-    measure(&format!("{name} tree get"), size, gets.len(), 5, |_| {
-        for &key in &gets {
+    measure(&format!("{name} tree get"), size, ROUND, ROUNDS, |round| {
+        for &key in &gets[round * ROUND..][..ROUND] {
             black_box(tree.peek(black_box(key)));
         }
     });
-    measure(&format!("{name} tree get, prefetched 8 ahead"), size, gets.len(), 5, |_| {
-        for (nth, &key) in gets.iter().enumerate() {
-            if let Some(&ahead) = gets.get(nth + 8) {
-                tree.prefetch(ahead);
-            }
-            black_box(tree.peek(black_box(key)));
+    measure(&format!("{name} tree get, prefetched 8 ahead"), size, ROUND, ROUNDS, |round| {
+        for at in round * ROUND..(round + 1) * ROUND {
+            tree.prefetch(gets[(at + 8) % gets.len()]);
+            black_box(tree.peek(black_box(gets[at])));
         }
     });
     let hash: Hash<K, ()> = Hash::with_capacity(size);
@@ -108,17 +112,15 @@ fn points<K: OrderedKey>(name: &str, size: usize, key: impl Fn(u64) -> K) {
     });
     assert_eq!(hash.buckets(), buckets, "a declared table does not grow");
     println!("    {:.1} bytes an entry", hash.bytes() as f64 / size as f64);
-    measure(&format!("{name} hash get"), size, gets.len(), 5, |_| {
-        for &key in &gets {
+    measure(&format!("{name} hash get"), size, ROUND, ROUNDS, |round| {
+        for &key in &gets[round * ROUND..][..ROUND] {
             black_box(hash.peek(black_box(key)));
         }
     });
-    measure(&format!("{name} hash get, prefetched 8 ahead"), size, gets.len(), 5, |_| {
-        for (nth, &key) in gets.iter().enumerate() {
-            if let Some(&ahead) = gets.get(nth + 8) {
-                hash.prefetch(ahead);
-            }
-            black_box(hash.peek(black_box(key)));
+    measure(&format!("{name} hash get, prefetched 8 ahead"), size, ROUND, ROUNDS, |round| {
+        for at in round * ROUND..(round + 1) * ROUND {
+            hash.prefetch(gets[(at + 8) % gets.len()]);
+            black_box(hash.peek(black_box(gets[at])));
         }
     });
 }
@@ -129,22 +131,18 @@ fn scans(size: usize) {
         let Ok(_) = tree.insert(key, row(key as usize), &mut Nobody);
     }
     for length in [1, 10, 100, 10_000] {
-        let starts = random(size - length, (1 << 20) / length, 2);
+        let scans = (ROUND / length).max(1);
+        let starts = random(size - length, scans * ROUNDS, 2);
         for direction in [Direction::Forward, Direction::Backward] {
-            measure(
-                &format!("u64 scan of {length}, {direction:?}, per row"),
-                size,
-                length * starts.len(),
-                5,
-                |_| {
-                    for &start in &starts {
-                        let mut sum = Sum { rows: 0, left: length };
-                        let (from, to) = (Bound::Included(start), Bound::Excluded(start + length as u64));
-                        let Ok(()) = tree.scan(from, to, direction, &mut sum);
-                        black_box(sum.rows);
-                    }
-                },
-            );
+            let what = format!("u64 scan of {length}, {direction:?}, per row");
+            measure(&what, size, length * scans, ROUNDS, |round| {
+                for &start in &starts[round * scans..][..scans] {
+                    let mut sum = Sum { rows: 0, left: length };
+                    let (from, to) = (Bound::Included(start), Bound::Excluded(start + length as u64));
+                    let Ok(()) = tree.scan(from, to, direction, &mut sum);
+                    black_box(sum.rows);
+                }
+            });
         }
     }
 }
@@ -152,14 +150,14 @@ fn scans(size: usize) {
 /// Inserts that ascend in ten runs, as order lines do: fifteen in one run, fifteen in the next.
 fn runs(with_finger: bool) {
     const RUNS: u64 = 10;
-    const TURNS: u64 = 10_000;
+    const TURNS: usize = 100;
     const LINES: u64 = 15;
     let tree: Tree<u64> = BTree::new();
-    let count = (RUNS * TURNS * LINES) as usize;
+    let mut finger = Finger::default();
+    let count = RUNS as usize * TURNS * LINES as usize;
     let what = if with_finger { "u64 ascending runs, finger" } else { "u64 ascending runs, no finger" };
-    measure(what, count, count, 1, |_| {
-        let mut finger = Finger::default();
-        for turn in 0..TURNS {
+    measure(what, count * ROUNDS, count, ROUNDS, |round| {
+        for turn in (round * TURNS) as u64..((round + 1) * TURNS) as u64 {
             for run in 0..RUNS {
                 for line in 0..LINES {
                     let key = run << 40 | turn << 8 | line;
@@ -173,7 +171,7 @@ fn runs(with_finger: bool) {
             }
         }
     });
-    println!("    {:.1} entries a leaf", count as f64 / tree.leaves() as f64);
+    println!("    {:.1} entries a leaf", (count * ROUNDS) as f64 / tree.leaves() as f64);
 }
 
 fn main() {

@@ -10,7 +10,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::mem::size_of;
+use core::mem::{offset_of, size_of};
 use core::ptr::NonNull;
 
 use sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -210,6 +210,18 @@ impl<'db, S: Shape> RecordRef<'db, S> {
         assert!(matches!(S::Data::KIND, DataKind::Versioned), "only versioned records have versions");
         // SAFETY: invariant (1), and `build` made a versioned head for this kind of data.
         unsafe { self.at.cast().as_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn at(self) -> Block {
+        self.at
+    }
+
+    /// The record's inline version.
+    #[inline]
+    pub(crate) fn inline(self) -> NonNull<VersionHead<S>> {
+        // SAFETY: invariant (1): a versioned head has its inline version at this offset.
+        unsafe { self.at.add(offset_of!(VersionedHead<S>, inline)) }.cast()
     }
 
     #[inline]

@@ -6,6 +6,12 @@
 pub trait Meta: Default + core::fmt::Debug + Send + Sync + 'static {
     /// Back to the state of `default()`: the memory is about to serve a new record, version or leaf.
     fn reset(&self);
+
+    /// Copies what a sealed version carries to another place where the version is about to stand, if that is
+    /// final; `false` if it may still change, or if a version is known by its place.
+    fn copy_final(&self, _to: &Self) -> bool {
+        false
+    }
 }
 
 impl Meta for () {

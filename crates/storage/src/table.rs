@@ -262,6 +262,12 @@ impl<S: Shape> TableStore<S> {
         self.groups.len()
     }
 
+    /// The width of a column group in words.
+    #[inline]
+    pub(crate) fn width(&self, group: usize) -> u32 {
+        self.groups[group].words
+    }
+
     /// The number of secondary indexes on a column group.
     #[inline]
     pub fn indexes(&self, group: usize) -> usize {

@@ -122,9 +122,10 @@ struct Stock {
 #[derive(Debug)]
 enum Unlinked {
     Row(TableId, Block),
-    /// A version of a pool, or an inline one.
+    /// A version of a pool.
     Version(TableId, u16, Block),
-    Inline(Block),
+    /// The inline version of a record.
+    Inline(TableId, u16, Block),
 }
 
 /// The storage side of a session.
@@ -166,14 +167,17 @@ impl<'db, S: Shape> Slot<'db, S> {
     /// Ends an attempt, and now and then moves reclamation on.
     #[inline]
     pub fn unpin(&mut self) {
+        let is_due = self.attempt.is_multiple_of(ADVANCE_EVERY);
+        if is_due {
+            self.reclaim(); // Pinned still: whoever moves a version looks at it.
+        }
         self.participant.unpin();
         if !self.unlinked.is_empty() {
             let epoch = self.tables.epochs.stamp();
             self.waiting.extend(self.unlinked.drain(..).map(|unlinked| (epoch, unlinked)));
         }
-        if self.attempt.is_multiple_of(ADVANCE_EVERY) {
+        if is_due {
             self.tables.epochs.try_advance();
-            self.reclaim();
         }
     }
 
@@ -209,12 +213,33 @@ impl<'db, S: Shape> Slot<'db, S> {
                         self.tables.get(table).versions[usize::from(group)].give(versions, BATCH);
                     }
                 }
-                Unlinked::Inline(block) => {
-                    // SAFETY: only inline versions of built records are unlinked as such.
-                    let head: &VersionHead<S> = unsafe { block.cast().as_ref() };
-                    head.free_inline();
+                Unlinked::Inline(table, group, at) => {
+                    let words = self.tables.get(table).width(usize::from(group));
+                    // SAFETY: an inline version was unlinked by its record, which was built for this group.
+                    self.come_home(unsafe { RecordRef::new(at, words, table, group) });
                 }
             }
+        }
+    }
+
+    /// A record's inline version is free again. If the record's one version is in a pool, moves it there: so
+    /// who writes a record now and then leaves it in one piece, and pools are as large as what is in motion.
+    fn come_home(&mut self, record: RecordRef<'db, S>) {
+        let head = record.versioned();
+        // Acquire: pairs with the push of the newest version.
+        let newest = head.newest.load(Ordering::Acquire);
+        let Some(from) = NonNull::new(newest) else { return head.inline.free_inline() };
+        let to = record.inline();
+        // SAFETY: the slot is pinned, so the newest version is in use, if no longer by this record, and the
+        // inline one belongs to the caller until it is free. Both have the record's width.
+        let is_moved = unsafe { version::copy_only(from, to, record.width()) }
+            // AcqRel: publishes the version in its new place; Acquire pairs with other pushes. Relaxed on
+            // failure: nothing is read.
+            && head.newest.compare_exchange(newest, to.as_ptr(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if is_moved {
+            self.unlinked.push(Unlinked::Version(record.table(), record.group() as u16, from.cast()));
+        } else {
+            head.inline.free_inline();
         }
     }
 
@@ -254,8 +279,9 @@ impl<'db, S: Shape> Slot<'db, S> {
     pub fn retire_row(&mut self, row: RowRef<'db, S>) {
         if let DataKind::Versioned = S::Data::KIND {
             for record in row.records() {
-                // Acquire: pairs with the push of the newest version.
-                let newest = record.versioned().newest.load(Ordering::Acquire);
+                // AcqRel: pairs with the push of the newest version, and with `come_home`, which then moves no
+                // version of this chain any more.
+                let newest = record.versioned().newest.swap(core::ptr::null_mut(), Ordering::AcqRel);
                 self.retire_chain(record, newest);
             }
         }
@@ -289,8 +315,7 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn inline_version(&self, record: RecordRef<'db, S>) -> Option<VersionRef<'db, S>> {
-        let inline = &record.versioned().inline;
-        inline.claim_inline().then(|| self.version(NonNull::from(inline), record))
+        record.versioned().inline.claim_inline().then(|| self.version(record.inline(), record))
     }
 
     #[inline]
@@ -311,7 +336,7 @@ impl<'db, S: Shape> Slot<'db, S> {
             newest = version.next.load(Ordering::Acquire);
             // Relaxed: constant since the version was claimed.
             self.unlinked.push(if version.is_inline.load(Ordering::Relaxed) == 1 {
-                Unlinked::Inline(head.cast())
+                Unlinked::Inline(record.table(), record.group() as u16, record.at())
             } else {
                 Unlinked::Version(record.table(), record.group() as u16, head.cast())
             });
@@ -387,11 +412,10 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         // Relaxed: the caller alone unlinked it. Readers that pass it see the rest of the chain through
         // the record, so its link is left alone until it is used again.
         let is_inline = version.head().is_inline.load(Ordering::Relaxed) == 1;
-        let block = version.head.cast();
         self.unlinked.push(if is_inline {
-            Unlinked::Inline(block)
+            Unlinked::Inline(record.table(), record.group() as u16, record.at())
         } else {
-            Unlinked::Version(record.table(), record.group() as u16, block)
+            Unlinked::Version(record.table(), record.group() as u16, version.head.cast())
         });
     }
 

@@ -129,6 +129,33 @@ impl<'db, S: Shape> VersionRef<'db, S> {
     }
 }
 
+/// Copies the version `from`, if it is complete, final and the only one of its chain, to the place `to`.
+///
+/// # Safety
+/// Both have `words` words. Nobody else uses `to`; `from` is in use until this returns.
+pub(crate) unsafe fn copy_only<S: Shape>(
+    from: NonNull<VersionHead<S>>,
+    to: NonNull<VersionHead<S>>,
+    words: usize,
+) -> bool {
+    // SAFETY: heads are built and type-stable.
+    let (from_head, to_head) = unsafe { (from.as_ref(), to.as_ref()) };
+    // Acquire: pairs with the Release in `Pending::seal`. Relaxed: only a push over `from` can come before a
+    // change, and then the caller's exchange fails.
+    let is_fit = from_head.state.load(Ordering::Acquire) == SEALED
+        && from_head.next.load(Ordering::Relaxed).is_null()
+        && from_head.meta.copy_final(&to_head.meta);
+    if is_fit {
+        let (from, to) = (data(from, words as u32), data(to, words as u32));
+        // SAFETY: invariant (1): nobody writes `from`, which is sealed; the caller alone uses `to`.
+        unsafe { to.cast::<u64>().copy_from_nonoverlapping(from.cast(), words) };
+        // Relaxed: the caller's exchange publishes both. The state was sealed before and still is.
+        to_head.next.store(core::ptr::null_mut(), Ordering::Relaxed);
+        to_head.state.store(SEALED, Ordering::Relaxed);
+    }
+    is_fit
+}
+
 /// The words behind a version's head.
 #[inline]
 fn data<S: Shape>(head: NonNull<VersionHead<S>>, words: u32) -> NonNull<[u64]> {

@@ -1,6 +1,7 @@
 //! Parts that several schemes share.
 
 mod access_set;
+mod buffered_writes;
 mod claimed;
 mod commit_epoch;
 mod leaf_set;
@@ -10,6 +11,7 @@ pub mod version_chain;
 mod write_buffer;
 
 pub use access_set::AccessSet;
+pub use buffered_writes::{Buffered, BufferedWrites};
 pub use claimed::{Claimed, Existence};
 pub use commit_epoch::CommitEpoch;
 pub use leaf_set::LeafSet;

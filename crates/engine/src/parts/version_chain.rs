@@ -69,6 +69,13 @@ impl Meta for VersionStamp {
     fn reset(&self) {
         self.0.store(0, Ordering::Relaxed); // Relaxed: publishing the version orders it.
     }
+
+    #[inline]
+    fn copy_final(&self, to: &Self) -> bool {
+        let word = self.0.load(Ordering::Relaxed); // Relaxed: the caller has found the version sealed.
+        to.0.store(word, Ordering::Relaxed); // Relaxed: publishing the version orders it.
+        word >> 1 < Self::UNDECIDED
+    }
 }
 
 impl VersionStamp {

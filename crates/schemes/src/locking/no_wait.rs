@@ -16,8 +16,9 @@
 //!             (3) What was observed, absence included, stays locked to the end; gaps, which have no locks,
 //!                 are compared at the lock point: a key that enters one later has a later lock point.
 //! DEPARTURES  A conflicting lock is looked at `no_wait.spin` times more before the abort, a bounded wait:
-//!             most locks are held for less time than an abort wastes. Attempts on fibers do not spin. DBx1000 writes in place and undoes,
-//!             has no protection from phantoms, and conflicts with itself when a record is touched twice.
+//!             most locks are held for less time than an abort wastes. On fibers nobody spins. DBx1000
+//!             writes in place and undoes, has no protection from phantoms, and conflicts with itself when
+//!             a record is touched twice.
 
 use engine::driver::PerWorker;
 use engine::parts::{AccessSet, LeafSet, WordRange, WriteBuffer};

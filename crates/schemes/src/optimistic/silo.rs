@@ -26,7 +26,7 @@
 //!             transaction holds up no epoch.
 
 use engine::driver::PerWorker;
-use engine::parts::{AccessSet, CommitEpoch, LeafSet, WordRange, WriteBuffer};
+use engine::parts::{BufferedWrites, CommitEpoch, LeafSet};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -66,22 +66,13 @@ impl Meta for Header {
     }
 }
 
-/// What an attempt will do to a record.
-#[derive(Debug)]
-struct Pending<'db> {
-    record: RecordRef<'db, Silo>,
-    /// The new value, or none: a delete.
-    value: Option<WordRange>,
-}
-
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Silo>,
     reads: Vec<(RecordRef<'db, Silo>, u64)>,
-    writes: AccessSet<Pending<'db>>,
+    writes: BufferedWrites<'db, Silo>,
     leaves: LeafSet<'db, ()>,
-    values: WriteBuffer,
     /// The copy that the last read lent.
     copy: Vec<u64>,
     /// How many of the sorted writes are locked.
@@ -127,9 +118,8 @@ impl Scheme for Silo {
         Txn {
             slot,
             reads: Vec::new(),
-            writes: AccessSet::default(),
+            writes: BufferedWrites::default(),
             leaves: LeafSet::default(),
-            values: WriteBuffer::default(),
             copy: Vec::new(),
             locked: 0,
             tid: 0,
@@ -150,7 +140,6 @@ impl Scheme for Silo {
         txn.reads.clear();
         txn.writes.clear();
         txn.leaves.clear();
-        txn.values.clear();
         txn.locked = 0;
         Ok(())
     }
@@ -161,8 +150,8 @@ impl Scheme for Silo {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get(own).value.map(|value| txn.values.get(value)));
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value(own));
         }
         txn.copy.resize(record.width(), 0);
         let word = copy_stable(record, Some(&mut txn.copy))?;
@@ -177,18 +166,17 @@ impl Scheme for Silo {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get(own).value.map(|value| txn.values.get_mut(value)));
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value_mut(own));
         }
-        let value = txn.values.push(record.width());
-        let copy = (how == Write::Modify).then(|| txn.values.get_mut(value));
+        let value = txn.writes.room(record);
+        let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
         let word = copy_stable(record, copy)?;
         txn.reads.push((record, word));
         if word & NO_VALUE != 0 {
             return Ok(None);
         }
-        txn.writes.push(record.id(), Pending { record, value: Some(value) });
-        Ok(Some(txn.values.get_mut(value)))
+        Ok(txn.writes.push(record, Some(value), ()))
     }
 
     #[inline]
@@ -197,30 +185,24 @@ impl Scheme for Silo {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let own = txn.writes.find(record.id());
-        let is_there = match own {
-            Some(own) => txn.writes.get(own).value.is_some(),
-            None => txn.observe(record)? & NO_VALUE == 0,
-        };
-        if is_there {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.give(own));
+        }
+        if txn.observe(record)? & NO_VALUE == 0 {
             return Ok(None);
         }
-        let value = txn.values.push(record.width());
-        match own {
-            Some(own) => txn.writes.get_mut(own).value = Some(value),
-            None => _ = txn.writes.push(record.id(), Pending { record, value: Some(value) }),
-        }
-        Ok(Some(txn.values.get_mut(value)))
+        let value = txn.writes.room(record);
+        Ok(txn.writes.push(record, Some(value), ()))
     }
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get_mut(own).value.take().is_some());
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.take(own));
         }
         let is_there = txn.observe(record)? & NO_VALUE == 0;
         if is_there {
-            txn.writes.push(record.id(), Pending { record, value: None });
+            txn.writes.push(record, None, ());
         }
         Ok(is_there)
     }
@@ -261,11 +243,12 @@ impl Scheme for Silo {
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let tid = txn.tid;
-        for pending in txn.writes.iter() {
-            let record = pending.record;
-            let value = pending.value.map(|value| txn.values.get(value));
-            seen.installed(record, None, value);
-            sink.logged(Stamp(tid), record, value);
+        for at in 0..txn.writes.len() {
+            let has_value = |record: RecordRef<'db, Self>| {
+                // Relaxed: this attempt holds the lock.
+                record.header().0.load(Ordering::Relaxed) & NO_VALUE == 0
+            };
+            let (record, value) = txn.writes.tell(at, has_value, Stamp(tid), sink, seen);
             if let Some(value) = value {
                 record.store(value);
             }
@@ -284,9 +267,9 @@ impl Scheme for Silo {
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        for pending in txn.writes.iter().take(txn.locked) {
+        for write in txn.writes.iter().take(txn.locked) {
             // Release: pairs with the Acquire of the next lock. Nothing was changed under this one.
-            pending.record.header().0.fetch_and(!LOCKED, Ordering::Release);
+            write.record.header().0.fetch_and(!LOCKED, Ordering::Release);
         }
         txn.locked = 0;
         self.epoch.leave(txn.slot.id());
@@ -359,8 +342,8 @@ impl<'db> Txn<'db> {
     #[inline]
     fn lock_write_set(&mut self) -> Result<(), Abort> {
         self.writes.sort();
-        for pending in self.writes.iter() {
-            let header = &pending.record.header().0;
+        for write in self.writes.iter() {
+            let header = &write.record.header().0;
             loop {
                 let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
                 if word & RETIRED != 0 {
@@ -388,7 +371,7 @@ impl<'db> Txn<'db> {
         for &(record, seen) in &self.reads {
             // Acquire: a later step must not come before.
             let word = record.header().0.load(Ordering::Acquire);
-            let own = || holds_locks && self.writes.find_sorted(record.id()).is_some();
+            let own = || holds_locks && self.writes.sorted_has(record);
             if word != seen && !(word == seen | LOCKED && own()) {
                 return Err(Abort::ReadChanged);
             }

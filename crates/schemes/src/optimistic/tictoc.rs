@@ -39,8 +39,8 @@
 //!             at which timestamp.
 
 use engine::driver::PerWorker;
-use engine::parts::{AccessSet, LeafSet, WordRange, WriteBuffer};
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::parts::{BufferedWrites, LeafSet, WordRange};
+use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
     Ticket, Write,
@@ -55,11 +55,9 @@ const LOCKED: u64 = 1;
 const RETIRED: u64 = 2;
 const RTS_SHIFT: u32 = 2;
 
-/// What all transactions share: a setting.
+/// Transactions share nothing but records and leaves.
 #[derive(Debug)]
-pub struct TicToc {
-    waits: bool,
-}
+pub struct TicToc;
 
 /// A record's two words.
 #[derive(Debug)]
@@ -132,15 +130,12 @@ impl Seen {
     }
 }
 
-/// What an attempt will do to a record.
-#[derive(Debug)]
-struct Pending<'db> {
-    record: RecordRef<'db, TicToc>,
-    /// The new value, or none: a delete.
-    value: Option<WordRange>,
-    /// The record's word `wts` as it was seen.
+/// What a record must be when it is written.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    /// The record's word `wts`.
     version: u64,
-    /// Whether nothing was seen but that there is a value.
+    /// Whether any version with a value will do.
     is_blind: bool,
 }
 
@@ -149,10 +144,9 @@ struct Pending<'db> {
 pub struct Txn<'db> {
     slot: Slot<'db, TicToc>,
     reads: Vec<(RecordRef<'db, TicToc>, Seen)>,
-    writes: AccessSet<Pending<'db>>,
+    writes: BufferedWrites<'db, TicToc, Expected>,
     /// With the rts of each leaf as it was seen.
     leaves: LeafSet<'db, Leaf, u64>,
-    values: WriteBuffer,
     /// The copy that the last read lent.
     copy: Vec<u64>,
     /// How many of the sorted writes are locked.
@@ -178,29 +172,21 @@ impl Scheme for TicToc {
         workers: Admits::Any,
         idea: "computes each commit's timestamp from the records it met, and extends what it read to be valid then",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "tictoc.wait",
-        default: "true",
-        range: Range::Switch,
-        unit: "",
-        doc: "Whether a commit waits for the locks that it needs; giving up pays where chains of waiting commits form.",
-        stresses: "the locks of the write set during the commit",
-    }];
+    const SETTINGS: &'static [Setting] = &[];
     const INSERT: InsertAt = InsertAt::Access;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
-        Ok(Self { waits: values.switch("tictoc.wait") })
+    fn new(_: &Values, _: Env) -> Result<Self, SettingError> {
+        Ok(Self)
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
             slot,
             reads: Vec::new(),
-            writes: AccessSet::default(),
+            writes: BufferedWrites::default(),
             leaves: LeafSet::default(),
-            values: WriteBuffer::default(),
             copy: Vec::new(),
             locked: 0,
             commit_ts: 0,
@@ -221,7 +207,6 @@ impl Scheme for TicToc {
         txn.reads.clear();
         txn.writes.clear();
         txn.leaves.clear();
-        txn.values.clear();
         txn.locked = 0;
         txn.commit_ts = 0;
         Ok(())
@@ -233,8 +218,8 @@ impl Scheme for TicToc {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get(own).value.map(|value| txn.values.get(value)));
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value(own));
         }
         txn.copy.resize(record.width(), 0);
         let seen = copy_stable(record, Some(&mut txn.copy))?;
@@ -249,18 +234,19 @@ impl Scheme for TicToc {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get(own).value.map(|value| txn.values.get_mut(value)));
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value_mut(own));
         }
-        let value = txn.values.push(record.width());
-        let copy = (how == Write::Modify).then(|| txn.values.get_mut(value));
+        let value = txn.writes.room(record);
+        let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
         let seen = copy_stable(record, copy)?;
         if !seen.has_value() {
             txn.remember(record, seen);
             return Ok(None);
         }
-        txn.will(record, Some(value), seen, how == Write::Blind);
-        Ok(Some(txn.values.get_mut(value)))
+        txn.commit_ts = txn.commit_ts.max(seen.since());
+        let expected = Expected { version: seen.version, is_blind: how == Write::Blind };
+        Ok(txn.writes.push(record, Some(value), expected))
     }
 
     #[inline]
@@ -269,37 +255,32 @@ impl Scheme for TicToc {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            let pending = txn.writes.get_mut(own);
-            if pending.value.is_some() {
-                return Ok(None);
-            }
-            let value = txn.values.push(record.width());
-            pending.value = Some(value);
-            return Ok(Some(txn.values.get_mut(value)));
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.give(own));
         }
         let seen = copy_stable(record, None)?;
         if seen.has_value() {
             txn.remember(record, seen);
             return Ok(None);
         }
-        let value = txn.values.push(record.width());
-        txn.will(record, Some(value), seen, false);
-        Ok(Some(txn.values.get_mut(value)))
+        txn.commit_ts = txn.commit_ts.max(seen.since());
+        let value = txn.writes.room(record);
+        Ok(txn.writes.push(record, Some(value), Expected { version: seen.version, is_blind: false }))
     }
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get_mut(own).value.take().is_some());
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.take(own));
         }
         let seen = copy_stable(record, None)?;
-        if seen.has_value() {
-            txn.will(record, None, seen, true);
-        } else {
+        if !seen.has_value() {
             txn.remember(record, seen);
+            return Ok(false);
         }
-        Ok(seen.has_value())
+        txn.commit_ts = txn.commit_ts.max(seen.since());
+        txn.writes.push(record, None, Expected { version: seen.version, is_blind: true });
+        Ok(true)
     }
 
     #[inline]
@@ -317,22 +298,16 @@ impl Scheme for TicToc {
 
     #[inline]
     fn entering(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Result<(), Abort> {
-        let header = record.header();
         let rts = leaf.rts.load(Ordering::Relaxed); // Relaxed: under the latch.
-        let mut word = header.rts.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        while word >> RTS_SHIFT < rts {
-            if word & (LOCKED | RETIRED) != 0 {
-                return Err(Abort::WriteConflict);
-            }
-            // Relaxed: the release of the latch publishes it to whoever finds the record by this key.
-            let raised =
-                header.rts.compare_exchange(word, rts << RTS_SHIFT, Ordering::Relaxed, Ordering::Relaxed);
-            match raised {
-                Ok(_) => break,
-                Err(now) => word = now,
-            }
+        let raised = |word| {
+            let may_rise = word & (LOCKED | RETIRED) == 0 && word >> RTS_SHIFT < rts;
+            may_rise.then_some(rts << RTS_SHIFT)
+        };
+        // Relaxed twice: the release of the latch publishes it to whoever finds the record by this key.
+        match record.header().rts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raised) {
+            Err(word) if word >> RTS_SHIFT < rts => Err(Abort::WriteConflict),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     #[inline]
@@ -356,19 +331,20 @@ impl Scheme for TicToc {
         if end == End::Rollback {
             txn.only_read();
         }
-        txn.lock_write_set(self.waits)?; // 1, 2
+        txn.lock_write_set()?; // 1, 2
         txn.validate() // 3
     }
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let commit_ts = txn.commit_ts;
-        for pending in txn.writes.iter() {
-            let record = pending.record;
+        for at in 0..txn.writes.len() {
+            let has_value = |record: RecordRef<'db, Self>| {
+                // Relaxed: this attempt holds the lock.
+                record.header().wts.load(Ordering::Relaxed) & NO_VALUE == 0
+            };
+            let (record, value) = txn.writes.tell(at, has_value, Stamp(commit_ts), sink, seen);
             let Header { wts, rts } = record.header();
-            let value = pending.value.map(|value| txn.values.get(value));
-            seen.installed(record, value_before(seen, record, &mut txn.copy), value);
-            sink.logged(Stamp(commit_ts), record, value);
             // Relaxed: this attempt holds the lock.
             assert!(
                 wts.load(Ordering::Relaxed) >> WTS_SHIFT < commit_ts,
@@ -390,9 +366,9 @@ impl Scheme for TicToc {
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        for pending in txn.writes.iter().take(txn.locked) {
+        for write in txn.writes.iter().take(txn.locked) {
             // Release: pairs with the Acquire of the next lock. Nothing was changed under this one.
-            pending.record.header().rts.fetch_and(!LOCKED, Ordering::Release);
+            write.record.header().rts.fetch_and(!LOCKED, Ordering::Release);
         }
         txn.locked = 0;
     }
@@ -402,18 +378,16 @@ impl Scheme for TicToc {
         // Acquire: pairs with the Release in `install`.
         let word = rts.load(Ordering::Acquire);
         let version = wts.load(Ordering::Relaxed); // Relaxed: changes under the lock, which the exchange checks.
-        if word & RETIRED == 0 {
-            if word & LOCKED != 0 {
-                return Retire::Later;
-            }
-            if version & NO_VALUE == 0 {
-                return Retire::Alive;
-            }
-            // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
-            // Relaxed on failure: nothing is read.
-            if rts.compare_exchange(word, word | RETIRED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-                return Retire::Later;
-            }
+        if word & LOCKED != 0 {
+            return Retire::Later;
+        }
+        if version & NO_VALUE == 0 {
+            return Retire::Alive;
+        }
+        // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
+        // Relaxed on failure: nothing is read.
+        if rts.compare_exchange(word, word | RETIRED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return Retire::Later;
         }
         raise(&leaf.wts, version >> WTS_SHIFT);
         raise(&leaf.rts, word >> RTS_SHIFT);
@@ -457,22 +431,6 @@ fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> R
     }
 }
 
-/// The value that a commit is about to replace, if there is one and an observer listens.
-#[inline]
-fn value_before<'c, O: Observer>(
-    _: &O,
-    record: RecordRef<'_, TicToc>,
-    copy: &'c mut Vec<u64>,
-) -> Option<&'c [u64]> {
-    // Relaxed: the caller holds the lock.
-    if !O::ON || record.header().wts.load(Ordering::Relaxed) & NO_VALUE != 0 {
-        return None;
-    }
-    copy.resize(record.width(), 0);
-    record.load(copy);
-    Some(copy)
-}
-
 impl<'db> Txn<'db> {
     /// What was seen of a record is to hold at the commit.
     #[inline]
@@ -481,31 +439,24 @@ impl<'db> Txn<'db> {
         self.reads.push((record, seen));
     }
 
-    /// The record is to be written.
-    #[inline]
-    fn will(&mut self, record: RecordRef<'db, TicToc>, value: Option<WordRange>, seen: Seen, is_blind: bool) {
-        self.commit_ts = self.commit_ts.max(seen.since());
-        self.writes.push(record.id(), Pending { record, value, version: seen.version, is_blind });
-    }
-
     /// What was to be written was only read: a rollback.
     fn only_read(&mut self) {
-        let read = |pending: Pending<'db>| (pending.record, Seen { version: pending.version, rts: 0 });
-        self.reads.extend(self.writes.drain().map(read));
+        let reads =
+            self.writes.drain().map(|write| (write.record, Seen { version: write.note.version, rts: 0 }));
+        self.reads.extend(reads);
     }
 
     /// Steps 1 and 2 of COMMIT.
     #[inline]
-    fn lock_write_set(&mut self, waits: bool) -> Result<(), Abort> {
+    fn lock_write_set(&mut self) -> Result<(), Abort> {
         self.writes.sort();
-        for pending in self.writes.iter() {
-            let rts = lock(pending.record, waits)?;
+        for write in self.writes.iter() {
+            let rts = lock(write.record)?;
             self.locked += 1;
             // Relaxed: changes only under the lock, which this attempt holds.
-            let version = pending.record.header().wts.load(Ordering::Relaxed);
-            let is_as_seen =
-                if pending.is_blind { version & NO_VALUE == 0 } else { version == pending.version };
-            if !is_as_seen {
+            let version = write.record.header().wts.load(Ordering::Relaxed);
+            let Expected { version: expected, is_blind } = write.note;
+            if version != expected && !(is_blind && version & NO_VALUE == 0) {
                 return Err(Abort::WriteConflict);
             }
             self.commit_ts = self.commit_ts.max(rts + 1);
@@ -518,8 +469,7 @@ impl<'db> Txn<'db> {
     fn validate(&self) -> Result<(), Abort> {
         for &(record, seen) in &self.reads {
             if seen.rts < self.commit_ts {
-                let is_own = || self.writes.find_sorted(record.id()).is_some();
-                extend(record, seen.version, self.commit_ts, is_own)?;
+                self.extend(record, seen.version)?;
             }
         }
         for &(leaf, rts) in self.leaves.iter() {
@@ -530,11 +480,39 @@ impl<'db> Txn<'db> {
         }
         Ok(())
     }
+
+    /// Makes a version of a record valid until the commit at least.
+    #[inline]
+    fn extend(&self, record: RecordRef<'db, TicToc>, version: u64) -> Result<(), Abort> {
+        let Header { wts, rts } = record.header();
+        // Acquire: pairs with the Release of `rts` in `install`, so that the rts of a later version is never
+        // taken for that of this one.
+        let mut word = rts.load(Ordering::Acquire);
+        loop {
+            // Relaxed: ordered by the Acquire before; if it changes afterwards, so has `rts`.
+            if wts.load(Ordering::Relaxed) != version {
+                return Err(Abort::ReadChanged);
+            }
+            // Whoever has locked the record knows this rts, and will commit later.
+            if word >> RTS_SHIFT >= self.commit_ts {
+                return Ok(());
+            }
+            if word & (LOCKED | RETIRED) != 0 {
+                return if self.writes.sorted_has(record) { Ok(()) } else { Err(Abort::ReadChanged) };
+            }
+            // Relaxed: hands on nothing but the stamp, and continues the release sequence of `install`.
+            // Acquire: on failure, pairs with the Release of `rts` in `install`, as above.
+            match rts.compare_exchange(word, self.commit_ts << RTS_SHIFT, Ordering::Relaxed, Ordering::Acquire) {
+                Ok(_) => return Ok(()),
+                Err(now) => word = now,
+            }
+        }
+    }
 }
 
 /// Locks a record, and tells its rts.
 #[inline]
-fn lock(record: RecordRef<'_, TicToc>, waits: bool) -> Result<u64, Abort> {
+fn lock(record: RecordRef<'_, TicToc>) -> Result<u64, Abort> {
     let rts = &record.header().rts;
     loop {
         let word = rts.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
@@ -547,46 +525,8 @@ fn lock(record: RecordRef<'_, TicToc>, waits: bool) -> Result<u64, Abort> {
         if locked {
             return Ok(word >> RTS_SHIFT);
         }
-        if !waits && word & LOCKED != 0 {
-            return Err(Abort::LockBusy);
-        }
         // Relaxed: only ends the wait; the loop loads again.
         waiter::wait_until(None, || rts.load(Ordering::Relaxed) & LOCKED == 0);
-    }
-}
-
-/// Makes a version of a record valid until `commit_ts` at least.
-#[inline]
-fn extend(
-    record: RecordRef<'_, TicToc>,
-    version: u64,
-    commit_ts: u64,
-    is_own: impl FnOnce() -> bool,
-) -> Result<(), Abort> {
-    let Header { wts, rts } = record.header();
-    // Acquire here and on failure below: pairs with the Release of `rts` in `install`, so that the rts of
-    // a later version is never taken for that of this one.
-    let mut word = rts.load(Ordering::Acquire);
-    loop {
-        // Relaxed: ordered by the Acquire before; if it changes afterwards, so has `rts`.
-        if wts.load(Ordering::Relaxed) != version {
-            return Err(Abort::ReadChanged);
-        }
-        // Whoever has locked the record knows this rts, and will commit later.
-        if word >> RTS_SHIFT >= commit_ts {
-            return Ok(());
-        }
-        if word & LOCKED != 0 {
-            return if is_own() { Ok(()) } else { Err(Abort::ReadChanged) };
-        }
-        if word & RETIRED != 0 {
-            return Err(Abort::ReadChanged);
-        }
-        // Relaxed: hands on nothing but the stamp, and continues the release sequence of `install`.
-        match rts.compare_exchange(word, commit_ts << RTS_SHIFT, Ordering::Relaxed, Ordering::Acquire) {
-            Ok(_) => return Ok(()),
-            Err(now) => word = now,
-        }
     }
 }
 
@@ -650,14 +590,17 @@ mod tests {
     fn a_locked_version_is_read_until_its_rts_and_no_longer() {
         let (db, table) = cells(1);
         let record = record(&db, table, 0);
+        let mut txn = db.scheme().attach(db.tables().slot());
         let version = copy_stable(record, None).expect("nobody is in the way").version;
-        extend(record, version, 9, || false).expect("nobody is in the way");
-        assert_eq!(lock(record, false), Ok(9));
-        assert_eq!(lock(record, false), Err(Abort::LockBusy));
-        assert_eq!(extend(record, version, 9, || false), Ok(()));
-        assert_eq!(extend(record, version, 10, || false), Err(Abort::ReadChanged));
-        assert_eq!(extend(record, version, 10, || true), Ok(()));
-        assert_eq!(extend(record, version + 2, 9, || false), Err(Abort::ReadChanged));
+        txn.commit_ts = 9;
+        txn.extend(record, version).expect("nobody is in the way");
+        assert_eq!(lock(record), Ok(9));
+        assert_eq!(txn.extend(record, version), Ok(()));
+        assert_eq!(txn.extend(record, version + 2), Err(Abort::ReadChanged));
+        txn.commit_ts = 10;
+        assert_eq!(txn.extend(record, version), Err(Abort::ReadChanged));
+        txn.writes.push(record, None, Expected { version, is_blind: false });
+        assert_eq!(txn.extend(record, version), Ok(()), "its own lock is not in the way");
     }
 
     #[test]
@@ -674,8 +617,11 @@ mod tests {
             assert_eq!((leaf.wts.into_inner(), leaf.rts.into_inner()), (7, 9));
         }
         assert_eq!(copy_stable(record, None).map(|seen| seen.rts), Err(Abort::ReadChanged));
-        assert_eq!(extend(record, 7 << WTS_SHIFT | NO_VALUE, 9, || false), Ok(()));
-        assert_eq!(extend(record, 7 << WTS_SHIFT | NO_VALUE, 10, || false), Err(Abort::ReadChanged));
+        let mut txn = db.scheme().attach(db.tables().slot());
+        for (commit_ts, outcome) in [(9, Ok(())), (10, Err(Abort::ReadChanged))] {
+            txn.commit_ts = commit_ts;
+            assert_eq!(txn.extend(record, 7 << WTS_SHIFT | NO_VALUE), outcome);
+        }
     }
 
     /// Everyone reads row 0 at ever later timestamps, that of the row they count in.

@@ -13,6 +13,7 @@ mod shape;
 mod table;
 mod tables;
 mod version;
+mod waiting;
 
 pub use index::{LeafHold, LeafRef, Watcher};
 pub use key::{Home, Key, OrderedKey};

@@ -10,7 +10,6 @@
 use core::marker::PhantomData;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;
-use std::collections::VecDeque;
 
 use sync::Latched;
 use sync::atomic::Ordering;
@@ -25,6 +24,7 @@ use crate::schema::Schema;
 use crate::shape::{Data, DataKind, Shape, Versioned};
 use crate::table::{NewRow, RowRef, TableMemory, TableStore};
 use crate::version::{self, Pending, VersionHead, VersionRef};
+use crate::waiting::Waiting;
 
 /// Blocks that a slot takes from an arena, or gives back, at a time.
 const BATCH: usize = 16;
@@ -39,7 +39,7 @@ pub struct Tables<S: Shape> {
     partitions: Partitions,
     reserve: Reserve,
     /// What waited in slots that were given up.
-    left_behind: Latched<VecDeque<(u64, Unlinked)>>,
+    left_behind: Latched<Waiting<Unlinked>>,
 }
 
 // SAFETY: the blocks left behind are plain addresses that belong to whoever takes them out.
@@ -97,7 +97,6 @@ impl<S: Shape> Tables<S> {
             participant: self.epochs.join(),
             attempt: 0,
             stock: stock.collect(),
-            unlinked: Vec::new(),
             waiting: core::mem::take(&mut *self.left_behind.lock()),
         }
     }
@@ -135,10 +134,8 @@ pub struct Slot<'db, S: Shape> {
     participant: Participant<'db>,
     attempt: u32,
     stock: Vec<Stock>,
-    /// By the running attempt, not stamped yet.
-    unlinked: Vec<Unlinked>,
-    /// Stamped with their epoch, oldest first.
-    waiting: VecDeque<(u64, Unlinked)>,
+    /// Stamped when the attempt that unlinked them unpins.
+    waiting: Waiting<Unlinked>,
 }
 
 // SAFETY: the blocks in stock and in waiting belong to the slot alone.
@@ -172,10 +169,7 @@ impl<'db, S: Shape> Slot<'db, S> {
             self.reclaim(); // Pinned still: whoever moves a version looks at it.
         }
         self.participant.unpin();
-        if !self.unlinked.is_empty() {
-            let epoch = self.tables.epochs.stamp();
-            self.waiting.extend(self.unlinked.drain(..).map(|unlinked| (epoch, unlinked)));
-        }
+        self.waiting.stamp(|| self.tables.epochs.stamp());
         if is_due {
             self.tables.epochs.try_advance();
         }
@@ -194,9 +188,7 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn reclaim(&mut self) {
-        while let Some((_, unlinked)) =
-            self.waiting.pop_front_if(|(epoch, _)| self.tables.epochs.is_past(*epoch))
-        {
+        while let Some(unlinked) = self.waiting.pop(|epoch| self.tables.epochs.is_past(epoch)) {
             match unlinked {
                 Unlinked::Row(table, block) => {
                     let rows = &mut self.stock[usize::from(table.0)].rows;
@@ -237,7 +229,7 @@ impl<'db, S: Shape> Slot<'db, S> {
             // failure: nothing is read.
             && head.newest.compare_exchange(newest, to.as_ptr(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if is_moved {
-            self.unlinked.push(Unlinked::Version(record.table(), record.group() as u16, from.cast()));
+            self.waiting.push(Unlinked::Version(record.table(), record.group() as u16, from.cast()));
         } else {
             head.inline.free_inline();
         }
@@ -287,7 +279,7 @@ impl<'db, S: Shape> Slot<'db, S> {
         }
         // What everyone may read without a claim is never written again.
         if !(matches!(S::Data::KIND, DataKind::Owned) && owner_of(row).is_null()) {
-            self.unlinked.push(Unlinked::Row(row.table.id(), row.at));
+            self.waiting.push(Unlinked::Row(row.table.id(), row.at));
         }
     }
 
@@ -335,7 +327,7 @@ impl<'db, S: Shape> Slot<'db, S> {
             // Acquire: pairs with the push of the next version.
             newest = version.next.load(Ordering::Acquire);
             // Relaxed: constant since the version was claimed.
-            self.unlinked.push(if version.is_inline.load(Ordering::Relaxed) == 1 {
+            self.waiting.push(if version.is_inline.load(Ordering::Relaxed) == 1 {
                 Unlinked::Inline(record.table(), record.group() as u16, record.at())
             } else {
                 Unlinked::Version(record.table(), record.group() as u16, head.cast())
@@ -412,7 +404,7 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         // Relaxed: the caller alone unlinked it. Readers that pass it see the rest of the chain through
         // the record, so its link is left alone until it is used again.
         let is_inline = version.head().is_inline.load(Ordering::Relaxed) == 1;
-        self.unlinked.push(if is_inline {
+        self.waiting.push(if is_inline {
             Unlinked::Inline(record.table(), record.group() as u16, record.at())
         } else {
             Unlinked::Version(record.table(), record.group() as u16, version.head.cast())
@@ -456,8 +448,7 @@ impl<S: Shape> Drop for Slot<'_, S> {
     /// What is in stock goes back to the arenas, and what still waits to the next slot.
     fn drop(&mut self) {
         self.participant.unpin();
-        let epoch = self.tables.epochs.stamp();
-        self.waiting.extend(self.unlinked.drain(..).map(|unlinked| (epoch, unlinked)));
+        self.waiting.stamp(|| self.tables.epochs.stamp());
         self.tables.left_behind.lock().append(&mut self.waiting);
         for (table, stock) in self.tables.stores.iter().zip(&mut self.stock) {
             let rows = stock.rows.len();
@@ -484,7 +475,12 @@ mod tests {
 
     impl Meta for Word {
         fn reset(&self) {
-            self.0.store(0, Ordering::Relaxed); // Relaxed: one thread.
+            self.0.store(0, Ordering::Relaxed); // Relaxed: publishing what it belongs to orders it.
+        }
+
+        fn copy_final(&self, to: &Self) -> bool {
+            to.0.store(self.0.load(Ordering::Relaxed), Ordering::Relaxed); // Relaxed: as above.
+            true
         }
     }
 
@@ -605,6 +601,73 @@ mod tests {
         slot.retire_version(record, pending.version());
         assert_eq!(slot.newest(record), Some(first));
         slot.unpin();
+    }
+
+    #[test]
+    fn a_version_moves_into_its_record_when_there_is_room_again() {
+        let (schema, table) = schema();
+        let tables = Tables::<Chains>::new(&schema, 1, 0);
+        let mut slot = tables.slot();
+        let record = slot.new_row(tables.get(table.id()), Home::At(0)).row().record(0);
+        for value in 0..10 {
+            slot.pin();
+            assert!(slot.newest(record).is_none_or(|newest| newest.head == record.inline()));
+            let version = push_and_cut(&mut slot, record, value, true);
+            assert_eq!(version.head == record.inline(), value == 0);
+            version.meta().0.store(value, Ordering::Relaxed); // Relaxed: one thread.
+            slot.unpin();
+            for _ in 0..4 * ADVANCE_EVERY {
+                slot.pin();
+                let newest = slot.newest(record).expect("pushed");
+                assert_eq!(slot.words(newest), Some(&[value; 3][..]));
+                assert_eq!(newest.meta().0.load(Ordering::Relaxed), value); // Relaxed: one thread.
+                slot.unpin();
+            }
+        }
+        slot.pin();
+        slot.retire_row(record_row(tables.get(table.id()), record));
+        slot.unpin();
+    }
+
+    /// The row of a table with one column group.
+    fn record_row<'db>(
+        table: &'db TableStore<Chains>,
+        record: RecordRef<'db, Chains>,
+    ) -> RowRef<'db, Chains> {
+        RowRef { at: record.at(), table }
+    }
+
+    #[test]
+    fn versions_that_move_while_others_write_and_read_are_never_torn() {
+        let (schema, table) = schema();
+        let tables = Tables::<Chains>::new(&schema, 4, 0);
+        let store = tables.get(table.id());
+        let record = tables.slot().new_row(store, Home::At(0)).row().record(0);
+        let pushed = sync::workers::run(4, false, |worker| {
+            let (mut slot, mut pushed) = (tables.slot(), 0);
+            for turn in 0..20_000 {
+                slot.pin();
+                let newest = slot.newest(record);
+                if let Some(words) = newest.and_then(|newest| slot.words(newest)) {
+                    assert_eq!(words, [words[0]; 3]);
+                }
+                // Rarely enough that versions have the time to move.
+                if turn % 64 == worker && newest.is_none_or(VersionRef::is_sealed) {
+                    let mut pending = slot.new_version(record);
+                    pending.words().fill(turn as u64);
+                    if record.push(&pending, newest) {
+                        slot.cut(record, &pending, |_| ControlFlow::Break(true));
+                        pending.seal();
+                        pushed += 1;
+                    } else {
+                        slot.discard_version(record, pending);
+                    }
+                }
+                slot.unpin();
+            }
+            pushed
+        });
+        assert!(pushed.iter().sum::<i32>() > 100);
     }
 
     #[test]

@@ -7,6 +7,8 @@
 //!     and whoever lends its words checks that.
 //! (3) A version belongs to one column group of one table: pools are per group, and an inline version is
 //!     part of its record, so that a version's width never changes.
+//! (4) A version that is alone on its chain and final may move to the place within its record: to whoever
+//!     found it before it stays what it was, by (2), and what is pushed over it there is refused.
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -93,10 +93,11 @@ fn ticket(lower: &str) -> Option<(usize, usize)> {
 }
 
 /// Every memory ordering has its reason or its partner in a comment: on its line, in one shortly
-/// above that names it, or, for all Relaxed of a file at once, in the file's header.
+/// above that names it, or in the file's header: for all Relaxed of a file at once, for the others where
+/// the line says `See the header.` A comment within a file may speak for all Relaxed after it, too.
 pub(super) fn orderings_are_explained(tree: &Tree, findings: &mut Findings) {
     for (path, source) in tree.sources.iter().filter(|(path, _)| path.starts_with("crates/")) {
-        if path.contains("/tests/") {
+        if path.contains("/tests/") || path.ends_with("/tests.rs") || path.ends_with("/testing.rs") {
             continue;
         }
         for (number, line) in source.above_tests() {
@@ -120,9 +121,12 @@ fn is_explained(source: &Source, number: usize, ordering: &str) -> bool {
     let names = |line: &Line| has_word(&line.comment.to_ascii_lowercase(), &ordering.to_ascii_lowercase());
     let above = &source.lines[number.saturating_sub(1 + REASON_LINES_MAX)..number];
     let header = || source.lines.iter().take_while(|line| line.code.is_empty());
+    let own = source.lines[number - 1].comment.to_ascii_lowercase();
+    let speaks_for_all = |line: &Line| line.comment.contains("Relaxed throughout");
     above.iter().any(names)
-        || source.lines[number - 1].comment.to_ascii_lowercase().contains("pairs with")
-        || (ordering == "Relaxed" && header().any(names))
+        || own.contains("pairs with")
+        || (header().any(names) && (ordering == "Relaxed" || own.contains("see the header")))
+        || (ordering == "Relaxed" && source.lines[..number].iter().any(speaks_for_all))
 }
 
 #[cfg(test)]

@@ -182,10 +182,11 @@ impl Scheme for Aria {
     const SETTINGS: &'static [Setting] = &[
         Setting {
             name: "aria.batch",
-            default: "64",
+            default: "16",
             range: Range::Int(1, 10_000),
             unit: "transactions",
-            doc: "Transactions of a batch; larger ones meet less often, and abort more where they conflict.",
+            doc: "Transactions of a batch: take eight a worker or more; large ones meet less often, and pay where \
+                  conflicts are rare.",
             stresses: "conflicts within a batch, latency, and the caches that hold a batch's read and write sets",
         },
         Setting {

@@ -87,7 +87,7 @@ impl Scheme for Si {
     const INFO: Info = Info {
         name: "si",
         title: "Snapshot isolation",
-        paper: "Berenson, Bernstein, Gray, Melton, O'Neil, O'Neil: A critique of ANSI SQL isolation levels, SIGMOD 1995",
+        paper: "Berenson, Bernstein, Gray and others: A critique of ANSI SQL isolation levels, SIGMOD 1995",
         family: Family::MultiVersion,
         isolation: Isolation::Snapshot,
         workers: Admits::Any,

@@ -7,7 +7,7 @@
 //!             not known to be valid for so long, it extends the interval, which fails only if another
 //!             transaction has overwritten the version, or is about to. The serial order is that of the
 //!             timestamps, not of the clock: a transaction may commit before one that ended earlier.
-//! RECORD      Two words. `wts`: bit 0 no value, bits 1.. when the version was written. `rts`: bit 0 locked,
+//! RECORD      Two words. `wts`: bit 0 has a value, bits 1.. when the version was written. `rts`: bit 0 locked,
 //!             bit 1 retired, bits 2.. until when it is valid at least.
 //!             A leaf has both stamps for its gaps: `wts` is the latest stamp of a removed record, `rts` the
 //!             latest at which someone has read a gap.
@@ -39,7 +39,7 @@
 //!             at which timestamp.
 
 use engine::driver::PerWorker;
-use engine::parts::{BufferedWrites, LeafSet, WordRange};
+use engine::parts::{BufferedWrites, LeafSet};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -49,7 +49,7 @@ use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::waiter;
 
-const NO_VALUE: u64 = 1;
+const VALUE: u64 = 1;
 const WTS_SHIFT: u32 = 1;
 const LOCKED: u64 = 1;
 const RETIRED: u64 = 2;
@@ -60,21 +60,15 @@ const RTS_SHIFT: u32 = 2;
 pub struct TicToc;
 
 /// A record's two words.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Header {
     wts: AtomicU64,
     rts: AtomicU64,
 }
 
-impl Default for Header {
-    fn default() -> Self {
-        Self { wts: AtomicU64::new(NO_VALUE), rts: AtomicU64::new(0) }
-    }
-}
-
 impl Meta for Header {
     fn reset(&self) {
-        self.wts.store(NO_VALUE, Ordering::Relaxed); // Relaxed twice: publishing the record orders it.
+        self.wts.store(0, Ordering::Relaxed); // Relaxed twice: publishing the record orders it.
         self.rts.store(0, Ordering::Relaxed);
     }
 }
@@ -104,9 +98,7 @@ impl LeafMeta for Leaf {
 #[inline]
 fn raise(stamp: &AtomicU64, to: u64) {
     // Relaxed twice: the latch orders those who write, and its version tells readers that they were late.
-    if stamp.load(Ordering::Relaxed) < to {
-        stamp.store(to, Ordering::Relaxed);
-    }
+    stamp.store(stamp.load(Ordering::Relaxed).max(to), Ordering::Relaxed);
 }
 
 /// A record as it was seen.
@@ -120,7 +112,7 @@ struct Seen {
 impl Seen {
     #[inline]
     fn has_value(self) -> bool {
-        self.version & NO_VALUE == 0
+        self.version & VALUE != 0
     }
 
     /// The least timestamp at which it can have been seen.
@@ -199,7 +191,7 @@ impl Scheme for TicToc {
     }
 
     fn loaded(&self, record: RecordRef<'_, Self>) {
-        record.header().wts.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+        record.header().wts.store(VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
     }
 
     #[inline]
@@ -341,7 +333,7 @@ impl Scheme for TicToc {
         for at in 0..txn.writes.len() {
             let has_value = |record: RecordRef<'db, Self>| {
                 // Relaxed: this attempt holds the lock.
-                record.header().wts.load(Ordering::Relaxed) & NO_VALUE == 0
+                record.header().wts.load(Ordering::Relaxed) & VALUE != 0
             };
             let (record, value) = txn.writes.tell(at, has_value, Stamp(commit_ts), sink, seen);
             let Header { wts, rts } = record.header();
@@ -351,8 +343,8 @@ impl Scheme for TicToc {
                 "a version begins after its predecessor"
             );
             // Release: pairs with the Acquire of `wts` in `copy_stable`. 4
-            let absent = if value.is_some() { 0 } else { NO_VALUE };
-            wts.store((commit_ts << WTS_SHIFT) | absent, Ordering::Release);
+            let present = if value.is_some() { VALUE } else { 0 };
+            wts.store((commit_ts << WTS_SHIFT) | present, Ordering::Release);
             if let Some(value) = value {
                 // Release: pairs with the Acquire fence in `copy_stable`.
                 fence(Ordering::Release);
@@ -381,7 +373,7 @@ impl Scheme for TicToc {
         if word & LOCKED != 0 {
             return Retire::Later;
         }
-        if version & NO_VALUE == 0 {
+        if version & VALUE != 0 {
             return Retire::Alive;
         }
         // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
@@ -419,7 +411,7 @@ fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> R
             waiter::wait_until(None, || rts.load(Ordering::Relaxed) & LOCKED == 0);
             continue;
         }
-        if let Some(copy) = copy.as_deref_mut().filter(|_| version & NO_VALUE == 0) {
+        if let Some(copy) = copy.as_deref_mut().filter(|_| version & VALUE != 0) {
             record.load(copy);
         }
         // Acquire fence: the copy comes before the second look at the version, so that a copy which saw a
@@ -456,7 +448,7 @@ impl<'db> Txn<'db> {
             // Relaxed: changes only under the lock, which this attempt holds.
             let version = write.record.header().wts.load(Ordering::Relaxed);
             let Expected { version: expected, is_blind } = write.note;
-            if version != expected && !(is_blind && version & NO_VALUE == 0) {
+            if version != expected && !(is_blind && version & VALUE != 0) {
                 return Err(Abort::WriteConflict);
             }
             self.commit_ts = self.commit_ts.max(rts + 1);
@@ -502,7 +494,12 @@ impl<'db> Txn<'db> {
             }
             // Relaxed: hands on nothing but the stamp, and continues the release sequence of `install`.
             // Acquire: on failure, pairs with the Release of `rts` in `install`, as above.
-            match rts.compare_exchange(word, self.commit_ts << RTS_SHIFT, Ordering::Relaxed, Ordering::Acquire) {
+            match rts.compare_exchange(
+                word,
+                self.commit_ts << RTS_SHIFT,
+                Ordering::Relaxed,
+                Ordering::Acquire,
+            ) {
                 Ok(_) => return Ok(()),
                 Err(now) => word = now,
             }
@@ -608,7 +605,7 @@ mod tests {
         let (db, table) = cells(1);
         let (record, leaf) = (record(&db, table, 0), Leaf::default());
         assert_eq!(db.scheme().retire(record, &leaf), Retire::Alive);
-        record.header().wts.store(7 << WTS_SHIFT | NO_VALUE, Ordering::Relaxed);
+        record.header().wts.store(7 << WTS_SHIFT, Ordering::Relaxed);
         record.header().rts.store(9 << RTS_SHIFT | LOCKED, Ordering::Relaxed);
         assert_eq!(db.scheme().retire(record, &leaf), Retire::Later);
         record.header().rts.store(9 << RTS_SHIFT, Ordering::Relaxed);
@@ -620,7 +617,7 @@ mod tests {
         let mut txn = db.scheme().attach(db.tables().slot());
         for (commit_ts, outcome) in [(9, Ok(())), (10, Err(Abort::ReadChanged))] {
             txn.commit_ts = commit_ts;
-            assert_eq!(txn.extend(record, 7 << WTS_SHIFT | NO_VALUE), outcome);
+            assert_eq!(txn.extend(record, 7 << WTS_SHIFT), outcome);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Indexes: an ordered one, [`BTree`], and one for point lookups, [`Hash`]. Both find rows by key and
+//! Indexes: an ordered one, [`BTree`], and one for point lookups, [`struct@Hash`]. Both find rows by key and
 //! tell their callers what phantom protection needs to know.
 //!
 //! An index is divided into *leaves*: a leaf of the tree, or a bucket of the hash index. A leaf answers
@@ -228,7 +228,7 @@ fn pause() {
     hint::spin_loop();
 }
 
-/// Makes a search for a missing key settle: see [`BTree::get`] and [`Hash::get`].
+/// Makes a search for a missing key settle: see [`BTree::get`] and [`struct@Hash`].
 #[inline]
 fn tell_miss<'t, L: LeafMeta, E>(
     head: &'t LeafHead<L>,

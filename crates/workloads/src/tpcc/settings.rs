@@ -25,7 +25,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: "1",
         range: Range::Int(1, WAREHOUSES_MAX),
         unit: "warehouses",
-        doc: "How many warehouses are loaded: the scale of the data, and what concurrent transactions spread over.",
+        doc: "How many warehouses are loaded: the scale of the data, and what concurrent \
+              transactions spread over.",
         stresses: "contention, when fewer than clients; memory and caches, when many",
     },
     Setting {
@@ -35,7 +36,8 @@ pub(super) const SETTINGS: &[Setting] = &[
             mix(text).is_some()
         }),
         unit: "",
-        doc: "Weights of New-Order, Payment, Order-Status, Delivery, Stock-Level; `full` is the standard, `narrow` half New-Order and half Payment.",
+        doc: "Weights of New-Order, Payment, Order-Status, Delivery, Stock-Level; `full` is the \
+              standard, `narrow` half New-Order and half Payment.",
         stresses: "range scans, deletes and read-only work, which `narrow` leaves out",
     },
     Setting {
@@ -45,7 +47,8 @@ pub(super) const SETTINGS: &[Setting] = &[
             HomeChoice::parse(text).is_some()
         }),
         unit: "",
-        doc: "How a client chooses the home warehouse of each transaction: its own, any, or any with skew; `fixed` is the standard.",
+        doc: "How a client chooses the home warehouse of each transaction: its own, any, or any with \
+              skew; `fixed` is the standard.",
         stresses: "sharing of warehouses between workers, and hot spots in a large data set",
     },
     Setting {
@@ -53,7 +56,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: "1",
         range: Range::Real(0.0, 100.0),
         unit: "% of order lines",
-        doc: "How many lines of a New-Order are supplied by another warehouse; with one warehouse none can be.",
+        doc: "How many lines of a New-Order are supplied by another warehouse; with one warehouse \
+              none can be.",
         stresses: "multi-warehouse transactions, which partitioned schemes pay for",
     },
     Setting {
@@ -69,7 +73,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: "100000",
         range: Range::Int(1, ITEMS),
         unit: "items",
-        doc: "Rows of ITEM, and of STOCK per warehouse; fewer than the standard's make small tests, and hot stock.",
+        doc: "Rows of ITEM, and of STOCK per warehouse; fewer than the standard's make small tests, \
+              and hot stock.",
         stresses: "conflicts on stock, when few",
     },
     Setting {
@@ -77,7 +82,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: "3000",
         range: Range::Int(1, CUSTOMERS),
         unit: "customers",
-        doc: "Customers, and first orders, of each district; fewer than the standard's make small tests, and hot customers.",
+        doc: "Customers, and first orders, of each district; fewer than the standard's make small \
+              tests, and hot customers.",
         stresses: "conflicts on customers, when few",
     },
     Setting {
@@ -85,7 +91,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: "standard",
         range: Range::Choice(&["standard", "eased"]),
         unit: "",
-        doc: "`eased` as some published engines run it: no rollbacks, order ids from a counter outside of the transaction, no district update in New-Order.",
+        doc: "`eased` as some published engines run it: no rollbacks, order ids from a counter \
+              outside of the transaction, no district update in New-Order.",
         stresses: "the district row, which `eased` frees from New-Orders",
     },
     Setting {
@@ -93,7 +100,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: "1",
         range: Range::Real(0.0, 100.0),
         unit: "% of New-Orders",
-        doc: "How many New-Orders name an unused item at the end and roll back; the profile `eased` has none whatever this says.",
+        doc: "How many New-Orders name an unused item at the end and roll back; the profile `eased` \
+              has none whatever this says.",
         stresses: "the cost of undoing work",
     },
 ];

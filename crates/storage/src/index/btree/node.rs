@@ -101,7 +101,7 @@ impl<K: OrderedKey, L: LeafMeta, const N: usize> Leaf<K, L, N> {
         self.head.meta.reset();
         self.set_size(0, 0);
         pad::<K>(&self.keys, 0);
-        // Relaxed here and in the rest of this file, where nothing else is said: the version check orders
+        // Relaxed throughout the rest of this file, where nothing else is said: the version check orders
         // what readers load, and the release of the latch what its holder stores (invariant 2).
         self.last.store(NOWHERE, Ordering::Relaxed);
     }

@@ -1,0 +1,89 @@
+//! What was unlinked and waits until nobody can still look at it: first in, first out, in runs that were
+//! stamped with the same epoch.
+
+use std::collections::VecDeque;
+
+/// Things that wait for their epoch to be past.
+#[derive(Debug)]
+pub(crate) struct Waiting<T> {
+    things: VecDeque<T>,
+    /// Epochs, and how many things in a row each stands for; the oldest first.
+    stamps: VecDeque<(u64, usize)>,
+    /// Things at the end that have no stamp yet.
+    unstamped: usize,
+}
+
+impl<T> Default for Waiting<T> {
+    fn default() -> Self {
+        Self { things: VecDeque::new(), stamps: VecDeque::new(), unstamped: 0 }
+    }
+}
+
+impl<T> Waiting<T> {
+    /// Adds what was just unlinked.
+    #[inline]
+    pub(crate) fn push(&mut self, thing: T) {
+        self.things.push_back(thing);
+        self.unstamped += 1;
+    }
+
+    /// Stamps what has no stamp, if anything, with the epoch that `epoch` tells now.
+    #[inline]
+    pub(crate) fn stamp(&mut self, epoch: impl FnOnce() -> u64) {
+        if self.unstamped == 0 {
+            return;
+        }
+        let (epoch, count) = (epoch(), core::mem::take(&mut self.unstamped));
+        match self.stamps.back_mut() {
+            Some((last, run)) if *last == epoch => *run += count,
+            _ => self.stamps.push_back((epoch, count)),
+        }
+    }
+
+    /// Takes the first thing, if its epoch is past.
+    #[inline]
+    pub(crate) fn pop(&mut self, is_past: impl FnOnce(u64) -> bool) -> Option<T> {
+        let (epoch, count) = self.stamps.front_mut()?;
+        if !is_past(*epoch) {
+            return None;
+        }
+        *count -= 1;
+        if *count == 0 {
+            self.stamps.pop_front();
+        }
+        self.things.pop_front()
+    }
+
+    /// Adds what waits elsewhere, stamped, to the end.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        assert!(self.unstamped == 0 && other.unstamped == 0, "what changes its place is stamped before");
+        self.things.append(&mut other.things);
+        self.stamps.append(&mut other.stamps);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn things_come_out_in_order_once_their_epoch_is_past() {
+        let (mut waiting, mut other) = (Waiting::default(), Waiting::default());
+        for (thing, epoch) in [(1, 5), (2, 5), (3, 6)] {
+            waiting.push(thing);
+            assert_eq!(waiting.pop(|_| thing == 1), None, "not stamped, or not past");
+            waiting.stamp(|| epoch);
+        }
+        waiting.stamp(|| panic!("nothing to stamp"));
+        other.push(4);
+        other.stamp(|| 4);
+        waiting.append(&mut other);
+        assert_eq!(waiting.pop(|epoch| epoch < 5), None);
+        assert_eq!(waiting.pop(|epoch| epoch < 6), Some(1));
+        assert_eq!(waiting.pop(|epoch| epoch < 6), Some(2));
+        assert_eq!(waiting.pop(|epoch| epoch < 6), None, "3 is not past, and 4 stands behind it");
+        assert_eq!(waiting.pop(|epoch| epoch < 7), Some(3));
+        assert_eq!(waiting.pop(|epoch| epoch < 7), Some(4));
+        assert_eq!(waiting.pop(|_| true), None);
+    }
+}

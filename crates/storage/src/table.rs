@@ -141,6 +141,9 @@ struct GroupLayout {
     words: u32,
 }
 
+/// A secondary index and its name.
+type NamedIndex<S> = (&'static str, AnyIndex<<S as Shape>::Leaf>);
+
 /// A table: its rows' memory and its indexes.
 #[derive(Debug)]
 pub struct TableStore<S: Shape> {
@@ -152,7 +155,7 @@ pub struct TableStore<S: Shape> {
     pub(crate) versions: Vec<BlockArena>,
     primary: AnyIndex<S::Leaf>,
     /// By column group, by position, each with its name.
-    secondary: Vec<Vec<(&'static str, AnyIndex<S::Leaf>)>>,
+    secondary: Vec<Vec<NamedIndex<S>>>,
 }
 
 /// A row of a table: its records share a block.
@@ -533,6 +536,11 @@ pub struct NewRow<'db, S: Shape> {
 }
 
 impl<'db, S: Shape> NewRow<'db, S> {
+    /// The row, which nobody will know.
+    pub(crate) fn into_row(self) -> RowRef<'db, S> {
+        self.row
+    }
+
     /// The row, to be published.
     #[inline]
     pub fn row(&self) -> RowRef<'db, S> {

@@ -263,7 +263,7 @@ impl<'db, S: Shape> Slot<'db, S> {
 
     /// Gives back a row that was never published.
     pub fn discard_row(&mut self, new: NewRow<'db, S>) {
-        let NewRow { row, .. } = new;
+        let row = new.into_row();
         self.stock[usize::from(row.table.id().0)].rows.push(row.at);
     }
 

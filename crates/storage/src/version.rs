@@ -140,8 +140,10 @@ pub(crate) unsafe fn copy_only<S: Shape>(
     to: NonNull<VersionHead<S>>,
     words: usize,
 ) -> bool {
-    // SAFETY: heads are built and type-stable.
-    let (from_head, to_head) = unsafe { (from.as_ref(), to.as_ref()) };
+    // SAFETY: a version's head is built, type-stable and atomic.
+    let from_head = unsafe { from.as_ref() };
+    // SAFETY: as above.
+    let to_head = unsafe { to.as_ref() };
     // Acquire: pairs with the Release in `Pending::seal`. Relaxed: only a push over `from` can come before a
     // change, and then the caller's exchange fails.
     let is_fit = from_head.state.load(Ordering::Acquire) == SEALED

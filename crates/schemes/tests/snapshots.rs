@@ -5,8 +5,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use engine::Scheme;
-use schemes::catalogue::{self, Visit};
+use schemes::multiversion::si::Si;
 
 use common::Place;
 use common::histories::{CLIENTS, Committed, Step, history, replays};
@@ -77,23 +76,12 @@ fn check(mut history: Vec<Committed>) {
     }
 }
 
-/// Checks the histories of a scheme.
-struct SnapshotsAreStates;
-
-impl Visit for SnapshotsAreStates {
-    type Out = ();
-
-    fn visit<S: Scheme>(self) {
-        for (threads, attempts) in [(1, 2_000), (2, 2_000), (4, 500)] {
-            let history = history::<S>(threads, attempts);
-            let share = history.len() as u64 * 100 / (attempts * (threads * CLIENTS) as u64);
-            assert!(share >= 5, "only {share}% of the attempts commit: the history shows little");
-            check(history);
-        }
-    }
-}
-
 #[test]
 fn si_shows_each_attempt_one_snapshot_and_lets_the_first_updater_win() {
-    catalogue::with("si", SnapshotsAreStates).expect("a scheme of the catalogue");
+    for (threads, attempts) in [(1, 2_000), (2, 2_000), (4, 500)] {
+        let history = history::<Si>(threads, attempts);
+        let share = history.len() as u64 * 100 / (attempts * (threads * CLIENTS) as u64);
+        assert!(share >= 5, "only {share}% of the attempts commit: the history shows little");
+        check(history);
+    }
 }

@@ -7,6 +7,7 @@ pub(crate) mod bank;
 pub(crate) mod claims;
 pub(crate) mod counters;
 pub(crate) mod histories;
+pub(crate) mod order;
 pub(crate) mod quota;
 pub(crate) mod skew;
 pub(crate) mod twins;

@@ -176,3 +176,61 @@ impl<T: Node> Pool<T> {
         self.slab.bytes()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_stay_where_they_are_as_the_slab_grows() {
+        let slab = Slab::new(4);
+        let addresses: Vec<_> =
+            (0..10_000).map(|_| core::ptr::from_ref(slab.push(|number| number))).collect();
+        for (number, &address) in addresses.iter().enumerate() {
+            let element = slab.get(number).expect("it was made");
+            assert_eq!((*element, core::ptr::from_ref(element)), (number, address));
+        }
+        assert!(slab.get(addresses.len()).is_none());
+        assert_eq!(slab.bytes(), addresses.len() * size_of::<usize>());
+    }
+
+    #[test]
+    fn a_slab_drops_its_elements() {
+        let element = std::rc::Rc::new(());
+        let slab = Slab::new(2);
+        for _ in 0..100 {
+            slab.push(|_| element.clone());
+        }
+        drop(slab);
+        assert_eq!(std::rc::Rc::strong_count(&element), 1);
+    }
+
+    struct Plain(VersionLatch);
+
+    impl Node for Plain {
+        fn new(_number: usize) -> Self {
+            Self(VersionLatch::new())
+        }
+
+        fn latch(&self) -> &VersionLatch {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn a_node_that_comes_back_has_a_version_that_it_never_had() {
+        let pool: Pool<Plain> = Pool::new(2);
+        let mut versions = Vec::new();
+        for _ in 0..10 {
+            let (node, guard) = pool.take();
+            drop(guard);
+            versions.push(node.0.read().expect("in use"));
+            assert_eq!(pool.in_use(), 1);
+            pool.give(node, node.0.lock().expect("in use"));
+            assert!(node.0.read().is_none(), "gone");
+            assert_eq!(pool.in_use(), 0);
+        }
+        assert!(versions.is_sorted_by(|a, b| a < b));
+        assert_eq!(pool.bytes(), size_of::<Plain>(), "it was the same node each time");
+    }
+}

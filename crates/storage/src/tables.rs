@@ -191,6 +191,7 @@ impl<'db, S: Shape> Slot<'db, S> {
         while let Some(unlinked) = self.waiting.pop(|epoch| self.tables.epochs.is_past(epoch)) {
             match unlinked {
                 Unlinked::Row(table, block) => {
+                    self.empty_row(RowRef { at: block, table: self.tables.get(table) });
                     let rows = &mut self.stock[usize::from(table.0)].rows;
                     rows.push(block);
                     // Blocks of owned rows stay here: they serve rows of the same owner only.
@@ -211,6 +212,25 @@ impl<'db, S: Shape> Slot<'db, S> {
                     self.come_home(unsafe { RecordRef::new(at, words, table, group) });
                 }
             }
+        }
+    }
+
+    /// Gives up the versions of a row that nobody knows any more. Until now they were left alone: who knew the
+    /// row may have pushed a version, to take it back when it found the row given up.
+    fn empty_row(&mut self, row: RowRef<'db, S>) {
+        let DataKind::Versioned = S::Data::KIND else { return };
+        for record in row.records() {
+            let head = record.versioned();
+            // AcqRel: pairs with the push of the newest version, and with `come_home`, which moves no version
+            // of this chain any more.
+            let mut newest = head.newest.swap(core::ptr::null_mut(), Ordering::AcqRel);
+            if newest == record.inline().as_ptr() {
+                // Acquire: pairs with the push of this version. At the new end it is in use, so it is in no
+                // slot's hands, and nobody looks at it.
+                newest = head.inline.next.load(Ordering::Acquire);
+                head.inline.free_inline();
+            }
+            self.retire_chain(record, newest);
         }
     }
 
@@ -269,14 +289,6 @@ impl<'db, S: Shape> Slot<'db, S> {
 
     /// Gives up a row that was published and that no index holds any more.
     pub fn retire_row(&mut self, row: RowRef<'db, S>) {
-        if let DataKind::Versioned = S::Data::KIND {
-            for record in row.records() {
-                // AcqRel: pairs with the push of the newest version, and with `come_home`, which then moves no
-                // version of this chain any more.
-                let newest = record.versioned().newest.swap(core::ptr::null_mut(), Ordering::AcqRel);
-                self.retire_chain(record, newest);
-            }
-        }
         // What everyone may read without a claim is never written again.
         if !(matches!(S::Data::KIND, DataKind::Owned) && owner_of(row).is_null()) {
             self.waiting.push(Unlinked::Row(row.table.id(), row.at));

@@ -183,7 +183,7 @@ pub struct Outcome<W: Workload> {
     pub types: Vec<TypeTally>,
     /// Ticks of sampled transactions by [`Phase`].
     pub phase_ticks: [u64; Phase::COUNT],
-    /// The measured time in nanoseconds: the mean over the workers.
+    /// The measured time in nanoseconds: that of the worker that noticed its beginning first.
     pub measured_ns: u64,
     /// Processor time that the workers got in the measured time, as a share of what they asked for.
     pub cpu_share: f64,
@@ -301,12 +301,13 @@ fn summarize<W: Workload>(ended: impl Iterator<Item = (Tally, W::Ledger)>) -> Ou
         for (sum, ticks) in outcome.phase_ticks.iter_mut().zip(tally.phase_ticks) {
             *sum += ticks;
         }
-        wall_ns += tally.measured_ns.1.saturating_sub(tally.measured_ns.0);
+        let lasted_ns = tally.measured_ns.1.saturating_sub(tally.measured_ns.0);
+        outcome.measured_ns = outcome.measured_ns.max(lasted_ns);
+        wall_ns += lasted_ns;
         cpu_ns += tally.cpu_ns;
         idle_ns += tally.idle_ns;
         outcome.ledgers.push(ledger);
     }
-    outcome.measured_ns = wall_ns / outcome.ledgers.len().max(1) as u64;
     let asked_ns = wall_ns.saturating_sub(idle_ns).max(1);
     outcome.cpu_share = (cpu_ns as f64 / asked_ns as f64).min(1.0);
     outcome

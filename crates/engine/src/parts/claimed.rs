@@ -68,8 +68,9 @@ pub struct Claimed<'db, S: Shape<Data = Owned, Header = Existence>> {
     values: WriteBuffer,
     /// The partition whose lack refused an access.
     lacking: Option<usize>,
-    /// The records that a commit tells of, each with the value it had before; and copies of such values.
+    /// The records that a commit tells of, each with the value it had before.
     changes: AccessSet<(RecordRef<'db, S>, Option<WordRange>)>,
+    /// The copy that the last look at a quiesced database lent.
     copy: Vec<u64>,
 }
 

@@ -24,23 +24,17 @@ fn scenes() -> [Scene; 2] {
     };
     [
         Scene {
-            title: "1. TPC-C, all five transactions, a warehouse for each worker and none that leaves its own",
-            request: Request {
-                workers: Some(2),
-                ..request(
-                    "tpcc",
-                    &["tpcc.warehouses=2", "tpcc.remote_item_pct=0", "tpcc.remote_payment_pct=0"],
-                )
-            },
+            title: "1. TPC-C, all five transactions, a warehouse for each worker",
+            request: Request { workers: Some(2), ..request("tpcc", &["tpcc.warehouses=2"]) },
         },
         Scene {
-            title: "2. YCSB, skewed: 16 operations on hot records, half of them writes",
+            title: "2. YCSB, skewed: 16 operations on hot records, one in twenty of them a write",
             request: Request {
                 workers: Some(2),
                 ..request(
                     "ycsb",
                     &[
-                        "ycsb.workload=a",
+                        "ycsb.workload=b",
                         "ycsb.ops_per_txn=16",
                         "ycsb.records=100000",
                         "ycsb.value_bytes=104",
@@ -54,7 +48,7 @@ fn scenes() -> [Scene; 2] {
 const NEXT: &str = "
 What to try next:
   contend explain tpcc --set tpcc.warehouses=1       what a setting stresses, before anything runs
-  contend run tpcc --set tpcc.warehouses=2           the standard: one in ten transactions leaves its warehouse
+  contend run tpcc --set tpcc.warehouses=1           more contention: one warehouse for all workers
   contend run ycsb --set ycsb.theta=0.5              less skew
   contend run tpcc --scheme silo --format json       one scheme, everything measured
   contend list settings                              everything that can be changed

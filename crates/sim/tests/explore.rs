@@ -131,9 +131,9 @@ fn workers_meet_at_a_barrier() {
             workers::run(4, false, |_| {
                 (1..=3).fold(0, |led, phase| {
                     arrivals.fetch_add(1, Ordering::Relaxed);
-                    let led = led + usize::from(barrier.wait());
+                    let led = led + usize::from(barrier.wait().expect("nobody leaves"));
                     assert_eq!(arrivals.load(Ordering::Relaxed), 4 * phase);
-                    barrier.wait();
+                    barrier.wait().expect("nobody leaves");
                     led
                 })
             })
@@ -232,7 +232,7 @@ fn a_deadlock_is_reported_with_its_seed() {
     let message = panic_of(|| {
         explore(3, 2, |worker| {
             let _first = latches[worker].lock();
-            holds_one.wait();
+            holds_one.wait().expect("nobody leaves");
             let _second = latches[1 - worker].lock();
         })
     });

@@ -1,7 +1,7 @@
 //! A barrier for workers that advance in phases.
 
 use crate::Padded;
-use crate::atomic::{AtomicUsize, Ordering};
+use crate::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::waiter;
 
 /// Lets nobody pass until all have arrived, again and again.
@@ -13,7 +13,12 @@ pub struct Barrier {
     members: usize,
     arrived: Padded<AtomicUsize>,
     phase: Padded<AtomicUsize>,
+    is_broken: AtomicBool,
 }
+
+/// A member has left for good: the others will never all arrive again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken;
 
 impl Barrier {
     /// A barrier for `members` workers.
@@ -22,12 +27,17 @@ impl Barrier {
     /// When there are no members.
     pub fn new(members: usize) -> Self {
         assert!(members > 0, "a barrier has members");
-        Self { members, arrived: Padded(AtomicUsize::new(0)), phase: Padded(AtomicUsize::new(0)) }
+        let (arrived, phase) = (Padded(AtomicUsize::new(0)), Padded(AtomicUsize::new(0)));
+        Self { members, arrived, phase, is_broken: AtomicBool::new(false) }
     }
 
     /// Waits until all members have called this. What they did before is seen by all afterwards. True
     /// for exactly one of them, the leader of the phase that begins.
-    pub fn wait(&self) -> bool {
+    ///
+    /// # Errors
+    /// When a member left before it arrived. Members that met before it left were not told: each learns of it
+    /// where it waits next.
+    pub fn wait(&self) -> Result<bool, Broken> {
         // Relaxed: the phase cannot change before this worker arrives, and it saw the last change when
         // it left that phase.
         let phase = self.phase.load(Ordering::Relaxed);
@@ -37,11 +47,21 @@ impl Barrier {
             self.arrived.store(0, Ordering::Relaxed);
             // Release: pairs with the Acquire of those who wait.
             self.phase.store(phase.wrapping_add(1), Ordering::Release);
-            return true;
+            return Ok(true);
         }
         // Acquire: pairs with the Release of the last to arrive.
-        while !waiter::wait_until(None, || self.phase.load(Ordering::Acquire) != phase) {}
-        false
+        let has_begun = || self.phase.load(Ordering::Acquire) != phase;
+        // Acquire: pairs with the Release in `leave`.
+        let is_broken = || self.is_broken.load(Ordering::Acquire);
+        while !waiter::wait_until(None, || has_begun() || is_broken()) {}
+        // A phase that began did so with everyone, whatever a member did afterwards.
+        if has_begun() { Ok(false) } else { Err(Broken) }
+    }
+
+    /// A member leaves for good, and nobody waits for it.
+    pub fn leave(&self) {
+        // Release: pairs with the Acquire in `wait`.
+        self.is_broken.store(true, Ordering::Release);
     }
 }
 
@@ -61,9 +81,9 @@ mod tests {
             for phase in 1..=PHASES {
                 // Relaxed: the barrier orders it, which is what this test is about.
                 arrivals.fetch_add(1, Ordering::Relaxed);
-                led += usize::from(barrier.wait());
+                led += usize::from(barrier.wait().expect("nobody leaves"));
                 assert_eq!(arrivals.load(Ordering::Relaxed), phase * WORKERS);
-                barrier.wait();
+                barrier.wait().expect("nobody leaves");
             }
             led
         })
@@ -80,11 +100,30 @@ mod tests {
             crew.spawn(crate::fiber::STACK_BYTES, || {
                 for _ in 0..10 {
                     // Relaxed: all on one thread.
-                    led.fetch_add(usize::from(barrier.wait()), Ordering::Relaxed);
+                    led.fetch_add(usize::from(barrier.wait().expect("nobody leaves")), Ordering::Relaxed);
                 }
             });
         }
         crew.run();
         assert_eq!(led.load(Ordering::Relaxed), 10);
+    }
+
+    #[test]
+    fn who_leaves_keeps_nobody_waiting_and_undoes_no_meeting() {
+        const MET: usize = 50;
+        let barrier = Barrier::new(3);
+        let met = workers::run(3, false, |worker| {
+            if worker == 0 {
+                (0..MET).for_each(|_| assert!(barrier.wait().is_ok()));
+                barrier.leave();
+                return MET;
+            }
+            let mut met = 0;
+            while barrier.wait().is_ok() {
+                met += 1;
+            }
+            met
+        });
+        assert_eq!(met, [MET; 3]);
     }
 }

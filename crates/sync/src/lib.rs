@@ -30,7 +30,7 @@ pub mod workers;
 
 pub use backend::{atomic, hint};
 pub use backoff::Backoff;
-pub use barrier::Barrier;
+pub use barrier::{Barrier, Broken};
 pub use cell::{Latched, LatchedGuard, Padded};
 pub use latch::{Latch, LatchGuard};
 pub use seqlock::{VersionLatch, VersionLatchGuard};

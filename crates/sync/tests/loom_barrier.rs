@@ -6,7 +6,7 @@
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use sync::Barrier;
+use sync::{Barrier, Broken};
 
 struct Shared {
     barrier: Barrier,
@@ -23,7 +23,7 @@ fn take_turns(shared: &Shared, own: u64, phases: u64) -> u64 {
             // SAFETY: it is this thread's phase; loom's cell refuses accesses that are not ordered.
             shared.value.with_mut(|value| unsafe { *value += 1 });
         }
-        led + u64::from(shared.barrier.wait())
+        led + u64::from(shared.barrier.wait().expect("nobody leaves"))
     })
 }
 
@@ -40,5 +40,22 @@ fn phases_are_ordered_and_each_has_one_leader() {
         assert_eq!(led + other.join().expect("the other thread does not panic"), PHASES);
         // SAFETY: the other thread has ended.
         shared.value.with(|value| assert_eq!(unsafe { *value }, PHASES));
+    });
+}
+
+#[test]
+fn who_leaves_after_a_meeting_keeps_nobody_waiting_and_undoes_no_meeting() {
+    loom::model(|| {
+        let barrier = Arc::new(Barrier::new(2));
+        let other = {
+            let barrier = Arc::clone(&barrier);
+            thread::spawn(move || {
+                assert!(barrier.wait().is_ok());
+                barrier.leave();
+            })
+        };
+        assert!(barrier.wait().is_ok(), "all have arrived");
+        assert_eq!(barrier.wait(), Err(Broken));
+        other.join().expect("the other thread does not panic");
     });
 }

@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use stdx::Rng;
 use storage::Which;
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use sync::{Barrier, Latched, clock, waiter};
+use sync::{Barrier, Broken, Latched, clock, waiter};
 
 use super::books::Books;
 use super::{Driver, Job, Limit, Part, Retry, Stage, Tally};
@@ -64,8 +64,6 @@ impl<S: Batching> Driver<S> for Batched {
 #[derive(Debug)]
 pub struct Shared<'r, S: Scheme> {
     barrier: Barrier,
-    /// Whether a worker has panicked.
-    is_broken: AtomicBool,
     /// Whether the present batch is the last.
     is_last: AtomicBool,
     /// By place: whether the transaction goes into the next batch.
@@ -92,28 +90,18 @@ fn number_of(place: Place) -> usize {
     usize::from(place.table.0) * INDEXES + within
 }
 
-/// Another worker has panicked.
-struct Broken;
-
 impl<'r, S: Batching> Shared<'r, S> {
     fn new(db: &'r Database<S>, job: &Job) -> Self {
         let indexes = db.tables().iter().count() * INDEXES;
         let boxes = || (0..indexes).map(|_| Latched::default()).collect();
         Self {
             barrier: Barrier::new(job.workers),
-            is_broken: AtomicBool::new(false),
             is_last: AtomicBool::new(false),
             again: (0..places_max(db, job)).map(|_| AtomicBool::new(false)).collect(),
             changed_in: AtomicU64::new(0),
             changes: (0..job.workers).map(|_| boxes()).collect(),
             next_index: AtomicUsize::new(0),
         }
-    }
-
-    /// Waits for all workers; true for one of them.
-    fn meet(&self) -> Result<bool, Broken> {
-        let leads = self.barrier.wait();
-        if self.is_broken.load(Ordering::Relaxed) { Err(Broken) } else { Ok(leads) }
     }
 }
 
@@ -131,8 +119,7 @@ struct Alarm<'s, 'r, S: Batching> {
 impl<S: Batching> Drop for Alarm<'_, '_, S> {
     fn drop(&mut self) {
         if self.is_armed {
-            self.shared.is_broken.store(true, Ordering::Relaxed);
-            self.shared.barrier.wait();
+            self.shared.barrier.leave();
         }
     }
 }
@@ -250,7 +237,7 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
         if leads {
             self.part.db.scheme().open();
         }
-        shared.meet()?;
+        shared.barrier.wait()?;
         while !shared.is_last.load(Ordering::Relaxed) {
             self.roster.form(|place| shared.again[place].load(Ordering::Relaxed));
             if self.roster.batch.is_empty() {
@@ -262,7 +249,7 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
                 self.books.turn(stage);
             }
             self.execute(); // 1
-            if shared.meet()? {
+            if shared.barrier.wait()? {
                 shared.next_index.store(0, Ordering::Relaxed);
             }
             if leads {
@@ -271,10 +258,10 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
                 shared.is_last.store(is_last, Ordering::Relaxed);
             }
             self.decide(); // 2
-            shared.meet()?;
+            shared.barrier.wait()?;
             if shared.changed_in.load(Ordering::Relaxed) == self.batch {
                 self.change_indexes(); // 3
-                shared.meet()?;
+                shared.barrier.wait()?;
             }
             self.settle();
         }
@@ -282,7 +269,7 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
             self.part.db.scheme().close();
         }
         // Nobody leaves before all are past what may panic.
-        shared.meet().map(|_| ())
+        shared.barrier.wait().map(|_| ())
     }
 
     /// Step 1.

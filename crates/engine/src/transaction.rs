@@ -59,7 +59,7 @@ pub trait Transaction {
         see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
     ) -> Result<(), Abort>;
 
-    /// Says that a row will be accessed soon, so that cache misses of several rows may overlap. A hint:
-    /// it reads nothing in the sense of isolation.
-    fn prefetch<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key);
+    /// Says that these column groups of these rows will be accessed soon, so that the cache misses of all of
+    /// them may overlap. A hint: it reads nothing in the sense of isolation.
+    fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key> + Clone);
 }

@@ -21,6 +21,11 @@ use crate::row::TableId;
 use crate::shape::{Data, DataKind, InPlace, Meta, Shape};
 use crate::version::VersionHead;
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+/// Bytes of a record that are prefetched at most.
+const PREFETCHED_MAX: usize = 8 * LINE;
+
 /// The start of a record whose data is in place; its words follow.
 #[repr(C)]
 pub(crate) struct InPlaceHead<S: Shape> {
@@ -142,12 +147,15 @@ impl<'db, S: Shape> RecordRef<'db, S> {
         self.at.as_ptr() as usize
     }
 
-    /// Asks for the record's first cache lines ahead of their use.
+    /// Asks for the record's cache lines ahead of their use; of a wide record for the first, from which the
+    /// processor goes on by itself.
     #[inline]
     pub fn prefetch(self) {
-        let bytes = head_bytes::<S>() + self.width() * 8;
-        for line in (0..bytes.min(256)).step_by(64) {
-            sync::hint::prefetch(self.at.as_ptr().wrapping_add(line));
+        let within = self.id() % LINE;
+        let start = self.at.as_ptr().wrapping_sub(within);
+        let bytes = within + head_bytes::<S>() + self.width() * 8;
+        for line in (0..bytes.min(PREFETCHED_MAX)).step_by(LINE) {
+            sync::hint::prefetch(start.wrapping_add(line));
         }
     }
 

@@ -193,6 +193,9 @@ pub trait Groups: Copy {
     /// The table.
     fn id(self) -> TableId;
 
+    /// The numbers of the column groups, in order.
+    fn numbers(self) -> impl Iterator<Item = usize>;
+
     /// Calls `visit` for each column group, in order, until one fails.
     fn try_each<V: GroupVisit<Self::Key>>(self, rows: Self::Rows<'_>, visit: &mut V) -> Result<(), V::Stop>;
 }
@@ -216,6 +219,11 @@ impl<R: Row + ?Sized> Groups for Table<R> {
     }
 
     #[inline]
+    fn numbers(self) -> impl Iterator<Item = usize> {
+        core::iter::once(self.group())
+    }
+
+    #[inline]
     fn try_each<V: GroupVisit<Self::Key>>(self, rows: &R, visit: &mut V) -> Result<(), V::Stop> {
         visit.group(self, rows)
     }
@@ -228,6 +236,11 @@ impl<A: Row, B: Row<Key = A::Key>> Groups for (Table<A>, Table<B>) {
     #[inline]
     fn id(self) -> TableId {
         self.0.id
+    }
+
+    #[inline]
+    fn numbers(self) -> impl Iterator<Item = usize> {
+        [self.0.group(), self.1.group()].into_iter()
     }
 
     #[inline]
@@ -244,6 +257,11 @@ impl<A: Row, B: Row<Key = A::Key>, C: Row<Key = A::Key>> Groups for (Table<A>, T
     #[inline]
     fn id(self) -> TableId {
         self.0.id
+    }
+
+    #[inline]
+    fn numbers(self) -> impl Iterator<Item = usize> {
+        [self.0.group(), self.1.group(), self.2.group()].into_iter()
     }
 
     #[inline]

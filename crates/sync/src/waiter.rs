@@ -3,6 +3,7 @@
 //! On a fiber the wait suspends the fiber, and its worker runs another live attempt. On a plain
 //! thread it spins, then gives the core away, then sleeps a little at a time.
 
+use crate::atomic::{AtomicU64, Ordering};
 use crate::{backend, clock, fiber};
 
 /// Waits until `ready` says true, and returns true; or until [`clock::now_ns`] reaches `deadline_ns`,
@@ -16,6 +17,14 @@ use crate::{backend, clock, fiber};
 #[inline]
 pub fn wait_until(deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> bool {
     ready() || wait(deadline_ns, Some(&mut ready))
+}
+
+/// Waits until none of `bits` is set in a word, for example its lock bit. A hint that ends a wait: the caller
+/// looks again, with the ordering that it needs.
+#[cold]
+pub fn wait_clear(word: &AtomicU64, bits: u64) {
+    // Relaxed: see above.
+    wait_until(None, || word.load(Ordering::Relaxed) & bits == 0);
 }
 
 /// Waits for `ns` nanoseconds at least.

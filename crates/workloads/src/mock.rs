@@ -395,5 +395,5 @@ impl Transaction for MockTxn<'_> {
         Ok(())
     }
 
-    fn prefetch<R: Row + ?Sized>(&mut self, _: Table<R>, _: R::Key) {}
+    fn prefetch<G: Groups>(&mut self, _: G, _: impl Iterator<Item = G::Key> + Clone) {}
 }

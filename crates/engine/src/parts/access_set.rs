@@ -7,6 +7,8 @@ pub struct AccessSet<E> {
     entries: Vec<(usize, E)>,
     slots: Vec<Slot>,
     generation: u32,
+    /// The ids and positions of the entries in ascending order of ids, once they were sorted.
+    order: Vec<(usize, u32)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +19,8 @@ struct Slot {
 
 impl<E> Default for AccessSet<E> {
     fn default() -> Self {
-        Self { entries: Vec::new(), slots: vec![Slot::default(); 64], generation: 1 }
+        let (entries, order) = (Vec::new(), Vec::new());
+        Self { entries, slots: vec![Slot::default(); 64], generation: 1, order }
     }
 }
 
@@ -86,17 +89,19 @@ impl<E> AccessSet<E> {
         }
     }
 
-    /// Sorts the entries by record, which is the order in which records are locked. Positions found
-    /// before mean nothing afterwards, and nothing is found by record until the set is cleared.
+    /// Sorts the entries by record, which is the order in which records are locked. The entries stay where
+    /// they are: [`sorted`](Self::sorted) tells their positions.
     #[inline]
     pub fn sort(&mut self) {
-        self.entries.sort_unstable_by_key(|(id, _)| *id);
+        self.order.clear();
+        self.order.extend((0..).zip(&self.entries).map(|(position, (id, _))| (*id, position)));
+        self.order.sort_unstable();
     }
 
-    /// The position of a record's entry in a sorted set.
+    /// The position of the entry that is the `nth` by record; after [`sort`](Self::sort).
     #[inline]
-    pub fn find_sorted(&self, id: usize) -> Option<usize> {
-        self.entries.binary_search_by_key(&id, |(id, _)| *id).ok()
+    pub fn sorted(&self, nth: usize) -> usize {
+        self.order[nth].1 as usize
     }
 
     /// The number of entries.
@@ -181,6 +186,7 @@ mod tests {
             set.push(id, id);
         }
         set.sort();
-        assert!(set.iter().copied().eq([8, 16, 24]));
+        assert!((0..3).map(|nth| *set.get(set.sorted(nth))).eq([8, 16, 24]));
+        assert_eq!(set.find(24), Some(0), "the entries stay where they are");
     }
 }

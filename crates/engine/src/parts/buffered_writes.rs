@@ -2,7 +2,7 @@
 
 use storage::{InPlace, RecordRef, Shape};
 
-use super::{AccessSet, WordRange, WriteBuffer};
+use super::{AccessSet, CopyBuffer, WordRange, WriteBuffer};
 use crate::{Observer, Sink, Stamp};
 
 /// A write to come.
@@ -22,12 +22,12 @@ pub struct BufferedWrites<'db, S: Shape, N = ()> {
     writes: AccessSet<Buffered<'db, S, N>>,
     values: WriteBuffer,
     /// A copy of the value that an observer is told of.
-    before: Vec<u64>,
+    before: CopyBuffer,
 }
 
 impl<S: Shape, N> Default for BufferedWrites<'_, S, N> {
     fn default() -> Self {
-        Self { writes: AccessSet::default(), values: WriteBuffer::default(), before: Vec::new() }
+        Self { writes: AccessSet::default(), values: WriteBuffer::default(), before: CopyBuffer::default() }
     }
 }
 
@@ -51,7 +51,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         self.writes.is_empty()
     }
 
-    /// The position of the write to a record; not after [`sort`](Self::sort).
+    /// The position of the write to a record.
     #[inline]
     pub fn find(&self, record: RecordRef<'db, S>) -> Option<usize> {
         self.writes.find(record.id())
@@ -117,10 +117,16 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         self.writes.sort();
     }
 
-    /// Whether there is a write to a record; after [`sort`](Self::sort).
+    /// The write that is the `nth` in that order; after [`sort`](Self::sort).
     #[inline]
-    pub fn sorted_has(&self, record: RecordRef<'db, S>) -> bool {
-        self.writes.find_sorted(record.id()).is_some()
+    pub fn sorted(&self, nth: usize) -> &Buffered<'db, S, N> {
+        self.writes.get(self.writes.sorted(nth))
+    }
+
+    /// The same, to be noted on.
+    #[inline]
+    pub fn sorted_mut(&mut self, nth: usize) -> &mut Buffered<'db, S, N> {
+        self.writes.get_mut(self.writes.sorted(nth))
     }
 
     /// All writes in order.
@@ -137,23 +143,23 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
 }
 
 impl<'db, S: Shape<Data = InPlace>, N> BufferedWrites<'db, S, N> {
-    /// Tells of the write at a position, which is about to be installed under its lock; the record, and the
-    /// value that it will have.
+    /// Tells of the write that is the `nth` in the order of locking, and is about to be installed under its
+    /// lock; the record, and the value that it will have.
     #[inline]
     pub fn tell(
         &mut self,
-        at: usize,
+        nth: usize,
         has_value: impl FnOnce(RecordRef<'db, S>) -> bool,
         stamp: Stamp,
         sink: &mut impl Sink,
         seen: &mut impl Observer,
     ) -> (RecordRef<'db, S>, Option<&[u64]>) {
-        let Buffered { record, value, .. } = *self.writes.get(at);
+        let Buffered { record, value, .. } = *self.writes.get(self.writes.sorted(nth));
         let value = value.map(|value| self.values.get(value));
         let before = if listens(seen) && has_value(record) {
-            self.before.resize(record.width(), 0);
-            record.load(&mut self.before);
-            Some(&*self.before)
+            let copy = self.before.room(record.width());
+            record.load(copy);
+            Some(&*copy)
         } else {
             None
         };

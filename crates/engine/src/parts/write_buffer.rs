@@ -3,7 +3,9 @@
 /// Words of an attempt's private values, one after the other; emptied when it ends.
 #[derive(Debug, Default)]
 pub struct WriteBuffer {
+    /// Those beyond `len` are free, and hold what earlier attempts left.
     words: Vec<u64>,
+    len: usize,
 }
 
 /// Where a value is in its buffer.
@@ -14,20 +16,28 @@ pub struct WordRange {
 }
 
 impl WriteBuffer {
-    /// Room for a value of `len` words; they are zero.
+    /// Room for a value of `len` words, to be written: it holds whatever it held before.
     #[inline]
     pub fn push(&mut self, len: usize) -> WordRange {
-        let start = self.words.len();
-        self.words.resize(start + len, 0);
+        let start = self.len;
+        self.len += len;
+        if self.len > self.words.len() {
+            self.grow();
+        }
         WordRange { start: start as u32, len: len as u32 }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.words.resize(self.len.next_power_of_two(), 0);
     }
 
     /// A copy of a value.
     #[inline]
     pub fn push_copy(&mut self, value: &[u64]) -> WordRange {
-        let start = self.words.len();
-        self.words.extend_from_slice(value);
-        WordRange { start: start as u32, len: value.len() as u32 }
+        let room = self.push(value.len());
+        self.get_mut(room).copy_from_slice(value);
+        room
     }
 
     /// A value.
@@ -45,6 +55,6 @@ impl WriteBuffer {
     /// Forgets all values.
     #[inline]
     pub fn clear(&mut self) {
-        self.words.clear();
+        self.len = 0;
     }
 }

@@ -37,7 +37,7 @@
 //!             the engine's driver, the order also agrees with real time.
 
 use engine::driver::Batched;
-use engine::parts::{AccessSet, WordRange, WriteBuffer};
+use engine::parts::{AccessSet, CopyBuffer, WordRange, WriteBuffer};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink,
@@ -159,7 +159,7 @@ pub struct Txn<'db> {
     keys: Vec<(usize, Gaps<'db>)>,
     values: WriteBuffer,
     /// The copy that the last read lent.
-    copy: Vec<u64>,
+    copy: CopyBuffer,
 }
 
 impl Shape for Aria {
@@ -229,7 +229,7 @@ impl Scheme for Aria {
             gaps_entered: Vec::new(),
             keys: Vec::new(),
             values: WriteBuffer::default(),
-            copy: Vec::new(),
+            copy: CopyBuffer::default(),
         }
     }
 
@@ -278,9 +278,9 @@ impl Scheme for Aria {
         if !txn.observe(record) {
             return Ok(None);
         }
-        txn.copy.resize(record.width(), 0);
-        record.load(&mut txn.copy);
-        Ok(Some(&txn.copy))
+        let copy = txn.copy.room(record.width());
+        record.load(copy);
+        Ok(Some(copy))
     }
 
     #[inline]
@@ -406,9 +406,9 @@ impl Scheme for Aria {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        txn.copy.resize(record.width(), 0);
-        record.load(&mut txn.copy);
-        record.header().has_value().then_some(&txn.copy)
+        let copy = txn.copy.room(record.width());
+        record.load(copy);
+        record.header().has_value().then_some(copy)
     }
 }
 

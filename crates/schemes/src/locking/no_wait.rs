@@ -21,7 +21,7 @@
 //!             a record is touched twice.
 
 use engine::driver::PerWorker;
-use engine::parts::{AccessSet, LeafSet, WordRange, WriteBuffer};
+use engine::parts::{AccessSet, CopyBuffer, LeafSet, WordRange, WriteBuffer};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -97,7 +97,7 @@ pub struct Txn<'db> {
     leaves: LeafSet<'db, ()>,
     values: WriteBuffer,
     /// The copy that the last read lent.
-    copy: Vec<u64>,
+    copy: CopyBuffer,
 }
 
 impl Shape for NoWait {
@@ -141,7 +141,7 @@ impl Scheme for NoWait {
             locks: AccessSet::default(),
             leaves: LeafSet::default(),
             values: WriteBuffer::default(),
-            copy: Vec::new(),
+            copy: CopyBuffer::default(),
         }
     }
 
@@ -168,9 +168,9 @@ impl Scheme for NoWait {
         let position = self.lock(txn, record, Mode::Shared)?;
         Ok(match txn.locks.get(position).value {
             Value::Stored => {
-                txn.copy.resize(record.width(), 0);
-                record.load(&mut txn.copy);
-                Some(&txn.copy)
+                let copy = txn.copy.room(record.width());
+                record.load(copy);
+                Some(&*copy)
             }
             Value::Absent => None,
             Value::Own(value) => Some(txn.values.get(value)),
@@ -301,9 +301,9 @@ impl Scheme for NoWait {
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
         // Acquire: pairs with the Release in `release`.
         let word = record.header().0.load(Ordering::Acquire);
-        txn.copy.resize(record.width(), 0);
-        record.load(&mut txn.copy);
-        (word & NO_VALUE == 0).then_some(&txn.copy)
+        let copy = txn.copy.room(record.width());
+        record.load(copy);
+        (word & NO_VALUE == 0).then_some(copy)
     }
 }
 

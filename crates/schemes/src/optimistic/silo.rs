@@ -7,18 +7,19 @@
 //!             leaves that were read.
 //! RECORD      One word: bit 0 locked, bit 1 no value, bit 2 retired, bits 3..32 sequence, bits 32.. epoch.
 //!             The word without its status bits is the TID of the commit that wrote the value.
-//! COMMIT      1. Lock the write set in the order of addresses.
+//! COMMIT      1. Lock the write set in the order of addresses; what was read of a record before it was
+//!                written must still be so, and cannot change under the lock.
 //!             2. Fence; read the epoch: the serialization point.
-//!             3. Validate: each record read has the TID that was seen and no other's lock, each leaf its
-//!                gap version.
+//!             3. Validate: each record that was only read has the TID that was seen and no other's lock, each
+//!                leaf its gap version.
 //!             4. Choose the TID: in the epoch, above every TID met and above the slot's last.
 //!             5. Install each value; the store of the new word unlocks.
 //! INVARIANTS  (1) A value changes only under its lock, and each change gives the word a TID it never had
 //!                 (asserted in `install`).
 //!             (2) Every record is locked in ascending order, so committers never deadlock (the sort in
 //!                 `lock_write_set`).
-//!             (3) What was observed, absence included, is in the read set (`observe` is the only way to a
-//!                 header).
+//!             (3) What was observed, absence included, is in the read set or noted with the write
+//!                 (`copy_stable` is the only way to a header, and its callers do one or the other).
 //! DEPARTURES  A record that is being inserted is unlocked and without value until its commit, as in the
 //!             paper; a delete leaves such a record, and the engine unlinks it later. The wait for a lock is
 //!             a wait of the engine, so that on a fiber another attempt runs meanwhile. A slot is inside an
@@ -26,7 +27,7 @@
 //!             transaction holds up no epoch.
 
 use engine::driver::PerWorker;
-use engine::parts::{BufferedWrites, CommitEpoch, LeafSet};
+use engine::parts::{BufferedWrites, CommitEpoch, CopyBuffer, LeafSet};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -71,14 +72,23 @@ impl Meta for Header {
 pub struct Txn<'db> {
     slot: Slot<'db, Silo>,
     reads: Vec<(RecordRef<'db, Silo>, u64)>,
-    writes: BufferedWrites<'db, Silo>,
+    writes: BufferedWrites<'db, Silo, Met>,
     leaves: LeafSet<'db, ()>,
     /// The copy that the last read lent.
-    copy: Vec<u64>,
+    copy: CopyBuffer,
     /// How many of the sorted writes are locked.
     locked: usize,
     /// The TID of the running commit; between attempts, that of the slot's last.
     tid: u64,
+}
+
+/// What is known of a record that is to be written.
+#[derive(Clone, Copy, Debug)]
+struct Met {
+    /// The word that was read; once the record is locked, the one that it had then.
+    word: u64,
+    /// Whether nothing was read but that there is a value.
+    is_blind: bool,
 }
 
 impl Shape for Silo {
@@ -120,7 +130,7 @@ impl Scheme for Silo {
             reads: Vec::new(),
             writes: BufferedWrites::default(),
             leaves: LeafSet::default(),
-            copy: Vec::new(),
+            copy: CopyBuffer::default(),
             locked: 0,
             tid: 0,
         }
@@ -153,10 +163,10 @@ impl Scheme for Silo {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.value(own));
         }
-        txn.copy.resize(record.width(), 0);
-        let word = copy_stable(record, Some(&mut txn.copy))?;
+        let copy = txn.copy.room(record.width());
+        let word = copy_stable(record, Some(copy))?;
         txn.reads.push((record, word));
-        Ok((word & NO_VALUE == 0).then_some(&txn.copy))
+        Ok((word & NO_VALUE == 0).then_some(copy))
     }
 
     #[inline]
@@ -172,11 +182,11 @@ impl Scheme for Silo {
         let value = txn.writes.room(record);
         let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
         let word = copy_stable(record, copy)?;
-        txn.reads.push((record, word));
         if word & NO_VALUE != 0 {
+            txn.reads.push((record, word));
             return Ok(None);
         }
-        Ok(txn.writes.push(record, Some(value), ()))
+        Ok(txn.writes.push(record, Some(value), Met { word, is_blind: how == Write::Blind }))
     }
 
     #[inline]
@@ -188,11 +198,13 @@ impl Scheme for Silo {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.give(own));
         }
-        if txn.observe(record)? & NO_VALUE == 0 {
+        let word = copy_stable(record, None)?;
+        if word & NO_VALUE == 0 {
+            txn.reads.push((record, word));
             return Ok(None);
         }
         let value = txn.writes.room(record);
-        Ok(txn.writes.push(record, Some(value), ()))
+        Ok(txn.writes.push(record, Some(value), Met { word, is_blind: false }))
     }
 
     #[inline]
@@ -200,11 +212,13 @@ impl Scheme for Silo {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.take(own));
         }
-        let is_there = txn.observe(record)? & NO_VALUE == 0;
-        if is_there {
-            txn.writes.push(record, None, ());
+        let word = copy_stable(record, None)?;
+        if word & NO_VALUE != 0 {
+            txn.reads.push((record, word));
+            return Ok(false);
         }
-        Ok(is_there)
+        txn.writes.push(record, None, Met { word, is_blind: true });
+        Ok(true)
     }
 
     #[inline]
@@ -229,13 +243,16 @@ impl Scheme for Silo {
 
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
-        if end == End::Rollback || txn.writes.is_empty() {
-            return txn.validate(false);
+        if end == End::Rollback {
+            txn.only_read();
+        }
+        if txn.writes.is_empty() {
+            return txn.validate();
         }
         self.epoch.enter(txn.slot.id());
         txn.lock_write_set()?; // 1
         let epoch = self.epoch.now(); // 2
-        txn.validate(true)?; // 3
+        txn.validate()?; // 3
         txn.choose_tid(epoch); // 4
         Ok(())
     }
@@ -243,12 +260,12 @@ impl Scheme for Silo {
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let tid = txn.tid;
-        for at in 0..txn.writes.len() {
+        for nth in 0..txn.writes.len() {
             let has_value = |record: RecordRef<'db, Self>| {
                 // Relaxed: this attempt holds the lock.
                 record.header().0.load(Ordering::Relaxed) & NO_VALUE == 0
             };
-            let (record, value) = txn.writes.tell(at, has_value, Stamp(tid), sink, seen);
+            let (record, value) = txn.writes.tell(nth, has_value, Stamp(tid), sink, seen);
             if let Some(value) = value {
                 record.store(value);
             }
@@ -267,7 +284,7 @@ impl Scheme for Silo {
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        for write in txn.writes.iter().take(txn.locked) {
+        for write in (0..txn.locked).map(|nth| txn.writes.sorted(nth)) {
             // Release: pairs with the Acquire of the next lock. Nothing was changed under this one.
             write.record.header().0.fetch_and(!LOCKED, Ordering::Release);
         }
@@ -297,14 +314,14 @@ impl Scheme for Silo {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        txn.copy.resize(record.width(), 0);
-        let word = copy_stable(record, Some(&mut txn.copy)).ok()?;
-        (word & NO_VALUE == 0).then_some(&txn.copy)
+        let copy = txn.copy.room(record.width());
+        let word = copy_stable(record, Some(copy)).ok()?;
+        (word & NO_VALUE == 0).then_some(copy)
     }
 }
 
 /// The word of a record, unlocked, and its value as of that word.
-#[inline]
+#[inline(always)]
 fn copy_stable(record: RecordRef<'_, Silo>, mut copy: Option<&mut [u64]>) -> Result<u64, Abort> {
     let header = &record.header().0;
     loop {
@@ -314,8 +331,7 @@ fn copy_stable(record: RecordRef<'_, Silo>, mut copy: Option<&mut [u64]>) -> Res
             return Err(Abort::ReadChanged);
         }
         if word & LOCKED != 0 {
-            // Relaxed: only ends the wait; the loop loads again.
-            waiter::wait_until(None, || header.load(Ordering::Relaxed) & LOCKED == 0);
+            waiter::wait_clear(header, LOCKED);
             continue;
         }
         let Some(copy) = copy.as_deref_mut().filter(|_| word & NO_VALUE == 0) else { return Ok(word) };
@@ -323,55 +339,62 @@ fn copy_stable(record: RecordRef<'_, Silo>, mut copy: Option<&mut [u64]>) -> Res
         // Acquire fence: the copy comes before the second look at the word, so that a copy which saw a
         // store of a later writer sees that writer's lock or TID.
         fence(Ordering::Acquire);
+        // Relaxed: ordered by the fence.
         if header.load(Ordering::Relaxed) == word {
             return Ok(word);
         }
     }
 }
 
-impl<'db> Txn<'db> {
-    /// Reads a record's word alone: whether it has a value.
-    #[inline]
-    fn observe(&mut self, record: RecordRef<'db, Silo>) -> Result<u64, Abort> {
-        let word = copy_stable(record, None)?;
-        self.reads.push((record, word));
-        Ok(word)
+/// Locks a record, and tells the word that it had.
+#[inline]
+fn lock(record: RecordRef<'_, Silo>) -> Result<u64, Abort> {
+    let header = &record.header().0;
+    loop {
+        let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        if word & RETIRED != 0 {
+            return Err(Abort::WriteConflict);
+        }
+        // Acquire: pairs with the Release of the last lock's end. Relaxed on failure: nothing is read.
+        let locked = word & LOCKED == 0
+            && header.compare_exchange(word, word | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if locked {
+            return Ok(word);
+        }
+        waiter::wait_clear(header, LOCKED);
+    }
+}
+
+impl Txn<'_> {
+    /// What was to be written was only read: a rollback.
+    fn only_read(&mut self) {
+        self.reads.extend(self.writes.drain().map(|write| (write.record, write.note.word)));
     }
 
     /// Step 1 of COMMIT.
     #[inline]
     fn lock_write_set(&mut self) -> Result<(), Abort> {
         self.writes.sort();
-        for write in self.writes.iter() {
-            let header = &write.record.header().0;
-            loop {
-                let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-                if word & RETIRED != 0 {
-                    return Err(Abort::WriteConflict);
-                }
-                // Acquire: pairs with the Release of the last lock's end. Relaxed on failure: nothing is
-                // read.
-                let locked = word & LOCKED == 0
-                    && header
-                        .compare_exchange(word, word | LOCKED, Ordering::Acquire, Ordering::Relaxed)
-                        .is_ok();
-                if locked {
-                    break;
-                }
-                waiter::wait_until(None, || header.load(Ordering::Relaxed) & LOCKED == 0);
-            }
+        for nth in 0..self.writes.len() {
+            let write = self.writes.sorted_mut(nth);
+            let word = lock(write.record)?;
             self.locked += 1;
+            let Met { word: read, is_blind } = write.note;
+            if word != read && !(is_blind && word & NO_VALUE == 0) {
+                return Err(Abort::WriteConflict);
+            }
+            write.note.word = word;
         }
         Ok(())
     }
 
     /// Step 3 of COMMIT.
     #[inline]
-    fn validate(&self, holds_locks: bool) -> Result<(), Abort> {
+    fn validate(&self) -> Result<(), Abort> {
         for &(record, seen) in &self.reads {
             // Acquire: a later step must not come before.
             let word = record.header().0.load(Ordering::Acquire);
-            let own = || holds_locks && self.writes.sorted_has(record);
+            let own = || self.writes.find(record).is_some();
             if word != seen && !(word == seen | LOCKED && own()) {
                 return Err(Abort::ReadChanged);
             }
@@ -382,9 +405,9 @@ impl<'db> Txn<'db> {
     /// Step 4 of COMMIT.
     #[inline]
     fn choose_tid(&mut self, epoch: u64) {
-        let met = self.reads.iter().map(|(_, word)| word & !STATUS);
-        // What is written was read before, if only for whether it has a value.
-        let above = met.fold(self.tid, u64::max) + TID_STEP;
+        let read = self.reads.iter().map(|&(_, word)| word);
+        let met = read.chain(self.writes.iter().map(|write| write.note.word));
+        let above = met.fold(self.tid, |tid, word| tid.max(word & !STATUS)) + TID_STEP;
         self.tid = above.max(epoch << EPOCH_SHIFT);
     }
 }

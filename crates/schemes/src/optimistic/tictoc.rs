@@ -39,7 +39,7 @@
 //!             at which timestamp.
 
 use engine::driver::PerWorker;
-use engine::parts::{BufferedWrites, LeafSet};
+use engine::parts::{BufferedWrites, CopyBuffer, LeafSet};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -140,7 +140,7 @@ pub struct Txn<'db> {
     /// With the rts of each leaf as it was seen.
     leaves: LeafSet<'db, Leaf, u64>,
     /// The copy that the last read lent.
-    copy: Vec<u64>,
+    copy: CopyBuffer,
     /// How many of the sorted writes are locked.
     locked: usize,
     /// The least timestamp at which the attempt can commit, by what it has met so far.
@@ -179,7 +179,7 @@ impl Scheme for TicToc {
             reads: Vec::new(),
             writes: BufferedWrites::default(),
             leaves: LeafSet::default(),
-            copy: Vec::new(),
+            copy: CopyBuffer::default(),
             locked: 0,
             commit_ts: 0,
         }
@@ -213,10 +213,10 @@ impl Scheme for TicToc {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.value(own));
         }
-        txn.copy.resize(record.width(), 0);
-        let seen = copy_stable(record, Some(&mut txn.copy))?;
+        let copy = txn.copy.room(record.width());
+        let seen = copy_stable(record, Some(copy))?;
         txn.remember(record, seen);
-        Ok(seen.has_value().then_some(&txn.copy))
+        Ok(seen.has_value().then(|| &*txn.copy.room(record.width())))
     }
 
     #[inline]
@@ -330,12 +330,12 @@ impl Scheme for TicToc {
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let commit_ts = txn.commit_ts;
-        for at in 0..txn.writes.len() {
+        for nth in 0..txn.writes.len() {
             let has_value = |record: RecordRef<'db, Self>| {
                 // Relaxed: this attempt holds the lock.
                 record.header().wts.load(Ordering::Relaxed) & VALUE != 0
             };
-            let (record, value) = txn.writes.tell(at, has_value, Stamp(commit_ts), sink, seen);
+            let (record, value) = txn.writes.tell(nth, has_value, Stamp(commit_ts), sink, seen);
             let Header { wts, rts } = record.header();
             // Relaxed: this attempt holds the lock.
             assert!(
@@ -358,7 +358,7 @@ impl Scheme for TicToc {
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        for write in txn.writes.iter().take(txn.locked) {
+        for write in (0..txn.locked).map(|nth| txn.writes.sorted(nth)) {
             // Release: pairs with the Acquire of the next lock. Nothing was changed under this one.
             write.record.header().rts.fetch_and(!LOCKED, Ordering::Release);
         }
@@ -387,14 +387,14 @@ impl Scheme for TicToc {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        txn.copy.resize(record.width(), 0);
-        let seen = copy_stable(record, Some(&mut txn.copy)).ok()?;
-        seen.has_value().then_some(&txn.copy)
+        let copy = txn.copy.room(record.width());
+        let seen = copy_stable(record, Some(copy)).ok()?;
+        seen.has_value().then_some(copy)
     }
 }
 
 /// The stamps of a record, unlocked, and its value as of them.
-#[inline]
+#[inline(always)]
 fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> Result<Seen, Abort> {
     let Header { wts, rts } = record.header();
     loop {
@@ -407,8 +407,7 @@ fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> R
             return Err(Abort::ReadChanged);
         }
         if word & LOCKED != 0 {
-            // Relaxed: only ends the wait; the loop loads again.
-            waiter::wait_until(None, || rts.load(Ordering::Relaxed) & LOCKED == 0);
+            waiter::wait_clear(rts, LOCKED);
             continue;
         }
         if let Some(copy) = copy.as_deref_mut().filter(|_| version & VALUE != 0) {
@@ -417,6 +416,7 @@ fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> R
         // Acquire fence: the copy comes before the second look at the version, so that a copy which saw a
         // store of a later writer sees that writer's version.
         fence(Ordering::Acquire);
+        // Relaxed: ordered by the fence.
         if wts.load(Ordering::Relaxed) == version {
             return Ok(Seen { version, rts: word >> RTS_SHIFT });
         }
@@ -442,7 +442,8 @@ impl<'db> Txn<'db> {
     #[inline]
     fn lock_write_set(&mut self) -> Result<(), Abort> {
         self.writes.sort();
-        for write in self.writes.iter() {
+        for nth in 0..self.writes.len() {
+            let write = self.writes.sorted(nth);
             let rts = lock(write.record)?;
             self.locked += 1;
             // Relaxed: changes only under the lock, which this attempt holds.
@@ -490,7 +491,7 @@ impl<'db> Txn<'db> {
                 return Ok(());
             }
             if word & (LOCKED | RETIRED) != 0 {
-                return if self.writes.sorted_has(record) { Ok(()) } else { Err(Abort::ReadChanged) };
+                return if self.writes.find(record).is_some() { Ok(()) } else { Err(Abort::ReadChanged) };
             }
             // Relaxed: hands on nothing but the stamp, and continues the release sequence of `install`.
             // Acquire: on failure, pairs with the Release of `rts` in `install`, as above.
@@ -522,8 +523,7 @@ fn lock(record: RecordRef<'_, TicToc>) -> Result<u64, Abort> {
         if locked {
             return Ok(word >> RTS_SHIFT);
         }
-        // Relaxed: only ends the wait; the loop loads again.
-        waiter::wait_until(None, || rts.load(Ordering::Relaxed) & LOCKED == 0);
+        waiter::wait_clear(rts, LOCKED);
     }
 }
 

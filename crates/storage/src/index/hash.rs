@@ -158,7 +158,8 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
             // Acquire: pairs with the Release in `split_next`, so that the buckets are there.
             let count = self.count.load(Ordering::Acquire);
             let number = Self::number(hash, count);
-            let bucket = self.buckets.get(number).expect("`count` buckets were made");
+            // SAFETY: `count` buckets were made before it was stored.
+            let bucket = unsafe { self.buckets.get_made(number) };
             let version = bucket.head.latch.read().expect("first buckets are never gone");
             // Relaxed: if the bucket was split before its version was read, reading it with Acquire made
             // the new count visible. If it is split later, its version changes.

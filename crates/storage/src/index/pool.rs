@@ -44,9 +44,12 @@ impl<T> Slab<T> {
     /// The chunk of an element, and its place there.
     #[inline]
     fn place(&self, number: usize) -> (usize, usize) {
-        let chunk = (usize::BITS - (number >> self.shift).leading_zeros()) as usize;
-        let first = if chunk == 0 { 0 } else { 1 << (self.shift as usize + chunk - 1) };
-        (chunk, number - first)
+        let beyond = number >> self.shift;
+        if beyond == 0 {
+            return (0, number);
+        }
+        let chunk = (usize::BITS - beyond.leading_zeros()) as usize;
+        (chunk, number - (1 << (self.shift as usize + chunk - 1)))
     }
 
     /// The number of elements.
@@ -56,11 +59,11 @@ impl<T> Slab<T> {
         self.len.load(Ordering::Acquire)
     }
 
-    /// The address of an element that was made, as seen by whoever has seen `len`.
+    /// The address of an element that was made, and that before this call.
     #[inline]
     fn address(&self, number: usize) -> *mut T {
         let (chunk, place) = self.place(number);
-        // Relaxed: `len` was seen after the chunk was set.
+        // Relaxed: the chunk was set before the element was made.
         let start = self.starts[chunk].load(Ordering::Relaxed);
         // SAFETY: the element exists, so its chunk does, and has room for it.
         unsafe { start.add(place) }
@@ -71,6 +74,16 @@ impl<T> Slab<T> {
     pub(super) fn get(&self, number: usize) -> Option<&T> {
         // SAFETY: the element was written before `len` grew past it, and is only shared since.
         (number < self.len()).then(|| unsafe { &*self.address(number) })
+    }
+
+    /// An element that was made.
+    ///
+    /// # Safety
+    /// That it was made happened before this call.
+    #[inline]
+    pub(super) unsafe fn get_made(&self, number: usize) -> &T {
+        // SAFETY: the caller knows that the element was written, and it is only shared since.
+        unsafe { &*self.address(number) }
     }
 
     /// Makes an element, told its number.

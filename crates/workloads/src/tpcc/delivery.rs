@@ -1,6 +1,7 @@
 //! Delivery (TPC-C 2.7): the oldest undelivered order of each of the ten districts is delivered, in one
 //! transaction. It does its work or aborts; a district without such an order is skipped.
 
+use core::iter;
 use core::ops::ControlFlow;
 
 use engine::{Abort, Direction, Transaction};
@@ -57,7 +58,7 @@ impl Tpcc {
             row.carrier = input.carrier;
             (row.customer, row.lines)
         })?)?;
-        txn.prefetch(tables.customer, CustomerKey::new(warehouse, district, customer));
+        txn.prefetch(tables.customer, iter::once(CustomerKey::new(warehouse, district, customer)));
         let mut sum: i64 = 0;
         for line in 1..=lines {
             let key = OrderLineKey::new(warehouse, district, order, line);

@@ -122,11 +122,12 @@ fn hottest(settings: &Settings) -> String {
     format!(
         "Hottest rows: the busiest warehouse is home to {:.1}% of the transactions; {:.1}% of all write its year \
          to date (Payment), and of its ten districts each is written by {:.2}% for the next order number \
-         (New-Order) and by {:.2}% for the year to date (Payment).",
+         (New-Order) and by {:.2}% for the year to date (Payment); a transaction touches them {}.",
         100.0 * home,
         100.0 * home * payments,
         10.0 * home * district_orders,
         10.0 * home * payments,
+        if settings.is_hot_last { "last" } else { "first, and may conflict on them until it ends" },
     )
 }
 

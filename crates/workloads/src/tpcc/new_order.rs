@@ -1,6 +1,8 @@
 //! New-Order (TPC-C 2.4): a customer orders 5 to 15 items; one order in a hundred names an unused item
 //! at its end and rolls back.
 
+use core::iter;
+
 use engine::{Abort, Text, Transaction};
 
 use super::input::{Line, NewOrder};
@@ -24,6 +26,8 @@ pub struct LineShown {
     pub quantity: i32,
     /// Whether item and stock are both originals: the brand is `B`, else `G`.
     pub is_original: bool,
+    /// `OL_DIST_INFO`, which is not shown.
+    dist_info: Text<24>,
 }
 
 impl Tpcc {
@@ -37,44 +41,33 @@ impl Tpcc {
         let tables = &self.tables;
         let customer_key = CustomerKey::new(input.warehouse, input.district, input.customer);
         // All keys are known, so the misses of a dozen rows overlap.
-        txn.prefetch(tables.customer_info, customer_key);
-        for line in input.lines() {
-            txn.prefetch(tables.item, ItemKey::new(line.item));
-            txn.prefetch(tables.stock, StockKey::new(line.supply_warehouse, line.item));
-            txn.prefetch(tables.stock_info, StockKey::new(line.supply_warehouse, line.item));
-        }
+        txn.prefetch(tables.customer_info, iter::once(customer_key));
+        txn.prefetch(tables.item, input.lines().iter().map(|line| ItemKey::new(line.item)));
+        let stock_key = |line: &Line| StockKey::new(line.supply_warehouse, line.item);
+        txn.prefetch((tables.stock, tables.stock_info), input.lines().iter().map(stock_key));
 
+        let early = if self.settings.is_hot_last { None } else { Some(self.next_order(input, txn)?) };
         let warehouse_key = WarehouseKey::new(input.warehouse);
         let warehouse_tax = found(txn.read(tables.warehouse_info, warehouse_key, |row| row.site.tax)?)?;
         let district_key = DistrictKey::new(input.warehouse, input.district);
         let district_tax = found(txn.read(tables.district_info, district_key, |row| row.site.tax)?)?;
-        let order = self.next_order(input, txn)?;
         let discount = found(txn.read(tables.customer_info, customer_key, |row| {
             screen.customer = row.person;
             row.person.discount
         })?)?;
-
-        let row = rows::Order {
-            entry_date: input.date,
-            customer: input.customer,
-            carrier: 0,
-            lines: input.line_count,
-            all_local: u8::from(input.is_all_local()),
-            pad: 0,
-        };
-        is_new(txn.insert(tables.order, OrderKey::new(input.warehouse, input.district, order), &row)?)?;
-        let queued = rows::NewOrder { order: u64::from(order) };
-        is_new(txn.insert(
-            tables.new_order,
-            NewOrderKey::new(input.warehouse, input.district, order),
-            &queued,
-        )?)?;
-
-        let mut sum = 0;
-        for (number, (line, shown)) in (1..).zip(input.lines().iter().zip(&mut screen.lines)) {
-            let key = OrderLineKey::new(input.warehouse, input.district, order, number);
-            *shown = self.order_item(key, *line, txn)?;
-            sum += u64::from(shown.amount);
+        // An unused item is the customer's mistake, for which the order is undone, but only after the work
+        // for the other lines (TPC-C 2.4.2.3).
+        let (mut sum, mut taken) = (0, 0);
+        for (line, shown) in input.lines().iter().zip(&mut screen.lines) {
+            let Some(line) = self.take_item(input, *line, txn)? else { break };
+            *shown = line;
+            sum += u64::from(line.amount);
+            taken += 1;
+        }
+        let order = early.map_or_else(|| self.next_order(input, txn), Ok)?;
+        self.write_order(input, order, &screen.lines[..taken], txn)?;
+        if taken < input.lines().len() {
+            return Err(Abort::Rollback);
         }
         Ok(Output::NewOrder { order, total_cents: total(sum, discount, warehouse_tax + district_tax) })
     }
@@ -93,39 +86,64 @@ impl Tpcc {
         Ok(found(next)? as u32)
     }
 
-    /// Takes one item out of stock and writes its line.
+    /// Takes the item of a line out of stock; none when there is no such item.
     #[inline]
-    fn order_item<T: Transaction>(
+    fn take_item<T: Transaction>(
         &self,
-        key: OrderLineKey,
+        input: &NewOrder,
         line: Line,
         txn: &mut T,
-    ) -> Result<LineShown, Abort> {
+    ) -> Result<Option<LineShown>, Abort> {
         let tables = &self.tables;
         let item = txn.read(tables.item, ItemKey::new(line.item), |row| {
             (row.price, row.name, is_original(&row.data))
         })?;
-        // An unused item: the customer's mistake, for which the order is undone (TPC-C 2.4.2.3).
-        let (price, name, item_is_original) = item.ok_or(Abort::Rollback)?;
-        let (warehouse, district) = key.district();
+        let Some((price, name, item_is_original)) = item else { return Ok(None) };
         let stock_key = StockKey::new(line.supply_warehouse, line.item);
-        let is_remote = line.supply_warehouse != warehouse;
+        let is_remote = line.supply_warehouse != input.warehouse;
         let quantity = found(txn.update(tables.stock, stock_key, |row| row.take(line.quantity, is_remote))?)?;
         let (dist_info, is_original) = found(txn.read(tables.stock_info, stock_key, |row| {
-            (row.dist[usize::from(district) - 1], item_is_original && is_original(&row.data))
+            (row.dist[usize::from(input.district) - 1], item_is_original && is_original(&row.data))
         })?)?;
         let amount = u32::from(line.quantity) * price;
-        let row = rows::OrderLine {
-            delivery_date: 0,
-            item: line.item,
-            amount,
-            supply_warehouse: line.supply_warehouse,
-            quantity: line.quantity,
-            dist_info,
-            pad: [0; 4],
+        Ok(Some(LineShown { name, price, amount, quantity, is_original, dist_info }))
+    }
+
+    /// Inserts the order and the lines that were taken out of stock.
+    #[inline]
+    fn write_order<T: Transaction>(
+        &self,
+        input: &NewOrder,
+        order: u32,
+        shown: &[LineShown],
+        txn: &mut T,
+    ) -> Result<(), Abort> {
+        let (tables, warehouse, district) = (&self.tables, input.warehouse, input.district);
+        let row = rows::Order {
+            entry_date: input.date,
+            customer: input.customer,
+            carrier: 0,
+            lines: input.line_count,
+            all_local: u8::from(input.is_all_local()),
+            pad: 0,
         };
-        is_new(txn.insert(tables.order_line, key, &row)?)?;
-        Ok(LineShown { name, price, amount, quantity, is_original })
+        is_new(txn.insert(tables.order, OrderKey::new(warehouse, district, order), &row)?)?;
+        let queued = rows::NewOrder { order: u64::from(order) };
+        is_new(txn.insert(tables.new_order, NewOrderKey::new(warehouse, district, order), &queued)?)?;
+        for (number, (line, shown)) in (1..).zip(input.lines().iter().zip(shown)) {
+            let row = rows::OrderLine {
+                delivery_date: 0,
+                item: line.item,
+                amount: shown.amount,
+                supply_warehouse: line.supply_warehouse,
+                quantity: line.quantity,
+                dist_info: shown.dist_info,
+                pad: [0; 4],
+            };
+            let key = OrderLineKey::new(warehouse, district, order, number);
+            is_new(txn.insert(tables.order_line, key, &row)?)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Payment (TPC-C 2.5): a customer pays at a warehouse, in 15 of 100 cases not at his own.
 
+use core::iter;
+
 use engine::{Abort, Text, Transaction};
 
 use super::input::{Payment, Who};
@@ -22,15 +24,15 @@ impl Tpcc {
         let amount = i64::from(input.amount);
         if let Who::Number(customer) = input.who {
             let key = CustomerKey::new(input.customer_warehouse, input.customer_district, customer);
-            txn.prefetch(tables.customer, key);
-            txn.prefetch(tables.customer_info, key);
+            txn.prefetch((tables.customer, tables.customer_info), iter::once(key));
         }
 
+        if !self.settings.is_hot_last {
+            self.add_to_site(input, txn)?;
+        }
         let key = WarehouseKey::new(input.warehouse);
-        found(txn.update(tables.warehouse, key, |row| row.ytd = row.ytd.wrapping_add(amount))?)?;
         found(txn.read(tables.warehouse_info, key, |row| scratch.screen.warehouse = row.site)?)?;
         let key = DistrictKey::new(input.warehouse, input.district);
-        found(txn.update(tables.district_ytd, key, |row| row.ytd = row.ytd.wrapping_add(amount))?)?;
         found(txn.read(tables.district_info, key, |row| scratch.screen.district = row.site)?)?;
 
         let of = (input.customer_warehouse, input.customer_district);
@@ -64,7 +66,19 @@ impl Tpcc {
         };
         // A heap takes every row.
         txn.insert(tables.history, WarehouseKey::new(input.warehouse), &row)?;
+        if self.settings.is_hot_last {
+            self.add_to_site(input, txn)?;
+        }
         Ok(Output::Payment { customer, balance_cents })
+    }
+
+    /// Adds the amount to the district and, the hottest row of all, the warehouse.
+    fn add_to_site<T: Transaction>(&self, input: &Payment, txn: &mut T) -> Result<(), Abort> {
+        let (tables, amount) = (&self.tables, i64::from(input.amount));
+        let key = DistrictKey::new(input.warehouse, input.district);
+        found(txn.update(tables.district_ytd, key, |row| row.ytd = row.ytd.wrapping_add(amount))?)?;
+        let key = WarehouseKey::new(input.warehouse);
+        found(txn.update(tables.warehouse, key, |row| row.ytd = row.ytd.wrapping_add(amount))?)
     }
 }
 

@@ -96,6 +96,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         stresses: "the district row, which `eased` frees from New-Orders",
     },
     Setting {
+        name: "tpcc.hot_rows",
+        default: "last",
+        range: Range::Choice(&["last", "first"]),
+        unit: "",
+        doc: "When New-Order takes its number from the district, and Payment adds to warehouse and district: after \
+              all else, as the standard allows, or first, in the order of its text; `last` pays where these rows \
+              are held or may change until the commit.",
+        stresses: "how long transactions conflict on the hottest rows",
+    },
+    Setting {
         name: "tpcc.rollback_pct",
         default: "1",
         range: Range::Real(0.0, 100.0),
@@ -124,6 +134,7 @@ pub(super) struct Settings {
     /// Zero when eased.
     pub(super) rollback_pct: f64,
     pub(super) is_eased: bool,
+    pub(super) is_hot_last: bool,
     pub(super) random_item: NuRand,
     pub(super) random_customer: NuRand,
     pub(super) random_name: NuRand,
@@ -217,6 +228,7 @@ impl Settings {
             remote_payment_pct: remote("tpcc.remote_payment_pct"),
             rollback_pct,
             is_eased,
+            is_hot_last: values.text("tpcc.hot_rows") == "last",
             random_item: NuRand::items(items),
             random_customer: NuRand::customers(customers),
             random_name: NuRand::names_run(customers),

@@ -85,9 +85,7 @@ impl Tpcc {
             return Err(Abort::ReadChanged);
         }
 
-        for &item in items.as_slice() {
-            txn.prefetch(tables.stock, StockKey::new(warehouse, item));
-        }
+        txn.prefetch(tables.stock, items.as_slice().iter().map(|&item| StockKey::new(warehouse, item)));
         let mut low = 0;
         for &item in items.as_slice() {
             let is_low = |row: &super::rows::Stock| row.quantity < input.threshold;

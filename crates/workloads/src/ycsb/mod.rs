@@ -93,7 +93,7 @@ impl<K: RecordKey> Ycsb<K> {
     fn prefetch(&self, ops: &[Op], txn: &mut impl Transaction) {
         let present =
             ops.iter().filter(|op| matches!(op.kind, Kind::Read | Kind::Update | Kind::ReadModifyWrite));
-        present.for_each(|op| txn.prefetch(self.table, K::of(op.place)));
+        txn.prefetch(self.table, present.map(|op| K::of(op.place)));
     }
 
     fn read(&self, op: Op, output: &mut Output, txn: &mut impl Transaction) -> Result<(), Abort> {

@@ -28,8 +28,7 @@ pub(crate) fn run(args: &Run, out: &mut Out) -> Result<u8, Refusal> {
     match args.format {
         Format::Text => out.print(&tables(&plan, &results, &machine)),
         Format::Json if plan.repeat > 1 => {
-            let summaries =
-                (0..plan.subjects.len()).filter_map(|subject| json::summary(&plan, &results, subject));
+            let summaries = (0..plan.subjects.len()).map(|subject| json::summary(&plan, &results, subject));
             summaries.for_each(|summary| out.print(&format!("{summary}\n")));
         }
         Format::Json => {}

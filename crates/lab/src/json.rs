@@ -1,5 +1,10 @@
 //! Results as JSON: one object a line, versioned. Names and units do not change within a version; new
 //! ones may come.
+//!
+//! Every object of a kind has the same keys, so that a script need not ask which are there. Of a run that
+//! is no result, because its check failed or because it was ended before anything was measured, the
+//! figures are `null`: nothing can take them for a measurement. What was counted stays, since it says how
+//! far the run came, which whoever looks for the defect wants to know.
 
 use engine::driver::Retry;
 use engine::setting::Range;
@@ -35,37 +40,37 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
         "machine": self::machine(machine),
     });
     extend(&mut object, of_run);
-    if record.is_result() {
-        let of_type =
-            |(info, tally): (&engine::TxnType, _)| (info.name.to_owned(), counts(&Totals::from(tally)));
-        let by_type: Map<String, Value> =
-            plan.workload.types.iter().zip(&measured.types).map(of_type).collect();
-        extend(&mut object, counts(&totals));
-        let figures = json!({
-            "throughput_txn_s": record.throughput(),
-            "abort_rate": abort_rate(totals.commits, &totals.aborts),
-            "by_type": by_type,
-            "breakdown": breakdown(&measured.phase_ticks),
-        });
-        extend(&mut object, figures);
-    }
+    let is_result = record.is_result();
+    let figure = |value: Value| if is_result { value } else { Value::Null };
+    let of_type = |(info, tally): (&engine::TxnType, _)| {
+        (info.name.to_owned(), counts(&Totals::from(tally), is_result))
+    };
+    let by_type: Map<String, Value> = plan.workload.types.iter().zip(&measured.types).map(of_type).collect();
+    extend(&mut object, counts(&totals, is_result));
+    let figures = json!({
+        "throughput_txn_s": record.throughput(),
+        "abort_rate": figure(abort_rate(totals.commits, &totals.aborts).into()),
+        "by_type": by_type,
+        "breakdown": figure(breakdown(&measured.phase_ticks)),
+    });
+    extend(&mut object, figures);
     Value::Object(object)
 }
 
-/// What the runs of a scheme say together; `None` when none of them is a result.
-pub fn summary(plan: &Plan, results: &Results, subject: usize) -> Option<Value> {
+/// What the runs of a scheme say together; its figures are `null` when none of them is a result.
+pub fn summary(plan: &Plan, results: &Results, subject: usize) -> Value {
     let mut object = conditions(plan, subject);
     let of_all = json!({
         "kind": "summary",
         "results": results.of(subject).len(),
-        "throughput_txn_s": spread(results.throughput(subject)?),
+        "throughput_txn_s": results.throughput(subject).map(spread),
         "ratio_to_first": results.ratio_to_first(subject).map(spread),
         "first": plan.subjects[0].scheme.name,
         "interrupted": results.is_interrupted(),
         "starved": results.of(subject).iter().any(|record| record.is_starved()),
     });
     extend(&mut object, of_all);
-    Some(Value::Object(object))
+    Value::Object(object)
 }
 
 /// The schemes.
@@ -162,7 +167,8 @@ fn extend(object: &mut Map<String, Value>, more: Value) {
     object.extend(more);
 }
 
-fn counts(totals: &Totals) -> Value {
+/// What was counted; the latency, which is a figure, only of a result.
+fn counts(totals: &Totals, is_result: bool) -> Value {
     let reasons = Abort::ALL.into_iter().zip(totals.aborts).filter(|(_, count)| *count > 0);
     let aborts: Map<String, Value> =
         reasons.map(|(reason, count)| (reason.name().to_owned(), count.into())).collect();
@@ -170,7 +176,7 @@ fn counts(totals: &Totals) -> Value {
         "commits": totals.commits,
         "user_aborts": totals.user_aborts,
         "aborts": aborts,
-        "latency_us": latency(&totals.latency_ns),
+        "latency_us": is_result.then(|| latency(&totals.latency_ns)),
     })
 }
 
@@ -255,14 +261,26 @@ mod tests {
             .expect("legal")
     }
 
+    /// What the objects of runs have at least, whatever came of them.
+    const RELIED_ON: &str = "schema kind workload scheme isolation workers clients retry seed settings load_s \
+                             measured_s commits user_aborts aborts throughput_txn_s abort_rate latency_us by_type \
+                             breakdown check peak_rss_bytes starved machine version";
+
+    /// The names in an object and in the objects within, as paths; what maps data to values is left out.
+    fn paths(object: &Value, prefix: &str) -> Vec<String> {
+        let own = object.as_object().into_iter().flatten();
+        own.flat_map(|(name, value)| {
+            let path = format!("{prefix}{name}");
+            let within = if name == "aborts" { Vec::new() } else { paths(value, &format!("{path}.")) };
+            core::iter::once(path).chain(within)
+        })
+        .collect()
+    }
+
     #[test]
     fn a_run_has_all_that_scripts_rely_on() {
         let object = run(&plan(), &record(0, 0, 400), &Machine::default());
-        for name in "schema kind workload scheme isolation workers clients retry seed settings load_s measured_s \
-                     commits user_aborts aborts throughput_txn_s abort_rate latency_us by_type breakdown check \
-                     peak_rss_bytes starved machine version"
-            .split_whitespace()
-        {
+        for name in RELIED_ON.split_whitespace() {
             assert!(object.get(name).is_some(), "{name} is missing");
         }
         assert_eq!(object["commits"], 400);
@@ -278,24 +296,48 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_failed_its_check_has_no_figures() {
-        let object = run(&plan(), &failed(0, 0), &Machine::default());
-        assert_eq!(object["check"]["verdict"], "failed");
-        assert_eq!(object["check"]["details"][0], "money is conserved: 2 is not 3");
-        for figure in ["throughput_txn_s", "commits", "latency_us", "by_type"] {
-            assert_eq!(object.get(figure), None, "{figure}");
+    fn a_run_that_failed_its_check_keeps_its_keys_and_has_no_figures() {
+        let (passed, failed) = (record(0, 0, 100), failed(0, 0));
+        let [passed, failed] = [passed, failed].map(|record| run(&plan(), &record, &Machine::default()));
+        assert_eq!(failed["check"]["verdict"], "failed");
+        assert_eq!(failed["check"]["details"][0], "money is conserved: 2 is not 3");
+        for figure in ["throughput_txn_s", "abort_rate", "latency_us", "breakdown"] {
+            assert!(!passed[figure].is_null() && failed[figure].is_null(), "{figure}");
         }
+        assert_eq!(failed["by_type"]["read"]["latency_us"], Value::Null);
+        for count in ["commits", "user_aborts", "aborts"] {
+            assert_eq!(passed[count], failed[count], "{count}");
+            assert_eq!(passed["by_type"]["read"][count], failed["by_type"]["read"][count], "{count}");
+        }
+        let is_in_a_figure =
+            |path: &String| ["latency_us.", "breakdown."].iter().any(|figure| path.contains(figure));
+        let mut names = paths(&passed, "");
+        names.retain(|path| !is_in_a_figure(path));
+        assert_eq!(paths(&failed, ""), names);
+    }
+
+    #[test]
+    fn a_run_that_measured_nothing_has_no_figures() {
+        let mut nothing = record(0, 0, 0);
+        nothing.measured.measured_ns = 0;
+        let object = run(&plan(), &nothing, &Machine::default());
+        assert_eq!((&object["throughput_txn_s"], &object["abort_rate"]), (&Value::Null, &Value::Null));
+        assert_eq!(object["commits"], 0);
     }
 
     #[test]
     fn a_summary_has_the_spread_and_the_ratio() {
         let plan = plan();
         let results = Results { records: vec![record(0, 0, 100), record(0, 1, 300)] };
-        let object = summary(&plan, &results, 0).expect("there are results");
+        let object = summary(&plan, &results, 0);
         assert_eq!(object["kind"], "summary");
         assert_eq!(object["throughput_txn_s"], json!({ "median": 200.0, "min": 100.0, "max": 300.0 }));
         assert_eq!(object["ratio_to_first"]["median"], 1.0);
-        assert_eq!(summary(&plan, &Results { records: vec![failed(0, 0)] }, 0), None);
+        let without_results = summary(&plan, &Results { records: vec![failed(0, 0)] }, 0);
+        assert_eq!(without_results["results"], 0);
+        assert_eq!(without_results["throughput_txn_s"], Value::Null);
+        let names = |object: &Value| object.as_object().map(|map| map.keys().cloned().collect::<Vec<_>>());
+        assert_eq!(names(&without_results), names(&object));
     }
 
     #[test]

@@ -103,10 +103,39 @@ impl Line {
         let (then_ns, commits_then, aborts_then) =
             core::mem::replace(&mut self.last, (now_ns, commits, aborts));
         let (committed, aborted) = (commits - commits_then, aborts - aborts_then);
+        let p99 = monitor.control.latency_ns_p99().map_or_else(|| "-".to_owned(), text::duration);
         let running_s = (now_ns - *self.started_ns.get_or_insert(then_ns)) as f64 / 1e9;
         let throughput = committed as f64 * 1e9 / (now_ns - then_ns).max(1) as f64;
         let abort_rate = aborted as f64 / (committed + aborted).max(1) as f64;
         let (throughput, abort_rate) = (text::count(throughput), text::percent(abort_rate));
-        format!("{label}: {running_s:.1} of {:.1} s, {throughput} txn/s, aborts {abort_rate}", self.lasts_s)
+        let of_s = format!("{running_s:.1} of {:.1} s", self.lasts_s);
+        format!("{label}: {of_s}, {throughput} txn/s, aborts {abort_rate}, p99 {p99}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lab::Request;
+
+    use super::*;
+
+    #[test]
+    fn the_line_says_where_the_run_is_and_a_latency_once_there_is_one() {
+        let set = vec!["ycsb.records=100".to_owned(), "ycsb.value_bytes=64".to_owned()];
+        let request =
+            Request { schemes: Some("silo".to_owned()), workers: Some(1), set, ..Request::new("ycsb") };
+        let request = Request { seconds: 0.2, warmup: 0.0, ..request };
+        let plan = Plan::new(&request).expect("possible");
+        let monitor = Monitor::new(1);
+        let mut line = Line::new(&plan, 0);
+        assert_eq!(line.now(&monitor), "[1/1] ycsb silo: loading");
+        monitor.enter(Step::Run);
+        let before = line.now(&monitor);
+        assert!(before.ends_with(" of 0.2 s, 0 txn/s, aborts 0.0%, p99 -"), "{before}");
+        plan.measure(0, &monitor).expect("possible");
+        assert_eq!(line.now(&monitor), "[1/1] ycsb silo: checking");
+        monitor.enter(Step::Run);
+        let after = line.now(&monitor);
+        assert!(after.ends_with('s') && !after.contains("p99 -"), "{after}");
     }
 }

@@ -203,7 +203,7 @@ struct Worker<'s, 'r, S: Batching, W: Workload> {
     outboxes: Vec<Vec<Change<'r, S>>>,
     /// All changes of one index.
     changes: Vec<Change<'r, S>>,
-    books: Books<W>,
+    books: Books<'r, W>,
     scratch: W::Scratch,
 }
 
@@ -225,7 +225,7 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
             open: Vec::new(),
             outboxes: shared.changes[part.worker].iter().map(|_| Vec::new()).collect(),
             changes: Vec::new(),
-            books: Books::new(),
+            books: Books::new(part.control, part.worker),
             scratch: W::Scratch::default(),
         }
     }

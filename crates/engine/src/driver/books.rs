@@ -2,7 +2,8 @@
 
 use sync::{clock, waiter};
 
-use super::{Stage, Tally};
+use super::latencies::Latencies;
+use super::{Control, Stage, Tally};
 use crate::meter::Phase;
 use crate::{Abort, Workload};
 
@@ -10,7 +11,9 @@ use crate::{Abort, Workload};
 const MAINTAIN_EVERY: u64 = 16;
 
 /// A worker's books.
-pub(super) struct Books<W: Workload> {
+pub(super) struct Books<'r, W: Workload> {
+    /// Where those who watch the run look.
+    watched: &'r Latencies,
     tally: Tally,
     ledger: W::Ledger,
     /// The stage that the books are at: the worker turns them.
@@ -20,9 +23,10 @@ pub(super) struct Books<W: Workload> {
     served: u64,
 }
 
-impl<W: Workload> Books<W> {
-    pub(super) fn new() -> Self {
+impl<'r, W: Workload> Books<'r, W> {
+    pub(super) fn new(control: &'r Control, worker: usize) -> Self {
         Self {
+            watched: &control.latencies[worker],
             tally: Tally::new(W::TYPES.len()),
             ledger: W::Ledger::default(),
             stage: Stage::WarmUp,
@@ -77,7 +81,9 @@ impl<W: Workload> Books<W> {
                 workload.committed(&mut self.ledger, input, output);
                 if is_measured {
                     tally.commits += 1;
-                    tally.latency_ns.record(clock::ticks_to_ns(clock::ticks().wrapping_sub(birth)));
+                    let latency_ns = clock::ticks_to_ns(clock::ticks().wrapping_sub(birth));
+                    tally.latency_ns.record(latency_ns);
+                    self.watched.record(latency_ns);
                 }
             }
             Err(Abort::Rollback) if is_measured => tally.user_aborts += 1,

@@ -2,6 +2,7 @@
 
 mod batched;
 mod books;
+mod latencies;
 mod per_worker;
 
 use stdx::Histogram;
@@ -13,6 +14,8 @@ use crate::{Abort, Database, Homes, Scheme, Workload};
 
 pub use batched::Batched;
 pub use per_worker::PerWorker;
+
+use latencies::Latencies;
 
 /// What a client does after an abort that is not a rollback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +82,7 @@ pub struct Control {
     interrupted: AtomicU32,
     progress: Box<[Padded<AtomicU64>]>,
     aborts: Box<[Padded<AtomicU64>]>,
+    latencies: Box<[Padded<Latencies>]>,
 }
 
 impl Control {
@@ -86,7 +90,8 @@ impl Control {
     pub fn new(workers: usize) -> Self {
         let counters = || (0..workers).map(|_| Padded::default()).collect();
         let (stage, interrupted) = (AtomicU32::new(0), AtomicU32::new(0));
-        Self { stage, interrupted, progress: counters(), aborts: counters() }
+        let latencies = (0..workers).map(|_| Padded::default()).collect();
+        Self { stage, interrupted, progress: counters(), aborts: counters(), latencies }
     }
 
     /// Ends the run early: what was measured until now counts. May be called from any thread.
@@ -104,6 +109,12 @@ impl Control {
         // Relaxed: for display.
         let sum = |counters: &[Padded<AtomicU64>]| counters.iter().map(|n| n.load(Ordering::Relaxed)).sum();
         (sum(&self.progress), sum(&self.aborts))
+    }
+
+    /// The latency in nanoseconds that 99 in 100 of the commits counted so far did not exceed, rounded up
+    /// by an eighth at most; none before the measured stage. For display: results have more digits.
+    pub fn latency_ns_p99(&self) -> Option<u64> {
+        Latencies::quantile(&self.latencies.iter().map(|own| &**own), 0.99)
     }
 
     /// Where the run stands.

@@ -29,7 +29,7 @@ impl<S: Scheme> Driver<S> for PerWorker {
     fn shared(_: &Database<S>, _: &Job) {}
 
     fn work<W: Workload>(part: Part<'_, S, W>, (): &()) -> (Tally, W::Ledger) {
-        let books = RefCell::new(Books::<W>::new());
+        let books = RefCell::new(Books::<W>::new(part.control, part.worker));
         let mut clients = part.clients();
         if part.clients().count() == 1 {
             let client = clients.next().expect("counted");
@@ -47,17 +47,17 @@ impl<S: Scheme> Driver<S> for PerWorker {
 }
 
 /// A client and its session.
-struct Client<'r, S: Scheme, W: Workload> {
+struct Client<'b, 'r, S: Scheme, W: Workload> {
     part: Part<'r, S, W>,
     id: u32,
-    books: &'r RefCell<Books<W>>,
+    books: &'b RefCell<Books<'r, W>>,
     session: Session<'r, S>,
     scratch: W::Scratch,
     rng: Rng,
 }
 
-impl<'r, S: Scheme, W: Workload> Client<'r, S, W> {
-    fn new(part: Part<'r, S, W>, id: u32, books: &'r RefCell<Books<W>>) -> Self {
+impl<'b, 'r, S: Scheme, W: Workload> Client<'b, 'r, S, W> {
+    fn new(part: Part<'r, S, W>, id: u32, books: &'b RefCell<Books<'r, W>>) -> Self {
         let db: &'r Database<S> = part.db;
         let rng = Rng::from_path(&[part.job.seed, u64::from(id)]);
         Self { part, id, books, session: db.session(), scratch: W::Scratch::default(), rng }

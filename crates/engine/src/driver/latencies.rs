@@ -1,0 +1,104 @@
+//! Latencies so far, for those who watch a run: a histogram so coarse that a worker can keep it where
+//! others look, for an addition a commit. The one that results come from is the worker's own.
+//!
+//! Relaxed everywhere: one worker writes a histogram, and what others see of it is for display.
+
+use core::array;
+
+use sync::atomic::{AtomicU64, Ordering};
+
+/// Buckets of each power of two, so that a bucket's end is at most an eighth above what it holds.
+const STEPS: usize = 1 << STEP_BITS;
+const STEP_BITS: u32 = 3;
+/// The powers of two that have buckets: up to 137 seconds. Longer durations are in the last one.
+const POWERS: usize = 37;
+const BUCKETS: usize = (POWERS - STEP_BITS as usize + 1) * STEPS;
+
+/// What one worker has seen.
+#[derive(Debug)]
+pub(super) struct Latencies([AtomicU64; BUCKETS]);
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self(array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl Latencies {
+    /// Counts a duration; called by one worker only.
+    #[inline]
+    pub(super) fn record(&self, ns: u64) {
+        let count = &self.0[bucket(ns)];
+        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// The duration in nanoseconds that a share of `quantile` (from 0 to 1) of what all have counted does
+    /// not exceed, rounded up by an eighth at most; none when nothing was counted.
+    pub(super) fn quantile<'l>(all: &(impl Iterator<Item = &'l Self> + Clone), quantile: f64) -> Option<u64> {
+        let counts: [u64; BUCKETS] =
+            array::from_fn(|bucket| all.clone().map(|own| own.0[bucket].load(Ordering::Relaxed)).sum());
+        let rank = (quantile * counts.iter().sum::<u64>() as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let is_it = |count: &u64| {
+            seen += count;
+            seen >= rank
+        };
+        counts.iter().position(is_it).map(end)
+    }
+}
+
+/// The bucket of a duration: up to [`STEPS`] nanoseconds each has its own, then the leading bits decide.
+#[inline]
+fn bucket(ns: u64) -> usize {
+    let shift = (u64::BITS - (ns | 1).leading_zeros()).saturating_sub(STEP_BITS + 1);
+    // The leading bit, which is left in, counts as one more power.
+    (shift as usize * STEPS + (ns >> shift) as usize).min(BUCKETS - 1)
+}
+
+/// The longest duration in a bucket, in nanoseconds.
+fn end(bucket: usize) -> u64 {
+    let shift = (bucket / STEPS).saturating_sub(1);
+    let leading = bucket - shift * STEPS;
+    ((leading as u64 + 1) << shift) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(durations: impl IntoIterator<Item = u64>) -> Latencies {
+        let latencies = Latencies::default();
+        durations.into_iter().for_each(|ns| latencies.record(ns));
+        latencies
+    }
+
+    #[test]
+    fn buckets_follow_each_other_without_a_hole_and_end_an_eighth_above_their_beginning_at_most() {
+        let mut first = 0;
+        for number in 0..BUCKETS - 1 {
+            let last = end(number);
+            assert_eq!((bucket(first), bucket(last), bucket(last + 1)), (number, number, number + 1));
+            assert!(last - first <= first / STEPS as u64, "{first} to {last}");
+            first = last + 1;
+        }
+        assert_eq!((first, bucket(u64::MAX)), (15 << 33, BUCKETS - 1));
+    }
+
+    #[test]
+    fn a_quantile_is_of_all_workers_together_and_not_below_the_exact_one() {
+        let (fast, slow) = (of(1..=990), of([5_000; 10]));
+        let both = [&fast, &slow];
+        let quantile = |quantile| Latencies::quantile(&both.into_iter(), quantile).expect("counted");
+        for (asked, exact) in [(0.5, 500), (0.99, 990), (0.991, 5_000), (1.0, 5_000)] {
+            let found = quantile(asked);
+            assert!((exact..=exact + exact / 8).contains(&found), "{asked}: {found}, exactly {exact}");
+        }
+        assert_eq!(quantile(0.0), 1);
+    }
+
+    #[test]
+    fn nothing_counted_has_no_quantile() {
+        assert_eq!(Latencies::quantile(&[&of([])].into_iter(), 0.99), None);
+        assert_eq!(Latencies::quantile(&core::iter::empty(), 0.99), None);
+    }
+}

@@ -135,7 +135,8 @@ fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
         "scheme": subject.scheme.name,
         "isolation": subject.scheme.isolation.name(),
         "workers": plan.job.workers,
-        "clients": plan.job.clients,
+        "clients": subject.clients,
+        "clients_asked": plan.job.clients,
         "retry": match plan.job.retry {
             Retry::Same => "same",
             Retry::Drop => "drop",
@@ -293,6 +294,18 @@ mod tests {
         assert_eq!(object["by_type"]["read"]["latency_us"]["p50"], 2.5);
         assert_eq!(object["by_type"]["scan"]["latency_us"], Value::Null);
         assert!(!object.to_string().contains('\n'));
+    }
+
+    #[test]
+    fn clients_are_those_that_ran_beside_those_that_were_asked_for() {
+        let set = vec!["ycsb.records=100".to_owned(), "aria.batch=40".to_owned()];
+        let (schemes, workers) = (Some("silo,aria".to_owned()), Some(2));
+        let plan = Plan::new(&Request { schemes, workers, set, ..Request::new("ycsb") }).expect("legal");
+        let clients = |subject| {
+            let object = run(&plan, &record(subject, 0, 100), &Machine::default());
+            [object["clients"].clone(), object["clients_asked"].clone()]
+        };
+        assert_eq!((clients(0), clients(1)), ([2.into(), 2.into()], [40.into(), 2.into()]));
     }
 
     #[test]

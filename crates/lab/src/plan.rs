@@ -73,6 +73,8 @@ pub struct Subject {
     pub scheme: &'static Info,
     /// The values.
     pub values: Values,
+    /// The clients of its runs: as many as were asked for, or more where the scheme needs more.
+    pub clients: usize,
 }
 
 /// A request that was found possible: runs in the order in which they are to be made.
@@ -111,8 +113,11 @@ impl Plan {
         let drive = Drive { workers: job.workers as u32, clients: job.clients as u32, seed: job.seed };
         let forecast = runs::forecast(workload.name, &shared, drive)?;
         refuse_beyond_memory(workload, &shared, &forecast, machine::available_bytes())?;
-        let subject =
-            |scheme| Ok(Subject { scheme, values: Catalogue.values(workload, Some(scheme), &given)? });
+        let subject = |scheme: &'static Info| {
+            let values = Catalogue.values(workload, Some(scheme), &given)?;
+            let clients = runs::clients(scheme.name, &values, job.clients);
+            Ok(Subject { scheme, values, clients })
+        };
         let subjects = schemes.into_iter().map(subject).collect::<Result<Vec<_>, Refusal>>()?;
         let repeat = within("--repeat", request.repeat, 1, REPEAT_MAX)? as usize;
         let order = order(subjects.len(), repeat, request.seed);
@@ -124,6 +129,11 @@ impl Plan {
             runs::admit(&plan.spec(subject))?;
         }
         Ok(plan)
+    }
+
+    /// The schemes that have more clients than were asked for.
+    pub(crate) fn raised(&self) -> impl Iterator<Item = &Subject> {
+        self.subjects.iter().filter(|subject| subject.clients > self.job.clients)
     }
 
     /// Seconds before and during the measured time of a run.
@@ -343,6 +353,20 @@ mod tests {
         assert!(refuse_for_scheme(&info, &job).is_ok());
         job.retry = Retry::Drop;
         assert!(refuse_for_scheme(&info, &job).is_err());
+    }
+
+    #[test]
+    fn clients_are_those_that_run() {
+        let set = ["ycsb.records=1000", "aria.batch=40"].map(str::to_owned).to_vec();
+        let schemes = Some("silo,aria".to_owned());
+        let plan = |clients| {
+            let (set, schemes) = (set.clone(), schemes.clone());
+            Plan::new(&Request { set, schemes, workers: Some(2), clients, ..small() }).expect("legal")
+        };
+        let clients = |plan: &Plan| plan.subjects.iter().map(|subject| subject.clients).collect::<Vec<_>>();
+        assert_eq!(clients(&plan(None)), [2, 40]);
+        assert_eq!(clients(&plan(Some(60))), [60, 60]);
+        assert_eq!(plan(Some(60)).raised().count(), 0);
     }
 
     #[test]

@@ -63,9 +63,12 @@ pub fn header(plan: &Plan) -> String {
     let rounds =
         if plan.repeat == 1 { "once".to_owned() } else { format!("{} rounds in random order", plan.repeat) };
     let (workers, clients) = (plural(plan.job.workers, "worker"), plural(plan.job.clients, "client"));
+    let raised: Vec<String> =
+        plan.raised().map(|subject| format!("{} {}", subject.scheme.name, subject.clients)).collect();
+    let raised = if raised.is_empty() { String::new() } else { format!(" ({})", raised.join(", ")) };
     let mut lines = Lines::default();
     lines.add(format!(
-        "{}: {workers}, {clients}; {measured_s} s after {warmup_s} s, {rounds}; aborted: {retry}; seed {}",
+        "{}: {workers}, {clients}{raised}; {measured_s} s after {warmup_s} s, {rounds}; aborted: {retry}; seed {}",
         plan.workload.name, plan.job.seed,
     ));
     let changed = changed_settings(plan);
@@ -246,14 +249,20 @@ fn concurrency(plan: &Plan, machine: &Machine) -> String {
     let is_crowded = workers > machine.cores;
     let scheduler =
         if is_crowded { "; more workers than cores measure the system's scheduler, too" } else { "" };
-    format!(
+    let mut text = format!(
         "{} on {} execute for {}: at most {} transactions run at the same time, and {clients} are in \
          flight{scheduler}.",
         plural(workers, "worker"),
         plural(machine.cores, "core"),
         plural(clients, "client"),
         workers.min(machine.cores),
-    )
+    );
+    for subject in plan.raised() {
+        let (name, clients) = (subject.scheme.name, subject.clients);
+        write!(text, " Under {name}, whose batches need one a place, there are {clients} clients.")
+            .expect("a string takes any text");
+    }
+    text
 }
 
 /// The schemes.
@@ -423,6 +432,16 @@ mod tests {
         let text = header(&plan(3));
         assert!(text.contains("1 worker, 1 client; 5 s after 1 s, 3 rounds"), "{text}");
         assert!(text.contains("settings: ycsb.records=100 ycsb.theta=0.5; the others standard"), "{text}");
+    }
+
+    #[test]
+    fn clients_that_a_scheme_needs_beyond_those_asked_for_are_named() {
+        let set = vec!["ycsb.records=100".to_owned(), "aria.batch=40".to_owned()];
+        let (schemes, workers) = (Some("silo,aria".to_owned()), Some(2));
+        let plan = Plan::new(&Request { schemes, workers, set, ..Request::new("ycsb") }).expect("legal");
+        assert!(header(&plan).contains("2 workers, 2 clients (aria 40); 5 s"), "{}", header(&plan));
+        let text = explanation(&plan, &Machine::default());
+        assert!(text.contains("Under aria, whose batches need one a place, there are 40 clients."), "{text}");
     }
 
     #[test]

@@ -25,7 +25,12 @@ pub fn forecast(workload: &str, values: &Values, drive: Drive) -> Result<Forecas
 /// Settings of the workload, or of the scheme, that contradict each other.
 pub fn admit(spec: &Spec<'_>) -> Result<(), SettingError> {
     forecast(spec.workload, spec.values, spec.drive())?;
-    with_scheme(spec, Admit(spec))
+    with_scheme(spec.scheme, Admit(spec))
+}
+
+/// How many clients a run under the scheme has: it may need more than are `asked` for.
+pub fn clients(scheme: &str, values: &Values, asked: usize) -> usize {
+    with_scheme(scheme, Clients { values, asked })
 }
 
 /// Loads, runs and checks.
@@ -53,8 +58,8 @@ fn helpers() -> usize {
     workers::cores()
 }
 
-fn with_scheme<V: catalogue::Visit>(spec: &Spec<'_>, visitor: V) -> V::Out {
-    catalogue::with(spec.scheme, visitor).unwrap_or_else(|| panic!("no scheme `{}`", spec.scheme))
+fn with_scheme<V: catalogue::Visit>(name: &str, visitor: V) -> V::Out {
+    catalogue::with(name, visitor).unwrap_or_else(|| panic!("no scheme `{name}`"))
 }
 
 struct ForecastOf<'s> {
@@ -80,6 +85,19 @@ impl catalogue::Visit for Admit<'_> {
     }
 }
 
+struct Clients<'s> {
+    values: &'s Values,
+    asked: usize,
+}
+
+impl catalogue::Visit for Clients<'_> {
+    type Out = usize;
+
+    fn visit<S: Scheme>(self) -> usize {
+        S::clients(self.values, self.asked)
+    }
+}
+
 struct Run<'s> {
     spec: &'s Spec<'s>,
     monitor: &'s Monitor,
@@ -90,7 +108,7 @@ impl Visit for Run<'_> {
 
     fn visit<W: Workload>(self) -> Self::Out {
         let (spec, monitor) = (self.spec, self.monitor);
-        with_scheme(spec, RunWorkload::<W> { spec, monitor, workload: PhantomData })
+        with_scheme(spec.scheme, RunWorkload::<W> { spec, monitor, workload: PhantomData })
     }
 }
 

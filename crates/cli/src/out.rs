@@ -31,12 +31,22 @@ pub(crate) fn complain(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// A directory that takes one file a run.
+/// A directory that takes one file a run. A file has its name only once it is whole and on the disk; until
+/// then it has another, which also keeps its number from others who write to the same directory.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 
+/// A file that is not whole yet. Dropped before it is published, it is gone.
+struct Partial {
+    file: fs::File,
+    path: PathBuf,
+    /// What it is to be called.
+    whole: PathBuf,
+}
+
 impl Folder {
-    /// Makes the directory if it is not there, and tries to write to it.
+    /// Makes the directory if it is not there, and tries to write to it: a full disk takes a name but not
+    /// a line, and is to be known before anything is measured.
     ///
     /// # Errors
     /// When the system refuses either.
@@ -49,29 +59,69 @@ impl Folder {
         };
         fs::create_dir_all(path).map_err(refused)?;
         let folder = Self(path.to_owned());
-        let (probe, _) = folder.create("probe").map_err(refused)?;
-        fs::remove_file(probe).map_err(refused)?;
+        folder.create("probe").and_then(|mut probe| probe.fill("a line\n")).map_err(refused)?;
         Ok(folder)
     }
 
     /// Writes a file whose name begins with `name` and that was not there before.
     ///
     /// # Errors
-    /// When the system refuses, in words.
+    /// When the system refuses, in words that say what to do. No part of the file is left.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), String> {
-        let written = self.create(name).and_then(|(_, mut file)| file.write_all(text.as_bytes()));
-        written.map_err(|error| format!("no file could be written to {}: {error}", self.0.display()))
+        let written = self.create(name).and_then(|mut partial| {
+            partial.fill(text)?;
+            partial.publish()
+        });
+        written.map_err(|error| {
+            format!(
+                "`--out {0}`: {name} could not be written ({error}), and is only on standard output: make room in \
+                 {0} or give another directory, and run it again",
+                self.0.display()
+            )
+        })
     }
 
-    fn create(&self, name: &str) -> io::Result<(PathBuf, fs::File)> {
+    /// Takes the first number that neither a whole file nor a partial one has.
+    fn create(&self, name: &str) -> io::Result<Partial> {
         let mut number = 1_u32;
         loop {
-            let path = self.0.join(format!("{name}-{number:03}.json"));
+            let whole = self.0.join(format!("{name}-{number:03}.json"));
+            let path = whole.with_extension("json.partial");
             match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
-                opened => return opened.map(|file| (path, file)),
+                Ok(file) => {
+                    let partial = Partial { file, path, whole };
+                    // Asked only now: before, another could have published between the question and the
+                    // creation.
+                    if !fs::exists(&partial.whole)? {
+                        return Ok(partial);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
             }
+            number += 1;
         }
+    }
+}
+
+impl Partial {
+    /// Writes the text, and waits until the disk has it: some systems say only then that there is no room.
+    fn fill(&mut self, text: &str) -> io::Result<()> {
+        self.file.write_all(text.as_bytes())?;
+        self.file.sync_all()
+    }
+
+    /// Gives the file its name.
+    fn publish(self) -> io::Result<()> {
+        fs::rename(&self.path, &self.whole)
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // It is not there when it was published. When the system does not let go of it, its name says what
+        // it is.
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -90,6 +140,8 @@ mod tests {
             (read("ycsb-silo-001.json"), read("ycsb-silo-002.json")),
             ("1".to_owned(), "2".to_owned())
         );
+        let names = fs::read_dir(path.join("new")).expect("there").count();
+        assert_eq!(names, 2, "neither a probe nor a partial file is left");
         let file = path.join("new").join("ycsb-silo-001.json");
         assert!(Folder::open(&file).expect_err("a file is no directory").0.contains("--out"));
         fs::remove_dir_all(path).expect("its own directory");

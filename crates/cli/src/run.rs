@@ -33,11 +33,13 @@ pub(crate) fn run(args: &Run, out: &mut Out) -> Result<u8, Refusal> {
         }
         Format::Json => {}
     }
+    let code = exit_code(&results);
     if let Some(error) = unwritten {
         complain(&format!("contend: {error}\n"));
-        return Ok(REFUSED);
+        // That a check failed is worse news, and stays to be seen.
+        return Ok(if code == CHECK_FAILED { code } else { REFUSED });
     }
-    Ok(exit_code(&results))
+    Ok(code)
 }
 
 /// Makes the runs of a plan in their order, until one is interrupted or nobody reads the results.

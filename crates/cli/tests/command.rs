@@ -103,6 +103,41 @@ fn a_file_a_run_is_written_where_asked() {
     assert_eq!(files, 2);
 }
 
+/// A run with `--out` under a shell that lets files grow to so many blocks and no further, as a full disk
+/// does; what it says, and how many files it leaves.
+#[cfg(unix)]
+fn run_with_room_for(blocks: u32) -> (Output, usize) {
+    let folder = std::env::temp_dir().join(format!("contend-room-{blocks}-{}", std::process::id()));
+    let mut command = Command::new("sh");
+    // Without the signal a write beyond the limit is an error like that of a full disk.
+    command.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"")]);
+    let run = run("silo", "--seconds 0.1 --format json");
+    command.arg(run.get_program()).args(run.get_args()).arg("--out").arg(&folder);
+    let output = command.output().expect("a shell is there");
+    let files = std::fs::read_dir(&folder).expect("the folder was made").count();
+    std::fs::remove_dir_all(&folder).expect("it is the test's own");
+    (output, files)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_disk_that_is_full_is_noticed_before_anything_is_measured() {
+    let (refused, files) = run_with_room_for(0);
+    let complaint = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!((refused.status.code(), files), (Some(2), 0), "{complaint}");
+    assert!(refused.stdout.is_empty() && complaint.contains("cannot be written to"), "{complaint}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_disk_that_fills_up_leaves_the_result_on_standard_output_and_no_part_of_a_file() {
+    let (made, files) = run_with_room_for(1);
+    let (text, complaint) = (String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
+    assert_eq!((made.status.code(), files), (Some(2), 0), "{complaint}");
+    assert!(text.contains("\"verdict\":\"passed\""), "{text}");
+    assert!(complaint.contains("contend-room-1-") && complaint.contains("make room"), "{complaint}");
+}
+
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let mut command = run("silo", "--seconds 0.05 --repeat 20 --format json");

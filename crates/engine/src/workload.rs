@@ -200,6 +200,14 @@ pub trait Workload: Sized + Send + Sync + 'static {
         txn: &mut T,
     ) -> Result<Self::Output, Abort>;
 
+    /// What the client sends at once after this has committed, as a part of the same request: for requests
+    /// that are several transactions. A request has committed, and its latency ends, with the last of them;
+    /// what is left of it when the run ends is not sent.
+    #[inline]
+    fn rest(&self, _input: &Self::Input, _output: &Self::Output) -> Option<Self::Input> {
+        None
+    }
+
     /// Hears of each commit, warm-up included.
     fn committed(&self, _ledger: &mut Self::Ledger, _input: &Self::Input, _output: &Self::Output) {}
 

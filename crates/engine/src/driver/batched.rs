@@ -129,7 +129,7 @@ impl<S: Batching> Drop for Alarm<'_, '_, S> {
 struct Request {
     client: u32,
     sequence: u64,
-    /// Batches that it was in before.
+    /// Batches that it was in before, aborted or in part.
     retries: u32,
 }
 
@@ -187,6 +187,8 @@ struct Open<W: Workload> {
     is_sampled: bool,
     /// What came of it so far.
     result: Result<W::Output, Abort>,
+    /// What is left of its request.
+    rest: Option<W::Input>,
 }
 
 /// One worker's part of a run.
@@ -307,7 +309,7 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
             if result.is_ok() {
                 session.reserve();
             }
-            self.open.push(Open { place, client: id / job.workers, is_sampled, result });
+            self.open.push(Open { place, client: id / job.workers, is_sampled, result, rest: None });
         }
         if job.pause_ns > 0 && !self.open.is_empty() {
             waiter::pause_ns(job.pause_ns);
@@ -316,7 +318,7 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
 
     /// Step 2.
     fn decide(&mut self) {
-        let Part { control, worker, .. } = self.part;
+        let Part { workload, control, worker, .. } = self.part;
         for (open, session) in self.open.iter_mut().zip(&mut self.sessions) {
             let executed = mem::replace(&mut open.result, Err(Abort::Stopped));
             let outboxes = &mut self.outboxes;
@@ -325,9 +327,14 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
             if open.is_sampled {
                 session.meter().stop();
             }
-            let again = matches!(open.result, Err(abort) if abort != Abort::Rollback);
+            let input = self.clients[open.client].input.as_ref().expect("generated for the first attempt");
+            open.rest = open.result.as_ref().ok().and_then(|output| workload.rest(input, output));
+            // What is left of a request comes as early as what aborted.
+            let again = open.rest.is_some() || matches!(open.result, Err(abort) if abort != Abort::Rollback);
             self.shared.again[open.place].store(again, Ordering::Relaxed);
-            control.count(worker, open.result.is_ok());
+            if open.rest.is_none() {
+                control.count(worker, open.result.is_ok());
+            }
         }
         for (outbox, shared) in self.outboxes.iter_mut().zip(&self.shared.changes[worker]) {
             if !outbox.is_empty() {
@@ -361,8 +368,11 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
         for open in self.open.drain(..) {
             let client = &mut self.clients[open.client];
             let input = client.input.as_ref().expect("generated for the first attempt");
-            self.books.book(workload, client.kind, client.birth, input, &open.result);
-            if matches!(open.result, Ok(_) | Err(Abort::Rollback)) {
+            let is_last = open.rest.is_none();
+            self.books.book(workload, client.kind, client.birth, input, &open.result, is_last);
+            if !is_last {
+                client.input = open.rest;
+            } else if matches!(open.result, Ok(_) | Err(Abort::Rollback)) {
                 client.birth = clock::ticks();
             }
         }

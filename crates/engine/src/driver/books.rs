@@ -64,7 +64,8 @@ impl<'r, W: Workload> Books<'r, W> {
         self.served.is_multiple_of(MAINTAIN_EVERY)
     }
 
-    /// Writes down how an attempt ended, of a transaction that was submitted at `birth`, in ticks.
+    /// Writes down how an attempt ended, of a request that was submitted at `birth`, in ticks, and of which
+    /// nothing is left to be sent if `is_last`.
     #[inline]
     pub(super) fn book(
         &mut self,
@@ -73,13 +74,14 @@ impl<'r, W: Workload> Books<'r, W> {
         birth: u64,
         input: &W::Input,
         result: &Result<W::Output, Abort>,
+        is_last: bool,
     ) {
         let is_measured = self.stage == Stage::Measured;
         let tally = &mut self.tally.types[kind];
         match result {
             Ok(output) => {
                 workload.committed(&mut self.ledger, input, output);
-                if is_measured {
+                if is_measured && is_last {
                     tally.commits += 1;
                     let latency_ns = clock::ticks_to_ns(clock::ticks().wrapping_sub(birth));
                     tally.latency_ns.record(latency_ns);

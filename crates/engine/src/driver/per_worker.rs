@@ -92,11 +92,11 @@ impl<'b, 'r, S: Scheme, W: Workload> Client<'b, 'r, S, W> {
         books.end();
     }
 
-    /// One request, until it has committed, rolled back, been dropped, or the run is over.
+    /// One request, until it has committed as a whole, rolled back, been dropped, or the run is over.
     fn request(&mut self, sequence: u64) {
         let Part { workload, job, .. } = self.part;
         let mut rng = Rng::from_path(&[job.seed, u64::from(self.id), sequence]);
-        let input = workload.generate(ClientId(self.id), sequence, &mut rng);
+        let mut input = workload.generate(ClientId(self.id), sequence, &mut rng);
         let kind = workload.kind(&input);
         let is_sampled = job.sample_every > 0
             && sequence.is_multiple_of(job.sample_every)
@@ -116,8 +116,19 @@ impl<'b, 'r, S: Scheme, W: Workload> Client<'b, 'r, S, W> {
                 }
                 Ok(output)
             });
-            self.part.control.count(self.part.worker, result.is_ok());
-            self.books.borrow_mut().book(workload, kind, birth, &input, &result);
+            let rest = result.as_ref().ok().and_then(|output| workload.rest(&input, output));
+            if rest.is_none() {
+                self.part.control.count(self.part.worker, result.is_ok());
+            }
+            self.books.borrow_mut().book(workload, kind, birth, &input, &result, rest.is_none());
+            if let Some(rest) = rest {
+                if self.part.control.stage() == Stage::Stopping {
+                    break;
+                }
+                input = rest;
+                ticket = Ticket { homes: self.part.homes(&input), retries: 0, ..ticket };
+                continue;
+            }
             match result {
                 Ok(_) | Err(Abort::Rollback) => break,
                 Err(_) if job.retry == Retry::Drop || self.part.control.stage() == Stage::Stopping => break,

@@ -41,6 +41,13 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
         remote(settings),
         hottest(settings),
     ];
+    if settings.delivers_by_district {
+        sentences.push(
+            "A Delivery is ten transactions, one a district, that its client sends one after the other; it counts \
+             once, when the last of them has committed."
+                .to_owned(),
+        );
+    }
     if settings.is_eased {
         sentences.push(
             "The profile is eased: order ids come from a counter outside of the transactions, New-Orders write \
@@ -177,7 +184,8 @@ mod tests {
         ] {
             assert!(text.contains(figure), "{figure} in {text}");
         }
-        assert!(!text.contains("eased"));
+        assert!(!text.contains("eased") && !text.contains("one a district"));
+        assert!(said(&[("delivery", "per_district")], 1).sentences.join("\n").contains("one a district"));
         assert!(
             said(&[("profile", "eased")], 1).sentences.join("\n").contains("0.00% for the next order number")
         );

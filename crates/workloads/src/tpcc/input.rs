@@ -1,6 +1,8 @@
 //! Inputs: what a terminal asks for, drawn as TPC-C 2.4.1 to 2.8.1 say. An input is a plain value, the
 //! same for every scheme and any number of workers, and can be executed again.
 
+use core::ops::RangeInclusive;
+
 use engine::{ClientId, Homes, Text};
 use stdx::Rng;
 
@@ -95,6 +97,8 @@ pub struct OrderStatus {
 /// TPC-C 2.7.1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delivery {
+    /// The districts whose oldest orders are delivered within one transaction.
+    pub districts: RangeInclusive<u8>,
     /// `W_ID`.
     pub warehouse: u16,
     /// `O_CARRIER_ID`.
@@ -112,6 +116,15 @@ pub struct StockLevel {
     pub district: u8,
     /// A stock below this is low.
     pub threshold: i32,
+}
+
+impl Delivery {
+    /// The next transaction of the same Delivery, on as many districts; none after the last district.
+    pub(super) fn rest(&self) -> Option<Self> {
+        let (first, last) = (*self.districts.start(), *self.districts.end());
+        let districts = last + 1..=last + 1 + (last - first);
+        (last < DISTRICTS).then(|| Self { districts, ..self.clone() })
+    }
 }
 
 impl NewOrder {
@@ -182,7 +195,10 @@ impl Settings {
                 let district = district(rng);
                 Input::OrderStatus(OrderStatus { warehouse, district, who: self.who(rng) })
             }
-            Some(3) => Input::Delivery(Delivery { warehouse, carrier: rng.between(1, 10) as u8, date }),
+            Some(3) => {
+                let districts = 1..=if self.delivers_by_district { 1 } else { DISTRICTS };
+                Input::Delivery(Delivery { warehouse, carrier: rng.between(1, 10) as u8, date, districts })
+            }
             _ => {
                 // A terminal has a district of its own (TPC-C 2.8.1.1).
                 let district = (client.0 % u32::from(DISTRICTS)) as u8 + 1;

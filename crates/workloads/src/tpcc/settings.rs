@@ -87,6 +87,15 @@ pub(super) const SETTINGS: &[Setting] = &[
         stresses: "conflicts on customers, when few",
     },
     Setting {
+        name: "tpcc.delivery",
+        default: "one_transaction",
+        range: Range::Choice(&["one_transaction", "per_district"]),
+        unit: "",
+        doc: "Whether a Delivery is one transaction over all ten districts, or one after the other for each; \
+              the standard allows both, and the ten count as one either way.",
+        stresses: "long transactions: how many orders and customers a Delivery holds at a time",
+    },
+    Setting {
         name: "tpcc.profile",
         default: "standard",
         range: Range::Choice(&["standard", "eased"]),
@@ -135,6 +144,8 @@ pub(super) struct Settings {
     pub(super) rollback_pct: f64,
     pub(super) is_eased: bool,
     pub(super) is_hot_last: bool,
+    /// Whether each district's part of a Delivery is a transaction.
+    pub(super) delivers_by_district: bool,
     pub(super) random_item: NuRand,
     pub(super) random_customer: NuRand,
     pub(super) random_name: NuRand,
@@ -229,6 +240,7 @@ impl Settings {
             rollback_pct,
             is_eased,
             is_hot_last: values.text("tpcc.hot_rows") == "last",
+            delivers_by_district: values.text("tpcc.delivery") == "per_district",
             random_item: NuRand::items(items),
             random_customer: NuRand::customers(customers),
             random_name: NuRand::names_run(customers),

@@ -48,6 +48,13 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
                 .to_owned(),
         );
     }
+    if settings.audit_pct > 0.0 {
+        sentences.push(
+            "Audits read what belongs together and fail the check when it does not; they count as transactions, so \
+             that results are not comparable with those of the standard."
+                .to_owned(),
+        );
+    }
     if settings.is_eased {
         sentences.push(
             "The profile is eased: order ids come from a counter outside of the transactions, New-Orders write \
@@ -84,7 +91,7 @@ fn data(settings: &Settings, rows: u64, row_bytes: u64) -> String {
 
 fn mix(settings: &Settings) -> String {
     let share = |kind: usize| 100.0 * settings.share(kind);
-    let named = Tpcc::TYPES.iter().enumerate().filter(|&(kind, _)| settings.weights[kind] > 0);
+    let named = Tpcc::TYPES.iter().enumerate().filter(|&(kind, _)| settings.share(kind) > 0.0);
     let parts: Vec<_> = named.map(|(kind, of)| format!("{} {:.1}%", of.name, share(kind))).collect();
     let is_read_only = |kind: &usize| Tpcc::TYPES[*kind].read_only;
     let read_only: f64 = (0..Tpcc::TYPES.len()).filter(is_read_only).map(share).sum();
@@ -185,6 +192,9 @@ mod tests {
             assert!(text.contains(figure), "{figure} in {text}");
         }
         assert!(!text.contains("eased") && !text.contains("one a district"));
+        let audited = said(&[("audit_pct", "20")], 1).sentences.join("\n");
+        assert!(audited.contains("payment 34.4%") && audited.contains("audit 20.0%;"), "{audited}");
+        assert!(!text.contains("udit"));
         assert!(said(&[("delivery", "per_district")], 1).sentences.join("\n").contains("one a district"));
         assert!(
             said(&[("profile", "eased")], 1).sentences.join("\n").contains("0.00% for the next order number")

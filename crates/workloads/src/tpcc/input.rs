@@ -25,6 +25,8 @@ pub enum Input {
     Delivery(Delivery),
     /// How many of the items ordered last are low in stock.
     StockLevel(StockLevel),
+    /// Whether what a transaction reads belongs together.
+    Audit(Audit),
 }
 
 /// TPC-C 2.4.1.
@@ -118,6 +120,17 @@ pub struct StockLevel {
     pub threshold: i32,
 }
 
+/// What an audit looks at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Audit {
+    /// `W_ID`.
+    pub warehouse: u16,
+    /// `D_ID`.
+    pub district: u8,
+    /// What chooses among the orders that the district has by then.
+    pub draw: u32,
+}
+
 impl Delivery {
     /// The next transaction of the same Delivery, on as many districts; none after the last district.
     pub(super) fn rest(&self) -> Option<Self> {
@@ -151,6 +164,7 @@ impl Input {
             Self::OrderStatus(_) => 2,
             Self::Delivery(_) => 3,
             Self::StockLevel(_) => 4,
+            Self::Audit(_) => 5,
         }
     }
 
@@ -170,7 +184,8 @@ impl Input {
             }
             Self::OrderStatus(OrderStatus { warehouse, .. })
             | Self::Delivery(Delivery { warehouse, .. })
-            | Self::StockLevel(StockLevel { warehouse, .. }) => homes.add(home_number(*warehouse)),
+            | Self::StockLevel(StockLevel { warehouse, .. })
+            | Self::Audit(Audit { warehouse, .. }) => homes.add(home_number(*warehouse)),
         }
         homes
     }
@@ -182,6 +197,14 @@ impl Settings {
         // A request a millisecond from the second day on: a clock would make the rows of two runs differ.
         let date = LOADED_AT_MS + 24 * 3_600_000 + sequence;
         let warehouse = self.home_of(client, rng);
+        // Nothing is drawn where no audits are asked for: the other requests are then what they always are.
+        if self.audit_pct > 0.0 && rng.percent(self.audit_pct) {
+            return Input::Audit(Audit {
+                warehouse,
+                district: district(rng),
+                draw: rng.below(1 << 32) as u32,
+            });
+        }
         let mut drawn = rng.below(u64::from(self.weights.iter().sum::<u32>())) as u32;
         let is_drawn = |&weight: &u32| {
             let is_here = drawn < weight;
@@ -335,6 +358,7 @@ mod tests {
                 Input::OrderStatus(status) => assert!((1..=10).contains(&status.district)),
                 Input::Delivery(delivery) => assert!((1..=10).contains(&delivery.carrier)),
                 Input::StockLevel(level) => assert!((10..=20).contains(&level.threshold)),
+                Input::Audit(_) => panic!("no audits were asked for"),
             }
         }
     }
@@ -351,6 +375,17 @@ mod tests {
         };
         assert!((900..1_100).contains(&rollbacks("standard")));
         assert_eq!(rollbacks("eased"), 0);
+    }
+
+    #[test]
+    fn audits_are_the_asked_share_and_leave_the_mix_of_the_others() {
+        let mut counts = [0_u32; 6];
+        for input in inputs(&[("audit_pct", "20")], 1, 100_000) {
+            counts[input.kind()] += 1;
+        }
+        for (count, percent) in counts.into_iter().zip([36.0, 34.4, 3.2, 3.2, 3.2, 20.0]) {
+            assert!((f64::from(count) - percent * 1e3).abs() < 500.0, "{counts:?}");
+        }
     }
 
     #[test]

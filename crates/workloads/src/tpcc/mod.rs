@@ -4,8 +4,9 @@
 //! All five types run with their inserts, deletes, range scans, look-ups by name and rollbacks. What is
 //! left out is what belongs to terminals: wait times and screens (what a screen shows is gathered, see
 //! [`Screen`], but not drawn). After a run the conditions of `check` say whether what was committed is
-//! what the specification asks for.
+//! what the specification asks for; an [`Audit`] says it while the run lasts, where asked for.
 
+mod audit;
 mod check;
 mod customer;
 mod delivery;
@@ -30,7 +31,8 @@ use engine::{
 use stdx::Rng;
 use zerocopy::FromZeros;
 
-pub use input::{Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
+pub use audit::Finding;
+pub use input::{Audit, Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
 pub use new_order::LineShown;
 pub use order_status::{StatusLine, StatusShown};
 pub use rows::{Address, Person, Site};
@@ -90,6 +92,11 @@ pub enum Output {
         /// How many items are low in stock.
         low: u32,
     },
+    /// Of an Audit.
+    Audit {
+        /// The first condition that did not hold.
+        finding: Option<Finding>,
+    },
 }
 
 /// What a terminal shows of the last transaction, beside its [`Output`] (TPC-C 2.4.3 to 2.8.3).
@@ -140,6 +147,10 @@ impl Default for Scratch {
 pub struct Ledger {
     /// By district, counted from 0 over all warehouses; as long as the highest district met.
     districts: Vec<Commits>,
+    /// Audits, and how many of them found something.
+    audits: (u64, u64),
+    /// What the first of those found.
+    finding: Option<Finding>,
 }
 
 /// Commits in a district.
@@ -181,6 +192,7 @@ impl Workload for Tpcc {
         TxnType { name: "order_status", read_only: true },
         TxnType { name: "delivery", read_only: false },
         TxnType { name: "stock_level", read_only: true },
+        TxnType { name: "audit", read_only: true },
     ];
     const SETTINGS: &'static [Setting] = SETTINGS;
     type Input = Input;
@@ -232,6 +244,7 @@ impl Workload for Tpcc {
             Input::OrderStatus(input) => self.order_status(input, scratch, txn),
             Input::Delivery(input) => self.delivery(input, txn),
             Input::StockLevel(input) => self.stock_level(input, &mut scratch.items, txn),
+            Input::Audit(input) => self.audit(input, txn),
         }
     }
 
@@ -257,6 +270,11 @@ impl Workload for Tpcc {
                 for (number, &order) in (first..).zip(orders) {
                     ledger.district(number).delivered += u64::from(order != 0);
                 }
+            }
+            (_, Output::Audit { finding }) => {
+                ledger.audits.0 += 1;
+                ledger.audits.1 += u64::from(finding.is_some());
+                ledger.finding = ledger.finding.or(*finding);
             }
             _ => {}
         }

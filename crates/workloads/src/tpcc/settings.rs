@@ -96,6 +96,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         stresses: "long transactions: how many orders and customers a Delivery holds at a time",
     },
     Setting {
+        name: "tpcc.audit_pct",
+        default: "0",
+        range: Range::Real(0.0, 100.0),
+        unit: "% of all requests",
+        doc: "How many requests are audits instead, which read what belongs together (a warehouse's money, a \
+              district's order numbers, an order's lines) and fail the run's check when it does not; for finding \
+              torn snapshots, not for figures that compare.",
+        stresses: "long reads across what New-Orders, Payments and Deliveries write",
+    },
+    Setting {
         name: "tpcc.profile",
         default: "standard",
         range: Range::Choice(&["standard", "eased"]),
@@ -140,6 +150,7 @@ pub(super) struct Settings {
     pub(super) remote_item_pct: f64,
     /// Zero with one warehouse.
     pub(super) remote_payment_pct: f64,
+    pub(super) audit_pct: f64,
     /// Zero when eased.
     pub(super) rollback_pct: f64,
     pub(super) is_eased: bool,
@@ -237,6 +248,7 @@ impl Settings {
             home,
             remote_item_pct: remote("tpcc.remote_item_pct"),
             remote_payment_pct: remote("tpcc.remote_payment_pct"),
+            audit_pct: values.real("tpcc.audit_pct"),
             rollback_pct,
             is_eased,
             is_hot_last: values.text("tpcc.hot_rows") == "last",
@@ -264,7 +276,9 @@ impl Settings {
 
     /// The share of a type among the requests, from 0 to 1.
     pub(super) fn share(&self, kind: usize) -> f64 {
-        f64::from(self.weights[kind]) / f64::from(self.weights.iter().sum::<u32>())
+        let audits = self.audit_pct / 100.0;
+        let of_mix = |&weight: &u32| f64::from(weight) / f64::from(self.weights.iter().sum::<u32>());
+        self.weights.get(kind).map_or(audits, |weight| (1.0 - audits) * of_mix(weight))
     }
 
     /// The probability that a New-Order has at least one remote line: the mean of 1 - (1 - p)^n over

@@ -24,6 +24,7 @@
 //! | plus 20 | secondary indexes hold each row once, and lead to it |
 //! | plus 21 | HISTORY has as many rows of a district as Payments committed there |
 //! | plus 22 | as many orders of a district are delivered as Deliveries reported |
+//! | plus 23 | no audit that committed during the run found something |
 //!
 //! With the profile `eased` order numbers have holes and districts do not count them: then 3.3.2.2, 3
 //! and plus 14 say only that no number reaches the counter's next, and that `D_NEXT_O_ID` is as loaded.
@@ -105,6 +106,9 @@ pub(super) fn check<V: Quiesced>(
     ledgers: &[Ledger],
 ) -> Result<(), Violation> {
     let check = Check { tpcc, view, ledgers };
+    if share.index == 0 {
+        check.audits()?;
+    }
     let settings = &tpcc.settings;
     let own = |count: u64| {
         let range = share.of_range(count);
@@ -215,6 +219,17 @@ impl<V: Quiesced> Check<'_, V> {
             new_orders: sum.new_orders + commits.new_orders,
             payments: sum.payments + commits.payments,
             delivered: sum.delivered + commits.delivered,
+        })
+    }
+
+    /// Plus 23.
+    fn audits(&self) -> Result<(), Violation> {
+        let sum = |count: fn(&Ledger) -> u64| self.ledgers.iter().map(count).sum::<u64>();
+        let (audits, torn) = (sum(|ledger| ledger.audits.0), sum(|ledger| ledger.audits.1));
+        let first = self.ledgers.iter().find_map(|ledger| ledger.finding);
+        first.map_or(Ok(()), |first| {
+            let found = format!("{torn} of {audits} audits committed with a finding; one of them {first}");
+            Err(Violation { condition: "TPC-C plus 23", found })
         })
     }
 

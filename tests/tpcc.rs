@@ -1,10 +1,11 @@
 //! Claims about TPC-C under every scheme, on real threads: what is left to the implementation passes the
-//! same checks whichever way it is chosen, and readers see what belongs together.
+//! same checks whichever way it is chosen, readers see what belongs together, and memory grows by what was
+//! inserted.
 
 use engine::Admits;
 use engine::driver::{Job, Limit, Retry};
 use engine::setting::Values;
-use runs::{Measured, Monitor, Spec, Verdict, WORKLOADS};
+use runs::{Measured, Monitor, Spec, TableMemory, Verdict, WORKLOADS};
 use schemes::catalogue;
 
 /// Two warehouses so small that transactions meet.
@@ -69,5 +70,60 @@ fn audits_find_nothing_under_any_scheme() {
         let measured = run(info.name, &[("tpcc.audit_pct", "25")], 400);
         let audits = measured.types.last().expect("TPC-C has types").commits;
         assert!(audits > 50, "{}: {audits} audits", info.name);
+    }
+}
+
+/// Bytes that an entry of an index may take, that of an ordered one at less than half fill.
+const ENTRY_BYTES_MAX: usize = 48;
+/// Bytes of versions of a table that may wait for their readers. All that 20,000 requests make of the least
+/// written table are more.
+const VERSION_BYTES_MAX: usize = 192 << 10;
+/// Rows that a session keeps in stock or that wait for their readers.
+const ROWS_WAITING_MAX: usize = 256;
+
+/// Asserts that a table grew by the rows that were added to those loaded, and by no more.
+fn assert_growth_is_explained(
+    scheme: &str,
+    rows: usize,
+    added: usize,
+    loaded: &TableMemory,
+    end: &TableMemory,
+) {
+    let name = end.name;
+    // The loader leaves at most a few rows of memory over.
+    let row_bytes = loaded.row_bytes.div_ceil(rows);
+    let grown = end.row_bytes - loaded.row_bytes;
+    let explained = (added + added / 20 + ROWS_WAITING_MAX) * row_bytes;
+    assert!(grown <= explained, "{scheme}, {name}: {grown} bytes of rows for {added} rows of {row_bytes}");
+    let mut indexes = vec![(loaded.index_bytes, end.index_bytes)];
+    indexes.extend(loaded.secondary.iter().zip(&end.secondary).map(|(loaded, end)| (loaded.2, end.2)));
+    for (loaded, end) in indexes {
+        assert!(
+            end - loaded <= added * ENTRY_BYTES_MAX,
+            "{scheme}, {name}: {loaded} bytes of an index became {end}"
+        );
+    }
+    let versions = end.version_bytes;
+    assert!(versions <= VERSION_BYTES_MAX, "{scheme}, {name}: {versions} bytes of versions");
+}
+
+#[test]
+fn memory_grows_by_what_was_inserted_and_by_no_more() {
+    for info in catalogue::INFO {
+        let name = info.name;
+        let measured = run_by(name, (1, 1), &[], |clients| 20_000 / clients as u64);
+        let [new_orders, payments] = [0, 1].map(|kind| measured.types[kind].commits as usize);
+        assert!(
+            new_orders > 8_000 && payments > 8_000,
+            "{name}: {new_orders} New-Orders, {payments} Payments"
+        );
+        for (loaded, end) in measured.memory_loaded.iter().zip(&measured.memory) {
+            // Loaded were two warehouses of ten districts with twenty customers, each of whom has paid once.
+            let rows = if loaded.name == "history" { 400 } else { loaded.entries };
+            let added = if loaded.name == "history" { payments } else { end.entries - rows };
+            assert_growth_is_explained(name, rows, added, loaded, end);
+        }
+        let orders = measured.memory.iter().find(|table| table.name == "order").expect("declared");
+        assert_eq!(orders.entries, 400 + new_orders, "{name}");
     }
 }

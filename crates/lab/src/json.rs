@@ -34,7 +34,8 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
         "interrupted": measured.is_interrupted,
         "check": check(&measured.verdict),
         "peak_rss_bytes": record.peak_rss_bytes,
-        "memory": measured.memory.iter().map(memory).collect::<Vec<_>>(),
+        "memory_loaded": memory(&measured.memory_loaded),
+        "memory": memory(&measured.memory),
         "starved": record.is_starved(),
         "cpu_share": measured.cpu_share,
         "machine": self::machine(machine),
@@ -218,7 +219,17 @@ fn check(verdict: &Verdict) -> Value {
     }
 }
 
-fn memory(table: &TableMemory) -> Value {
+/// What tables use memory for: a line each, in the order of their declaration.
+fn memory(tables: &[TableMemory]) -> Value {
+    tables.iter().map(table_memory).collect()
+}
+
+fn table_memory(table: &TableMemory) -> Value {
+    let secondary: Vec<Value> = table
+        .secondary
+        .iter()
+        .map(|(name, entries, bytes)| json!({ "index": name, "entries": entries, "bytes": bytes }))
+        .collect();
     json!({
         "table": table.name,
         "entries": table.entries,
@@ -227,6 +238,7 @@ fn memory(table: &TableMemory) -> Value {
         "version_bytes": table.version_bytes,
         "version_bytes_free": table.version_bytes_free,
         "index_bytes": table.index_bytes,
+        "secondary": secondary,
     })
 }
 
@@ -294,6 +306,33 @@ mod tests {
         assert_eq!(object["by_type"]["read"]["latency_us"]["p50"], 2.5);
         assert_eq!(object["by_type"]["scan"]["latency_us"], Value::Null);
         assert!(!object.to_string().contains('\n'));
+    }
+
+    #[test]
+    fn memory_is_told_by_table_after_loading_and_at_the_end() {
+        let table = |entries| TableMemory {
+            name: "order",
+            entries,
+            row_bytes: 64 * entries,
+            row_bytes_free: 64,
+            version_bytes: 0,
+            version_bytes_free: 0,
+            index_bytes: 16 * entries,
+            secondary: vec![("order_by_customer", entries, 24 * entries)],
+        };
+        let mut record = record(0, 0, 100);
+        record.measured.memory_loaded = vec![table(10)];
+        record.measured.memory = vec![table(30)];
+        let object = run(&plan(), &record, &Machine::default());
+        assert_eq!(
+            (&object["memory_loaded"][0]["entries"], &object["memory"][0]["entries"]),
+            (&10.into(), &30.into())
+        );
+        let secondary = json!([{ "index": "order_by_customer", "entries": 30, "bytes": 720 }]);
+        assert_eq!(
+            (&object["memory"][0]["row_bytes"], &object["memory"][0]["secondary"]),
+            (&1_920.into(), &secondary)
+        );
     }
 
     #[test]

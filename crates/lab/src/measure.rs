@@ -169,6 +169,7 @@ pub(crate) mod tests {
             cpu_share: 1.0,
             is_interrupted: false,
             verdict: Verdict::Passed,
+            memory_loaded: Vec::new(),
             memory: Vec::new(),
         };
         Record { subject, round, measured, peak_rss_bytes: 1 << 20 }

@@ -132,6 +132,7 @@ impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
 
         monitor.enter(Step::Load);
         let ((), load_ns) = timed(|| db.load(&workload, helpers()));
+        let memory_loaded = db.memory();
         db.reserve(spec.reserve_bytes, helpers());
         monitor.enter(Step::Run);
         let control: &Control = &monitor.control;
@@ -148,6 +149,7 @@ impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
             cpu_share: outcome.cpu_share,
             is_interrupted: control.is_interrupted(),
             verdict,
+            memory_loaded,
             memory: db.memory(),
         })
     }

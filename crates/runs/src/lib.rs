@@ -51,7 +51,9 @@ pub struct Measured {
     pub is_interrupted: bool,
     /// What the check said.
     pub verdict: Verdict,
-    /// What the memory was used for at the end, a line a table.
+    /// What the memory was used for when all was loaded, a line a table.
+    pub memory_loaded: Vec<TableMemory>,
+    /// The same at the end: what is more came of the transactions.
     pub memory: Vec<TableMemory>,
 }
 

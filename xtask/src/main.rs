@@ -14,6 +14,7 @@ mod bloat;
 mod check;
 mod house;
 mod models;
+mod sim;
 mod tidy;
 
 use std::process::ExitCode;
@@ -24,36 +25,64 @@ use house::{House, Outcome, Step, run, run_all};
 struct Command {
     name: &'static str,
     says: &'static str,
-    run: fn(&House) -> Outcome,
+    run: Run,
 }
 
+/// What a command takes.
+enum Run {
+    Alone(fn(&House) -> Outcome),
+    /// With one word after it, which stands for this.
+    With(&'static str, fn(&House, &str) -> Outcome),
+}
+
+use Run::{Alone, With};
+
 const COMMANDS: &[Command] = &[
-    Command { name: "tidy", says: "the rules of the house: arrows, bans, shape, headings", run: tidy::run },
-    Command { name: "check", says: "format, tidy, licences, lints, documentation", run: check::check },
-    Command { name: "loom", says: "the loom models of all crates", run: models::loom },
-    Command { name: "bench", says: "a second of every scheme on small data, checked", run: bench::short },
-    Command { name: "bloat", says: "code size and build seconds by scheme and workload", run: bloat::bloat },
-    Command { name: "ci", says: "check, loom, bench: what .ci/run runs after the tests", run: ci },
+    Command {
+        name: "tidy",
+        says: "the rules of the house: arrows, bans, shape, headings",
+        run: Alone(tidy::run),
+    },
+    Command { name: "check", says: "format, tidy, licences, lints, documentation", run: Alone(check::check) },
+    Command { name: "loom", says: "the loom models of all crates", run: Alone(models::loom) },
+    Command {
+        name: "sim",
+        says: "every scheme under the schedule of a seed, twice: hash, commits, aborts",
+        run: With("SEED", sim::explore),
+    },
+    Command {
+        name: "bench",
+        says: "a second of every scheme on small data, checked",
+        run: Alone(bench::short),
+    },
+    Command {
+        name: "bloat",
+        says: "code size and build seconds by scheme and workload",
+        run: Alone(bloat::bloat),
+    },
+    Command { name: "ci", says: "check, loom, bench: what .ci/run runs after the tests", run: Alone(ci) },
     Command {
         name: "nightly",
         says: "optimised tests, a minute of every scheme, bloat: by hand",
-        run: nightly,
+        run: Alone(nightly),
     },
 ];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let outcome = match args[..] {
-        [] | ["help" | "-h" | "--help"] => {
-            print!("{}", help());
-            Ok(())
-        }
-        [name] => match COMMANDS.iter().find(|command| command.name == name) {
-            Some(command) => House::find().and_then(|house| (command.run)(&house)),
-            None => return refuse(&format!("no command `{name}`")),
-        },
-        _ => return refuse("commands take no arguments"),
+    if let [] | ["help" | "-h" | "--help"] = args[..] {
+        print!("{}", help());
+        return ExitCode::SUCCESS;
+    }
+    let Some(command) = COMMANDS.iter().find(|command| command.name == args[0]) else {
+        return refuse(&format!("no command `{}`", args[0]));
+    };
+    let outcome = match (&command.run, &args[1..]) {
+        (Alone(run), []) => House::find().and_then(|house| run(&house)),
+        (With(_, run), [word]) => House::find().and_then(|house| run(&house, word)),
+        (Alone(_), _) => return refuse(&format!("`{}` takes nothing after it", command.name)),
+        (With(what, _), _) => return refuse(&format!("write `cargo xtask {} {what}`", command.name)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,7 +99,10 @@ fn refuse(says: &str) -> ExitCode {
 }
 
 fn help() -> String {
-    let line = |command: &Command| format!("  {:<9} {}\n", command.name, command.says);
+    let line = |Command { name, says, run }: &Command| {
+        let typed = if let With(what, _) = run { format!("{name} {what}") } else { (*name).to_owned() };
+        format!("  {typed:<9} {says}\n")
+    };
     let lines: String = COMMANDS.iter().map(line).collect();
     format!("cargo xtask COMMAND\n\n{lines}")
 }

@@ -1,0 +1,108 @@
+//! Whole workloads under every scheme of the catalogue over stepped primitives, drivers and indexes
+//! included: a seed decides the rows, the requests and the interleaving, and the workload's own check what
+//! may come of it.
+
+use core::marker::PhantomData;
+
+use engine_sim::driver::{self, Control, Job, Limit, Retry};
+use engine_sim::setting::Values;
+use engine_sim::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
+use schemes_sim::catalogue::{self, Visit};
+use sim::{Explorer, Trace};
+use workloads_sim::tpcc::Tpcc;
+use workloads_sim::ycsb::{ShortKey, Ycsb};
+
+/// YCSB so small that its transactions meet.
+const YCSB: &[(&str, &str)] = &[
+    ("ycsb.workload", "custom"),
+    ("ycsb.records", "16"),
+    ("ycsb.ops_per_txn", "4"),
+    ("ycsb.value_bytes", "16"),
+    ("ycsb.read_pct", "50"),
+];
+
+/// TPC-C of which the same can be said, with all that its settings let happen.
+const TPCC: &[(&str, &str)] = &[
+    ("tpcc.items", "8"),
+    ("tpcc.customers_per_district", "4"),
+    ("tpcc.mix", "30,30,10,10,10"),
+    ("tpcc.audit_pct", "20"),
+    ("tpcc.delivery", "per_district"),
+];
+
+/// A workload with the settings that make it small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Small {
+    Ycsb,
+    Tpcc,
+}
+
+impl Small {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ycsb => Ycsb::<ShortKey>::NAME,
+            Self::Tpcc => Tpcc::NAME,
+        }
+    }
+}
+
+/// What came of an exploration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Explored {
+    pub(crate) trace: Trace,
+    pub(crate) commits: u64,
+    /// Attempts that the scheme aborted.
+    pub(crate) aborts: u64,
+}
+
+/// Runs and checks a workload under a scheme and the schedule of a seed.
+///
+/// # Panics
+/// When a request does not end, the check fails, or anything panics: with the seed and the step.
+pub(crate) fn explore(scheme: &str, workload: Small, seed: u64) -> Explored {
+    let explored = match workload {
+        Small::Ycsb => catalogue::with(scheme, Explore::<Ycsb<ShortKey>>(seed, YCSB, PhantomData)),
+        Small::Tpcc => catalogue::with(scheme, Explore::<Tpcc>(seed, TPCC, PhantomData)),
+    };
+    explored.expect("a scheme of the catalogue")
+}
+
+struct Explore<W>(u64, &'static [(&'static str, &'static str)], PhantomData<W>);
+
+impl<W: Workload> Visit for Explore<W> {
+    type Out = Explored;
+
+    fn visit<S: Scheme>(self) -> Explored {
+        let Self(seed, given, _) = self;
+        let workers = if S::INFO.workers == Admits::One { 1 } else { 2 };
+        let given: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let known = S::SETTINGS.iter().chain(W::SETTINGS);
+        let values = Values::new(known, &given).expect("legal settings");
+        let job = Job {
+            workers,
+            clients: workers,
+            retry: Retry::Same,
+            limit: Limit::Requests(10),
+            seed,
+            pause_ns: 0,
+            pin: false,
+            sample_every: 0,
+        };
+        let ((commits, aborts), trace) = Explorer::new(seed).run(|| {
+            let mut schema = Schema::new();
+            let drive = Drive { workers: workers as u32, clients: workers as u32, seed };
+            let workload = W::declare(&values, drive, &mut schema).expect("legal settings");
+            let env = Env { slots: workers, workers };
+            let db = Database::<S>::new(&schema, &values, env).expect("legal settings");
+            db.load(&workload, 1);
+            let outcome = driver::run(&db, &workload, &job, &Control::new(workers));
+            let sum = |count: fn(&driver::TypeTally) -> u64| outcome.types.iter().map(count).sum::<u64>();
+            let ended = sum(|tally| tally.commits + tally.user_aborts);
+            assert_eq!(ended, 10 * workers as u64, "every request ends once");
+            workload.check(&db.quiesced(), Share::WHOLE, &outcome.ledgers).expect("consistent");
+            (sum(|tally| tally.commits), sum(|tally| tally.aborts.iter().sum()))
+        });
+        Explored { trace, commits, aborts }
+    }
+}

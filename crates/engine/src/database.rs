@@ -31,7 +31,7 @@ impl<S: Scheme> Database<S> {
         // Whoever looks at the quiesced database looks at a few rows at a time, perhaps on every core.
         let slots = env.slots.max(View::<S>::NESTED * workers::cores());
         let scheme = S::new(values, Env { slots, ..env })?;
-        let tables = Tables::new(schema, slots, scheme.partitions());
+        let tables = Tables::new(schema, slots, scheme.partitions(), scheme.keeps_versions());
         Ok(Self { tables, scheme, leftovers: Leftovers::default() })
     }
 

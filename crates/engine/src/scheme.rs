@@ -208,6 +208,11 @@ pub trait Scheme: Shape {
         0
     }
 
+    /// Whether records whose data is in place have older versions beside it.
+    fn keeps_versions(&self) -> bool {
+        false
+    }
+
     /// The private state of a slot's attempts.
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Self::Txn<'db>;
 

@@ -7,6 +7,8 @@
 //! INVARIANTS
 //! (1) A `RecordRef<'db, S>` points at a built record of a table that lives for `'db`.
 //! (2) A record's width never changes.
+//! (3) Where a database keeps versions beside data in place, the word behind each record's words is the link to
+//!     the newest of them, null at first; elsewhere there is no such word.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -50,6 +52,11 @@ pub(crate) struct VersionedHead<S: Shape> {
     pub(crate) inline: VersionHead<S>,
 }
 
+/// Words that a record takes behind its head: those of its data, and the link to the versions kept beside it.
+pub(crate) const fn tail_words(words: u32, keeps_versions: bool) -> usize {
+    words as usize + keeps_versions as usize
+}
+
 /// Bytes before a record's words.
 pub(crate) const fn head_bytes<S: Shape>() -> usize {
     let bytes = match S::Data::KIND {
@@ -60,7 +67,8 @@ pub(crate) const fn head_bytes<S: Shape>() -> usize {
     bytes.next_multiple_of(8)
 }
 
-/// Makes the memory at `at` a record with a default header and no value.
+/// Makes the memory at `at` a record with a default header and no value; `words` counts what is behind its
+/// head, see [`tail_words`].
 ///
 /// # Safety
 /// `at` is aligned to 8 bytes and has room for the record's head and `words` words, and nobody else
@@ -69,7 +77,7 @@ pub(crate) unsafe fn build<S: Shape>(at: Block, words: usize) {
     const { assert!(align_of::<S::Header>() <= 8 && align_of::<S::Version>() <= 8) };
     // SAFETY: the caller gives room for head and words.
     let data = unsafe { at.add(head_bytes::<S>()) };
-    // SAFETY: as above; zero is a valid word, atomic or not.
+    // SAFETY: as above; zero is a valid word, atomic or not, and a null link.
     unsafe { data.write_bytes(0, words * 8) };
     match S::Data::KIND {
         DataKind::InPlace => {
@@ -164,6 +172,18 @@ impl<'db, S: Shape> RecordRef<'db, S> {
     pub(crate) fn data(self) -> NonNull<u64> {
         // SAFETY: invariant (1): the words follow the head within the same block.
         unsafe { self.at.add(head_bytes::<S>()) }.cast()
+    }
+
+    /// The link to the versions kept beside the data.
+    ///
+    /// # Safety
+    /// The record's database keeps versions: invariant (3).
+    #[inline]
+    pub(crate) unsafe fn kept(self) -> &'db AtomicPtr<VersionHead<S>> {
+        // SAFETY: the caller says that the link is there, behind the words.
+        let link = unsafe { self.data().add(self.width()) };
+        // SAFETY: as above; `build` made it null, and it is accessed only as this.
+        unsafe { link.cast().as_ref() }
     }
 }
 

@@ -33,7 +33,7 @@ impl LeafMeta for () {
 pub trait Shape: Sized + Send + Sync + 'static {
     /// What each record carries beside its data.
     type Header: Meta;
-    /// What each version carries; `()` for schemes with one version.
+    /// What each version carries, also one that is kept beside data in place; `()` for schemes without.
     type Version: Meta;
     /// What each index leaf carries; `()` when comparing leaf versions suffices.
     type Leaf: LeafMeta;
@@ -58,7 +58,8 @@ pub enum DataKind {
     Owned,
 }
 
-/// One value, overwritten in place; readers copy it as racy words and validate.
+/// One value, overwritten in place; readers copy it as racy words and validate. If the database is made so,
+/// a record has older versions beside it, which the holder of its lock keeps before it overwrites the value.
 #[derive(Debug)]
 pub enum InPlace {}
 

@@ -9,7 +9,7 @@ use crate::key::OrderedKey;
 use crate::record::{self, RecordRef};
 use crate::row::{Direction, Index, Table, TableId};
 use crate::schema::{KeyWidth, Lookup, TableDecl};
-use crate::shape::{Data, DataKind, LeafMeta, Shape};
+use crate::shape::{LeafMeta, Shape};
 use crate::version;
 
 /// An index of any kind and key width. A table's index is matched once per operation, by a branch that
@@ -151,6 +151,8 @@ pub struct TableStore<S: Shape> {
     name: &'static str,
     lookup: Lookup,
     groups: Vec<GroupLayout>,
+    /// Whether there are older versions beside data in place.
+    keeps_versions: bool,
     pub(crate) rows: BlockArena,
     pub(crate) versions: Vec<BlockArena>,
     primary: AnyIndex<S::Leaf>,
@@ -207,14 +209,11 @@ impl<'db, S: Shape> RowRef<'db, S> {
 }
 
 impl<S: Shape> TableStore<S> {
-    pub(crate) fn new(id: TableId, decl: &TableDecl) -> Self {
+    pub(crate) fn new(id: TableId, decl: &TableDecl, keeps_versions: bool) -> Self {
         let mut offset = 0;
         let groups = decl.groups.iter().map(|group| {
             let layout = GroupLayout { offset, words: group.words };
-            offset += record::head_bytes::<S>()
-                + match S::Data::KIND {
-                    DataKind::Versioned | DataKind::InPlace | DataKind::Owned => group.words as usize * 8,
-                };
+            offset += record::head_bytes::<S>() + record::tail_words(group.words, keeps_versions) * 8;
             layout
         });
         let groups: Vec<_> = groups.collect();
@@ -226,6 +225,7 @@ impl<S: Shape> TableStore<S> {
             lookup: decl.lookup,
             versions: groups.iter().map(|group| BlockArena::new(version_bytes(group.words))).collect(),
             groups,
+            keeps_versions,
             rows: BlockArena::new(offset),
             primary: AnyIndex::new(decl.lookup, decl.width, decl.expected_rows),
             secondary: decl
@@ -292,8 +292,9 @@ impl<S: Shape> TableStore<S> {
         for group in &self.groups {
             // SAFETY: the offset is within the block, by the layout.
             let at = unsafe { at.add(group.offset) };
+            let words = record::tail_words(group.words, self.keeps_versions);
             // SAFETY: the layout gives each record room, and the arena's caller alone knows the block.
-            unsafe { record::build::<S>(at, group.words as usize) };
+            unsafe { record::build::<S>(at, words) };
         }
     }
 

@@ -12,7 +12,7 @@ use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
 use sync::Latched;
-use sync::atomic::Ordering;
+use sync::atomic::{AtomicPtr, Ordering};
 
 use crate::arena::{Block, Reserve};
 use crate::epoch::{Epochs, Participant};
@@ -21,7 +21,7 @@ use crate::owned::{Claim, Partition, Partitions};
 use crate::record::{self, RecordRef};
 use crate::row::TableId;
 use crate::schema::Schema;
-use crate::shape::{Data, DataKind, Shape, Versioned};
+use crate::shape::{Data, DataKind, InPlace, Shape, Versioned};
 use crate::table::{NewRow, RowRef, TableMemory, TableStore};
 use crate::version::{self, Pending, VersionHead, VersionRef};
 use crate::waiting::Waiting;
@@ -37,6 +37,7 @@ pub struct Tables<S: Shape> {
     stores: Vec<TableStore<S>>,
     epochs: Epochs,
     partitions: Partitions,
+    keeps_versions: bool,
     reserve: Reserve,
     /// What waited in slots that were given up.
     left_behind: Latched<Waiting<Unlinked>>,
@@ -49,13 +50,20 @@ unsafe impl<S: Shape> Sync for Tables<S> {}
 
 impl<S: Shape> Tables<S> {
     /// Empty tables. `slots` bounds the sessions at a time; `partitions` is the number of owners for
-    /// schemes that own partitions.
-    pub fn new(schema: &Schema, slots: usize, partitions: usize) -> Self {
+    /// schemes that own partitions; with `keeps_versions`, data in place has older versions beside it.
+    ///
+    /// # Panics
+    /// When versions are to be kept, but the data is not in place.
+    pub fn new(schema: &Schema, slots: usize, partitions: usize, keeps_versions: bool) -> Self {
+        let is_in_place = matches!(S::Data::KIND, DataKind::InPlace);
+        assert!(is_in_place || !keeps_versions, "older versions are kept beside data in place");
         let tables = schema.tables.iter().enumerate();
+        let store = |(id, decl)| TableStore::new(TableId(id as u16), decl, keeps_versions);
         Self {
-            stores: tables.map(|(id, decl)| TableStore::new(TableId(id as u16), decl)).collect(),
+            stores: tables.map(store).collect(),
             epochs: Epochs::new(slots),
             partitions: Partitions::new(partitions),
+            keeps_versions,
             reserve: Reserve::default(),
             left_behind: Latched::default(),
         }
@@ -218,6 +226,9 @@ impl<'db, S: Shape> Slot<'db, S> {
     /// Gives up the versions of a row that nobody knows any more. Until now they were left alone: who knew the
     /// row may have pushed a version, to take it back when it found the row given up.
     fn empty_row(&mut self, row: RowRef<'db, S>) {
+        if self.tables.keeps_versions {
+            row.records().for_each(|record| self.retire_kept(record, self.kept_link(record)));
+        }
         let DataKind::Versioned = S::Data::KIND else { return };
         for record in row.records() {
             let head = record.versioned();
@@ -346,20 +357,24 @@ impl<'db, S: Shape> Slot<'db, S> {
             });
         }
     }
-}
 
-fn owner_of<S: Shape>(row: RowRef<'_, S>) -> *const Partition {
-    // Relaxed: constant while the row's memory is in use.
-    row.record(0).owned().owner.load(Ordering::Relaxed)
-}
+    /// Gives up the versions beside a record's data that a link of their chain leads to.
+    fn retire_kept(&mut self, record: RecordRef<'db, S>, link: &AtomicPtr<VersionHead<S>>) {
+        // AcqRel, here and below: pairs with the push of the version; see invariant (5) of `version`.
+        let mut next = link.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        while let Some(head) = NonNull::new(next) {
+            // SAFETY: versions on a chain are built and type-stable.
+            next = unsafe { head.as_ref() }.next.swap(core::ptr::null_mut(), Ordering::AcqRel);
+            self.waiting.push(Unlinked::Version(record.table(), record.group() as u16, head.cast()));
+        }
+    }
 
-impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
-    /// The newest version of a record.
+    /// The link to the versions kept beside a record's data.
     #[inline]
-    pub fn newest(&self, record: RecordRef<'db, S>) -> Option<VersionRef<'db, S>> {
-        // SeqCst: pairs with the exchange in `push`, which says what for.
-        let head = NonNull::new(record.versioned().newest.load(Ordering::SeqCst))?;
-        Some(self.version(head, record))
+    fn kept_link(&self, record: RecordRef<'db, S>) -> &'db AtomicPtr<VersionHead<S>> {
+        assert!(self.tables.keeps_versions, "versions are kept beside data if the database is made so");
+        // SAFETY: a slot serves its own database's records, and this one keeps versions.
+        unsafe { record.kept() }
     }
 
     /// The version before this one.
@@ -382,14 +397,6 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         unsafe { version.words() }
     }
 
-    /// A version to be written: the one kept within the record if it is free, else one of a pool.
-    #[inline]
-    pub fn new_version(&mut self, record: RecordRef<'db, S>) -> Pending<'db, S> {
-        let version = self.inline_version(record).unwrap_or_else(|| self.pooled_version(record));
-        // SAFETY: just claimed.
-        unsafe { Pending::new(version) }
-    }
-
     fn pooled_version(&mut self, record: RecordRef<'db, S>) -> VersionRef<'db, S> {
         let table = self.tables.get(record.table());
         let stock = &mut self.stock[usize::from(record.table().0)].versions[record.group()];
@@ -403,6 +410,29 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         let version = self.version(head, record);
         version.head().claim_pooled();
         version
+    }
+}
+
+fn owner_of<S: Shape>(row: RowRef<'_, S>) -> *const Partition {
+    // Relaxed: constant while the row's memory is in use.
+    row.record(0).owned().owner.load(Ordering::Relaxed)
+}
+
+impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
+    /// The newest version of a record.
+    #[inline]
+    pub fn newest(&self, record: RecordRef<'db, S>) -> Option<VersionRef<'db, S>> {
+        // SeqCst: pairs with the exchange in `push`, which says what for.
+        let head = NonNull::new(record.versioned().newest.load(Ordering::SeqCst))?;
+        Some(self.version(head, record))
+    }
+
+    /// A version to be written: the one kept within the record if it is free, else one of a pool.
+    #[inline]
+    pub fn new_version(&mut self, record: RecordRef<'db, S>) -> Pending<'db, S> {
+        let version = self.inline_version(record).unwrap_or_else(|| self.pooled_version(record));
+        // SAFETY: just claimed.
+        unsafe { Pending::new(version) }
     }
 
     /// Gives back a version that was never pushed.
@@ -452,6 +482,55 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
             // Relaxed: who still finds the old end stays pinned while it looks at it.
             version.head().next.store(core::ptr::null_mut(), Ordering::Relaxed);
             self.retire_chain(record, older);
+        }
+    }
+}
+
+impl<'db, S: Shape<Data = InPlace>> Slot<'db, S> {
+    /// Keeps the present value of a record as its newest older version; `mark` writes the version's metadata.
+    /// For the holder of the record's lock, before it overwrites the value.
+    ///
+    /// # Panics
+    /// When the database was not made to keep versions, or another keeps one of the same record meanwhile.
+    pub fn keep(&mut self, record: RecordRef<'db, S>, mark: impl FnOnce(&S::Version)) {
+        let link = self.kept_link(record);
+        // SAFETY: just claimed.
+        let mut kept = unsafe { Pending::new(self.pooled_version(record)) };
+        record.load(kept.words());
+        mark(kept.version().meta());
+        // Relaxed, both: the exchange below checks the one and publishes the other.
+        let newest = link.load(Ordering::Relaxed);
+        kept.version().head().next.store(newest, Ordering::Relaxed);
+        let kept = kept.seal();
+        // Release: pairs with the Acquire in `kept`. Relaxed on failure: it panics.
+        let is_pushed =
+            link.compare_exchange(newest, kept.head.as_ptr(), Ordering::Release, Ordering::Relaxed);
+        assert!(is_pushed.is_ok(), "the holder of a record's lock alone keeps its value");
+    }
+
+    /// The newest version that is kept beside a record's data.
+    ///
+    /// # Panics
+    /// When the database was not made to keep versions.
+    #[inline]
+    pub fn kept(&self, record: RecordRef<'db, S>) -> Option<VersionRef<'db, S>> {
+        // Acquire: pairs with the Release in `keep`.
+        let head = NonNull::new(self.kept_link(record).load(Ordering::Acquire))?;
+        Some(self.version(head, record))
+    }
+
+    /// Gives up the kept versions that are older than the newest for which `is_enough`: no present or future
+    /// reader needs them. For the holder of the record's lock.
+    ///
+    /// # Panics
+    /// When the database was not made to keep versions.
+    pub fn cut_kept(&mut self, record: RecordRef<'db, S>, is_enough: impl Fn(&S::Version) -> bool) {
+        let mut next = self.kept(record);
+        while let Some(version) = next {
+            if is_enough(version.meta()) {
+                return self.retire_kept(record, &version.head().next);
+            }
+            next = self.older(version);
         }
     }
 }
@@ -507,6 +586,16 @@ mod tests {
     }
 
     #[derive(Debug)]
+    struct Places;
+
+    impl Shape for Places {
+        type Header = Word;
+        type Version = Word;
+        type Leaf = ();
+        type Data = InPlace;
+    }
+
+    #[derive(Debug)]
     struct Parts;
 
     impl Shape for Parts {
@@ -553,7 +642,7 @@ mod tests {
     #[test]
     fn versions_are_read_newest_first_and_reused_only_after_their_readers() {
         let (schema, table) = schema();
-        let tables = Tables::<Chains>::new(&schema, 2, 0);
+        let tables = Tables::<Chains>::new(&schema, 2, 0, false);
         let (mut writer, mut reader) = (tables.slot(), tables.slot());
         let store = tables.get(table.id());
         let record = writer.new_row(store, Home::At(0)).row().record(0);
@@ -589,7 +678,7 @@ mod tests {
     #[should_panic(expected = "during the attempt that found it")]
     fn a_version_is_not_read_by_a_later_attempt() {
         let (schema, table) = schema();
-        let tables = Tables::<Chains>::new(&schema, 1, 0);
+        let tables = Tables::<Chains>::new(&schema, 1, 0, false);
         let mut slot = tables.slot();
         let record = slot.new_row(tables.get(table.id()), Home::At(0)).row().record(0);
         slot.pin();
@@ -602,7 +691,7 @@ mod tests {
     #[test]
     fn a_popped_version_leaves_the_one_before() {
         let (schema, table) = schema();
-        let tables = Tables::<Chains>::new(&schema, 1, 0);
+        let tables = Tables::<Chains>::new(&schema, 1, 0, false);
         let mut slot = tables.slot();
         let record = slot.new_row(tables.get(table.id()), Home::At(0)).row().record(0);
         slot.pin();
@@ -618,7 +707,7 @@ mod tests {
     #[test]
     fn a_version_moves_into_its_record_when_there_is_room_again() {
         let (schema, table) = schema();
-        let tables = Tables::<Chains>::new(&schema, 1, 0);
+        let tables = Tables::<Chains>::new(&schema, 1, 0, false);
         let mut slot = tables.slot();
         let record = slot.new_row(tables.get(table.id()), Home::At(0)).row().record(0);
         for value in 0..10 {
@@ -652,7 +741,7 @@ mod tests {
     #[test]
     fn versions_that_move_while_others_write_and_read_are_never_torn() {
         let (schema, table) = schema();
-        let tables = Tables::<Chains>::new(&schema, 4, 0);
+        let tables = Tables::<Chains>::new(&schema, 4, 0, false);
         let store = tables.get(table.id());
         let record = tables.slot().new_row(store, Home::At(0)).row().record(0);
         let pushed = sync::workers::run(4, false, |worker| {
@@ -685,7 +774,7 @@ mod tests {
     #[test]
     fn rows_given_up_by_one_slot_serve_another() {
         let (schema, table) = schema();
-        let tables = Tables::<Chains>::new(&schema, 1, 0);
+        let tables = Tables::<Chains>::new(&schema, 1, 0, false);
         let store = tables.get(table.id());
         for _ in 0..100 {
             let mut slot = tables.slot();
@@ -700,10 +789,111 @@ mod tests {
         assert!(rows < 200, "{rows} rows were carved for at most a few at a time");
     }
 
+    /// Overwrites a value in place and keeps the one before, and so many of those that are older.
+    fn overwrite<'db>(slot: &mut Slot<'db, Places>, record: RecordRef<'db, Places>, value: u64, older: u64) {
+        slot.pin();
+        slot.keep(record, |mark| mark.0.store(value - 1, Ordering::Relaxed)); // Relaxed: `keep` publishes.
+        record.store(&[value; 3]);
+        slot.cut_kept(record, |mark| mark.0.load(Ordering::Relaxed) + older < value); // Relaxed: as above.
+        slot.unpin();
+    }
+
+    #[test]
+    fn values_are_kept_beside_the_data_and_given_up_from_the_oldest() {
+        let (schema, table) = schema();
+        let tables = Tables::<Places>::new(&schema, 2, 0, true);
+        let (mut writer, mut reader) = (tables.slot(), tables.slot());
+        let store = tables.get(table.id());
+        let (before, record, after) = {
+            let mut new = || writer.new_row(store, Home::At(0)).row().record(0);
+            (new(), new(), new())
+        };
+        for neighbour in [before, after] {
+            neighbour.store(&[u64::MAX; 3]);
+        }
+        for value in 1..=5 {
+            overwrite(&mut writer, record, value, 3);
+        }
+        let mut kept = Vec::new();
+        reader.pin();
+        let newest = reader.kept(record).expect("kept");
+        let mut next = Some(newest);
+        while let Some(version) = next {
+            let value = version.meta().0.load(Ordering::Relaxed); // Relaxed: one thread.
+            assert_eq!(reader.words(version), Some(&[value; 3][..]));
+            kept.push(value);
+            next = reader.older(version);
+        }
+        assert_eq!(kept, [4, 3, 2, 1], "those up to three older than 5 less one, and no more");
+        let mut value = [0; 3];
+        record.load(&mut value);
+        assert_eq!(value, [5; 3]);
+
+        for value in 6..1_000 {
+            overwrite(&mut writer, record, value, 0);
+        }
+        assert_eq!(reader.words(newest), Some(&[4; 3][..]), "a pinned reader keeps what it has found");
+        reader.unpin();
+        let held = tables.memory()[0].version_bytes;
+        for value in 1_000..20_000 {
+            overwrite(&mut writer, record, value, 0);
+        }
+        let now = tables.memory()[0].version_bytes;
+        assert!(now < held + held / 10, "what was held serves again: {held} and {now} bytes");
+        for neighbour in [before, after] {
+            neighbour.load(&mut value);
+            assert_eq!(value, [u64::MAX; 3]);
+            assert_eq!(writer.kept(neighbour), None);
+        }
+    }
+
+    #[test]
+    fn a_row_that_serves_again_has_nothing_beside_its_data() {
+        let (schema, table) = schema();
+        let tables = Tables::<Places>::new(&schema, 1, 0, true);
+        let store = tables.get(table.id());
+        let mut slot = tables.slot();
+        for value in 1..2_000 {
+            let row = slot.new_row(store, Home::At(0)).row();
+            assert_eq!(slot.kept(row.record(0)), None);
+            overwrite(&mut slot, row.record(0), value, 0);
+            slot.pin();
+            slot.retire_row(row);
+            slot.unpin();
+        }
+        let (rows, versions) = (store.rows.stride(), store.versions[0].stride());
+        let memory = &tables.memory()[0];
+        assert!(memory.row_bytes / rows < 200 && memory.version_bytes / versions < 200, "{memory:?}");
+    }
+
+    #[test]
+    fn versions_beside_the_data_take_a_word_of_each_record_where_they_are_kept() {
+        let mut schema = Schema::new();
+        let mut table = schema.table::<u64>("t", Lookup::Point, 100);
+        let _: (Table<[u64]>, Table<[u64]>) = (table.group_of_words(20), table.group_of_words(10));
+        let stride = |keeps_versions| {
+            let tables = Tables::<Places>::new(&schema, 1, 0, keeps_versions);
+            let store = tables.iter().next().expect("declared");
+            let row = tables.slot().new_row(store, Home::At(0)).row();
+            row.record(1).id() - row.record(0).id()
+        };
+        assert_eq!((stride(false), stride(true)), (21 * 8, 22 * 8));
+    }
+
+    #[test]
+    #[should_panic(expected = "if the database is made so")]
+    fn nothing_is_kept_in_a_database_that_was_not_made_to() {
+        let (schema, table) = schema();
+        let tables = Tables::<Places>::new(&schema, 1, 0, false);
+        let mut slot = tables.slot();
+        let record = slot.new_row(tables.get(table.id()), Home::At(0)).row().record(0);
+        slot.keep(record, |_| ());
+    }
+
     #[test]
     fn only_the_holder_of_a_partition_touches_its_records() {
         let (schema, table) = schema();
-        let tables = Tables::<Parts>::new(&schema, 2, 4);
+        let tables = Tables::<Parts>::new(&schema, 2, 4, false);
         let (mut slot, other) = (tables.slot(), tables.slot());
         let new = slot.new_row(tables.get(table.id()), Home::At(5));
         slot.fill(&new, 0, &[7; 3]);
@@ -721,7 +911,7 @@ mod tests {
     #[test]
     fn everyone_reads_what_lives_everywhere_and_nobody_writes_it() {
         let (schema, table) = schema();
-        let tables = Tables::<Parts>::new(&schema, 1, 4);
+        let tables = Tables::<Parts>::new(&schema, 1, 4, false);
         let mut slot = tables.slot();
         let new = slot.new_row(tables.get(table.id()), Home::Everywhere);
         slot.fill(&new, 0, &[7; 3]);

@@ -9,6 +9,8 @@
 //!     part of its record, so that a version's width never changes.
 //! (4) A version that is alone on its chain and final may move to the place within its record: to whoever
 //!     found it before it stays what it was, by (2), and what is pushed over it there is refused.
+//! (5) A version kept beside data in place is sealed before its record leads to it. Whoever takes it off its
+//!     chain has exchanged the one link that led to it for null, so that nobody else takes it, too.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -174,7 +176,7 @@ pub struct Pending<'db, S: Shape>(VersionRef<'db, S>);
 // SAFETY: it is the only handle through which the words are written, and they are plain data.
 unsafe impl<S: Shape> Send for Pending<'_, S> {}
 
-impl<'db, S: Shape<Data = Versioned>> Pending<'db, S> {
+impl<'db, S: Shape> Pending<'db, S> {
     /// # Safety
     /// The version was claimed by the caller and is known to nobody else.
     #[inline]

@@ -378,7 +378,7 @@ mod tests {
     fn check(test: impl for<'db> FnOnce(Claimed<'db, Owning>, [RecordRef<'db, Owning>; 3])) {
         let mut schema = Schema::new();
         schema.table::<u64>("pairs", Lookup::Heap, 0).group::<Pair>();
-        let tables = Tables::<Owning>::new(&schema, 1, 2);
+        let tables = Tables::<Owning>::new(&schema, 1, 2, false);
         let mut slot = tables.slot();
         slot.pin();
         let mut record = |home| slot.new_row(tables.get(TableId(0)), home).row().record(0);

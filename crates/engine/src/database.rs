@@ -53,6 +53,12 @@ impl<S: Scheme> Database<S> {
         &self.leftovers
     }
 
+    /// Whether some of those may leave, for all one knows.
+    #[inline]
+    pub(crate) fn may_unlink(&self) -> bool {
+        self.leftovers.may_leave(|| self.scheme.watermark().unwrap_or_default())
+    }
+
     /// A session.
     ///
     /// # Panics

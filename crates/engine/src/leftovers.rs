@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use storage::{AnyKey, TableId, Which};
-use sync::atomic::{AtomicUsize, Ordering};
+use sync::atomic::{AtomicU64, Ordering};
 use sync::{Latched, Padded};
 
 /// The keys of a row.
@@ -16,32 +16,58 @@ pub(crate) struct Leftover {
     pub(crate) secondary: [Option<(Which, AnyKey)>; 2],
 }
 
-/// The leftovers of a database, each with the epoch before whose end another try would be in vain.
-#[derive(Debug, Default)]
+/// When another try would not be in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// The epoch of storage that must have ended.
+    pub(crate) stamp: u64,
+    /// What the scheme's watermark must have come to.
+    pub(crate) watermark: u64,
+}
+
+/// The leftovers of a database. They wait in line: who comes later is due no earlier.
+#[derive(Debug)]
 pub(crate) struct Leftovers {
-    count: Padded<AtomicUsize>,
-    rows: Latched<VecDeque<(u64, Leftover)>>,
+    /// The watermark at which the first is due; `NONE` when there is none.
+    first: Padded<AtomicU64>,
+    rows: Latched<VecDeque<(Due, Leftover)>>,
+}
+
+/// Above every watermark.
+const NONE: u64 = u64::MAX;
+
+impl Default for Leftovers {
+    fn default() -> Self {
+        Self { first: Padded(AtomicU64::new(NONE)), rows: Latched::default() }
+    }
 }
 
 impl Leftovers {
-    /// Whether there are none, for all one knows: a hint that keeps most attempts away from the latch.
+    /// Whether the scheme's watermark lets one try, for all one knows: a hint that keeps most attempts away from
+    /// the latch.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Relaxed) == 0 // Relaxed: a hint.
+    pub(crate) fn may_leave(&self, watermark: impl FnOnce() -> u64) -> bool {
+        let first = self.first.load(Ordering::Relaxed); // Relaxed: a hint.
+        first != NONE && first <= watermark()
     }
 
-    pub(crate) fn push(&self, stamp: u64, row: Leftover) {
+    pub(crate) fn push(&self, due: Due, row: Leftover) {
         let mut rows = self.rows.lock();
-        rows.push_back((stamp, row));
-        self.count.store(rows.len(), Ordering::Relaxed); // Relaxed: as in `is_empty`.
+        rows.push_back((due, row));
+        self.show_first(&rows);
     }
 
-    /// Takes the one that waits longest, if its stamp is past and nobody else is at it.
-    pub(crate) fn pop(&self, is_past: impl FnOnce(u64) -> bool) -> Option<Leftover> {
+    /// Takes the one that waits longest, if it is due and nobody else is at it.
+    pub(crate) fn pop(&self, is_due: impl FnOnce(Due) -> bool) -> Option<Leftover> {
         let mut rows = self.rows.try_lock()?;
-        let (_, row) = rows.pop_front_if(|(stamp, _)| is_past(*stamp))?;
-        self.count.store(rows.len(), Ordering::Relaxed); // Relaxed: as in `is_empty`.
+        let (_, row) = rows.pop_front_if(|(due, _)| is_due(*due))?;
+        self.show_first(&rows);
         Some(row)
+    }
+
+    fn show_first(&self, rows: &VecDeque<(Due, Leftover)>) {
+        let first = rows.front().map_or(NONE, |(due, _)| due.watermark);
+        self.first.store(first, Ordering::Relaxed); // Relaxed: as in `may_leave`.
     }
 }
 
@@ -52,13 +78,16 @@ mod tests {
     #[test]
     fn the_oldest_leaves_first_and_not_before_its_time() {
         let leftovers = Leftovers::default();
+        assert!(!leftovers.may_leave(|| 9));
         for stamp in 1..=2 {
-            let primary = AnyKey::One(stamp);
-            leftovers.push(stamp, Leftover { table: TableId(0), primary, secondary: [None; 2] });
+            let (due, primary) = (Due { stamp, watermark: 10 + stamp }, AnyKey::One(stamp));
+            leftovers.push(due, Leftover { table: TableId(0), primary, secondary: [None; 2] });
         }
-        assert!(leftovers.pop(|stamp| stamp < 1).is_none());
-        assert_eq!(leftovers.pop(|stamp| stamp < 2).map(|row| row.primary), Some(AnyKey::One(1)));
-        assert!(leftovers.pop(|stamp| stamp < 2).is_none() && !leftovers.is_empty());
-        assert!(leftovers.pop(|stamp| stamp < 3).is_some() && leftovers.is_empty());
+        assert!(!leftovers.may_leave(|| 10) && leftovers.may_leave(|| 11));
+        assert!(leftovers.pop(|due| due.stamp < 1).is_none());
+        assert_eq!(leftovers.pop(|due| due.stamp < 2).map(|row| row.primary), Some(AnyKey::One(1)));
+        assert!(!leftovers.may_leave(|| 11) && leftovers.may_leave(|| 12));
+        assert!(leftovers.pop(|due| due.stamp < 2).is_none());
+        assert!(leftovers.pop(|due| due.stamp < 3).is_some() && !leftovers.may_leave(|| 12));
     }
 }

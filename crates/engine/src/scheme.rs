@@ -119,7 +119,7 @@ pub struct Ticket {
     pub birth: u64,
     /// Its place in the order of its batch, from 1; 0 outside of batches.
     pub sequence: u64,
-    /// Whether its procedure writes nothing.
+    /// Whether its procedure writes nothing. A scheme that says so may show it the past.
     pub read_only: bool,
     /// The homes that it will touch.
     pub homes: Homes,
@@ -206,6 +206,11 @@ pub trait Scheme: Shape {
     /// The number of partitions that own records.
     fn partitions(&self) -> usize {
         0
+    }
+
+    /// What it promises under these settings, where that is not what [`INFO`](Self::INFO) says.
+    fn isolation(_values: &Values) -> Isolation {
+        Self::INFO.isolation
     }
 
     /// Whether records whose data is in place have older versions beside it.
@@ -319,7 +324,7 @@ pub trait Scheme: Shape {
     /// Undoes an attempt: of its own doing, or after `precommit` failed, or after a rollback.
     fn abort<'db>(&'db self, txn: &mut Self::Txn<'db>);
 
-    /// Called by each worker between transactions: epochs, watermarks, clocks.
+    /// Called by each worker between attempts, now and then: epochs, watermarks, clocks.
     fn maintain(&self, _worker: usize) {}
 
     /// A record left without a value, by a delete that committed or an insert that aborted, is to leave the
@@ -327,6 +332,13 @@ pub trait Scheme: Shape {
     /// and makes `leaf` protect what the record protected. Under the latch of its leaf: first that of the
     /// primary key, then, for a record that is marked already, those of the row's other keys.
     fn retire(&self, record: RecordRef<'_, Self>, leaf: &Self::Leaf) -> Retire;
+
+    /// A number that grows when rows may leave the indexes that [`retire`](Self::retire) kept there: none of
+    /// them is tried again before. `None` where another try pays as soon as the attempts of that time have ended.
+    #[inline]
+    fn watermark(&self) -> Option<u64> {
+        None
+    }
 
     /// The value of a record in a quiesced database, copied to `buffer` where it is not constant.
     fn latest<'b, 'db>(

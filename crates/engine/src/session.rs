@@ -12,7 +12,7 @@ use storage::{
 };
 
 use crate::database::{Database, bounds};
-use crate::leftovers::Leftover;
+use crate::leftovers::{Due, Leftover};
 use crate::meter::{Meter, Phase};
 use crate::{
     Abort, Batching, Direction, End, InsertAt, Observer, Retire, Scheme, Sink, Stamp, Ticket, Transaction,
@@ -183,7 +183,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         while let Some(unlink) = gone.pop() {
             unlink.try_leave(self.db, &mut self.txn);
         }
-        if !self.db.leftovers().is_empty() {
+        if self.db.may_unlink() {
             self.unlink();
         }
         self.db.scheme().slot(&mut self.txn).unpin();
@@ -194,9 +194,11 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     /// that no attempt is delayed for long.
     #[cold]
     fn unlink(&mut self) {
+        let watermark = self.db.scheme().watermark().unwrap_or_default();
         for _ in 0..16 {
             let slot = self.db.scheme().slot(&mut self.txn);
-            let Some(left) = self.db.leftovers().pop(|stamp| slot.is_past(stamp)) else { return };
+            let is_due = |due: Due| due.watermark <= watermark && slot.is_past(due.stamp);
+            let Some(left) = self.db.leftovers().pop(is_due) else { return };
             let index = self.db.tables().get(left.table).index(Which::Primary);
             if let Some(row) = index.peek_any(left.primary) {
                 let unlink = Unlink { row, primary: Some(left.primary), secondary: left.secondary };
@@ -220,11 +222,14 @@ impl<'db, S: Scheme> Unlink<'db, S> {
 
     /// Takes the row out of its indexes now, or leaves that to others.
     fn try_leave(&self, db: &'db Database<S>, txn: &mut S::Txn<'db>) {
+        let watermark = db.scheme().watermark();
         if self.leave(db.scheme(), txn) == Retire::Later
             && let Some(primary) = self.primary
         {
             let left = Leftover { table: self.row.table().id(), primary, secondary: self.secondary };
-            db.leftovers().push(db.scheme().slot(txn).stamp(), left);
+            // The one that let the scheme say `Later` is of no more use.
+            let watermark = watermark.map_or(0, |watermark| watermark + 1);
+            db.leftovers().push(Due { stamp: db.scheme().slot(txn).stamp(), watermark }, left);
         }
     }
 
@@ -258,7 +263,7 @@ impl<S: Scheme, O: Observer, L: Sink> Drop for Session<'_, S, O, L> {
     /// Rows on their way out of the indexes leave them now, unless others stay pinned.
     fn drop(&mut self) {
         for _ in 0..16 {
-            if self.db.leftovers().is_empty() {
+            if !self.db.may_unlink() {
                 break;
             }
             self.db.scheme().slot(&mut self.txn).pin();

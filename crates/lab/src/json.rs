@@ -134,7 +134,7 @@ fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
         "version": env!("CARGO_PKG_VERSION"),
         "workload": plan.workload.name,
         "scheme": subject.scheme.name,
-        "isolation": subject.scheme.isolation.name(),
+        "isolation": subject.isolation().name(),
         "workers": plan.job.workers,
         "clients": subject.clients,
         "clients_asked": plan.job.clients,
@@ -306,6 +306,16 @@ mod tests {
         assert_eq!(object["by_type"]["read"]["latency_us"]["p50"], 2.5);
         assert_eq!(object["by_type"]["scan"]["latency_us"], Value::Null);
         assert!(!object.to_string().contains('\n'));
+    }
+
+    #[test]
+    fn a_run_states_the_isolation_that_its_settings_leave() {
+        let object = run(&plan(), &record(0, 0, 400), &Machine::default());
+        assert_eq!(object["isolation"], "strictly serializable");
+        let set = vec!["silo.snapshots=on".to_owned()];
+        let relaxed = Plan::new(&Request { schemes: Some("silo".to_owned()), set, ..Request::new("ycsb") });
+        let object = run(&relaxed.expect("legal"), &record(0, 0, 400), &Machine::default());
+        assert_eq!(object["isolation"], "serializable");
     }
 
     #[test]

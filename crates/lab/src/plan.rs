@@ -2,7 +2,7 @@
 
 use engine::driver::{Job, Limit, Retry};
 use engine::setting::Values;
-use engine::{Admits, Drive, Family, Forecast, Info};
+use engine::{Admits, Drive, Family, Forecast, Info, Isolation};
 use runs::{Spec, WorkloadInfo};
 use stdx::Rng;
 use sync::workers;
@@ -75,6 +75,13 @@ pub struct Subject {
     pub values: Values,
     /// The clients of its runs: as many as were asked for, or more where the scheme needs more.
     pub clients: usize,
+}
+
+impl Subject {
+    /// What the scheme promises under these values.
+    pub fn isolation(&self) -> Isolation {
+        runs::isolation(self.scheme.name, &self.values)
+    }
 }
 
 /// A request that was found possible: runs in the order in which they are to be made.

@@ -79,7 +79,19 @@ pub fn header(plan: &Plan) -> String {
     } else {
         lines.add(format!("settings: {}; the others standard", pairs.join(" ")));
     }
+    changed_promises(plan).for_each(|sentence| lines.add(sentence));
     lines.0
+}
+
+/// The schemes that promise something else under their settings than under the standard ones.
+fn changed_promises(plan: &Plan) -> impl Iterator<Item = String> {
+    plan.subjects.iter().filter(|subject| subject.isolation() != subject.scheme.isolation).map(|subject| {
+        let (name, isolation) = (subject.scheme.name, subject.isolation().name());
+        format!(
+            "isolation: {name} is {isolation} under these settings, not {}",
+            subject.scheme.isolation.name()
+        )
+    })
 }
 
 /// The settings of a plan that are not at their standard values, each once.
@@ -223,6 +235,7 @@ pub fn explanation(plan: &Plan, machine: &Machine) -> String {
         let Setting { name, default, stresses, .. } = setting;
         lines.add(format!("  {name}={value} (standard {default}): {stresses}"));
     }
+    changed_promises(plan).for_each(|sentence| lines.add(format!("  {sentence}")));
     lines.0
 }
 
@@ -442,6 +455,21 @@ mod tests {
         assert!(header(&plan).contains("2 workers, 2 clients (aria 40); 5 s"), "{}", header(&plan));
         let text = explanation(&plan, &Machine::default());
         assert!(text.contains("Under aria, whose batches need one a place, there are 40 clients."), "{text}");
+    }
+
+    #[test]
+    fn settings_that_change_what_a_scheme_promises_say_so() {
+        let says = "isolation: silo is serializable under these settings, not strictly serializable";
+        let request = |set: &str| Request {
+            schemes: Some("silo,no_wait".to_owned()),
+            set: vec![set.to_owned()],
+            ..Request::new("ycsb")
+        };
+        let relaxed = Plan::new(&request("silo.snapshots=on")).expect("legal");
+        assert!(header(&relaxed).contains(says), "{}", header(&relaxed));
+        assert!(explanation(&relaxed, &Machine::default()).contains(says));
+        let standard = Plan::new(&request("silo.epoch_ms=10")).expect("legal");
+        assert!(!header(&standard).contains("isolation"));
     }
 
     #[test]

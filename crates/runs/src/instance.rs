@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use engine::driver::{self, Control, Job};
 use engine::setting::{SettingError, Values};
-use engine::{Database, Drive, Env, Forecast, Schema, Scheme, Share, Violation, Workload};
+use engine::{Database, Drive, Env, Forecast, Isolation, Schema, Scheme, Share, Violation, Workload};
 use schemes::catalogue;
 use sync::{clock, workers};
 
@@ -17,6 +17,12 @@ use crate::{Measured, Monitor, Spec, Step, Verdict};
 /// Settings of the workload that contradict each other.
 pub fn forecast(workload: &str, values: &Values, drive: Drive) -> Result<Forecast, SettingError> {
     workload::with(workload, values, ForecastOf { values, drive })
+}
+
+/// What a scheme promises under its settings.
+pub fn isolation(scheme: &str, values: &Values) -> Isolation {
+    let isolation = catalogue::with(scheme, IsolationUnder(values));
+    isolation.unwrap_or_else(|| panic!("no scheme `{scheme}`"))
 }
 
 /// Refuses what a run would refuse, before anything is loaded.
@@ -72,6 +78,16 @@ impl Visit for ForecastOf<'_> {
 
     fn visit<W: Workload>(self) -> Self::Out {
         Ok(W::declare(self.values, self.drive, &mut Schema::new())?.forecast())
+    }
+}
+
+struct IsolationUnder<'s>(&'s Values);
+
+impl catalogue::Visit for IsolationUnder<'_> {
+    type Out = Isolation;
+
+    fn visit<S: Scheme>(self) -> Isolation {
+        S::isolation(self.0)
     }
 }
 

@@ -11,7 +11,7 @@ use engine::setting::Values;
 use sync::atomic::{AtomicU32, Ordering};
 
 pub use engine::Phase;
-pub use instance::{admit, clients, forecast, run};
+pub use instance::{admit, clients, forecast, isolation, run};
 pub use storage::TableMemory;
 pub use workload::{WORKLOADS, WorkloadInfo};
 

@@ -10,144 +10,192 @@ use common::bank::{self, Bank};
 use common::claims::Claims;
 use common::counters::Counters;
 use common::quota::Quota;
-use common::run;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
+use common::{Given, SNAPSHOTS, run, values};
 
-/// One module a scheme, so that each claim is a test of its own.
+/// A scheme under settings.
+#[derive(Clone, Copy)]
+struct Subject {
+    scheme: &'static str,
+    given: Given,
+}
+
+/// Under the standard settings, or under others.
+macro_rules! subject {
+    ($scheme:ident) => {
+        $crate::Subject { scheme: stringify!($scheme), given: &[] }
+    };
+    ($name:ident: $scheme:ident under $given:ident) => {
+        $crate::Subject { scheme: stringify!($scheme), given: $crate::$given }
+    };
+}
+
+/// One module a subject, so that each claim is a test of its own.
 macro_rules! conformance {
-    ($($scheme:ident),+ $(,)?) => {
-        $(mod $scheme {
-            const NAME: &str = stringify!($scheme);
+    ($($name:ident $(: $scheme:ident under $given:ident)?),+ $(,)?) => {
+        $(mod $name {
+            const SUBJECT: super::Subject = subject!($name $(: $scheme under $given)?);
 
             #[test]
             fn counts_every_increment_once() {
-                super::counts_every_increment_once(NAME);
+                super::counts_every_increment_once(SUBJECT);
             }
 
             #[test]
             fn conserves_money_in_every_audit() {
-                super::conserves_money_in_every_audit(NAME);
+                super::conserves_money_in_every_audit(SUBJECT);
             }
 
             #[test]
             fn sees_the_same_keys_in_twins() {
-                super::sees_the_same_keys_in_twins(NAME);
+                super::sees_the_same_keys_in_twins(SUBJECT);
             }
 
             #[test]
             fn lets_one_insert_win() {
-                super::lets_one_insert_win(NAME);
+                super::lets_one_insert_win(SUBJECT);
             }
 
             #[test]
             fn keeps_quotas_if_serializable() {
-                super::keeps_quotas_if_serializable(NAME);
+                super::keeps_quotas_if_serializable(SUBJECT);
             }
 
             #[test]
             fn permits_write_skew_only_under_snapshots() {
-                super::permits_write_skew_only_under_snapshots(NAME);
+                super::permits_write_skew_only_under_snapshots(SUBJECT);
             }
 
             #[test]
             fn hides_what_is_rolled_back() {
-                super::hides_what_is_rolled_back(NAME);
+                super::hides_what_is_rolled_back(SUBJECT);
             }
         })+
 
-        const TESTED: &[&str] = &[$(stringify!($scheme)),+];
+        const SUBJECTS: &[Subject] = &[$(subject!($name $(: $scheme under $given)?)),+];
     };
 }
 
-conformance!(no_wait, silo, tictoc, mvto, si, hstore, aria, serial, uncontrolled);
+conformance!(
+    no_wait,
+    silo,
+    silo_with_snapshots: silo under SNAPSHOTS,
+    tictoc,
+    mvto,
+    si,
+    hstore,
+    aria,
+    serial,
+    uncontrolled,
+);
 
 #[test]
-fn every_scheme_is_tested() {
+fn every_scheme_is_tested_under_its_standard_settings() {
     let catalogued: Vec<_> = catalogue::INFO.iter().map(|info| info.name).collect();
+    let standard = SUBJECTS.iter().filter(|subject| subject.given.is_empty());
+    let tested: Vec<_> = standard.map(|subject| subject.scheme).collect();
     assert_eq!(
-        catalogued, TESTED,
+        catalogued, tested,
         "the catalogue and `conformance!` list the same schemes in the same order"
     );
 }
 
-fn info(scheme: &str) -> &'static Info {
-    catalogue::INFO.iter().find(|info| info.name == scheme).expect("a scheme of the catalogue")
+/// What a scheme promises under some settings.
+struct Promise(Given);
+
+impl Visit for Promise {
+    type Out = Isolation;
+
+    fn visit<S: Scheme>(self) -> Isolation {
+        S::isolation(&values::<S>(self.0))
+    }
 }
 
-fn counts_every_increment_once(scheme: &str) {
-    run::<Counters>(scheme);
+impl Subject {
+    fn info(self) -> &'static Info {
+        let info = catalogue::INFO.iter().find(|info| info.name == self.scheme);
+        info.expect("a scheme of the catalogue")
+    }
+
+    fn isolation(self) -> Isolation {
+        catalogue::with(self.scheme, Promise(self.given)).expect("a scheme of the catalogue")
+    }
+}
+
+fn counts_every_increment_once(subject: Subject) {
+    run::<Counters>(subject.scheme, subject.given);
     // Partition schemes learn what the input did not say; to the others it is the same.
-    run::<Counters<false>>(scheme);
+    run::<Counters<false>>(subject.scheme, subject.given);
 }
 
-fn conserves_money_in_every_audit(scheme: &str) {
-    for types in run::<Bank>(scheme) {
+fn conserves_money_in_every_audit(subject: Subject) {
+    for types in run::<Bank>(subject.scheme, subject.given) {
         assert_eq!(types[bank::AUDIT].user_aborts, 0, "no audit that lacked money was believed");
     }
 }
 
-fn sees_the_same_keys_in_twins(scheme: &str) {
-    for types in run::<Twins>(scheme) {
+fn sees_the_same_keys_in_twins(subject: Subject) {
+    for types in run::<Twins>(subject.scheme, subject.given) {
         let believed: u64 = types.iter().map(|tally| tally.user_aborts).sum();
         assert_eq!(believed, 0, "nobody who saw twins differ was believed");
     }
 }
 
-fn lets_one_insert_win(scheme: &str) {
-    run::<Claims>(scheme);
+fn lets_one_insert_win(subject: Subject) {
+    run::<Claims>(subject.scheme, subject.given);
 }
 
-fn keeps_quotas_if_serializable(scheme: &str) {
-    if info(scheme).isolation != Isolation::Snapshot {
-        run::<Quota>(scheme);
+fn keeps_quotas_if_serializable(subject: Subject) {
+    if subject.isolation() != Isolation::Snapshot {
+        run::<Quota>(subject.scheme, subject.given);
     }
 }
 
 /// Interleaves two attempts under a scheme.
-struct Interleave<'n>(&'n str, Ending);
+struct Interleave(Subject, Ending);
 
-impl Visit for Interleave<'_> {
+impl Visit for Interleave {
     /// By kind of skew: who has acted, and who said that they committed.
     type Out = Vec<(&'static str, [bool; 2], [bool; 2])>;
 
     fn visit<S: Scheme>(self) -> Self::Out {
         fn one<S: Scheme, K: Skew>(
             what: &'static str,
-            ending: Ending,
+            Interleave(subject, ending): &Interleave,
         ) -> (&'static str, [bool; 2], [bool; 2]) {
-            let (acted, committed) = interleave::<S, K>(ending);
+            let (acted, committed) = interleave::<S, K>(subject.given, *ending);
             (what, acted, committed)
         }
         vec![
-            one::<S, Records>("records", self.1),
-            one::<S, Misses>("missing keys", self.1),
-            one::<S, Ranges>("ranges", self.1),
-            one::<S, Names>("secondary ranges", self.1),
+            one::<S, Records>("records", &self),
+            one::<S, Misses>("missing keys", &self),
+            one::<S, Ranges>("ranges", &self),
+            one::<S, Names>("secondary ranges", &self),
         ]
     }
 }
 
-impl Interleave<'_> {
+impl Interleave {
     /// Attempts of batched schemes do not run outside of their driver.
     fn run(self) -> Vec<(&'static str, [bool; 2], [bool; 2])> {
-        if info(self.0).family == Family::Batched {
+        if self.0.info().family == Family::Batched {
             return Vec::new();
         }
-        catalogue::with(self.0, self).expect("a scheme of the catalogue")
+        catalogue::with(self.0.scheme, self).expect("a scheme of the catalogue")
     }
 }
 
-fn permits_write_skew_only_under_snapshots(scheme: &str) {
-    let is_permitted = info(scheme).isolation == Isolation::Snapshot;
-    for (what, acted, committed) in Interleave(scheme, Ending::Commits).run() {
+fn permits_write_skew_only_under_snapshots(subject: Subject) {
+    let is_permitted = subject.isolation() == Isolation::Snapshot;
+    for (what, acted, committed) in Interleave(subject, Ending::Commits).run() {
         assert_eq!(acted == [true; 2], is_permitted, "write skew over {what}");
         assert!(committed.contains(&true), "two attempts over {what} do not abort each other");
     }
 }
 
-fn hides_what_is_rolled_back(scheme: &str) {
-    for (what, acted, committed) in Interleave(scheme, Ending::RollsBack).run() {
+fn hides_what_is_rolled_back(subject: Subject) {
+    for (what, acted, committed) in Interleave(subject, Ending::RollsBack).run() {
         assert_eq!(acted, [false, committed[1]], "the other side of {what} acts whenever it commits");
     }
 }

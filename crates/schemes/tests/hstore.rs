@@ -20,7 +20,7 @@ fn check(test: impl FnOnce(&Database<HStore>, Table<Cell>)) {
 
 #[test]
 fn what_is_declared_never_aborts() {
-    for types in run::<Counters>("hstore").into_iter().chain(run::<Bank>("hstore")).flatten() {
+    for types in run::<Counters>("hstore", &[]).into_iter().chain(run::<Bank>("hstore", &[])).flatten() {
         assert_eq!(types.aborts.iter().sum::<u64>(), 0);
     }
 }

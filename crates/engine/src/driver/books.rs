@@ -7,7 +7,7 @@ use super::{Control, Stage, Tally};
 use crate::meter::Phase;
 use crate::{Abort, Workload};
 
-/// Transactions of a worker between two calls of `Scheme::maintain`.
+/// Attempts of a worker between two calls of `Scheme::maintain`.
 const MAINTAIN_EVERY: u64 = 16;
 
 /// A worker's books.
@@ -57,7 +57,7 @@ impl<'r, W: Workload> Books<'r, W> {
         }
     }
 
-    /// Counts a transaction, and says whether it is time for `Scheme::maintain`.
+    /// Counts an attempt, and says whether it is time for `Scheme::maintain`.
     #[inline]
     pub(super) fn is_maintenance_due(&mut self) -> bool {
         self.served += 1;

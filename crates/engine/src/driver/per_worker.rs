@@ -134,6 +134,10 @@ impl<'b, 'r, S: Scheme, W: Workload> Client<'b, 'r, S, W> {
                 Err(_) if job.retry == Retry::Drop || self.part.control.stage() == Stage::Stopping => break,
                 Err(_) => {}
             }
+            // What the request waits for may need maintenance: a row that is to leave the indexes.
+            if self.books.borrow_mut().is_maintenance_due() {
+                self.part.db.scheme().maintain(self.part.worker);
+            }
             ticket.retries += 1;
             let (first, longest) = if job.retry == Retry::Backoff { BACKOFF_NS } else { REGULATED_NS };
             let ceiling = (first << ticket.retries.min(20)).min(longest);

@@ -34,8 +34,10 @@ impl CommitEpoch {
     /// [`now`](Self::now) then tells, or a later one.
     #[inline]
     pub fn enter(&self, slot: usize) {
-        // Relaxed: ordered by the fence in `now`.
-        self.inside[slot].store(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
+        // Relaxed: an epoch that is late only holds up the next. Release: pairs with the Acquire fence in
+        // `advance`, which may see this and not the end of the slot's last commit. The fence in `now` orders
+        // it before what follows.
+        self.inside[slot].store(self.now.load(Ordering::Relaxed), Ordering::Release);
     }
 
     /// The epoch of a commit whose locks are all held: its serialization point. The fence also separates
@@ -58,12 +60,12 @@ impl CommitEpoch {
         self.inside[slot].store(0, Ordering::Release);
     }
 
-    /// Advances the epoch if its time is over and everyone allows it.
-    pub fn advance(&self) {
+    /// Advances the epoch if its time is over and everyone allows it: the new epoch, told to one caller.
+    pub fn advance(&self) -> Option<u64> {
         let now_ns = clock::now_ns();
         // Relaxed: a hint that keeps most calls short.
         if now_ns.saturating_sub(self.advanced_ns.load(Ordering::Relaxed)) < self.period_ns {
-            return;
+            return None;
         }
         let now = self.now.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
         // SeqCst fence: pairs with the one in `now`; a committer not seen inside draws its epoch later.
@@ -72,11 +74,13 @@ impl CommitEpoch {
             let entered = slot.load(Ordering::Relaxed); // Relaxed: ordered by the fences around.
             entered == 0 || entered == now
         });
-        fence(Ordering::Acquire); // Pairs with the Release in `leave`.
+        fence(Ordering::Acquire); // Pairs with the Release in `leave` and in `enter`.
         // Release: pairs with the Acquire in `now`. Relaxed on failure: another worker was first.
         if allowed && self.now.compare_exchange(now, now + 1, Ordering::Release, Ordering::Relaxed).is_ok() {
             self.advanced_ns.store(now_ns, Ordering::Relaxed); // Relaxed: a hint.
+            return Some(now + 1);
         }
+        None
     }
 }
 
@@ -89,8 +93,8 @@ mod tests {
         let epoch = CommitEpoch::new(0, 2);
         epoch.enter(0);
         assert_eq!(epoch.now(), 1);
-        epoch.advance();
-        epoch.advance();
+        assert_eq!(epoch.advance(), Some(2));
+        assert_eq!(epoch.advance(), None);
         assert_eq!(epoch.now(), 2, "slot 0 entered at 1: the epoch may move one ahead of it, not two");
         epoch.leave(0);
         epoch.advance();

@@ -7,6 +7,7 @@ mod commit_epoch;
 mod copy_buffer;
 mod leaf_set;
 mod pending_writes;
+pub mod snapshot_epochs;
 mod timestamps;
 pub mod version_chain;
 mod write_buffer;

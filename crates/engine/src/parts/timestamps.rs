@@ -90,7 +90,7 @@ impl Timestamps {
 
     /// The watermark as it was last computed.
     #[inline]
-    fn known_watermark(&self) -> u64 {
+    pub fn known_watermark(&self) -> u64 {
         self.watermark.load(Ordering::Acquire) // Acquire: pairs with the Release in `refresh`.
     }
 

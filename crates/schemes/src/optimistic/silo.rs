@@ -4,29 +4,42 @@
 //!             locks what it writes, draws the epoch, checks that nothing it read has changed, and installs.
 //!             Transaction ids are computed from the ids it met, so that there is no central counter: epochs
 //!             order them coarsely. Ranges and missing keys are protected by the versions of the index
-//!             leaves that were read.
-//! RECORD      One word: bit 0 locked, bit 1 no value, bit 2 retired, bits 3..32 sequence, bits 32.. epoch.
-//!             The word without its status bits is the TID of the commit that wrote the value.
+//!             leaves that were read. With `silo.snapshots=on`, a transaction that is declared read-only reads
+//!             the database as it was at the end of a snapshot epoch, a while ago: it registers nothing, checks
+//!             nothing and never aborts.
+//! RECORD      One word: bit 0 locked, bit 1 no value, bit 2 retired, bit 3 older versions are kept, bits 4..32
+//!             sequence, bits 32.. epoch. The word without its status bits is the TID of the commit that wrote
+//!             the value. A version that is kept carries the epoch of that commit.
 //! COMMIT      1. Lock the write set in the order of addresses; what was read of a record before it was
 //!                written must still be so, and cannot change under the lock.
 //!             2. Fence; read the epoch: the serialization point.
 //!             3. Validate: each record that was only read has the TID that was seen and no other's lock, each
 //!                leaf its gap version.
 //!             4. Choose the TID: in the epoch, above every TID met and above the slot's last.
-//!             5. Install each value; the store of the new word unlocks.
+//!             5. With snapshots: keep each old value that one of them shows.
+//!             6. Install each value; the store of the new word unlocks.
 //! INVARIANTS  (1) A value changes only under its lock, and each change gives the word a TID it never had
 //!                 (asserted in `install`).
 //!             (2) Every record is locked in ascending order, so committers never deadlock (the sort in
 //!                 `lock_write_set`).
 //!             (3) What was observed, absence included, is in the read set or noted with the write
-//!                 (`copy_stable` is the only way to a header, and its callers do one or the other).
+//!                 (`copy_stable` is the only way to a header, and its callers do one or the other), unless a
+//!                 snapshot showed it.
+//!             (4) A record's value and its kept versions include every value that a snapshot shows which is
+//!                 read now or later (`keep_past` sees to it, `SnapshotEpochs` says which). A record is retired
+//!                 only when all of them are that it has none (`retire`).
 //! DEPARTURES  A record that is being inserted is unlocked and without value until its commit, as in the
 //!             paper; a delete leaves such a record, and the engine unlinks it later. The wait for a lock is
 //!             a wait of the engine, so that on a fiber another attempt runs meanwhile. A slot is inside an
 //!             epoch only while it commits, so that a stalled worker or a client that waits inside its
-//!             transaction holds up no epoch.
+//!             transaction holds up no epoch. A kept version that is no longer needed is given up when its record
+//!             is next overwritten by a commit of a later snapshot epoch, or leaves the indexes, and not by a
+//!             list of its own: of a record that is not written any more, as many versions stay as were needed at
+//!             its last write, two if no snapshot was read for long. A key that was deleted from a table with
+//!             secondary indexes can be inserted again when no snapshot needs the old row.
 
 use engine::driver::PerWorker;
+use engine::parts::snapshot_epochs::{self, Keep, Past, SnapshotEpochs};
 use engine::parts::{BufferedWrites, CommitEpoch, CopyBuffer, LeafSet};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
@@ -40,15 +53,18 @@ use sync::waiter;
 const LOCKED: u64 = 1;
 const NO_VALUE: u64 = 2;
 const RETIRED: u64 = 4;
-const STATUS: u64 = LOCKED | NO_VALUE | RETIRED;
+const OLDER: u64 = 8;
+const STATUS: u64 = LOCKED | NO_VALUE | RETIRED | OLDER;
 /// One step of the sequence.
-const TID_STEP: u64 = 8;
+const TID_STEP: u64 = 16;
 const EPOCH_SHIFT: u32 = 32;
 
-/// The state that all transactions share: the epoch.
+/// The state that all transactions share: the epochs.
 #[derive(Debug)]
 pub struct Silo {
     epoch: CommitEpoch,
+    /// None where every transaction reads the present.
+    snapshots: Option<SnapshotEpochs>,
 }
 
 /// A record's TID word.
@@ -71,6 +87,8 @@ impl Meta for Header {
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Silo>,
+    /// The first epoch that the attempt's snapshot does not show; none if it reads the present.
+    snapshot: Option<u64>,
     reads: Vec<(RecordRef<'db, Silo>, u64)>,
     writes: BufferedWrites<'db, Silo, Met>,
     leaves: LeafSet<'db, ()>,
@@ -93,7 +111,7 @@ struct Met {
 
 impl Shape for Silo {
     type Header = Header;
-    type Version = ();
+    type Version = Past;
     type Leaf = ();
     type Data = InPlace;
 }
@@ -108,25 +126,59 @@ impl Scheme for Silo {
         workers: Admits::Any,
         idea: "buffers writes, validates reads at commit against per-record TIDs, orders commits by coarse epochs",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "silo.epoch_ms",
-        default: "40",
-        range: Range::Int(1, 10_000),
-        unit: "ms",
-        doc: "Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.",
-        stresses: "the shared epoch counter, and the delay of group commit",
-    }];
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "silo.epoch_ms",
+            default: "40",
+            range: Range::Int(1, 10_000),
+            unit: "ms",
+            doc: "Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.",
+            stresses: "the shared epoch counter, and the delay of group commit",
+        },
+        Setting {
+            name: "silo.snapshots",
+            default: "off",
+            range: Range::Choice(&["off", "on"]),
+            unit: "",
+            doc: "`on` lets read-only transactions read a consistent state of a while ago, without aborts; pays \
+                  where they are long and their records are written often, and makes the promise serializable only.",
+            stresses: "copies of overwritten values, and deleted rows that stay in the indexes",
+        },
+        Setting {
+            name: "silo.snapshot_epochs",
+            default: "25",
+            range: Range::Int(1, 10_000),
+            unit: "epochs",
+            doc: "Commit epochs that make a snapshot epoch; more of them keep fewer versions, fewer show a younger \
+                  state and let deleted rows leave sooner.",
+            stresses: "the age of snapshots, and how often values are kept",
+        },
+    ];
     const INSERT: InsertAt = InsertAt::Access;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
     fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        Ok(Self { epoch: CommitEpoch::new(values.int("silo.epoch_ms"), env.slots) })
+        let snapshots = || SnapshotEpochs::new(values.int("silo.snapshot_epochs"), env.slots);
+        Ok(Self {
+            epoch: CommitEpoch::new(values.int("silo.epoch_ms"), env.slots),
+            snapshots: has_snapshots(values).then(snapshots),
+        })
+    }
+
+    /// A snapshot may lack what was committed before its reader began.
+    fn isolation(values: &Values) -> Isolation {
+        if has_snapshots(values) { Isolation::Serializable } else { Self::INFO.isolation }
+    }
+
+    fn keeps_versions(&self) -> bool {
+        self.snapshots.is_some()
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
             slot,
+            snapshot: None,
             reads: Vec::new(),
             writes: BufferedWrites::default(),
             leaves: LeafSet::default(),
@@ -146,11 +198,16 @@ impl Scheme for Silo {
     }
 
     #[inline]
-    fn begin<'db>(&'db self, txn: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
         txn.reads.clear();
         txn.writes.clear();
         txn.leaves.clear();
         txn.locked = 0;
+        if let Some(snapshots) = &self.snapshots
+            && ticket.read_only
+        {
+            txn.snapshot = Some(snapshots.enter(txn.slot.id()));
+        }
         Ok(())
     }
 
@@ -160,6 +217,9 @@ impl Scheme for Silo {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(end) = txn.snapshot {
+            return Ok(txn.read_before(end, record));
+        }
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.value(own));
         }
@@ -223,7 +283,8 @@ impl Scheme for Silo {
 
     #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
-        txn.leaves.read(leaf)
+        // A key that enters later leads to values that the snapshot does not show.
+        if txn.snapshot.is_some() { Ok(()) } else { txn.leaves.read(leaf) }
     }
 
     #[inline]
@@ -249,6 +310,8 @@ impl Scheme for Silo {
         if txn.writes.is_empty() {
             return txn.validate();
         }
+        let snapshot = self.leave_snapshot(txn);
+        assert!(snapshot.is_none(), "a procedure that is declared read-only writes nothing");
         self.epoch.enter(txn.slot.id());
         txn.lock_write_set()?; // 1
         let epoch = self.epoch.now(); // 2
@@ -259,26 +322,30 @@ impl Scheme for Silo {
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        if txn.writes.is_empty() {
+            return Stamp(self.leave_snapshot(txn).map_or(txn.tid, |end| (end << EPOCH_SHIFT) - TID_STEP));
+        }
         let tid = txn.tid;
+        if let Some(snapshots) = &self.snapshots {
+            txn.keep_past(snapshots.keep_at(tid >> EPOCH_SHIFT)); // 5
+        }
         for nth in 0..txn.writes.len() {
             let has_value = |record: RecordRef<'db, Self>| {
                 // Relaxed: this attempt holds the lock.
                 record.header().0.load(Ordering::Relaxed) & NO_VALUE == 0
             };
             let (record, value) = txn.writes.tell(nth, has_value, Stamp(tid), sink, seen);
+            let header = &record.header().0;
+            let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
             if let Some(value) = value {
                 record.store(value);
             }
-            let word = tid | if value.is_none() { NO_VALUE } else { 0 };
-            let header = &record.header().0;
-            // Relaxed: this attempt holds the lock. Invariant (1).
-            assert!(header.load(Ordering::Relaxed) & !STATUS < tid, "a TID grows with each change");
-            // Release: pairs with the Acquire in `copy_stable`. 5
+            let word = tid | before & OLDER | if value.is_none() { NO_VALUE } else { 0 };
+            assert!(before & !STATUS < tid, "a TID grows with each change"); // Invariant (1).
+            // Release: pairs with the Acquire in `copy_stable` and `read_before`. 6
             header.store(word, Ordering::Release);
         }
-        if !txn.writes.is_empty() {
-            self.epoch.leave(txn.slot.id());
-        }
+        self.epoch.leave(txn.slot.id());
         Stamp(tid)
     }
 
@@ -289,17 +356,25 @@ impl Scheme for Silo {
             write.record.header().0.fetch_and(!LOCKED, Ordering::Release);
         }
         txn.locked = 0;
+        self.leave_snapshot(txn);
         self.epoch.leave(txn.slot.id());
     }
 
     fn maintain(&self, _: usize) {
-        self.epoch.advance();
+        if let (Some(epoch), Some(snapshots)) = (self.epoch.advance(), &self.snapshots) {
+            snapshots.advanced_to(epoch);
+        }
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
         let header = &record.header().0;
         let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        match word & STATUS {
+        let is_needed = || {
+            let watermark = self.snapshots.as_ref().map_or(u64::MAX, SnapshotEpochs::watermark);
+            word & OLDER != 0 && word >> EPOCH_SHIFT >= watermark
+        };
+        match word & (STATUS & !OLDER) {
+            NO_VALUE if is_needed() => Retire::Later, // Invariant (4).
             NO_VALUE => {
                 // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
                 // Relaxed on failure: nothing is read.
@@ -313,10 +388,29 @@ impl Scheme for Silo {
         }
     }
 
+    #[inline]
+    fn watermark(&self) -> Option<u64> {
+        self.snapshots.as_ref().map(SnapshotEpochs::watermark)
+    }
+
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
         let copy = txn.copy.room(record.width());
         let word = copy_stable(record, Some(copy)).ok()?;
         (word & NO_VALUE == 0).then_some(copy)
+    }
+}
+
+fn has_snapshots(values: &Values) -> bool {
+    values.text("silo.snapshots") == "on"
+}
+
+impl Silo {
+    /// Ends the reading of a snapshot, if one was read: the first epoch that it did not show.
+    #[inline]
+    fn leave_snapshot(&self, txn: &mut Txn<'_>) -> Option<u64> {
+        let end = txn.snapshot.take()?;
+        self.snapshots.as_ref().expect("a snapshot is read where there are some").leave(txn.slot.id());
+        Some(end)
     }
 }
 
@@ -327,10 +421,10 @@ fn copy_stable(record: RecordRef<'_, Silo>, mut copy: Option<&mut [u64]>) -> Res
     loop {
         // Acquire: pairs with the Release in `install`.
         let word = header.load(Ordering::Acquire);
-        if word & RETIRED != 0 {
-            return Err(Abort::ReadChanged);
-        }
-        if word & LOCKED != 0 {
+        if word & (RETIRED | LOCKED) != 0 {
+            if word & RETIRED != 0 {
+                return Err(Abort::ReadChanged);
+            }
             waiter::wait_clear(header, LOCKED);
             continue;
         }
@@ -365,7 +459,22 @@ fn lock(record: RecordRef<'_, Silo>) -> Result<u64, Abort> {
     }
 }
 
-impl Txn<'_> {
+impl<'db> Txn<'db> {
+    /// The value that a record had before the commits of epoch `end`. Nothing newer is waited for.
+    fn read_before(&mut self, end: u64, record: RecordRef<'db, Silo>) -> Option<&[u64]> {
+        // Acquire: pairs with the Release in `install`.
+        let mut word = record.header().0.load(Ordering::Acquire);
+        if word >> EPOCH_SHIFT < end {
+            let copy = self.copy.room(record.width());
+            // A record that was retired has no value in any snapshot: invariant (4).
+            word = copy_stable(record, Some(copy)).ok()?;
+            if word >> EPOCH_SHIFT < end {
+                return (word & NO_VALUE == 0).then_some(copy);
+            }
+        }
+        if word & OLDER != 0 { snapshot_epochs::value_before(&self.slot, record, end) } else { None }
+    }
+
     /// What was to be written was only read: a rollback.
     fn only_read(&mut self) {
         self.reads.extend(self.writes.drain().map(|write| (write.record, write.note.word)));
@@ -409,5 +518,18 @@ impl Txn<'_> {
         let met = read.chain(self.writes.iter().map(|write| write.note.word));
         let above = met.fold(self.tid, |tid, word| tid.max(word & !STATUS)) + TID_STEP;
         self.tid = above.max(epoch << EPOCH_SHIFT);
+    }
+    /// Step 5 of COMMIT.
+    fn keep_past(&mut self, keep: Keep) {
+        for record in self.writes.iter().map(|write| write.record) {
+            let header = &record.header().0;
+            let word = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
+            // Where nothing is kept, that there was no value needs no version to say so.
+            if keep.wants(word >> EPOCH_SHIFT) && word & (NO_VALUE | OLDER) != NO_VALUE {
+                keep.keep(&mut self.slot, record, word >> EPOCH_SHIFT, word & NO_VALUE == 0);
+                // Release: pairs with the Acquire in `read_before`, for what is kept now or was before.
+                header.store(word | OLDER, Ordering::Release);
+            }
+        }
     }
 }

@@ -135,20 +135,42 @@ pub(crate) const PLANS: &[Plan] = &[
     Plan { workers: 1, clients: 50, requests: 20, pause_ns: 5_000 },
 ];
 
+/// Values of a scheme's settings that are not the standard ones.
+pub(crate) type Given = &'static [(&'static str, &'static str)];
+
+/// Short epochs, each of which makes a snapshot that read-only transactions read.
+pub(crate) const SNAPSHOTS: Given =
+    &[("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("silo.snapshot_epochs", "1")];
+
+/// The values of a scheme's settings.
+pub(crate) fn values<S: Scheme>(given: Given) -> Values {
+    let given: Vec<_> = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Values::new(S::SETTINGS, &given).expect("the values are legal")
+}
+
 /// An empty database under a scheme with its standard settings.
 pub(crate) fn database<S: Scheme>(schema: &Schema, sessions: usize, workers: usize) -> Database<S> {
-    let values = Values::new(S::SETTINGS, &[]).expect("standard values are legal");
-    Database::new(schema, &values, Env { slots: sessions, workers }).expect("standard values agree")
+    database_with(schema, sessions, workers, &[])
+}
+
+/// An empty database under a scheme with these settings, the others standard.
+pub(crate) fn database_with<S: Scheme>(
+    schema: &Schema,
+    sessions: usize,
+    workers: usize,
+    given: Given,
+) -> Database<S> {
+    Database::new(schema, &values::<S>(given), Env { slots: sessions, workers }).expect("the values agree")
 }
 
 /// Runs a workload under a scheme, plan by plan, and checks it after each; returns what the runs counted,
 /// by plan and by type.
-pub(crate) fn run<W: Workload>(scheme: &str) -> Vec<Vec<TypeTally>> {
-    let runs = Run::<W>(PhantomData);
+pub(crate) fn run<W: Workload>(scheme: &str, given: Given) -> Vec<Vec<TypeTally>> {
+    let runs = Run::<W>(given, PhantomData);
     catalogue::with(scheme, runs).expect("a scheme of the catalogue")
 }
 
-struct Run<W>(PhantomData<W>);
+struct Run<W>(Given, PhantomData<W>);
 
 impl<W: Workload> Visit for Run<W> {
     type Out = Vec<Vec<TypeTally>>;
@@ -156,17 +178,17 @@ impl<W: Workload> Visit for Run<W> {
     fn visit<S: Scheme>(self) -> Self::Out {
         let admitted =
             PLANS.iter().filter(|plan| plan.workers == 1 || S::INFO.workers == engine::Admits::Any);
-        admitted.map(|plan| run_plan::<S, W>(plan)).collect()
+        admitted.map(|plan| run_plan::<S, W>(plan, self.0)).collect()
     }
 }
 
-fn run_plan<S: Scheme, W: Workload>(plan: &Plan) -> Vec<TypeTally> {
+fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec<TypeTally> {
     let clients = plan.workers * plan.clients;
     let values = Values::new(W::SETTINGS, &[]).expect("standard values are legal");
     let mut schema = Schema::new();
     let drive = Drive { workers: plan.workers as u32, clients: clients as u32, seed: 1 };
     let workload = W::declare(&values, drive, &mut schema).expect("standard values agree");
-    let db = database::<S>(&schema, clients, plan.workers);
+    let db = database_with::<S>(&schema, clients, plan.workers, given);
     db.load(&workload, 1);
     let job = Job {
         workers: plan.workers,

@@ -10,7 +10,7 @@ use engine::{
 };
 use sync::{fiber, waiter};
 
-use super::{ByName, Cell, Named, Place, database};
+use super::{ByName, Cell, Given, Named, Place, database_with};
 
 /// What two attempts look at and do, by side: 0 or 1, at a home of its own.
 pub(crate) trait Skew: Sized {
@@ -151,10 +151,10 @@ pub(crate) enum Ending {
 
 /// Runs both attempts so that each looks before the other's act is committed, if the scheme lets them, and
 /// says which sides have acted in the end, and which said that they committed.
-pub(crate) fn interleave<S: Scheme, K: Skew>(ending: Ending) -> ([bool; 2], [bool; 2]) {
+pub(crate) fn interleave<S: Scheme, K: Skew>(given: Given, ending: Ending) -> ([bool; 2], [bool; 2]) {
     let mut schema = Schema::new();
     let skew = K::declare(&mut schema);
-    let db: Database<S> = database(&schema, 3, 1);
+    let db: Database<S> = database_with(&schema, 3, 1, given);
     attempt(&db, |txn| skew.prepare(txn)).expect("nobody else is there");
     let (has_begun, is_over) = (Flag::new(false), Flag::new(false));
     let committed = [Flag::new(false), Flag::new(false)];

@@ -1,0 +1,217 @@
+//! Snapshots of the past for read-only transactions: every so many commit epochs make a snapshot epoch, and
+//! at its end the database may be read as it was then (Tu et al., SOSP 2013, 4.9). For schemes with data in
+//! place whose commits belong to epochs: they keep a value that a snapshot shows before they overwrite it.
+//!
+//! With snapshot epochs of `n` commit epochs, snapshot `s` shows the commits of the commit epochs 1 to `s * n`,
+//! and what was loaded, which counts as epoch 0.
+//!
+//! INVARIANTS
+//! (1) A snapshot may be read only when everything that it shows has been installed: when the commit epoch has
+//!     come two past the last that it shows, by invariant (2) of `CommitEpoch`.
+//! (2) A commit keeps the value that it overwrites if that is of an earlier snapshot epoch: then a snapshot,
+//!     read now or later, shows that value and not this commit. Of other values none does.
+//! (3) The epochs of a record's kept versions fall from the newest to the oldest, and are before that of its
+//!     value: the holder of the record's lock keeps them one after the other.
+//! (4) Of a record, no reader of the present or the future needs what is older than the newest value of an
+//!     epoch before the [`watermark`](SnapshotEpochs::watermark): it is that of `Timestamps`, invariant (3).
+
+use storage::{InPlace, Meta, RecordRef, Shape, Slot};
+use sync::atomic::{AtomicU64, Ordering};
+
+use super::Timestamps;
+
+/// The snapshots and who reads them.
+#[derive(Debug)]
+pub struct SnapshotEpochs {
+    /// Commit epochs that make a snapshot epoch.
+    length: u64,
+    /// The number of the newest snapshot, and by slot the one that is being read.
+    snapshots: Timestamps,
+}
+
+impl SnapshotEpochs {
+    /// Snapshot epochs of `length` commit epochs for this many slots.
+    pub fn new(length: u64, slots: usize) -> Self {
+        Self { length, snapshots: Timestamps::new(slots) }
+    }
+
+    /// The commit epoch has advanced to `epoch`: called once for each, by whoever advanced it.
+    pub fn advanced_to(&self, epoch: u64) {
+        // What is lost when two who advance the epoch overtake each other here is time: the count lags.
+        if epoch > 2 && (epoch - 2).is_multiple_of(self.length) {
+            self.snapshots.draw(); // Invariant (1).
+        }
+        self.snapshots.refresh();
+    }
+
+    /// A slot begins to read the newest snapshot: the first commit epoch that this does not show.
+    #[inline]
+    pub fn enter(&self, slot: usize) -> u64 {
+        self.end_of(self.snapshots.snapshot(slot))
+    }
+
+    /// A slot has read what it wanted.
+    #[inline]
+    pub fn leave(&self, slot: usize) {
+        self.snapshots.leave(slot);
+    }
+
+    /// Which values a commit of epoch `epoch` keeps.
+    #[inline]
+    pub fn keep_at(&self, epoch: u64) -> Keep {
+        Keep { below: self.end_of((epoch - 1) / self.length), watermark: self.watermark() }
+    }
+
+    /// All commit epochs before this are shown by every snapshot that is read now or later. Brought up to date
+    /// with each commit epoch; see invariant (4).
+    #[inline]
+    pub fn watermark(&self) -> u64 {
+        self.end_of(self.snapshots.known_watermark())
+    }
+
+    /// The first commit epoch that a snapshot does not show.
+    #[inline]
+    fn end_of(&self, snapshot: u64) -> u64 {
+        snapshot * self.length + 1
+    }
+}
+
+/// What a kept version carries: bit 0 says that the record had no value, above it is the epoch of the commit that
+/// left it so.
+#[derive(Debug, Default)]
+pub struct Past(AtomicU64);
+
+// Relaxed throughout: `Slot::keep` publishes what was stored before, and storage what was reset.
+impl Meta for Past {
+    fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Past {
+    #[inline]
+    fn epoch(&self) -> u64 {
+        self.0.load(Ordering::Relaxed) >> 1
+    }
+
+    #[inline]
+    fn has_value(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & 1 == 0
+    }
+}
+
+/// Schemes that keep the past of their records beside the data.
+pub trait KeepsPast: Shape<Version = Past, Data = InPlace> {}
+impl<S: Shape<Version = Past, Data = InPlace>> KeepsPast for S {}
+
+/// Which values a commit keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep {
+    /// The first epoch of the commit's snapshot epoch.
+    below: u64,
+    watermark: u64,
+}
+
+impl Keep {
+    /// Whether a value that was committed at `epoch` is kept: invariant (2).
+    #[inline]
+    pub fn wants(self, epoch: u64) -> bool {
+        epoch < self.below
+    }
+
+    /// Keeps the value that a record has since `epoch`, or that it has none, and gives up what nobody needs any
+    /// more. For the holder of the record's lock.
+    pub fn keep<'db, S: KeepsPast>(
+        self,
+        slot: &mut Slot<'db, S>,
+        record: RecordRef<'db, S>,
+        epoch: u64,
+        has_value: bool,
+    ) {
+        slot.keep(record, |past| past.0.store(epoch << 1 | u64::from(!has_value), Ordering::Relaxed));
+        slot.cut_kept(record, |past| past.epoch() < self.watermark); // Invariant (4).
+    }
+}
+
+/// The value that a record had before the commits of epoch `end`, if its present value is of that epoch or
+/// later.
+pub fn value_before<'t, 'db, S: KeepsPast>(
+    slot: &'t Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    end: u64,
+) -> Option<&'t [u64]> {
+    let mut next = slot.kept(record);
+    while let Some(version) = next {
+        if version.meta().epoch() < end {
+            return if version.meta().has_value() { slot.words(version) } else { None };
+        }
+        next = slot.older(version);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parts::CommitEpoch;
+
+    /// Advances the commit epoch by one.
+    fn step(epoch: &CommitEpoch, snapshots: &SnapshotEpochs) {
+        snapshots.advanced_to(epoch.advance().expect("nobody commits"));
+    }
+
+    #[test]
+    fn a_snapshot_shows_only_epochs_of_which_no_commit_is_under_way() {
+        let (epoch, snapshots) = (CommitEpoch::new(0, 1), SnapshotEpochs::new(3, 1));
+        for _ in 0..20 {
+            // A commit that enters now draws this epoch or the next.
+            epoch.enter(0);
+            let drawn = epoch.now();
+            while let Some(epoch) = epoch.advance() {
+                snapshots.advanced_to(epoch);
+            }
+            assert!(snapshots.enter(0) <= drawn, "the commit of epoch {drawn} has not installed");
+            epoch.leave(0);
+            step(&epoch, &snapshots);
+        }
+        assert!(snapshots.enter(0) >= 19);
+    }
+
+    #[test]
+    fn a_snapshot_is_as_young_as_it_may_be() {
+        let (epoch, snapshots) = (CommitEpoch::new(0, 1), SnapshotEpochs::new(2, 1));
+        let mut ends = vec![snapshots.enter(0)];
+        for _ in 0..6 {
+            step(&epoch, &snapshots);
+            ends.push(snapshots.enter(0));
+        }
+        assert_eq!(ends, [1, 1, 1, 3, 3, 5, 5], "at the epochs 1 to 7");
+    }
+
+    #[test]
+    fn a_value_is_kept_if_a_snapshot_ends_between_it_and_its_successor() {
+        let snapshots = SnapshotEpochs::new(3, 1);
+        for (old, new) in (0..20).flat_map(|new| (0..new).map(move |old| (old, new))) {
+            // Snapshot `s` shows the epochs up to `3 * s`.
+            let is_shown = (0..=20).any(|s| old <= 3 * s && 3 * s < new);
+            assert_eq!(snapshots.keep_at(new).wants(old), is_shown, "{old} before {new}");
+        }
+    }
+
+    #[test]
+    fn a_reader_holds_the_watermark_and_not_the_snapshots_of_others() {
+        let (epoch, snapshots) = (CommitEpoch::new(0, 2), SnapshotEpochs::new(1, 2));
+        for _ in 0..5 {
+            step(&epoch, &snapshots);
+        }
+        let held = snapshots.enter(0);
+        for _ in 0..5 {
+            step(&epoch, &snapshots);
+        }
+        assert_eq!((snapshots.watermark(), snapshots.enter(1)), (held, held + 5));
+        snapshots.leave(1);
+        snapshots.leave(0);
+        step(&epoch, &snapshots);
+        assert_eq!(snapshots.watermark(), held + 6);
+    }
+}

@@ -87,8 +87,9 @@ impl Epochs {
             pinned == 0 || pinned == now
         });
         if all_here {
-            // Acquire fence: pairs with the Release in `unpin`, so that a participant's last uses come
-            // before any reuse. Release on the exchange: passes that on to whoever reads the epoch.
+            // Acquire fence: pairs with the Release in `unpin` and in `pin`, so that a participant's uses in
+            // attempts that have ended come before any reuse. Release on the exchange: passes that on to
+            // whoever reads the epoch.
             fence(Ordering::Acquire);
             let _ = self.now.compare_exchange(now, now + 1, Ordering::Release, Ordering::Relaxed);
         }
@@ -113,8 +114,9 @@ impl Participant<'_> {
     #[inline]
     pub(crate) fn pin(&mut self) {
         let now = self.epochs.now();
-        // Relaxed: ordered by the fence.
-        self.epochs.seats[self.seat].pinned.store(now, Ordering::Relaxed);
+        // Release: pairs with the Acquire fence in `try_advance`, like the one in `unpin`, whose store this one
+        // may hide: who sees only that the seat is pinned again must see the earlier uses done, too.
+        self.epochs.seats[self.seat].pinned.store(now, Ordering::Release);
         // SeqCst fence: pairs with the one in `try_advance`; the pin is visible before any pointer is read.
         fence(Ordering::SeqCst);
     }
@@ -135,7 +137,7 @@ impl Drop for Participant<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

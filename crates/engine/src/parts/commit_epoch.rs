@@ -34,10 +34,10 @@ impl CommitEpoch {
     /// [`now`](Self::now) then tells, or a later one.
     #[inline]
     pub fn enter(&self, slot: usize) {
-        // Relaxed: an epoch that is late only holds up the next. Release: pairs with the Acquire fence in
-        // `advance`, which may see this and not the end of the slot's last commit. The fence in `now` orders
-        // it before what follows.
-        self.inside[slot].store(self.now.load(Ordering::Relaxed), Ordering::Release);
+        let now = self.now.load(Ordering::Relaxed); // Relaxed: an old epoch only delays the next.
+        // Release: pairs with the Acquire fence in `advance`, like the one in `leave`, whose store this one may
+        // hide: who sees only that the slot commits again must see what its last commit installed, too.
+        self.inside[slot].store(now, Ordering::Release);
     }
 
     /// The epoch of a commit whose locks are all held: its serialization point. The fence also separates
@@ -47,8 +47,10 @@ impl CommitEpoch {
         // SeqCst fence: pairs with the same fence of every other committer (lock, fence, validate is
         // Dekker's pattern), and with the one in `advance`.
         fence(Ordering::SeqCst);
-        // Acquire: pairs with the Release in `advance`.
-        let now = self.now.load(Ordering::Acquire);
+        // Relaxed: the fence below makes it an Acquire, which pairs with the Release in `advance`.
+        let now = self.now.load(Ordering::Relaxed);
+        // SeqCst fence: pairs with the one above of another committer. Whose validation does not see that one's
+        // locks has drawn no later epoch: a reader comes in no epoch after the one who overwrites what it read.
         fence(Ordering::SeqCst);
         now
     }
@@ -75,7 +77,7 @@ impl CommitEpoch {
             entered == 0 || entered == now
         });
         fence(Ordering::Acquire); // Pairs with the Release in `leave` and in `enter`.
-        // Release: pairs with the Acquire in `now`. Relaxed on failure: another worker was first.
+        // Release: pairs with the second fence of `now`. Relaxed on failure: another worker was first.
         if allowed && self.now.compare_exchange(now, now + 1, Ordering::Release, Ordering::Relaxed).is_ok() {
             self.advanced_ns.store(now_ns, Ordering::Relaxed); // Relaxed: a hint.
             return Some(now + 1);

@@ -12,6 +12,7 @@
 mod bench;
 mod bloat;
 mod check;
+mod facade;
 mod house;
 mod models;
 mod sim;
@@ -51,6 +52,11 @@ const COMMANDS: &[Command] = &[
         run: With("SEED", sim::explore),
     },
     Command {
+        name: "facade",
+        says: "the native `sync` costs nothing: instructions compared",
+        run: Alone(facade::facade),
+    },
+    Command {
         name: "bench",
         says: "a second of every scheme on small data, checked",
         run: Alone(bench::short),
@@ -60,7 +66,11 @@ const COMMANDS: &[Command] = &[
         says: "code size and build seconds by scheme and workload",
         run: Alone(bloat::bloat),
     },
-    Command { name: "ci", says: "check, loom, bench: what .ci/run runs after the tests", run: Alone(ci) },
+    Command {
+        name: "ci",
+        says: "check, loom, facade, bench: what .ci/run runs after the tests",
+        run: Alone(ci),
+    },
     Command {
         name: "nightly",
         says: "optimised tests, a minute of every scheme, bloat: by hand",
@@ -115,6 +125,7 @@ fn ci(house: &House) -> Outcome {
         &[
             Step { name: "check", run: check::check },
             Step { name: "loom", run: models::loom },
+            Step { name: "facade", run: facade::facade },
             Step { name: "bench", run: bench::short },
         ],
     )

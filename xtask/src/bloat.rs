@@ -85,8 +85,8 @@ fn below(name: &str, root: &str, depth: usize) -> impl Iterator<Item = String> {
             let path = name[at + root.len()..].split(|c: char| !is_name(c) && c != ':').next()?;
             let mut parts = path.split("::");
             let module = parts.nth(depth - 1)?;
-            // A type or function directly there is no module.
-            parts.next().map(|_| module.to_owned())
+            // A type or function directly there is no module, even before type arguments: `with::<T>`.
+            parts.next().filter(|below| !below.is_empty()).map(|_| module.to_owned())
         })
         .collect::<Vec<_>>()
         .into_iter()
@@ -149,6 +149,7 @@ mod tests {
         assert_eq!(pair("f::<schemes::a::b::B, schemes::a::c::C>").0, SHARED);
         assert_eq!(pair("f::<myschemes::a::b::B>").0, SHARED);
         assert_eq!(pair("schemes::catalogue::names").0, SHARED);
+        assert_eq!(pair("schemes::catalogue::with::<runs::Run<workloads::tpcc::Tpcc>>").0, SHARED);
     }
 
     #[test]

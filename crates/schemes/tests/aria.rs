@@ -78,6 +78,10 @@ impl IndexOn<Item> for ByGroup {
     fn key(key: u64, row: &Item) -> GroupKey {
         GroupKey { group: row.group, key }
     }
+
+    fn primary(key: GroupKey) -> u64 {
+        key.key
+    }
 }
 
 /// A step of a program. The table of items is ordered, that of points is not.

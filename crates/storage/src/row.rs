@@ -19,11 +19,21 @@ pub trait Row: FromBytes + IntoBytes + KnownLayout + Immutable + Send + Sync + '
 
 /// A secondary index over the column group `R`.
 pub trait IndexOn<R: Row + ?Sized>: 'static {
-    /// The secondary key; unique because it ends in what tells the table's rows apart.
+    /// The secondary key; unique because it contains the primary one.
     type Key: Key;
 
     /// The secondary key of a row.
     fn key(key: R::Key, row: &R) -> Self::Key;
+
+    /// The primary key that a secondary key contains.
+    fn primary(key: Self::Key) -> R::Key;
+
+    /// Whether a row that an index holds under this key has it. It had it once, or will have it if an
+    /// attempt in progress commits.
+    #[inline]
+    fn holds(key: Self::Key, row: &R) -> bool {
+        Self::key(Self::primary(key), row) == key
+    }
 }
 
 /// A list of secondary indexes, walked at compile time.
@@ -34,6 +44,17 @@ pub trait Indexes<R: Row + ?Sized> {
     /// Calls `visit` with each index's position in the list and the row's key in it, in order, until
     /// one fails.
     fn try_each<V: IndexVisit>(key: R::Key, row: &R, visit: &mut V) -> Result<(), V::Stop>;
+}
+
+/// The key of a row in one index.
+///
+/// # Panics
+/// When it does not contain the primary key.
+#[inline]
+fn key_in<R: Row + ?Sized, I: IndexOn<R>>(key: R::Key, row: &R) -> I::Key {
+    let secondary = I::key(key, row);
+    assert!(I::primary(secondary) == key, "{secondary:?} contains the primary key {key:?}");
+    secondary
 }
 
 /// What [`Indexes::try_each`] calls.
@@ -59,7 +80,7 @@ impl<R: Row + ?Sized, A: IndexOn<R>> Indexes<R> for (A,) {
 
     #[inline]
     fn try_each<V: IndexVisit>(key: R::Key, row: &R, visit: &mut V) -> Result<(), V::Stop> {
-        visit.index(0, A::key(key, row))
+        visit.index(0, key_in::<R, A>(key, row))
     }
 }
 
@@ -68,8 +89,8 @@ impl<R: Row + ?Sized, A: IndexOn<R>, B: IndexOn<R>> Indexes<R> for (A, B) {
 
     #[inline]
     fn try_each<V: IndexVisit>(key: R::Key, row: &R, visit: &mut V) -> Result<(), V::Stop> {
-        visit.index(0, A::key(key, row))?;
-        visit.index(1, B::key(key, row))
+        visit.index(0, key_in::<R, A>(key, row))?;
+        visit.index(1, key_in::<R, B>(key, row))
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod skew;
 pub(crate) mod twins;
 
 use core::marker::PhantomData;
+use core::ops::RangeInclusive;
 
 use engine::driver::{self, Control, Job, Limit, Retry, TypeTally};
 use engine::setting::Values;
@@ -90,7 +91,7 @@ impl Row for Cell {
     type Indexes = ();
 }
 
-/// A row that a secondary index finds by its value, within its home.
+/// A row that a secondary index finds by its value, its name, within its home.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub(crate) struct Named(pub(crate) u64);
@@ -104,11 +105,53 @@ impl Row for Named {
 #[derive(Debug)]
 pub(crate) struct ByName;
 
-impl IndexOn<Named> for ByName {
-    type Key = Place;
+/// A key of [`ByName`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NameKey {
+    pub(crate) home: u64,
+    pub(crate) name: u64,
+    pub(crate) number: u64,
+}
 
-    fn key(key: Place, row: &Named) -> Place {
-        Place::new(key.at(), row.0)
+impl NameKey {
+    /// All keys of a home's rows with these names.
+    pub(crate) fn all(home: u64, names: RangeInclusive<u64>) -> RangeInclusive<Self> {
+        let (name, last) = names.into_inner();
+        Self { home, name, number: 0 }..=Self { home, name: last, number: u64::from(u32::MAX) }
+    }
+
+    /// The primary key.
+    pub(crate) fn place(self) -> Place {
+        Place::new(self.home, self.number)
+    }
+}
+
+impl Key for NameKey {
+    type Ordered = u128;
+
+    fn ordered(self) -> u128 {
+        u128::from(self.home) << 96 | u128::from(self.name) << 32 | u128::from(self.number)
+    }
+
+    fn from_ordered(ordered: u128) -> Self {
+        let (home, name) = ((ordered >> 96) as u64, (ordered >> 32) as u64);
+        Self { home, name, number: u64::from(ordered as u32) }
+    }
+
+    fn home(self) -> Home {
+        Home::At(self.home)
+    }
+}
+
+impl IndexOn<Named> for ByName {
+    type Key = NameKey;
+
+    fn key(key: Place, row: &Named) -> NameKey {
+        NameKey { home: key.at(), name: row.0, number: key.number() }
+    }
+
+    fn primary(key: NameKey) -> Place {
+        key.place()
     }
 }
 

@@ -10,7 +10,7 @@ use engine::{
 };
 use sync::{fiber, waiter};
 
-use super::{ByName, Cell, Given, Named, Place, database_with};
+use super::{ByName, Cell, Given, NameKey, Named, Place, database_with};
 
 /// What two attempts look at and do, by side: 0 or 1, at a home of its own.
 pub(crate) trait Skew: Sized {
@@ -118,7 +118,7 @@ impl Skew for Names {
 
     fn look<T: Transaction>(&self, other: u64, txn: &mut T) -> Result<bool, Abort> {
         let mut is_empty = true;
-        txn.scan_by(self.1, Place::new(other, 0)..=Place::new(other, 9), Direction::Forward, |_, _| {
+        txn.scan_by(self.1, NameKey::all(other, 0..=9), Direction::Forward, |_, _| {
             is_empty = false;
             ControlFlow::Break(())
         })?;

@@ -11,7 +11,7 @@ use engine::{
 use stdx::Rng;
 use sync::waiter;
 
-use super::{ByName, Cell, Named, Place, at_home, dawdle, no_forecast, violation};
+use super::{ByName, Cell, NameKey, Named, Place, at_home, dawdle, no_forecast, violation};
 
 const HOMES: u64 = 2;
 const KEYS: u64 = 24;
@@ -79,9 +79,9 @@ impl Twins {
 
     fn compare_names<T: Transaction>(&self, home: u64, txn: &mut T) -> Result<bool, Abort> {
         let (mut by_key, mut by_name) = (Some(0), Some(0));
-        txn.scan_by(self.right_by_name, all(home), Direction::Forward, |key, named| {
-            assert_eq!(key.number(), named.0, "a row stands under its name");
-            by_name = by_name.and_then(|set| with(set, key.number()));
+        txn.scan_by(self.right_by_name, NameKey::all(home, 0..=KEYS), Direction::Forward, |key, named| {
+            assert_eq!(key.name, named.0, "a row stands under its name");
+            by_name = by_name.and_then(|set| with(set, key.name));
             ControlFlow::Continue(())
         })?;
         dawdle();
@@ -182,8 +182,8 @@ impl Workload for Twins {
                 right.push(key);
                 ControlFlow::Continue(())
             });
-            view.scan_by(self.right_by_name, all(home), |key, _| {
-                names.push(Place::new(home, name(key)));
+            view.scan_by(self.right_by_name, NameKey::all(home, 0..=KEYS), |key, _| {
+                names.push(key.place());
                 ControlFlow::Continue(())
             });
             names.reverse();

@@ -155,6 +155,11 @@ impl OrderLineKey {
 }
 
 impl CustomerOrderKey {
+    /// `O_W_ID` and `O_D_ID`.
+    pub(super) fn district(self) -> (u16, u8) {
+        ((self.0 >> 52) as u16 + 1, (self.0 >> 48) as u8 & 0xf)
+    }
+
     /// `O_C_ID`.
     pub(super) fn customer(self) -> u32 {
         u32::from((self.0 >> 32) as u16)
@@ -237,7 +242,7 @@ mod tests {
         let line = OrderLineKey::from_ordered(OrderLineKey::new(4_096, 10, u32::MAX, 15).ordered());
         assert_eq!((line.district(), line.order(), line.line()), ((4_096, 10), u32::MAX, 15));
         let order = CustomerOrderKey::from_ordered(CustomerOrderKey::new(4_096, 10, 3_000, 77).ordered());
-        assert_eq!((order.customer(), order.order()), (3_000, 77));
+        assert_eq!((order.district(), order.customer(), order.order()), ((4_096, 10), 3_000, 77));
         let (last, first) = (Text::new(b"BARBARBAR"), Text::new(b"x"));
         let name = CustomerNameKey { warehouse: 4_096, district: 10, last, first, customer: 3_000 };
         assert_eq!(CustomerNameKey::from_ordered(name.ordered()), name);

@@ -249,6 +249,11 @@ impl IndexOn<CustomerInfo> for ByName {
         let (warehouse, district, customer) = key.columns();
         CustomerNameKey { warehouse, district, last: row.person.last, first: row.person.first, customer }
     }
+
+    #[inline]
+    fn primary(key: CustomerNameKey) -> CustomerKey {
+        CustomerKey::new(key.warehouse, key.district, key.customer)
+    }
 }
 
 /// The secondary index of orders by customer, a customer's last order first.
@@ -262,6 +267,12 @@ impl IndexOn<Order> for ByCustomer {
     fn key(key: OrderKey, row: &Order) -> CustomerOrderKey {
         let (warehouse, district) = key.district();
         CustomerOrderKey::new(warehouse, district, row.customer, key.order())
+    }
+
+    #[inline]
+    fn primary(key: CustomerOrderKey) -> OrderKey {
+        let (warehouse, district) = key.district();
+        OrderKey::new(warehouse, district, key.order())
     }
 }
 

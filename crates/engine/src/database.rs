@@ -11,6 +11,7 @@ use storage::{
 use sync::workers;
 
 use crate::leftovers::Leftovers;
+use crate::moves::Moves;
 use crate::setting::{SettingError, Values};
 use crate::{Direction, Env, Loader, Observer, Quiesced, Scheme, Session, Share, Sink, Workload};
 
@@ -20,6 +21,7 @@ pub struct Database<S: Scheme> {
     tables: Tables<S>,
     scheme: S,
     leftovers: Leftovers,
+    moves: Moves,
 }
 
 impl<S: Scheme> Database<S> {
@@ -32,7 +34,8 @@ impl<S: Scheme> Database<S> {
         let slots = env.slots.max(View::<S>::NESTED * workers::cores());
         let scheme = S::new(values, Env { slots, ..env })?;
         let tables = Tables::new(schema, slots, scheme.partitions(), scheme.keeps_versions());
-        Ok(Self { tables, scheme, leftovers: Leftovers::default() })
+        let moves = Moves::new(tables.iter().count());
+        Ok(Self { tables, scheme, leftovers: Leftovers::default(), moves })
     }
 
     /// The tables.
@@ -47,7 +50,7 @@ impl<S: Scheme> Database<S> {
         &self.scheme
     }
 
-    /// Rows that are still to leave the indexes.
+    /// Rows and entries that are still to leave the indexes.
     #[inline]
     pub(crate) fn leftovers(&self) -> &Leftovers {
         &self.leftovers
@@ -57,6 +60,12 @@ impl<S: Scheme> Database<S> {
     #[inline]
     pub(crate) fn may_unlink(&self) -> bool {
         self.leftovers.may_leave(|| self.scheme.watermark().unwrap_or_default())
+    }
+
+    /// Rows whose secondary keys change.
+    #[inline]
+    pub(crate) fn moves(&self) -> &Moves {
+        &self.moves
     }
 
     /// A session.
@@ -247,10 +256,15 @@ impl<S: Scheme> Quiesced for View<'_, S> {
         mut see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
     ) {
         let table = index.rows();
-        let visit = |key, row| {
-            self.see(row, table, |row| see(I::Key::from_ordered(key), row))
+        let visit =
+            |key, row| {
+                let key = I::Key::from_ordered(key);
+                // A row that has moved may still be found under the key that it had.
+                self.see(row, table, |row| {
+                    if I::holds(key, row) { see(key, row) } else { ControlFlow::Continue(()) }
+                })
                 .unwrap_or(ControlFlow::Continue(()))
-        };
+            };
         let (from, to) = bounds(&keys);
         let index = self.db.tables.get(index.table()).index(index.which());
         let Ok(()) = index.scan(from, to, Direction::Forward, &mut Plain(visit));

@@ -1,6 +1,7 @@
-//! Rows without a value that could not leave the indexes when they lost it, because someone might yet need
-//! them. They are kept by database, not by session: one that ends, or whose client thinks, would keep their
-//! keys from everyone else. And they are kept by key: the row that stands there in the end may be another.
+//! What could not leave the indexes when its time came, because someone might yet need it: rows without a
+//! value, and stale entries of rows that have moved. Kept by database, not by session: one that ends, or whose
+//! client thinks, would keep their keys from everyone else. And kept by primary key: the row that stands there
+//! in the end may be another.
 
 use std::collections::VecDeque;
 
@@ -8,12 +9,21 @@ use storage::{AnyKey, TableId, Which};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Latched, Padded};
 
-/// The keys of a row.
+/// A row that is to leave, whole or in part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leftover {
     pub(crate) table: TableId,
     pub(crate) primary: AnyKey,
-    pub(crate) secondary: [Option<(Which, AnyKey)>; 2],
+    pub(crate) part: Part,
+}
+
+/// What of a row is to leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    /// The row, which stands under these secondary keys.
+    Row([Option<(Which, AnyKey)>; 2]),
+    /// The entries that are stale: see [`Moves`](crate::moves::Moves).
+    Stale,
 }
 
 /// When another try would not be in vain.
@@ -81,7 +91,7 @@ mod tests {
         assert!(!leftovers.may_leave(|| 9));
         for stamp in 1..=2 {
             let (due, primary) = (Due { stamp, watermark: 10 + stamp }, AnyKey::One(stamp));
-            leftovers.push(due, Leftover { table: TableId(0), primary, secondary: [None; 2] });
+            leftovers.push(due, Leftover { table: TableId(0), primary, part: Part::Stale });
         }
         assert!(!leftovers.may_leave(|| 10) && leftovers.may_leave(|| 11));
         assert!(leftovers.pop(|due| due.stamp < 1).is_none());

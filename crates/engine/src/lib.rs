@@ -7,6 +7,7 @@ mod database;
 pub mod driver;
 mod leftovers;
 mod meter;
+mod moves;
 mod observer;
 pub mod parts;
 mod scheme;

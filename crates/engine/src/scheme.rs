@@ -156,10 +156,10 @@ pub enum Write {
     Blind,
 }
 
-/// Whether a record without a value may leave the indexes.
+/// Whether a record without a value, or one entry of a record, may leave the indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retire {
-    /// It is marked: whoever still finds it aborts.
+    /// It may. A record that leaves whole is marked: whoever still finds it aborts.
     Done,
     /// Someone may yet need it.
     Later,
@@ -170,8 +170,8 @@ pub enum Retire {
 /// A concurrency-control scheme: functions over shared state (`self`), one attempt (`Txn`) and records.
 ///
 /// Rules for all of them:
-/// - A hook that is called under a leaf's latch (`adding`, `entering`, `added`, `split`, `retire`) does not
-///   wait.
+/// - A hook that is called under a leaf's latch (`adding`, `entering`, `added`, `split`, `retire`, `leaving`)
+///   does not wait.
 /// - Whatever else waits does so through `sync::waiter`.
 /// - `read`, `write`, `insert` and `delete` know the attempt's own earlier writes, and may be called any
 ///   number of times for a record.
@@ -278,8 +278,8 @@ pub trait Scheme: Shape {
 
     /// A record is about to be found under a key of the leaf, where it was not before: makes it protect what
     /// the gap protected, as [`retire`](Self::retire) does the reverse. Under the leaf's latch, after
-    /// [`adding`](Self::adding), for each record of the row, which others may know by another key. An error
-    /// keeps the key out.
+    /// [`adding`](Self::adding), for each record of the row, which others may know by another key: it may have
+    /// a value, if its secondary key changes. An error keeps the key out.
     fn entering(&self, _record: RecordRef<'_, Self>, _leaf: &Self::Leaf) -> Result<(), Abort> {
         Ok(())
     }
@@ -310,7 +310,8 @@ pub trait Scheme: Shape {
         into: LeafRef<'db, Self::Leaf>,
     );
 
-    /// Decides whether the attempt may end as it wants: all that can fail.
+    /// Decides whether the attempt may end as it wants: all that can fail. Of two attempts that write the same
+    /// record and commit, the second passes this after the first has installed it.
     fn precommit<'db>(&'db self, txn: &mut Self::Txn<'db>, end: End) -> Result<(), Abort>;
 
     /// Makes the writes of an attempt that passed [`precommit`](Self::precommit) visible. Cannot fail.
@@ -338,6 +339,17 @@ pub trait Scheme: Shape {
     #[inline]
     fn watermark(&self) -> Option<u64> {
         None
+    }
+
+    /// An entry of a secondary index is about to leave, whose key the last committed value of its row does
+    /// not have, and no attempt in progress gives it: if no snapshot shows a value with that key, makes
+    /// `leaf` protect what whoever found the entry learnt of the record. The record, of the column group with
+    /// the key, stays, and goes on protecting what was read of it. Under the leaf's latch.
+    ///
+    /// The default is for schemes in which whoever misses the entry serializes after the commit that took the
+    /// key away, because that commit is over.
+    fn leaving(&self, _record: RecordRef<'_, Self>, _leaf: &Self::Leaf) -> Retire {
+        Retire::Done
     }
 
     /// The value of a record in a quiesced database, copied to `buffer` where it is not constant.

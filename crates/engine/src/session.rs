@@ -1,5 +1,6 @@
 //! Sessions: typed rows above, words below. [`Session::attempt`] is the one way to run an attempt.
 
+mod moving;
 mod private;
 
 use core::convert::Infallible;
@@ -7,18 +8,19 @@ use core::ops::{Bound, ControlFlow, Range, RangeBounds};
 
 use storage::{
     AnyKey, GroupVisit, Groups, Home, Index, IndexOn, IndexRef, IndexVisit, IndexedKey, Indexes, Key,
-    LeafRef, Lookup, OrderedKey, Placed, RecordRef, Row, RowRef, Slot, Table, TableStore, Walker, Watcher,
-    Which, row_of, row_of_mut, words_of,
+    LeafRef, Lookup, OrderedKey, Placed, Row, RowRef, Slot, Table, TableStore, Walker, Watcher, Which,
+    row_of, row_of_mut, words_of,
 };
 
 use crate::database::{Database, bounds};
-use crate::leftovers::{Due, Leftover};
+use crate::leftovers::{Due, Leftover, Part};
 use crate::meter::{Meter, Phase};
 use crate::{
     Abort, Batching, Direction, End, InsertAt, Observer, Retire, Scheme, Sink, Stamp, Ticket, Transaction,
     Write,
 };
 
+use moving::{Move, changed};
 use private::Private;
 
 pub(crate) use private::{Change, Place};
@@ -38,7 +40,9 @@ pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {
     added: Vec<Unlink<'db, S>>,
     /// Rows that the running attempt deletes: they leave the indexes if it commits.
     deleted: Vec<Unlink<'db, S>>,
-    /// Instead of the two above, where indexes change at the commit.
+    /// Secondary keys that the running attempt changes.
+    moves: Vec<Move<'db, S>>,
+    /// Instead of the three above, where indexes change at the commit.
     private: Private<'db, S>,
 }
 
@@ -53,9 +57,9 @@ struct Unlink<'db, S: Scheme> {
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     pub(crate) fn new(db: &'db Database<S>, txn: S::Txn<'db>, observer: O, sink: L) -> Self {
-        let (added, deleted) = (Vec::new(), Vec::new());
+        let (added, deleted, moves) = (Vec::new(), Vec::new(), Vec::new());
         let (meter, private) = (Meter::default(), Private::default());
-        Self { db, txn, observer, sink, meter, added, deleted, private }
+        Self { db, txn, observer, sink, meter, added, deleted, moves, private }
     }
 
     /// The session's phase clocks.
@@ -156,6 +160,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
                 if installs::<S>() {
                     self.private.commit(scheme.slot(&mut self.txn), change);
                 }
+                if !self.moves.is_empty() {
+                    self.commit_moves();
+                }
                 let stamp = scheme.install(&mut self.txn, &mut self.sink, &mut self.observer);
                 self.ended(Ok(stamp));
             }
@@ -172,6 +179,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         self.observer.outcome(outcome);
         if installs::<S>() {
             self.private.end(self.db.scheme().slot(&mut self.txn));
+        }
+        if !self.moves.is_empty() {
+            self.end_moves(outcome.is_ok());
         }
         let (gone, kept) = if outcome.is_ok() {
             (&mut self.deleted, &mut self.added)
@@ -190,7 +200,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         self.meter.ended(outcome.is_err());
     }
 
-    /// Takes rows out of the indexes that could not leave them before, and whose time has come: a few, so
+    /// Takes out of the indexes what could not leave them before, and whose time has come: a few rows, so
     /// that no attempt is delayed for long.
     #[cold]
     fn unlink(&mut self) {
@@ -200,12 +210,33 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
             let is_due = |due: Due| due.watermark <= watermark && slot.is_past(due.stamp);
             let Some(left) = self.db.leftovers().pop(is_due) else { return };
             let index = self.db.tables().get(left.table).index(Which::Primary);
-            if let Some(row) = index.peek_any(left.primary) {
-                let unlink = Unlink { row, primary: Some(left.primary), secondary: left.secondary };
-                unlink.try_leave(self.db, &mut self.txn);
+            let Some(row) = index.peek_any(left.primary) else { continue };
+            match left.part {
+                Part::Row(secondary) => {
+                    let unlink = Unlink { row, primary: Some(left.primary), secondary };
+                    unlink.try_leave(self.db, &mut self.txn);
+                }
+                Part::Stale => {
+                    let now = self.db.scheme().watermark();
+                    if self.db.moves().of(left.table).retry(self.db.scheme(), row) {
+                        leave_over(self.db, &mut self.txn, left, now);
+                    }
+                }
             }
         }
     }
+}
+
+/// Leaves what may not leave the indexes yet to later attempts. `watermark` is the scheme's from before it
+/// said so, which is of no more use.
+fn leave_over<'db, S: Scheme>(
+    db: &'db Database<S>,
+    txn: &mut S::Txn<'db>,
+    left: Leftover,
+    watermark: Option<u64>,
+) {
+    let watermark = watermark.map_or(0, |watermark| watermark + 1);
+    db.leftovers().push(Due { stamp: db.scheme().slot(txn).stamp(), watermark }, left);
 }
 
 /// Whether the indexes change at the commit.
@@ -223,19 +254,17 @@ impl<'db, S: Scheme> Unlink<'db, S> {
     /// Takes the row out of its indexes now, or leaves that to others.
     fn try_leave(&self, db: &'db Database<S>, txn: &mut S::Txn<'db>) {
         let watermark = db.scheme().watermark();
-        if self.leave(db.scheme(), txn) == Retire::Later
+        if self.leave(db, txn) == Retire::Later
             && let Some(primary) = self.primary
         {
-            let left = Leftover { table: self.row.table().id(), primary, secondary: self.secondary };
-            // The one that let the scheme say `Later` is of no more use.
-            let watermark = watermark.map_or(0, |watermark| watermark + 1);
-            db.leftovers().push(Due { stamp: db.scheme().slot(txn).stamp(), watermark }, left);
+            let left = Leftover { table: self.row.table().id(), primary, part: Part::Row(self.secondary) };
+            leave_over(db, txn, left, watermark);
         }
     }
 
     /// Takes the row out of its indexes if its scheme allows it, and gives its memory back.
-    fn leave(&self, scheme: &'db S, txn: &mut S::Txn<'db>) -> Retire {
-        let table = self.row.table();
+    fn leave(&self, db: &'db Database<S>, txn: &mut S::Txn<'db>) -> Retire {
+        let (scheme, table) = (db.scheme(), self.row.table());
         let mut retired = Retire::Done;
         let is_out = self.primary.is_none_or(|primary| {
             table.index(Which::Primary).remove(primary, self.row, |leaf| {
@@ -252,6 +281,9 @@ impl<'db, S: Scheme> Unlink<'db, S> {
                     self.row.records().for_each(|record| _ = scheme.retire(record, leaf));
                     true
                 });
+            }
+            if self.secondary.iter().any(Option::is_some) {
+                db.moves().of(table.id()).leave(scheme, self.row);
             }
             scheme.slot(txn).retire_row(self.row);
         }
@@ -331,6 +363,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
     }
 
+    /// As `reach`, for one key that lives here.
+    fn reach_home(&mut self, home: Home) -> Result<(), Abort> {
+        match home {
+            Home::At(home) => self.session.db.scheme().reach(&mut self.session.txn, home, home),
+            Home::Everywhere => Ok(()),
+        }
+    }
+
     /// Waits for `ns` nanoseconds, holding what the attempt holds; on a fiber the worker's other clients run.
     pub fn pause(&mut self, ns: u64) {
         let phase = self.session.meter.switch(Phase::Wait);
@@ -366,16 +406,44 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         self.session.db.tables().get(id)
     }
 
-    /// The record of a row's column group.
+    /// The row of a typed key.
     #[inline]
-    fn record<R: Row + ?Sized>(
+    fn row<R: Row + ?Sized>(
         &mut self,
         table: Table<R>,
         key: R::Key,
-    ) -> Result<Option<RecordRef<'db, S>>, Abort> {
+    ) -> Result<Option<RowRef<'db, S>>, Abort> {
         self.reach(&(key..=key))?;
         let store = self.store(table.id());
-        Ok(self.find(store, key.ordered())?.map(|row| row.record(table.group())))
+        self.find(store, key.ordered())
+    }
+
+    /// Reads a row and writes it, its words: `None` when the key is not there.
+    #[inline]
+    fn modify<R: Row + ?Sized, T>(
+        &mut self,
+        table: Table<R>,
+        key: R::Key,
+        change: impl FnOnce(&mut [u64]) -> T,
+    ) -> Result<Option<T>, Abort> {
+        let Some(row) = self.row(table, key)? else { return Ok(None) };
+        let record = row.record(table.group());
+        let session = &mut *self.session;
+        session.meter.switch(Phase::Cc);
+        let words = session.db.scheme().write(&mut session.txn, record, Write::Modify)?;
+        session.observer.read(record, words.as_deref());
+        session.meter.switch(Phase::Useful);
+        let Some(words) = words else { return Ok(None) };
+        if R::Indexes::COUNT == 0 {
+            return Ok(Some(change(words)));
+        }
+        let before = secondary_keys::<R>(key, row_of(words));
+        let output = change(words);
+        if before != secondary_keys::<R>(key, row_of(words)) {
+            let changed = changed::<R>(table, key, row_of(words), &before);
+            self.move_row(row, key.ordered().any(), &changed)?;
+        }
+        Ok(Some(output))
     }
 
     /// Puts a row under a key of one index; if the key is there, gives the row that has it.
@@ -519,8 +587,6 @@ impl<S: Scheme, O: Observer, L: Sink> IndexVisit for EnterIndex<'_, '_, '_, S, O
                 }
                 Ok(())
             }
-            // A row without a value that is given one again finds its own entry.
-            Placed::Exists(row) if row.is(self.row) => Ok(()),
             // The entry of a row that is on its way out of the indexes.
             Placed::Exists(_) => Err(Abort::WriteConflict),
         }
@@ -575,7 +641,7 @@ impl<K: Key, S: Scheme, O: Observer, L: Sink> GroupVisit<K> for InsertGroups<'_,
         let words = session.db.scheme().insert(&mut session.txn, record)?;
         self.is_new = words.is_some();
         if self.is_new && !self.may_adopt {
-            // Back from this attempt's own delete, it stays under the secondary keys that it had.
+            // Back from this attempt's own delete, it stands under the secondary keys that it had.
             let deleted = &mut session.deleted;
             let Some(own) = deleted.iter().position(|unlink| unlink.row.is(self.row)) else {
                 return Err(Abort::WriteConflict);
@@ -583,24 +649,21 @@ impl<K: Key, S: Scheme, O: Observer, L: Sink> GroupVisit<K> for InsertGroups<'_,
             self.back = Some(deleted.swap_remove(own));
             self.may_adopt = true;
         }
-        if R::Indexes::COUNT > 0
-            && let Some(unlink) = self.back.take()
-        {
-            let had = unlink.secondary.map(|had| had.map(|(_, key)| key));
-            let keys = secondary_keys::<R>(self.key, row);
-            assert!(
-                had == keys,
-                "a row deleted and inserted anew by one transaction keeps its secondary keys"
-            );
-        }
         if let Some(words) = words {
             words.copy_from_slice(words_of(row));
         }
         session.meter.switch(Phase::Useful);
-        if self.is_new && R::Indexes::COUNT > 0 {
-            self.attempt.enter_secondary(table, self.key, row, self.row)?;
+        if !self.is_new || R::Indexes::COUNT == 0 {
+            return Ok(());
         }
-        Ok(())
+        match self.back.take() {
+            Some(unlink) => {
+                let had = unlink.secondary.map(|had| had.map(|(_, key)| key));
+                let changed = changed::<R>(table, self.key, row, &had);
+                self.attempt.move_row(self.row, self.key.ordered().any(), &changed)
+            }
+            None => self.attempt.enter_secondary(table, self.key, row, self.row),
+        }
     }
 }
 
@@ -691,7 +754,7 @@ where
             if self.show_own(Some(key))?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            // A row that was deleted and inserted again may stand under its old secondary key yet.
+            // A row that this attempt has moved stands under its old secondary key yet.
             let place = Place { table: self.table.id(), which: self.which, key: key.any() };
             if self.attempt.session.private.is_removed(place, row) {
                 return Ok(ControlFlow::Continue(()));
@@ -709,7 +772,8 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         key: R::Key,
         see: impl FnOnce(&R) -> T,
     ) -> Result<Option<T>, Abort> {
-        let Some(record) = self.record(table, key)? else { return Ok(None) };
+        let Some(row) = self.row(table, key)? else { return Ok(None) };
+        let record = row.record(table.group());
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().read(&mut session.txn, record)?;
@@ -725,29 +789,18 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         key: R::Key,
         change: impl FnOnce(&mut R) -> T,
     ) -> Result<Option<T>, Abort> {
-        let Some(record) = self.record(table, key)? else { return Ok(None) };
-        let session = &mut *self.session;
-        session.meter.switch(Phase::Cc);
-        let words = session.db.scheme().write(&mut session.txn, record, Write::Modify)?;
-        session.observer.read(record, words.as_deref());
-        session.meter.switch(Phase::Useful);
-        let Some(words) = words else { return Ok(None) };
-        if R::Indexes::COUNT == 0 {
-            return Ok(Some(change(row_of_mut(words))));
-        }
-        let before = secondary_keys::<R>(key, row_of(words));
-        let output = change(row_of_mut(words));
-        let after = secondary_keys::<R>(key, row_of(words));
-        assert!(
-            before == after,
-            "an indexed column changes by deleting the row, and inserting it in a later transaction"
-        );
-        Ok(Some(output))
+        self.modify(table, key, |words| change(row_of_mut(words)))
     }
 
     #[inline]
     fn replace<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key, row: &R) -> Result<bool, Abort> {
-        let Some(record) = self.record(table, key)? else { return Ok(false) };
+        if R::Indexes::COUNT > 0 {
+            // Which keys change is known only of a row that was read.
+            let replaced = self.modify(table, key, |words| words.copy_from_slice(words_of(row)));
+            return replaced.map(|replaced| replaced.is_some());
+        }
+        let Some(at) = self.row(table, key)? else { return Ok(false) };
+        let record = at.record(table.group());
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().write(&mut session.txn, record, Write::Blind)?;
@@ -837,7 +890,15 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         mut see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         self.reach(&keys)?;
-        let see = |key, row: &R| see(I::Key::from_ordered(key), row);
+        let moves = self.session.db.moves().of(index.table());
+        let see = |key, row: &R| {
+            let key = I::Key::from_ordered(key);
+            // A row that has moved may be found under a key that is not that of the visible version.
+            if moves.have_begun() && !I::holds(key, row) {
+                return ControlFlow::Continue(());
+            }
+            see(key, row)
+        };
         Scan::walk(self, (index.rows(), index.which()), bounds(&keys), direction, see)
     }
 

@@ -23,7 +23,7 @@ pub trait Transaction {
     ) -> Result<Option<O>, Abort>;
 
     /// Reads a row and writes it: `None` when the key is not there. The change is seen by later reads of
-    /// this transaction.
+    /// this transaction. It may change the row's secondary keys.
     fn update<R: Row + ?Sized, O>(
         &mut self,
         table: Table<R>,
@@ -31,7 +31,8 @@ pub trait Transaction {
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<Option<O>, Abort>;
 
-    /// Overwrites a whole row without reading it (a blind write): `false` when the key is not there.
+    /// Overwrites a whole row: `false` when the key is not there. A blind write, which reads nothing, unless
+    /// the row has secondary indexes: what leaves them must be known.
     fn replace<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key, row: &R) -> Result<bool, Abort>;
 
     /// Inserts a row, all its column groups: `false` when the key is there already. In a heap table the

@@ -9,6 +9,7 @@ use schemes::catalogue::{self, Visit};
 use common::bank::{self, Bank};
 use common::claims::Claims;
 use common::counters::Counters;
+use common::movers::{self, Movers};
 use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
@@ -50,6 +51,11 @@ macro_rules! conformance {
             #[test]
             fn sees_the_same_keys_in_twins() {
                 super::sees_the_same_keys_in_twins(SUBJECT);
+            }
+
+            #[test]
+            fn sees_moving_rows_once() {
+                super::sees_moving_rows_once(SUBJECT);
             }
 
             #[test]
@@ -139,6 +145,14 @@ fn sees_the_same_keys_in_twins(subject: Subject) {
     for types in run::<Twins>(subject.scheme, subject.given) {
         let believed: u64 = types.iter().map(|tally| tally.user_aborts).sum();
         assert_eq!(believed, 0, "nobody who saw twins differ was believed");
+    }
+}
+
+fn sees_moving_rows_once(subject: Subject) {
+    for types in run::<Movers>(subject.scheme, subject.given) {
+        let believed = types[movers::CHANGE].user_aborts + types[movers::LOOK].user_aborts;
+        assert_eq!(believed, 0, "nobody who saw a row twice, or not at all, was believed");
+        assert_eq!(types[movers::UNDONE].commits, 0, "what rolls back does not commit");
     }
 }
 

@@ -12,7 +12,7 @@ use engine::{
 use schemes::optimistic::tictoc::TicToc;
 use storage::{LeafRef, RecordRef, Shape};
 
-use common::{ByName, Cell, Named, Place, database};
+use common::{ByName, Cell, NameKey, Named, Place, database};
 
 const X: Place = Place::new(0, 0);
 const Y: Place = Place::new(0, 1);
@@ -252,6 +252,37 @@ fn a_missing_secondary_key_is_not_seen_before_its_deletion() {
             stage.write(other, LATE).and_then(|()| stage.write(other, Y))
         });
         txn.scan_by(stage.by_name, .., Direction::Forward, |_, _| panic!("the row is gone"))
+    });
+    assert_eq!(early, Err(Abort::ReadChanged));
+}
+
+/// Whoever misses an entry comes after the transaction that moved its row, though that row is still there.
+#[test]
+fn a_secondary_key_is_not_missed_before_its_row_has_moved() {
+    let stage = Stage::new();
+    let early = stage.attempt(|txn| {
+        stage.read(txn, Y)?;
+        stage.at(10, |other| {
+            assert_eq!(other.update(stage.named, Place::new(0, 0), |row| row.0 = 900), Ok(Some(())));
+            stage.write(other, LATE).and_then(|()| stage.write(other, Y))
+        });
+        let before = NameKey::all(0, 0..=9);
+        txn.scan_by(stage.by_name, before, Direction::Forward, |_, _| panic!("the row has moved"))
+    });
+    assert_eq!(early, Err(Abort::ReadChanged));
+}
+
+#[test]
+fn a_row_moves_after_the_scans_that_missed_it() {
+    let stage = Stage::new();
+    let early = stage.attempt(|txn| {
+        stage.read(txn, Y)?;
+        stage.at(10, |other| {
+            let behind = NameKey::all(0, 1..=9);
+            other.scan_by(stage.by_name, behind, Direction::Backward, |_, _| panic!("nothing is there"))?;
+            stage.write(other, LATE).and_then(|()| stage.write(other, Y))
+        });
+        txn.update(stage.named, Place::new(0, 0), |row| row.0 = 5).map(|_| ())
     });
     assert_eq!(early, Err(Abort::ReadChanged));
 }

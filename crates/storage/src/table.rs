@@ -201,6 +201,12 @@ impl<'db, S: Shape> RowRef<'db, S> {
         self.table
     }
 
+    /// A number of the row that no other row has at the same time.
+    #[inline]
+    pub fn id(self) -> usize {
+        self.at.as_ptr() as usize
+    }
+
     /// Whether both name the same row.
     #[inline]
     pub fn is(self, other: Self) -> bool {
@@ -360,6 +366,20 @@ pub enum Which {
         /// Its position among the group's.
         position: u16,
     },
+}
+
+impl Which {
+    /// The column group from which the index's keys are computed.
+    ///
+    /// # Panics
+    /// For the index of the primary key, which is computed from none.
+    #[inline]
+    pub fn group(self) -> usize {
+        match self {
+            Self::Primary => panic!("a primary key belongs to no column group"),
+            Self::Secondary { group, .. } => usize::from(group),
+        }
+    }
 }
 
 impl<R: ?Sized, I: ?Sized> Index<R, I> {

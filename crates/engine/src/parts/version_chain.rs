@@ -174,6 +174,16 @@ pub fn retire<S: Chained>(record: RecordRef<'_, S>, is_past: impl Fn(u64) -> boo
     (second, rts)
 }
 
+/// Whether everyone sees the newest version of a record or a later one, so that no older one's secondary key
+/// need lead to the record: see [`Scheme::leaving`](crate::Scheme::leaving).
+pub fn leaving<S: Chained>(record: RecordRef<'_, S>, is_past: impl Fn(u64) -> bool) -> Retire {
+    match record.newest_meta() {
+        Some((stamp, true)) if is_past(stamp.number()) => Retire::Done,
+        Some(_) => Retire::Later,
+        None => Retire::Done,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

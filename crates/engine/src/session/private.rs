@@ -62,7 +62,7 @@ pub(crate) struct Private<'db, S: Scheme> {
     spare: Vec<NewRow<'db, S>>,
     /// Entries to be added, in the order of their places.
     adds: Vec<(Place, RowRef<'db, S>)>,
-    /// Entries of deleted rows, to be removed.
+    /// Entries of rows that were deleted or moved, to be removed.
     removes: Vec<(Place, RowRef<'db, S>)>,
 }
 
@@ -98,8 +98,8 @@ impl<'db, S: Scheme> Private<'db, S> {
         self.adds.insert(position, (place, row));
     }
 
-    /// The row gets a value again after the attempt deleted it: whether its entry at this place was to be
-    /// removed, and now stays.
+    /// The row gets a value again after the attempt deleted it, or a key that it had: whether its entry at
+    /// this place was to be removed, and now stays.
     pub(crate) fn restore(&mut self, place: Place, row: RowRef<'db, S>) -> bool {
         let found = self.removes.iter().position(|(at, gone)| *at == place && gone.is(row));
         found.map(|position| self.removes.swap_remove(position)).is_some()
@@ -119,11 +119,16 @@ impl<'db, S: Scheme> Private<'db, S> {
             return;
         }
         for place in places {
-            match self.adds.binary_search_by_key(&place, |(at, _)| *at) {
-                // An entry of the value that the row was given after it had been deleted before.
-                Ok(position) => _ = self.adds.remove(position),
-                Err(_) => self.removes.push((place, row)),
-            }
+            self.leave(place, row);
+        }
+    }
+
+    /// A row that stands at this place is not to stand there any more.
+    pub(crate) fn leave(&mut self, place: Place, row: RowRef<'db, S>) {
+        match self.adds.binary_search_by_key(&place, |(at, _)| *at) {
+            // An entry of the attempt's own: of a new row, or of one that it has moved.
+            Ok(position) => _ = self.adds.remove(position),
+            Err(_) => self.removes.push((place, row)),
         }
     }
 

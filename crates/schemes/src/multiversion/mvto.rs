@@ -29,7 +29,7 @@
 //!             are given up by a watermark of all attempts, not when their array is full.
 
 use engine::driver::PerWorker;
-use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, retire};
+use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, leaving, retire};
 use engine::parts::{PendingWrites, Timestamps, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
@@ -285,6 +285,11 @@ impl Scheme for Mvto {
         let (verdict, rts) = retire(record, |number| self.timestamps.is_past(number));
         leaf.read_at(rts);
         verdict
+    }
+
+    /// Whoever began earlier may see a version that has the key.
+    fn leaving(&self, record: RecordRef<'_, Self>, _: &Leaf) -> Retire {
+        leaving(record, |number| self.timestamps.is_past(number))
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {

@@ -25,7 +25,7 @@
 //!             last number drawn, never an older one, so that a client sees what it was told is committed.
 
 use engine::driver::PerWorker;
-use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, retire};
+use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, leaving, retire};
 use engine::parts::{PendingWrites, Timestamps, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
@@ -260,6 +260,11 @@ impl Scheme for Si {
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
         retire(record, |number| self.commits.is_past(number)).0
+    }
+
+    /// Whoever began earlier may see a version that has the key.
+    fn leaving(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        leaving(record, |number| self.commits.is_past(number))
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {

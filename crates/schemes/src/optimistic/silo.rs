@@ -369,12 +369,8 @@ impl Scheme for Silo {
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
         let header = &record.header().0;
         let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        let is_needed = || {
-            let watermark = self.snapshots.as_ref().map_or(u64::MAX, SnapshotEpochs::watermark);
-            word & OLDER != 0 && word >> EPOCH_SHIFT >= watermark
-        };
         match word & (STATUS & !OLDER) {
-            NO_VALUE if is_needed() => Retire::Later, // Invariant (4).
+            NO_VALUE if self.is_past_needed(word) => Retire::Later, // Invariant (4).
             NO_VALUE => {
                 // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
                 // Relaxed on failure: nothing is read.
@@ -386,6 +382,12 @@ impl Scheme for Silo {
             status if status & LOCKED != 0 => Retire::Later,
             _ => Retire::Alive,
         }
+    }
+
+    /// A snapshot may show a value with the key that is gone.
+    fn leaving(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        let word = record.header().0.load(Ordering::Relaxed); // Relaxed: a later word is of a later epoch.
+        if self.is_past_needed(word) { Retire::Later } else { Retire::Done }
     }
 
     #[inline]
@@ -405,6 +407,12 @@ fn has_snapshots(values: &Values) -> bool {
 }
 
 impl Silo {
+    /// Whether a snapshot that is read now or later may show an older value than that of this word.
+    fn is_past_needed(&self, word: u64) -> bool {
+        let watermark = self.snapshots.as_ref().map_or(u64::MAX, SnapshotEpochs::watermark);
+        word & OLDER != 0 && word >> EPOCH_SHIFT >= watermark
+    }
+
     /// Ends the reading of a snapshot, if one was read: the first epoch that it did not show.
     #[inline]
     fn leave_snapshot(&self, txn: &mut Txn<'_>) -> Option<u64> {

@@ -9,7 +9,7 @@
 //!             timestamps, not of the clock: a transaction may commit before one that ended earlier.
 //! RECORD      Two words. `wts`: bit 0 has a value, bits 1.. when the version was written. `rts`: bit 0 locked,
 //!             bit 1 retired, bits 2.. until when it is valid at least.
-//!             A leaf has both stamps for its gaps: `wts` is the latest stamp of a removed record, `rts` the
+//!             A leaf has both stamps for its gaps: `wts` is the latest stamp of a removed entry, `rts` the
 //!             latest at which someone has read a gap.
 //! COMMIT      1. Lock the write set in the order of addresses; each record must still be as it was read.
 //!             2. The commit timestamp is the least that is not below the wts of what was read, and above
@@ -28,7 +28,8 @@
 //!             (4) An insert is a write of its gap: a record enters a leaf with an rts that is not below the
 //!                 leaf's (`entering`), so that whoever gives it a value, be it another attempt than the one
 //!                 that entered it, does so after those who read the gap. A record that leaves hands its
-//!                 stamps to the leaf (`retire`).
+//!                 stamps to the leaf (`retire`); one that leaves a single key, its wts (`leaving`): who then
+//!                 finds a hole comes after the version that took the key away.
 //!             (5) Stamps of a leaf change under its latch only, and never fall while it keeps its gaps.
 //! DEPARTURES  The paper packs both stamps into one word and, when rts - wts outgrows its 15 bits, raises wts,
 //!             which fails whoever has read the version: with records that all read and nobody writes, for
@@ -386,10 +387,16 @@ impl Scheme for TicToc {
         Retire::Done
     }
 
+    /// Whoever misses the entry comes after the version that took the key away, which is this or an earlier one.
+    fn leaving(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Retire {
+        // Relaxed: what is known of the key was handed on with a version that is no later.
+        raise(&leaf.wts, record.header().wts.load(Ordering::Relaxed) >> WTS_SHIFT);
+        Retire::Done
+    }
+
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
         let copy = txn.copy.room(record.width());
-        let seen = copy_stable(record, Some(copy)).ok()?;
-        seen.has_value().then_some(copy)
+        copy_stable(record, Some(copy)).ok()?.has_value().then_some(copy)
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod bank;
 pub(crate) mod claims;
 pub(crate) mod counters;
 pub(crate) mod histories;
+pub(crate) mod movers;
 pub(crate) mod order;
 pub(crate) mod quota;
 pub(crate) mod skew;
@@ -18,7 +19,7 @@ use core::ops::RangeInclusive;
 use engine::driver::{self, Control, Job, Limit, Retry, TypeTally};
 use engine::setting::Values;
 use engine::{
-    Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Row, Schema, Scheme, Share, Violation,
+    Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Row, Schema, Scheme, Share, Ticket, Violation,
     Workload,
 };
 use schemes::catalogue::{self, Visit};
@@ -249,7 +250,29 @@ fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec<TypeTally>
     if let Err(violation) = workload.check(&db.quiesced(), Share::WHOLE, &outcome.ledgers) {
         panic!("{} under {}, {plan:?}: {violation}", W::NAME, S::INFO.name);
     }
+    drain(&db);
+    for (table, rows, entries) in secondary_entries(&db) {
+        assert_eq!(entries, rows, "`{table}` under {}, {plan:?}: an entry for each row", S::INFO.name);
+    }
     outcome.types
+}
+
+/// Lets what is to leave the indexes of an idle database leave them.
+pub(crate) fn drain<S: Scheme>(db: &Database<S>) {
+    let mut session = db.session();
+    for _ in 0..1_000 {
+        assert_eq!(session.attempt(&Ticket::new(1, Homes::new()), |_| Ok(())), Ok(()));
+        db.scheme().maintain(0);
+    }
+}
+
+/// By secondary index: the table, how many rows it has, and how many entries there are.
+pub(crate) fn secondary_entries<S: Scheme>(db: &Database<S>) -> Vec<(&'static str, usize, usize)> {
+    let mut found = Vec::new();
+    for table in db.memory() {
+        found.extend(table.secondary.iter().map(|(_, entries, _)| (table.name, table.entries, *entries)));
+    }
+    found
 }
 
 /// Lets other attempts of the worker do whole transactions.

@@ -1,0 +1,165 @@
+//! How an attempt moves a row: gives it a value with another secondary key.
+//!
+//! It enters the new key at once, as an insert does, and leaves the old one alone. What becomes of the two is
+//! decided at its end: see [`Moves`](crate::moves::Moves).
+
+use core::convert::Infallible;
+
+use storage::{AnyKey, Home, IndexVisit, IndexedKey, Indexes, Key, Placed, Row, RowRef, Table, Which};
+
+use super::{Attempt, Place, Session, installs, leave_over};
+use crate::leftovers::{Leftover, Part};
+use crate::{Abort, Observer, Scheme, Sink};
+
+/// A secondary key that the running attempt changes.
+#[derive(Debug)]
+pub(super) struct Move<'db, S: Scheme> {
+    row: RowRef<'db, S>,
+    primary: AnyKey,
+    which: Which,
+    /// What the key was before the attempt, and what it is now.
+    from: AnyKey,
+    to: AnyKey,
+    /// The keys under which the attempt added an entry.
+    entered: Vec<AnyKey>,
+}
+
+/// A key of a row that a write has changed, and where the old and the new one live.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Changed {
+    which: Which,
+    from: AnyKey,
+    to: AnyKey,
+    homes: [Home; 2],
+}
+
+/// The secondary keys of a row that are not what they were `before`.
+#[cold]
+pub(super) fn changed<R: Row + ?Sized>(
+    table: Table<R>,
+    key: R::Key,
+    row: &R,
+    before: &[Option<AnyKey>; 2],
+) -> [Option<Changed>; 2] {
+    let mut compare = Compare { group: table.group() as u16, before, changed: [None; 2] };
+    let Ok(()) = R::Indexes::try_each(key, row, &mut compare);
+    compare.changed
+}
+
+/// Compares the secondary keys of a row with what they were, by position.
+struct Compare<'b> {
+    group: u16,
+    before: &'b [Option<AnyKey>; 2],
+    changed: [Option<Changed>; 2],
+}
+
+impl IndexVisit for Compare<'_> {
+    type Stop = Infallible;
+
+    fn index<K: Key>(&mut self, position: usize, key: K) -> Result<(), Infallible> {
+        let from = self.before[position].expect("a row has a key in each of its indexes");
+        let to = key.ordered().any();
+        if from != to {
+            let which = Which::Secondary { group: self.group, position: position as u16 };
+            let before = K::from_ordered(K::Ordered::typed(from));
+            self.changed[position] = Some(Changed { which, from, to, homes: [before.home(), key.home()] });
+        }
+        Ok(())
+    }
+}
+
+impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
+    /// The row has a value with these keys changed: makes it found under the new ones.
+    #[cold]
+    pub(super) fn move_row(
+        &mut self,
+        row: RowRef<'db, S>,
+        primary: AnyKey,
+        changed: &[Option<Changed>; 2],
+    ) -> Result<(), Abort> {
+        for &Changed { which, from, to, homes } in changed.iter().flatten() {
+            for home in homes {
+                self.reach_home(home)?;
+            }
+            if installs::<S>() {
+                self.move_privately(row, which, from, to)?;
+            } else {
+                self.move_entry(row, primary, which, (from, to))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn move_privately(
+        &mut self,
+        row: RowRef<'db, S>,
+        which: Which,
+        from: AnyKey,
+        to: AnyKey,
+    ) -> Result<(), Abort> {
+        self.session.private.leave(Place { table: row.table().id(), which, key: from }, row);
+        match to {
+            AnyKey::One(key) => self.enter_privately(which, key, row),
+            AnyKey::Two(key) => self.enter_privately(which, key, row),
+            AnyKey::Six(key) => self.enter_privately(which, key, row),
+        }
+    }
+
+    fn move_entry(
+        &mut self,
+        row: RowRef<'db, S>,
+        primary: AnyKey,
+        which: Which,
+        (from, to): (AnyKey, AnyKey),
+    ) -> Result<(), Abort> {
+        let moves = &mut self.session.moves;
+        let known = moves.iter().position(|known| known.row.is(row) && known.which == which);
+        let nth = known.unwrap_or(moves.len());
+        if known.is_none() {
+            self.session.db.moves().of(row.table().id()).begin(row);
+            moves.push(Move { row, primary, which, from, to, entered: Vec::new() });
+            let found = row.table().index(Which::Primary).peek_any(primary);
+            if found.is_none_or(|found| !found.is(row)) {
+                return Err(Abort::ReadChanged);
+            }
+        }
+        self.session.moves[nth].to = to;
+        let index = row.table().index(which);
+        let placed = match to {
+            AnyKey::One(key) => self.enter(index, key, row),
+            AnyKey::Two(key) => self.enter(index, key, row),
+            AnyKey::Six(key) => self.enter(index, key, row),
+        };
+        match placed? {
+            Placed::Added => self.session.moves[nth].entered.push(to),
+            // What others have entered, or left behind, stays while this attempt is in flight.
+            Placed::Exists(found) if found.is(row) => {}
+            // The entry of a row that is on its way out of the indexes.
+            Placed::Exists(_) => return Err(Abort::WriteConflict),
+        }
+        Ok(())
+    }
+}
+
+impl<S: Scheme, O: Observer, L: Sink> Session<'_, S, O, L> {
+    /// The attempt has passed its validation and is about to install.
+    #[cold]
+    pub(super) fn commit_moves(&mut self) {
+        for Move { row, which, from, to, entered, .. } in &self.moves {
+            self.db.moves().of(row.table().id()).commit(*row, *which, (*from, *to), entered);
+        }
+    }
+
+    /// The attempt is over.
+    #[cold]
+    pub(super) fn end_moves(&mut self, has_committed: bool) {
+        let watermark = self.db.scheme().watermark();
+        for Move { row, primary, which, entered, .. } in self.moves.drain(..) {
+            let table = row.table().id();
+            let in_vain = if has_committed { &[][..] } else { &entered };
+            if self.db.moves().of(table).end(self.db.scheme(), row, which, in_vain) {
+                leave_over(self.db, &mut self.txn, Leftover { table, primary, part: Part::Stale }, watermark);
+            }
+        }
+    }
+}

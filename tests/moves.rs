@@ -1,0 +1,72 @@
+//! Claims about rows that change their secondary keys, under every scheme and schedules that a seed decides:
+//! whoever scans meanwhile sees each row once, and no entry is left behind.
+
+// The small workloads of the schemes' tests name these crates without the ending.
+extern crate engine_sim as engine;
+extern crate schemes_sim as schemes;
+extern crate storage_sim as storage;
+extern crate sync_sim as sync;
+
+#[path = "../crates/schemes/tests/common/mod.rs"]
+mod common;
+
+use common::movers::{self, Movers};
+use common::{drain, secondary_entries};
+use engine::driver::{self, Control, Job, Limit, Retry};
+use engine::setting::Values;
+use engine::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
+use schemes::catalogue::{self, Visit};
+use sim::Explorer;
+
+/// Requests of each worker.
+const REQUESTS: u64 = 10;
+
+/// Moves rows, and checks what came of it, under the schedule of a seed.
+struct Explore(u64);
+
+impl Visit for Explore {
+    type Out = ();
+
+    fn visit<S: Scheme>(self) {
+        let Self(seed) = self;
+        let workers = if S::INFO.workers == Admits::One { 1 } else { 2 };
+        let job = Job {
+            workers,
+            clients: workers,
+            retry: Retry::Same,
+            limit: Limit::Requests(REQUESTS),
+            seed: 1 + seed / 8,
+            pause_ns: 0,
+            pin: false,
+            sample_every: 0,
+        };
+        let values = Values::new(S::SETTINGS, &[]).expect("legal settings");
+        Explorer::new(seed).run(|| {
+            let mut schema = Schema::new();
+            let drive = Drive { workers: workers as u32, clients: workers as u32, seed: 1 };
+            let workload = Movers::declare(&values, drive, &mut schema).expect("legal settings");
+            let env = Env { slots: workers, workers };
+            let db = Database::<S>::new(&schema, &values, env).expect("legal settings");
+            db.load(&workload, 1);
+            let outcome = driver::run(&db, &workload, &job, &Control::new(workers));
+            let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
+            assert_eq!(ended, REQUESTS * workers as u64, "every request ends once");
+            let believed = [movers::CHANGE, movers::LOOK].map(|kind| outcome.types[kind].user_aborts);
+            assert_eq!(believed, [0; 2], "nobody who saw a row twice, or not at all, was believed");
+            workload.check(&db.quiesced(), Share::WHOLE, &outcome.ledgers).expect("consistent");
+            drain(&db);
+            for (table, rows, entries) in secondary_entries(&db) {
+                assert_eq!(entries, rows, "`{table}` has an entry for each row");
+            }
+        });
+    }
+}
+
+#[test]
+fn rows_that_move_are_seen_once_under_every_schedule() {
+    for info in catalogue::INFO {
+        for seed in 0..100 {
+            catalogue::with(info.name, Explore(seed)).expect("a scheme of the catalogue");
+        }
+    }
+}

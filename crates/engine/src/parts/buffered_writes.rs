@@ -16,6 +16,15 @@ pub struct Buffered<'db, S: Shape, N> {
     value: Option<WordRange>,
 }
 
+/// What is known of a record that is to be written, for a scheme that looks at it again when it locks it.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    /// The word of the record's header that tells its values apart, as it was read.
+    pub word: u64,
+    /// Whether nothing was read but that there is a value: any will do.
+    pub is_blind: bool,
+}
+
 /// The writes of an attempt, one a record, with the new values.
 #[derive(Debug)]
 pub struct BufferedWrites<'db, S: Shape, N = ()> {

@@ -40,7 +40,7 @@
 
 use engine::driver::PerWorker;
 use engine::parts::snapshot_epochs::{self, Keep, Past, SnapshotEpochs};
-use engine::parts::{BufferedWrites, CommitEpoch, CopyBuffer, LeafSet};
+use engine::parts::{BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, lock_bit};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -90,7 +90,7 @@ pub struct Txn<'db> {
     /// The first epoch that the attempt's snapshot does not show; none if it reads the present.
     snapshot: Option<u64>,
     reads: Vec<(RecordRef<'db, Silo>, u64)>,
-    writes: BufferedWrites<'db, Silo, Met>,
+    writes: BufferedWrites<'db, Silo, Expected>,
     leaves: LeafSet<'db, ()>,
     /// The copy that the last read lent.
     copy: CopyBuffer,
@@ -98,15 +98,6 @@ pub struct Txn<'db> {
     locked: usize,
     /// The TID of the running commit; between attempts, that of the slot's last.
     tid: u64,
-}
-
-/// What is known of a record that is to be written.
-#[derive(Clone, Copy, Debug)]
-struct Met {
-    /// The word that was read; once the record is locked, the one that it had then.
-    word: u64,
-    /// Whether nothing was read but that there is a value.
-    is_blind: bool,
 }
 
 impl Shape for Silo {
@@ -246,7 +237,7 @@ impl Scheme for Silo {
             txn.reads.push((record, word));
             return Ok(None);
         }
-        Ok(txn.writes.push(record, Some(value), Met { word, is_blind: how == Write::Blind }))
+        Ok(txn.writes.push(record, Some(value), Expected { word, is_blind: how == Write::Blind }))
     }
 
     #[inline]
@@ -264,7 +255,7 @@ impl Scheme for Silo {
             return Ok(None);
         }
         let value = txn.writes.room(record);
-        Ok(txn.writes.push(record, Some(value), Met { word, is_blind: false }))
+        Ok(txn.writes.push(record, Some(value), Expected { word, is_blind: false }))
     }
 
     #[inline]
@@ -277,7 +268,7 @@ impl Scheme for Silo {
             txn.reads.push((record, word));
             return Ok(false);
         }
-        txn.writes.push(record, None, Met { word, is_blind: true });
+        txn.writes.push(record, None, Expected { word, is_blind: true });
         Ok(true)
     }
 
@@ -448,25 +439,6 @@ fn copy_stable(record: RecordRef<'_, Silo>, mut copy: Option<&mut [u64]>) -> Res
     }
 }
 
-/// Locks a record, and tells the word that it had.
-#[inline]
-fn lock(record: RecordRef<'_, Silo>) -> Result<u64, Abort> {
-    let header = &record.header().0;
-    loop {
-        let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        if word & RETIRED != 0 {
-            return Err(Abort::WriteConflict);
-        }
-        // Acquire: pairs with the Release of the last lock's end. Relaxed on failure: nothing is read.
-        let locked = word & LOCKED == 0
-            && header.compare_exchange(word, word | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if locked {
-            return Ok(word);
-        }
-        waiter::wait_clear(header, LOCKED);
-    }
-}
-
 impl<'db> Txn<'db> {
     /// The value that a record had before the commits of epoch `end`. Nothing newer is waited for.
     fn read_before(&mut self, end: u64, record: RecordRef<'db, Silo>) -> Option<&[u64]> {
@@ -494,9 +466,9 @@ impl<'db> Txn<'db> {
         self.writes.sort();
         for nth in 0..self.writes.len() {
             let write = self.writes.sorted_mut(nth);
-            let word = lock(write.record)?;
+            let word = lock_bit(&write.record.header().0, LOCKED, RETIRED)?;
             self.locked += 1;
-            let Met { word: read, is_blind } = write.note;
+            let Expected { word: read, is_blind } = write.note;
             if word != read && !(is_blind && word & NO_VALUE == 0) {
                 return Err(Abort::WriteConflict);
             }

@@ -40,7 +40,7 @@
 //!             at which timestamp.
 
 use engine::driver::PerWorker;
-use engine::parts::{BufferedWrites, CopyBuffer, LeafSet};
+use engine::parts::{BufferedWrites, CopyBuffer, Expected, LeafSet, lock_bit};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -121,15 +121,6 @@ impl Seen {
     fn since(self) -> u64 {
         if self.has_value() { self.version >> WTS_SHIFT } else { self.rts }
     }
-}
-
-/// What a record must be when it is written.
-#[derive(Clone, Copy, Debug)]
-struct Expected {
-    /// The record's word `wts`.
-    version: u64,
-    /// Whether any version with a value will do.
-    is_blind: bool,
 }
 
 /// An attempt's private state.
@@ -238,7 +229,7 @@ impl Scheme for TicToc {
             return Ok(None);
         }
         txn.commit_ts = txn.commit_ts.max(seen.since());
-        let expected = Expected { version: seen.version, is_blind: how == Write::Blind };
+        let expected = Expected { word: seen.version, is_blind: how == Write::Blind };
         Ok(txn.writes.push(record, Some(value), expected))
     }
 
@@ -258,7 +249,7 @@ impl Scheme for TicToc {
         }
         txn.commit_ts = txn.commit_ts.max(seen.since());
         let value = txn.writes.room(record);
-        Ok(txn.writes.push(record, Some(value), Expected { version: seen.version, is_blind: false }))
+        Ok(txn.writes.push(record, Some(value), Expected { word: seen.version, is_blind: false }))
     }
 
     #[inline]
@@ -272,7 +263,7 @@ impl Scheme for TicToc {
             return Ok(false);
         }
         txn.commit_ts = txn.commit_ts.max(seen.since());
-        txn.writes.push(record, None, Expected { version: seen.version, is_blind: true });
+        txn.writes.push(record, None, Expected { word: seen.version, is_blind: true });
         Ok(true)
     }
 
@@ -441,7 +432,7 @@ impl<'db> Txn<'db> {
     /// What was to be written was only read: a rollback.
     fn only_read(&mut self) {
         let reads =
-            self.writes.drain().map(|write| (write.record, Seen { version: write.note.version, rts: 0 }));
+            self.writes.drain().map(|write| (write.record, Seen { version: write.note.word, rts: 0 }));
         self.reads.extend(reads);
     }
 
@@ -451,11 +442,11 @@ impl<'db> Txn<'db> {
         self.writes.sort();
         for nth in 0..self.writes.len() {
             let write = self.writes.sorted(nth);
-            let rts = lock(write.record)?;
+            let rts = lock_bit(&write.record.header().rts, LOCKED, RETIRED)? >> RTS_SHIFT;
             self.locked += 1;
             // Relaxed: changes only under the lock, which this attempt holds.
             let version = write.record.header().wts.load(Ordering::Relaxed);
-            let Expected { version: expected, is_blind } = write.note;
+            let Expected { word: expected, is_blind } = write.note;
             if version != expected && !(is_blind && version & VALUE != 0) {
                 return Err(Abort::WriteConflict);
             }
@@ -512,25 +503,6 @@ impl<'db> Txn<'db> {
                 Err(now) => word = now,
             }
         }
-    }
-}
-
-/// Locks a record, and tells its rts.
-#[inline]
-fn lock(record: RecordRef<'_, TicToc>) -> Result<u64, Abort> {
-    let rts = &record.header().rts;
-    loop {
-        let word = rts.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        if word & RETIRED != 0 {
-            return Err(Abort::WriteConflict);
-        }
-        // Acquire: pairs with the Release of the last lock's end. Relaxed on failure: nothing is read.
-        let locked = word & LOCKED == 0
-            && rts.compare_exchange(word, word | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if locked {
-            return Ok(word >> RTS_SHIFT);
-        }
-        waiter::wait_clear(rts, LOCKED);
     }
 }
 
@@ -598,12 +570,12 @@ mod tests {
         let version = copy_stable(record, None).expect("nobody is in the way").version;
         txn.commit_ts = 9;
         txn.extend(record, version).expect("nobody is in the way");
-        assert_eq!(lock(record), Ok(9));
+        assert_eq!(lock_bit(&record.header().rts, LOCKED, RETIRED), Ok(9 << RTS_SHIFT));
         assert_eq!(txn.extend(record, version), Ok(()));
         assert_eq!(txn.extend(record, version + 2), Err(Abort::ReadChanged));
         txn.commit_ts = 10;
         assert_eq!(txn.extend(record, version), Err(Abort::ReadChanged));
-        txn.writes.push(record, None, Expected { version, is_blind: false });
+        txn.writes.push(record, None, Expected { word: version, is_blind: false });
         assert_eq!(txn.extend(record, version), Ok(()), "its own lock is not in the way");
     }
 

@@ -140,8 +140,10 @@ pub struct Forecast {
     pub row_bytes: u64,
     /// Rows after loading.
     pub rows: u64,
-    /// Bytes of rows that a committed transaction adds, in the mean.
+    /// Bytes of rows that a committed transaction adds, in the mean, without indexes and headers.
     pub growth_bytes: u64,
+    /// Rows that it adds, in the mean.
+    pub growth_rows: f64,
 }
 
 /// Where and how a run drives a workload, as far as the workload may know.

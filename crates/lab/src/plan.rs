@@ -269,7 +269,10 @@ fn refuse_beyond_memory(
 }
 
 /// Commits a second and worker that memory is reserved for: more than a worker makes where rows are added.
-const FAST_TXN_S: f64 = 200_000.0;
+const FAST_TXN_S: f64 = 250_000.0;
+/// Bytes that a row takes beside its columns: the heads of record and version, and what rounding to cache lines
+/// leaves.
+const ROW_OVERHEAD_BYTES: f64 = 64.0;
 
 /// Bytes to ask the system for before a run.
 fn reserve_bytes(
@@ -282,7 +285,8 @@ fn reserve_bytes(
     let Ok(asked_mb) = values.text("run.reserve_mb").parse::<u64>() else {
         let seconds = (warmup_ns + measured_ns) as f64 / 1e9;
         let running = job.workers.min(workers::cores()) as f64;
-        let growth = (forecast.growth_bytes as f64 * FAST_TXN_S * running * seconds) as u64;
+        let of_txn = forecast.growth_bytes as f64 + forecast.growth_rows * ROW_OVERHEAD_BYTES;
+        let growth = (of_txn * FAST_TXN_S * running * seconds) as u64;
         return Ok(growth.min(available.unwrap_or(0) / 4) as usize);
     };
     let asked = asked_mb << 20;

@@ -13,7 +13,9 @@ use sync::Latched;
 pub(crate) type Block = NonNull<u8>;
 
 /// Chunks of this size and more are aligned to it and ask for huge pages.
-const HUGE: usize = 2 << 20;
+pub(crate) const HUGE: usize = 2 << 20;
+/// Bytes of the system's smallest page, to which smaller chunks are aligned.
+const PAGE: usize = 4096;
 /// An arena's first chunk; further ones double the arena until they reach `HUGE`.
 const CHUNK_MIN: usize = 64 << 10;
 
@@ -138,6 +140,26 @@ impl BlockArena {
     }
 }
 
+/// Asks the system for the pages of memory that belongs to the caller, ahead of their use. What the memory holds
+/// stays as it is.
+pub(crate) fn populate(start: Block, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        let within = start.as_ptr().addr() % PAGE;
+        // SAFETY: the range is memory of the caller, and of what shares its first page; the advice changes no
+        // contents. It may be refused, which costs speed only.
+        unsafe {
+            libc::madvise(
+                start.as_ptr().wrapping_sub(within).cast(),
+                bytes + within,
+                libc::MADV_POPULATE_WRITE,
+            )
+        };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, bytes);
+}
+
 /// The address `bytes` into the memory at `start`; the caller keeps within the same allocation.
 #[inline]
 fn offset(start: Block, bytes: usize) -> Block {
@@ -147,7 +169,7 @@ fn offset(start: Block, bytes: usize) -> Block {
 
 impl Chunk {
     pub(crate) fn new(bytes: usize) -> Self {
-        let align = if bytes >= HUGE { HUGE } else { 4096 };
+        let align = if bytes >= HUGE { HUGE } else { PAGE };
         let layout =
             Layout::from_size_align(bytes.next_multiple_of(align), align).expect("chunk sizes are small");
         let start = sync::memory::allocate(layout);

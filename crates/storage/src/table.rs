@@ -110,6 +110,17 @@ impl<L: LeafMeta> AnyIndex<L> {
         }
     }
 
+    fn populate_ahead(&self) {
+        match self {
+            Self::Tree1(tree) => tree.populate_ahead(),
+            Self::Tree2(tree) => tree.populate_ahead(),
+            Self::Tree6(tree) => tree.populate_ahead(),
+            Self::Hash1(hash) => hash.populate_ahead(),
+            Self::Hash2(hash) => hash.populate_ahead(),
+            Self::Heap => {}
+        }
+    }
+
     fn entries(&self) -> usize {
         match self {
             Self::Tree1(tree) => tree.len(),
@@ -308,6 +319,12 @@ impl<S: Shape> TableStore<S> {
     /// quiesced database.
     pub fn for_each_row<'db>(&'db self, index: usize, of: usize, mut visit: impl FnMut(RowRef<'db, S>)) {
         self.rows.for_each(index, of, |at| visit(RowRef { at, table: self }));
+    }
+
+    /// Asks for memory that the table's indexes will soon grow into.
+    pub(crate) fn populate_ahead(&self) {
+        self.primary.populate_ahead();
+        self.secondary.iter().flatten().for_each(|(_, index)| index.populate_ahead());
     }
 
     /// What the table's memory is used for.

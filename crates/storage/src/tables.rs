@@ -30,6 +30,8 @@ use crate::waiting::Waiting;
 const BATCH: usize = 16;
 /// Attempts between two tries to advance the epoch.
 const ADVANCE_EVERY: u32 = 8;
+/// Attempts between two looks at whether the indexes need memory soon.
+const POPULATE_EVERY: u32 = 64;
 
 /// The tables of a database and what they share.
 #[derive(Debug)]
@@ -180,6 +182,9 @@ impl<'db, S: Shape> Slot<'db, S> {
         self.waiting.stamp(|| self.tables.epochs.stamp());
         if is_due {
             self.tables.epochs.try_advance();
+        }
+        if self.attempt.is_multiple_of(POPULATE_EVERY) {
+            self.tables.stores.iter().for_each(TableStore::populate_ahead);
         }
     }
 

@@ -399,6 +399,12 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         self.leaves.in_use()
     }
 
+    /// Asks for memory that the index will soon grow into.
+    pub fn populate_ahead(&self) {
+        self.leaves.populate_ahead();
+        self.inners.populate_ahead();
+    }
+
     /// Bytes of all nodes, in use or free.
     pub fn bytes(&self) -> usize {
         self.leaves.bytes() + self.inners.bytes() + size_of::<Inner<K, INNER>>()

@@ -448,6 +448,12 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         self.len() == 0
     }
 
+    /// Asks for memory that the index will soon grow into.
+    pub fn populate_ahead(&self) {
+        self.buckets.populate_ahead();
+        self.overflows.populate_ahead();
+    }
+
     /// Bytes of all buckets, in use or free.
     pub fn bytes(&self) -> usize {
         self.buckets.bytes() + self.overflows.bytes()

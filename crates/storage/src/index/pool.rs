@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use sync::{Latched, VersionLatch, VersionLatchGuard};
 
-use crate::arena::Chunk;
+use crate::arena::{self, Chunk, HUGE};
 
 /// Chunks of a slab: the first serves the declared size, each further one doubles the slab.
 const CHUNKS: usize = 28;
@@ -17,6 +17,8 @@ pub(super) struct Slab<T> {
     shift: u32,
     /// Elements made; those below are there, and so are their chunks.
     len: AtomicUsize,
+    /// Elements whose memory has its pages already, or is about to.
+    populated: AtomicUsize,
     starts: [AtomicPtr<T>; CHUNKS],
     chunks: Latched<Chunks>,
     owns: PhantomData<T>,
@@ -35,6 +37,7 @@ impl<T> Slab<T> {
         Self {
             shift: first.ilog2(),
             len: AtomicUsize::new(0),
+            populated: AtomicUsize::new(0),
             starts: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
             chunks: Latched::default(),
             owns: PhantomData,
@@ -92,14 +95,7 @@ impl<T> Slab<T> {
         // Relaxed: changed under this latch only.
         let number = self.len.load(Ordering::Relaxed);
         let (chunk, place) = self.place(number);
-        if chunk == chunks.len() {
-            let elements = 1_usize << (self.shift as usize + chunk.saturating_sub(1));
-            let bytes = elements.checked_mul(size_of::<T>()).expect("an index fits the address space");
-            chunks.push(Chunk::new(bytes));
-            // Relaxed: `len` is published after it.
-            self.starts[chunk].store(chunks[chunk].start.cast().as_ptr(), Ordering::Relaxed);
-        }
-        let start: NonNull<T> = chunks[chunk].start.cast();
+        let start = self.chunk(chunks, chunk);
         // SAFETY: the chunk has room for the element.
         let at = unsafe { start.add(place) };
         // SAFETY: in bounds, aligned to a page as the chunk is to 64 bytes at least, and used by nobody.
@@ -108,6 +104,49 @@ impl<T> Slab<T> {
         self.len.store(number + 1, Ordering::Release);
         // SAFETY: just written, and only shared from here on.
         unsafe { at.as_ref() }
+    }
+
+    /// The elements of a chunk: of one that is there, or of the next.
+    fn chunk(&self, chunks: &mut Vec<Chunk>, chunk: usize) -> NonNull<T> {
+        if chunk == chunks.len() {
+            let bytes =
+                self.room(chunk).checked_mul(size_of::<T>()).expect("an index fits the address space");
+            chunks.push(Chunk::new(bytes));
+            // Relaxed: `len` is published after it.
+            self.starts[chunk].store(chunks[chunk].start.cast().as_ptr(), Ordering::Relaxed);
+        }
+        chunks[chunk].start.cast()
+    }
+
+    /// Elements for which a chunk has room.
+    fn room(&self, chunk: usize) -> usize {
+        1 << (self.shift as usize + chunk.saturating_sub(1))
+    }
+
+    /// Asks for the pages of elements to come when few are left of those that have theirs. Called without a
+    /// latch: a page takes long to come, and who makes an element holds others up.
+    pub(super) fn populate_ahead(&self) {
+        let step = (HUGE / size_of::<T>().max(1)).max(1);
+        let len = self.len();
+        // Relaxed: checked by the exchange.
+        let populated = self.populated.load(Ordering::Relaxed);
+        if len < step || len + step / 2 < populated {
+            return;
+        }
+        let from = populated.max(len);
+        let (chunk, place) = self.place(from);
+        let count = step.min(self.room(chunk) - place);
+        // Relaxed, twice: it shares the work out and orders nothing.
+        let is_mine = self
+            .populated
+            .compare_exchange(populated, from + count, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok();
+        if is_mine {
+            let start = self.chunk(&mut self.chunks.lock().0, chunk);
+            // SAFETY: the chunk has room for the element.
+            let at = unsafe { start.add(place) };
+            arena::populate(at.cast(), count * size_of::<T>());
+        }
     }
 
     /// Bytes of the elements made: memory of chunks beyond them has never been touched.
@@ -177,6 +216,11 @@ impl<T: Node> Pool<T> {
         self.slab.get(number)
     }
 
+    /// See [`Slab::populate_ahead`].
+    pub(super) fn populate_ahead(&self) {
+        self.slab.populate_ahead();
+    }
+
     /// Nodes handed out and not taken back.
     pub(super) fn in_use(&self) -> usize {
         // The free list first: a node that is made meanwhile counts as in use.
@@ -205,6 +249,22 @@ mod tests {
         }
         assert!(slab.get(addresses.len()).is_none());
         assert_eq!(slab.bytes(), addresses.len() * size_of::<usize>());
+    }
+
+    #[test]
+    fn memory_is_populated_ahead_of_elements_that_stay_as_they_are() {
+        let slab: Slab<[usize; 512]> = Slab::new(4);
+        let step = HUGE / size_of::<[usize; 512]>();
+        for number in 0..3 * step {
+            slab.push(|number| [number; 512]);
+            slab.populate_ahead();
+            let ahead = slab.populated.load(Ordering::Relaxed);
+            assert!(ahead > number || number + 1 < step, "{ahead} at element {number}");
+        }
+        for number in 0..3 * step {
+            let element = slab.get(number).expect("it was made");
+            assert_eq!((element[0], element[511]), (number, number));
+        }
     }
 
     #[test]

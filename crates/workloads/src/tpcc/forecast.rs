@@ -62,7 +62,13 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
                 .to_owned(),
         );
     }
-    Forecast { sentences, row_bytes, rows, growth_bytes: growth(settings) }
+    Forecast {
+        sentences,
+        row_bytes,
+        rows,
+        growth_bytes: growth(settings),
+        growth_rows: growth_rows(settings),
+    }
 }
 
 /// Bytes of rows that a New-Order adds.
@@ -73,6 +79,11 @@ const NEW_ORDER_BYTES: usize =
 fn growth(settings: &Settings) -> u64 {
     let bytes = settings.share(0) * NEW_ORDER_BYTES as f64 + settings.share(1) * size_of::<History>() as f64;
     bytes.ceil() as u64
+}
+
+/// Rows that a transaction of the mix adds, in the mean.
+fn growth_rows(settings: &Settings) -> f64 {
+    settings.share(0) * (2 + LINES_MEAN) as f64 + settings.share(1)
 }
 
 fn data(settings: &Settings, rows: u64, row_bytes: u64) -> String {

@@ -16,9 +16,11 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
         homes(settings),
     ];
     let width = settings.words as u64 * 8;
-    let growth_bytes =
-        if settings.mix.inserts { settings.ops_per_txn as u64 * width / INSERT_EVERY } else { 0 };
-    Forecast { sentences, row_bytes: settings.records * width, rows: settings.records, growth_bytes }
+    let growth_rows =
+        if settings.mix.inserts { settings.ops_per_txn as f64 / INSERT_EVERY as f64 } else { 0.0 };
+    let growth_bytes = (growth_rows * width as f64).ceil() as u64;
+    let (rows, row_bytes) = (settings.records, settings.records * width);
+    Forecast { sentences, row_bytes, rows, growth_bytes, growth_rows }
 }
 
 fn operations(settings: &Settings) -> String {

@@ -2,6 +2,7 @@
 //! and lends memory in ways that cannot be misused, so that schemes need no `unsafe`.
 
 mod arena;
+mod declared;
 mod epoch;
 pub mod index;
 mod key;

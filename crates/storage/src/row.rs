@@ -51,7 +51,7 @@ pub trait Indexes<R: Row + ?Sized> {
 /// # Panics
 /// When it does not contain the primary key.
 #[inline]
-fn key_in<R: Row + ?Sized, I: IndexOn<R>>(key: R::Key, row: &R) -> I::Key {
+pub(crate) fn key_in<R: Row + ?Sized, I: IndexOn<R>>(key: R::Key, row: &R) -> I::Key {
     let secondary = I::key(key, row);
     assert!(I::primary(secondary) == key, "{secondary:?} contains the primary key {key:?}");
     secondary

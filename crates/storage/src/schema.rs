@@ -1,10 +1,10 @@
 //! The schema: which tables there are, how they are found, which column groups and secondary indexes
 //! they have. Declared once by a workload, before the database exists.
 
-use core::any::TypeId;
 use core::marker::PhantomData;
 
-use crate::key::{Key, OrderedKey};
+use crate::declared::{IndexDecl, KeyDecl};
+use crate::key::Key;
 use crate::row::{Index, IndexOn, Indexes, Row, Table, TableId};
 
 /// How a table's primary key finds its rows.
@@ -18,29 +18,6 @@ pub enum Lookup {
     Heap,
 }
 
-/// The integer widths that indexes are built for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KeyWidth {
-    One,
-    Two,
-    Six,
-}
-
-impl KeyWidth {
-    fn of<K: OrderedKey>() -> Self {
-        let id = TypeId::of::<K>();
-        if id == TypeId::of::<u64>() {
-            Self::One
-        } else if id == TypeId::of::<u128>() {
-            Self::Two
-        } else if id == TypeId::of::<[u64; 6]>() {
-            Self::Six
-        } else {
-            panic!("keys are u64, u128 or [u64; 6]")
-        }
-    }
-}
-
 /// A declared column group.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupDecl {
@@ -48,19 +25,12 @@ pub(crate) struct GroupDecl {
     pub(crate) indexes: Vec<IndexDecl>,
 }
 
-/// A declared secondary index.
-#[derive(Clone, Debug)]
-pub(crate) struct IndexDecl {
-    pub(crate) name: &'static str,
-    pub(crate) width: KeyWidth,
-}
-
 /// A declared table.
 #[derive(Clone, Debug)]
 pub(crate) struct TableDecl {
     pub(crate) name: &'static str,
     pub(crate) lookup: Lookup,
-    pub(crate) width: KeyWidth,
+    pub(crate) key: KeyDecl,
     pub(crate) expected_rows: usize,
     pub(crate) groups: Vec<GroupDecl>,
 }
@@ -93,8 +63,8 @@ impl Schema {
         expected_rows: usize,
     ) -> TableBuilder<'_, K> {
         let id = TableId(u16::try_from(self.tables.len()).expect("fewer than 65,536 tables"));
-        let width = KeyWidth::of::<K::Ordered>();
-        self.tables.push(TableDecl { name, lookup, width, expected_rows, groups: Vec::new() });
+        let key = KeyDecl::of::<K>();
+        self.tables.push(TableDecl { name, lookup, key, expected_rows, groups: Vec::new() });
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
     }
 
@@ -133,7 +103,7 @@ impl<K: Key> TableBuilder<'_, K> {
         let group = &mut self.decl.groups[table.group()];
         let position = group.indexes.len();
         assert!(position < R::Indexes::COUNT, "an index of a group is named in the row's `Indexes`");
-        group.indexes.push(IndexDecl { name, width: KeyWidth::of::<<I::Key as Key>::Ordered>() });
+        group.indexes.push(IndexDecl::of::<R, I>(name));
         Index { id: self.id, group: table.group, position: position as u16, keys: PhantomData }
     }
 }

@@ -4,11 +4,12 @@ use core::marker::PhantomData;
 use core::ops::Bound;
 
 use crate::arena::{Block, BlockArena};
+use crate::declared::{IndexDecl, KeyDecl, KeyWidth};
 use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
 use crate::record::{self, RecordRef};
 use crate::row::{Direction, Index, Table, TableId};
-use crate::schema::{KeyWidth, Lookup, TableDecl};
+use crate::schema::{Lookup, TableDecl};
 use crate::shape::{LeafMeta, Shape};
 use crate::version;
 
@@ -152,8 +153,12 @@ struct GroupLayout {
     words: u32,
 }
 
-/// A secondary index and its name.
-type NamedIndex<S> = (&'static str, AnyIndex<<S as Shape>::Leaf>);
+/// A secondary index and its declaration.
+#[derive(Debug)]
+struct Secondary<L: LeafMeta> {
+    decl: IndexDecl,
+    index: AnyIndex<L>,
+}
 
 /// A table: its rows' memory and its indexes.
 #[derive(Debug)]
@@ -167,8 +172,9 @@ pub struct TableStore<S: Shape> {
     pub(crate) rows: BlockArena,
     pub(crate) versions: Vec<BlockArena>,
     primary: AnyIndex<S::Leaf>,
-    /// By column group, by position, each with its name.
-    secondary: Vec<Vec<NamedIndex<S>>>,
+    /// By column group, by position.
+    secondary: Vec<Vec<Secondary<S::Leaf>>>,
+    key: KeyDecl,
 }
 
 /// A row of a table: its records share a block.
@@ -244,7 +250,8 @@ impl<S: Shape> TableStore<S> {
             groups,
             keeps_versions,
             rows: BlockArena::new(offset),
-            primary: AnyIndex::new(decl.lookup, decl.width, decl.expected_rows),
+            primary: AnyIndex::new(decl.lookup, decl.key.width, decl.expected_rows),
+            key: decl.key,
             secondary: decl
                 .groups
                 .iter()
@@ -252,7 +259,10 @@ impl<S: Shape> TableStore<S> {
                     group
                         .indexes
                         .iter()
-                        .map(|index| (index.name, AnyIndex::new(Lookup::Ordered, index.width, 0)))
+                        .map(|&decl| {
+                            let index = AnyIndex::new(Lookup::Ordered, decl.key.width, 0);
+                            Secondary { decl, index }
+                        })
                         .collect()
                 })
                 .collect(),
@@ -282,9 +292,19 @@ impl<S: Shape> TableStore<S> {
         self.groups.len()
     }
 
+    /// What the type of the primary key knows.
+    pub(crate) fn key(&self) -> &KeyDecl {
+        &self.key
+    }
+
+    /// What the type of a secondary index knows.
+    pub(crate) fn secondary_decl(&self, group: u16, position: u16) -> &IndexDecl {
+        &self.secondary[usize::from(group)][usize::from(position)].decl
+    }
+
     /// The width of a column group in words.
     #[inline]
-    pub(crate) fn width(&self, group: usize) -> u32 {
+    pub fn width(&self, group: usize) -> u32 {
         self.groups[group].words
     }
 
@@ -299,7 +319,10 @@ impl<S: Shape> TableStore<S> {
     pub fn index(&self, which: Which) -> IndexRef<'_, S> {
         let index = match which {
             Which::Primary => &self.primary,
-            Which::Secondary { group, position } => &self.secondary[group as usize][position as usize].1,
+            Which::Secondary { group, position } => {
+                let indexes = &self.secondary[usize::from(group)];
+                &indexes[usize::from(position)].index
+            }
         };
         IndexRef { index, table: self }
     }
@@ -324,7 +347,7 @@ impl<S: Shape> TableStore<S> {
     /// Asks for memory that the table's indexes will soon grow into.
     pub(crate) fn populate_ahead(&self) {
         self.primary.populate_ahead();
-        self.secondary.iter().flatten().for_each(|(_, index)| index.populate_ahead());
+        self.secondary.iter().flatten().for_each(|secondary| secondary.index.populate_ahead());
     }
 
     /// What the table's memory is used for.
@@ -344,7 +367,7 @@ impl<S: Shape> TableStore<S> {
                 .secondary
                 .iter()
                 .flatten()
-                .map(|(name, index)| (*name, index.entries(), index.bytes()))
+                .map(|Secondary { decl, index }| (decl.name, index.entries(), index.bytes()))
                 .collect(),
         }
     }

@@ -83,6 +83,11 @@ impl<S: Shape> Tables<S> {
         &self.stores[usize::from(id.0)]
     }
 
+    /// A table, if there is one of this number.
+    pub fn find(&self, id: TableId) -> Option<&TableStore<S>> {
+        self.stores.get(usize::from(id.0))
+    }
+
     /// All tables.
     pub fn iter(&self) -> impl Iterator<Item = &TableStore<S>> {
         self.stores.iter()

@@ -10,6 +10,7 @@ mod meter;
 mod moves;
 mod observer;
 pub mod parts;
+mod raw;
 mod scheme;
 mod session;
 pub mod setting;
@@ -22,6 +23,7 @@ pub use counter::Counter;
 pub use database::{Database, View};
 pub use meter::{Meter, Phase};
 pub use observer::Observer;
+pub use raw::{Misuse, RawError, RawSession, RawTxn};
 pub use scheme::{
     Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Retire, Scheme, Stamp, Ticket, Write,
     slot_rng,
@@ -29,7 +31,8 @@ pub use scheme::{
 pub use session::{Attempt, Session};
 pub use sink::Sink;
 pub use storage::{
-    Direction, Groups, Home, Index, IndexOn, Key, Lookup, Row, Schema, Table, TableBuilder, Text,
+    AnyKey, Direction, Groups, Home, Index, IndexOn, Key, Lookup, Row, Schema, Table, TableBuilder, TableId,
+    Text, Which,
 };
 pub use transaction::Transaction;
 pub use workload::{ClientId, Drive, Forecast, Homes, Loader, Quiesced, Share, TxnType, Violation, Workload};

@@ -5,8 +5,9 @@
 
 use core::convert::Infallible;
 
-use storage::{AnyKey, Home, IndexVisit, IndexedKey, Indexes, Key, Placed, Row, RowRef, Table, Which};
+use storage::{AnyKey, Home, IndexedKey, Placed, RowRef, Which};
 
+use super::layout::{KeyVisit, Layout, with_width};
 use super::{Attempt, Place, Session, installs, leave_over};
 use crate::leftovers::{Leftover, Part};
 use crate::{Abort, Observer, Scheme, Sink};
@@ -35,14 +36,14 @@ pub(super) struct Changed {
 
 /// The secondary keys of a row that are not what they were `before`.
 #[cold]
-pub(super) fn changed<R: Row + ?Sized>(
-    table: Table<R>,
-    key: R::Key,
-    row: &R,
+pub(super) fn changed<Y: Layout>(
+    layout: Y,
+    key: Y::Key,
+    words: &[u64],
     before: &[Option<AnyKey>; 2],
 ) -> [Option<Changed>; 2] {
-    let mut compare = Compare { group: table.group() as u16, before, changed: [None; 2] };
-    let Ok(()) = R::Indexes::try_each(key, row, &mut compare);
+    let mut compare = Compare { group: layout.number() as u16, before, changed: [None; 2] };
+    let Ok(()) = layout.try_each(key, words, &mut compare);
     compare.changed
 }
 
@@ -53,16 +54,21 @@ struct Compare<'b> {
     changed: [Option<Changed>; 2],
 }
 
-impl IndexVisit for Compare<'_> {
+impl KeyVisit for Compare<'_> {
     type Stop = Infallible;
 
-    fn index<K: Key>(&mut self, position: usize, key: K) -> Result<(), Infallible> {
+    fn index<K: IndexedKey>(
+        &mut self,
+        position: usize,
+        key: K,
+        home: impl Fn(K) -> Home,
+    ) -> Result<(), Infallible> {
         let from = self.before[position].expect("a row has a key in each of its indexes");
-        let to = key.ordered().any();
+        let to = key.any();
         if from != to {
             let which = Which::Secondary { group: self.group, position: position as u16 };
-            let before = K::from_ordered(K::Ordered::typed(from));
-            self.changed[position] = Some(Changed { which, from, to, homes: [before.home(), key.home()] });
+            let homes = [home(K::typed(from)), home(key)];
+            self.changed[position] = Some(Changed { which, from, to, homes });
         }
         Ok(())
     }
@@ -98,11 +104,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         to: AnyKey,
     ) -> Result<(), Abort> {
         self.session.private.leave(Place { table: row.table().id(), which, key: from }, row);
-        match to {
-            AnyKey::One(key) => self.enter_privately(which, key, row),
-            AnyKey::Two(key) => self.enter_privately(which, key, row),
-            AnyKey::Six(key) => self.enter_privately(which, key, row),
-        }
+        with_width!(to, |key| self.enter_privately(which, key, row))
     }
 
     fn move_entry(
@@ -125,12 +127,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
         self.session.moves[nth].to = to;
         let index = row.table().index(which);
-        let placed = match to {
-            AnyKey::One(key) => self.enter(index, key, row),
-            AnyKey::Two(key) => self.enter(index, key, row),
-            AnyKey::Six(key) => self.enter(index, key, row),
-        };
-        match placed? {
+        match with_width!(to, |key| self.enter(index, key, row))? {
             Placed::Added => self.session.moves[nth].entered.push(to),
             // What others have entered, or left behind, stays while this attempt is in flight.
             Placed::Exists(found) if found.is(row) => {}

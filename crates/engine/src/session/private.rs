@@ -8,9 +8,10 @@
 
 use core::ops::{Bound, ControlFlow, Range};
 
-use storage::{AnyKey, IndexedKey, NewRow, Placed, Row, RowRef, Slot, TableId, Which};
+use storage::{AnyKey, IndexedKey, NewRow, Placed, RowRef, Slot, TableId, Which};
 
-use super::Scan;
+use super::layout::with_width;
+use super::words::Scan;
 use crate::database::Unwatched;
 use crate::{Abort, Direction, Observer, Scheme, Sink};
 
@@ -37,11 +38,7 @@ impl<'db, S: Scheme> Change<'db, S> {
     pub(crate) fn apply(self, slot: &mut Slot<'db, S>) {
         let index = self.row.table().index(self.place.which);
         if self.adds {
-            let Ok(placed) = match self.place.key {
-                AnyKey::One(key) => index.insert(key, self.row, &mut Unwatched),
-                AnyKey::Two(key) => index.insert(key, self.row, &mut Unwatched),
-                AnyKey::Six(key) => index.insert(key, self.row, &mut Unwatched),
-            };
+            let Ok(placed) = with_width!(self.place.key, |key| index.insert(key, self.row, &mut Unwatched));
             assert!(matches!(placed, Placed::Added), "one commit inserts a key that was missing");
         } else {
             let is_out = index.remove(self.place.key, self.row, |_| true);
@@ -187,14 +184,11 @@ impl<'db, S: Scheme> Private<'db, S> {
     }
 }
 
-impl<R, F, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, R, F, S, O, L>
-where
-    R: Row + ?Sized,
-{
+impl<F, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, F, S, O, L> {
     /// Shows the attempt's own inserts that come before `key`, or all that are left.
     pub(super) fn show_own<K: IndexedKey>(&mut self, key: Option<K>) -> Result<ControlFlow<()>, Abort>
     where
-        F: FnMut(K, &R) -> ControlFlow<()>,
+        F: FnMut(K, &[u64]) -> ControlFlow<()>,
     {
         while !self.own.is_empty() {
             let position = match self.direction {

@@ -1,0 +1,522 @@
+//! Transactions without types: tables and column groups by number, keys and rows as words. What cannot be
+//! generic over rows, because it is compiled before the schema is known, stands on it.
+//!
+//! The operations are those of [`Transaction`](crate::Transaction), by the same code. What types would have
+//! ruled out is checked here, before the scheme hears of it, and is an error instead of a panic.
+
+use core::fmt;
+use core::ops::{Bound, ControlFlow};
+
+use storage::{AnyKey, Direction, Home, IndexedKey, Lookup, TableId, TableStore, Which};
+
+use crate::session::{Declared, Scan, with_width};
+use crate::{Abort, Attempt, Observer, Scheme, Session, Sink, Ticket};
+
+/// A call that no type would have let pass. The attempt changed nothing by it; the program must be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// There is no table of this number.
+    UnknownTable {
+        /// The number that was given.
+        table: TableId,
+        /// How many tables there are.
+        tables: usize,
+    },
+    /// The table has no column group of this number.
+    UnknownGroup {
+        /// The table.
+        table: &'static str,
+        /// The number that was given.
+        group: usize,
+        /// How many column groups there are.
+        groups: usize,
+    },
+    /// The table has no such secondary index over this column group.
+    UnknownIndex {
+        /// The table.
+        table: &'static str,
+        /// The index that was asked for.
+        which: Which,
+        /// The column group whose rows were asked for.
+        group: usize,
+    },
+    /// A key has not the width of its index.
+    KeyWidth {
+        /// The table.
+        table: &'static str,
+        /// The index.
+        which: Which,
+        /// The key's width in words.
+        given: usize,
+        /// The width of the index's keys in words.
+        expected: usize,
+    },
+    /// A key has bits that the type of the index's keys has not.
+    KeyValue {
+        /// The table.
+        table: &'static str,
+        /// The index.
+        which: Which,
+        /// The key.
+        key: AnyKey,
+    },
+    /// A row has not the width of its column group.
+    RowWidth {
+        /// The table.
+        table: &'static str,
+        /// The column group.
+        group: usize,
+        /// The row's width in words.
+        given: usize,
+        /// The column group's width in words.
+        expected: usize,
+    },
+    /// An insert gives more or fewer rows than the table has column groups.
+    GroupCount {
+        /// The table.
+        table: &'static str,
+        /// How many were given.
+        given: usize,
+        /// How many column groups there are.
+        expected: usize,
+    },
+    /// A row of a heap table is asked for by its key: such a table takes inserts and finds nothing.
+    Unfindable {
+        /// The table.
+        table: &'static str,
+    },
+    /// A scan by the primary key of a table whose rows are not in its order.
+    Unordered {
+        /// The table.
+        table: &'static str,
+    },
+    /// A write in an attempt whose ticket says that it writes nothing.
+    ReadOnly {
+        /// The table.
+        table: &'static str,
+    },
+    /// A write of a row that lives everywhere, and so is written only by loading.
+    Everywhere {
+        /// The table.
+        table: &'static str,
+        /// The row's key.
+        key: AnyKey,
+    },
+    /// A row of a table whose secondary indexes are on several column groups cannot be deleted.
+    Undeletable {
+        /// The table.
+        table: &'static str,
+    },
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::UnknownTable { table, tables } => {
+                write!(f, "there is no table {}: the {tables} tables are numbered from 0", table.0)
+            }
+            Self::UnknownGroup { table, group, groups } => write!(
+                f,
+                "table `{table}` has no column group {group}: its {groups} column groups are numbered from 0"
+            ),
+            Self::UnknownIndex { table, which, group } => {
+                write!(f, "table `{table}` has no index {which:?} over its column group {group}")
+            }
+            Self::KeyWidth { table, which, given, expected } => write!(
+                f,
+                "table `{table}`, index {which:?}: a key has {expected} words of 8 bytes, and {given} were given"
+            ),
+            Self::KeyValue { table, which, key } => {
+                write!(f, "table `{table}`, index {which:?}: {key:?} is not a value of the key's type")
+            }
+            Self::RowWidth { table, group, given, expected } => write!(
+                f,
+                "table `{table}`, column group {group}: a row has {expected} words of 8 bytes, and {given} \
+                 were given"
+            ),
+            Self::GroupCount { table, given, expected } => write!(
+                f,
+                "table `{table}`: an insert gives a row to each of {expected} column groups, and {given} were \
+                 given"
+            ),
+            Self::Unfindable { table } => {
+                write!(f, "table `{table}` is a heap, which finds no row by its key: insert is all it allows")
+            }
+            Self::Unordered { table } => {
+                write!(
+                    f,
+                    "table `{table}` is not ordered by its key: declare it so, or scan a secondary index"
+                )
+            }
+            Self::ReadOnly { table } => {
+                write!(
+                    f,
+                    "table `{table}` is written in an attempt whose ticket is read-only: clear `read_only`"
+                )
+            }
+            Self::Everywhere { table, key } => {
+                write!(
+                    f,
+                    "table `{table}`: the row of {key:?} lives everywhere and is written only by loading"
+                )
+            }
+            Self::Undeletable { table } => write!(
+                f,
+                "table `{table}` has secondary indexes on several column groups: rows are deleted where one \
+                 has them all"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Misuse {}
+
+/// Why an operation or an attempt did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawError {
+    /// The attempt is over, as with typed calls. [`Abort::Rollback`] is what a body returns that wants no commit.
+    Abort(Abort),
+    /// The call makes no sense; another attempt would make none either.
+    Misuse(Misuse),
+}
+
+impl fmt::Display for RawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Abort(abort) => write!(f, "the attempt aborted: {}", abort.name()),
+            Self::Misuse(misuse) => misuse.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for RawError {}
+
+impl From<Abort> for RawError {
+    fn from(abort: Abort) -> Self {
+        Self::Abort(abort)
+    }
+}
+
+impl From<Misuse> for RawError {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
+
+/// One attempt to execute a transaction, over words. Object-safe.
+///
+/// Results and visibility are those of [`Transaction`](crate::Transaction), and so is what a body may believe
+/// of what it sees. After an error the attempt cannot commit: every later call gives the same error again.
+pub trait RawTxn {
+    /// Reads a row's column group: `false` when the key is not there.
+    ///
+    /// # Errors
+    /// The scheme's abort, or misuse.
+    fn get(
+        &mut self,
+        table: TableId,
+        group: usize,
+        key: AnyKey,
+        see: &mut dyn FnMut(&[u64]),
+    ) -> Result<bool, RawError>;
+
+    /// Reads a row's column group and writes it: `false` when the key is not there. It may change the row's
+    /// secondary keys.
+    ///
+    /// # Errors
+    /// The scheme's abort, or misuse.
+    fn update(
+        &mut self,
+        table: TableId,
+        group: usize,
+        key: AnyKey,
+        change: &mut dyn FnMut(&mut [u64]),
+    ) -> Result<bool, RawError>;
+
+    /// Overwrites a row's column group: `false` when the key is not there.
+    ///
+    /// # Errors
+    /// The scheme's abort, or misuse.
+    fn replace(&mut self, table: TableId, group: usize, key: AnyKey, words: &[u64])
+    -> Result<bool, RawError>;
+
+    /// Inserts a row, a slice for each of its column groups in order: `false` when the key is there already.
+    ///
+    /// # Errors
+    /// The scheme's abort, or misuse.
+    fn insert(&mut self, table: TableId, key: AnyKey, groups: &[&[u64]]) -> Result<bool, RawError>;
+
+    /// Deletes a row with all its column groups: `false` when the key is not there.
+    ///
+    /// # Errors
+    /// The scheme's abort, or misuse.
+    fn delete(&mut self, table: TableId, key: AnyKey) -> Result<bool, RawError>;
+
+    /// Visits the rows whose keys in an index are in a range, in key order or against it, until `see` breaks.
+    /// It sees the key in that index and the words of `group`, which for a secondary index is the index's own.
+    ///
+    /// # Errors
+    /// The scheme's abort, or misuse.
+    fn scan(
+        &mut self,
+        table: TableId,
+        group: usize,
+        which: Which,
+        keys: (Bound<AnyKey>, Bound<AnyKey>),
+        direction: Direction,
+        see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
+    ) -> Result<(), RawError>;
+}
+
+/// One logical client's access to a database under a scheme that the caller need not name. Object-safe.
+pub trait RawSession {
+    /// Executes `body` once as a transaction and commits it, if neither it nor one of its calls failed.
+    ///
+    /// # Errors
+    /// As [`Session::attempt`], or the body's misuse. Misuse rolls back, and is believed as a rollback is: when
+    /// what the body read before proved inconsistent, the error is that abort, which invites another attempt.
+    fn transact(
+        &mut self,
+        ticket: &Ticket,
+        body: &mut dyn FnMut(&mut dyn RawTxn) -> Result<(), RawError>,
+    ) -> Result<(), RawError>;
+}
+
+impl<S: Scheme, O: Observer, L: Sink> RawSession for Session<'_, S, O, L> {
+    fn transact(
+        &mut self,
+        ticket: &Ticket,
+        body: &mut dyn FnMut(&mut dyn RawTxn) -> Result<(), RawError>,
+    ) -> Result<(), RawError> {
+        let mut misuse = None;
+        let ended = self.attempt(ticket, |attempt| {
+            let mut txn = Raw { attempt, is_read_only: ticket.read_only, failed: None };
+            let returned = body(&mut txn);
+            // What the scheme aborted must not commit because a body has overlooked it.
+            let executed = txn.failed.map_or(returned, Err);
+            executed.map_err(|error| match error {
+                RawError::Abort(abort) => abort,
+                RawError::Misuse(what) => {
+                    misuse = Some(what);
+                    Abort::Rollback
+                }
+            })
+        });
+        match (ended, misuse) {
+            (Err(Abort::Rollback), Some(misuse)) => Err(misuse.into()),
+            _ => Ok(ended?),
+        }
+    }
+}
+
+/// An attempt, and the first error that one of its calls had.
+struct Raw<'a, 's, 'db, S: Scheme, O: Observer, L: Sink> {
+    attempt: &'a mut Attempt<'s, 'db, S, O, L>,
+    is_read_only: bool,
+    failed: Option<RawError>,
+}
+
+impl<'s, 'db, S: Scheme, O: Observer, L: Sink> Raw<'_, 's, 'db, S, O, L> {
+    /// Makes a call on a table, unless one has failed before.
+    fn call<T>(
+        &mut self,
+        table: TableId,
+        call: impl FnOnce(&mut Attempt<'s, 'db, S, O, L>, &'db TableStore<S>) -> Result<T, RawError>,
+    ) -> Result<T, RawError> {
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        let tables = self.attempt.tables();
+        let unknown = || Misuse::UnknownTable { table, tables: tables.iter().count() }.into();
+        let called = tables.find(table).ok_or_else(unknown).and_then(|store| call(self.attempt, store));
+        self.failed = called.as_ref().err().copied();
+        called
+    }
+
+    /// As `call`, to write the row of a key.
+    fn write<T>(
+        &mut self,
+        table: TableId,
+        key: AnyKey,
+        call: impl FnOnce(&mut Attempt<'s, 'db, S, O, L>, &'db TableStore<S>) -> Result<T, RawError>,
+    ) -> Result<T, RawError> {
+        let is_read_only = self.is_read_only;
+        self.call(table, |attempt, store| {
+            let table = store.name();
+            if is_read_only {
+                return Err(Misuse::ReadOnly { table }.into());
+            }
+            check_key(store, Which::Primary, key)?;
+            if store.home(Which::Primary, key) == Home::Everywhere {
+                return Err(Misuse::Everywhere { table, key }.into());
+            }
+            call(attempt, store)
+        })
+    }
+}
+
+fn check_group<S: Scheme>(store: &TableStore<S>, group: usize) -> Result<(), Misuse> {
+    let (table, groups) = (store.name(), store.groups());
+    if group < groups { Ok(()) } else { Err(Misuse::UnknownGroup { table, group, groups }) }
+}
+
+fn check_key<S: Scheme>(store: &TableStore<S>, which: Which, key: AnyKey) -> Result<(), Misuse> {
+    let (table, given, expected) = (store.name(), key.words(), store.key_words(which));
+    if given != expected {
+        return Err(Misuse::KeyWidth { table, which, given, expected });
+    }
+    if store.is_key(which, key) { Ok(()) } else { Err(Misuse::KeyValue { table, which, key }) }
+}
+
+fn check_row<S: Scheme>(store: &TableStore<S>, group: usize, words: &[u64]) -> Result<(), Misuse> {
+    let (table, given, expected) = (store.name(), words.len(), store.width(group) as usize);
+    if given == expected { Ok(()) } else { Err(Misuse::RowWidth { table, group, given, expected }) }
+}
+
+/// A table whose rows are found by their primary key.
+fn check_found<S: Scheme>(store: &TableStore<S>) -> Result<(), Misuse> {
+    if store.lookup() == Lookup::Heap { Err(Misuse::Unfindable { table: store.name() }) } else { Ok(()) }
+}
+
+/// An index that can be scanned for rows of a column group.
+fn check_ordered<S: Scheme>(store: &TableStore<S>, group: usize, which: Which) -> Result<(), Misuse> {
+    let table = store.name();
+    match which {
+        Which::Primary if store.lookup() == Lookup::Ordered => Ok(()),
+        Which::Primary => Err(Misuse::Unordered { table }),
+        Which::Secondary { group: own, position } => {
+            let is_there = usize::from(own) == group && usize::from(position) < store.indexes(group);
+            if is_there { Ok(()) } else { Err(Misuse::UnknownIndex { table, which, group }) }
+        }
+    }
+}
+
+/// The column group through which a table's rows are deleted: that which has secondary indexes, if any has.
+fn group_of_indexes<S: Scheme>(store: &TableStore<S>) -> Result<usize, Misuse> {
+    let mut indexed = (0..store.groups()).filter(|&group| store.indexes(group) > 0);
+    let group = indexed.next().unwrap_or(0);
+    if indexed.next().is_none() { Ok(group) } else { Err(Misuse::Undeletable { table: store.name() }) }
+}
+
+impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
+    fn get(
+        &mut self,
+        table: TableId,
+        group: usize,
+        key: AnyKey,
+        see: &mut dyn FnMut(&[u64]),
+    ) -> Result<bool, RawError> {
+        self.call(table, |attempt, store| {
+            check_group(store, group)?;
+            check_found(store)?;
+            check_key(store, Which::Primary, key)?;
+            let read = with_width!(key, |key| attempt.read_words(Declared::new(store, group), key, see))?;
+            Ok(read.is_some())
+        })
+    }
+
+    fn update(
+        &mut self,
+        table: TableId,
+        group: usize,
+        key: AnyKey,
+        change: &mut dyn FnMut(&mut [u64]),
+    ) -> Result<bool, RawError> {
+        self.write(table, key, |attempt, store| {
+            check_group(store, group)?;
+            check_found(store)?;
+            let updated =
+                with_width!(key, |key| attempt.update_words(Declared::new(store, group), key, change))?;
+            Ok(updated.is_some())
+        })
+    }
+
+    fn replace(
+        &mut self,
+        table: TableId,
+        group: usize,
+        key: AnyKey,
+        words: &[u64],
+    ) -> Result<bool, RawError> {
+        self.write(table, key, |attempt, store| {
+            check_group(store, group)?;
+            check_found(store)?;
+            check_row(store, group, words)?;
+            Ok(with_width!(key, |key| attempt.replace_words(Declared::new(store, group), key, words))?)
+        })
+    }
+
+    fn insert(&mut self, table: TableId, key: AnyKey, groups: &[&[u64]]) -> Result<bool, RawError> {
+        self.write(table, key, |attempt, store| {
+            let (given, expected) = (groups.len(), store.groups());
+            if given != expected {
+                return Err(Misuse::GroupCount { table: store.name(), given, expected }.into());
+            }
+            for (group, words) in groups.iter().enumerate() {
+                check_row(store, group, words)?;
+            }
+            let home = store.home(Which::Primary, key);
+            let inserted = with_width!(key, |key| attempt.insert_words(table, key, home, |row| {
+                let mut rows = groups.iter().enumerate();
+                rows.try_for_each(|(group, words)| row.group(Declared::new(store, group), words))
+            }))?;
+            Ok(inserted)
+        })
+    }
+
+    fn delete(&mut self, table: TableId, key: AnyKey) -> Result<bool, RawError> {
+        self.write(table, key, |attempt, store| {
+            check_found(store)?;
+            let group = group_of_indexes(store)?;
+            Ok(with_width!(key, |key| attempt.delete_words(Declared::new(store, group), key))?)
+        })
+    }
+
+    fn scan(
+        &mut self,
+        table: TableId,
+        group: usize,
+        which: Which,
+        (from, to): (Bound<AnyKey>, Bound<AnyKey>),
+        direction: Direction,
+        see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
+    ) -> Result<(), RawError> {
+        self.call(table, |attempt, store| {
+            check_group(store, group)?;
+            check_ordered(store, group, which)?;
+            for bound in [from, to] {
+                if let Bound::Included(key) | Bound::Excluded(key) = bound {
+                    check_key(store, which, key)?;
+                }
+            }
+            let home = |key| store.home(which, key);
+            attempt.reach((from.map(home), to.map(home)))?;
+            let range = (store, group, which, (from, to));
+            Ok(match store.key_words(which) {
+                1 => walk::<u64, _, _, _>(attempt, range, direction, see),
+                2 => walk::<u128, _, _, _>(attempt, range, direction, see),
+                _ => walk::<[u64; 6], _, _, _>(attempt, range, direction, see),
+            }?)
+        })
+    }
+}
+
+/// A range of an index of a table, and the column group that is shown.
+type IndexRange<'db, S> = (&'db TableStore<S>, usize, Which, (Bound<AnyKey>, Bound<AnyKey>));
+
+fn walk<'db, K: IndexedKey, S: Scheme, O: Observer, L: Sink>(
+    attempt: &mut Attempt<'_, 'db, S, O, L>,
+    (store, group, which, (from, to)): IndexRange<'db, S>,
+    direction: Direction,
+    see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
+) -> Result<(), Abort> {
+    let keys = (from.map(K::typed), to.map(K::typed));
+    let see = |key: K, words: &[u64]| see(key.any(), words);
+    match which {
+        Which::Primary => Scan::walk(attempt, (store.id(), which, group), keys, direction, see),
+        Which::Secondary { .. } => {
+            let holds = |key: K, words: &[u64]| store.holds(which, key.any(), words);
+            attempt.walk_secondary((store.id(), which), keys, direction, holds, see)
+        }
+    }
+}

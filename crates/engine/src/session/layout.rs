@@ -1,0 +1,146 @@
+//! How the words of a column group's rows are understood: by their type, which costs nothing at run time, or
+//! by what the table was declared with, for callers that have no types.
+
+use core::marker::PhantomData;
+
+use storage::{Home, IndexVisit, IndexedKey, Indexes, Key, Row, Table, TableId, TableStore, Which, row_of};
+
+use crate::Scheme;
+
+/// Goes on with the integer of a key whose width is known only now.
+macro_rules! with_width {
+    ($any:expr, |$key:ident| $body:expr) => {
+        match $any {
+            ::storage::AnyKey::One($key) => $body,
+            ::storage::AnyKey::Two($key) => $body,
+            ::storage::AnyKey::Six($key) => $body,
+        }
+    };
+}
+pub(crate) use with_width;
+
+/// One column group of a table, and what is known of its rows.
+pub(crate) trait Layout: Copy {
+    /// The table's primary key as indexes compare it.
+    type Key: IndexedKey;
+
+    /// The table.
+    fn table(self) -> TableId;
+
+    /// The column group's number.
+    fn number(self) -> usize;
+
+    /// How many secondary indexes are computed from the group.
+    fn indexes(self) -> usize;
+
+    /// Where the row of a key lives.
+    fn home(self, key: Self::Key) -> Home;
+
+    /// Calls `visit` with each secondary key of a row, in the order of the indexes, until one fails.
+    fn try_each<V: KeyVisit>(self, key: Self::Key, words: &[u64], visit: &mut V) -> Result<(), V::Stop>;
+}
+
+/// What [`Layout::try_each`] calls.
+pub(crate) trait KeyVisit {
+    /// Why it stops early.
+    type Stop;
+
+    /// One index: its position among the group's, the row's key in it, and where rows of its keys live.
+    fn index<K: IndexedKey>(
+        &mut self,
+        position: usize,
+        key: K,
+        home: impl Fn(K) -> Home,
+    ) -> Result<(), Self::Stop>;
+}
+
+impl<R: Row + ?Sized> Layout for Table<R> {
+    type Key = <R::Key as Key>::Ordered;
+
+    #[inline]
+    fn table(self) -> TableId {
+        self.id()
+    }
+
+    #[inline]
+    fn number(self) -> usize {
+        self.group()
+    }
+
+    #[inline]
+    fn indexes(self) -> usize {
+        R::Indexes::COUNT
+    }
+
+    #[inline]
+    fn home(self, key: Self::Key) -> Home {
+        R::Key::from_ordered(key).home()
+    }
+
+    #[inline]
+    fn try_each<V: KeyVisit>(self, key: Self::Key, words: &[u64], visit: &mut V) -> Result<(), V::Stop> {
+        R::Indexes::try_each(R::Key::from_ordered(key), row_of(words), &mut Untyped(visit))
+    }
+}
+
+/// Passes typed keys on as indexes compare them.
+struct Untyped<'v, V>(&'v mut V);
+
+impl<V: KeyVisit> IndexVisit for Untyped<'_, V> {
+    type Stop = V::Stop;
+
+    #[inline]
+    fn index<K: Key>(&mut self, position: usize, key: K) -> Result<(), V::Stop> {
+        self.0.index(position, key.ordered(), |key| K::from_ordered(key).home())
+    }
+}
+
+/// A column group by number. Its table has it, and keys of the width `K`: whoever makes one has checked both.
+pub(crate) struct Declared<'db, S: Scheme, K> {
+    store: &'db TableStore<S>,
+    group: u16,
+    key: PhantomData<K>,
+}
+
+impl<S: Scheme, K> Clone for Declared<'_, S, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S: Scheme, K> Copy for Declared<'_, S, K> {}
+
+impl<'db, S: Scheme, K> Declared<'db, S, K> {
+    pub(crate) fn new(store: &'db TableStore<S>, group: usize) -> Self {
+        Self { store, group: group as u16, key: PhantomData }
+    }
+}
+
+impl<S: Scheme, K: IndexedKey> Layout for Declared<'_, S, K> {
+    type Key = K;
+
+    fn table(self) -> TableId {
+        self.store.id()
+    }
+
+    fn number(self) -> usize {
+        usize::from(self.group)
+    }
+
+    fn indexes(self) -> usize {
+        self.store.indexes(self.number())
+    }
+
+    fn home(self, key: K) -> Home {
+        self.store.home(Which::Primary, key.any())
+    }
+
+    fn try_each<V: KeyVisit>(self, key: K, words: &[u64], visit: &mut V) -> Result<(), V::Stop> {
+        (0..self.indexes() as u16).try_for_each(|position| {
+            let which = Which::Secondary { group: self.group, position };
+            let secondary = self.store.secondary_key(self.group, position, key.any(), words);
+            with_width!(secondary, |key| {
+                visit.index(usize::from(position), key, |key| self.store.home(which, key.any()))
+            })
+        })
+    }
+}

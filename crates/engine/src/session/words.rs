@@ -1,0 +1,600 @@
+//! The operations of an attempt over words. What a row's words mean, a [`Layout`] knows: the same code serves
+//! callers with types, and callers who reach tables by number.
+
+use core::convert::Infallible;
+use core::ops::{Bound, ControlFlow, Range};
+
+use storage::{
+    AnyKey, GroupVisit, Home, IndexRef, IndexedKey, Key, LeafRef, Lookup, OrderedKey, Placed, Row, RowRef,
+    Table, TableId, TableStore, Tables, Walker, Watcher, Which, words_of,
+};
+
+use super::layout::{KeyVisit, Layout};
+use super::moving::changed;
+use super::{Attempt, Place, Unlink, installs};
+use crate::meter::Phase;
+use crate::{Abort, Direction, Observer, Scheme, Sink, Write};
+
+/// Where the rows of a key range live, by the homes of its bounds.
+pub(crate) type Homes = (Bound<Home>, Bound<Home>);
+
+/// Passes what happens at the leaves of an index to the scheme.
+struct Watch<'w, 'db, S: Scheme> {
+    scheme: &'db S,
+    txn: &'w mut S::Txn<'db>,
+    /// The row that enters the index.
+    row: RowRef<'db, S>,
+}
+
+impl<'db, S: Scheme> Watcher<'db, S::Leaf> for Watch<'_, 'db, S> {
+    type Stop = Abort;
+
+    #[inline]
+    fn adding(&mut self, leaf: LeafRef<'db, S::Leaf>) -> Result<(), Abort> {
+        self.scheme.adding(self.txn, leaf)?;
+        self.row.records().try_for_each(|record| self.scheme.entering(record, leaf.meta()))
+    }
+
+    #[inline]
+    fn added(&mut self, before: LeafRef<'db, S::Leaf>, after: u64) {
+        self.scheme.added(self.txn, before, after);
+    }
+
+    #[inline]
+    fn split(&mut self, from: LeafRef<'db, S::Leaf>, after: u64, into: LeafRef<'db, S::Leaf>) {
+        self.scheme.split(self.txn, from, after, into);
+    }
+}
+
+impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
+    /// Tells the scheme where the keys of a range live, unless that is everywhere.
+    #[inline]
+    pub(crate) fn reach(&mut self, (from, to): Homes) -> Result<(), Abort> {
+        let home = |bound, open| match bound {
+            Bound::Included(Home::At(home)) | Bound::Excluded(Home::At(home)) => Some(home),
+            Bound::Included(Home::Everywhere) | Bound::Excluded(Home::Everywhere) => None,
+            Bound::Unbounded => Some(open),
+        };
+        match (home(from, 0), home(to, u64::MAX)) {
+            (Some(from), Some(to)) => self.session.db.scheme().reach(&mut self.session.txn, from, to),
+            _ => Ok(()),
+        }
+    }
+
+    /// As `reach`, for one key that lives here.
+    #[inline]
+    pub(super) fn reach_home(&mut self, home: Home) -> Result<(), Abort> {
+        match home {
+            Home::At(home) => self.session.db.scheme().reach(&mut self.session.txn, home, home),
+            Home::Everywhere => Ok(()),
+        }
+    }
+
+    /// The row of a primary key; a miss counts as read.
+    #[inline]
+    fn find<K: IndexedKey>(
+        &mut self,
+        store: &'db TableStore<S>,
+        key: K,
+    ) -> Result<Option<RowRef<'db, S>>, Abort> {
+        let session = &mut *self.session;
+        let (table, which) = (store.id(), Which::Primary);
+        let own = || session.private.find(Place { table, which, key: key.any() });
+        if let Some(own) = installs::<S>().then(own).flatten() {
+            return Ok(Some(own));
+        }
+        let (scheme, txn, observer) = (session.db.scheme(), &mut session.txn, &mut session.observer);
+        session.meter.switch(Phase::Index);
+        let found = store.index(which).get(key, |leaf| {
+            observer.scanned::<S>(leaf);
+            scheme.read_gaps(txn, leaf)
+        });
+        session.meter.switch(Phase::Useful);
+        found
+    }
+
+    #[inline]
+    fn store(&self, id: TableId) -> &'db TableStore<S> {
+        self.session.db.tables().get(id)
+    }
+
+    /// The tables.
+    #[inline]
+    pub(crate) fn tables(&self) -> &'db Tables<S> {
+        self.session.db.tables()
+    }
+
+    /// The row of a key that may live elsewhere.
+    #[inline]
+    fn row<Y: Layout>(&mut self, layout: Y, key: Y::Key) -> Result<Option<RowRef<'db, S>>, Abort> {
+        self.reach_home(layout.home(key))?;
+        let store = self.store(layout.table());
+        self.find(store, key)
+    }
+
+    /// Reads a row: `None` when the key is not there.
+    #[inline]
+    pub(crate) fn read_words<Y: Layout, T>(
+        &mut self,
+        layout: Y,
+        key: Y::Key,
+        see: impl FnOnce(&[u64]) -> T,
+    ) -> Result<Option<T>, Abort> {
+        let Some(row) = self.row(layout, key)? else { return Ok(None) };
+        let record = row.record(layout.number());
+        let session = &mut *self.session;
+        session.meter.switch(Phase::Cc);
+        let words = session.db.scheme().read(&mut session.txn, record)?;
+        session.observer.read(record, words);
+        session.meter.switch(Phase::Useful);
+        Ok(words.map(see))
+    }
+
+    /// Reads a row and writes it: `None` when the key is not there.
+    #[inline]
+    pub(crate) fn update_words<Y: Layout, T>(
+        &mut self,
+        layout: Y,
+        key: Y::Key,
+        change: impl FnOnce(&mut [u64]) -> T,
+    ) -> Result<Option<T>, Abort> {
+        let Some(row) = self.row(layout, key)? else { return Ok(None) };
+        let record = row.record(layout.number());
+        let session = &mut *self.session;
+        session.meter.switch(Phase::Cc);
+        let words = session.db.scheme().write(&mut session.txn, record, Write::Modify)?;
+        session.observer.read(record, words.as_deref());
+        session.meter.switch(Phase::Useful);
+        let Some(words) = words else { return Ok(None) };
+        if layout.indexes() == 0 {
+            return Ok(Some(change(words)));
+        }
+        let before = secondary_keys(layout, key, words);
+        let output = change(words);
+        if before != secondary_keys(layout, key, words) {
+            let changed = changed(layout, key, words, &before);
+            self.move_row(row, key.any(), &changed)?;
+        }
+        Ok(Some(output))
+    }
+
+    /// Overwrites a row: `false` when the key is not there.
+    #[inline]
+    pub(crate) fn replace_words<Y: Layout>(
+        &mut self,
+        layout: Y,
+        key: Y::Key,
+        value: &[u64],
+    ) -> Result<bool, Abort> {
+        if layout.indexes() > 0 {
+            // Which keys change is known only of a row that was read.
+            let replaced = self.update_words(layout, key, |words| words.copy_from_slice(value));
+            return replaced.map(|replaced| replaced.is_some());
+        }
+        let Some(at) = self.row(layout, key)? else { return Ok(false) };
+        let record = at.record(layout.number());
+        let session = &mut *self.session;
+        session.meter.switch(Phase::Cc);
+        let words = session.db.scheme().write(&mut session.txn, record, Write::Blind)?;
+        let is_there = words.is_some();
+        if let Some(words) = words {
+            words.copy_from_slice(value);
+        }
+        session.meter.switch(Phase::Useful);
+        Ok(is_there)
+    }
+
+    /// Inserts a row that lives at `home`, whose groups `fill` passes on: `false` when the key is there.
+    #[inline]
+    pub(crate) fn insert_words<K: IndexedKey>(
+        &mut self,
+        table: TableId,
+        key: K,
+        home: Home,
+        fill: impl FnOnce(&mut InsertGroups<'_, '_, 'db, K, S, O, L>) -> Result<(), Abort>,
+    ) -> Result<bool, Abort> {
+        self.reach_home(home)?;
+        let store = self.store(table);
+        let (row, is_added) = self.place(store, key, home)?;
+        let may_adopt =
+            is_added || installs::<S>() || (0..store.groups()).all(|group| store.indexes(group) == 0);
+        let mut groups = InsertGroups { attempt: self, row, key, is_new: true, may_adopt, back: None };
+        fill(&mut groups)?;
+        let is_new = groups.is_new;
+        if installs::<S>() && is_new && !is_added {
+            let place = Place { table, which: Which::Primary, key: key.any() };
+            self.session.private.restore(place, row);
+        }
+        Ok(is_new)
+    }
+
+    /// Deletes a row: `false` when the key is not there. If the table has secondary indexes, the layout is
+    /// that of their column group.
+    #[inline]
+    pub(crate) fn delete_words<Y: Layout>(&mut self, layout: Y, key: Y::Key) -> Result<bool, Abort> {
+        let (table, group) = (layout.table(), layout.number());
+        let Some(row) = self.row(layout, key)? else { return Ok(false) };
+        let store = self.store(table);
+        let mut unlink = Unlink { row, primary: Some(key.any()), secondary: [None; 2] };
+        let session = &mut *self.session;
+        session.meter.switch(Phase::Cc);
+        let scheme = session.db.scheme();
+        for other in 0..store.groups() {
+            assert!(
+                other == group || store.indexes(other) == 0,
+                "a row is deleted through the column group that has the table's secondary indexes"
+            );
+        }
+        if layout.indexes() > 0 {
+            let Some(words) = scheme.read(&mut session.txn, row.record(group))? else {
+                return Ok(false);
+            };
+            let which = |position| Which::Secondary { group: group as u16, position };
+            for (position, secondary) in secondary_keys(layout, key, words).into_iter().enumerate() {
+                unlink.secondary[position] = secondary.map(|key| (which(position as u16), key));
+            }
+        }
+        for record in row.records() {
+            if !scheme.delete(&mut session.txn, record)? {
+                return Ok(false);
+            }
+        }
+        if installs::<S>() {
+            let places = unlink.places();
+            session.private.delete(row, places.map(|(which, key)| Place { table, which, key }));
+        } else {
+            session.deleted.push(unlink);
+        }
+        session.meter.switch(Phase::Useful);
+        Ok(true)
+    }
+
+    /// Visits the rows of a range of secondary keys. `holds` says whether a row's words have a key.
+    #[inline]
+    pub(crate) fn walk_secondary<K: IndexedKey>(
+        &mut self,
+        (table, which): (TableId, Which),
+        keys: (Bound<K>, Bound<K>),
+        direction: Direction,
+        holds: impl Fn(K, &[u64]) -> bool,
+        mut see: impl FnMut(K, &[u64]) -> ControlFlow<()>,
+    ) -> Result<(), Abort> {
+        let moves = self.session.db.moves().of(table);
+        let see = |key, words: &[u64]| {
+            // A row that has moved may be found under a key that is not that of the visible version.
+            if moves.have_begun() && !holds(key, words) {
+                return ControlFlow::Continue(());
+            }
+            see(key, words)
+        };
+        Scan::walk(self, (table, which, which.group()), keys, direction, see)
+    }
+
+    /// Puts a row under a key of one index; if the key is there, gives the row that has it.
+    #[inline]
+    pub(super) fn enter<K: IndexedKey>(
+        &mut self,
+        index: IndexRef<'db, S>,
+        key: K,
+        row: RowRef<'db, S>,
+    ) -> Result<Placed<'db, S>, Abort> {
+        let session = &mut *self.session;
+        session.meter.switch(Phase::Index);
+        let mut watch = Watch { scheme: session.db.scheme(), txn: &mut session.txn, row };
+        let placed = index.insert(key, row, &mut watch);
+        session.meter.switch(Phase::Useful);
+        placed
+    }
+
+    /// A row for a key: a new one, which is in the primary index afterwards, or the one that is there; and
+    /// whether it is new.
+    fn place<K: IndexedKey>(
+        &mut self,
+        store: &'db TableStore<S>,
+        key: K,
+        home: Home,
+    ) -> Result<(RowRef<'db, S>, bool), Abort> {
+        if installs::<S>() {
+            return self.place_privately(store, key, home);
+        }
+        let new = self.session.db.scheme().slot(&mut self.session.txn).new_row(store, home);
+        let row = new.row();
+        if store.lookup() == Lookup::Heap {
+            self.session.added.push(Unlink { row, primary: None, secondary: [None; 2] });
+            return Ok((row, true));
+        }
+        match self.enter(store.index(Which::Primary), key, row) {
+            Ok(Placed::Added) => {
+                let primary = Some(key.any());
+                self.session.added.push(Unlink { row, primary, secondary: [None; 2] });
+                Ok((row, true))
+            }
+            Ok(Placed::Exists(row)) => {
+                self.session.db.scheme().slot(&mut self.session.txn).discard_row(new);
+                Ok((row, false))
+            }
+            Err(abort) => {
+                self.session.db.scheme().slot(&mut self.session.txn).discard_row(new);
+                Err(abort)
+            }
+        }
+    }
+
+    /// As `place`, but a new row is known to this attempt alone.
+    fn place_privately<K: IndexedKey>(
+        &mut self,
+        store: &'db TableStore<S>,
+        key: K,
+        home: Home,
+    ) -> Result<(RowRef<'db, S>, bool), Abort> {
+        let session = &mut *self.session;
+        let (scheme, txn) = (session.db.scheme(), &mut session.txn);
+        let place = Place { table: store.id(), which: Which::Primary, key: key.any() };
+        if store.lookup() != Lookup::Heap {
+            session.meter.switch(Phase::Index);
+            let found = match session.private.find(place) {
+                Some(own) => Some(own),
+                None => store.index(place.which).get(key, |leaf| {
+                    scheme.adding(txn, leaf)?;
+                    // Keys of different tables must not meet.
+                    let table = u64::from(store.id().0).hash();
+                    scheme.claim(txn, leaf, key.hash().wrapping_add(table))
+                })?,
+            };
+            session.meter.switch(Phase::Useful);
+            if let Some(row) = found {
+                return Ok((row, false));
+            }
+        }
+        let new = scheme.slot(txn).new_row(store, home);
+        let row = new.row();
+        session.private.keep(new);
+        if store.lookup() != Lookup::Heap {
+            session.private.enter(place, row);
+        }
+        Ok((row, true))
+    }
+
+    /// As `enter`, for a secondary key and an entry that is known to this attempt alone.
+    pub(super) fn enter_privately<K: IndexedKey>(
+        &mut self,
+        which: Which,
+        key: K,
+        row: RowRef<'db, S>,
+    ) -> Result<(), Abort> {
+        let session = &mut *self.session;
+        let place = Place { table: row.table().id(), which, key: key.any() };
+        if session.private.restore(place, row) {
+            return Ok(());
+        }
+        let (scheme, txn) = (session.db.scheme(), &mut session.txn);
+        session.meter.switch(Phase::Index);
+        let found = row.table().index(which).get(key, |leaf| scheme.adding(txn, leaf))?;
+        session.meter.switch(Phase::Useful);
+        assert!(found.is_none(), "secondary key {key:?} is not unique");
+        session.private.enter(place, row);
+        Ok(())
+    }
+}
+
+/// Enters a row into one secondary index after the other.
+struct EnterIndex<'a, 's, 'db, S: Scheme, O: Observer, L: Sink> {
+    attempt: &'a mut Attempt<'s, 'db, S, O, L>,
+    row: RowRef<'db, S>,
+    group: u16,
+}
+
+impl<S: Scheme, O: Observer, L: Sink> KeyVisit for EnterIndex<'_, '_, '_, S, O, L> {
+    type Stop = Abort;
+
+    #[inline]
+    fn index<K: IndexedKey>(
+        &mut self,
+        position: usize,
+        key: K,
+        home: impl Fn(K) -> Home,
+    ) -> Result<(), Abort> {
+        self.attempt.reach_home(home(key))?;
+        let which = Which::Secondary { group: self.group, position: position as u16 };
+        if installs::<S>() {
+            return self.attempt.enter_privately(which, key, self.row);
+        }
+        match self.attempt.enter(self.row.table().index(which), key, self.row)? {
+            Placed::Added => {
+                let unlinks = self.attempt.session.added.iter_mut().rev();
+                if let Some(unlink) = { unlinks }.find(|unlink| unlink.row.is(self.row)) {
+                    unlink.secondary[position] = Some((which, key.any()));
+                }
+                Ok(())
+            }
+            // The entry of a row that is on its way out of the indexes.
+            Placed::Exists(_) => Err(Abort::WriteConflict),
+        }
+    }
+}
+
+/// Collects the secondary keys of a row, by position.
+struct Collect([Option<AnyKey>; 2]);
+
+impl KeyVisit for Collect {
+    type Stop = Infallible;
+
+    #[inline]
+    fn index<K: IndexedKey>(
+        &mut self,
+        position: usize,
+        key: K,
+        _: impl Fn(K) -> Home,
+    ) -> Result<(), Infallible> {
+        self.0[position] = Some(key.any());
+        Ok(())
+    }
+}
+
+/// The secondary keys of a row that are computed from one of its column groups.
+#[inline]
+fn secondary_keys<Y: Layout>(layout: Y, key: Y::Key, words: &[u64]) -> [Option<AnyKey>; 2] {
+    let mut keys = Collect([None; 2]);
+    let Ok(()) = layout.try_each(key, words, &mut keys);
+    keys.0
+}
+
+/// Gives each group of an inserted row its value.
+pub(crate) struct InsertGroups<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> {
+    attempt: &'a mut Attempt<'s, 'db, S, O, L>,
+    row: RowRef<'db, S>,
+    key: K,
+    is_new: bool,
+    /// Whether a row without a value may be given one again. Not where there are secondary indexes: they
+    /// may still hold it under the keys of the value that it had.
+    may_adopt: bool,
+    /// The row was deleted by this attempt before, under these keys.
+    back: Option<Unlink<'db, S>>,
+}
+
+impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K, S, O, L> {
+    /// One column group: gives it its first value, unless the row turned out to be there.
+    #[inline]
+    pub(crate) fn group<Y: Layout<Key = K>>(&mut self, layout: Y, value: &[u64]) -> Result<(), Abort> {
+        if !self.is_new {
+            return Ok(());
+        }
+        let session = &mut *self.attempt.session;
+        let record = self.row.record(layout.number());
+        session.meter.switch(Phase::Cc);
+        let words = session.db.scheme().insert(&mut session.txn, record)?;
+        self.is_new = words.is_some();
+        if self.is_new && !self.may_adopt {
+            // Back from this attempt's own delete, it stands under the secondary keys that it had.
+            let deleted = &mut session.deleted;
+            let Some(own) = deleted.iter().position(|unlink| unlink.row.is(self.row)) else {
+                return Err(Abort::WriteConflict);
+            };
+            self.back = Some(deleted.swap_remove(own));
+            self.may_adopt = true;
+        }
+        if let Some(words) = words {
+            words.copy_from_slice(value);
+        }
+        session.meter.switch(Phase::Useful);
+        if !self.is_new || layout.indexes() == 0 {
+            return Ok(());
+        }
+        if let Some(unlink) = self.back.take() {
+            let had = unlink.secondary.map(|had| had.map(|(_, key)| key));
+            let changed = changed(layout, self.key, value, &had);
+            self.attempt.move_row(self.row, self.key.any(), &changed)
+        } else {
+            let (row, group) = (self.row, layout.number() as u16);
+            let mut enter = EnterIndex { attempt: &mut *self.attempt, row, group };
+            layout.try_each(self.key, value, &mut enter)
+        }
+    }
+}
+
+impl<K: Key, S: Scheme, O: Observer, L: Sink> GroupVisit<K>
+    for InsertGroups<'_, '_, '_, K::Ordered, S, O, L>
+{
+    type Stop = Abort;
+
+    #[inline]
+    fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Abort> {
+        InsertGroups::group(self, table, words_of(row))
+    }
+}
+
+/// Reads the rows that a scan meets.
+pub(crate) struct Scan<'a, 's, 'db, F, S: Scheme, O: Observer, L: Sink> {
+    pub(super) attempt: &'a mut Attempt<'s, 'db, S, O, L>,
+    table: TableId,
+    which: Which,
+    /// The column group that is shown.
+    group: usize,
+    see: F,
+    pub(super) direction: Direction,
+    /// The attempt's own inserts in the range that were not shown yet.
+    pub(super) own: Range<usize>,
+}
+
+impl<'a, 's, 'db, F, S, O, L> Scan<'a, 's, 'db, F, S, O, L>
+where
+    S: Scheme,
+    O: Observer,
+    L: Sink,
+{
+    /// Shows the rows of a key range of one index.
+    #[inline]
+    pub(crate) fn walk<K: IndexedKey>(
+        attempt: &'a mut Attempt<'s, 'db, S, O, L>,
+        (table, which, group): (TableId, Which, usize),
+        (from, to): (Bound<K>, Bound<K>),
+        direction: Direction,
+        see: F,
+    ) -> Result<(), Abort>
+    where
+        F: FnMut(K, &[u64]) -> ControlFlow<()>,
+    {
+        let index = attempt.store(table).index(which);
+        attempt.session.meter.switch(Phase::Index);
+        let own = if installs::<S>() { attempt.session.private.range(table, which, from, to) } else { 0..0 };
+        let mut scan = Self { attempt, table, which, group, see, direction, own };
+        index.scan(from, to, direction, &mut scan)?;
+        if installs::<S>() {
+            _ = scan.show_own(None)?;
+        }
+        scan.attempt.session.meter.switch(Phase::Useful);
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn show<K>(&mut self, key: K, row: RowRef<'db, S>) -> Result<ControlFlow<()>, Abort>
+    where
+        F: FnMut(K, &[u64]) -> ControlFlow<()>,
+    {
+        let session = &mut *self.attempt.session;
+        session.meter.switch(Phase::Cc);
+        let record = row.record(self.group);
+        let words = session.db.scheme().read(&mut session.txn, record)?;
+        session.observer.read(record, words);
+        session.meter.switch(Phase::Useful);
+        let flow = words.map_or(ControlFlow::Continue(()), |words| (self.see)(key, words));
+        session.meter.switch(Phase::Index);
+        if flow.is_break() {
+            self.own = 0..0;
+        }
+        Ok(flow)
+    }
+}
+
+impl<'db, K, F, S, O, L> Walker<'db, K, S> for Scan<'_, '_, 'db, F, S, O, L>
+where
+    K: IndexedKey,
+    F: FnMut(K, &[u64]) -> ControlFlow<()>,
+    S: Scheme,
+    O: Observer,
+    L: Sink,
+{
+    type Stop = Abort;
+
+    #[inline]
+    fn leaf(&mut self, leaf: LeafRef<'db, S::Leaf>) -> Result<(), Abort> {
+        let session = &mut *self.attempt.session;
+        session.observer.scanned::<S>(leaf);
+        session.db.scheme().read_gaps(&mut session.txn, leaf)
+    }
+
+    #[inline]
+    fn row(&mut self, key: K, row: RowRef<'db, S>) -> Result<ControlFlow<()>, Abort> {
+        if installs::<S>() {
+            if self.show_own(Some(key))?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            // A row that this attempt has moved stands under its old secondary key yet.
+            let place = Place { table: self.table, which: self.which, key: key.any() };
+            if self.attempt.session.private.is_removed(place, row) {
+                return Ok(ControlFlow::Continue(()));
+            }
+        }
+        self.show(key, row)
+    }
+}

@@ -205,10 +205,10 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     /// that no attempt is delayed for long.
     #[cold]
     fn unlink(&mut self) {
-        let watermark = self.db.scheme().watermark().unwrap_or_default();
+        let watermark = self.db.scheme().watermark();
         for _ in 0..16 {
             let slot = self.db.scheme().slot(&mut self.txn);
-            let is_due = |due: Due| due.watermark <= watermark && slot.is_past(due.stamp);
+            let is_due = |due: Due| due.watermark <= watermark.unwrap_or_default() && slot.is_past(due.stamp);
             let Some(left) = self.db.leftovers().pop(is_due) else { return };
             let index = self.db.tables().get(left.table).index(Which::Primary);
             let Some(row) = index.peek_any(left.primary) else { continue };
@@ -218,9 +218,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
                     unlink.try_leave(self.db, &mut self.txn);
                 }
                 Part::Stale => {
-                    let now = self.db.scheme().watermark();
                     if self.db.moves().of(left.table).retry(self.db.scheme(), row) {
-                        leave_over(self.db, &mut self.txn, left, now);
+                        leave_over(self.db, &mut self.txn, left, watermark);
                     }
                 }
             }

@@ -106,14 +106,13 @@ impl<T> Slab<T> {
         unsafe { at.as_ref() }
     }
 
-    /// The elements of a chunk: of one that is there, or of the next.
+    /// The elements of a chunk, which is made if it is not there, as are those before it.
     fn chunk(&self, chunks: &mut Vec<Chunk>, chunk: usize) -> NonNull<T> {
-        if chunk == chunks.len() {
-            let bytes =
-                self.room(chunk).checked_mul(size_of::<T>()).expect("an index fits the address space");
+        for made in chunks.len()..=chunk {
+            let bytes = self.room(made).checked_mul(size_of::<T>()).expect("an index fits the address space");
             chunks.push(Chunk::new(bytes));
             // Relaxed: `len` is published after it.
-            self.starts[chunk].store(chunks[chunk].start.cast().as_ptr(), Ordering::Relaxed);
+            self.starts[made].store(chunks[made].start.cast().as_ptr(), Ordering::Relaxed);
         }
         chunks[chunk].start.cast()
     }

@@ -54,6 +54,7 @@ impl AnyKey {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyDecl {
     pub(crate) width: KeyWidth,
+    pub(crate) suffix_bits: u32,
     home: fn(AnyKey) -> Home,
     is_key: fn(AnyKey) -> bool,
 }
@@ -66,6 +67,7 @@ impl KeyDecl {
     pub(crate) fn of<K: Key>() -> Self {
         Self {
             width: KeyWidth::of::<K::Ordered>(),
+            suffix_bits: K::SUFFIX_BITS,
             home: |key| typed::<K>(key).home(),
             is_key: |key| typed::<K>(key).ordered().any() == key,
         }

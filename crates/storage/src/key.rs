@@ -10,6 +10,13 @@ pub trait Key: Copy + Eq + Debug + Send + Sync + 'static {
     /// The integer, or array of integers, that indexes store and compare.
     type Ordered: IndexedKey;
 
+    /// The low bits of the integer that number what grows under one *prefix*, the bits above. Ordered indexes
+    /// keep keys of different prefixes in different leaves: a leaf protects its gaps as one, so whoever reads
+    /// the first keys of one prefix would otherwise conflict with whoever inserts the last of the one before.
+    /// Each prefix costs a leaf at least, so there should be many keys of each. All keys have one prefix
+    /// unless stated otherwise.
+    const SUFFIX_BITS: u32 = u32::MAX;
+
     /// The key as an integer, order kept.
     fn ordered(self) -> Self::Ordered;
 
@@ -46,6 +53,9 @@ pub trait OrderedKey: Copy + Ord + Debug + Send + Sync + 'static {
     fn store(self, slot: &Self::Slot);
     /// A well-mixed 64-bit hash.
     fn hash(self) -> u64;
+    /// The smallest key with the same bits above the lowest `suffix_bits`.
+    #[must_use]
+    fn prefix(self, suffix_bits: u32) -> Self;
 }
 
 // Finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit reaches every output bit.
@@ -77,6 +87,11 @@ impl OrderedKey for u64 {
     fn hash(self) -> u64 {
         mix(self.wrapping_add(0x9e37_79b9_7f4a_7c15))
     }
+
+    #[inline]
+    fn prefix(self, suffix_bits: u32) -> Self {
+        self.unbounded_shr(suffix_bits).unbounded_shl(suffix_bits)
+    }
 }
 
 impl OrderedKey for u128 {
@@ -98,6 +113,11 @@ impl OrderedKey for u128 {
     #[inline]
     fn hash(self) -> u64 {
         mix(((self >> 64) as u64).hash() ^ self as u64)
+    }
+
+    #[inline]
+    fn prefix(self, suffix_bits: u32) -> Self {
+        self.unbounded_shr(suffix_bits).unbounded_shl(suffix_bits)
     }
 }
 
@@ -124,6 +144,11 @@ where
     #[inline]
     fn hash(self) -> u64 {
         self.into_iter().fold(0, |hash, word| mix(hash ^ word.hash()))
+    }
+
+    #[inline]
+    fn prefix(self, suffix_bits: u32) -> Self {
+        core::array::from_fn(|i| self[i].prefix(suffix_bits.saturating_sub((N - 1 - i) as u32 * 64)))
     }
 }
 

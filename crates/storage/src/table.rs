@@ -89,14 +89,14 @@ indexed_key!(u128, Two, Tree2, Hash2);
 indexed_key!([u64; 6], Six, Tree6);
 
 impl<L: LeafMeta> AnyIndex<L> {
-    fn new(lookup: Lookup, width: KeyWidth, expected_rows: usize) -> Self {
-        match (lookup, width) {
+    fn new(lookup: Lookup, key: &KeyDecl, expected_rows: usize) -> Self {
+        match (lookup, key.width) {
             (Lookup::Heap, _) => Self::Heap,
             (Lookup::Point, KeyWidth::One) => Self::Hash1(Hash::with_capacity(expected_rows)),
             (Lookup::Point, KeyWidth::Two) => Self::Hash2(Hash::with_capacity(expected_rows)),
-            (_, KeyWidth::One) => Self::Tree1(BTree::new()),
-            (_, KeyWidth::Two) => Self::Tree2(BTree::new()),
-            (_, KeyWidth::Six) => Self::Tree6(BTree::new()),
+            (_, KeyWidth::One) => Self::Tree1(BTree::with_prefixes(key.suffix_bits)),
+            (_, KeyWidth::Two) => Self::Tree2(BTree::with_prefixes(key.suffix_bits)),
+            (_, KeyWidth::Six) => Self::Tree6(BTree::with_prefixes(key.suffix_bits)),
         }
     }
 
@@ -250,7 +250,7 @@ impl<S: Shape> TableStore<S> {
             groups,
             keeps_versions,
             rows: BlockArena::new(offset),
-            primary: AnyIndex::new(decl.lookup, decl.key.width, decl.expected_rows),
+            primary: AnyIndex::new(decl.lookup, &decl.key, decl.expected_rows),
             key: decl.key,
             secondary: decl
                 .groups
@@ -260,7 +260,7 @@ impl<S: Shape> TableStore<S> {
                         .indexes
                         .iter()
                         .map(|&decl| {
-                            let index = AnyIndex::new(Lookup::Ordered, decl.key.width, 0);
+                            let index = AnyIndex::new(Lookup::Ordered, &decl.key, 0);
                             Secondary { decl, index }
                         })
                         .collect()

@@ -23,11 +23,18 @@
 //! An inner node left with one child is replaced by the child. So some leaves are nearer to the root
 //! than others, none farther away than if the nodes had stayed, and unlinking needs at most four latches.
 //!
+//! Keys of different prefixes ([`Key::SUFFIX_BITS`](crate::Key::SUFFIX_BITS)) are kept apart: the first key
+//! of a prefix makes a leaf that begins with it, which stays from then on, though it be empty, and takes
+//! over the gaps of those after it. So a queue whose head is read and whose end grows has them in different
+//! leaves, whatever the queue before it does. A trie has such a boundary by nature (Masstree: Mao, Kohler,
+//! Morris, `EuroSys` 2012).
+//!
 //! INVARIANTS, beside those of [`crate::index`]
 //! (5) The root is an inner node, is never unlinked or moved, and has at least one child; every other
 //!     inner node has at least two.
 //! (6) A leaf whose version has not changed since answers at least for the keys that it answered for: it
 //!     gives keys away only by a split, and all of them only when it is unlinked.
+//! (7) What a leaf answers for begins at the prefix of each of its entries, or behind it.
 
 mod node;
 mod scan;
@@ -52,6 +59,7 @@ pub struct BTree<K: OrderedKey, L: LeafMeta, const LEAF: usize = 31, const INNER
     root: Box<Inner<K, INNER>>,
     leaves: Pool<Leaf<K, L, LEAF>>,
     inners: Pool<Inner<K, INNER>>,
+    suffix_bits: u32,
 }
 
 impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> fmt::Debug
@@ -138,9 +146,15 @@ enum Tried {
 }
 
 impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K, L, LEAF, INNER> {
-    /// An empty index.
+    /// An empty index whose keys have one prefix.
     pub fn new() -> Self {
+        Self::with_prefixes(u32::MAX)
+    }
+
+    /// An empty index that keeps keys apart which differ above the lowest `suffix_bits`.
+    pub fn with_prefixes(suffix_bits: u32) -> Self {
         let tree = Self {
+            suffix_bits,
             root: Box::new(Inner::new(0)),
             leaves: Pool::new(FIRST_NODES),
             inners: Pool::new(FIRST_NODES),
@@ -309,7 +323,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         watch: &mut W,
     ) -> Result<Inserted, W::Stop> {
         let tree = core::ptr::from_ref(&*self.root).addr();
+        let prefix = key.prefix(self.suffix_bits);
         if finger.tree == tree
+            && prefix <= finger.low
             && finger.low <= key
             && finger.high.is_none_or(|high| key < high)
             && let Some(leaf) = self.leaves.get(finger.leaf as usize)
@@ -320,6 +336,10 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
         loop {
             let Spot { leaf, version, low, high, .. } = self.spot(|low| low <= key);
+            if low < prefix {
+                self.begin_prefix(prefix, watch);
+                continue;
+            }
             match Self::insert_in(leaf, version, key, row, watch)? {
                 Tried::Done(inserted, version) => {
                     *finger = Finger { tree, leaf: leaf.number, version, low, high };

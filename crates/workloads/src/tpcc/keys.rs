@@ -1,12 +1,15 @@
 //! Keys: which row of which warehouse, packed into one integer so that indexes compare one word.
 //!
 //! All one-word keys share a layout, from the highest bit: warehouse (16), district (8), number of the
-//! customer, order or item (32), order line (8). The warehouse and the district come first, so that
-//! what different districts insert lies in different leaves.
+//! customer, order or item (32), order line (8). The warehouse and the district come first and are the
+//! prefix of orders, so that what different districts insert and deliver lies in different leaves.
 
 use engine::{Home, Key, Text};
 
 use super::rows::DISTRICTS;
+
+/// The bits of a number and an order line, in the common layout.
+const IN_DISTRICT_BITS: u32 = 40;
 
 const fn pack(warehouse: u16, district: u8, number: u32, line: u8) -> u64 {
     (warehouse as u64) << 48 | (district as u64) << 40 | (number as u64) << 8 | line as u64
@@ -28,7 +31,10 @@ fn at_warehouse(key: u64) -> Home {
 }
 
 macro_rules! one_word_key {
-    ($(#[$doc:meta])* $name:ident($($column:ident: $type:ty),*) = $packed:expr, $home:expr) => {
+    (
+        $(#[$doc:meta])* $name:ident($($column:ident: $type:ty),*) = $packed:expr, $home:expr
+        $(, suffix $suffix_bits:expr)?
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) struct $name(u64);
@@ -41,6 +47,8 @@ macro_rules! one_word_key {
         }
 
         impl Key for $name {
+            $(const SUFFIX_BITS: u32 = $suffix_bits;)?
+
             type Ordered = u64;
 
             #[inline]
@@ -76,16 +84,18 @@ one_word_key!(
 );
 one_word_key!(
     /// (`O_W_ID`, `O_D_ID`, `O_ID`).
-    OrderKey(warehouse: u16, district: u8, order: u32) = pack(warehouse, district, order, 0), at_warehouse
+    OrderKey(warehouse: u16, district: u8, order: u32) = pack(warehouse, district, order, 0), at_warehouse,
+    suffix IN_DISTRICT_BITS
 );
 one_word_key!(
     /// (`NO_W_ID`, `NO_D_ID`, `NO_O_ID`).
-    NewOrderKey(warehouse: u16, district: u8, order: u32) = pack(warehouse, district, order, 0), at_warehouse
+    NewOrderKey(warehouse: u16, district: u8, order: u32) = pack(warehouse, district, order, 0), at_warehouse,
+    suffix IN_DISTRICT_BITS
 );
 one_word_key!(
     /// (`OL_W_ID`, `OL_D_ID`, `OL_O_ID`, `OL_NUMBER`).
     OrderLineKey(warehouse: u16, district: u8, order: u32, line: u8) = pack(warehouse, district, order, line),
-    at_warehouse
+    at_warehouse, suffix IN_DISTRICT_BITS
 );
 one_word_key!(
     /// (`S_W_ID`, `S_I_ID`).
@@ -101,7 +111,7 @@ one_word_key!(
     /// four do not fit the common layout.
     CustomerOrderKey(warehouse: u16, district: u8, customer: u32, order: u32) =
         (warehouse as u64 - 1) << 52 | (district as u64) << 48 | (customer as u64) << 32 | !order as u64,
-    |key| Home::At(key >> 52)
+    |key| Home::At(key >> 52), suffix 48
 );
 
 impl CustomerKey {

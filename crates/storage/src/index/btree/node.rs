@@ -208,6 +208,9 @@ impl<K: OrderedKey, L: LeafMeta, const N: usize> Leaf<K, L, N> {
     }
 
     fn close_holes(&self) {
+        if self.live() == self.used() {
+            return;
+        }
         let mut count = 0;
         for at in 0..self.used() {
             if self.row(at).is_some() {
@@ -234,12 +237,14 @@ impl<K: OrderedKey, L: LeafMeta, const N: usize> Leaf<K, L, N> {
         }
     }
 
-    /// Moves the entries from `at` on to an empty leaf.
-    pub(super) fn split(&self, at: usize, to: &Self) {
-        for from in at..N {
+    /// Moves the entries from `low` on to an empty leaf.
+    pub(super) fn split(&self, low: K, to: &Self) {
+        self.close_holes();
+        let (at, used) = (self.below(low), self.used());
+        for from in at..used {
             self.copy(from, to, from - at);
         }
-        to.set_size(N - at, N - at);
+        to.set_size(used - at, used - at);
         self.set_size(at, at);
         pad::<K>(&self.keys, at);
         self.last.store(NOWHERE, Ordering::Relaxed);

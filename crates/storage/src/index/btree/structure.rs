@@ -14,22 +14,43 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     /// Splits the leaf for `key` if it is full, and before that every full node above it.
     #[cold]
     pub(super) fn make_room<'t, W: Watcher<'t, L>>(&'t self, key: K, watch: &mut W) {
-        while self.split_topmost(key, watch) != Some(true) {
+        let split_at =
+            |leaf: &Leaf<K, L, LEAF>, _| (leaf.live() == LEAF).then(|| leaf.key(leaf.split_point(key)));
+        while self.split_topmost(key, split_at, watch) != Some(true) {
             pause();
         }
     }
 
-    /// Splits the topmost full node on the way to `key`. Whether there was none above the leaf, so that
-    /// the leaf has room now; none if a node changed on the way.
-    fn split_topmost<'t, W: Watcher<'t, L>>(&'t self, key: K, watch: &mut W) -> Option<bool> {
+    /// Makes a leaf begin at `prefix`, if none does.
+    #[cold]
+    pub(super) fn begin_prefix<'t, W: Watcher<'t, L>>(&'t self, prefix: K, watch: &mut W) {
+        let split_at = |_: &Leaf<K, L, LEAF>, low| (low < prefix).then_some(prefix);
+        while self.split_topmost(prefix, split_at, watch) != Some(true) {
+            pause();
+        }
+    }
+
+    /// Splits the topmost full node on the way to `key`, or else the leaf, if `split_at` says at which key,
+    /// told what the leaf answers for from. Whether no node above the leaf was full; none if a node changed on
+    /// the way.
+    fn split_topmost<'t, W: Watcher<'t, L>>(
+        &'t self,
+        key: K,
+        split_at: impl Fn(&Leaf<K, L, LEAF>, K) -> Option<K>,
+        watch: &mut W,
+    ) -> Option<bool> {
         let mut inner: &Inner<K, INNER> = &self.root;
         let mut version = inner.latch.read()?;
+        let mut low = K::MIN;
         if inner.count() == INNER {
             self.grow(version)?;
             return Some(false);
         }
         loop {
             let at = inner.position(inner.count(), |low| low <= key);
+            if at > 0 {
+                low = inner.low(at);
+            }
             let child = self.node(inner.child(at))?;
             match child {
                 Child::Inner(child) => {
@@ -49,8 +70,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                     if !inner.latch.validate(version) {
                         return None;
                     }
-                    if leaf.live() == LEAF {
-                        self.split_leaf((inner, version), at, (leaf, leaf_version), key, watch)?;
+                    if split_at(leaf, low).is_some() {
+                        let split_at = |leaf: &_| split_at(leaf, low);
+                        self.split_leaf((inner, version), at, (leaf, leaf_version), split_at, watch)?;
                     }
                     return Some(true);
                 }
@@ -88,28 +110,27 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         Some(())
     }
 
-    /// Splits a full leaf that is the child at `at` of an inner node with room.
+    /// Splits a leaf that is the child at `at` of an inner node with room.
     fn split_leaf<'t, W: Watcher<'t, L>>(
         &'t self,
         (parent, version): (&Inner<K, INNER>, u64),
         at: usize,
         (leaf, leaf_version): (&'t Leaf<K, L, LEAF>, u64),
-        key: K,
+        split_at: impl Fn(&Leaf<K, L, LEAF>) -> Option<K>,
         watch: &mut W,
     ) -> Option<()> {
         let _parent_guard = parent.latch.upgrade(version)?;
         let guard = leaf.head.upgrade(leaf_version)?;
-        if leaf.live() < LEAF {
+        let Some(low) = split_at(leaf) else {
             // An entry was removed, which makes room as well.
             guard.release_unchanged();
             return Some(());
-        }
+        };
         let (right, right_guard) = self.leaves.take();
         right.clear();
         leaf.head.meta.carry(&right.head.meta);
-        let middle = leaf.split_point(key);
-        parent.add(at + 1, leaf.key(middle), leaf_pointer(right));
-        leaf.split(middle, right);
+        parent.add(at + 1, low, leaf_pointer(right));
+        leaf.split(low, right);
         let from = LeafRef { head: &leaf.head, seen: leaf_version };
         watch.split(from, guard.next(), LeafRef { head: &right.head, seen: right_guard.next() });
         Some(())
@@ -125,16 +146,18 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
 
     fn try_unlink(&self, key: K) -> Result<(), Changed> {
         let (mut grand, mut parent) = (None, None);
+        let (mut low, mut high) = (K::MIN, None);
         let found = self.descend(
             |low| low <= key,
             |node, version, at, count| {
-                grand = parent;
-                parent = Some(Step { node, version, at, count, low: K::MIN, high: None });
+                let step = Step { node, version, at, count, low, high };
+                (low, high) = step.bounds(at);
+                (grand, parent) = (parent, Some(step));
             },
         );
         let (Some((leaf, version)), Some(parent)) = (found, parent) else { return Err(Changed) };
-        if leaf.live() > 0 || parent.count == 1 {
-            // Nothing to do, or the root's only child: invariant (5).
+        // The root's only child stays: invariant (5).
+        if leaf.live() > 0 || parent.count == 1 || self.bounds_prefix(&parent, low, high) {
             return if leaf.head.latch.validate(version) { Ok(()) } else { Err(Changed) };
         }
         let (near, near_version) = self.neighbour(&parent).ok_or(Changed)?;
@@ -163,6 +186,14 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         self.leaves.give(leaf, guard);
         drop(grand_guard);
         Ok(())
+    }
+
+    /// Whether a leaf that answers for the keys from `low` to `high` must stay for the sake of invariant (7): it
+    /// begins a prefix, or what would take over its gap is of the next one.
+    fn bounds_prefix(&self, parent: &Step<'_, K, INNER>, low: K, high: Option<K>) -> bool {
+        let prefix = |key: K| key.prefix(self.suffix_bits);
+        let begins = low == prefix(low) && low != K::MIN;
+        begins || parent.at == 0 && high.is_some_and(|high| prefix(high) != prefix(low))
     }
 
     /// The leaf that takes over the gap of the leaf at `parent.at`: the last one before it under its

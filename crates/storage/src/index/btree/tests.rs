@@ -50,6 +50,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                         .collect();
                     assert_eq!(live.len(), leaf.live());
                     assert!((leaf.used()..LEAF).all(|at| leaf.key(at) == K::MAX));
+                    assert!(live.iter().all(|key| key.prefix(self.suffix_bits) <= low), "invariant (7)");
                     leaves += 1;
                     keys.extend(live);
                 }
@@ -76,8 +77,9 @@ fn agrees_with_model<K: TestKey, const LEAF: usize, const INNER: usize>(
     keys: u64,
     operations: u64,
     seed: u64,
+    suffix_bits: u32,
 ) {
-    let tree: BTree<K, (), LEAF, INNER> = BTree::new();
+    let tree: BTree<K, (), LEAF, INNER> = BTree::with_prefixes(suffix_bits);
     let mut model: BTreeMap<K, u64> = BTreeMap::new();
     let mut random = Random(seed << 32);
     let mut finger = Finger::default();
@@ -122,7 +124,9 @@ fn agrees_with_model<K: TestKey, const LEAF: usize, const INNER: usize>(
         model.remove(&key);
     }
     tree.check();
-    assert_eq!(tree.leaves(), 1, "empty leaves were unlinked");
+    let prefixes: BTreeSet<K> = (0..keys).map(|number| K::nth(number, keys).prefix(suffix_bits)).collect();
+    let stay = if prefixes.len() == 1 { 1 } else { 2 * prefixes.len() + 1 };
+    assert!(tree.leaves() <= stay, "empty leaves were unlinked, but those that bound prefixes");
 }
 
 fn insert<K: TestKey, const LEAF: usize, const INNER: usize>(
@@ -198,19 +202,26 @@ fn scan<K: TestKey, const LEAF: usize, const INNER: usize>(
 #[test]
 fn a_tree_of_tiny_nodes_agrees_with_the_model() {
     for seed in 0..4 {
-        agrees_with_model::<u64, 4, 4>(300, 300_000, seed);
-        agrees_with_model::<u64, 2, 4>(100, 100_000, seed);
-        agrees_with_model::<u128, 3, 5>(1_000, 100_000, seed);
-        agrees_with_model::<[u64; 6], 5, 4>(300, 100_000, seed);
+        for suffix_bits in [u32::MAX, 6] {
+            agrees_with_model::<u64, 4, 4>(300, 300_000, seed, suffix_bits);
+            agrees_with_model::<u64, 2, 4>(100, 100_000, seed, suffix_bits);
+        }
+        for suffix_bits in [u32::MAX, 67] {
+            agrees_with_model::<u128, 3, 5>(1_000, 100_000, seed, suffix_bits);
+        }
+        for suffix_bits in [u32::MAX, 256] {
+            agrees_with_model::<[u64; 6], 5, 4>(300, 100_000, seed, suffix_bits);
+        }
     }
 }
 
 #[test]
 fn a_tree_of_standard_nodes_agrees_with_the_model() {
-    agrees_with_model::<u64, 31, 63>(30_000, 200_000, 1);
-    agrees_with_model::<u64, 31, 63>(200, 300_000, 2);
-    agrees_with_model::<u128, 31, 63>(5_000, 200_000, 3);
-    agrees_with_model::<[u64; 6], 31, 63>(5_000, 200_000, 4);
+    agrees_with_model::<u64, 31, 63>(30_000, 200_000, 1, u32::MAX);
+    agrees_with_model::<u64, 31, 63>(200, 300_000, 2, u32::MAX);
+    agrees_with_model::<u64, 31, 63>(3_000, 200_000, 2, 9);
+    agrees_with_model::<u128, 31, 63>(5_000, 200_000, 3, u32::MAX);
+    agrees_with_model::<[u64; 6], 31, 63>(5_000, 200_000, 4, u32::MAX);
 }
 
 #[test]
@@ -314,6 +325,35 @@ fn an_unlinked_leaf_changes_its_gap_version_and_its_neighbour_does_not() {
     assert_eq!(before.gap_version(), before.seen());
     let Ok(_) = tree.insert(301, row(301), &mut Unwatched);
     assert_ne!(before.gap_version(), before.seen());
+}
+
+#[test]
+fn the_head_of_a_queue_and_the_end_of_the_one_before_are_in_different_leaves() {
+    let key = |queue: u64, number: u64| queue << 16 | number;
+    let disturbed = [16, u32::MAX].map(|suffix_bits| {
+        let tree: Tiny<u64> = Tiny::with_prefixes(suffix_bits);
+        let insert = |key| {
+            let Ok(inserted) = tree.insert(key, row(key), &mut Unwatched);
+            assert_eq!(inserted, Inserted::Added);
+        };
+        (1..=3).flat_map(|queue| (0..50).map(move |number| key(queue, number))).for_each(insert);
+        let mut disturbed = 0;
+        for turn in 0..500 {
+            for queue in 1..=3 {
+                assert!(tree.remove(key(queue, turn), row(key(queue, turn)), |()| true));
+            }
+            let head = gap(&tree, key(2, 0));
+            insert(key(1, turn + 50));
+            disturbed += u32::from(head.gap_version() != head.seen());
+            insert(key(2, turn + 50));
+            insert(key(3, turn + 50));
+        }
+        assert_eq!(tree.check().len(), 150);
+        assert!(tree.leaves() < 70, "those that the queues have left are used again");
+        disturbed
+    });
+    assert_eq!(disturbed[0], 0);
+    assert!(disturbed[1] > 400, "together they would be at odds");
 }
 
 #[test]
@@ -508,8 +548,12 @@ fn scans_under_threads_are_ordered_and_miss_no_key_that_stays() {
 
 #[test]
 fn of_threads_that_insert_and_remove_the_same_keys_one_wins_each_time() {
+    [u32::MAX, 5].into_iter().for_each(one_thread_wins_each_time);
+}
+
+fn one_thread_wins_each_time(suffix_bits: u32) {
     const KEYS: u64 = 60;
-    let tree: Tiny<u64> = Tiny::new();
+    let tree: Tiny<u64> = Tiny::with_prefixes(suffix_bits);
     let ledgers = workers::run(4, false, |worker| {
         let mut random = Random((worker as u64) << 40);
         let mut finger = Finger::default();
@@ -535,8 +579,12 @@ fn of_threads_that_insert_and_remove_the_same_keys_one_wins_each_time() {
 
 #[test]
 fn leaves_that_are_unchanged_held_every_key_that_was_there() {
+    [u32::MAX, 5].into_iter().for_each(unchanged_leaves_held_every_key);
+}
+
+fn unchanged_leaves_held_every_key(suffix_bits: u32) {
     const KEYS: u64 = 2_000;
-    let tree: Tiny<u64> = evens(40);
+    let tree: Tiny<u64> = Tiny::with_prefixes(suffix_bits);
     // The keys up to this one are in, in the order of `nth`.
     let done = AtomicU64::new(0);
     let nth = |at: u64| at * 7 % KEYS * 2 + 1;
@@ -595,6 +643,10 @@ fn leaves_that_are_unchanged_held_every_key_that_was_there() {
 
 #[test]
 fn no_key_comes_in_behind_a_later_reader_of_its_gap() {
+    [u32::MAX, 5].into_iter().for_each(no_key_comes_in_behind_a_reader);
+}
+
+fn no_key_comes_in_behind_a_reader(suffix_bits: u32) {
     const KEYS: u64 = 400;
     struct Scan {
         stamp: u64,
@@ -602,7 +654,7 @@ fn no_key_comes_in_behind_a_later_reader_of_its_gap() {
         to: u64,
         seen: BTreeSet<u64>,
     }
-    let tree: Tiny<u64, Stamp> = Tiny::new();
+    let tree: Tiny<u64, Stamp> = Tiny::with_prefixes(suffix_bits);
     let clock = AtomicU64::new(1);
     let logs = workers::run(4, false, |worker| {
         let mut random = Random((worker as u64) << 40);

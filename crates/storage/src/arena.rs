@@ -7,7 +7,7 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use sync::Latched;
+use sync::{Latched, Padded};
 
 /// A block's address.
 pub(crate) type Block = NonNull<u8>;
@@ -50,12 +50,14 @@ impl Reserve {
 #[derive(Debug)]
 pub(crate) struct BlockArena {
     stride: usize,
-    state: Latched<State>,
+    state: Padded<Latched<State>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     chunks: Vec<Chunk>,
+    /// Blocks carved from the last chunk; the others have no room for another.
+    carved: usize,
     /// Given back, ready for use.
     free: Vec<Block>,
 }
@@ -64,19 +66,27 @@ struct State {
 pub(crate) struct Chunk {
     pub(crate) start: Block,
     layout: Layout,
-    /// Blocks carved from the front.
-    carved: usize,
 }
 
 // SAFETY: blocks are plain addresses; the arena hands each to one owner at a time, invariant (1).
 unsafe impl Send for State {}
+
+impl State {
+    /// The blocks carved from each chunk.
+    fn carved(&self, stride: usize) -> impl Iterator<Item = usize> {
+        let last = self.chunks.len().saturating_sub(1);
+        let blocks =
+            move |(at, chunk): (usize, &Chunk)| if at == last { self.carved } else { chunk.blocks(stride) };
+        self.chunks.iter().enumerate().map(blocks)
+    }
+}
 
 impl BlockArena {
     /// An arena of blocks of at least `bytes` bytes. Small blocks are laid out so that they straddle no
     /// cache line; large ones begin at one.
     pub(crate) fn new(bytes: usize) -> Self {
         let stride = if bytes <= 64 { bytes.next_power_of_two().max(8) } else { bytes.next_multiple_of(64) };
-        Self { stride, state: Latched::default() }
+        Self { stride, state: Padded::default() }
     }
 
     /// Moves `count` blocks to the end of `to`, with `reuse` those given back first; `build` makes those
@@ -93,15 +103,15 @@ impl BlockArena {
         let reused = if reuse { count.min(state.free.len()) } else { 0 };
         to.extend(state.free.drain(state.free.len() - reused..));
         for _ in reused..count {
-            if state.chunks.last().is_none_or(|chunk| (chunk.carved + 1) * self.stride > chunk.layout.size())
-            {
+            if state.chunks.last().is_none_or(|chunk| state.carved == chunk.blocks(self.stride)) {
                 let so_far: usize = state.chunks.iter().map(|chunk| chunk.layout.size()).sum();
                 state.chunks.push(reserve.take(so_far.clamp(CHUNK_MIN, HUGE).max(self.stride)));
+                state.carved = 0;
             }
-            let chunk = state.chunks.last_mut().expect("a chunk with room was just ensured");
-            let block = chunk.block(chunk.carved, self.stride);
+            let chunk = state.chunks.last().expect("a chunk with room was just ensured");
+            let block = offset(chunk.start, state.carved * self.stride);
             build(block);
-            chunk.carved += 1;
+            state.carved += 1;
             to.push(block);
         }
     }
@@ -117,7 +127,7 @@ impl BlockArena {
     pub(crate) fn for_each(&self, index: usize, of: usize, mut visit: impl FnMut(Block)) {
         let spans: Vec<_> = {
             let state = self.state.lock();
-            state.chunks.iter().map(|chunk| (chunk.start, chunk.carved)).collect()
+            state.chunks.iter().map(|chunk| chunk.start).zip(state.carved(self.stride)).collect()
         };
         for (start, carved) in spans {
             for number in carved * index / of..carved * (index + 1) / of {
@@ -135,7 +145,7 @@ impl BlockArena {
     /// Bytes of the blocks ever built, and of those the bytes that were given back.
     pub(crate) fn bytes(&self) -> (usize, usize) {
         let state = self.state.lock();
-        let carved: usize = state.chunks.iter().map(|chunk| chunk.carved).sum();
+        let carved: usize = state.carved(self.stride).sum();
         (carved * self.stride, state.free.len() * self.stride)
     }
 }
@@ -163,7 +173,7 @@ pub(crate) fn populate(start: Block, bytes: usize) {
 /// The address `bytes` into the memory at `start`; the caller keeps within the same allocation.
 #[inline]
 fn offset(start: Block, bytes: usize) -> Block {
-    // SAFETY: callers stay within the chunk (`carved * stride` is at most the chunk's size).
+    // SAFETY: callers stay within the chunk (of `carved` blocks, at most as many as it has room for).
     unsafe { start.add(bytes) }
 }
 
@@ -179,11 +189,12 @@ impl Chunk {
             // refused, which costs speed only.
             unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
         }
-        Self { start, layout, carved: 0 }
+        Self { start, layout }
     }
 
-    fn block(&self, number: usize, stride: usize) -> Block {
-        offset(self.start, number * stride)
+    /// The blocks that the chunk has room for.
+    fn blocks(&self, stride: usize) -> usize {
+        self.layout.size() / stride
     }
 }
 

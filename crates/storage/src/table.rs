@@ -12,6 +12,7 @@ use crate::row::{Direction, Index, Table, TableId};
 use crate::schema::{Lookup, TableDecl};
 use crate::shape::{LeafMeta, Shape};
 use crate::version;
+use sync::Padded;
 
 /// An index of any kind and key width. A table's index is matched once per operation, by a branch that
 /// always goes the same way; the search below is generic and inlined.
@@ -166,7 +167,9 @@ pub struct TableStore<S: Shape> {
     id: TableId,
     name: &'static str,
     lookup: Lookup,
-    groups: Vec<GroupLayout>,
+    /// Each on lines of its own: every access reads them, and what the allocator puts beside something so small
+    /// may be written all the time.
+    groups: Box<[Padded<GroupLayout>]>,
     /// Whether there are older versions beside data in place.
     keeps_versions: bool,
     pub(crate) rows: BlockArena,
@@ -237,9 +240,9 @@ impl<S: Shape> TableStore<S> {
         let groups = decl.groups.iter().map(|group| {
             let layout = GroupLayout { offset, words: group.words };
             offset += record::head_bytes::<S>() + record::tail_words(group.words, keeps_versions) * 8;
-            layout
+            Padded(layout)
         });
-        let groups: Vec<_> = groups.collect();
+        let groups: Box<[_]> = groups.collect();
         assert!(!groups.is_empty(), "a table has a column group");
         let version_bytes = |words: u32| version::version_head_bytes::<S>() + words as usize * 8;
         Self {

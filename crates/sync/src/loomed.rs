@@ -14,6 +14,10 @@ pub mod hint {
     /// Nothing: it changes no outcome.
     #[inline(always)]
     pub fn prefetch<T>(_address: *const T) {}
+
+    /// Nothing: it changes no outcome.
+    #[inline(always)]
+    pub fn prefetch_for_write<T>(_address: *const T) {}
 }
 
 /// One is enough: each spin lets the others run already.

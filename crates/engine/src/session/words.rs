@@ -140,6 +140,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     ) -> Result<Option<T>, Abort> {
         let Some(row) = self.row(layout, key)? else { return Ok(None) };
         let record = row.record(layout.number());
+        record.prefetch_for_write();
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().write(&mut session.txn, record, Write::Modify)?;
@@ -173,6 +174,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
         let Some(at) = self.row(layout, key)? else { return Ok(false) };
         let record = at.record(layout.number());
+        record.prefetch_for_write();
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().write(&mut session.txn, record, Write::Blind)?;
@@ -235,6 +237,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             }
         }
         for record in row.records() {
+            record.prefetch_for_write();
             if !scheme.delete(&mut session.txn, record)? {
                 return Ok(false);
             }

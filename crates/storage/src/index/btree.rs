@@ -184,12 +184,13 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     }
 
     /// Descends once to the leaf for the keys right after those low keys to which `before` applies, telling
-    /// `pass` of each inner node, the child's position in it, and its number of children. None if a node
-    /// changed on the way; `pass` must then forget what it was told.
+    /// `pass` of each inner node, the child's position in it, and its number of children, and asking for the
+    /// leaf's memory by `prefetch`. None if a node changed on the way; `pass` must then forget what it was told.
     #[inline]
     fn descend<'t>(
         &'t self,
         before: impl Fn(K) -> bool,
+        prefetch: impl Fn(&'t Leaf<K, L, LEAF>),
         mut pass: impl FnMut(&'t Inner<K, INNER>, u64, usize, usize),
     ) -> Option<(&'t Leaf<K, L, LEAF>, u64)> {
         let mut inner: &Inner<K, INNER> = &self.root;
@@ -209,7 +210,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                     (inner, version) = (child, child_version);
                 }
                 Child::Leaf(leaf) => {
-                    node::prefetch(leaf);
+                    prefetch(leaf);
                     let leaf_version = leaf.head.latch.read()?;
                     return inner.latch.validate(version).then_some((leaf, leaf_version));
                 }
@@ -219,9 +220,13 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
 
     /// The leaf for a key, and its version.
     #[inline]
-    fn leaf_for(&self, key: K) -> (&Leaf<K, L, LEAF>, u64) {
+    fn leaf_for<'t>(
+        &'t self,
+        key: K,
+        prefetch: impl Fn(&'t Leaf<K, L, LEAF>),
+    ) -> (&'t Leaf<K, L, LEAF>, u64) {
         loop {
-            if let Some(found) = self.descend(|low| low <= key, |_, _, _, _| ()) {
+            if let Some(found) = self.descend(|low| low <= key, &prefetch, |_, _, _, _| ()) {
                 return found;
             }
             pause();
@@ -230,11 +235,15 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
 
     /// The leaf for the keys right after those low keys to which `before` applies, and what led to it.
     #[inline]
-    fn spot(&self, before: impl Fn(K) -> bool) -> Spot<'_, K, L, LEAF, INNER> {
+    fn spot<'t>(
+        &'t self,
+        before: impl Fn(K) -> bool,
+        prefetch: impl Fn(&'t Leaf<K, L, LEAF>),
+    ) -> Spot<'t, K, L, LEAF, INNER> {
         loop {
             let mut parent = None;
             let (mut low, mut high) = (K::MIN, None);
-            let found = self.descend(&before, |node, version, at, count| {
+            let found = self.descend(&before, &prefetch, |node, version, at, count| {
                 let step = Step { node, version, at, count, low, high };
                 (low, high) = step.bounds(at);
                 parent = Some(step);
@@ -258,7 +267,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         mut missed: impl FnMut(LeafRef<'t, L>) -> Result<(), E>,
     ) -> Result<Option<RowPtr>, E> {
         loop {
-            let (leaf, version) = self.leaf_for(key);
+            let (leaf, version) = self.leaf_for(key, node::prefetch);
             let found = leaf.find(key);
             if leaf.head.latch.validate(version)
                 && (found.is_some() || tell_miss(&leaf.head, version, &mut missed)?)
@@ -273,7 +282,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     #[inline]
     pub fn peek(&self, key: K) -> Option<RowPtr> {
         loop {
-            let (leaf, version) = self.leaf_for(key);
+            let (leaf, version) = self.leaf_for(key, node::prefetch);
             let found = leaf.find(key);
             if leaf.head.latch.validate(version) {
                 return found;
@@ -335,7 +344,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             return Ok(inserted);
         }
         loop {
-            let Spot { leaf, version, low, high, .. } = self.spot(|low| low <= key);
+            let Spot { leaf, version, low, high, .. } = self.spot(|low| low <= key, node::prefetch_for_write);
             if low < prefix {
                 self.begin_prefix(prefix, watch);
                 continue;
@@ -387,7 +396,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     #[inline]
     pub fn remove(&self, key: K, row: RowPtr, allow: impl FnOnce(&L) -> bool) -> bool {
         loop {
-            let (leaf, version) = self.leaf_for(key);
+            let (leaf, version) = self.leaf_for(key, node::prefetch_for_write);
             let at = leaf.below(key);
             if leaf.row_of(at, key) != Some(row) {
                 if leaf.head.latch.validate(version) {

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use sync::{Latched, VersionLatch, VersionLatchGuard};
+use sync::{Latched, Padded, VersionLatch, VersionLatchGuard};
 
 use crate::arena::{self, Chunk, HUGE};
 
@@ -15,13 +15,19 @@ const CHUNKS: usize = 28;
 pub(super) struct Slab<T> {
     /// The first chunk has room for `1 << shift` elements.
     shift: u32,
+    starts: [AtomicPtr<T>; CHUNKS],
+    growth: Padded<Growth>,
+    owns: PhantomData<T>,
+}
+
+/// What is written as a slab grows.
+#[derive(Default)]
+struct Growth {
     /// Elements made; those below are there, and so are their chunks.
     len: AtomicUsize,
     /// Elements whose memory has its pages already, or is about to.
     populated: AtomicUsize,
-    starts: [AtomicPtr<T>; CHUNKS],
     chunks: Latched<Chunks>,
-    owns: PhantomData<T>,
 }
 
 #[derive(Default)]
@@ -36,10 +42,8 @@ impl<T> Slab<T> {
         assert!(first.is_power_of_two(), "chunks double the slab");
         Self {
             shift: first.ilog2(),
-            len: AtomicUsize::new(0),
-            populated: AtomicUsize::new(0),
             starts: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
-            chunks: Latched::default(),
+            growth: Padded::default(),
             owns: PhantomData,
         }
     }
@@ -59,7 +63,7 @@ impl<T> Slab<T> {
     #[inline]
     pub(super) fn len(&self) -> usize {
         // Acquire: pairs with the Release in `push`, so the elements below are seen whole.
-        self.len.load(Ordering::Acquire)
+        self.growth.len.load(Ordering::Acquire)
     }
 
     /// The address of an element that was made, and that before this call.
@@ -91,9 +95,9 @@ impl<T> Slab<T> {
 
     /// Makes an element, told its number.
     pub(super) fn push(&self, make: impl FnOnce(usize) -> T) -> &T {
-        let chunks = &mut self.chunks.lock().0;
+        let chunks = &mut self.growth.chunks.lock().0;
         // Relaxed: changed under this latch only.
-        let number = self.len.load(Ordering::Relaxed);
+        let number = self.growth.len.load(Ordering::Relaxed);
         let (chunk, place) = self.place(number);
         let start = self.chunk(chunks, chunk);
         // SAFETY: the chunk has room for the element.
@@ -101,7 +105,7 @@ impl<T> Slab<T> {
         // SAFETY: in bounds, aligned to a page as the chunk is to 64 bytes at least, and used by nobody.
         unsafe { at.write(make(number)) };
         // Release: pairs with the Acquire in `len`.
-        self.len.store(number + 1, Ordering::Release);
+        self.growth.len.store(number + 1, Ordering::Release);
         // SAFETY: just written, and only shared from here on.
         unsafe { at.as_ref() }
     }
@@ -128,7 +132,7 @@ impl<T> Slab<T> {
         let step = (HUGE / size_of::<T>().max(1)).max(1);
         let len = self.len();
         // Relaxed: checked by the exchange.
-        let populated = self.populated.load(Ordering::Relaxed);
+        let populated = self.growth.populated.load(Ordering::Relaxed);
         if len < step || len + step / 2 < populated {
             return;
         }
@@ -137,11 +141,12 @@ impl<T> Slab<T> {
         let count = step.min(self.room(chunk) - place);
         // Relaxed, twice: it shares the work out and orders nothing.
         let is_mine = self
+            .growth
             .populated
             .compare_exchange(populated, from + count, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok();
         if is_mine {
-            let start = self.chunk(&mut self.chunks.lock().0, chunk);
+            let start = self.chunk(&mut self.growth.chunks.lock().0, chunk);
             // SAFETY: the chunk has room for the element.
             let at = unsafe { start.add(place) };
             arena::populate(at.cast(), count * size_of::<T>());
@@ -176,7 +181,7 @@ pub(super) trait Node {
 /// Nodes, handed out held and taken back gone.
 pub(super) struct Pool<T> {
     slab: Slab<T>,
-    free: Latched<Free<T>>,
+    free: Padded<Latched<Free<T>>>,
 }
 
 struct Free<T>(Vec<NonNull<T>>);
@@ -187,7 +192,7 @@ unsafe impl<T: Sync> Send for Free<T> {}
 impl<T: Node> Pool<T> {
     /// An empty pool that begins with memory for `first` nodes, a power of two.
     pub(super) fn new(first: usize) -> Self {
-        Self { slab: Slab::new(first), free: Latched::new(Free(Vec::new())) }
+        Self { slab: Slab::new(first), free: Padded(Latched::new(Free(Vec::new()))) }
     }
 
     /// A node that nobody else uses, though readers that knew it before may look at it. What it holds is
@@ -257,7 +262,7 @@ mod tests {
         for number in 0..3 * step {
             slab.push(|number| [number; 512]);
             slab.populate_ahead();
-            let ahead = slab.populated.load(Ordering::Relaxed);
+            let ahead = slab.growth.populated.load(Ordering::Relaxed);
             assert!(ahead > number || number + 1 < step, "{ahead} at element {number}");
         }
         for number in 0..3 * step {

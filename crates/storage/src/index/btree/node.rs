@@ -58,6 +58,13 @@ pub(super) fn prefetch<T>(node: &T) {
     }
 }
 
+/// The same for a leaf that is to be written: its head will be, and of the other lines nobody knows which.
+#[inline(always)]
+pub(super) fn prefetch_for_write<K: OrderedKey, L, const N: usize>(leaf: &Leaf<K, L, N>) {
+    hint::prefetch_for_write(leaf);
+    prefetch(leaf);
+}
+
 /// A leaf: entries in ascending order of their keys. An entry whose row is null is a hole: its key is
 /// not in the index, and keeps the order until the hole is used again.
 #[repr(C, align(64))]

@@ -156,7 +156,11 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             (Direction::Backward, _, Bound::Unbounded) => (K::MAX, false),
             (Direction::Backward, _, Bound::Excluded(key)) => (key, true),
         };
-        if is_before { self.spot(|low| low < key) } else { self.spot(|low| low <= key) }
+        if is_before {
+            self.spot(|low| low < key, node::prefetch)
+        } else {
+            self.spot(|low| low <= key, node::prefetch)
+        }
     }
 
     /// The parent's step to the leaf beside this one, if that is another child of the same node.

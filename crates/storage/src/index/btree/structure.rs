@@ -5,7 +5,7 @@ use crate::index::{LeafRef, Watcher, pause};
 use crate::key::OrderedKey;
 use crate::shape::LeafMeta;
 
-use super::node::{Inner, Leaf};
+use super::node::{self, Inner, Leaf};
 
 /// Why a change was given up: a node is no longer as it was seen. Nothing was changed.
 struct Changed;
@@ -149,6 +149,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         let (mut low, mut high) = (K::MIN, None);
         let found = self.descend(
             |low| low <= key,
+            node::prefetch_for_write,
             |node, version, at, count| {
                 let step = Step { node, version, at, count, low, high };
                 (low, high) = step.bounds(at);

@@ -31,8 +31,8 @@ pub use scheme::{
 pub use session::{Attempt, Session};
 pub use sink::Sink;
 pub use storage::{
-    AnyKey, Direction, Groups, Home, Index, IndexOn, Key, Lookup, Row, Schema, Table, TableBuilder, TableId,
-    Text, Which,
+    Additive, AnyKey, Direction, Groups, Home, Index, IndexOn, Key, Lookup, Row, Schema, Table, TableBuilder,
+    TableId, Text, Which, additive,
 };
 pub use transaction::Transaction;
 pub use workload::{ClientId, Drive, Forecast, Homes, Loader, Quiesced, Share, TxnType, Violation, Workload};

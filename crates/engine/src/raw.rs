@@ -7,7 +7,7 @@
 use core::fmt;
 use core::ops::{Bound, ControlFlow};
 
-use storage::{AnyKey, Direction, Home, IndexedKey, Lookup, TableId, TableStore, Which};
+use storage::{AnyKey, Direction, Home, IndexedKey, Lookup, TableId, TableStore, Which, accumulate};
 
 use crate::session::{Declared, Scan, with_width};
 use crate::{Abort, Attempt, Observer, Scheme, Session, Sink, Ticket};
@@ -102,6 +102,13 @@ pub enum Misuse {
         /// The row's key.
         key: AnyKey,
     },
+    /// Amounts are added to rows that have other columns than 64-bit integers, or were not declared to have none.
+    NotAdditive {
+        /// The table.
+        table: &'static str,
+        /// The column group.
+        group: usize,
+    },
     /// A row of a table whose secondary indexes are on several column groups cannot be deleted.
     Undeletable {
         /// The table.
@@ -160,6 +167,11 @@ impl fmt::Display for Misuse {
                     "table `{table}`: the row of {key:?} lives everywhere and is written only by loading"
                 )
             }
+            Self::NotAdditive { table, group } => write!(
+                f,
+                "table `{table}`, column group {group}: rows are not declared `additive!`, as those of 64-bit \
+                 integers can be: update them instead"
+            ),
             Self::Undeletable { table } => write!(
                 f,
                 "table `{table}` has secondary indexes on several column groups: rows are deleted where one \
@@ -232,6 +244,13 @@ pub trait RawTxn {
         key: AnyKey,
         change: &mut dyn FnMut(&mut [u64]),
     ) -> Result<bool, RawError>;
+
+    /// Adds amounts to a row's column group, word by word, wrapping: `false` when the key is not there. As
+    /// [`Transaction::add`](crate::Transaction::add), for rows of which their declaration says that it may be.
+    ///
+    /// # Errors
+    /// The scheme's abort, or misuse.
+    fn add(&mut self, table: TableId, group: usize, key: AnyKey, amounts: &[u64]) -> Result<bool, RawError>;
 
     /// Overwrites a row's column group: `false` when the key is not there.
     ///
@@ -373,6 +392,11 @@ fn check_row<S: Scheme>(store: &TableStore<S>, group: usize, words: &[u64]) -> R
     if given == expected { Ok(()) } else { Err(Misuse::RowWidth { table, group, given, expected }) }
 }
 
+fn check_additive<S: Scheme>(store: &TableStore<S>, group: usize) -> Result<(), Misuse> {
+    let table = store.name();
+    if store.is_additive(group) { Ok(()) } else { Err(Misuse::NotAdditive { table, group }) }
+}
+
 /// A table whose rows are found by their primary key.
 fn check_found<S: Scheme>(store: &TableStore<S>) -> Result<(), Misuse> {
     if store.lookup() == Lookup::Heap { Err(Misuse::Unfindable { table: store.name() }) } else { Ok(()) }
@@ -428,6 +452,17 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             let updated =
                 with_width!(key, |key| attempt.update_words(Declared::new(store, group), key, change))?;
             Ok(updated.is_some())
+        })
+    }
+
+    fn add(&mut self, table: TableId, group: usize, key: AnyKey, amounts: &[u64]) -> Result<bool, RawError> {
+        self.write(table, key, |attempt, store| {
+            check_group(store, group)?;
+            check_found(store)?;
+            check_additive(store, group)?;
+            check_row(store, group, amounts)?;
+            let add = |words: &mut [u64]| accumulate(words, amounts);
+            Ok(with_width!(key, |key| attempt.add_words(Declared::new(store, group), key, add))?)
         })
     }
 

@@ -154,6 +154,9 @@ pub enum Write {
     Modify,
     /// Nothing but that there is one: a blind write.
     Blind,
+    /// Nothing but that there is one, to which amounts are added when the attempt commits. Only for schemes that
+    /// have [`DELTAS`](Scheme::DELTAS).
+    Delta,
 }
 
 /// Whether a record without a value, or one entry of a record, may leave the indexes.
@@ -184,6 +187,11 @@ pub trait Scheme: Shape {
     const SETTINGS: &'static [Setting];
     /// When the engine adds keys to the indexes.
     const INSERT: InsertAt;
+    /// Whether it adds amounts to records when it installs, so that attempts which add to the same record do not
+    /// conflict: [`Write::Delta`] then reads nothing but that the record has a value, and lends words in which
+    /// the amounts of the attempt are gathered. Once the attempt reads the record or changes its value, it has
+    /// read the value. Elsewhere an addition is a [`Write::Modify`].
+    const DELTAS: bool = false;
     /// How transactions reach its workers.
     type Driver: Driver<Self>;
     /// An attempt's private state: made once per slot, used for one attempt after the other.
@@ -244,7 +252,8 @@ pub trait Scheme: Shape {
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort>;
 
-    /// Writes a record that has a value: the words to write, `None` when it has none.
+    /// Writes a record that has a value: the words to write, `None` when it has none. The words of a
+    /// [`Write::Delta`] are what the attempt has given the record so far, or zero, and only added to.
     fn write<'t, 'db>(
         &'db self,
         txn: &'t mut Self::Txn<'db>,

@@ -8,7 +8,8 @@ mod words;
 use core::ops::{ControlFlow, RangeBounds};
 
 use storage::{
-    AnyKey, Groups, Index, IndexOn, Key, Row, RowRef, Slot, Table, Which, row_of, row_of_mut, words_of,
+    Additive, AnyKey, Groups, Index, IndexOn, Key, Row, RowRef, Slot, Table, Which, accumulate, row_of,
+    row_of_mut, words_of,
 };
 
 use crate::database::{Database, bounds};
@@ -354,6 +355,20 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         change: impl FnOnce(&mut R) -> T,
     ) -> Result<Option<T>, Abort> {
         self.update_words(table, key.ordered(), |words| change(row_of_mut(words)))
+    }
+
+    #[inline]
+    fn add<R: Additive>(
+        &mut self,
+        table: Table<R>,
+        key: R::Key,
+        amounts: impl FnOnce(&mut R),
+    ) -> Result<bool, Abort> {
+        self.add_words(table, key.ordered(), |words| {
+            let mut row = R::new_zeroed();
+            amounts(&mut row);
+            accumulate(words, words_of(&row));
+        })
     }
 
     #[inline]

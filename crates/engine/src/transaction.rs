@@ -2,7 +2,7 @@
 
 use core::ops::{ControlFlow, RangeBounds};
 
-use storage::{Direction, Groups, Index, IndexOn, Row, Table};
+use storage::{Additive, Direction, Groups, Index, IndexOn, Row, Table};
 
 use crate::Abort;
 
@@ -30,6 +30,65 @@ pub trait Transaction {
         key: R::Key,
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<Option<O>, Abort>;
+
+    /// Adds to a row: `false` when the key is not there. `amounts` is given a row of zeros and puts into its
+    /// columns what is to be added to the row's, wrapping at 64 bits. Later reads of this transaction see the
+    /// sum.
+    ///
+    /// It is for sums that many transactions add to and few read: the row is not read, so that under schemes
+    /// which add when they commit ([`Scheme::DELTAS`](crate::Scheme::DELTAS)) transactions that add to one row
+    /// do not conflict. Under the others it is an update.
+    ///
+    /// ```
+    /// use engine::{Abort, Table, Transaction};
+    /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+    ///
+    /// /// What a shop has sold.
+    /// #[derive(FromBytes, IntoBytes, KnownLayout, Immutable)]
+    /// #[repr(C)]
+    /// struct Sales {
+    ///     cents: i64,
+    ///     count: u64,
+    /// }
+    ///
+    /// engine::additive!(Sales of u64 { cents, count });
+    ///
+    /// fn sell<T: Transaction>(txn: &mut T, sales: Table<Sales>, cents: i64) -> Result<bool, Abort> {
+    ///     txn.add(sales, 0, |row| {
+    ///         row.cents += cents;
+    ///         row.count += 1;
+    ///     })
+    /// }
+    /// ```
+    ///
+    /// Rows that are not [`Additive`] have `update`:
+    ///
+    /// ```compile_fail,E0277
+    /// use engine::{Abort, Row, Table, Transaction};
+    /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+    ///
+    /// #[derive(FromBytes, IntoBytes, KnownLayout, Immutable)]
+    /// #[repr(C)]
+    /// struct Sales {
+    ///     cents: i64,
+    ///     count: u64,
+    /// }
+    ///
+    /// impl Row for Sales {
+    ///     type Key = u64;
+    ///     type Indexes = ();
+    /// }
+    ///
+    /// fn sell<T: Transaction>(txn: &mut T, sales: Table<Sales>, cents: i64) -> Result<bool, Abort> {
+    ///     txn.add(sales, 0, |row| row.cents += cents)
+    /// }
+    /// ```
+    fn add<R: Additive>(
+        &mut self,
+        table: Table<R>,
+        key: R::Key,
+        amounts: impl FnOnce(&mut R),
+    ) -> Result<bool, Abort>;
 
     /// Overwrites a whole row: `false` when the key is not there. A blind write, which reads nothing, unless
     /// the row has secondary indexes: what leaves them must be known.

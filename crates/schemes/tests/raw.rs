@@ -215,6 +215,7 @@ struct Range {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Row(u64, Place, Deed),
+    Add(u64, Place, u64),
     Insert(u64, Place, u64),
     Scan(u64, Range),
 }
@@ -236,7 +237,8 @@ fn random_step(rng: &mut Rng) -> Step {
     let (from, to) = (bound(), bound());
     match rng.below(12) {
         0..4 => Step::Insert(rng.below(4), place, value),
-        4 | 5 => Step::Row(rng.below(4), place, Deed::Update(value)),
+        4 => Step::Row(rng.below(4), place, Deed::Update(value)),
+        5 => Step::Add(rng.below(2), place, value),
         6 => Step::Row(rng.below(4), place, Deed::Replace(value)),
         7 => Step::Row(rng.below(4), place, Deed::Delete),
         8 => Step::Row(rng.below(4), place, Deed::Get),
@@ -251,6 +253,7 @@ fn random_step(rng: &mut Rng) -> Step {
 /// The two ways to run a script.
 trait Way {
     fn row<R: Made>(&mut self, table: Table<R>, key: R::Key, deed: Deed) -> Result<Seen, RawError>;
+    fn add(&mut self, table: Table<Cell>, at: Place, amount: u64) -> Result<Seen, RawError>;
     fn insert(&mut self, world: &World, which: u64, at: Place, value: u64) -> Result<bool, RawError>;
     fn scan<R: Made>(
         &mut self,
@@ -277,6 +280,8 @@ fn take(way: &mut impl Way, world: &World, step: Step) -> Result<Seen, RawError>
         Step::Row(1, at, deed) => way.row(people.1, at, deed),
         Step::Row(2, at, deed) => way.row(points, at, deed),
         Step::Row(_, at, deed) => way.row(long, Long(at), deed),
+        Step::Add(0, at, amount) => way.add(people.1, at, amount),
+        Step::Add(_, at, amount) => way.add(points, at, amount),
         Step::Insert(which, at, value) => way.insert(world, which, at, value).map(told),
         Step::Scan(0, range) => way.scan(people.0, range, place),
         Step::Scan(1, range) => way.scan(people.1, range, place),
@@ -311,6 +316,10 @@ impl<T: Transaction> Way for Typed<'_, T> {
             Deed::Replace(value) => told(self.0.replace(table, key, &R::made(value))?),
             Deed::Delete => told(self.0.delete(table, key)?),
         })
+    }
+
+    fn add(&mut self, table: Table<Cell>, at: Place, amount: u64) -> Result<Seen, RawError> {
+        Ok(told(self.0.add(table, at, |cell| cell.set(amount))?))
     }
 
     fn insert(&mut self, world: &World, which: u64, at: Place, value: u64) -> Result<bool, RawError> {
@@ -389,6 +398,11 @@ impl Way for Words<'_> {
             Deed::Replace(value) => told(self.0.replace(table, group, key, words_of(&R::made(value)))?),
             Deed::Delete => told(self.0.delete(table, key)?),
         })
+    }
+
+    fn add(&mut self, table: Table<Cell>, at: Place, amount: u64) -> Result<Seen, RawError> {
+        let amounts = Cell::new(amount);
+        self.0.add(table.id(), table.group(), any(at), words_of(&amounts)).map(told)
     }
 
     fn insert(&mut self, world: &World, which: u64, at: Place, value: u64) -> Result<bool, RawError> {
@@ -627,6 +641,7 @@ impl Claim for Misuses {
             (&|txn| txn.get(people, 2, one, &mut |_| ()), no_group),
             (&|txn| txn.update(people, 2, one, &mut |_| ()), no_group),
             (&|txn| txn.replace(people, 2, one, &[]), no_group),
+            (&|txn| txn.add(people, 2, one, &[]), no_group),
             (&|txn| all(txn, people, 2, primary), no_group),
             (&|txn| all(txn, people, 0, second(0, 1)), no_index(second(0, 1), 0)),
             (&|txn| all(txn, people, 1, second(0, 0)), no_index(second(0, 0), 1)),
@@ -648,6 +663,10 @@ impl Claim for Misuses {
                 Misuse::KeyValue { table: "long", which: primary, key: six },
             ),
             (&|txn| txn.replace(people, 1, one, &[1; 4]), row("people", 1, 4, 5)),
+            (&|txn| txn.add(people, 1, one, &[1; 4]), row("people", 1, 4, 5)),
+            (&|txn| txn.add(people, 1, two, &[1; 5]), width("people", primary, 2, 1)),
+            (&|txn| txn.add(people, 0, one, &[1]), Misuse::NotAdditive { table: "people", group: 0 }),
+            (&|txn| txn.add(fixed, 0, two, &[1]), Misuse::Everywhere { table: "fixed", key: two }),
             (&|txn| txn.insert(people, one, &[&[3], &[4]]), row("people", 1, 1, 5)),
             (
                 &|txn| txn.insert(people, one, &[&[3]]),
@@ -655,6 +674,7 @@ impl Claim for Misuses {
             ),
             (&|txn| txn.get(log, 0, one, &mut |_| ()), Misuse::Unfindable { table: "log" }),
             (&|txn| txn.delete(log, one), Misuse::Unfindable { table: "log" }),
+            (&|txn| txn.add(log, 0, one, &[1; 5]), Misuse::Unfindable { table: "log" }),
             (&|txn| all(txn, points, 0, primary), Misuse::Unordered { table: "points" }),
             (&|txn| all(txn, log, 0, primary), Misuse::Unordered { table: "log" }),
             (&|txn| txn.delete(twice, one), Misuse::Undeletable { table: "twice" }),

@@ -16,6 +16,7 @@ type Rows = BTreeMap<Place, u64>;
 fn written(committed: &Committed) -> impl Iterator<Item = Place> {
     committed.steps.iter().filter_map(|step| match step {
         Step::Update { at, seen: Some(_), .. }
+        | Step::Add { at, done: true, .. }
         | Step::Replace { at, seen: true, .. }
         | Step::Insert { at, done: true, .. }
         | Step::Delete { at, done: true } => Some(*at),

@@ -1,6 +1,7 @@
 //! Records, versions, tables, indexes, memory. Storage knows no scheme: it carries a scheme's metadata
 //! and lends memory in ways that cannot be misused, so that schemes need no `unsafe`.
 
+mod additive;
 mod arena;
 mod declared;
 mod epoch;
@@ -16,6 +17,7 @@ mod tables;
 mod version;
 mod waiting;
 
+pub use additive::{Additive, Column, accumulate, column};
 pub use index::{LeafHold, LeafRef, Watcher};
 pub use key::{Home, Key, OrderedKey};
 pub use owned::Claim;

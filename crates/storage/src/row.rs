@@ -15,6 +15,9 @@ pub trait Row: FromBytes + IntoBytes + KnownLayout + Immutable + Send + Sync + '
     /// The secondary indexes whose keys are computed from this column group: `()` or a tuple of
     /// [`IndexOn`] types. An update of a group with `()` touches no index.
     type Indexes: Indexes<Self>;
+    /// Whether amounts may be added to the row, which [`additive!`](crate::additive) says. For callers without
+    /// types: the others have [`Additive`](crate::Additive).
+    const IS_ADDITIVE: bool = false;
 }
 
 /// A secondary index over the column group `R`.

@@ -22,6 +22,7 @@ pub enum Lookup {
 #[derive(Clone, Debug)]
 pub(crate) struct GroupDecl {
     pub(crate) words: u32,
+    pub(crate) is_additive: bool,
     pub(crate) indexes: Vec<IndexDecl>,
 }
 
@@ -89,7 +90,7 @@ impl<K: Key> TableBuilder<'_, K> {
     fn push_group<R: Row<Key = K> + ?Sized>(&mut self, words: usize) -> Table<R> {
         let group = u16::try_from(self.decl.groups.len()).expect("few column groups");
         let words = u32::try_from(words).expect("rows below 32 GiB");
-        self.decl.groups.push(GroupDecl { words, indexes: Vec::new() });
+        self.decl.groups.push(GroupDecl { words, is_additive: R::IS_ADDITIVE, indexes: Vec::new() });
         Table { id: self.id, group, row: PhantomData }
     }
 

@@ -152,6 +152,7 @@ impl<L: LeafMeta> AnyIndex<L> {
 struct GroupLayout {
     offset: usize,
     words: u32,
+    is_additive: bool,
 }
 
 /// A secondary index and its declaration.
@@ -238,7 +239,7 @@ impl<S: Shape> TableStore<S> {
     pub(crate) fn new(id: TableId, decl: &TableDecl, keeps_versions: bool) -> Self {
         let mut offset = 0;
         let groups = decl.groups.iter().map(|group| {
-            let layout = GroupLayout { offset, words: group.words };
+            let layout = GroupLayout { offset, words: group.words, is_additive: group.is_additive };
             offset += record::head_bytes::<S>() + record::tail_words(group.words, keeps_versions) * 8;
             Padded(layout)
         });
@@ -309,6 +310,11 @@ impl<S: Shape> TableStore<S> {
     #[inline]
     pub fn width(&self, group: usize) -> u32 {
         self.groups[group].words
+    }
+
+    /// Whether amounts may be added to the rows of a column group.
+    pub fn is_additive(&self, group: usize) -> bool {
+        self.groups[group].is_additive
     }
 
     /// The number of secondary indexes on a column group.

@@ -6,9 +6,12 @@ use core::ops::{Bound, ControlFlow, RangeBounds};
 use std::collections::BTreeMap;
 
 use engine::{
-    Abort, Direction, Groups, Index, IndexOn, Key, Loader, Quiesced, Row, Schema, Share, Table, Transaction,
+    Abort, Additive, Direction, Groups, Index, IndexOn, Key, Loader, Quiesced, Row, Schema, Share, Table,
+    Transaction,
 };
-use storage::{GroupVisit, IndexVisit, Indexes, OrderedKey, TableId, row_of, row_of_mut, words_of};
+use storage::{
+    GroupVisit, IndexVisit, Indexes, OrderedKey, TableId, accumulate, row_of, row_of_mut, words_of,
+};
 
 /// Any ordered key, widened in a way that keeps the order of keys of the same type.
 type Words = [u64; 6];
@@ -353,6 +356,17 @@ impl Transaction for MockTxn<'_> {
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<Option<O>, Abort> {
         Ok(self.change(table, key, |words| change(row_of_mut(words))))
+    }
+
+    fn add<R: Additive>(
+        &mut self,
+        table: Table<R>,
+        key: R::Key,
+        amounts: impl FnOnce(&mut R),
+    ) -> Result<bool, Abort> {
+        let mut row = R::new_zeroed();
+        amounts(&mut row);
+        Ok(self.change(table, key, |words| accumulate(words, words_of(&row))).is_some())
     }
 
     fn replace<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key, row: &R) -> Result<bool, Abort> {

@@ -1,9 +1,9 @@
 //! The writes of an attempt that changes nothing before it commits.
 
-use storage::{InPlace, RecordRef, Shape};
+use storage::{InPlace, RecordRef, Shape, accumulate};
 
 use super::{AccessSet, CopyBuffer, WordRange, WriteBuffer};
-use crate::{Observer, Sink, Stamp};
+use crate::{Abort, Observer, Sink, Stamp, Write};
 
 /// A write to come.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub struct Buffered<'db, S: Shape, N> {
     pub note: N,
     /// The new value, or none: a delete.
     value: Option<WordRange>,
+    /// Whether the value is an amount, to be added to what the record has when it is installed.
+    is_delta: bool,
 }
 
 /// What is known of a record that is to be written, for a scheme that looks at it again when it locks it.
@@ -25,12 +27,27 @@ pub struct Expected {
     pub is_blind: bool,
 }
 
+impl Expected {
+    /// The record is locked and its word is now `word`: that is what is known from here on, if it may be.
+    ///
+    /// # Errors
+    /// When the record is not as it was read.
+    #[inline]
+    pub fn confirm(&mut self, word: u64, has_value: bool) -> Result<(), Abort> {
+        if word != self.word && !(self.is_blind && has_value) {
+            return Err(Abort::WriteConflict);
+        }
+        self.word = word;
+        Ok(())
+    }
+}
+
 /// The writes of an attempt, one a record, with the new values.
 #[derive(Debug)]
 pub struct BufferedWrites<'db, S: Shape, N = ()> {
     writes: AccessSet<Buffered<'db, S, N>>,
     values: WriteBuffer,
-    /// A copy of the value that an observer is told of.
+    /// A copy of the value that a delta is added to, or an observer is told of.
     before: CopyBuffer,
 }
 
@@ -66,16 +83,50 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         self.writes.find(record.id())
     }
 
-    /// The value that a write gives its record, if it gives one.
+    /// The value that a write gives its record, if it gives one, to be read. A delta becomes a write of its sum
+    /// with the value that `present` reads.
+    ///
+    /// # Errors
+    /// Those of `present`.
     #[inline]
-    pub fn value(&self, at: usize) -> Option<&[u64]> {
-        self.writes.get(at).value.map(|value| self.values.get(value))
+    pub fn read(&mut self, at: usize, present: impl Present<'db, S, N>) -> Result<Option<&[u64]>, Abort> {
+        if self.writes.get(at).is_delta {
+            self.resolve(at, present)?;
+        }
+        Ok(self.writes.get(at).value.map(|value| self.values.get(value)))
     }
 
-    /// The value that a write gives its record, if it gives one, to be changed.
+    /// The value that a write gives its record, if it gives one, to be written once more, as `how` says.
+    /// `present` is as for [`read`](Self::read).
+    ///
+    /// # Errors
+    /// Those of `present`.
     #[inline]
-    pub fn value_mut(&mut self, at: usize) -> Option<&mut [u64]> {
-        self.writes.get(at).value.map(|value| self.values.get_mut(value))
+    pub fn rewrite(
+        &mut self,
+        at: usize,
+        how: Write,
+        present: impl Present<'db, S, N>,
+    ) -> Result<Option<&mut [u64]>, Abort> {
+        if self.writes.get(at).is_delta {
+            match how {
+                Write::Modify => self.resolve(at, present)?,
+                Write::Blind => self.writes.get_mut(at).is_delta = false,
+                Write::Delta => {}
+            }
+        }
+        Ok(self.writes.get(at).value.map(|value| self.values.get_mut(value)))
+    }
+
+    /// Makes a delta the sum of it and the value that the record has now.
+    #[cold]
+    fn resolve(&mut self, at: usize, present: impl Present<'db, S, N>) -> Result<(), Abort> {
+        let write = self.writes.get_mut(at);
+        let copy = self.before.room(write.record.width());
+        write.note = present(write.record, copy)?;
+        write.is_delta = false;
+        accumulate(self.values.get_mut(write.value.expect("a delta has words")), copy);
+        Ok(())
     }
 
     /// Makes a delete give its record a value after all; `None` when it is no delete.
@@ -93,7 +144,9 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
     /// Makes a write a delete; `false` when it is one.
     #[inline]
     pub fn take(&mut self, at: usize) -> bool {
-        self.writes.get_mut(at).value.take().is_some()
+        let write = self.writes.get_mut(at);
+        write.is_delta = false;
+        write.value.take().is_some()
     }
 
     /// Room for a new value of a record, for [`push`](Self::push).
@@ -116,8 +169,26 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         value: Option<WordRange>,
         note: N,
     ) -> Option<&mut [u64]> {
-        self.writes.push(record.id(), Buffered { record, note, value });
+        self.writes.push(record.id(), Buffered { record, note, value, is_delta: false });
         value.map(|value| self.values.get_mut(value))
+    }
+
+    /// As [`push`](Self::push), for a write as `how` says: a delta is zero at first.
+    #[inline]
+    pub fn push_written(
+        &mut self,
+        record: RecordRef<'db, S>,
+        value: WordRange,
+        how: Write,
+        note: N,
+    ) -> Option<&mut [u64]> {
+        let is_delta = how == Write::Delta;
+        self.writes.push(record.id(), Buffered { record, note, value: Some(value), is_delta });
+        let words = self.values.get_mut(value);
+        if is_delta {
+            words.fill(0);
+        }
+        Some(words)
     }
 
     /// Puts the writes in the order in which records are locked.
@@ -152,30 +223,42 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
 }
 
 impl<'db, S: Shape<Data = InPlace>, N> BufferedWrites<'db, S, N> {
-    /// Tells of the write that is the `nth` in the order of locking, and is about to be installed under its
-    /// lock; the record, and the value that it will have.
+    /// Makes the write that is the `nth` in the order of locking ready to be installed, under its lock, and tells
+    /// of it: the record, and the value that it will have, which for a delta is the sum with what is there.
+    /// `had_value` knows from what was noted whether something is.
     #[inline]
-    pub fn tell(
+    pub fn ready(
         &mut self,
         nth: usize,
-        has_value: impl FnOnce(RecordRef<'db, S>) -> bool,
+        had_value: impl FnOnce(&N) -> bool,
         stamp: Stamp,
         sink: &mut impl Sink,
         seen: &mut impl Observer,
     ) -> (RecordRef<'db, S>, Option<&[u64]>) {
-        let Buffered { record, value, .. } = *self.writes.get(self.writes.sorted(nth));
-        let value = value.map(|value| self.values.get(value));
-        let before = if listens(seen) && has_value(record) {
+        let Buffered { record, ref note, value, is_delta } = *self.writes.get(self.writes.sorted(nth));
+        let before = if is_delta || listens(seen) && had_value(note) {
             let copy = self.before.room(record.width());
             record.load(copy);
             Some(&*copy)
         } else {
             None
         };
+        if let (true, Some(before), Some(value)) = (is_delta, before, value) {
+            accumulate(self.values.get_mut(value), before);
+        }
+        let value = value.map(|value| self.values.get(value));
         seen.installed(record, before, value);
         sink.logged(stamp, record, value);
         (record, value)
     }
+}
+
+/// Reads the value of a record, which the attempt knows to have one, and what the scheme notes of a write of what
+/// was read.
+pub trait Present<'db, S: Shape, N>: FnOnce(RecordRef<'db, S>, &mut [u64]) -> Result<N, Abort> {}
+impl<'db, S: Shape, N, F: FnOnce(RecordRef<'db, S>, &mut [u64]) -> Result<N, Abort>> Present<'db, S, N>
+    for F
+{
 }
 
 fn listens<O: Observer>(_: &O) -> bool {

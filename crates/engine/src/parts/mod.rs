@@ -14,7 +14,7 @@ pub mod version_chain;
 mod write_buffer;
 
 pub use access_set::AccessSet;
-pub use buffered_writes::{Buffered, BufferedWrites, Expected};
+pub use buffered_writes::{Buffered, BufferedWrites, Expected, Present};
 pub use claimed::{Claimed, Existence};
 pub use commit_epoch::CommitEpoch;
 pub use copy_buffer::CopyBuffer;

@@ -159,6 +159,22 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         Ok(Some(output))
     }
 
+    /// Adds to a row without reading it, if the scheme can: `false` when the key is not there. `add` adds
+    /// amounts to the words that it is given, of a column group without secondary indexes.
+    #[inline]
+    pub(crate) fn add_words<Y: Layout>(
+        &mut self,
+        layout: Y,
+        key: Y::Key,
+        add: impl FnOnce(&mut [u64]),
+    ) -> Result<bool, Abort> {
+        if S::DELTAS {
+            self.write_unread(layout, key, Write::Delta, add)
+        } else {
+            Ok(self.update_words(layout, key, add)?.is_some())
+        }
+    }
+
     /// Overwrites a row: `false` when the key is not there.
     #[inline]
     pub(crate) fn replace_words<Y: Layout>(
@@ -172,18 +188,30 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             let replaced = self.update_words(layout, key, |words| words.copy_from_slice(value));
             return replaced.map(|replaced| replaced.is_some());
         }
-        let Some(at) = self.row(layout, key)? else { return Ok(false) };
-        let record = at.record(layout.number());
+        self.write_unread(layout, key, Write::Blind, |words| words.copy_from_slice(value))
+    }
+
+    /// Writes a row whose value is not looked at: `false` when the key is not there.
+    #[inline]
+    fn write_unread<Y: Layout>(
+        &mut self,
+        layout: Y,
+        key: Y::Key,
+        how: Write,
+        write: impl FnOnce(&mut [u64]),
+    ) -> Result<bool, Abort> {
+        assert!(layout.indexes() == 0, "a row whose secondary keys may change is read");
+        let Some(row) = self.row(layout, key)? else { return Ok(false) };
+        let record = row.record(layout.number());
         record.prefetch_for_write();
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
-        let words = session.db.scheme().write(&mut session.txn, record, Write::Blind)?;
-        let is_there = words.is_some();
-        if let Some(words) = words {
-            words.copy_from_slice(value);
+        let words = session.db.scheme().write(&mut session.txn, record, how)?;
+        if words.is_none() {
+            session.observer.read(record, None);
         }
         session.meter.switch(Phase::Useful);
-        Ok(is_there)
+        Ok(words.map(write).is_some())
     }
 
     /// Inserts a row that lives at `home`, whose groups `fill` passes on: `false` when the key is there.

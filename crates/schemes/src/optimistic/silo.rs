@@ -36,7 +36,10 @@
 //!             is next overwritten by a commit of a later snapshot epoch, or leaves the indexes, and not by a
 //!             list of its own: of a record that is not written any more, as many versions stay as were needed at
 //!             its last write, two if no snapshot was read for long. A key that was deleted from a table with
-//!             secondary indexes can be inserted again when no snapshot needs the old row.
+//!             secondary indexes can be inserted again when no snapshot needs the old row. The paper has no
+//!             commit-time updates, which are STO's (Huang, Qian, Kohler, Liskov, Shrira, PVLDB 2020): an amount is
+//!             added to the value that is there in step 6, under the lock, and all that was observed of the record
+//!             is that it has a value, as before a blind write.
 
 use engine::driver::PerWorker;
 use engine::parts::snapshot_epochs::{self, Keep, Past, SnapshotEpochs};
@@ -146,6 +149,7 @@ impl Scheme for Silo {
         },
     ];
     const INSERT: InsertAt = InsertAt::Access;
+    const DELTAS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
@@ -212,7 +216,7 @@ impl Scheme for Silo {
             return Ok(txn.read_before(end, record));
         }
         if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value(own));
+            return txn.writes.read(own, copy_present);
         }
         let copy = txn.copy.room(record.width());
         let word = copy_stable(record, Some(copy))?;
@@ -228,7 +232,7 @@ impl Scheme for Silo {
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
         if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value_mut(own));
+            return txn.writes.rewrite(own, how, copy_present);
         }
         let value = txn.writes.room(record);
         let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
@@ -237,7 +241,7 @@ impl Scheme for Silo {
             txn.reads.push((record, word));
             return Ok(None);
         }
-        Ok(txn.writes.push(record, Some(value), Expected { word, is_blind: how == Write::Blind }))
+        Ok(txn.writes.push_written(record, value, how, Expected { word, is_blind: how != Write::Modify }))
     }
 
     #[inline]
@@ -321,11 +325,8 @@ impl Scheme for Silo {
             txn.keep_past(snapshots.keep_at(tid >> EPOCH_SHIFT)); // 5
         }
         for nth in 0..txn.writes.len() {
-            let has_value = |record: RecordRef<'db, Self>| {
-                // Relaxed: this attempt holds the lock.
-                record.header().0.load(Ordering::Relaxed) & NO_VALUE == 0
-            };
-            let (record, value) = txn.writes.tell(nth, has_value, Stamp(tid), sink, seen);
+            let had_value = |noted: &Expected| noted.word & NO_VALUE == 0;
+            let (record, value) = txn.writes.ready(nth, had_value, Stamp(tid), sink, seen);
             let header = &record.header().0;
             let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
             if let Some(value) = value {
@@ -439,6 +440,12 @@ fn copy_stable(record: RecordRef<'_, Silo>, mut copy: Option<&mut [u64]>) -> Res
     }
 }
 
+/// What a record is expected to be when it is written, whose value is read now for a write that had not read it.
+fn copy_present(record: RecordRef<'_, Silo>, copy: &mut [u64]) -> Result<Expected, Abort> {
+    let word = copy_stable(record, Some(copy))?;
+    if word & NO_VALUE == 0 { Ok(Expected { word, is_blind: false }) } else { Err(Abort::ReadChanged) }
+}
+
 impl<'db> Txn<'db> {
     /// The value that a record had before the commits of epoch `end`. Nothing newer is waited for.
     fn read_before(&mut self, end: u64, record: RecordRef<'db, Silo>) -> Option<&[u64]> {
@@ -468,11 +475,7 @@ impl<'db> Txn<'db> {
             let write = self.writes.sorted_mut(nth);
             let word = lock_bit(&write.record.header().0, LOCKED, RETIRED)?;
             self.locked += 1;
-            let Expected { word: read, is_blind } = write.note;
-            if word != read && !(is_blind && word & NO_VALUE == 0) {
-                return Err(Abort::WriteConflict);
-            }
-            write.note.word = word;
+            write.note.confirm(word, word & NO_VALUE == 0)?;
         }
         Ok(())
     }

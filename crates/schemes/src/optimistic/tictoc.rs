@@ -37,7 +37,9 @@
 //!             it began if its record was entered anew, so it is read at its rts, never earlier. There is no
 //!             history of overwritten versions and no look at the read set before the locking. The paper
 //!             has no ranges: here leaves are stamped, since a gap version alone tells when a key came, not
-//!             at which timestamp.
+//!             at which timestamp. Nor has it commit-time updates, which are STO's (Huang, Qian, Kohler, Liskov,
+//!             Shrira, PVLDB 2020): an amount is added to the value that is there in step 4, under the lock; the
+//!             commit comes after the rts of that value, whichever it is, as for a blind write.
 
 use engine::driver::PerWorker;
 use engine::parts::{BufferedWrites, CopyBuffer, Expected, LeafSet, lock_bit};
@@ -158,6 +160,7 @@ impl Scheme for TicToc {
     };
     const SETTINGS: &'static [Setting] = &[];
     const INSERT: InsertAt = InsertAt::Access;
+    const DELTAS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
@@ -203,7 +206,7 @@ impl Scheme for TicToc {
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
         if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value(own));
+            return txn.writes.read(own, copy_present);
         }
         let copy = txn.copy.room(record.width());
         let seen = copy_stable(record, Some(copy))?;
@@ -219,7 +222,7 @@ impl Scheme for TicToc {
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
         if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.value_mut(own));
+            return txn.writes.rewrite(own, how, copy_present);
         }
         let value = txn.writes.room(record);
         let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
@@ -229,8 +232,8 @@ impl Scheme for TicToc {
             return Ok(None);
         }
         txn.commit_ts = txn.commit_ts.max(seen.since());
-        let expected = Expected { word: seen.version, is_blind: how == Write::Blind };
-        Ok(txn.writes.push(record, Some(value), expected))
+        let expected = Expected { word: seen.version, is_blind: how != Write::Modify };
+        Ok(txn.writes.push_written(record, value, how, expected))
     }
 
     #[inline]
@@ -323,11 +326,8 @@ impl Scheme for TicToc {
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let commit_ts = txn.commit_ts;
         for nth in 0..txn.writes.len() {
-            let has_value = |record: RecordRef<'db, Self>| {
-                // Relaxed: this attempt holds the lock.
-                record.header().wts.load(Ordering::Relaxed) & VALUE != 0
-            };
-            let (record, value) = txn.writes.tell(nth, has_value, Stamp(commit_ts), sink, seen);
+            let had_value = |noted: &Expected| noted.word & VALUE != 0;
+            let (record, value) = txn.writes.ready(nth, had_value, Stamp(commit_ts), sink, seen);
             let Header { wts, rts } = record.header();
             // Relaxed: this attempt holds the lock.
             assert!(
@@ -421,6 +421,13 @@ fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> R
     }
 }
 
+/// What a record is expected to be when it is written, whose value is read now for a write that had not read it.
+fn copy_present(record: RecordRef<'_, TicToc>, copy: &mut [u64]) -> Result<Expected, Abort> {
+    let seen = copy_stable(record, Some(copy))?;
+    let expected = Expected { word: seen.version, is_blind: false };
+    if seen.has_value() { Ok(expected) } else { Err(Abort::ReadChanged) }
+}
+
 impl<'db> Txn<'db> {
     /// What was seen of a record is to hold at the commit.
     #[inline]
@@ -431,9 +438,12 @@ impl<'db> Txn<'db> {
 
     /// What was to be written was only read: a rollback.
     fn only_read(&mut self) {
-        let reads =
-            self.writes.drain().map(|write| (write.record, Seen { version: write.note.word, rts: 0 }));
-        self.reads.extend(reads);
+        for write in self.writes.drain() {
+            let version = write.note.word;
+            // A delta that was read after all may be of a later version than was met when it began.
+            self.commit_ts = self.commit_ts.max(version >> WTS_SHIFT);
+            self.reads.push((write.record, Seen { version, rts: 0 }));
+        }
     }
 
     /// Steps 1 and 2 of COMMIT.
@@ -441,15 +451,12 @@ impl<'db> Txn<'db> {
     fn lock_write_set(&mut self) -> Result<(), Abort> {
         self.writes.sort();
         for nth in 0..self.writes.len() {
-            let write = self.writes.sorted(nth);
+            let write = self.writes.sorted_mut(nth);
             let rts = lock_bit(&write.record.header().rts, LOCKED, RETIRED)? >> RTS_SHIFT;
             self.locked += 1;
             // Relaxed: changes only under the lock, which this attempt holds.
             let version = write.record.header().wts.load(Ordering::Relaxed);
-            let Expected { word: expected, is_blind } = write.note;
-            if version != expected && !(is_blind && version & VALUE != 0) {
-                return Err(Abort::WriteConflict);
-            }
+            write.note.confirm(version, version & VALUE != 0)?;
             self.commit_ts = self.commit_ts.max(rts + 1);
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! A bank: transfers between accounts, some refused for lack of money, and audits that add everything up in
-//! a read-only transaction. Money is conserved, and every audit sees all of it.
+//! a read-only transaction. Deposits do not look at what is there. Money is conserved, and every audit sees all
+//! of it.
 
 use core::ops::ControlFlow;
 
@@ -102,7 +103,7 @@ impl Workload for Bank {
         match *input {
             Input::Transfer { from, to, amount } => {
                 // The deposit comes first, so that a refusal has something to undo.
-                txn.update(self.accounts, place(to), |cell| cell.set(cell.value() + amount))?;
+                txn.add(self.accounts, place(to), |cell| cell.set(amount))?;
                 waiter::give_way();
                 let balance = txn.read(self.accounts, place(from), Cell::value)?;
                 let left = balance.and_then(|balance| balance.checked_sub(amount)).ok_or(Abort::Rollback)?;

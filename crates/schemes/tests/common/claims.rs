@@ -30,6 +30,8 @@ pub(crate) enum Step {
     Delete,
     /// Adds one to its value.
     Update,
+    /// Adds one to its value, and does not look at it.
+    Add,
     /// Rolls back.
     Rollback,
 }
@@ -48,6 +50,11 @@ const SEQUENCES: &[&[Step]] = &[
     &[Step::Delete, Step::Rollback],
     &[Step::Delete, Step::Insert, Step::Delete, Step::Rollback],
     &[Step::Update],
+    &[Step::Add],
+    &[Step::Add],
+    &[Step::Add, Step::Delete],
+    &[Step::Delete, Step::Insert, Step::Add],
+    &[Step::Add, Step::Rollback],
 ];
 
 /// A table, a key and a sequence of [`SEQUENCES`].
@@ -84,6 +91,10 @@ impl Step {
                     cell.value()
                 })?;
                 value.map(|value| (0, Some(value)))
+            }
+            Self::Add => {
+                txn.add(table, key, |cell| cell.set(1))?;
+                None
             }
             Self::Rollback => return Err(Abort::Rollback),
         };

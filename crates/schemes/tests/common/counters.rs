@@ -1,5 +1,5 @@
-//! Counters: transactions that each add one to three of a few counters. No increment is lost, none is
-//! counted twice.
+//! Counters: transactions that each increment three of a few counters, some by what they read and some without
+//! reading. No increment is lost, none is counted twice.
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
@@ -70,13 +70,20 @@ impl<const DECLARED: bool> Workload for Counters<DECLARED> {
     }
 
     fn execute<T: Transaction>(&self, input: &[u64; 3], (): &mut (), txn: &mut T) -> Result<(), Abort> {
-        // Once read first, which upgrades; once written twice.
-        txn.read(self.table, place(input[0]), Cell::value)?;
-        for &counter in input.iter().chain(&input[1..2]) {
+        // Read first, which upgrades; incremented twice, one of them without reading; incremented without reading.
+        let [upgraded, twice, blind] = input.map(place);
+        txn.read(self.table, upgraded, Cell::value)?;
+        let is_read_first = input[0] < input[1];
+        let steps =
+            [(upgraded, 2, true), (twice, 1, is_read_first), (blind, 2, false), (twice, 1, !is_read_first)];
+        for (counter, amount, is_read) in steps {
             waiter::give_way();
-            let add = if counter == input[1] { 1 } else { 2 };
-            let found = txn.update(self.table, place(counter), |cell| cell.set(cell.value() + add))?;
-            assert!(found.is_some(), "counters are never deleted");
+            let found = if is_read {
+                txn.update(self.table, counter, |cell| cell.set(cell.value() + amount))?.is_some()
+            } else {
+                txn.add(self.table, counter, |cell| cell.set(amount))?
+            };
+            assert!(found, "counters are never deleted");
         }
         Ok(())
     }

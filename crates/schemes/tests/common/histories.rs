@@ -23,6 +23,7 @@ const STACK_BYTES: usize = 4 * fiber::STACK_BYTES;
 pub(crate) enum Step {
     Read { at: Place, seen: Option<u64> },
     Update { at: Place, seen: Option<u64>, to: u64 },
+    Add { at: Place, done: bool, amount: u64 },
     Replace { at: Place, seen: bool, to: u64 },
     Insert { at: Place, done: bool, to: u64 },
     Delete { at: Place, done: bool },
@@ -75,7 +76,7 @@ impl Tables {
         let home = rng.below(2);
         let at = Place::new(home, rng.below(KEYS));
         let table = self.of(at);
-        Ok(match rng.below(if home == 0 { 12 } else { 8 }) {
+        Ok(match rng.below(if home == 0 { 14 } else { 10 }) {
             0..3 => Step::Read { at, seen: txn.read(table, at, Cell::value)? },
             3..5 => {
                 let change = |cell: &mut Cell| {
@@ -88,6 +89,7 @@ impl Tables {
             5 => Step::Replace { at, seen: txn.replace(table, at, &Cell::new(to))?, to },
             6 => Step::Insert { at, done: txn.insert(table, at, &Cell::new(to))?, to },
             7 => Step::Delete { at, done: txn.delete(table, at)? },
+            8 | 9 => Step::Add { at, done: txn.add(table, at, |cell| cell.set(to))?, amount: to },
             _ => {
                 let (to, limit) =
                     (Place::new(0, at.number() + rng.below(KEYS / 2)), 1 + rng.below(5) as usize);
@@ -158,6 +160,9 @@ pub(crate) fn replays(step: &Step, rows: &mut BTreeMap<Place, u64>) -> bool {
     match step {
         Step::Read { at, seen } => rows.get(at).copied() == *seen,
         Step::Update { at, seen, to } => rows.get_mut(at).map(|row| core::mem::replace(row, *to)) == *seen,
+        Step::Add { at, done, amount } => {
+            rows.get_mut(at).map(|row| *row = row.wrapping_add(*amount)).is_some() == *done
+        }
         Step::Replace { at, seen, to } => rows.get_mut(at).map(|row| *row = *to).is_some() == *seen,
         Step::Insert { at, done, to } => {
             let is_missing = !rows.contains_key(at);

@@ -20,7 +20,7 @@ use engine::driver::{self, Control, Job, Limit, Retry, TypeTally};
 use engine::setting::Values;
 use engine::{
     Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Row, Schema, Scheme, Share, Ticket, Violation,
-    Workload,
+    Workload, additive,
 };
 use schemes::catalogue::{self, Visit};
 use sync::waiter;
@@ -87,10 +87,7 @@ impl Cell {
     }
 }
 
-impl Row for Cell {
-    type Key = Place;
-    type Indexes = ();
-}
+additive!(Cell of Place { 0 });
 
 /// A row that a secondary index finds by its value, its name, within its home.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
@@ -167,16 +164,18 @@ pub(crate) struct Plan {
     pub(crate) requests: u64,
     /// Nanoseconds that each transaction waits before it commits.
     pub(crate) pause_ns: u64,
+    /// Of the requests.
+    pub(crate) seed: u64,
 }
 
 /// Few and many workers, and many clients that wait inside their transactions. The latter back off: dozens of
 /// optimistic attempts that insert into one leaf, wait, and try again at once would abort each other for ever.
 pub(crate) const PLANS: &[Plan] = &[
-    Plan { workers: 1, clients: 1, requests: 2_000, pause_ns: 0 },
-    Plan { workers: 2, clients: 1, requests: 2_000, pause_ns: 0 },
-    Plan { workers: 4, clients: 1, requests: 500, pause_ns: 0 },
-    Plan { workers: 2, clients: 20, requests: 20, pause_ns: 20_000 },
-    Plan { workers: 1, clients: 50, requests: 20, pause_ns: 5_000 },
+    Plan { workers: 1, clients: 1, requests: 2_000, pause_ns: 0, seed: 1 },
+    Plan { workers: 2, clients: 1, requests: 2_000, pause_ns: 0, seed: 1 },
+    Plan { workers: 4, clients: 1, requests: 500, pause_ns: 0, seed: 1 },
+    Plan { workers: 2, clients: 20, requests: 20, pause_ns: 20_000, seed: 1 },
+    Plan { workers: 1, clients: 50, requests: 20, pause_ns: 5_000, seed: 1 },
 ];
 
 /// Values of a scheme's settings that are not the standard ones.
@@ -226,7 +225,8 @@ impl<W: Workload> Visit for Run<W> {
     }
 }
 
-fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec<TypeTally> {
+/// Runs a workload under a scheme as planned, and checks it; returns what the run counted, by type.
+pub(crate) fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec<TypeTally> {
     let clients = plan.workers * plan.clients;
     let values = Values::new(W::SETTINGS, &[]).expect("standard values are legal");
     let mut schema = Schema::new();
@@ -239,7 +239,7 @@ fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec<TypeTally>
         clients,
         retry: if plan.pause_ns == 0 { Retry::Same } else { Retry::Backoff },
         limit: Limit::Requests(plan.requests),
-        seed: 1,
+        seed: plan.seed,
         pause_ns: plan.pause_ns,
         pin: false,
         sample_every: 0,

@@ -7,7 +7,7 @@ use super::rows::{
     Customer, CustomerData, CustomerInfo, DistrictInfo, DistrictNext, DistrictYtd, History, Item, NewOrder,
     Order, OrderLine, Stock, StockInfo, Warehouse, WarehouseInfo,
 };
-use super::settings::{Home, Settings};
+use super::settings::{Home, Settings, Ytd};
 
 /// Lines of an order on average: 5 to 15.
 const LINES_MEAN: u64 = 10;
@@ -147,12 +147,18 @@ fn hottest(settings: &Settings) -> String {
     format!(
         "Hottest rows: the busiest warehouse is home to {:.1}% of the transactions; {:.1}% of all write its year \
          to date (Payment), and of its ten districts each is written by {:.2}% for the next order number \
-         (New-Order) and by {:.2}% for the year to date (Payment); a transaction touches them {}.",
+         (New-Order) and by {:.2}% for the year to date (Payment); a transaction touches them {}. A Payment {}.",
         100.0 * home,
         100.0 * home * payments,
         10.0 * home * district_orders,
         10.0 * home * payments,
         if settings.is_hot_last { "last" } else { "first, and may conflict on them until it ends" },
+        if settings.ytd == Ytd::Added {
+            "only adds to the years to date, so that under schemes that add at the commit Payments do not conflict on \
+             them"
+        } else {
+            "reads the years to date that it adds to, so that Payments conflict on them under every scheme"
+        },
     )
 }
 
@@ -206,6 +212,9 @@ mod tests {
         let audited = said(&[("audit_pct", "20")], 1).sentences.join("\n");
         assert!(audited.contains("payment 34.4%") && audited.contains("audit 20.0%;"), "{audited}");
         assert!(!text.contains("udit"));
+        assert!(text.contains("Payments do not conflict"));
+        let reading = said(&[("commutative", "off")], 1).sentences.join("\n");
+        assert!(reading.contains("Payments conflict"), "{reading}");
         assert!(said(&[("delivery", "per_district")], 1).sentences.join("\n").contains("one a district"));
         assert!(
             said(&[("profile", "eased")], 1).sentences.join("\n").contains("0.00% for the next order number")

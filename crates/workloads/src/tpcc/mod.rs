@@ -420,6 +420,19 @@ mod tests {
     }
 
     #[test]
+    fn added_payments_leave_what_updates_do() {
+        let small = [("items", "40"), ("customers_per_district", "10"), ("mix", "1,4,0,0,0")];
+        let [added, updated] = ["on", "off"].map(|commutative| {
+            let given = [small.as_slice(), &[("commutative", commutative)]].concat();
+            let (tpcc, mut mock) = loaded(&given);
+            let (ledger, _) = run(&tpcc, &mut mock, 500);
+            assert_eq!(check(&tpcc, &mock, core::slice::from_ref(&ledger)), Ok(()), "{commutative}");
+            (mock, ledger)
+        });
+        assert!(added == updated);
+    }
+
+    #[test]
     fn eased_orders_leave_the_districts_alone_and_check() {
         let given = [("items", "40"), ("customers_per_district", "10"), ("profile", "eased")];
         let (tpcc, mut mock) = loaded(&given);

@@ -6,7 +6,8 @@ use engine::{Abort, Text, Transaction};
 
 use super::input::{Payment, Who};
 use super::keys::{CustomerKey, DistrictKey, WarehouseKey};
-use super::rows::{CUSTOMER_DATA_BYTES, CustomerData, History};
+use super::rows::{CUSTOMER_DATA_BYTES, CustomerData, DistrictYtd, History};
+use super::settings::Ytd;
 use super::{Output, Scratch, Tpcc, found};
 
 /// Bytes of `C_DATA` that a terminal shows (TPC-C 2.5.3.3).
@@ -75,10 +76,20 @@ impl Tpcc {
     /// Adds the amount to the district and, the hottest row of all, the warehouse.
     fn add_to_site<T: Transaction>(&self, input: &Payment, txn: &mut T) -> Result<(), Abort> {
         let (tables, amount) = (&self.tables, i64::from(input.amount));
-        let key = DistrictKey::new(input.warehouse, input.district);
-        found(txn.update(tables.district_ytd, key, |row| row.ytd = row.ytd.wrapping_add(amount))?)?;
-        let key = WarehouseKey::new(input.warehouse);
-        found(txn.update(tables.warehouse, key, |row| row.ytd = row.ytd.wrapping_add(amount))?)
+        let district = DistrictKey::new(input.warehouse, input.district);
+        let warehouse = WarehouseKey::new(input.warehouse);
+        match self.settings.ytd {
+            Ytd::Added => {
+                let are_there = txn.add(tables.district_ytd, district, |row| row.ytd = amount)?
+                    && txn.add(tables.warehouse, warehouse, |row| row.ytd = amount)?;
+                found(are_there.then_some(()))
+            }
+            Ytd::Updated => {
+                let to_district = |row: &mut DistrictYtd| row.ytd = row.ytd.wrapping_add(amount);
+                found(txn.update(tables.district_ytd, district, to_district)?)?;
+                found(txn.update(tables.warehouse, warehouse, |row| row.ytd = row.ytd.wrapping_add(amount))?)
+            }
+        }
     }
 }
 

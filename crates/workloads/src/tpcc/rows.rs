@@ -28,16 +28,26 @@ macro_rules! row {
     ($(#[$doc:meta])* $name:ident of $key:ty, indexes $indexes:ty {
         $($(#[$column_doc:meta])* $column:ident: $type:ty,)*
     }) => {
+        row!(@columns $(#[$doc])* $name { $($(#[$column_doc])* $column: $type,)* });
+
+        impl Row for $name {
+            type Key = $key;
+            type Indexes = $indexes;
+        }
+    };
+    ($(#[$doc:meta])* $name:ident of $key:ty, additive {
+        $($(#[$column_doc:meta])* $column:ident: $type:ty,)*
+    }) => {
+        row!(@columns $(#[$doc])* $name { $($(#[$column_doc])* $column: $type,)* });
+
+        engine::additive!($name of $key { $($column),* });
+    };
+    (@columns $(#[$doc:meta])* $name:ident { $($(#[$column_doc:meta])* $column:ident: $type:ty,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, FromBytes, IntoBytes, KnownLayout, Immutable)]
         #[repr(C, align(8))]
         pub(super) struct $name {
             $($(#[$column_doc])* pub(super) $column: $type,)*
-        }
-
-        impl Row for $name {
-            type Key = $key;
-            type Indexes = $indexes;
         }
     };
 }
@@ -72,8 +82,8 @@ pub struct Site {
 }
 
 row!(
-    /// WAREHOUSE, what Payment writes: the hottest row of the workload.
-    Warehouse of WarehouseKey, indexes () {
+    /// WAREHOUSE, what Payment adds to: the hottest row of the workload.
+    Warehouse of WarehouseKey, additive {
         ytd: i64,
     }
 );
@@ -93,8 +103,8 @@ row!(
 );
 
 row!(
-    /// DISTRICT, what Payment writes.
-    DistrictYtd of DistrictKey, indexes () {
+    /// DISTRICT, what Payment adds to.
+    DistrictYtd of DistrictKey, additive {
         ytd: i64,
     }
 );

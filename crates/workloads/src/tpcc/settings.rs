@@ -125,6 +125,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         stresses: "how long transactions conflict on the hottest rows",
     },
     Setting {
+        name: "tpcc.commutative",
+        default: "on",
+        range: Range::Choice(&["on", "off"]),
+        unit: "",
+        doc: "Whether Payment adds to warehouse and district when it commits, without reading what it adds to: the \
+              sums are the same, and nobody sees them but audits; `off` reads and writes them, as schemes that \
+              cannot do otherwise do anyway.",
+        stresses: "Payments against each other: reading the sums first makes them conflict on the warehouse",
+    },
+    Setting {
         name: "tpcc.rollback_pct",
         default: "1",
         range: Range::Real(0.0, 100.0),
@@ -155,11 +165,21 @@ pub(super) struct Settings {
     pub(super) rollback_pct: f64,
     pub(super) is_eased: bool,
     pub(super) is_hot_last: bool,
+    pub(super) ytd: Ytd,
     /// Whether each district's part of a Delivery is a transaction.
     pub(super) delivers_by_district: bool,
     pub(super) random_item: NuRand,
     pub(super) random_customer: NuRand,
     pub(super) random_name: NuRand,
+}
+
+/// How Payment changes the years to date of warehouse and district.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ytd {
+    /// It adds to them without reading them, where the scheme can.
+    Added,
+    /// It reads and writes them.
+    Updated,
 }
 
 /// What `tpcc.home` says.
@@ -252,6 +272,7 @@ impl Settings {
             rollback_pct,
             is_eased,
             is_hot_last: values.text("tpcc.hot_rows") == "last",
+            ytd: if values.text("tpcc.commutative") == "on" { Ytd::Added } else { Ytd::Updated },
             delivers_by_district: values.text("tpcc.delivery") == "per_district",
             random_item: NuRand::items(items),
             random_customer: NuRand::customers(customers),

@@ -1,0 +1,63 @@
+//! Claims about additions, under every scheme and schedules that a seed decides: sums are exact, whoever adds them
+//! up sees all of them, and what is added to was there.
+
+// The small workloads of the schemes' tests name these crates without the ending.
+extern crate engine_sim as engine;
+extern crate schemes_sim as schemes;
+extern crate storage_sim as storage;
+extern crate sync_sim as sync;
+
+#[path = "../crates/schemes/tests/common/mod.rs"]
+mod common;
+
+use core::marker::PhantomData;
+
+use common::bank::{self, Bank};
+use common::claims::Claims;
+use common::counters::Counters;
+use common::{Plan, run_plan};
+use engine::{Admits, Scheme, Workload};
+use schemes::catalogue::{self, Visit};
+use sim::Explorer;
+
+const SEEDS: u64 = 300;
+
+/// Runs a workload, and checks what came of it, under the schedule of a seed. By type: who rolled back.
+struct Explore<W>(u64, PhantomData<W>);
+
+impl<W: Workload> Visit for Explore<W> {
+    type Out = Vec<u64>;
+
+    fn visit<S: Scheme>(self) -> Vec<u64> {
+        let workers = if S::INFO.workers == Admits::One { 1 } else { 2 };
+        let plan = Plan { workers, clients: 1, requests: 10, pause_ns: 0, seed: 1 + self.0 / 8 };
+        let (types, _) = Explorer::new(self.0).run(|| run_plan::<S, W>(&plan, &[]));
+        types.iter().map(|tally| tally.user_aborts).collect()
+    }
+}
+
+fn explore<W: Workload>(check: impl Fn(&[u64])) {
+    for info in catalogue::INFO {
+        for seed in 0..SEEDS {
+            let explore = Explore::<W>(seed, PhantomData);
+            check(&catalogue::with(info.name, explore).expect("a scheme of the catalogue"));
+        }
+    }
+}
+
+#[test]
+fn no_addition_is_lost_or_counted_twice_under_any_schedule() {
+    explore::<Counters>(|_| ());
+}
+
+#[test]
+fn audits_see_every_deposit_with_its_withdrawal_under_any_schedule() {
+    explore::<Bank>(|user_aborts| {
+        assert_eq!(user_aborts[bank::AUDIT], 0, "no audit that lacked money was believed");
+    });
+}
+
+#[test]
+fn nothing_is_added_to_what_is_deleted_under_any_schedule() {
+    explore::<Claims>(|_| ());
+}

@@ -7,7 +7,7 @@ pub struct AccessSet<E> {
     entries: Vec<(usize, E)>,
     slots: Vec<Slot>,
     generation: u32,
-    /// The ids and positions of the entries in ascending order of ids, once they were sorted.
+    /// The ids and positions of the entries in ascending order of ids; empty unless they were sorted.
     order: Vec<(usize, u32)>,
 }
 
@@ -82,6 +82,7 @@ impl<E> AccessSet<E> {
     #[inline]
     pub fn clear(&mut self) {
         self.entries.clear();
+        self.order.clear();
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
             self.slots.fill(Slot::default());
@@ -98,10 +99,10 @@ impl<E> AccessSet<E> {
         self.order.sort_unstable();
     }
 
-    /// The position of the entry that is the `nth` by record; after [`sort`](Self::sort).
+    /// The position of the entry that is the `nth` by record, or of the `nth` unless they were sorted.
     #[inline]
     pub fn sorted(&self, nth: usize) -> usize {
-        self.order[nth].1 as usize
+        if self.order.is_empty() { nth } else { self.order[nth].1 as usize }
     }
 
     /// The number of entries.
@@ -143,6 +144,7 @@ impl<E> AccessSet<E> {
     /// Takes all entries out, in order.
     #[inline]
     pub fn drain(&mut self) -> impl DoubleEndedIterator<Item = E> {
+        self.order.clear();
         self.generation = self.generation.wrapping_add(1).max(1);
         if self.generation == 1 {
             self.slots.fill(Slot::default());
@@ -185,6 +187,7 @@ mod tests {
         for id in [24, 8, 16] {
             set.push(id, id);
         }
+        assert!((0..3).map(|nth| *set.get(set.sorted(nth))).eq([24, 8, 16]));
         set.sort();
         assert!((0..3).map(|nth| *set.get(set.sorted(nth))).eq([8, 16, 24]));
         assert_eq!(set.find(24), Some(0), "the entries stay where they are");

@@ -1,8 +1,9 @@
 //! The writes of an attempt that changes nothing before it commits.
 
 use storage::{InPlace, RecordRef, Shape, accumulate};
+use sync::atomic::AtomicU64;
 
-use super::{AccessSet, CopyBuffer, WordRange, WriteBuffer};
+use super::{AccessSet, CopyBuffer, LockBits, WordRange, WriteBuffer};
 use crate::{Abort, Observer, Sink, Stamp, Write};
 
 /// A write to come.
@@ -47,13 +48,20 @@ impl Expected {
 pub struct BufferedWrites<'db, S: Shape, N = ()> {
     writes: AccessSet<Buffered<'db, S, N>>,
     values: WriteBuffer,
+    /// How many writes are to records that the attempt has locked, in the order of locking.
+    locked: usize,
     /// A copy of the value that a delta is added to, or an observer is told of.
     before: CopyBuffer,
 }
 
 impl<S: Shape, N> Default for BufferedWrites<'_, S, N> {
     fn default() -> Self {
-        Self { writes: AccessSet::default(), values: WriteBuffer::default(), before: CopyBuffer::default() }
+        Self {
+            writes: AccessSet::default(),
+            values: WriteBuffer::default(),
+            locked: 0,
+            before: CopyBuffer::default(),
+        }
     }
 }
 
@@ -63,6 +71,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
     pub fn clear(&mut self) {
         self.writes.clear();
         self.values.clear();
+        self.locked = 0;
     }
 
     /// The number of writes.
@@ -191,22 +200,57 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         Some(words)
     }
 
-    /// Puts the writes in the order in which records are locked.
+    /// Locks each record that is to be written, by its word, and has each write confirmed under its lock, told the
+    /// word in which the lock was set.
+    ///
+    /// In the order of the writes while nobody is in the way: so most attempts need no sort, and what was written
+    /// last is locked last. Who finds a record locked gives up its locks and begins again in the order of addresses,
+    /// waiting: since only they wait while they hold locks, no circle of them can form.
+    ///
+    /// # Errors
+    /// When a record is retired, and those of `confirm`.
     #[inline]
-    pub fn sort(&mut self) {
+    pub fn lock(
+        &mut self,
+        bits: LockBits,
+        word: impl Fn(RecordRef<'db, S>) -> &'db AtomicU64,
+        mut confirm: impl FnMut(&mut Buffered<'db, S, N>, u64) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        while self.locked < self.len() {
+            let write = self.writes.get_mut(self.locked);
+            let Some(now) = bits.try_lock(word(write.record))? else {
+                return self.lock_sorted(bits, word, confirm);
+            };
+            self.locked += 1;
+            confirm(write, now)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn lock_sorted(
+        &mut self,
+        bits: LockBits,
+        word: impl Fn(RecordRef<'db, S>) -> &'db AtomicU64,
+        mut confirm: impl FnMut(&mut Buffered<'db, S, N>, u64) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        self.unlock(bits, &word);
         self.writes.sort();
+        while self.locked < self.len() {
+            let write = self.writes.get_mut(self.writes.sorted(self.locked));
+            let now = bits.lock(word(write.record))?;
+            self.locked += 1;
+            confirm(write, now)?;
+        }
+        Ok(())
     }
 
-    /// The write that is the `nth` in that order; after [`sort`](Self::sort).
+    /// Unlocks what is locked, as it was: an abort.
     #[inline]
-    pub fn sorted(&self, nth: usize) -> &Buffered<'db, S, N> {
-        self.writes.get(self.writes.sorted(nth))
-    }
-
-    /// The same, to be noted on.
-    #[inline]
-    pub fn sorted_mut(&mut self, nth: usize) -> &mut Buffered<'db, S, N> {
-        self.writes.get_mut(self.writes.sorted(nth))
+    pub fn unlock(&mut self, bits: LockBits, word: impl Fn(RecordRef<'db, S>) -> &'db AtomicU64) {
+        for nth in 0..core::mem::take(&mut self.locked) {
+            bits.unlock(word(self.writes.get(self.writes.sorted(nth)).record));
+        }
     }
 
     /// All writes in order.
@@ -223,19 +267,19 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
 }
 
 impl<'db, S: Shape<Data = InPlace>, N> BufferedWrites<'db, S, N> {
-    /// Makes the write that is the `nth` in the order of locking ready to be installed, under its lock, and tells
+    /// Makes the write at a position ready to be installed, under its lock, and tells
     /// of it: the record, and the value that it will have, which for a delta is the sum with what is there.
     /// `had_value` knows from what was noted whether something is.
     #[inline]
     pub fn ready(
         &mut self,
-        nth: usize,
+        at: usize,
         had_value: impl FnOnce(&N) -> bool,
         stamp: Stamp,
         sink: &mut impl Sink,
         seen: &mut impl Observer,
     ) -> (RecordRef<'db, S>, Option<&[u64]>) {
-        let Buffered { record, ref note, value, is_delta } = *self.writes.get(self.writes.sorted(nth));
+        let Buffered { record, ref note, value, is_delta } = *self.writes.get(at);
         let before = if is_delta || listens(seen) && had_value(note) {
             let copy = self.before.room(record.width());
             record.load(copy);

@@ -5,25 +5,56 @@ use sync::waiter;
 
 use crate::Abort;
 
-/// Sets the bit `locked` of a word, once nobody else has; the word that it was set in. Who sets it clears it, or
-/// stores another word, with Release.
-///
-/// # Errors
-/// When the bit `retired` is set.
-#[inline]
-pub fn lock_bit(word: &AtomicU64, locked: u64, retired: u64) -> Result<u64, Abort> {
-    loop {
-        let now = word.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        if now & retired != 0 {
-            return Err(Abort::WriteConflict);
+/// The bits of a record's word that locking looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct LockBits {
+    /// Set by whoever holds the lock.
+    pub locked: u64,
+    /// Set once the record has left the indexes: it is locked no more.
+    pub retired: u64,
+}
+
+impl LockBits {
+    /// Locks, unless somebody else has: the word in which the bit was set. Who sets it clears it, or stores
+    /// another word, with Release.
+    ///
+    /// # Errors
+    /// When the record is retired.
+    #[inline]
+    pub fn try_lock(self, word: &AtomicU64) -> Result<Option<u64>, Abort> {
+        loop {
+            let now = word.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+            if now & self.retired != 0 {
+                return Err(Abort::WriteConflict);
+            }
+            if now & self.locked != 0 {
+                return Ok(None);
+            }
+            // Acquire: pairs with the Release of the last lock's end. Relaxed on failure: nothing is read.
+            if word.compare_exchange(now, now | self.locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Ok(Some(now));
+            }
         }
-        // Acquire: pairs with the Release of the last lock's end. Relaxed on failure: nothing is read.
-        let is_locked = now & locked == 0
-            && word.compare_exchange(now, now | locked, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if is_locked {
-            return Ok(now);
+    }
+
+    /// Locks, once nobody else has: as [`try_lock`](Self::try_lock).
+    ///
+    /// # Errors
+    /// When the record is retired.
+    pub fn lock(self, word: &AtomicU64) -> Result<u64, Abort> {
+        loop {
+            if let Some(now) = self.try_lock(word)? {
+                return Ok(now);
+            }
+            waiter::wait_clear(word, self.locked);
         }
-        waiter::wait_clear(word, locked);
+    }
+
+    /// Unlocks what was locked, as it was.
+    #[inline]
+    pub fn unlock(self, word: &AtomicU64) {
+        // Release: pairs with the Acquire of the next lock. Nothing was changed under this one.
+        word.fetch_and(!self.locked, Ordering::Release);
     }
 }
 
@@ -34,9 +65,14 @@ mod tests {
     #[test]
     fn a_lock_is_taken_once_and_not_of_what_is_retired() {
         let word = AtomicU64::new(0b1000);
-        assert_eq!(lock_bit(&word, 1, 2), Ok(0b1000));
-        assert_eq!(word.fetch_and(!1, Ordering::Release), 0b1001);
+        let bits = LockBits { locked: 1, retired: 2 };
+        assert_eq!(bits.lock(&word), Ok(0b1000));
+        assert_eq!(bits.try_lock(&word), Ok(None));
+        bits.unlock(&word);
+        assert_eq!(bits.try_lock(&word), Ok(Some(0b1000)));
+        bits.unlock(&word);
         word.fetch_or(2, Ordering::Relaxed);
-        assert_eq!(lock_bit(&word, 1, 2), Err(Abort::WriteConflict));
+        assert_eq!(bits.try_lock(&word), Err(Abort::WriteConflict));
+        assert_eq!(bits.lock(&word), Err(Abort::WriteConflict));
     }
 }

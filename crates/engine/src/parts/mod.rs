@@ -19,7 +19,7 @@ pub use claimed::{Claimed, Existence};
 pub use commit_epoch::CommitEpoch;
 pub use copy_buffer::CopyBuffer;
 pub use leaf_set::LeafSet;
-pub use lock_bit::lock_bit;
+pub use lock_bit::LockBits;
 pub use pending_writes::{PendingWrites, value_before};
 pub use timestamps::Timestamps;
 pub use write_buffer::{WordRange, WriteBuffer};

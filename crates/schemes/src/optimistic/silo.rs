@@ -10,8 +10,8 @@
 //! RECORD      One word: bit 0 locked, bit 1 no value, bit 2 retired, bit 3 older versions are kept, bits 4..32
 //!             sequence, bits 32.. epoch. The word without its status bits is the TID of the commit that wrote
 //!             the value. A version that is kept carries the epoch of that commit.
-//! COMMIT      1. Lock the write set in the order of addresses; what was read of a record before it was
-//!                written must still be so, and cannot change under the lock.
+//! COMMIT      1. Lock the write set; what was read of a record before it was written must still be so, and
+//!                cannot change under the lock.
 //!             2. Fence; read the epoch: the serialization point.
 //!             3. Validate: each record that was only read has the TID that was seen and no other's lock, each
 //!                leaf its gap version.
@@ -20,15 +20,16 @@
 //!             6. Install each value; the store of the new word unlocks.
 //! INVARIANTS  (1) A value changes only under its lock, and each change gives the word a TID it never had
 //!                 (asserted in `install`).
-//!             (2) Every record is locked in ascending order, so committers never deadlock (the sort in
-//!                 `lock_write_set`).
+//!             (2) Who waits for a lock holds none but of smaller addresses, so committers never deadlock
+//!                 (`BufferedWrites::lock`).
 //!             (3) What was observed, absence included, is in the read set or noted with the write
 //!                 (`copy_stable` is the only way to a header, and its callers do one or the other), unless a
 //!                 snapshot showed it.
 //!             (4) A record's value and its kept versions include every value that a snapshot shows which is
 //!                 read now or later (`keep_past` sees to it, `SnapshotEpochs` says which). A record is retired
 //!                 only when all of them are that it has none (`retire`).
-//! DEPARTURES  A record that is being inserted is unlocked and without value until its commit, as in the
+//! DEPARTURES  Locks are taken in the order of the writes as long as no one has to wait, which spares the sort. A
+//!             record that is being inserted is unlocked and without value until its commit, as in the
 //!             paper; a delete leaves such a record, and the engine unlinks it later. The wait for a lock is
 //!             a wait of the engine, so that on a fiber another attempt runs meanwhile. A slot is inside an
 //!             epoch only while it commits, so that a stalled worker or a client that waits inside its
@@ -43,7 +44,7 @@
 
 use engine::driver::PerWorker;
 use engine::parts::snapshot_epochs::{self, Keep, Past, SnapshotEpochs};
-use engine::parts::{BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, lock_bit};
+use engine::parts::{BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -57,6 +58,7 @@ const LOCKED: u64 = 1;
 const NO_VALUE: u64 = 2;
 const RETIRED: u64 = 4;
 const OLDER: u64 = 8;
+const LOCK: LockBits = LockBits { locked: LOCKED, retired: RETIRED };
 const STATUS: u64 = LOCKED | NO_VALUE | RETIRED | OLDER;
 /// One step of the sequence.
 const TID_STEP: u64 = 16;
@@ -97,8 +99,6 @@ pub struct Txn<'db> {
     leaves: LeafSet<'db, ()>,
     /// The copy that the last read lent.
     copy: CopyBuffer,
-    /// How many of the sorted writes are locked.
-    locked: usize,
     /// The TID of the running commit; between attempts, that of the slot's last.
     tid: u64,
 }
@@ -178,7 +178,6 @@ impl Scheme for Silo {
             writes: BufferedWrites::default(),
             leaves: LeafSet::default(),
             copy: CopyBuffer::default(),
-            locked: 0,
             tid: 0,
         }
     }
@@ -197,7 +196,6 @@ impl Scheme for Silo {
         txn.reads.clear();
         txn.writes.clear();
         txn.leaves.clear();
-        txn.locked = 0;
         if let Some(snapshots) = &self.snapshots
             && ticket.read_only
         {
@@ -324,9 +322,10 @@ impl Scheme for Silo {
         if let Some(snapshots) = &self.snapshots {
             txn.keep_past(snapshots.keep_at(tid >> EPOCH_SHIFT)); // 5
         }
-        for nth in 0..txn.writes.len() {
+        // The last first: they are the hottest, if the procedure has a choice.
+        for at in (0..txn.writes.len()).rev() {
             let had_value = |noted: &Expected| noted.word & NO_VALUE == 0;
-            let (record, value) = txn.writes.ready(nth, had_value, Stamp(tid), sink, seen);
+            let (record, value) = txn.writes.ready(at, had_value, Stamp(tid), sink, seen);
             let header = &record.header().0;
             let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
             if let Some(value) = value {
@@ -343,11 +342,7 @@ impl Scheme for Silo {
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        for write in (0..txn.locked).map(|nth| txn.writes.sorted(nth)) {
-            // Release: pairs with the Acquire of the next lock. Nothing was changed under this one.
-            write.record.header().0.fetch_and(!LOCKED, Ordering::Release);
-        }
-        txn.locked = 0;
+        txn.writes.unlock(LOCK, |record| &record.header().0);
         self.leave_snapshot(txn);
         self.epoch.leave(txn.slot.id());
     }
@@ -470,14 +465,11 @@ impl<'db> Txn<'db> {
     /// Step 1 of COMMIT.
     #[inline]
     fn lock_write_set(&mut self) -> Result<(), Abort> {
-        self.writes.sort();
-        for nth in 0..self.writes.len() {
-            let write = self.writes.sorted_mut(nth);
-            let word = lock_bit(&write.record.header().0, LOCKED, RETIRED)?;
-            self.locked += 1;
-            write.note.confirm(word, word & NO_VALUE == 0)?;
-        }
-        Ok(())
+        self.writes.lock(
+            LOCK,
+            |record| &record.header().0,
+            |write, word| write.note.confirm(word, word & NO_VALUE == 0),
+        )
     }
 
     /// Step 3 of COMMIT.

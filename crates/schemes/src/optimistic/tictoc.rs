@@ -11,7 +11,7 @@
 //!             bit 1 retired, bits 2.. until when it is valid at least.
 //!             A leaf has both stamps for its gaps: `wts` is the latest stamp of a removed entry, `rts` the
 //!             latest at which someone has read a gap.
-//! COMMIT      1. Lock the write set in the order of addresses; each record must still be as it was read.
+//! COMMIT      1. Lock the write set; each record must still be as it was read.
 //!             2. The commit timestamp is the least that is not below the wts of what was read, and above
 //!                the rts of what is written.
 //!             3. What was seen to be valid until then needs no look. Each other record must have the version
@@ -23,8 +23,8 @@
 //!             (2) rts changes by an exchange of the word that holds the lock, and wts only under the lock: who
 //!                 locks a record knows every extension of its version, so locking and validating need
 //!                 no fence between them.
-//!             (3) Every record is locked in ascending order, so committers never deadlock (the sort in
-//!                 `lock_write_set`).
+//!             (3) Who waits for a lock holds none but of smaller addresses, so committers never deadlock
+//!                 (`BufferedWrites::lock`).
 //!             (4) An insert is a write of its gap: a record enters a leaf with an rts that is not below the
 //!                 leaf's (`entering`), so that whoever gives it a value, be it another attempt than the one
 //!                 that entered it, does so after those who read the gap. A record that leaves hands its
@@ -35,14 +35,15 @@
 //!             which fails whoever has read the version: with records that all read and nobody writes, for
 //!             ever. A second word in the same cache line has room for both. An absence says nothing of when
 //!             it began if its record was entered anew, so it is read at its rts, never earlier. There is no
-//!             history of overwritten versions and no look at the read set before the locking. The paper
+//!             history of overwritten versions and no look at the read set before the locking. Locks are taken in
+//!             the order of the writes as long as no one has to wait, which spares the sort. The paper
 //!             has no ranges: here leaves are stamped, since a gap version alone tells when a key came, not
 //!             at which timestamp. Nor has it commit-time updates, which are STO's (Huang, Qian, Kohler, Liskov,
 //!             Shrira, PVLDB 2020): an amount is added to the value that is there in step 4, under the lock; the
 //!             commit comes after the rts of that value, whichever it is, as for a blind write.
 
 use engine::driver::PerWorker;
-use engine::parts::{BufferedWrites, CopyBuffer, Expected, LeafSet, lock_bit};
+use engine::parts::{BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -57,6 +58,7 @@ const WTS_SHIFT: u32 = 1;
 const LOCKED: u64 = 1;
 const RETIRED: u64 = 2;
 const RTS_SHIFT: u32 = 2;
+const LOCK: LockBits = LockBits { locked: LOCKED, retired: RETIRED };
 
 /// Transactions share nothing but records and leaves.
 #[derive(Debug)]
@@ -135,8 +137,6 @@ pub struct Txn<'db> {
     leaves: LeafSet<'db, Leaf, u64>,
     /// The copy that the last read lent.
     copy: CopyBuffer,
-    /// How many of the sorted writes are locked.
-    locked: usize,
     /// The least timestamp at which the attempt can commit, by what it has met so far.
     commit_ts: u64,
 }
@@ -175,7 +175,6 @@ impl Scheme for TicToc {
             writes: BufferedWrites::default(),
             leaves: LeafSet::default(),
             copy: CopyBuffer::default(),
-            locked: 0,
             commit_ts: 0,
         }
     }
@@ -194,7 +193,6 @@ impl Scheme for TicToc {
         txn.reads.clear();
         txn.writes.clear();
         txn.leaves.clear();
-        txn.locked = 0;
         txn.commit_ts = 0;
         Ok(())
     }
@@ -325,9 +323,10 @@ impl Scheme for TicToc {
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let commit_ts = txn.commit_ts;
-        for nth in 0..txn.writes.len() {
+        // The last first: they are the hottest, if the procedure has a choice.
+        for at in (0..txn.writes.len()).rev() {
             let had_value = |noted: &Expected| noted.word & VALUE != 0;
-            let (record, value) = txn.writes.ready(nth, had_value, Stamp(commit_ts), sink, seen);
+            let (record, value) = txn.writes.ready(at, had_value, Stamp(commit_ts), sink, seen);
             let Header { wts, rts } = record.header();
             // Relaxed: this attempt holds the lock.
             assert!(
@@ -350,11 +349,7 @@ impl Scheme for TicToc {
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        for write in (0..txn.locked).map(|nth| txn.writes.sorted(nth)) {
-            // Release: pairs with the Acquire of the next lock. Nothing was changed under this one.
-            write.record.header().rts.fetch_and(!LOCKED, Ordering::Release);
-        }
-        txn.locked = 0;
+        txn.writes.unlock(LOCK, |record| &record.header().rts);
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Retire {
@@ -449,17 +444,17 @@ impl<'db> Txn<'db> {
     /// Steps 1 and 2 of COMMIT.
     #[inline]
     fn lock_write_set(&mut self) -> Result<(), Abort> {
-        self.writes.sort();
-        for nth in 0..self.writes.len() {
-            let write = self.writes.sorted_mut(nth);
-            let rts = lock_bit(&write.record.header().rts, LOCKED, RETIRED)? >> RTS_SHIFT;
-            self.locked += 1;
-            // Relaxed: changes only under the lock, which this attempt holds.
-            let version = write.record.header().wts.load(Ordering::Relaxed);
-            write.note.confirm(version, version & VALUE != 0)?;
-            self.commit_ts = self.commit_ts.max(rts + 1);
-        }
-        Ok(())
+        let commit_ts = &mut self.commit_ts;
+        self.writes.lock(
+            LOCK,
+            |record| &record.header().rts,
+            |write, word| {
+                // Relaxed: changes only under the lock, which this attempt holds.
+                let version = write.record.header().wts.load(Ordering::Relaxed);
+                *commit_ts = (*commit_ts).max((word >> RTS_SHIFT) + 1);
+                write.note.confirm(version, version & VALUE != 0)
+            },
+        )
     }
 
     /// Step 3 of COMMIT.
@@ -577,7 +572,7 @@ mod tests {
         let version = copy_stable(record, None).expect("nobody is in the way").version;
         txn.commit_ts = 9;
         txn.extend(record, version).expect("nobody is in the way");
-        assert_eq!(lock_bit(&record.header().rts, LOCKED, RETIRED), Ok(9 << RTS_SHIFT));
+        assert_eq!(LOCK.lock(&record.header().rts), Ok(9 << RTS_SHIFT));
         assert_eq!(txn.extend(record, version), Ok(()));
         assert_eq!(txn.extend(record, version + 2), Err(Abort::ReadChanged));
         txn.commit_ts = 10;

@@ -8,10 +8,12 @@ use engine::driver::{self, Control, Driver, Job, Limit, Retry};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, ClientId, Database, Direction, Drive, Env, Forecast, Home, Homes, Index, IndexOn, Key, Loader,
-    Lookup, Quiesced, Row, Schema, Scheme, Share, Table, Ticket, Transaction, TxnType, Violation, Workload,
+    Lookup, Observer, Quiesced, Row, Schema, Scheme, Share, Stamp, Table, Ticket, Transaction, TxnType,
+    Violation, Workload,
 };
 use schemes::batched::aria::Aria;
 use stdx::Rng;
+use storage::{LeafRef, RecordRef, Shape};
 use sync::Latched;
 use sync::atomic::{AtomicU64, Ordering};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -588,6 +590,43 @@ fn the_outcome_does_not_depend_on_the_workers() {
             assert_eq!(one.after, many.after, "{workers} workers");
         }
     }
+}
+
+/// Hears of installed values.
+#[derive(Default)]
+struct Heard {
+    installed: Vec<(Option<u64>, Option<u64>)>,
+}
+
+impl Observer for Heard {
+    const ON: bool = true;
+
+    fn read<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>) {}
+
+    fn scanned<S: Shape>(&mut self, _: LeafRef<'_, S::Leaf>) {}
+
+    fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, before: Option<&[u64]>, after: Option<&[u64]>) {
+        let mark = |words: &[u64]| words[0];
+        self.installed.push((before.map(mark), after.map(mark)));
+    }
+
+    fn outcome(&mut self, _: Result<Stamp, Abort>) {}
+}
+
+#[test]
+fn observers_hear_of_the_value_before() {
+    let (db, programs) = database(8, true, 1, 1);
+    db.load(&programs, 1);
+    let (ticket, points) = (Ticket::new(0, Homes::new()), programs.points);
+    let mut session = db.session_with(Heard::default(), ());
+    // Every third key is missing at first.
+    let insert = session.attempt(&ticket, |txn| txn.insert(points, 3, &Point { mark: 7 }));
+    assert_eq!(insert, Ok(true));
+    let update = session.attempt(&ticket, |txn| txn.update(points, 3, |point| point.mark = 8));
+    assert_eq!(update, Ok(Some(())));
+    assert_eq!(session.attempt(&ticket, |txn| txn.delete(points, 3)), Ok(true));
+    let heard = &session.observer().installed;
+    assert_eq!(heard, &[(None, Some(7)), (Some(7), Some(8)), (Some(8), None)]);
 }
 
 /// The cells that a program of [`Mix::Records`] only reads, and those that it writes.

@@ -163,7 +163,20 @@ impl<'db, S: Shape<Data = InPlace>, N> BufferedWrites<'db, S, N> {
         sink: &mut impl Sink,
         seen: &mut impl Observer,
     ) -> (RecordRef<'db, S>, Option<&[u64]>) {
-        let Buffered { record, value, .. } = *self.writes.get(self.writes.sorted(nth));
+        self.tell_at(self.writes.sorted(nth), has_value, stamp, sink, seen)
+    }
+
+    /// As [`tell`](Self::tell), by position: for a scheme that locks nothing and sorts nothing.
+    #[inline]
+    pub fn tell_at(
+        &mut self,
+        at: usize,
+        has_value: impl FnOnce(RecordRef<'db, S>) -> bool,
+        stamp: Stamp,
+        sink: &mut impl Sink,
+        seen: &mut impl Observer,
+    ) -> (RecordRef<'db, S>, Option<&[u64]>) {
+        let Buffered { record, value, .. } = *self.writes.get(at);
         let value = value.map(|value| self.values.get(value));
         let before = if listens(seen) && has_value(record) {
             let copy = self.before.room(record.width());

@@ -37,7 +37,7 @@
 //!             the engine's driver, the order also agrees with real time.
 
 use engine::driver::Batched;
-use engine::parts::{AccessSet, CopyBuffer, WordRange, WriteBuffer};
+use engine::parts::{BufferedWrites, CopyBuffer, WordRange};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink,
@@ -134,14 +134,6 @@ impl LeafMeta for Reservation {
     fn carry(&self, _: &Self) {}
 }
 
-/// What an attempt will do to a record.
-#[derive(Debug)]
-struct Pending<'db> {
-    record: RecordRef<'db, Aria>,
-    /// The new value, or none: a delete.
-    value: Option<WordRange>,
-}
-
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
@@ -152,12 +144,11 @@ pub struct Txn<'db> {
     /// Whether its procedure writes nothing: what it reads need not be known.
     is_read_only: bool,
     reads: Vec<RecordRef<'db, Aria>>,
-    writes: AccessSet<Pending<'db>>,
+    writes: BufferedWrites<'db, Aria>,
     gaps_read: Vec<Gaps<'db>>,
     gaps_entered: Vec<Gaps<'db>>,
     /// New keys, by their words in the table, and the leaves that they enter.
     keys: Vec<(usize, Gaps<'db>)>,
-    values: WriteBuffer,
     /// The copy that the last read lent.
     copy: CopyBuffer,
 }
@@ -224,11 +215,10 @@ impl Scheme for Aria {
             is_alone: false,
             is_read_only: false,
             reads: Vec::new(),
-            writes: AccessSet::default(),
+            writes: BufferedWrites::default(),
             gaps_read: Vec::new(),
             gaps_entered: Vec::new(),
             keys: Vec::new(),
-            values: WriteBuffer::default(),
             copy: CopyBuffer::default(),
         }
     }
@@ -249,7 +239,6 @@ impl Scheme for Aria {
         txn.gaps_read.clear();
         txn.gaps_entered.clear();
         txn.keys.clear();
-        txn.values.clear();
         txn.is_read_only = ticket.read_only;
         if ticket.sequence == 0 {
             if !self.enter() {
@@ -272,8 +261,8 @@ impl Scheme for Aria {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get(own).value.map(|value| txn.values.get(value)));
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value(own));
         }
         if !txn.observe(record) {
             return Ok(None);
@@ -290,19 +279,18 @@ impl Scheme for Aria {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get(own).value.map(|value| txn.values.get_mut(value)));
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value_mut(own));
         }
         if !record.header().has_value() {
             txn.observe(record);
             return Ok(None);
         }
-        let value = txn.values.push(record.width());
+        let value = txn.writes.room(record);
         if how == Write::Modify {
-            record.load(txn.values.get_mut(value));
+            record.load(txn.writes.room_mut(value));
         }
-        txn.set(record, Some(value));
-        Ok(Some(txn.values.get_mut(value)))
+        Ok(txn.set(record, Some(value)))
     }
 
     #[inline]
@@ -311,26 +299,21 @@ impl Scheme for Aria {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let own = txn.writes.find(record.id());
-        let is_there = match own {
-            Some(own) => txn.writes.get(own).value.is_some(),
-            None => record.header().has_value() && txn.observe(record),
-        };
-        if is_there {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.give(own));
+        }
+        if record.header().has_value() {
+            txn.observe(record);
             return Ok(None);
         }
-        let value = txn.values.push(record.width());
-        match own {
-            Some(own) => txn.writes.get_mut(own).value = Some(value),
-            None => txn.set(record, Some(value)),
-        }
-        Ok(Some(txn.values.get_mut(value)))
+        let value = txn.writes.room(record);
+        Ok(txn.set(record, Some(value)))
     }
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get_mut(own).value.take().is_some());
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.take(own));
         }
         let is_there = record.header().has_value();
         if is_there {
@@ -376,14 +359,12 @@ impl Scheme for Aria {
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let Place { batch, number } = txn.place;
         let stamp = Stamp(batch << NUMBER_BITS | number);
-        for pending in txn.writes.iter() {
-            let record = pending.record;
+        for at in 0..txn.writes.len() {
+            let has_value = |record: RecordRef<'db, Self>| record.header().has_value();
+            let (record, value) = txn.writes.tell_at(at, has_value, stamp, sink, seen);
             let word = record.header();
             // Invariant (2).
             assert!(txn.is_alone || !word.precedes(txn.place, Role::Writer), "one commit writes a record");
-            let value = pending.value.map(|value| txn.values.get(value));
-            seen.installed(record, None, value);
-            sink.logged(stamp, record, value);
             if let Some(value) = value {
                 record.store(value);
             }
@@ -492,7 +473,7 @@ impl<'db> Txn<'db> {
     /// The words of the records written.
     #[inline]
     fn records_written(&self) -> impl Iterator<Item = &'db Reservation> {
-        self.writes.iter().map(|pending| pending.record.header())
+        self.writes.iter().map(|write| write.record.header())
     }
 
     /// The words of those and of the gaps that new keys enter.
@@ -510,10 +491,10 @@ impl<'db> Txn<'db> {
         record.header().has_value()
     }
 
-    /// Puts a record that is not there into the write set.
+    /// Puts a record that is not there into the write set; the words of its value, if it is to have one.
     #[inline]
-    fn set(&mut self, record: RecordRef<'db, Aria>, value: Option<WordRange>) {
+    fn set(&mut self, record: RecordRef<'db, Aria>, value: Option<WordRange>) -> Option<&mut [u64]> {
         assert!(!self.is_read_only, "a procedure that writes nothing wrote");
-        self.writes.push(record.id(), Pending { record, value });
+        self.writes.push(record, value, ())
     }
 }

@@ -4,8 +4,9 @@
 //! IDEA        All transactions of a batch execute on the same snapshot, the state that the last batch left,
 //!             and buffer their writes. Each then reserves what it read and what it wrote, where the smallest
 //!             number in the batch wins. From the reservations alone each decides whether it commits: the
-//!             outcome is a function of the batch, whoever executes it and when. Those that abort come first
-//!             in the next batch, and the first of a batch always commits.
+//!             outcome is a function of the batch, whoever executes it and when. Those that abort execute
+//!             again, one after the other, when the others have committed; without this fallback they come
+//!             first in the next batch, of which the first always commits.
 //! RECORD      One word: bits 0..14 smallest number of a writer, bits 14..28 smallest number of a reader, bit
 //!             28 has a value, bits 29.. the batch in which both were reserved; those of an earlier batch count
 //!             as none. A leaf has such a word for its gaps, whose writers are the inserts into it; and
@@ -16,25 +17,35 @@
 //!                same key; RAW, one writes what this one read; WAR, one read what this one writes. Commit
 //!                unless WAW or RAW; with reordering, unless WAW or both RAW and WAR.
 //!             3. Install the values. Entries of indexes follow when all have installed.
-//! INVARIANTS  (1) While a batch executes nobody writes a value or changes an index: the driver's barriers, or
-//!                 the gate (`begin`), see to it. So reads need no validation, and every ordering may be
-//!                 Relaxed: barriers and gate order whatever one step leaves to another.
+//!             4. Fall back: in the order of their numbers, those that aborted execute alone, each on the state
+//!                that the one before left, entries of indexes included. They count as a batch in which nobody
+//!                reserves, so all commit.
+//! INVARIANTS  (1) While a batch executes nobody writes a value or changes an index, and while an attempt is
+//!                 alone nobody else is open: the driver's barriers, or the gate (`begin`), see to it. So reads
+//!                 need no validation, and every ordering may be Relaxed: barriers and gate order whatever one
+//!                 step leaves to another.
 //!             (2) Of the committed writers of a record, or inserters of a key, there is one in a batch
 //!                 (asserted in `install`: the smallest number has it).
 //!             (3) Some serial order of the committed agrees with all they read. One that read what another
 //!                 wrote must come first. In a cycle of such demands the largest number would have a smaller
-//!                 one before it, its WAR, and a smaller one after it, its RAW.
-//!             (4) An attempt of a batch has a number from 1, and the batch a number that never returns.
+//!                 one before it, its WAR, and a smaller one after it, its RAW. What falls back comes after
+//!                 all of these, in the order in which it executes.
+//!             (4) An attempt of a batch has a number from 1, and the batch a number that never returns. What
+//!                 falls back has another batch's number, so that no reservation stands in its way.
 //! DEPARTURES  The original has no ranges. Here a scan, or a search that misses, reads the gaps of the leaves it
 //!             meets, and an insert writes the gap that it enters. That counts for RAW and WAR and not for WAW,
 //!             because inserts of different keys commute; the table of keys finds equal ones, and may take
 //!             different ones for equal only if both enter the same leaf. A delete is a write of its record:
-//!             whoever saw the key has read that. A record that is read and written is reserved as written
-//!             only, since WAW decides. There is no fallback to locks for what aborts. An attempt outside of
+//!             whoever saw the key has read that. A record that is read and written is reserved as written only,
+//!             since WAW decides. The original falls back to locks, which are granted in the order of the batch
+//!             for the keys that each transaction touched before, and what touches another key aborts again.
+//!             Here one lock serves all: what aborted together mostly wants the same records, a transaction
+//!             alone may touch what it likes, so that it commits, and it finds every key in the indexes that was
+//!             inserted before it. What is lost are the cores that would not have waited. An attempt outside of
 //!             a batch is a batch of its own, and excludes others. Leaves are decided by their shape, which
-//!             depends on the order in which rows were loaded: the outcome is the same for any number of
-//!             workers if there was one loader. Where clients hear of commits at the end of a batch, as from
-//!             the engine's driver, the order also agrees with real time.
+//!             depends on the order in which rows were loaded: the outcome is the same for any number of workers
+//!             if there was one loader. Where clients hear of no commit before all of its batch have decided, as
+//!             from the engine's driver, the order also agrees with real time.
 
 use engine::driver::Batched;
 use engine::parts::{BufferedWrites, CopyBuffer, WordRange};
@@ -61,6 +72,7 @@ const KEYS: usize = 1 << 16;
 pub struct Aria {
     batch_max: usize,
     reorders: bool,
+    falls_back: bool,
     /// The present batch.
     batch: Padded<AtomicU64>,
     /// Held by a run, or by an attempt outside of one.
@@ -189,6 +201,15 @@ impl Scheme for Aria {
                   and writes conflict.",
             stresses: "aborts of transactions that read more than they write",
         },
+        Setting {
+            name: "aria.fallback",
+            default: "on",
+            range: Range::Choice(&["off", "on"]),
+            unit: "",
+            doc: "`on` executes what aborted again within its batch, one transaction after the other, so that every \
+                  transaction of a batch ends with it; `off` puts it first in the next batch. Pays under contention.",
+            stresses: "the part of a batch in which one worker at a time executes",
+        },
     ];
     const INSERT: InsertAt = InsertAt::Install;
     type Driver = Batched;
@@ -198,6 +219,7 @@ impl Scheme for Aria {
         Ok(Self {
             batch_max: values.int("aria.batch") as usize,
             reorders: values.switch("aria.reordering"),
+            falls_back: values.text("aria.fallback") == "on",
             batch: Padded::default(),
             gate: Padded::default(),
             keys: (0..KEYS).map(|_| Reservation::default()).collect(),
@@ -404,6 +426,10 @@ impl Batching for Aria {
             waiter::wait_until(None, || !self.gate.load(Ordering::Relaxed));
         }
         self.turn();
+    }
+
+    fn falls_back(&self) -> bool {
+        self.falls_back
     }
 
     fn turn(&self) {

@@ -372,7 +372,8 @@ pub trait Scheme: Shape {
 /// What [`driver::Batched`](crate::driver::Batched) asks of a scheme beside the hooks of [`Scheme`].
 ///
 /// In a batch, all attempts execute, and all that want to commit reserve, before the first goes through
-/// `precommit` and `install` or `abort`; all have ended before the next batch begins.
+/// `precommit` and `install` or `abort`; all have ended before the next batch begins. Where a scheme
+/// [falls back](Self::falls_back), what aborted executes again in between.
 pub trait Batching: Scheme {
     /// The most transactions that a batch may have.
     fn batch_max(&self) -> usize;
@@ -381,8 +382,15 @@ pub trait Batching: Scheme {
     /// keeps others out until `close`.
     fn open(&self);
 
-    /// All attempts of the batch have executed and reserved, and the next batch comes after it.
+    /// All attempts of the batch have executed and reserved, and the next batch comes after it. Called again
+    /// when attempts have fallen back: they count as a batch, in which nobody reserves.
     fn turn(&self);
+
+    /// Whether what aborted in a batch executes again before the next one: when the commits of the batch are in
+    /// the indexes, in the order of places, each attempt from its beginning to its end while no other is open.
+    fn falls_back(&self) -> bool {
+        false
+    }
 
     /// All attempts of the last batch of a run have ended.
     fn close(&self);

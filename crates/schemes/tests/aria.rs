@@ -8,10 +8,12 @@ use engine::driver::{self, Control, Driver, Job, Limit, Retry};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, ClientId, Database, Direction, Drive, Env, Forecast, Home, Homes, Index, IndexOn, Key, Loader,
-    Lookup, Quiesced, Row, Schema, Scheme, Share, Table, Ticket, Transaction, TxnType, Violation, Workload,
+    Lookup, Observer, Quiesced, Row, Schema, Scheme, Share, Stamp, Table, Ticket, Transaction, TxnType,
+    Violation, Workload,
 };
 use schemes::batched::aria::Aria;
 use stdx::Rng;
+use storage::{LeafRef, RecordRef, Shape};
 use sync::Latched;
 use sync::atomic::{AtomicU64, Ordering};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -144,7 +146,16 @@ struct Programs {
     settled: AtomicU64,
     /// In the order of execution, with one worker.
     executions: Latched<Vec<Execution>>,
-    panics: bool,
+    panics: Option<Panics>,
+}
+
+/// Where a panic is planted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Panics {
+    /// In the third request of one client.
+    InBatch,
+    /// In the first program that executes again.
+    Again,
 }
 
 impl Workload for Programs {
@@ -163,7 +174,7 @@ impl Workload for Programs {
         let by_group = items.index(group, "by_group");
         let points = schema.table("points", Lookup::Point, KEYS as usize).group();
         let (settled, executions) = (AtomicU64::new(0), Latched::default());
-        Ok(Self { items: group, by_group, points, mix: Mix::All, settled, executions, panics: false })
+        Ok(Self { items: group, by_group, points, mix: Mix::All, settled, executions, panics: None })
     }
 
     fn forecast(&self) -> Forecast {
@@ -237,7 +248,12 @@ impl Workload for Programs {
         (): &mut (),
         txn: &mut T,
     ) -> Result<Vec<Seen>, Abort> {
-        assert!(!self.panics || program.client != 3 || program.sequence != 2, "planted");
+        let is_planted = match self.panics {
+            None => false,
+            Some(Panics::InBatch) => program.client == 3 && program.sequence == 2,
+            Some(Panics::Again) => self.executions.lock().iter().any(|other| other.program == *program),
+        };
+        assert!(!is_planted, "planted");
         let mut seen = Vec::new();
         let mut end = Ok(());
         for (step, op) in program.ops.iter().enumerate() {
@@ -444,13 +460,21 @@ struct Plan {
     clients: usize,
     batch: usize,
     reordering: bool,
+    fallback: bool,
     seed: u64,
 }
 
-const PLAN: Plan = Plan { mix: Mix::All, workers: 1, clients: 24, batch: 24, reordering: true, seed: 1 };
+const PLAN: Plan =
+    Plan { mix: Mix::All, workers: 1, clients: 24, batch: 24, reordering: true, fallback: false, seed: 1 };
 
-fn database(batch: usize, reordering: bool, slots: usize, workers: usize) -> (Database<Aria>, Programs) {
-    let given = [("aria.batch", batch.to_string()), ("aria.reordering", reordering.to_string())];
+fn database(plan: Plan) -> (Database<Aria>, Programs) {
+    let Plan { batch, reordering, fallback, clients: slots, workers, .. } = plan;
+    let fallback = if fallback { "on" } else { "off" }.to_owned();
+    let given = [
+        ("aria.batch", batch.to_string()),
+        ("aria.reordering", reordering.to_string()),
+        ("aria.fallback", fallback),
+    ];
     let given = given.map(|(name, value)| (name.to_owned(), value));
     let values = Values::new(Aria::SETTINGS, &given).expect("legal");
     let mut schema = Schema::new();
@@ -474,7 +498,7 @@ fn job(plan: Plan, limit: Limit) -> Job {
 }
 
 fn run(plan: Plan, requests: u64, pause_ns: u64) -> Run {
-    let (db, mut programs) = database(plan.batch, plan.reordering, plan.clients, plan.workers);
+    let (db, mut programs) = database(plan);
     programs.mix = plan.mix;
     db.load(&programs, 1);
     let job = Job { pause_ns, ..job(plan, Limit::Requests(requests)) };
@@ -491,7 +515,24 @@ fn run(plan: Plan, requests: u64, pause_ns: u64) -> Run {
     let mut ledger: Vec<_> = outcome.ledgers.into_iter().flatten().collect();
     ledger.sort_unstable_by_key(|(program, _)| (program.client, program.sequence));
     let aborts = outcome.types.iter().flat_map(|tally| tally.aborts).sum();
-    Run { outcome: ledger, aborts, user_aborts, executions: programs.executions.into_inner(), after }
+    let mut executions = programs.executions.into_inner();
+    if plan.fallback {
+        name_batches(&mut executions);
+    }
+    Run { outcome: ledger, aborts, user_aborts, executions, after }
+}
+
+/// What falls back executes a second time, after commits of its own batch that clients have heard of: counts
+/// it with its batch.
+fn name_batches(executions: &mut [Execution]) {
+    let (mut batch, mut executed) = (0, BTreeSet::new());
+    for execution in executions {
+        if executed.insert((execution.program.client, execution.program.sequence)) {
+            batch = execution.batch;
+        } else {
+            execution.batch = batch;
+        }
+    }
 }
 
 /// Whether what a program does to `cells` on a state can be told from what it saw of the state.
@@ -506,18 +547,27 @@ fn program_sees(program: &Program, state: &Model) -> Option<Vec<Seen>> {
     state.run(program).map(|(seen, _)| seen)
 }
 
-/// Checks a history of one worker batch by batch: what each commit saw, that one commit writes a cell, and
-/// that some serial order agrees with all. Returns the executions of each batch with whether they committed.
+/// Checks a history of one worker batch by batch: what each commit saw, that one commit writes a cell, that
+/// some serial order agrees with all, and that what fell back did so one by one in the order of the batch.
+/// Returns the first executions of each batch with whether they committed.
 fn check(plan: Plan, run: &Run) -> Vec<Vec<(Program, bool)>> {
     let mut state = Model::loaded(plan.mix);
     let mut batches = Vec::new();
-    for batch in run.executions.chunk_by(|a, b| a.batch == b.batch) {
+    for chunk in run.executions.chunk_by(|a, b| a.batch == b.batch) {
+        // A program that executes twice in a batch falls back.
+        let is_first = |position: &usize| {
+            chunk[..*position].iter().all(|other| other.program != chunk[*position].program)
+        };
+        let firsts = if plan.fallback { (0..chunk.len()).take_while(is_first).count() } else { chunk.len() };
+        let (batch, fallen) = chunk.split_at(firsts);
         // A batch without commits is followed by one with the same count: a program executes again in it.
         let committed = |execution: &Execution| {
             let program = &execution.program;
             let last =
                 run.executions.iter().rfind(|other| other.program == *program).expect("it is there itself");
-            !program.ops.contains(&Op::Rollback) && last.batch == execution.batch
+            !program.ops.contains(&Op::Rollback)
+                && last.batch == execution.batch
+                && fallen.iter().all(|other| other.program != *program)
         };
         let mut written: Vec<(&Program, BTreeSet<Cell>, Model)> = Vec::new();
         for execution in batch {
@@ -534,6 +584,19 @@ fn check(plan: Plan, run: &Run) -> Vec<Vec<(Program, bool)>> {
             state.adopt(after, cells);
         }
         assert_serializable(&before, &written);
+        if plan.fallback {
+            let is_aborted = |execution: &&Execution| {
+                !committed(execution) && !execution.program.ops.contains(&Op::Rollback)
+            };
+            let aborted = batch.iter().filter(is_aborted).map(|execution| &execution.program);
+            let again = fallen.iter().map(|execution| &execution.program);
+            assert!(again.eq(aborted), "what aborted, and nothing else, executes again in its order");
+        }
+        for execution in fallen {
+            let (seen, after) = state.run(&execution.program).expect("what rolls back does not fall back");
+            assert_eq!(execution.seen, seen, "{:?} alone", execution.program);
+            state = after;
+        }
         let first = &batch[0];
         assert!(
             committed(first) || first.program.ops.contains(&Op::Rollback),
@@ -562,8 +625,10 @@ fn assert_serializable(before: &Model, written: &[(&Program, BTreeSet<Cell>, Mod
 
 #[test]
 fn every_batch_is_serializable_and_does_what_the_model_does() {
-    for (seed, reordering) in [(1, true), (2, true), (3, false)] {
-        let plan = Plan { reordering, seed, ..PLAN };
+    for (seed, reordering, fallback) in
+        [(1, true, false), (2, true, false), (3, false, false), (1, true, true), (2, false, true)]
+    {
+        let plan = Plan { reordering, fallback, seed, ..PLAN };
         let run = run(plan, 150, 0);
         check(plan, &run);
         assert!(run.aborts > 0 && run.user_aborts > 0, "there was something to decide");
@@ -579,7 +644,8 @@ fn the_outcome_does_not_depend_on_the_workers() {
         ..PLAN
     });
     let growth = Plan { mix: Mix::Growth, ..PLAN };
-    for plan in all.into_iter().chain([growth]) {
+    let plans = all.into_iter().chain([growth]);
+    for plan in plans.flat_map(|plan| [plan, Plan { fallback: true, ..plan }]) {
         let one = run(plan, 60, 0);
         for (workers, pause_ns) in [(2, 0), (3, 0), (8, 0), (2, 20_000)] {
             let many = run(Plan { workers, ..plan }, 60, pause_ns);
@@ -588,6 +654,98 @@ fn the_outcome_does_not_depend_on_the_workers() {
             assert_eq!(one.after, many.after, "{workers} workers");
         }
     }
+}
+
+#[test]
+fn every_transaction_ends_in_its_batch_when_it_falls_back() {
+    let plan = Plan { fallback: true, ..PLAN };
+    let run = run(plan, 60, 0);
+    for (nth, chunk) in run.executions.chunk_by(|a, b| a.batch == b.batch).enumerate() {
+        // Every client has one request in each batch, and all of them have the same number.
+        let is_of_batch = |execution: &Execution| execution.program.sequence == nth as u64;
+        assert!(chunk.iter().all(is_of_batch), "nothing of the batch before is left");
+    }
+    let executed = run.executions.len() as u64;
+    assert_eq!(executed, plan.clients as u64 * 60 + run.aborts, "an abort costs one execution more");
+    assert!(run.aborts > 0, "something fell back");
+}
+
+#[test]
+fn what_falls_back_has_a_batch_number_of_its_own() {
+    for fallback in [false, true] {
+        // One place a batch: nothing aborts. Twenty-four: something does in nearly every batch.
+        for clients in [1, 24] {
+            let plan = Plan { clients, batch: clients, fallback, ..PLAN };
+            let (db, programs) = database(plan);
+            db.load(&programs, 1);
+            let outcome =
+                driver::run(&db, &programs, &job(plan, Limit::Requests(30)), &Control::new(plan.workers));
+            let mut executions = programs.executions.into_inner();
+            let aborts: u64 = outcome.types.iter().flat_map(|tally| tally.aborts).sum();
+            assert_eq!(aborts > 0, clients > 1);
+            let mut session = db.session_with(Heard::default(), ());
+            let ticket = Ticket::new(0, Homes::new());
+            let key = programs.items;
+            assert!(session.attempt(&ticket, |txn| txn.delete(key, 1)).is_ok());
+            let batch = session.observer().stamp >> 14;
+            if !fallback {
+                assert!(batch >= 2 + 30, "opened, turned by each batch, and by this attempt");
+                continue;
+            }
+            name_batches(&mut executions);
+            let chunks = executions.chunk_by(|a, b| a.batch == b.batch);
+            let sent = |chunk: &[Execution]| {
+                chunk
+                    .iter()
+                    .map(|other| (other.program.client, other.program.sequence))
+                    .collect::<BTreeSet<_>>()
+            };
+            let fell = chunks.filter(|chunk| sent(chunk).len() < chunk.len()).count() as u64;
+            assert_eq!(batch, 2 + 30 + fell, "and by each fallback");
+        }
+    }
+}
+
+/// Hears of installed values and of the last stamp.
+#[derive(Default)]
+struct Heard {
+    installed: Vec<(Option<u64>, Option<u64>)>,
+    stamp: u64,
+}
+
+impl Observer for Heard {
+    const ON: bool = true;
+
+    fn read<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>) {}
+
+    fn scanned<S: Shape>(&mut self, _: LeafRef<'_, S::Leaf>) {}
+
+    fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, before: Option<&[u64]>, after: Option<&[u64]>) {
+        let mark = |words: &[u64]| words[0];
+        self.installed.push((before.map(mark), after.map(mark)));
+    }
+
+    fn outcome(&mut self, outcome: Result<Stamp, Abort>) {
+        if let Ok(Stamp(stamp)) = outcome {
+            self.stamp = stamp;
+        }
+    }
+}
+
+#[test]
+fn observers_hear_of_the_value_before() {
+    let (db, programs) = database(Plan { clients: 1, batch: 8, ..PLAN });
+    db.load(&programs, 1);
+    let (ticket, points) = (Ticket::new(0, Homes::new()), programs.points);
+    let mut session = db.session_with(Heard::default(), ());
+    // Every third key is missing at first.
+    let insert = session.attempt(&ticket, |txn| txn.insert(points, 3, &Point { mark: 7 }));
+    assert_eq!(insert, Ok(true));
+    let update = session.attempt(&ticket, |txn| txn.update(points, 3, |point| point.mark = 8));
+    assert_eq!(update, Ok(Some(())));
+    assert_eq!(session.attempt(&ticket, |txn| txn.delete(points, 3)), Ok(true));
+    let heard = &session.observer().installed;
+    assert_eq!(heard, &[(None, Some(7)), (Some(7), Some(8)), (Some(8), None)]);
 }
 
 /// The cells that a program of [`Mix::Records`] only reads, and those that it writes.
@@ -629,24 +787,37 @@ fn records_are_decided_exactly_by_the_rule() {
 
 #[test]
 fn a_run_by_time_ends_between_batches() {
-    let plan = Plan { workers: 2, ..PLAN };
-    let (db, programs) = database(plan.batch, true, plan.clients, plan.workers);
-    db.load(&programs, 1);
-    for _ in 0..2 {
-        let limit = Limit::Time { warmup_ns: 1_000_000, measured_ns: 5_000_000 };
-        driver::run(&db, &programs, &job(plan, limit), &Control::new(plan.workers));
-        Model::of(&db, &programs);
+    for fallback in [false, true] {
+        let plan = Plan { workers: 2, fallback, ..PLAN };
+        let (db, programs) = database(plan);
+        db.load(&programs, 1);
+        for _ in 0..2 {
+            let limit = Limit::Time { warmup_ns: 1_000_000, measured_ns: 5_000_000 };
+            driver::run(&db, &programs, &job(plan, limit), &Control::new(plan.workers));
+            Model::of(&db, &programs);
+        }
     }
+}
+
+/// Runs until the planted panic.
+fn run_into(panics: Panics) {
+    let plan = Plan { workers: 3, fallback: true, ..PLAN };
+    let (db, mut programs) = database(plan);
+    programs.panics = Some(panics);
+    db.load(&programs, 1);
+    driver::run(&db, &programs, &job(plan, Limit::Requests(5)), &Control::new(plan.workers));
 }
 
 #[test]
 #[should_panic(expected = "planted")]
 fn a_panic_leaves_the_run() {
-    let plan = Plan { workers: 3, ..PLAN };
-    let (db, mut programs) = database(plan.batch, true, plan.clients, plan.workers);
-    programs.panics = true;
-    db.load(&programs, 1);
-    driver::run(&db, &programs, &job(plan, Limit::Requests(5)), &Control::new(plan.workers));
+    run_into(Panics::InBatch);
+}
+
+#[test]
+#[should_panic(expected = "planted")]
+fn a_panic_in_what_falls_back_leaves_the_run() {
+    run_into(Panics::Again);
 }
 
 #[test]
@@ -665,7 +836,7 @@ fn a_batch_has_a_client_for_each_place() {
 
 #[test]
 fn an_attempt_outside_of_a_batch_excludes_others() {
-    let (db, programs) = database(8, true, 2, 1);
+    let (db, programs) = database(Plan { clients: 2, batch: 8, ..PLAN });
     db.load(&programs, 1);
     let ticket = Ticket::new(0, Homes::new());
     let (mut a, mut b) = (db.session(), db.session());
@@ -692,7 +863,7 @@ fn an_attempt_outside_of_a_batch_excludes_others() {
 
 #[test]
 fn attempts_outside_of_batches_do_what_the_model_does() {
-    let (db, programs) = database(8, true, 1, 1);
+    let (db, programs) = database(Plan { clients: 1, batch: 8, ..PLAN });
     db.load(&programs, 1);
     let mut model = Model::loaded(Mix::All);
     let mut session = db.session();

@@ -13,7 +13,7 @@ use common::movers::{self, Movers};
 use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
-use common::{Given, SNAPSHOTS, run, values};
+use common::{Given, NO_FALLBACK, SNAPSHOTS, run, values};
 
 /// A scheme under settings.
 #[derive(Clone, Copy)]
@@ -92,6 +92,7 @@ conformance!(
     si,
     hstore,
     aria,
+    aria_without_fallback: aria under NO_FALLBACK,
     serial,
     uncontrolled,
 );

@@ -7,6 +7,9 @@
 //! 2. Each worker decides and installs, or aborts, its transactions.
 //! 3. The commits' changes of indexes are made: an index at a time by whoever comes first, in the order of
 //!    keys. Skipped when there are none.
+//! 4. If the scheme falls back, one worker executes what aborted again, in the order of its places: each
+//!    transaction alone, with its commit and its changes of indexes. Skipped when nothing aborted; else the
+//!    same worker also does step 3, which saves a meeting.
 //!
 //! The outcome is a function of the inputs alone and not of the number of workers, as long as the scheme
 //! decides by numbers in the batch, by records and by leaves: the batches are formed by rule ([`Roster`],
@@ -17,9 +20,9 @@
 //!
 //! A transaction's wait before its commit delays nothing but its batch, and the waits of a batch pass at
 //! the same time, since nobody holds what another waits for: so each worker waits once, after the last
-//! of its transactions.
+//! of its transactions. What executes alone holds everything, and waits by itself.
 
-use core::mem;
+use core::{fmt, mem};
 use std::collections::VecDeque;
 
 use stdx::Rng;
@@ -37,7 +40,7 @@ use crate::{Abort, Batching, ClientId, Database, Scheme, Session, Ticket, Worklo
 pub enum Batched {}
 
 impl<S: Batching> Driver<S> for Batched {
-    type Shared<'r> = Shared<'r, S>;
+    type Shared<'r, W: Workload> = Shared<'r, S, W>;
 
     fn refuses(job: &Job) -> Option<&'static str> {
         (job.retry == Retry::Drop).then_some(
@@ -46,11 +49,11 @@ impl<S: Batching> Driver<S> for Batched {
         )
     }
 
-    fn shared<'r>(db: &'r Database<S>, job: &Job) -> Shared<'r, S> {
+    fn shared<'r, W: Workload>(db: &'r Database<S>, job: &Job) -> Shared<'r, S, W> {
         Shared::new(db, job)
     }
 
-    fn work<'r, W: Workload>(part: Part<'r, S, W>, shared: &Shared<'r, S>) -> (Tally, W::Ledger) {
+    fn work<'r, W: Workload>(part: Part<'r, S, W>, shared: &Shared<'r, S, W>) -> (Tally, W::Ledger) {
         let mut alarm = Alarm { shared, is_armed: true };
         let mut worker = Worker::new(part, shared);
         // If another worker has panicked, its panic is what comes of the run.
@@ -62,7 +65,7 @@ impl<S: Batching> Driver<S> for Batched {
 
 /// What the workers of a run share.
 #[derive(Debug)]
-pub struct Shared<'r, S: Scheme> {
+pub struct Shared<'r, S: Scheme, W: Workload> {
     barrier: Barrier,
     /// Whether the present batch is the last.
     is_last: AtomicBool,
@@ -74,6 +77,10 @@ pub struct Shared<'r, S: Scheme> {
     changes: Box<[Boxes<'r, S>]>,
     /// The next index to be changed.
     next_index: AtomicUsize,
+    /// The last batch in which something fell back.
+    fell_back_in: AtomicU64,
+    /// By place: the client whose transaction falls back, until its worker takes it home.
+    fallen: Box<[Latched<Option<Client<W>>>]>,
 }
 
 type Boxes<'r, S> = Box<[Latched<Vec<Change<'r, S>>>]>;
@@ -90,7 +97,7 @@ fn number_of(place: Place) -> usize {
     usize::from(place.table.0) * INDEXES + within
 }
 
-impl<'r, S: Batching> Shared<'r, S> {
+impl<'r, S: Batching, W: Workload> Shared<'r, S, W> {
     fn new(db: &'r Database<S>, job: &Job) -> Self {
         let indexes = db.tables().iter().count() * INDEXES;
         let boxes = || (0..indexes).map(|_| Latched::default()).collect();
@@ -101,6 +108,8 @@ impl<'r, S: Batching> Shared<'r, S> {
             changed_in: AtomicU64::new(0),
             changes: (0..job.workers).map(|_| boxes()).collect(),
             next_index: AtomicUsize::new(0),
+            fell_back_in: AtomicU64::new(0),
+            fallen: (0..places_max(db, job)).map(|_| Latched::default()).collect(),
         }
     }
 }
@@ -111,12 +120,12 @@ fn places_max<S: Batching>(db: &Database<S>, job: &Job) -> usize {
 }
 
 /// Keeps the others from waiting for a worker that panics.
-struct Alarm<'s, 'r, S: Batching> {
-    shared: &'s Shared<'r, S>,
+struct Alarm<'s, 'r, S: Batching, W: Workload> {
+    shared: &'s Shared<'r, S, W>,
     is_armed: bool,
 }
 
-impl<S: Batching> Drop for Alarm<'_, '_, S> {
+impl<S: Batching, W: Workload> Drop for Alarm<'_, '_, S, W> {
     fn drop(&mut self) {
         if self.is_armed {
             self.shared.barrier.leave();
@@ -170,13 +179,76 @@ impl Roster {
     }
 }
 
-/// A client of this worker.
+/// A client of a worker.
 struct Client<W: Workload> {
     /// The request that it sent last, once that was executed.
     input: Option<W::Input>,
     kind: usize,
     /// When the request was sent, in ticks.
     birth: u64,
+}
+
+impl<W: Workload> fmt::Debug for Client<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("kind", &self.kind).field("birth", &self.birth).finish_non_exhaustive()
+    }
+}
+
+impl<W: Workload> Client<W> {
+    fn input(&self) -> &W::Input {
+        self.input.as_ref().expect("generated for the first attempt")
+    }
+
+    /// The client goes to another worker, and leaves a place for itself.
+    fn leave(&mut self) -> Self {
+        Self { input: self.input.take(), ..*self }
+    }
+
+    /// Hears how an attempt ended, and what is left of its request.
+    fn hear(
+        &mut self,
+        workload: &W,
+        books: &mut Books<'_, W>,
+        result: &Result<W::Output, Abort>,
+        rest: Option<W::Input>,
+    ) {
+        books.book(workload, self.kind, self.birth, self.input(), result, rest.is_none());
+        if rest.is_some() {
+            self.input = rest;
+        } else if !is_aborted(result) {
+            self.birth = clock::ticks();
+        }
+    }
+}
+
+/// Whether the scheme aborted an attempt, so that its transaction must execute again.
+fn is_aborted<T>(result: &Result<T, Abort>) -> bool {
+    matches!(result, Err(abort) if *abort != Abort::Rollback)
+}
+
+/// What is left of a client's request.
+fn rest<W: Workload>(
+    workload: &W,
+    client: &Client<W>,
+    result: &Result<W::Output, Abort>,
+) -> Option<W::Input> {
+    result.as_ref().ok().and_then(|output| workload.rest(client.input(), output))
+}
+
+/// Whether a request's time is divided into phases, while there is something to measure.
+fn is_sampled(job: &Job, request: &Request) -> bool {
+    job.sample_every > 0 && request.sequence.is_multiple_of(job.sample_every)
+}
+
+/// What is known of a client's attempt at a place of a batch.
+fn ticket<S: Scheme, W: Workload>(
+    part: Part<'_, S, W>,
+    client: &Client<W>,
+    place: usize,
+    retries: u32,
+) -> Ticket {
+    let ticket = Ticket::new(client.birth, part.homes(client.input()));
+    Ticket { retries, sequence: place as u64 + 1, read_only: W::TYPES[client.kind].read_only, ..ticket }
 }
 
 /// An attempt of the present batch, in the session at the same position.
@@ -194,7 +266,7 @@ struct Open<W: Workload> {
 /// One worker's part of a run.
 struct Worker<'s, 'r, S: Batching, W: Workload> {
     part: Part<'r, S, W>,
-    shared: &'s Shared<'r, S>,
+    shared: &'s Shared<'r, S, W>,
     roster: Roster,
     /// The present batch, from 1.
     batch: u64,
@@ -210,7 +282,7 @@ struct Worker<'s, 'r, S: Batching, W: Workload> {
 }
 
 impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
-    fn new(part: Part<'r, S, W>, shared: &'s Shared<'r, S>) -> Self {
+    fn new(part: Part<'r, S, W>, shared: &'s Shared<'r, S, W>) -> Self {
         let requests = match part.job.limit {
             Limit::Requests(count) => count,
             Limit::Time { .. } => u64::MAX,
@@ -260,9 +332,17 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
                 shared.is_last.store(is_last, Ordering::Relaxed);
             }
             self.decide(); // 2
-            shared.barrier.wait()?;
-            if shared.changed_in.load(Ordering::Relaxed) == self.batch {
+            let comes_last = shared.barrier.wait()?;
+            let changes = shared.changed_in.load(Ordering::Relaxed) == self.batch;
+            let falls_back = shared.fell_back_in.load(Ordering::Relaxed) == self.batch;
+            // Where something falls back, whoever comes last does the rest of the batch: any of them may.
+            if changes && (comes_last || !falls_back) {
                 self.change_indexes(); // 3
+            }
+            if falls_back && comes_last {
+                self.fall_back(); // 4
+            }
+            if changes || falls_back {
                 shared.barrier.wait()?;
             }
             self.settle();
@@ -289,18 +369,13 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
                 client.kind = workload.kind(&input);
                 client.input = Some(input);
             }
-            let input = client.input.as_ref().expect("generated for the first attempt");
-            let mut ticket = Ticket::new(client.birth, self.part.homes(input));
-            ticket.retries = request.retries;
-            ticket.sequence = place as u64 + 1;
-            ticket.read_only = W::TYPES[client.kind].read_only;
+            let input = client.input();
+            let ticket = ticket(self.part, client, place, request.retries);
             if self.open.len() == self.sessions.len() {
                 self.sessions.push(db.session());
             }
             let session = &mut self.sessions[self.open.len()];
-            let is_sampled = job.sample_every > 0
-                && request.sequence.is_multiple_of(job.sample_every)
-                && self.books.stage == Stage::Measured;
+            let is_sampled = is_sampled(job, request) && self.books.stage == Stage::Measured;
             if is_sampled {
                 session.meter().start();
             }
@@ -318,7 +393,7 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
 
     /// Step 2.
     fn decide(&mut self) {
-        let Part { workload, control, worker, .. } = self.part;
+        let Part { db, workload, control, worker, .. } = self.part;
         for (open, session) in self.open.iter_mut().zip(&mut self.sessions) {
             let executed = mem::replace(&mut open.result, Err(Abort::Stopped));
             let outboxes = &mut self.outboxes;
@@ -327,13 +402,17 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
             if open.is_sampled {
                 session.meter().stop();
             }
-            let input = self.clients[open.client].input.as_ref().expect("generated for the first attempt");
-            open.rest = open.result.as_ref().ok().and_then(|output| workload.rest(input, output));
+            let client = &mut self.clients[open.client];
+            open.rest = rest(workload, client, &open.result);
+            let is_aborted = is_aborted(&open.result);
             // What is left of a request comes as early as what aborted.
-            let again = open.rest.is_some() || matches!(open.result, Err(abort) if abort != Abort::Rollback);
-            self.shared.again[open.place].store(again, Ordering::Relaxed);
+            self.shared.again[open.place].store(open.rest.is_some() || is_aborted, Ordering::Relaxed);
             if open.rest.is_none() {
                 control.count(worker, open.result.is_ok());
+            }
+            if is_aborted && db.scheme().falls_back() {
+                *self.shared.fallen[open.place].lock() = Some(client.leave());
+                self.shared.fell_back_in.store(self.batch, Ordering::Relaxed);
             }
         }
         for (outbox, shared) in self.outboxes.iter_mut().zip(&self.shared.changes[worker]) {
@@ -362,19 +441,48 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
         }
     }
 
+    /// Step 4.
+    fn fall_back(&mut self) {
+        let Part { db, workload, control, job, worker, .. } = self.part;
+        for (place, request) in self.roster.batch.iter().enumerate() {
+            let Some(mut client) = self.shared.fallen[place].lock().take() else { continue };
+            let ticket = ticket(self.part, &client, place, request.retries + 1);
+            let session = &mut self.sessions[0];
+            let is_sampled = is_sampled(job, request) && self.books.stage == Stage::Measured;
+            if is_sampled {
+                session.meter().start();
+            }
+            let scratch = &mut self.scratch;
+            let result = session.attempt(&ticket, |txn| {
+                let output = workload.execute(client.input(), scratch, txn)?;
+                if job.pause_ns > 0 {
+                    txn.pause(job.pause_ns);
+                }
+                Ok(output)
+            });
+            if is_sampled {
+                session.meter().stop();
+            }
+            let rest = rest(workload, &client, &result);
+            self.shared.again[place].store(rest.is_some() || is_aborted(&result), Ordering::Relaxed);
+            if rest.is_none() {
+                control.count(worker, result.is_ok());
+            }
+            client.hear(workload, &mut self.books, &result, rest);
+            *self.shared.fallen[place].lock() = Some(client);
+        }
+        db.scheme().turn();
+    }
+
     /// The clients hear how their requests ended, and send others.
     fn settle(&mut self) {
         let Part { db, workload, worker, .. } = self.part;
         for open in self.open.drain(..) {
             let client = &mut self.clients[open.client];
-            let input = client.input.as_ref().expect("generated for the first attempt");
-            let is_last = open.rest.is_none();
-            self.books.book(workload, client.kind, client.birth, input, &open.result, is_last);
-            if !is_last {
-                client.input = open.rest;
-            } else if matches!(open.result, Ok(_) | Err(Abort::Rollback)) {
-                client.birth = clock::ticks();
+            if let Some(fallen) = self.shared.fallen[open.place].lock().take() {
+                *client = fallen;
             }
+            client.hear(workload, &mut self.books, &open.result, open.rest);
         }
         db.scheme().maintain(worker);
     }

@@ -205,7 +205,7 @@ pub struct Outcome<W: Workload> {
 /// How transactions reach a scheme's workers.
 pub trait Driver<S: Scheme> {
     /// What the workers of a run share.
-    type Shared<'r>: Sync;
+    type Shared<'r, W: Workload>: Sync;
 
     /// Why it cannot do this job, if it cannot: a sentence with the way out.
     fn refuses(_job: &Job) -> Option<&'static str> {
@@ -213,10 +213,10 @@ pub trait Driver<S: Scheme> {
     }
 
     /// Makes what the workers of a run share.
-    fn shared<'r>(db: &'r Database<S>, job: &Job) -> Self::Shared<'r>;
+    fn shared<'r, W: Workload>(db: &'r Database<S>, job: &Job) -> Self::Shared<'r, W>;
 
     /// One worker's part of a run: returns when the run is over.
-    fn work<'r, W: Workload>(part: Part<'r, S, W>, shared: &Self::Shared<'r>) -> (Tally, W::Ledger);
+    fn work<'r, W: Workload>(part: Part<'r, S, W>, shared: &Self::Shared<'r, W>) -> (Tally, W::Ledger);
 }
 
 /// One worker's part of a run.
@@ -267,7 +267,7 @@ pub fn run<S: Scheme, W: Workload>(
     assert!(job.workers > 0 && job.clients >= job.workers, "each worker has a client");
     clock::ticks_to_ns(0); // Calibrates the clock before anything is measured.
     assert_eq!(S::Driver::refuses(job), None, "a job is refused before it is run");
-    let shared = S::Driver::shared(db, job);
+    let shared = S::Driver::shared::<W>(db, job);
     let timed = matches!(job.limit, Limit::Time { .. });
     if !timed {
         control.enter(Stage::Measured);

@@ -24,9 +24,9 @@ const REGULATED_NS: (u64, u64) = (250, 100_000);
 const BACKOFF_NS: (u64, u64) = (2_500, 2_000_000);
 
 impl<S: Scheme> Driver<S> for PerWorker {
-    type Shared<'r> = ();
+    type Shared<'r, W: Workload> = ();
 
-    fn shared(_: &Database<S>, _: &Job) {}
+    fn shared<W: Workload>(_: &Database<S>, _: &Job) {}
 
     fn work<W: Workload>(part: Part<'_, S, W>, (): &()) -> (Tally, W::Ledger) {
         let books = RefCell::new(Books::<W>::new(part.control, part.worker));

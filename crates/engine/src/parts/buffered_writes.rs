@@ -92,6 +92,18 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         self.writes.find(record.id())
     }
 
+    /// The value that a write, which is no delta, gives its record, if it gives one.
+    #[inline]
+    pub fn value(&self, at: usize) -> Option<&[u64]> {
+        self.writes.get(at).value.map(|value| self.values.get(value))
+    }
+
+    /// The value that a write, which is no delta, gives its record, if it gives one, to be changed.
+    #[inline]
+    pub fn value_mut(&mut self, at: usize) -> Option<&mut [u64]> {
+        self.writes.get(at).value.map(|value| self.values.get_mut(value))
+    }
+
     /// The value that a write gives its record, if it gives one, to be read. A delta becomes a write of its sum
     /// with the value that `present` reads.
     ///
@@ -102,7 +114,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         if self.writes.get(at).is_delta {
             self.resolve(at, present)?;
         }
-        Ok(self.writes.get(at).value.map(|value| self.values.get(value)))
+        Ok(self.value(at))
     }
 
     /// The value that a write gives its record, if it gives one, to be written once more, as `how` says.
@@ -124,7 +136,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
                 Write::Delta => {}
             }
         }
-        Ok(self.writes.get(at).value.map(|value| self.values.get_mut(value)))
+        Ok(self.value_mut(at))
     }
 
     /// Makes a delta the sum of it and the value that the record has now.
@@ -267,20 +279,21 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
 }
 
 impl<'db, S: Shape<Data = InPlace>, N> BufferedWrites<'db, S, N> {
-    /// Makes the write at a position ready to be installed, under its lock, and tells
-    /// of it: the record, and the value that it will have, which for a delta is the sum with what is there.
-    /// `had_value` knows from what was noted whether something is.
+    /// Makes the write at a position ready to be installed, while nobody else can write the record, and tells of
+    /// it: the record, and the value that it will have, which for a delta is the sum with what is there.
+    /// `has_value` knows whether something is.
     #[inline]
     pub fn ready(
         &mut self,
         at: usize,
-        had_value: impl FnOnce(&N) -> bool,
+        has_value: impl FnOnce(&Buffered<'db, S, N>) -> bool,
         stamp: Stamp,
         sink: &mut impl Sink,
         seen: &mut impl Observer,
     ) -> (RecordRef<'db, S>, Option<&[u64]>) {
-        let Buffered { record, ref note, value, is_delta } = *self.writes.get(at);
-        let before = if is_delta || listens(seen) && had_value(note) {
+        let write = self.writes.get(at);
+        let Buffered { record, value, is_delta, .. } = *write;
+        let before = if is_delta || listens(seen) && has_value(write) {
             let copy = self.before.room(record.width());
             record.load(copy);
             Some(&*copy)

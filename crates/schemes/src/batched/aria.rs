@@ -4,8 +4,9 @@
 //! IDEA        All transactions of a batch execute on the same snapshot, the state that the last batch left,
 //!             and buffer their writes. Each then reserves what it read and what it wrote, where the smallest
 //!             number in the batch wins. From the reservations alone each decides whether it commits: the
-//!             outcome is a function of the batch, whoever executes it and when. Those that abort come first
-//!             in the next batch, and the first of a batch always commits.
+//!             outcome is a function of the batch, whoever executes it and when. Those that abort execute
+//!             again, one after the other, when the others have committed; without this fallback they come
+//!             first in the next batch, of which the first always commits.
 //! RECORD      One word: bits 0..14 smallest number of a writer, bits 14..28 smallest number of a reader, bit
 //!             28 has a value, bits 29.. the batch in which both were reserved; those of an earlier batch count
 //!             as none. A leaf has such a word for its gaps, whose writers are the inserts into it; and
@@ -16,28 +17,38 @@
 //!                same key; RAW, one writes what this one read; WAR, one read what this one writes. Commit
 //!                unless WAW or RAW; with reordering, unless WAW or both RAW and WAR.
 //!             3. Install the values. Entries of indexes follow when all have installed.
-//! INVARIANTS  (1) While a batch executes nobody writes a value or changes an index: the driver's barriers, or
-//!                 the gate (`begin`), see to it. So reads need no validation, and every ordering may be
-//!                 Relaxed: barriers and gate order whatever one step leaves to another.
+//!             4. Fall back: in the order of their numbers, those that aborted execute alone, each on the state
+//!                that the one before left, entries of indexes included. They count as a batch in which nobody
+//!                reserves, so all commit.
+//! INVARIANTS  (1) While a batch executes nobody writes a value or changes an index, and while an attempt is
+//!                 alone nobody else is open: the driver's barriers, or the gate (`begin`), see to it. So reads
+//!                 need no validation, and every ordering may be Relaxed: barriers and gate order whatever one
+//!                 step leaves to another.
 //!             (2) Of the committed writers of a record, or inserters of a key, there is one in a batch
 //!                 (asserted in `install`: the smallest number has it).
 //!             (3) Some serial order of the committed agrees with all they read. One that read what another
 //!                 wrote must come first. In a cycle of such demands the largest number would have a smaller
-//!                 one before it, its WAR, and a smaller one after it, its RAW.
-//!             (4) An attempt of a batch has a number from 1, and the batch a number that never returns.
+//!                 one before it, its WAR, and a smaller one after it, its RAW. What falls back comes after
+//!                 all of these, in the order in which it executes.
+//!             (4) An attempt of a batch has a number from 1, and the batch a number that never returns. What
+//!                 falls back has another batch's number, so that no reservation stands in its way.
 //! DEPARTURES  The original has no ranges. Here a scan, or a search that misses, reads the gaps of the leaves it
 //!             meets, and an insert writes the gap that it enters. That counts for RAW and WAR and not for WAW,
 //!             because inserts of different keys commute; the table of keys finds equal ones, and may take
 //!             different ones for equal only if both enter the same leaf. A delete is a write of its record:
-//!             whoever saw the key has read that. A record that is read and written is reserved as written
-//!             only, since WAW decides. There is no fallback to locks for what aborts. An attempt outside of
+//!             whoever saw the key has read that. A record that is read and written is reserved as written only,
+//!             since WAW decides. The original falls back to locks, which are granted in the order of the batch
+//!             for the keys that each transaction touched before, and what touches another key aborts again.
+//!             Here one lock serves all: what aborted together mostly wants the same records, a transaction
+//!             alone may touch what it likes, so that it commits, and it finds every key in the indexes that was
+//!             inserted before it. What is lost are the cores that would not have waited. An attempt outside of
 //!             a batch is a batch of its own, and excludes others. Leaves are decided by their shape, which
-//!             depends on the order in which rows were loaded: the outcome is the same for any number of
-//!             workers if there was one loader. Where clients hear of commits at the end of a batch, as from
-//!             the engine's driver, the order also agrees with real time.
+//!             depends on the order in which rows were loaded: the outcome is the same for any number of workers
+//!             if there was one loader. Where clients hear of no commit before all of its batch have decided, as
+//!             from the engine's driver, the order also agrees with real time.
 
 use engine::driver::Batched;
-use engine::parts::{AccessSet, CopyBuffer, WordRange, WriteBuffer};
+use engine::parts::{Buffered, BufferedWrites, CopyBuffer, WordRange};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink,
@@ -61,6 +72,7 @@ const KEYS: usize = 1 << 16;
 pub struct Aria {
     batch_max: usize,
     reorders: bool,
+    falls_back: bool,
     /// The present batch.
     batch: Padded<AtomicU64>,
     /// Held by a run, or by an attempt outside of one.
@@ -134,14 +146,6 @@ impl LeafMeta for Reservation {
     fn carry(&self, _: &Self) {}
 }
 
-/// What an attempt will do to a record.
-#[derive(Debug)]
-struct Pending<'db> {
-    record: RecordRef<'db, Aria>,
-    /// The new value, or none: a delete.
-    value: Option<WordRange>,
-}
-
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
@@ -152,12 +156,11 @@ pub struct Txn<'db> {
     /// Whether its procedure writes nothing: what it reads need not be known.
     is_read_only: bool,
     reads: Vec<RecordRef<'db, Aria>>,
-    writes: AccessSet<Pending<'db>>,
+    writes: BufferedWrites<'db, Aria>,
     gaps_read: Vec<Gaps<'db>>,
     gaps_entered: Vec<Gaps<'db>>,
     /// New keys, by their words in the table, and the leaves that they enter.
     keys: Vec<(usize, Gaps<'db>)>,
-    values: WriteBuffer,
     /// The copy that the last read lent.
     copy: CopyBuffer,
 }
@@ -198,6 +201,15 @@ impl Scheme for Aria {
                   and writes conflict.",
             stresses: "aborts of transactions that read more than they write",
         },
+        Setting {
+            name: "aria.fallback",
+            default: "on",
+            range: Range::Choice(&["off", "on"]),
+            unit: "",
+            doc: "`on` executes what aborted again within its batch, one transaction after the other, so that every \
+                  transaction of a batch ends with it; `off` puts it first in the next batch. Pays under contention.",
+            stresses: "the part of a batch in which one worker at a time executes",
+        },
     ];
     const INSERT: InsertAt = InsertAt::Install;
     type Driver = Batched;
@@ -207,6 +219,7 @@ impl Scheme for Aria {
         Ok(Self {
             batch_max: values.int("aria.batch") as usize,
             reorders: values.switch("aria.reordering"),
+            falls_back: values.text("aria.fallback") == "on",
             batch: Padded::default(),
             gate: Padded::default(),
             keys: (0..KEYS).map(|_| Reservation::default()).collect(),
@@ -224,11 +237,10 @@ impl Scheme for Aria {
             is_alone: false,
             is_read_only: false,
             reads: Vec::new(),
-            writes: AccessSet::default(),
+            writes: BufferedWrites::default(),
             gaps_read: Vec::new(),
             gaps_entered: Vec::new(),
             keys: Vec::new(),
-            values: WriteBuffer::default(),
             copy: CopyBuffer::default(),
         }
     }
@@ -249,7 +261,6 @@ impl Scheme for Aria {
         txn.gaps_read.clear();
         txn.gaps_entered.clear();
         txn.keys.clear();
-        txn.values.clear();
         txn.is_read_only = ticket.read_only;
         if ticket.sequence == 0 {
             if !self.enter() {
@@ -272,8 +283,8 @@ impl Scheme for Aria {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get(own).value.map(|value| txn.values.get(value)));
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value(own));
         }
         if !txn.observe(record) {
             return Ok(None);
@@ -290,19 +301,18 @@ impl Scheme for Aria {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get(own).value.map(|value| txn.values.get_mut(value)));
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value_mut(own));
         }
         if !record.header().has_value() {
             txn.observe(record);
             return Ok(None);
         }
-        let value = txn.values.push(record.width());
+        let value = txn.writes.room(record);
         if how == Write::Modify {
-            record.load(txn.values.get_mut(value));
+            record.load(txn.writes.room_mut(value));
         }
-        txn.set(record, Some(value));
-        Ok(Some(txn.values.get_mut(value)))
+        Ok(txn.set(record, Some(value)))
     }
 
     #[inline]
@@ -311,26 +321,21 @@ impl Scheme for Aria {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let own = txn.writes.find(record.id());
-        let is_there = match own {
-            Some(own) => txn.writes.get(own).value.is_some(),
-            None => record.header().has_value() && txn.observe(record),
-        };
-        if is_there {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.give(own));
+        }
+        if record.header().has_value() {
+            txn.observe(record);
             return Ok(None);
         }
-        let value = txn.values.push(record.width());
-        match own {
-            Some(own) => txn.writes.get_mut(own).value = Some(value),
-            None => txn.set(record, Some(value)),
-        }
-        Ok(Some(txn.values.get_mut(value)))
+        let value = txn.writes.room(record);
+        Ok(txn.set(record, Some(value)))
     }
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record.id()) {
-            return Ok(txn.writes.get_mut(own).value.take().is_some());
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.take(own));
         }
         let is_there = record.header().has_value();
         if is_there {
@@ -376,14 +381,12 @@ impl Scheme for Aria {
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let Place { batch, number } = txn.place;
         let stamp = Stamp(batch << NUMBER_BITS | number);
-        for pending in txn.writes.iter() {
-            let record = pending.record;
+        for at in 0..txn.writes.len() {
+            let has_value = |write: &Buffered<'db, Self, ()>| write.record.header().has_value();
+            let (record, value) = txn.writes.ready(at, has_value, stamp, sink, seen);
             let word = record.header();
             // Invariant (2).
             assert!(txn.is_alone || !word.precedes(txn.place, Role::Writer), "one commit writes a record");
-            let value = pending.value.map(|value| txn.values.get(value));
-            seen.installed(record, None, value);
-            sink.logged(stamp, record, value);
             if let Some(value) = value {
                 record.store(value);
             }
@@ -423,6 +426,10 @@ impl Batching for Aria {
             waiter::wait_until(None, || !self.gate.load(Ordering::Relaxed));
         }
         self.turn();
+    }
+
+    fn falls_back(&self) -> bool {
+        self.falls_back
     }
 
     fn turn(&self) {
@@ -492,7 +499,7 @@ impl<'db> Txn<'db> {
     /// The words of the records written.
     #[inline]
     fn records_written(&self) -> impl Iterator<Item = &'db Reservation> {
-        self.writes.iter().map(|pending| pending.record.header())
+        self.writes.iter().map(|write| write.record.header())
     }
 
     /// The words of those and of the gaps that new keys enter.
@@ -510,10 +517,10 @@ impl<'db> Txn<'db> {
         record.header().has_value()
     }
 
-    /// Puts a record that is not there into the write set.
+    /// Puts a record that is not there into the write set; the words of its value, if it is to have one.
     #[inline]
-    fn set(&mut self, record: RecordRef<'db, Aria>, value: Option<WordRange>) {
+    fn set(&mut self, record: RecordRef<'db, Aria>, value: Option<WordRange>) -> Option<&mut [u64]> {
         assert!(!self.is_read_only, "a procedure that writes nothing wrote");
-        self.writes.push(record.id(), Pending { record, value });
+        self.writes.push(record, value, ())
     }
 }

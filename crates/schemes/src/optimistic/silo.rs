@@ -44,7 +44,7 @@
 
 use engine::driver::PerWorker;
 use engine::parts::snapshot_epochs::{self, Keep, Past, SnapshotEpochs};
-use engine::parts::{BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits};
+use engine::parts::{Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -324,8 +324,8 @@ impl Scheme for Silo {
         }
         // The last first: they are the hottest, if the procedure has a choice.
         for at in (0..txn.writes.len()).rev() {
-            let had_value = |noted: &Expected| noted.word & NO_VALUE == 0;
-            let (record, value) = txn.writes.ready(at, had_value, Stamp(tid), sink, seen);
+            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & NO_VALUE == 0;
+            let (record, value) = txn.writes.ready(at, has_value, Stamp(tid), sink, seen);
             let header = &record.header().0;
             let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
             if let Some(value) = value {

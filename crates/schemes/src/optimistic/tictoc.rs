@@ -43,7 +43,7 @@
 //!             commit comes after the rts of that value, whichever it is, as for a blind write.
 
 use engine::driver::PerWorker;
-use engine::parts::{BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits};
+use engine::parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -325,8 +325,8 @@ impl Scheme for TicToc {
         let commit_ts = txn.commit_ts;
         // The last first: they are the hottest, if the procedure has a choice.
         for at in (0..txn.writes.len()).rev() {
-            let had_value = |noted: &Expected| noted.word & VALUE != 0;
-            let (record, value) = txn.writes.ready(at, had_value, Stamp(commit_ts), sink, seen);
+            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & VALUE != 0;
+            let (record, value) = txn.writes.ready(at, has_value, Stamp(commit_ts), sink, seen);
             let Header { wts, rts } = record.header();
             // Relaxed: this attempt holds the lock.
             assert!(

@@ -185,6 +185,9 @@ pub(crate) type Given = &'static [(&'static str, &'static str)];
 pub(crate) const SNAPSHOTS: Given =
     &[("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("silo.snapshot_epochs", "1")];
 
+/// What aborts in a batch comes first in the next one.
+pub(crate) const NO_FALLBACK: Given = &[("aria.fallback", "off")];
+
 /// The values of a scheme's settings.
 pub(crate) fn values<S: Scheme>(given: Given) -> Values {
     let given: Vec<_> = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();

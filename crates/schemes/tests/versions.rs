@@ -72,6 +72,92 @@ fn a_waiting_attempt_keeps_what_it_may_still_read<S: Scheme>() {
     assert!(version_bytes(&db) < held + held / 10, "what was held serves again");
 }
 
+/// The versions that pools hold for records, and not for the next that write.
+fn version_bytes_used<S: Scheme>(db: &Database<S>) -> usize {
+    let memory = &db.memory()[0];
+    memory.version_bytes - memory.version_bytes_free
+}
+
+/// A database of so many records more, each written once after its insertion, half of which while another attempt
+/// waits, which sees the values before.
+fn written_once<S: Scheme>(records: u64) -> (Database<S>, Table<Cell>) {
+    let (db, table) = cells::<S>();
+    let (mut session, mut waiting) = (db.session(), db.session());
+    for number in RECORDS..RECORDS + records {
+        let at = Place::new(0, number);
+        assert_eq!(session.attempt(&ticket(), |txn| txn.insert(table, at, &Cell::new(1))), Ok(true));
+    }
+    let mut write = |range: core::ops::Range<u64>| {
+        for number in range {
+            let at = Place::new(0, RECORDS + number);
+            assert_eq!(
+                session.attempt(&ticket(), |txn| txn.update(table, at, |cell| cell.set(2))),
+                Ok(Some(()))
+            );
+        }
+    };
+    let seen = waiting.attempt(&ticket(), |txn| {
+        write(0..records / 2);
+        (0..records).try_fold(0, |sum, number| {
+            let at = Place::new(0, RECORDS + number);
+            Ok::<_, Abort>(sum + txn.read(table, at, Cell::value)?.expect("inserted"))
+        })
+    });
+    assert_eq!(seen, Ok(records), "the values before");
+    write(records / 2..records);
+    drop((session, waiting));
+    (db, table)
+}
+
+fn records_written_once_keep_one_value<S: Scheme>() {
+    const WRITTEN: u64 = 5_000;
+    // What any number of attempts has in motion, or in stock to write.
+    const IN_MOTION: usize = 200 * 64;
+    let (db, table) = written_once::<S>(WRITTEN);
+    assert!(version_bytes(&db) >= WRITTEN as usize / 2 * 64, "the waiting attempt has kept versions");
+    let mut session = db.session();
+    for _ in 0..WRITTEN {
+        let read = session.attempt(&ticket(), |txn| txn.read(table, Place::new(0, 0), Cell::value));
+        assert_eq!(read, Ok(Some(0)));
+    }
+    let used = version_bytes_used(&db);
+    assert!(used < IN_MOTION, "{used} bytes of versions for records that were written once");
+    for number in RECORDS..RECORDS + WRITTEN {
+        let at = Place::new(0, number);
+        assert_eq!(session.attempt(&ticket(), |txn| txn.read(table, at, Cell::value)), Ok(Some(2)));
+    }
+}
+
+/// Who is to bring records down to one version may find them being written, and leave them to the writer; who may
+/// take back what it wrote.
+fn records_being_written_meanwhile_keep_one_value<S: Scheme>() {
+    let (db, table) = cells::<S>();
+    let (mut session, mut other) = (db.session(), db.session());
+    let waited = other.attempt(&ticket(), |_| {
+        update(&mut session, table, 1);
+        Ok(())
+    });
+    assert_eq!(waited, Ok(()));
+    let taken_back = other.attempt(&ticket(), |txn| {
+        for number in 0..RECORDS {
+            txn.update(table, Place::new(0, number), |cell| cell.set(9))?;
+        }
+        for number in 0..100 {
+            let inserted =
+                session.attempt(&ticket(), |txn| txn.insert(table, Place::new(1, number), &Cell::new(0)));
+            assert_eq!(inserted, Ok(true));
+        }
+        Err::<(), _>(Abort::Rollback)
+    });
+    assert_eq!(taken_back, Err(Abort::Rollback));
+    for nth in 0..1_000 {
+        let at = Place::new(0, nth % RECORDS);
+        assert_eq!(other.attempt(&ticket(), |txn| txn.read(table, at, Cell::value)), Ok(Some(1)));
+    }
+    drop((session, other));
+    assert_eq!(version_bytes_used(&db), 0);
+}
+
 fn deleted_rows_serve_again<S: Scheme>() {
     let (db, table) = cells::<S>();
     let mut session = db.session();
@@ -107,6 +193,26 @@ fn mvto_keeps_what_a_waiting_attempt_may_still_read() {
 #[test]
 fn si_keeps_what_a_waiting_attempt_may_still_read() {
     a_waiting_attempt_keeps_what_it_may_still_read::<Si>();
+}
+
+#[test]
+fn mvto_keeps_one_value_of_a_record_written_once() {
+    records_written_once_keep_one_value::<Mvto>();
+}
+
+#[test]
+fn si_keeps_one_value_of_a_record_written_once() {
+    records_written_once_keep_one_value::<Si>();
+}
+
+#[test]
+fn mvto_keeps_one_value_of_a_record_being_written_meanwhile() {
+    records_being_written_meanwhile_keep_one_value::<Mvto>();
+}
+
+#[test]
+fn si_keeps_one_value_of_a_record_being_written_meanwhile() {
+    records_being_written_meanwhile_keep_one_value::<Si>();
 }
 
 #[test]

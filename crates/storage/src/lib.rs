@@ -14,6 +14,7 @@ mod schema;
 mod shape;
 mod table;
 mod tables;
+mod unsettled;
 mod version;
 mod waiting;
 

@@ -6,13 +6,17 @@
 //!     from one that is still protected.
 //! (2) What was unlinked during an attempt is stamped with the epoch when the attempt unpins, after the
 //!     unlinking, and used again only when that epoch is past.
+//! (3) A record is settled when its one version stands within it. Whoever takes a version off a record, or leaves
+//!     one on it that is not settled, sees to that: at once, or because the place within the record waits to come
+//!     home (`come_home`), or through a number in `unsettled`. Who finds the record written again leaves it to that
+//!     writer, and who finds the place within it in other hands to those.
 
 use core::marker::PhantomData;
 use core::ops::ControlFlow;
 use core::ptr::NonNull;
 
 use sync::Latched;
-use sync::atomic::{AtomicPtr, Ordering};
+use sync::atomic::{AtomicPtr, Ordering, fence};
 
 use crate::arena::{Block, Reserve};
 use crate::epoch::{Epochs, Participant};
@@ -23,6 +27,7 @@ use crate::row::TableId;
 use crate::schema::Schema;
 use crate::shape::{Data, DataKind, InPlace, Shape, Versioned};
 use crate::table::{NewRow, RowRef, TableMemory, TableStore};
+use crate::unsettled::{Shared, Unsettled};
 use crate::version::{self, Pending, VersionHead, VersionRef};
 use crate::waiting::Waiting;
 
@@ -43,6 +48,8 @@ pub struct Tables<S: Shape> {
     reserve: Reserve,
     /// What waited in slots that were given up.
     left_behind: Latched<Waiting<Unlinked>>,
+    /// Records to settle, from slots that were given up or have too many.
+    unsettled: Shared<At>,
 }
 
 // SAFETY: the blocks left behind are plain addresses that belong to whoever takes them out.
@@ -68,6 +75,7 @@ impl<S: Shape> Tables<S> {
             keeps_versions,
             reserve: Reserve::default(),
             left_behind: Latched::default(),
+            unsettled: Shared::default(),
         }
     }
 
@@ -113,6 +121,7 @@ impl<S: Shape> Tables<S> {
             attempt: 0,
             stock: stock.collect(),
             waiting: core::mem::take(&mut *self.left_behind.lock()),
+            unsettled: Unsettled::default(),
         }
     }
 
@@ -136,10 +145,20 @@ struct Stock {
 #[derive(Debug)]
 enum Unlinked {
     Row(TableId, Block),
+    /// A row that has given up its versions.
+    Emptied(TableId, Block),
     /// A version of a pool.
     Version(TableId, u16, Block),
     /// The inline version of a record.
     Inline(TableId, u16, Block),
+}
+
+/// Where a record is, for those who may outlive whoever lends records.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    table: TableId,
+    group: u16,
+    block: Block,
 }
 
 /// The storage side of a session.
@@ -151,6 +170,8 @@ pub struct Slot<'db, S: Shape> {
     stock: Vec<Stock>,
     /// Stamped when the attempt that unlinked them unpins.
     waiting: Waiting<Unlinked>,
+    /// Each with the number from which on nobody needs what is older than the record's version of that number.
+    unsettled: Unsettled<At>,
 }
 
 // SAFETY: the blocks in stock and in waiting belong to the slot alone.
@@ -187,6 +208,7 @@ impl<'db, S: Shape> Slot<'db, S> {
         self.waiting.stamp(|| self.tables.epochs.stamp());
         if is_due {
             self.tables.epochs.try_advance();
+            self.unsettled.help(&self.tables.unsettled);
         }
         if self.attempt.is_multiple_of(POPULATE_EVERY) {
             self.tables.stores.iter().for_each(TableStore::populate_ahead);
@@ -209,14 +231,13 @@ impl<'db, S: Shape> Slot<'db, S> {
         while let Some(unlinked) = self.waiting.pop(|epoch| self.tables.epochs.is_past(epoch)) {
             match unlinked {
                 Unlinked::Row(table, block) => {
-                    self.empty_row(RowRef { at: block, table: self.tables.get(table) });
-                    let rows = &mut self.stock[usize::from(table.0)].rows;
-                    rows.push(block);
-                    // Blocks of owned rows stay here: they serve rows of the same owner only.
-                    if rows.len() > 2 * BATCH && !matches!(S::Data::KIND, DataKind::Owned) {
-                        self.tables.get(table).rows.give(rows, BATCH);
+                    if self.empty_row(RowRef { at: block, table: self.tables.get(table) }) {
+                        self.waiting.push(Unlinked::Emptied(table, block));
+                    } else {
+                        self.stock_row(table, block);
                     }
                 }
+                Unlinked::Emptied(table, block) => self.stock_row(table, block),
                 Unlinked::Version(table, group, block) => {
                     let versions = &mut self.stock[usize::from(table.0)].versions[usize::from(group)];
                     versions.push(block);
@@ -224,44 +245,72 @@ impl<'db, S: Shape> Slot<'db, S> {
                         self.tables.get(table).versions[usize::from(group)].give(versions, BATCH);
                     }
                 }
-                Unlinked::Inline(table, group, at) => {
-                    let words = self.tables.get(table).width(usize::from(group));
-                    // SAFETY: an inline version was unlinked by its record, which was built for this group.
-                    self.come_home(unsafe { RecordRef::new(at, words, table, group) });
+                Unlinked::Inline(table, group, block) => {
+                    self.come_home(self.record(At { table, group, block }));
                 }
             }
         }
     }
 
-    /// Gives up the versions of a row that nobody knows any more. Until now they were left alone: who knew the
-    /// row may have pushed a version, to take it back when it found the row given up.
-    fn empty_row(&mut self, row: RowRef<'db, S>) {
-        if self.tables.keeps_versions {
-            row.records().for_each(|record| self.retire_kept(record, self.kept_link(record)));
-        }
-        let DataKind::Versioned = S::Data::KIND else { return };
-        for record in row.records() {
-            let head = record.versioned();
-            // AcqRel: pairs with the push of the newest version, and with `come_home`, which moves no version
-            // of this chain any more.
-            let mut newest = head.newest.swap(core::ptr::null_mut(), Ordering::AcqRel);
-            if newest == record.inline().as_ptr() {
-                // Acquire: pairs with the push of this version. At the new end it is in use, so it is in no
-                // slot's hands, and nobody looks at it.
-                newest = head.inline.next.load(Ordering::Acquire);
-                head.inline.free_inline();
-            }
-            self.retire_chain(record, newest);
+    fn stock_row(&mut self, table: TableId, block: Block) {
+        let rows = &mut self.stock[usize::from(table.0)].rows;
+        rows.push(block);
+        // Blocks of owned rows stay here: they serve rows of the same owner only.
+        if rows.len() > 2 * BATCH && !matches!(S::Data::KIND, DataKind::Owned) {
+            self.tables.get(table).rows.give(rows, BATCH);
         }
     }
 
-    /// A record's inline version is free again. If the record's one version is in a pool, moves it there: so
-    /// who writes a record now and then leaves it in one piece, and pools are as large as what is in motion.
+    fn record(&self, at: At) -> RecordRef<'db, S> {
+        let words = self.tables.get(at.table).width(usize::from(at.group));
+        // SAFETY: an `At` is made of a record of these tables.
+        unsafe { RecordRef::new(at.block, words, at.table, at.group) }
+    }
+
+    /// Gives up the versions of a row that no index leads to any more; whether some within the row must wait for
+    /// those who settle its records. Until now they were left alone: who knew the row may have pushed a version, to
+    /// take it back when it found the row given up.
+    fn empty_row(&mut self, row: RowRef<'db, S>) -> bool {
+        if self.tables.keeps_versions {
+            row.records().for_each(|record| self.retire_kept(record, self.kept_link(record)));
+        }
+        let DataKind::Versioned = S::Data::KIND else { return false };
+        let mut waits = false;
+        for record in row.records() {
+            // AcqRel: pairs with the push of the newest version, and with `move_home`, which moves no version
+            // of this chain any more.
+            let newest = record.versioned().newest.swap(core::ptr::null_mut(), Ordering::AcqRel);
+            waits |= self.retire_chain(record, newest);
+        }
+        waits
+    }
+
+    /// A record's inline version, which the caller holds and nobody looks at, is to be free again. If the record's
+    /// one version is in a pool, it moves there: so who writes a record now and then leaves it in one piece,
+    /// and pools are as large as what is in motion.
     fn come_home(&mut self, record: RecordRef<'db, S>) {
+        let head = record.versioned();
+        while !self.move_home(record) {
+            head.inline.free_inline();
+            // SeqCst fence: pairs with the one in `settle`. Of one who settles the record and finds no room in it,
+            // and one who makes room and finds the record not settled, at least one sees the other's doing.
+            fence(Ordering::SeqCst);
+            // Acquire: pairs with the push of the newest version.
+            let newest = NonNull::new(head.newest.load(Ordering::Acquire));
+            // SAFETY: versions on a chain are built and type-stable.
+            let is_left = newest.is_some_and(|newest| unsafe { newest.as_ref() }.is_settled());
+            if !is_left || !head.inline.claim_inline() {
+                return;
+            }
+        }
+    }
+
+    /// Moves a record's one version to the place within the record, which the caller holds.
+    fn move_home(&mut self, record: RecordRef<'db, S>) -> bool {
         let head = record.versioned();
         // Acquire: pairs with the push of the newest version.
         let newest = head.newest.load(Ordering::Acquire);
-        let Some(from) = NonNull::new(newest) else { return head.inline.free_inline() };
+        let Some(from) = NonNull::new(newest) else { return false };
         let to = record.inline();
         // SAFETY: the slot is pinned, so the newest version is in use, if no longer by this record, and the
         // inline one belongs to the caller until it is free. Both have the record's width.
@@ -271,9 +320,8 @@ impl<'db, S: Shape> Slot<'db, S> {
             && head.newest.compare_exchange(newest, to.as_ptr(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if is_moved {
             self.waiting.push(Unlinked::Version(record.table(), record.group() as u16, from.cast()));
-        } else {
-            head.inline.free_inline();
         }
+        is_moved
     }
 
     /// Memory for a row that nobody knows yet: its records have default headers and no value.
@@ -330,8 +378,9 @@ impl<'db, S: Shape> Slot<'db, S> {
                 // SAFETY: the version was just claimed and is known to nobody.
                 let words = unsafe { version.head.cast::<u8>().add(version::version_head_bytes::<S>()) };
                 version.head().seal_first();
-                // Relaxed: publishing the row orders it.
-                record.versioned().newest.store(version.head.as_ptr(), Ordering::Relaxed);
+                // Release: pairs with the load in `newest`, by whoever settles the record that the row's memory
+                // was before.
+                record.versioned().newest.store(version.head.as_ptr(), Ordering::Release);
                 words.cast()
             }
         };
@@ -353,19 +402,27 @@ impl<'db, S: Shape> Slot<'db, S> {
         Claim::new(&self.tables.partitions)
     }
 
-    fn retire_chain(&mut self, record: RecordRef<'db, S>, mut newest: *mut VersionHead<S>) {
+    /// Gives up versions that the caller has taken off their chain; whether the inline one is among them.
+    fn retire_chain(&mut self, record: RecordRef<'db, S>, mut newest: *mut VersionHead<S>) -> bool {
+        let mut has_inline = false;
         while let Some(head) = NonNull::new(newest) {
             // SAFETY: versions on a chain are built and type-stable.
             let version = unsafe { head.as_ref() };
-            // Acquire: pairs with the push of the next version.
-            newest = version.next.load(Ordering::Acquire);
-            // Relaxed: constant since the version was claimed.
-            self.waiting.push(if version.is_inline.load(Ordering::Relaxed) == 1 {
-                Unlinked::Inline(record.table(), record.group() as u16, record.at())
-            } else {
-                Unlinked::Version(record.table(), record.group() as u16, head.cast())
-            });
+            newest = version.take_older();
+            has_inline |= version.is_at_home();
+            self.retire_one(record, head);
         }
+        has_inline
+    }
+
+    fn retire_one(&mut self, record: RecordRef<'db, S>, head: NonNull<VersionHead<S>>) {
+        // SAFETY: versions of a record are built and type-stable.
+        let unlinked = if unsafe { head.as_ref() }.is_at_home() {
+            Unlinked::Inline(record.table(), record.group() as u16, record.at())
+        } else {
+            Unlinked::Version(record.table(), record.group() as u16, head.cast())
+        };
+        self.waiting.push(unlinked);
     }
 
     /// Gives up the versions beside a record's data that a link of their chain leads to.
@@ -423,6 +480,12 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 }
 
+impl At {
+    fn of<S: Shape>(record: RecordRef<'_, S>) -> Self {
+        Self { table: record.table(), group: record.group() as u16, block: record.at() }
+    }
+}
+
 fn owner_of<S: Shape>(row: RowRef<'_, S>) -> *const Partition {
     // Relaxed: constant while the row's memory is in use.
     row.record(0).owned().owner.load(Ordering::Relaxed)
@@ -453,20 +516,15 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
 
     /// Gives up a version that was popped off its chain.
     pub fn retire_version(&mut self, record: RecordRef<'db, S>, version: VersionRef<'db, S>) {
-        // Relaxed: the caller alone unlinked it. Readers that pass it see the rest of the chain through
-        // the record, so its link is left alone until it is used again.
-        let is_inline = version.head().is_inline.load(Ordering::Relaxed) == 1;
-        self.waiting.push(if is_inline {
-            Unlinked::Inline(record.table(), record.group() as u16, record.at())
-        } else {
-            Unlinked::Version(record.table(), record.group() as u16, version.head.cast())
-        });
+        // Readers that pass it see the rest of the chain through its link.
+        self.retire_one(record, version.head);
     }
 
     /// Gives up the old end of a record's chain. `look` is shown one version after the other, from `newest`
     /// on, until it breaks: with `true` where no present or future reader needs what is older.
     ///
-    /// Only the writer of the newest version does this, while that is pending: so nobody else does.
+    /// For the writer of the newest version, while that is pending. `true` when the record is then to be settled
+    /// [`later`](Self::settle_later), should the version stay.
     ///
     /// # Panics
     /// When `newest` is not the newest version of the record.
@@ -476,22 +534,81 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         record: RecordRef<'db, S>,
         newest: &Pending<'db, S>,
         mut look: impl FnMut(&S::Version) -> ControlFlow<bool>,
-    ) {
-        let mut version = newest.version();
+    ) -> bool {
+        let newest = newest.version();
+        let (mut version, head) = (newest, newest.head());
         assert_eq!(self.newest(record), Some(version), "a chain is cut by the writer of its newest version");
         let is_enough = loop {
-            let Some(older) = self.older(version) else { return };
+            let Some(older) = self.older(version) else { break false };
             match look(version.meta()) {
                 ControlFlow::Continue(()) => version = older,
                 ControlFlow::Break(is_enough) => break is_enough,
             }
         };
+        let mut comes_home = false;
         if is_enough {
-            // Acquire: pairs with the push of the older version.
-            let older = version.head().next.load(Ordering::Acquire);
-            // Relaxed: who still finds the old end stays pinned while it looks at it.
-            version.head().next.store(core::ptr::null_mut(), Ordering::Relaxed);
-            self.retire_chain(record, older);
+            let older = if version == newest {
+                // Acquire: pairs with the push of the older version.
+                let older = head.next.load(Ordering::Acquire);
+                // Relaxed: who still finds the old end stays pinned while it looks at it. No exchange: of a
+                // pending version nobody else takes what is older.
+                head.next.store(core::ptr::null_mut(), Ordering::Relaxed);
+                older
+            } else {
+                version.head().take_older()
+            };
+            comes_home = self.retire_chain(record, older);
+        }
+        // Relaxed: as above, this worker alone changes it.
+        let is_alone = head.next.load(Ordering::Relaxed).is_null();
+        !(is_alone && (head.is_at_home() || comes_home))
+    }
+
+    /// Whether `version`, the newest of a record, is the only one and within the record, or about to be.
+    #[inline]
+    pub fn is_settled(&self, version: VersionRef<'db, S>) -> bool {
+        // Relaxed: a link that is null stays so.
+        version.head().is_at_home() && version.head().next.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Notes that a record is to be settled once nobody needs what is older than its version with `number`.
+    #[inline]
+    pub fn settle_later(&mut self, record: RecordRef<'db, S>, number: u64) {
+        self.unsettled.push(number, At::of(record), &self.tables.unsettled);
+    }
+
+    /// Whether records wait to be settled.
+    #[inline]
+    pub fn has_unsettled(&self) -> bool {
+        !self.unsettled.is_empty()
+    }
+
+    /// Settles records that were noted with numbers up to `watermark`: up to twice as many as were noted since the
+    /// last call, and a few. `has` tells whether a version is the one of a number; what is older than that is given
+    /// up, unless the record was written again: its writer then sees to it.
+    pub fn settle(&mut self, watermark: u64, has: impl Fn(&S::Version, u64) -> bool) {
+        let mut left = self.unsettled.budget();
+        while left > 0
+            && let Some((number, at)) = self.unsettled.pop(watermark)
+        {
+            left -= 1;
+            let record = self.record(at);
+            // The record may serve another row by now. Its newest version is one all the same, and nobody
+            // uses that version, or those that it leads to, for another while this slot is pinned.
+            if let Some(newest) = self.newest(record)
+                && newest.is_sealed()
+                && has(newest.meta(), number)
+            {
+                let older = newest.head().take_older();
+                let comes_home = self.retire_chain(record, older);
+                if !comes_home && !newest.head().is_at_home() {
+                    // SeqCst fence: pairs with the one in `come_home`.
+                    fence(Ordering::SeqCst);
+                    if record.versioned().inline.claim_inline() {
+                        self.come_home(record);
+                    }
+                }
+            }
         }
     }
 }
@@ -551,6 +668,7 @@ impl<S: Shape> Drop for Slot<'_, S> {
         self.participant.unpin();
         self.waiting.stamp(|| self.tables.epochs.stamp());
         self.tables.left_behind.lock().append(&mut self.waiting);
+        self.unsettled.leave(&self.tables.unsettled);
         for (table, stock) in self.tables.stores.iter().zip(&mut self.stock) {
             let rows = stock.rows.len();
             table.rows.give(&mut stock.rows, rows);
@@ -748,8 +866,46 @@ mod tests {
         RowRef { at: record.at(), table }
     }
 
+    /// Pushes a version of a number, its value, over the newest, if that is sealed; takes it back every fifth
+    /// time, and gives up what is older every third. What a scheme does for that, to the letter.
+    fn push_or_take_back<'db>(
+        slot: &mut Slot<'db, Chains>,
+        record: RecordRef<'db, Chains>,
+        number: u64,
+    ) -> bool {
+        let newest = slot.newest(record);
+        if !newest.is_none_or(VersionRef::is_sealed) {
+            return false;
+        }
+        let mut pending = slot.new_version(record);
+        pending.words().fill(number);
+        pending.version().meta().0.store(number, Ordering::Relaxed); // Relaxed: the push publishes it.
+        if !record.push(&pending, newest) {
+            slot.discard_version(record, pending);
+            return false;
+        }
+        if number.is_multiple_of(5) {
+            record.pop(pending.version());
+            slot.discard_version(record, pending);
+            if let Some(newest) = newest.filter(|&newest| !slot.is_settled(newest)) {
+                slot.settle_later(record, newest.meta().0.load(Ordering::Relaxed)); // Relaxed: it is sealed.
+            }
+            return false;
+        }
+        if slot.cut(record, &pending, |_| ControlFlow::Break(number.is_multiple_of(3))) {
+            slot.settle_later(record, number);
+        }
+        pending.seal();
+        true
+    }
+
+    fn settle(slot: &mut Slot<'_, Chains>) {
+        // Relaxed: it is sealed.
+        slot.settle(u64::MAX, |meta, number| meta.0.load(Ordering::Relaxed) == number);
+    }
+
     #[test]
-    fn versions_that_move_while_others_write_and_read_are_never_torn() {
+    fn versions_that_move_while_others_write_and_read_are_never_torn_and_all_come_back() {
         let (schema, table) = schema();
         let tables = Tables::<Chains>::new(&schema, 4, 0, false);
         let store = tables.get(table.id());
@@ -763,22 +919,103 @@ mod tests {
                     assert_eq!(words, [words[0]; 3]);
                 }
                 // Rarely enough that versions have the time to move.
-                if turn % 64 == worker && newest.is_none_or(VersionRef::is_sealed) {
-                    let mut pending = slot.new_version(record);
-                    pending.words().fill(turn as u64);
-                    if record.push(&pending, newest) {
-                        slot.cut(record, &pending, |_| ControlFlow::Break(true));
-                        pending.seal();
-                        pushed += 1;
-                    } else {
-                        slot.discard_version(record, pending);
-                    }
+                if turn % 64 == worker {
+                    pushed += i32::from(push_or_take_back(&mut slot, record, (4 * turn + worker + 1) as u64));
+                }
+                if turn % 8 == worker {
+                    settle(&mut slot);
                 }
                 slot.unpin();
             }
             pushed
         });
         assert!(pushed.iter().sum::<i32>() > 100);
+        let mut slot = tables.slot();
+        for _ in 0..32 * ADVANCE_EVERY {
+            slot.pin();
+            settle(&mut slot);
+            slot.unpin();
+        }
+        assert!(slot.newest(record).is_some_and(|newest| slot.is_settled(newest)));
+        drop(slot);
+        let stride = store.versions[0].stride();
+        let memory = &tables.memory()[0];
+        assert_eq!(
+            memory.version_bytes_free, memory.version_bytes,
+            "every version of the pool is back in it"
+        );
+        let mut blocks = Vec::new();
+        let count = memory.version_bytes / stride;
+        store.versions[0].take(&mut blocks, count, true, &tables.reserve, |_| panic!("none is missing"));
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert_eq!(blocks.len(), count, "and none is there twice");
+    }
+
+    #[test]
+    fn what_a_writer_leaves_behind_is_settled_by_another_if_it_idles() {
+        let (schema, table) = schema();
+        let tables = Tables::<Chains>::new(&schema, 2, 0, false);
+        let store = tables.get(table.id());
+        let (mut idle, mut busy) = (tables.slot(), tables.slot());
+        let records: Vec<_> = (0..5_000).map(|_| idle.new_row(store, Home::At(0)).row().record(0)).collect();
+        for number in [1, 2] {
+            for &record in &records {
+                idle.pin();
+                assert!(push_or_take_back(&mut idle, record, number));
+                idle.unpin();
+            }
+        }
+        for _ in 0..5_000 {
+            busy.pin();
+            settle(&mut busy);
+            busy.unpin();
+        }
+        busy.pin();
+        let is_settled = |record: &&RecordRef<'_, Chains>| {
+            busy.newest(**record).is_some_and(|newest| busy.is_settled(newest))
+        };
+        let settled = records.iter().filter(is_settled).count();
+        assert!(settled >= 5_000 - 1_024, "{settled} of 5000 records have one version");
+        busy.unpin();
+    }
+
+    /// Writes so many new rows; whether one of them has the memory of this one.
+    fn serves_others<'db>(slot: &mut Slot<'db, Chains>, row: RowRef<'db, Chains>, attempts: u32) -> bool {
+        let mut serves = false;
+        for _ in 0..attempts {
+            slot.pin();
+            let other = slot.new_row(row.table, Home::At(0)).row();
+            serves |= other.is(row);
+            push(slot, other.record(0), 9);
+            slot.unpin();
+        }
+        serves
+    }
+
+    #[test]
+    fn what_stands_within_a_row_stays_for_whoever_found_it_after_the_row_was_given_up() {
+        let (schema, table) = schema();
+        let tables = Tables::<Chains>::new(&schema, 2, 0, false);
+        let store = tables.get(table.id());
+        let (mut writer, mut late) = (tables.slot(), tables.slot());
+        let row = writer.new_row(store, Home::At(0)).row();
+        let record = row.record(0);
+        writer.pin();
+        push(&mut writer, record, 7);
+        writer.retire_row(row);
+        writer.unpin();
+        // Too late to hold up the row, and in time for what stands within it.
+        serves_others(&mut writer, row, ADVANCE_EVERY);
+        late.pin();
+        let found = late.newest(record).expect("pushed");
+        serves_others(&mut writer, row, 100 * ADVANCE_EVERY);
+        assert_eq!(late.words(found), Some(&[7; 3][..]));
+        assert_eq!(late.newest(record), None, "the row is empty");
+        late.unpin();
+        writer.pin();
+        writer.unpin();
+        assert!(serves_others(&mut writer, row, 100 * ADVANCE_EVERY), "the row serves again");
     }
 
     #[test]

@@ -9,8 +9,9 @@
 //!     part of its record, so that a version's width never changes.
 //! (4) A version that is alone on its chain and final may move to the place within its record: to whoever
 //!     found it before it stays what it was, by (2), and what is pushed over it there is refused.
-//! (5) A version kept beside data in place is sealed before its record leads to it. Whoever takes it off its
-//!     chain has exchanged the one link that led to it for null, so that nobody else takes it, too.
+//! (5) Whoever takes a version off the old end of a chain has exchanged the one link that led to it for null, so
+//!     that nobody else takes it, too. But for that, a link stays as it was pushed until the version is used again.
+//! (6) A version kept beside data in place is sealed before its record leads to it.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -66,9 +67,39 @@ impl<S: Shape> VersionHead<S> {
         claimed
     }
 
+    /// Takes the older versions off this one, which is not pending: invariant (5).
+    #[inline]
+    pub(crate) fn take_older(&self) -> *mut Self {
+        // Relaxed first look: a link that is null stays so, and mostly it is.
+        if self.next.load(Ordering::Relaxed).is_null() {
+            return core::ptr::null_mut();
+        }
+        // AcqRel: Acquire pairs with the push of the older version; Release, passed on by the fence in
+        // `Slot::settle`, tells whoever brings a version home that this one is alone.
+        self.next.swap(core::ptr::null_mut(), Ordering::AcqRel)
+    }
+
+    /// Whether the version stands in its record.
+    #[inline]
+    pub(crate) fn is_at_home(&self) -> bool {
+        self.is_inline.load(Ordering::Relaxed) == 1 // Relaxed: constant while the version is in use.
+    }
+
+    /// Whether the version is complete, final and the only one of its chain.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_complete_and_alone() && self.meta.copy_final(&S::Version::default())
+    }
+
+    fn is_complete_and_alone(&self) -> bool {
+        // Acquire: pairs with the Release in `Pending::seal`. Relaxed: only a push over the version can come
+        // before a change, and then whoever wants to move the version fails to.
+        self.state.load(Ordering::Acquire) == SEALED && self.next.load(Ordering::Relaxed).is_null()
+    }
+
     /// Seals the first version of a row that nobody knows yet.
     pub(crate) fn seal_first(&self) {
-        // Relaxed: publishing the row orders it.
+        // Relaxed, both: publishing the row orders them.
+        self.next.store(core::ptr::null_mut(), Ordering::Relaxed);
         self.state.store(SEALED, Ordering::Relaxed);
     }
 
@@ -146,11 +177,7 @@ pub(crate) unsafe fn copy_only<S: Shape>(
     let from_head = unsafe { from.as_ref() };
     // SAFETY: as above.
     let to_head = unsafe { to.as_ref() };
-    // Acquire: pairs with the Release in `Pending::seal`. Relaxed: only a push over `from` can come before a
-    // change, and then the caller's exchange fails.
-    let is_fit = from_head.state.load(Ordering::Acquire) == SEALED
-        && from_head.next.load(Ordering::Relaxed).is_null()
-        && from_head.meta.copy_final(&to_head.meta);
+    let is_fit = from_head.is_complete_and_alone() && from_head.meta.copy_final(&to_head.meta);
     if is_fit {
         let (from, to) = (data(from, words as u32), data(to, words as u32));
         // SAFETY: invariant (1): nobody writes `from`, which is sealed; the caller alone uses `to`.

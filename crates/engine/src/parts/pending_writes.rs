@@ -58,8 +58,13 @@ impl<'db, S: Chained> PendingWrites<'db, S> {
     }
 
     fn take_back(slot: &mut Slot<'db, S>, record: RecordRef<'db, S>, version: Pending<'db, S>) {
+        let before = slot.older(version.version());
         record.pop(version.version());
         slot.discard_version(record, version);
+        // Who was to settle the record may have found it being written, and left it.
+        if let Some(before) = before.filter(|&before| !slot.is_settled(before)) {
+            slot.settle_later(record, before.meta().number());
+        }
     }
 
     /// The place of the version of a record that has one of this attempt.

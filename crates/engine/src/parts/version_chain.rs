@@ -6,6 +6,9 @@
 //! (2) A chain has at most one version whose writer has not decided yet, the newest.
 //! (3) A record that was retired has no value, nobody needs the one that it had, and it gets none again:
 //!     see [`retire`].
+//! (4) A record that is not written comes down to one version, which stands within it: whoever commits a version
+//!     or takes one back notes what is then to be done when the watermark has come, and does it then ([`cut`],
+//!     `PendingWrites::undo`, [`settle`]).
 
 use core::ops::ControlFlow;
 
@@ -118,7 +121,7 @@ pub fn is_absent<S: Chained>(version: Option<VersionRef<'_, S>>) -> bool {
 }
 
 /// Gives up every version that nobody needs who looks at numbers from `watermark` on; for the writer of the
-/// chain's newest version, which will be committed with `number`.
+/// chain's newest version, which will be committed with `number`. What must stay for now is left to [`settle`].
 #[inline]
 pub fn cut<'db, S: Chained>(
     slot: &mut Slot<'db, S>,
@@ -128,7 +131,7 @@ pub fn cut<'db, S: Chained>(
     watermark: u64,
 ) {
     let mut is_newest = true;
-    slot.cut(record, newest, |stamp| {
+    let is_left = slot.cut(record, newest, |stamp| {
         let above = if is_newest { number > watermark } else { stamp.number() > watermark };
         if !above {
             return ControlFlow::Break(true);
@@ -139,6 +142,18 @@ pub fn cut<'db, S: Chained>(
         is_newest = false;
         if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(false) }
     });
+    if is_left {
+        slot.settle_later(record, number);
+    }
+}
+
+/// Brings records down to one version that the slot's attempts left with more, as far as the watermark allows: a
+/// few, so that no attempt is delayed for long. For every attempt at its end, or its client's rows wait for others.
+#[inline]
+pub fn settle<S: Chained>(slot: &mut Slot<'_, S>, watermark: impl FnOnce() -> u64) {
+    if slot.has_unsettled() {
+        slot.settle(watermark(), |stamp, number| stamp.number() == number);
+    }
 }
 
 /// A choice that no pattern in the numbers of a record's writers can evade for long.

@@ -12,6 +12,7 @@
 //! COMMIT      Each access was checked when it was made, so nothing is left to fail.
 //!             1. Give up the versions before each written one that nobody needs.
 //!             2. Seal the version: it is committed.
+//!             3. Give up what earlier commits had to leave and nobody needs any more.
 //!             An attempt that began later and finds one of these versions undecided waits for it, one that
 //!             began earlier passes by all of them, so nobody sees half a commit.
 //! INVARIANTS  (1) Versions grow only at the new end, in the order of timestamps, the newest alone undecided
@@ -29,7 +30,7 @@
 //!             are given up by a watermark of all attempts, not when their array is full.
 
 use engine::driver::PerWorker;
-use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, leaving, retire};
+use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle};
 use engine::parts::{PendingWrites, Timestamps, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
@@ -257,6 +258,7 @@ impl Scheme for Mvto {
         let stamp = Stamp(txn.ts);
         self.timestamps.leave(txn.slot.id());
         if txn.writes.is_empty() {
+            settle(&mut txn.slot, || self.timestamps.known_watermark());
             return stamp;
         }
         let watermark = self.timestamps.watermark(&mut txn.watermark_age);
@@ -268,6 +270,7 @@ impl Scheme for Mvto {
             cut(&mut txn.slot, record, &pending, txn.ts, watermark); // 1
             pending.seal(); // 2
         }
+        settle(&mut txn.slot, || watermark); // 3
         stamp
     }
 
@@ -275,6 +278,7 @@ impl Scheme for Mvto {
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
         txn.writes.undo(&mut txn.slot);
         self.timestamps.leave(txn.slot.id());
+        settle(&mut txn.slot, || self.timestamps.known_watermark());
     }
 
     fn maintain(&self, _: usize) {

@@ -12,6 +12,7 @@
 //!             2. Draw the commit number.
 //!             3. Give up the versions before each written one that nobody needs.
 //!             4. Seal the version and give it the number.
+//!             5. Give up what earlier commits had to leave and nobody needs any more.
 //! INVARIANTS  (1) A snapshot `s` shows all of a commit or nothing. Who finds a version undecided after it took
 //!                 `s` knows that the commit number will be drawn later, hence above `s`: had it been drawn
 //!                 before, the marks, which come before it, would be seen. Who finds one committing waits
@@ -25,7 +26,7 @@
 //!             last number drawn, never an older one, so that a client sees what it was told is committed.
 
 use engine::driver::PerWorker;
-use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, leaving, retire};
+use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle};
 use engine::parts::{PendingWrites, Timestamps, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
@@ -231,6 +232,7 @@ impl Scheme for Si {
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         if txn.writes.is_empty() {
             self.commits.leave(txn.slot.id());
+            settle(&mut txn.slot, || self.commits.known_watermark());
             return Stamp(txn.snapshot);
         }
         txn.writes.versions().for_each(|version| version.meta().set_number(COMMITTING)); // 1
@@ -245,6 +247,7 @@ impl Scheme for Si {
             cut(&mut txn.slot, record, &pending, number, watermark); // 3
             pending.seal().meta().set_number(number); // 4
         }
+        settle(&mut txn.slot, || watermark); // 5
         Stamp(number)
     }
 
@@ -252,6 +255,7 @@ impl Scheme for Si {
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
         txn.writes.undo(&mut txn.slot);
         self.commits.leave(txn.slot.id());
+        settle(&mut txn.slot, || self.commits.known_watermark());
     }
 
     fn maintain(&self, _: usize) {

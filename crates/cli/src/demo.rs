@@ -24,8 +24,14 @@ fn scenes() -> [Scene; 2] {
     };
     [
         Scene {
-            title: "1. TPC-C, all five transactions, one warehouse for both workers",
-            request: Request { workers: Some(2), ..request("tpcc", &[]) },
+            title: "1. TPC-C, all five transactions, a warehouse for each worker and nothing between them",
+            request: Request {
+                workers: Some(2),
+                ..request(
+                    "tpcc",
+                    &["tpcc.warehouses=2", "tpcc.remote_item_pct=0", "tpcc.remote_payment_pct=0"],
+                )
+            },
         },
         Scene {
             title: "2. YCSB, skewed: 16 operations on hot records, one in twenty of them a write",
@@ -47,8 +53,8 @@ fn scenes() -> [Scene; 2] {
 
 const NEXT: &str = "
 What to try next:
-  contend explain tpcc --set tpcc.warehouses=2       what a setting stresses, before anything runs
-  contend run tpcc --set tpcc.warehouses=2           less contention: a warehouse for each worker
+  contend explain tpcc --set tpcc.warehouses=1       what a setting stresses, before anything runs
+  contend run tpcc --set tpcc.warehouses=1           more contention: one warehouse for all workers
   contend run ycsb --set ycsb.theta=0.5              less skew
   contend run tpcc --scheme silo --format json       one scheme, everything measured
   contend list settings                              everything that can be changed

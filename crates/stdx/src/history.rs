@@ -342,9 +342,10 @@ impl Log {
         }
     }
 
-    /// Whether any attempt has scanned the table.
-    pub fn has_scanned(&self, table: u16) -> bool {
-        self.scanned.get(usize::from(table / 64)).is_some_and(|bits| bits >> (table % 64) & 1 == 1)
+    /// The tables that its attempts have scanned, in order.
+    pub fn scanned(&self) -> impl Iterator<Item = u16> {
+        let is_set = |table: u16| self.scanned[usize::from(table / 64)] >> (table % 64) & 1 == 1;
+        (0..self.scanned.len() * 64).map(|table| table as u16).filter(move |&table| is_set(table))
     }
 
     /// Memory that the log fills, in bytes.
@@ -574,7 +575,7 @@ mod tests {
             assert!(matches!(ops[3], Op::Install { before: Version::LOADED, after, .. } if after == to));
             assert_eq!(ops.len(), 4);
             assert_eq!((log.attempt(1).outcome, log.attempt(1).ops().count()), (Outcome::Unknown, 0));
-            assert_eq!((log.has_scanned(7), log.has_scanned(u16::MAX)), (true, false));
+            assert_eq!(log.scanned().collect::<Vec<u16>>(), [7]);
         }
     }
 

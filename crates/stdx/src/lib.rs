@@ -1,7 +1,9 @@
-//! Small things without a domain of their own: random numbers, Zipf's distribution, permutations, histograms.
+//! Small things without a domain of their own: random numbers, Zipf's distribution, permutations, histograms, and
+//! the histories that isolation is judged by.
 #![forbid(unsafe_code)]
 
 mod histogram;
+pub mod history;
 mod permutation;
 mod rng;
 mod zipf;

@@ -12,7 +12,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("engine", "stdx sync storage"),
     ("schemes", "stdx sync storage engine"),
     ("workloads", "stdx sync engine"),
-    ("checker", "stdx sync engine"),
+    ("checker", "stdx"),
     ("durability", "stdx sync storage engine"),
     ("sim", "stdx sync"),
     ("runs", "stdx sync storage engine schemes workloads checker durability sim"),

@@ -1,0 +1,236 @@
+//! Directed graphs with arcs of several kinds: components and shortest cycles among the arcs of some kinds.
+
+use std::collections::VecDeque;
+
+use crate::keys::KeyId;
+use crate::walk::EdgeKind;
+
+/// An arc between two nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arc {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) kind: EdgeKind,
+    pub(crate) key: KeyId,
+}
+
+/// A graph. Its first nodes are transactions; those behind them are passed on the way, and add no length.
+pub(crate) struct Graph {
+    real: u32,
+    /// Of each node, where its arcs begin.
+    first: Vec<u32>,
+    arcs: Vec<Arc>,
+}
+
+/// In the place of a component for nodes on no cycle.
+pub(crate) const ALONE: u32 = u32::MAX;
+
+/// What lies on cycles together.
+pub(crate) struct Components {
+    /// By node.
+    pub(crate) of: Vec<u32>,
+    /// The nodes of each.
+    pub(crate) members: Vec<Vec<u32>>,
+}
+
+/// A depth-first search in progress, after Tarjan (1972).
+struct Search {
+    /// When a node was found, from 1.
+    found: Vec<u32>,
+    low: Vec<u32>,
+    is_open: Vec<bool>,
+    open: Vec<u32>,
+    /// Nodes on the path, each with its next arc.
+    path: Vec<(u32, u32)>,
+    clock: u32,
+}
+
+impl Search {
+    fn enter(&mut self, node: u32, arc: u32) {
+        self.clock += 1;
+        (self.found[node as usize], self.low[node as usize]) = (self.clock, self.clock);
+        self.is_open[node as usize] = true;
+        self.open.push(node);
+        self.path.push((node, arc));
+    }
+}
+
+impl Graph {
+    /// The graph of these arcs, with so many transactions among so many nodes.
+    pub(crate) fn new(real: usize, nodes: usize, arcs: &[Arc]) -> Self {
+        let mut first = vec![0_u32; nodes + 1];
+        for arc in arcs {
+            first[arc.from as usize + 1] += 1;
+        }
+        for node in 0..nodes {
+            first[node + 1] += first[node];
+        }
+        let mut place = first.clone();
+        let mut sorted = arcs.to_vec();
+        for arc in arcs {
+            let at = &mut place[arc.from as usize];
+            sorted[*at as usize] = *arc;
+            *at += 1;
+        }
+        Self { real: real as u32, first, arcs: sorted }
+    }
+
+    const fn nodes(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    fn out(&self, node: u32) -> &[Arc] {
+        &self.arcs[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
+    }
+
+    /// The arcs.
+    pub(crate) fn arcs(&self) -> &[Arc] {
+        &self.arcs
+    }
+
+    /// The strongly connected components of more than one node, over the allowed arcs.
+    pub(crate) fn components(&self, is_allowed: impl Fn(&Arc) -> bool) -> Components {
+        let nodes = self.nodes();
+        let mut search = Search {
+            found: vec![0; nodes],
+            low: vec![0; nodes],
+            is_open: vec![false; nodes],
+            open: Vec::new(),
+            path: Vec::new(),
+            clock: 0,
+        };
+        let mut components = Components { of: vec![ALONE; nodes], members: Vec::new() };
+        for root in 0..nodes as u32 {
+            if search.found[root as usize] != 0 {
+                continue;
+            }
+            search.enter(root, self.first[root as usize]);
+            while let Some(&(node, at)) = search.path.last() {
+                if at == self.first[node as usize + 1] {
+                    search.path.pop();
+                    if let Some(&(above, _)) = search.path.last() {
+                        search.low[above as usize] =
+                            search.low[above as usize].min(search.low[node as usize]);
+                    }
+                    close(node, &mut search, &mut components);
+                    continue;
+                }
+                search.path.last_mut().expect("it was just looked at").1 += 1;
+                let arc = self.arcs[at as usize];
+                let to = arc.to as usize;
+                if !is_allowed(&arc) {
+                } else if search.found[to] == 0 {
+                    search.enter(arc.to, self.first[to]);
+                } else if search.is_open[to] {
+                    search.low[node as usize] = search.low[node as usize].min(search.found[to]);
+                }
+            }
+        }
+        components
+    }
+
+    /// The shortest way along allowed arcs, with one arc at least; the two may be the same.
+    pub(crate) fn path(&self, from: u32, to: u32, is_allowed: impl Fn(&Arc) -> bool) -> Option<Vec<Arc>> {
+        let mut came_by: Vec<Option<Arc>> = vec![None; self.nodes()];
+        let mut distance = vec![u32::MAX; self.nodes()];
+        let mut is_done = vec![false; self.nodes()];
+        let mut queue = VecDeque::from([(from, 0)]);
+        while let Some((node, length)) = queue.pop_front() {
+            if came_by[to as usize].is_some() && node == to {
+                break;
+            }
+            if std::mem::replace(&mut is_done[node as usize], true) {
+                continue;
+            }
+            for arc in self.out(node).iter().filter(|arc| is_allowed(arc)) {
+                let weight = u32::from(arc.to < self.real);
+                if distance[arc.to as usize] > length + weight {
+                    distance[arc.to as usize] = length + weight;
+                    came_by[arc.to as usize] = Some(*arc);
+                    if weight == 0 {
+                        queue.push_front((arc.to, length));
+                    } else {
+                        queue.push_back((arc.to, length + 1));
+                    }
+                }
+            }
+        }
+        let mut path = vec![came_by[to as usize]?];
+        while path.last().is_some_and(|arc| arc.from != from) {
+            path.extend(came_by[path.last()?.from as usize]);
+        }
+        path.reverse();
+        Some(path)
+    }
+
+    /// The shortest cycle of a component that the search finds from some of its nodes.
+    pub(crate) fn cycle(
+        &self,
+        components: &Components,
+        which: usize,
+        is_allowed: impl Fn(&Arc) -> bool,
+    ) -> Vec<Arc> {
+        /// Enough for the shortest in what a person would look at.
+        const STARTS_MAX: usize = 64;
+        let members = &components.members[which];
+        let is_inside = |arc: &Arc| {
+            components.of[arc.from as usize] == which as u32 && components.of[arc.to as usize] == which as u32
+        };
+        let starts = members.iter().filter(|&&node| node < self.real).take(STARTS_MAX);
+        let cycles =
+            starts.filter_map(|&node| self.path(node, node, |arc: &Arc| is_inside(arc) && is_allowed(arc)));
+        let length = |cycle: &Vec<Arc>| cycle.iter().filter(|arc| arc.to < self.real).count();
+        cycles.min_by_key(length).unwrap_or_default()
+    }
+}
+
+/// A node has no more arcs: if it was the first of its component, the component is complete.
+fn close(node: u32, search: &mut Search, components: &mut Components) {
+    if search.low[node as usize] != search.found[node as usize] {
+        return;
+    }
+    let start = search.open.iter().rposition(|&open| open == node).expect("it is open until now");
+    let members = search.open.split_off(start);
+    for &member in &members {
+        search.is_open[member as usize] = false;
+    }
+    if members.len() > 1 {
+        for &member in &members {
+            components.of[member as usize] = components.members.len() as u32;
+        }
+        components.members.push(members);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(real: usize, nodes: usize, arcs: &[(u32, u32)]) -> Graph {
+        let arc = |&(from, to)| Arc { from, to, kind: EdgeKind::Ww, key: KeyId::NONE };
+        Graph::new(real, nodes, &arcs.iter().map(arc).collect::<Vec<Arc>>())
+    }
+
+    #[test]
+    fn components_are_what_lies_on_cycles_together() {
+        let graph = graph(7, 7, &[(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 4), (6, 0)]);
+        let components = graph.components(|_| true);
+        assert_eq!(components.members.len(), 2);
+        assert_eq!((components.of[3], components.of[6]), (ALONE, ALONE));
+        assert!(components.of[0] == components.of[1] && components.of[1] == components.of[2]);
+        assert!(components.of[4] == components.of[5] && components.of[4] != components.of[0]);
+        assert!(graph.components(|arc| arc.to != 0 && arc.to != 4).members.is_empty());
+    }
+
+    #[test]
+    fn the_shortest_cycle_counts_transactions_only() {
+        // By way of node 3 there are two arcs more but one transaction less.
+        let graph = graph(3, 6, &[(0, 1), (1, 2), (2, 0), (1, 3), (3, 4), (4, 5), (5, 0)]);
+        let components = graph.components(|_| true);
+        let cycle = graph.cycle(&components, 0, |_| true);
+        assert_eq!(cycle.iter().filter(|arc| arc.to < 3).count(), 2);
+        assert!(cycle.windows(2).all(|pair| pair[0].to == pair[1].from));
+        assert_eq!(graph.path(2, 3, |_| true).map(|path| path.len()), Some(3));
+        assert_eq!(graph.path(2, 3, |arc| arc.from != 0), None);
+    }
+}

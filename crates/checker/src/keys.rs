@@ -1,0 +1,177 @@
+//! Keys as small numbers. Only keys whose history can matter have one: those that anyone installed, saw
+//! absent, or may have missed in a scan. Most reads of a large table are of others, and are over when a
+//! lookup here finds nothing.
+
+use stdx::history::Key;
+
+/// The number of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct KeyId(pub(crate) u32);
+
+impl KeyId {
+    /// No key.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    /// The place in vectors of keys.
+    pub(crate) const fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A place of the hash table: with all of a key of one word, so that its lookup is one cache miss.
+#[derive(Clone, Copy)]
+struct Bucket {
+    word: u64,
+    table: u16,
+    width: u16,
+    id: KeyId,
+}
+
+const EMPTY: Bucket = Bucket { word: 0, table: 0, width: 0, id: KeyId::NONE };
+
+impl Bucket {
+    #[inline]
+    fn new(key: Key<'_>, id: KeyId) -> Self {
+        let word = key.words.first().copied().unwrap_or_default();
+        Self { word, table: key.table, width: key.words.len() as u16, id }
+    }
+}
+
+/// Whether two keys are equal; for short ones quicker than a comparison of slices.
+#[inline]
+pub(crate) fn is_same(one: Key<'_>, other: Key<'_>) -> bool {
+    one.table == other.table
+        && one.words.len() == other.words.len()
+        && one.words.iter().zip(other.words).all(|(one, other)| one == other)
+}
+
+/// All numbered keys. The words stay in the logs.
+pub(crate) struct Keys<'h> {
+    buckets: Vec<Bucket>,
+    keys: Vec<Key<'h>>,
+}
+
+/// A well-mixed hash; its upper half is the tag that versions keep of their key.
+#[inline]
+pub(crate) fn hash(key: Key<'_>) -> u64 {
+    // The multiplier of Fibonacci hashing; each fold brings the high bits down.
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut hash = (u64::from(key.table) + 1).wrapping_mul(GOLDEN);
+    for &word in key.words {
+        hash = (hash ^ word).wrapping_mul(GOLDEN);
+        hash ^= hash >> 32;
+    }
+    hash = hash.wrapping_mul(GOLDEN);
+    hash ^ hash >> 29
+}
+
+/// What versions keep of the hash of their key, to tell whether they are asked for by the right one.
+#[inline]
+pub(crate) const fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
+impl<'h> Keys<'h> {
+    pub(crate) fn new() -> Self {
+        Self { buckets: vec![EMPTY; 16], keys: Vec::new() }
+    }
+
+    /// How many there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The key with this number.
+    pub(crate) fn key(&self, id: KeyId) -> Key<'h> {
+        self.keys[id.at()]
+    }
+
+    /// The key's number, if it has one.
+    #[inline]
+    pub(crate) fn get(&self, key: Key<'_>, hash: u64) -> Option<KeyId> {
+        self.find(key, hash).ok()
+    }
+
+    /// The key's number, a new one if need be.
+    #[inline]
+    pub(crate) fn intern(&mut self, key: Key<'h>, hash: u64) -> KeyId {
+        match self.find(key, hash) {
+            Ok(id) => id,
+            Err(place) => self.add(key, place),
+        }
+    }
+
+    /// The numbers of the keys of the tables for which this holds, in the order of the keys.
+    pub(crate) fn sorted(&self, is_wanted: impl Fn(u16) -> bool) -> Vec<KeyId> {
+        let all = (0..self.keys.len() as u32).map(KeyId);
+        let mut wanted: Vec<KeyId> = all.filter(|&id| is_wanted(self.key(id).table)).collect();
+        wanted.sort_unstable_by_key(|&id| self.key(id));
+        wanted
+    }
+
+    /// The key's number, or the place for it.
+    #[inline]
+    fn find(&self, key: Key<'_>, hash: u64) -> Result<KeyId, usize> {
+        let mask = self.buckets.len() - 1;
+        let wanted = Bucket::new(key, KeyId::NONE);
+        let mut place = hash as usize & mask;
+        loop {
+            let bucket = self.buckets[place];
+            if bucket.id == KeyId::NONE {
+                return Err(place);
+            }
+            let is_alike =
+                (bucket.word, bucket.table, bucket.width) == (wanted.word, wanted.table, wanted.width);
+            if is_alike && (wanted.width <= 1 || is_same(self.keys[bucket.id.at()], key)) {
+                return Ok(bucket.id);
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    fn add(&mut self, key: Key<'h>, place: usize) -> KeyId {
+        let id = KeyId(self.keys.len() as u32);
+        assert_ne!(id, KeyId::NONE, "a history has fewer than four billion keys");
+        self.buckets[place] = Bucket::new(key, id);
+        self.keys.push(key);
+        if self.keys.len() * 2 > self.buckets.len() {
+            self.grow();
+        }
+        id
+    }
+
+    fn grow(&mut self) {
+        let old = std::mem::take(&mut self.buckets);
+        self.buckets = vec![EMPTY; old.len() * 4];
+        let mask = self.buckets.len() - 1;
+        for bucket in old.into_iter().filter(|bucket| bucket.id != KeyId::NONE) {
+            let mut place = hash(self.keys[bucket.id.at()]) as usize & mask;
+            while self.buckets[place].id != KeyId::NONE {
+                place = (place + 1) & mask;
+            }
+            self.buckets[place] = bucket;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_differ_anywhere_have_different_numbers_and_keep_them() {
+        let words: Vec<[u64; 3]> = (0..1_000).map(|n| [n % 10, n / 10 % 10, n / 100]).collect();
+        let all: Vec<Key<'_>> =
+            (0..3).flat_map(|table| words.iter().map(move |w| Key::new(table, w))).collect();
+        let mut keys = Keys::new();
+        for (nth, &key) in all.iter().enumerate() {
+            assert_eq!(keys.get(key, hash(key)), None);
+            assert_eq!(keys.intern(key, hash(key)).at(), nth);
+        }
+        assert!(all.iter().enumerate().all(|(nth, &key)| keys.intern(key, hash(key)).at() == nth));
+        assert_eq!(keys.len(), 3_000);
+        let sorted = keys.sorted(|table| table == 1);
+        assert_eq!(sorted.len(), 1_000);
+        assert!(sorted.windows(2).all(|pair| keys.key(pair[0]) < keys.key(pair[1])));
+    }
+}

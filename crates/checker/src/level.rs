@@ -1,0 +1,86 @@
+//! Levels of isolation, and the phenomena that they forbid: Adya's (1999), with those that snapshots (Cerone
+//! and Gotsman, 2016) and real time add.
+
+/// What a scheme promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// No cycle of dependencies alone, and only what was committed is read.
+    ReadCommitted,
+    /// Each transaction reads one state of all, and of two that overlap no more than one writes a key: no
+    /// cycle without two anti-dependencies in a row. Snapshots may be old.
+    SnapshotIsolation,
+    /// Some order of the transactions, one after the other, explains all.
+    Serializable,
+    /// Some such order in which whoever began after another had ended comes after it.
+    StrictlySerializable,
+}
+
+impl Level {
+    /// All, the weakest first.
+    pub const ALL: [Self; 4] =
+        [Self::ReadCommitted, Self::SnapshotIsolation, Self::Serializable, Self::StrictlySerializable];
+
+    /// What users call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadCommitted => "read committed",
+            Self::SnapshotIsolation => "snapshot isolation",
+            Self::Serializable => "serializable",
+            Self::StrictlySerializable => "strictly serializable",
+        }
+    }
+
+    /// Whether it may not happen.
+    pub const fn forbids(self, phenomenon: Phenomenon) -> bool {
+        use Phenomenon::{Broken, G0, G1a, G1b, G1c, G2, G2Item, GNonadjacent, GSingle, RealTime};
+        match phenomenon {
+            Broken | G0 | G1a | G1b | G1c => true,
+            GSingle | GNonadjacent => !matches!(self, Self::ReadCommitted),
+            G2Item | G2 => matches!(self, Self::Serializable | Self::StrictlySerializable),
+            RealTime => matches!(self, Self::StrictlySerializable),
+        }
+    }
+}
+
+/// What can go wrong, the strongest first: what forbids one forbids all before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phenomenon {
+    /// No execution at all explains it.
+    Broken,
+    /// A read of what aborted.
+    G1a,
+    /// A read of what its writer itself replaced.
+    G1b,
+    /// A cycle of `ww`.
+    G0,
+    /// A cycle of `ww` and `wr`.
+    G1c,
+    /// A cycle with one `rw`.
+    GSingle,
+    /// A cycle with several `rw`, no two in a row.
+    GNonadjacent,
+    /// A cycle with two `rw` in a row, all over keys that were read by themselves.
+    G2Item,
+    /// The same with ranges in which a key was missing.
+    G2,
+    /// A cycle that only sessions or real time close.
+    RealTime,
+}
+
+impl Phenomenon {
+    /// The literature's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Broken => "broken history",
+            Self::G0 => "G0",
+            Self::G1a => "G1a",
+            Self::G1b => "G1b",
+            Self::G1c => "G1c",
+            Self::GSingle => "G-single",
+            Self::GNonadjacent => "G-nonadjacent",
+            Self::G2Item => "G2-item",
+            Self::G2 => "G2",
+            Self::RealTime => "real time",
+        }
+    }
+}

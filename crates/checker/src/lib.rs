@@ -1,0 +1,150 @@
+//! Which isolation a history had.
+//!
+//! A scheme is believed to isolate transactions when nobody can show that it does not. This crate tries: it takes
+//! what transactions saw and did, as [`stdx::history`] wrote it down, and looks for something that the promised
+//! [`Level`] forbids. What it concludes rests on what values said about themselves and on what storage held when
+//! they were replaced, never on stamps, so that a scheme which lies about order does not judge itself.
+//!
+//! **Versions.** Each value carries who wrote it, so a read says which version it saw, and an install which one it
+//! replaced. That gives each key the order of its versions. Reads of what nobody committed, versions that went
+//! missing and the like fall out on the way: these are *flaws*, which every level forbids.
+//!
+//! **Edges.** One transaction comes before another: if the second replaced a version of the first (`ww`), read it
+//! (`wr`), or replaced what the first read (`rw`). A scan is a read of every key that it covers which anyone ever
+//! wrote or met, most of which it found absent; absences are versions like others, so that phantoms need no rule of
+//! their own. Sessions and real time add edges for the strictest level.
+//!
+//! **Cycles.** A history is serializable if and only if the edges have no cycle (Adya, 1999, for a known order of
+//! versions), has snapshots if and only if no cycle lacks two `rw` in a row (Cerone and Gotsman, 2016, without
+//! sessions), and so on: see [`Phenomenon`]. The transactions are laid out in the order in which they responded.
+//! Edges that agree with it need not be remembered; those against it say within which short windows cycles can
+//! lie, and only windows become graphs.
+//!
+//! **Absences.** Nobody who finds a key absent can say which of its absences it was: there is no value that could
+//! carry that. A history is as good as its best reading, which `absences` searches for.
+//!
+//! **What is guaranteed.** [`Answer::Holds`] comes with a reading that the level allows; [`Answer::Violated`]
+//! means that no reading is allowed; where neither could be found at a reasonable price the answer is
+//! [`Answer::Undecided`]. For histories in which no key was absent twice, and for short ones, it is one of the
+//! first two. What the history does not contain is not judged: a row that was loaded and that nobody ever met
+//! may be lost, and of attempts that were cut off only those count that somebody met. The names of anomalies
+//! are the strongest that were found with bounded effort for each group of transactions on cycles together;
+//! what a violated level permits is not told where something that it forbids is.
+//!
+//! **Price.** Time and memory grow with the operations; and with the keys that scans cover and did not meet, each
+//! of which is a read.
+#![forbid(unsafe_code)]
+
+mod absences;
+mod chains;
+mod cycles;
+mod flaws;
+mod graph;
+mod keys;
+mod level;
+mod report;
+mod txns;
+mod walk;
+
+use std::fmt;
+
+use stdx::history::{History, Op};
+
+pub use level::{Level, Phenomenon};
+pub use report::{Anomaly, Link};
+pub use walk::EdgeKind;
+
+use absences::Solver;
+use chains::Chains;
+use flaws::{Flaw, FlawKind};
+use txns::Txns;
+
+/// Anomalies that a verdict shows of each kind: whoever reads more is not helped by it.
+const SHOWN_MAX: usize = 100;
+
+/// Whether a history is what a level allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is.
+    Holds,
+    /// It is not.
+    Violated,
+    /// Nobody knows: there are too many ways to read it.
+    Undecided,
+}
+
+/// What was found out about a history.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// What it was held to.
+    pub level: Level,
+    /// Whether it is that.
+    pub answer: Answer,
+    /// How many transactions took effect.
+    pub txns: usize,
+    /// What the level forbids, at most 100 of them.
+    pub violations: Vec<Anomaly>,
+    /// What showed although only stronger levels forbid it, at most 100, in the reading that was found. A test
+    /// in which nothing shows that the level permits may be blind.
+    pub beyond: Vec<Anomaly>,
+    /// How many more there are of both.
+    pub more: usize,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, txns) = (self.level.name(), self.txns);
+        match self.answer {
+            Answer::Holds => writeln!(f, "{name}: yes, {txns} transactions")?,
+            Answer::Violated => writeln!(f, "{name}: NO, {txns} transactions")?,
+            Answer::Undecided => writeln!(f, "{name}: undecided, too many ways to read {txns} transactions")?,
+        }
+        self.violations.iter().try_for_each(|anomaly| write!(f, "{anomaly}"))?;
+        if !self.beyond.is_empty() {
+            writeln!(f, "permitted, and seen:")?;
+            self.beyond.iter().try_for_each(|anomaly| write!(f, "{anomaly}"))?;
+        }
+        if self.more > 0 {
+            writeln!(f, "and {} more", self.more)?;
+        }
+        Ok(())
+    }
+}
+
+/// Holds a history to a level.
+///
+/// # Panics
+/// When it has more than four billion attempts, keys, or versions.
+pub fn check(history: &History, level: Level) -> Verdict {
+    let txns = Txns::new(history.logs());
+    let mut flaws = aborted_installs(&txns);
+    let chains = Chains::new(&txns, &mut flaws);
+    let settled = Solver::new(&txns, &chains, level).settle();
+    flaws.extend(settled.flaws);
+    let answer = if flaws.is_empty() { settled.answer } else { Answer::Violated };
+    let (mut violations, mut beyond, mut more) = (Vec::new(), Vec::new(), 0);
+    let mut show = |is_forbidden: bool, anomaly: &dyn Fn() -> Anomaly| {
+        let shown = if is_forbidden { &mut violations } else { &mut beyond };
+        if shown.len() < SHOWN_MAX { shown.push(anomaly()) } else { more += 1 }
+    };
+    for flaw in &flaws {
+        show(true, &|| report::flaw(&txns, flaw));
+    }
+    for cycle in &settled.cycles {
+        show(level.forbids(cycle.phenomenon), &|| report::cycle(&txns, &chains, cycle));
+    }
+    Verdict { level, answer, txns: txns.len(), violations, beyond, more }
+}
+
+/// Installs by attempts that aborted.
+fn aborted_installs(txns: &Txns<'_>) -> Vec<Flaw> {
+    let mut flaws = Vec::new();
+    for attempt in txns.aborted() {
+        for op in attempt.ops() {
+            if let Op::Install { key, after, .. } = op {
+                flaws.push(Flaw::new(FlawKind::AbortedInstall, attempt.id, key, after));
+            }
+        }
+    }
+    flaws
+}

@@ -1,0 +1,615 @@
+//! Histories: what transactions saw and did, written down so cheaply that it hardly changes what they do, and
+//! judged afterwards. They are here, below everything, so that native and stepped builds write the same types.
+//!
+//! Each session has a [`Log`] of its own, to which it only appends: a recorder that sessions shared would order
+//! them, and hide the races that it is there to find. A [`History`] is the logs of all sessions.
+
+use core::fmt;
+
+/// Bits of a version's place among the writes of its transaction.
+const SEQUENCE_BITS: u32 = 16;
+/// Bits of a transaction's place in its session.
+const COUNT_BITS: u32 = 29;
+/// Bits of a session's number.
+const SESSION_BITS: u32 = 18;
+
+/// An attempt, by its session and its place there, counted from one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TxnId(u64);
+
+impl TxnId {
+    /// Whoever filled the tables before the history began: before all others, and in no log.
+    pub const LOAD: Self = Self(0);
+
+    /// The attempt with this place in the session, the first being 1.
+    ///
+    /// # Panics
+    /// When one of them has more bits than a version has for it.
+    pub const fn new(session: u32, count: u32) -> Self {
+        assert!(session >> SESSION_BITS == 0, "a history has at most 262,144 sessions");
+        assert!(
+            count > 0 && count >> COUNT_BITS == 0,
+            "a session has at most 536,870,911 attempts, from one"
+        );
+        Self((session as u64) << COUNT_BITS | count as u64)
+    }
+
+    /// The session.
+    pub const fn session(self) -> u32 {
+        (self.0 >> COUNT_BITS) as u32
+    }
+
+    /// The place in the session, from one; zero for [`TxnId::LOAD`].
+    pub const fn count(self) -> u32 {
+        self.0 as u32 & ((1 << COUNT_BITS) - 1)
+    }
+}
+
+impl fmt::Debug for TxnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::LOAD => f.write_str("load"),
+            id => write!(f, "{}.{}", id.session(), id.count()),
+        }
+    }
+}
+
+/// One value of one key, or one absence of it: who wrote it, and which of the writer's writes it was. It fits
+/// in a word, so that a value carries it and whoever reads the value reads who wrote it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(u64);
+
+impl Version {
+    /// There is no value, and nobody says since when: never, or since one of the deletions.
+    pub const ABSENT: Self = Self(0);
+    /// What a key was loaded with. All keys share it.
+    pub const LOADED: Self = Self::new(TxnId::LOAD, 1, false);
+
+    /// What the transaction's write with this number, from zero, made of its key: a value or an absence.
+    ///
+    /// # Panics
+    /// When a transaction writes more than 65,536 times.
+    pub const fn new(txn: TxnId, sequence: u32, is_tombstone: bool) -> Self {
+        assert!(sequence >> SEQUENCE_BITS == 0, "a recorded transaction writes at most 65,536 times");
+        Self((txn.0 << SEQUENCE_BITS | sequence as u64) << 1 | is_tombstone as u64)
+    }
+
+    /// The version as the word that a value carries.
+    pub const fn word(self) -> u64 {
+        self.0
+    }
+
+    /// The version that a value carries.
+    pub const fn from_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    /// Who wrote it; [`TxnId::LOAD`] also for an absence of which nobody says since when.
+    pub const fn txn(self) -> TxnId {
+        TxnId(self.0 >> (SEQUENCE_BITS + 1))
+    }
+
+    /// Which of the transaction's writes it was, from zero.
+    pub const fn sequence(self) -> u32 {
+        (self.0 >> 1) as u32 & ((1 << SEQUENCE_BITS) - 1)
+    }
+
+    /// Whether there is no value.
+    pub const fn is_absent(self) -> bool {
+        self.0 == 0 || self.0 & 1 == 1
+    }
+
+    /// Whether it was there before the history began.
+    pub const fn is_loaded(self) -> bool {
+        self.0 != 0 && self.txn().0 == 0
+    }
+}
+
+impl fmt::Debug for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ABSENT => f.write_str("absent"),
+            Self::LOADED => f.write_str("loaded"),
+            _ => {
+                let sign = if self.is_absent() { "-" } else { "" };
+                write!(f, "{sign}{:?}#{}", self.txn(), self.sequence())
+            }
+        }
+    }
+}
+
+/// A key of a table, or of an index that is recorded as a table of its own. Its words are those of the ordered
+/// integer that indexes compare, the most significant first, so the order of keys is the index's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key<'a> {
+    /// The number of the table.
+    pub table: u16,
+    /// At most [`Key::WORDS_MAX`] words, as many for each key of a table.
+    pub words: &'a [u64],
+}
+
+impl<'a> Key<'a> {
+    /// The longest key.
+    pub const WORDS_MAX: usize = 6;
+
+    /// The key of these words.
+    #[inline]
+    pub const fn new(table: u16, words: &'a [u64]) -> Self {
+        Self { table, words }
+    }
+}
+
+impl fmt::Debug for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[", self.table)?;
+        for (nth, word) in self.words.iter().enumerate() {
+            write!(f, "{}{word}", if nth == 0 { "" } else { "," })?;
+        }
+        f.write_str("]")
+    }
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It committed, and its scheme gave it this stamp. The stamp is for readers: nothing is concluded from it.
+    Committed(u64),
+    /// It left nothing behind.
+    Aborted,
+    /// Nobody was told: the run was cut off.
+    Unknown,
+}
+
+/// An attempt's frame in its log.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    first_word: usize,
+    versions: u32,
+    invoked: u64,
+    responded: u64,
+    outcome: Outcome,
+}
+
+/// The kinds of operations, as the lowest bits of an operation's first word.
+const READ: u64 = 0;
+const WRITE: u64 = 1;
+const INSTALL: u64 = 2;
+const SCAN: u64 = 3;
+/// Where the other fields of the first word begin.
+const WIDTH_AT: u32 = 4;
+const FORWARD: u64 = 1 << 8;
+const COMPLETE: u64 = 1 << 9;
+const TABLE_AT: u32 = 16;
+const ROWS_AT: u32 = 32;
+
+/// What one session saw and did, attempt by attempt, in the order in which it happened: words in one vector,
+/// a frame an attempt in another.
+#[derive(Clone, Debug)]
+pub struct Log {
+    session: u32,
+    words: Vec<u64>,
+    frames: Vec<Frame>,
+    /// Where the first word of the last scan is.
+    scan_at: usize,
+    /// Where its next row goes.
+    row_at: usize,
+    /// The tables that were scanned, a bit each.
+    scanned: Vec<u64>,
+}
+
+impl Log {
+    /// The empty log of a session. Sessions of a history have different numbers, best small ones.
+    pub const fn new(session: u32) -> Self {
+        assert!(session >> SESSION_BITS == 0, "a history has at most 262,144 sessions");
+        Self { session, words: Vec::new(), frames: Vec::new(), scan_at: 0, row_at: 0, scanned: Vec::new() }
+    }
+
+    /// The same with memory for so many attempts and words, so that growing does not disturb what is measured.
+    pub fn with_capacity(session: u32, attempts: usize, words: usize) -> Self {
+        let mut log = Self::new(session);
+        log.frames.reserve(attempts);
+        log.words.reserve(words);
+        log
+    }
+
+    /// The session's number.
+    pub const fn session(&self) -> u32 {
+        self.session
+    }
+
+    /// An attempt begins; stamps are those of one clock for the whole history, in any unit. Until it ends its
+    /// outcome is unknown.
+    ///
+    /// # Panics
+    /// When the one before responded later.
+    #[inline]
+    pub fn begin(&mut self, invoked: u64) -> TxnId {
+        if let Some(last) = self.frames.last() {
+            assert!(
+                last.responded <= invoked || last.outcome == Outcome::Unknown,
+                "a session does one attempt at a time"
+            );
+        }
+        self.frames.push(Frame {
+            first_word: self.words.len(),
+            versions: 0,
+            invoked,
+            responded: u64::MAX,
+            outcome: Outcome::Unknown,
+        });
+        TxnId::new(self.session, self.frames.len() as u32)
+    }
+
+    /// The attempt ends. For an outcome that stays unknown this is not called.
+    ///
+    /// # Panics
+    /// When none has begun, or it ends before it began.
+    #[inline]
+    pub fn end(&mut self, outcome: Outcome, responded: u64) {
+        let frame = self.last();
+        assert!(frame.invoked <= responded, "an attempt ends after it began");
+        frame.outcome = outcome;
+        frame.responded = responded;
+    }
+
+    /// The attempt read the key itself, not as part of a scan.
+    #[inline]
+    pub fn read(&mut self, key: Key<'_>, seen: Version) {
+        self.push(READ, key, [seen.0]);
+    }
+
+    /// The attempt is about to write the key; the answer is what the value shall carry. Its own reads see it
+    /// from here on, the others' once it is installed. A deletion that finds nothing is a read.
+    ///
+    /// # Panics
+    /// When no attempt has begun.
+    #[inline]
+    pub fn write(&mut self, key: Key<'_>, is_tombstone: bool) -> Version {
+        let txn = TxnId::new(self.session, self.frames.len() as u32);
+        let frame = self.last();
+        let to = Version::new(txn, frame.versions, is_tombstone);
+        frame.versions += 1;
+        self.push(WRITE, key, [to.0]);
+        to
+    }
+
+    /// The commit replaced what storage held by the last that the attempt wrote there. What storage held is
+    /// taken from it under the protection under which the value is replaced, whatever the scheme believes it
+    /// to be: the order of a key's versions follows from nothing else. A deletion of what the attempt itself
+    /// has inserted installs nothing.
+    #[inline]
+    pub fn install(&mut self, key: Key<'_>, before: Version, after: Version) {
+        self.push(INSTALL, key, [before.0, after.0]);
+    }
+
+    /// A scan of the keys from `low` to `high`, both included, begins. Its rows follow.
+    ///
+    /// # Panics
+    /// When the two are of different length.
+    pub fn scan(&mut self, table: u16, low: &[u64], high: &[u64], is_forward: bool) {
+        assert_eq!(low.len(), high.len(), "keys of a table are of one length");
+        self.scan_at = self.words.len();
+        self.push(SCAN | if is_forward { FORWARD } else { 0 }, Key::new(table, low), []);
+        self.words.extend_from_slice(high);
+        self.row_at = self.words.len();
+        let (at, bit) = (usize::from(table / 64), 1 << (table % 64));
+        if self.scanned.len() <= at {
+            self.scanned.resize(at + 1, 0);
+        }
+        self.scanned[at] |= bit;
+    }
+
+    /// The scan came to a row.
+    ///
+    /// # Panics
+    /// When the attempt did anything else since the scan began.
+    #[inline]
+    pub fn row(&mut self, key: &[u64], seen: Version) {
+        assert_eq!(self.row_at, self.words.len(), "the rows of a scan follow it");
+        self.words.extend_from_slice(key);
+        self.words.push(seen.0);
+        self.words[self.scan_at] += 1 << ROWS_AT;
+        self.row_at = self.words.len();
+    }
+
+    /// The scan came to the end of its range. One that was broken off does not: it has read as far as its last
+    /// row, and nothing if it has none.
+    #[inline]
+    pub fn scan_complete(&mut self) {
+        self.words[self.scan_at] |= COMPLETE;
+    }
+
+    /// The attempts, in order.
+    pub fn attempts(&self) -> impl ExactSizeIterator<Item = Attempt<'_>> {
+        (0..self.frames.len()).map(|at| self.attempt(at))
+    }
+
+    /// The attempt with this place in the log, from zero.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline]
+    pub fn attempt(&self, at: usize) -> Attempt<'_> {
+        let frame = self.frames[at];
+        let end = self.frames.get(at + 1).map_or(self.words.len(), |next| next.first_word);
+        Attempt {
+            id: TxnId::new(self.session, at as u32 + 1),
+            invoked: frame.invoked,
+            responded: frame.responded,
+            outcome: frame.outcome,
+            versions: frame.versions,
+            words: &self.words[frame.first_word..end],
+        }
+    }
+
+    /// The tables that its attempts have scanned, in order.
+    pub fn scanned(&self) -> impl Iterator<Item = u16> {
+        let is_set = |table: u16| self.scanned[usize::from(table / 64)] >> (table % 64) & 1 == 1;
+        (0..self.scanned.len() * 64).map(|table| table as u16).filter(move |&table| is_set(table))
+    }
+
+    /// Memory that the log fills, in bytes.
+    pub const fn bytes(&self) -> usize {
+        self.words.len() * size_of::<u64>() + self.frames.len() * size_of::<Frame>()
+    }
+
+    fn last(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("an attempt has begun")
+    }
+
+    #[inline]
+    fn push<const N: usize>(&mut self, kind: u64, key: Key<'_>, versions: [u64; N]) {
+        let width = key.words.len();
+        assert!(width <= Key::WORDS_MAX, "a key has at most six words");
+        self.words.reserve(1 + width + N);
+        self.words.push(kind | (width as u64) << WIDTH_AT | u64::from(key.table) << TABLE_AT);
+        self.words.extend_from_slice(key.words);
+        self.words.extend_from_slice(&versions);
+    }
+}
+
+/// One attempt of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt<'a> {
+    /// Who.
+    pub id: TxnId,
+    /// When it began.
+    pub invoked: u64,
+    /// When it ended; the end of time if nobody was told.
+    pub responded: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How often it wrote: the sequence numbers of its versions are below.
+    pub versions: u32,
+    words: &'a [u64],
+}
+
+impl<'a> Attempt<'a> {
+    /// What it saw and did, in order.
+    #[inline]
+    pub const fn ops(&self) -> Ops<'a> {
+        Ops { words: self.words }
+    }
+}
+
+/// One operation of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub enum Op<'a> {
+    /// It read a key.
+    Read {
+        /// Which.
+        key: Key<'a>,
+        /// What it saw.
+        seen: Version,
+    },
+    /// It wrote a key for itself.
+    Write {
+        /// Which.
+        key: Key<'a>,
+        /// What it wrote.
+        to: Version,
+    },
+    /// It wrote a key for all.
+    Install {
+        /// Which.
+        key: Key<'a>,
+        /// What storage held.
+        before: Version,
+        /// What it holds from then on.
+        after: Version,
+    },
+    /// It read a range.
+    Scan(Scan<'a>),
+}
+
+/// A scan of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct Scan<'a> {
+    /// The least key asked for.
+    pub low: Key<'a>,
+    /// The greatest key asked for.
+    pub high: Key<'a>,
+    /// Whether it went from the least to the greatest.
+    pub is_forward: bool,
+    /// Whether it came to the end of the range.
+    pub is_complete: bool,
+    rows: &'a [u64],
+}
+
+impl<'a> Scan<'a> {
+    /// What it came to, in the order in which it came there.
+    pub fn rows(&self) -> impl DoubleEndedIterator<Item = (Key<'a>, Version)> + use<'a> {
+        let (table, width) = (self.low.table, self.low.words.len());
+        self.rows
+            .chunks_exact(width + 1)
+            .map(move |row| (Key::new(table, &row[..width]), Version(row[width])))
+    }
+
+    /// The least and the greatest key that it has read, both included: all asked for, or as far as its last row.
+    pub fn covered(&self) -> Option<(Key<'a>, Key<'a>)> {
+        if self.is_complete {
+            return Some((self.low, self.high));
+        }
+        let (last, _) = self.rows().next_back()?;
+        Some(if self.is_forward { (self.low, last) } else { (last, self.high) })
+    }
+}
+
+/// The operations of an attempt.
+#[derive(Clone, Debug)]
+pub struct Ops<'a> {
+    words: &'a [u64],
+}
+
+impl<'a> Ops<'a> {
+    #[inline]
+    fn take(&mut self, count: usize) -> &'a [u64] {
+        let (taken, rest) = self.words.split_at(count);
+        self.words = rest;
+        taken
+    }
+
+    #[inline]
+    fn version(&mut self) -> Version {
+        Version(self.take(1)[0])
+    }
+}
+
+impl<'a> Iterator for Ops<'a> {
+    type Item = Op<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Op<'a>> {
+        let first = *self.words.first()?;
+        self.take(1);
+        let width = (first >> WIDTH_AT & 0xf) as usize;
+        let table = (first >> TABLE_AT) as u16;
+        let key = Key::new(table, self.take(width));
+        Some(match first & 0xf {
+            READ => Op::Read { key, seen: self.version() },
+            WRITE => Op::Write { key, to: self.version() },
+            INSTALL => Op::Install { key, before: self.version(), after: self.version() },
+            _ => Op::Scan(Scan {
+                low: key,
+                high: Key::new(table, self.take(width)),
+                is_forward: first & FORWARD != 0,
+                is_complete: first & COMPLETE != 0,
+                rows: self.take((first >> ROWS_AT) as usize * (width + 1)),
+            }),
+        })
+    }
+}
+
+/// The logs of all sessions.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    logs: Vec<Log>,
+}
+
+impl History {
+    /// The history of these sessions.
+    ///
+    /// # Panics
+    /// When two have the same number.
+    pub fn new(mut logs: Vec<Log>) -> Self {
+        logs.sort_by_key(Log::session);
+        let is_unique = logs.windows(2).all(|pair| pair[0].session != pair[1].session);
+        assert!(is_unique, "sessions of a history have different numbers");
+        Self { logs }
+    }
+
+    /// The logs, in the order of their sessions' numbers.
+    pub fn logs(&self) -> &[Log] {
+        &self.logs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_tells_its_writer_and_its_place() {
+        let txn = TxnId::new((1 << SESSION_BITS) - 1, (1 << COUNT_BITS) - 1);
+        for is_tombstone in [false, true] {
+            let version = Version::from_word(Version::new(txn, 65_535, is_tombstone).word());
+            assert_eq!((version.txn(), version.sequence()), (txn, 65_535));
+            assert_eq!((version.is_absent(), version.is_loaded()), (is_tombstone, false));
+        }
+        assert!(Version::ABSENT.is_absent() && !Version::ABSENT.is_loaded());
+        assert!(Version::LOADED.is_loaded() && !Version::LOADED.is_absent());
+    }
+
+    #[test]
+    fn keys_are_ordered_by_table_and_then_as_integers() {
+        let words = [[1, 9], [2, 0], [2, 1]];
+        assert!(words.windows(2).all(|pair| Key::new(3, &pair[0]) < Key::new(3, &pair[1])));
+        assert!(Key::new(2, &words[2]) < Key::new(3, &words[0]));
+    }
+
+    #[test]
+    fn a_log_gives_back_what_was_written_for_keys_of_all_widths() {
+        for width in 0..=Key::WORDS_MAX {
+            let words: Vec<u64> = (0..width as u64).map(|word| u64::MAX - word).collect();
+            let low = vec![0; width];
+            let key = Key::new(u16::MAX, &words);
+            let mut log = Log::new(5);
+            let id = log.begin(3);
+            log.read(key, Version::LOADED);
+            let to = log.write(key, false);
+            log.scan(7, &low, &words, false);
+            log.row(&words, to);
+            log.row(&low, Version::ABSENT);
+            log.install(key, Version::LOADED, to);
+            log.end(Outcome::Committed(9), 4);
+            log.begin(5);
+            let attempt = log.attempt(0);
+            assert_eq!((attempt.id, attempt.versions, attempt.responded), (id, 1, 4));
+            let ops: Vec<Op<'_>> = attempt.ops().collect();
+            assert!(matches!(ops[0], Op::Read { key: k, seen: Version::LOADED } if k == key));
+            assert!(matches!(ops[1], Op::Write { key: k, to: t } if k == key && t == to));
+            let Op::Scan(scan) = ops[2] else { panic!("{:?}", ops[2]) };
+            let rows: Vec<_> = scan.rows().map(|(key, seen)| (key.words.to_vec(), seen)).collect();
+            assert_eq!(rows, [(words.clone(), to), (low.clone(), Version::ABSENT)]);
+            assert!(!scan.is_forward && !scan.is_complete);
+            assert!(matches!(ops[3], Op::Install { before: Version::LOADED, after, .. } if after == to));
+            assert_eq!(ops.len(), 4);
+            assert_eq!((log.attempt(1).outcome, log.attempt(1).ops().count()), (Outcome::Unknown, 0));
+            assert_eq!(log.scanned().collect::<Vec<u16>>(), [7]);
+        }
+    }
+
+    #[test]
+    fn a_scan_that_is_broken_off_has_read_as_far_as_its_last_row() {
+        for (is_forward, covered) in [(true, (0, 5)), (false, (5, 9))] {
+            let mut log = Log::new(0);
+            log.begin(0);
+            log.scan(0, &[0], &[9], is_forward);
+            let scan = |log: &Log| match log.attempt(0).ops().next() {
+                Some(Op::Scan(scan)) => scan.covered().map(|(low, high)| (low.words[0], high.words[0])),
+                _ => None,
+            };
+            assert_eq!(scan(&log), None);
+            log.row(&[5], Version::LOADED);
+            assert_eq!(scan(&log), Some(covered));
+            log.scan_complete();
+            assert_eq!(scan(&log), Some((0, 9)));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the rows of a scan follow it")]
+    fn a_row_without_its_scan_is_refused() {
+        let mut log = Log::new(0);
+        log.begin(0);
+        log.scan(0, &[0], &[9], true);
+        log.read(Key::new(0, &[1]), Version::ABSENT);
+        log.row(&[5], Version::LOADED);
+    }
+
+    #[test]
+    #[should_panic(expected = "different numbers")]
+    fn two_logs_of_one_session_are_refused() {
+        let _ = History::new(vec![Log::new(1), Log::new(1)]);
+    }
+}

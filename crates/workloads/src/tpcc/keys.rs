@@ -245,7 +245,28 @@ fn joined([high, low]: [u64; 2]) -> Text<16> {
 
 #[cfg(test)]
 mod tests {
+    use storage::OrderedKey;
+
     use super::*;
+
+    #[test]
+    fn the_orders_of_a_district_are_a_prefix() {
+        fn prefix<K: Key>(key: K) -> K::Ordered {
+            key.ordered().prefix(K::SUFFIX_BITS)
+        }
+        let of = |warehouse, district, order| {
+            [
+                prefix(OrderKey::new(warehouse, district, order)),
+                prefix(NewOrderKey::new(warehouse, district, order)),
+                prefix(OrderLineKey::new(warehouse, district, order, 15)),
+                prefix(CustomerOrderKey::new(warehouse, district, 3_000, order)),
+            ]
+        };
+        assert_eq!(of(7, 10, 1), of(7, 10, u32::MAX));
+        for others in [of(7, 9, 1), of(8, 10, 1)] {
+            assert!(of(7, 10, 1).iter().zip(others).all(|(one, other)| *one != other));
+        }
+    }
 
     #[test]
     fn keys_come_back_from_their_integers() {

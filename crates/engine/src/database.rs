@@ -4,6 +4,7 @@ use core::cell::RefCell;
 use core::convert::Infallible;
 use core::ops::{Bound, ControlFlow, RangeBounds};
 
+use stdx::history::Version;
 use storage::{
     GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Key, LeafRef, NewRow, Placed, Row, RowRef,
     Schema, Slot, Table, TableMemory, Tables, Walker, Watcher, Which, row_of, words_of,
@@ -77,7 +78,16 @@ impl<S: Scheme> Database<S> {
     }
 
     /// A session whose history is observed and whose writes are logged.
+    ///
+    /// # Panics
+    /// As [`session`](Self::session), and when the observer gives values marks and the schema does not, or the
+    /// reverse.
     pub fn session_with<O: Observer, L: Sink>(&self, observer: O, sink: L) -> Session<'_, S, O, L> {
+        assert_eq!(
+            O::MARKS,
+            self.tables.has_marks(),
+            "values have marks if an observer gives them, and only then"
+        );
         Session::new(self, self.scheme.attach(self.tables.slot()), observer, sink)
     }
 
@@ -138,7 +148,14 @@ impl<K: Key, S: Scheme> GroupVisit<K> for Fill<'_, '_, S> {
     type Stop = Infallible;
 
     fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Infallible> {
-        self.load.slot.fill(self.new, table.group(), words_of(row));
+        let words = words_of(row);
+        if self.load.db.tables.has_marks() {
+            let mut marked = words.to_vec();
+            marked.push(Version::LOADED.word());
+            self.load.slot.fill(self.new, table.group(), &marked);
+        } else {
+            self.load.slot.fill(self.new, table.group(), words);
+        }
         Ok(())
     }
 }
@@ -209,7 +226,9 @@ impl<'db, S: Scheme> View<'db, S> {
     ) -> Option<O> {
         let idle = self.idle.borrow_mut().pop();
         let mut txn = idle.unwrap_or_else(|| self.db.scheme.attach(self.db.tables.slot()));
-        let seen = self.db.scheme.latest(&mut txn, row.record(table.group())).map(|words| see(row_of(words)));
+        let marks = usize::from(self.db.tables.has_marks());
+        let latest = self.db.scheme.latest(&mut txn, row.record(table.group()));
+        let seen = latest.map(|words| see(row_of(&words[..words.len() - marks])));
         self.idle.borrow_mut().push(txn);
         seen
     }

@@ -11,6 +11,7 @@ mod moves;
 mod observer;
 pub mod parts;
 mod raw;
+mod recorder;
 mod scheme;
 mod session;
 pub mod setting;
@@ -22,8 +23,9 @@ pub use abort::Abort;
 pub use counter::Counter;
 pub use database::{Database, View};
 pub use meter::{Meter, Phase};
-pub use observer::Observer;
+pub use observer::{Facet, Observe, Observer};
 pub use raw::{Misuse, RawError, RawSession, RawTxn};
+pub use recorder::{Recorder, Records};
 pub use scheme::{
     Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Retire, Scheme, Stamp, Ticket, Write,
     slot_rng,

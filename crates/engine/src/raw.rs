@@ -388,7 +388,7 @@ fn check_key<S: Scheme>(store: &TableStore<S>, which: Which, key: AnyKey) -> Res
 }
 
 fn check_row<S: Scheme>(store: &TableStore<S>, group: usize, words: &[u64]) -> Result<(), Misuse> {
-    let (table, given, expected) = (store.name(), words.len(), store.width(group) as usize);
+    let (table, given, expected) = (store.name(), words.len(), store.row_width(group));
     if given == expected { Ok(()) } else { Err(Misuse::RowWidth { table, group, given, expected }) }
 }
 
@@ -548,7 +548,10 @@ fn walk<'db, K: IndexedKey, S: Scheme, O: Observer, L: Sink>(
     let keys = (from.map(K::typed), to.map(K::typed));
     let see = |key: K, words: &[u64]| see(key.any(), words);
     match which {
-        Which::Primary => Scan::walk(attempt, (store.id(), which, group), keys, direction, see),
+        Which::Primary => {
+            let holds = |_, _: &[u64]| true;
+            Scan::walk(attempt, (store.id(), which, group), keys, direction, holds, see)
+        }
         Which::Secondary { .. } => {
             let holds = |key: K, words: &[u64]| store.holds(which, key.any(), words);
             attempt.walk_secondary((store.id(), which), keys, direction, holds, see)

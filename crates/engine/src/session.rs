@@ -98,6 +98,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         body: impl FnOnce(&mut Attempt<'_, 'db, S, O, L>) -> Result<T, Abort>,
     ) -> Result<T, Abort> {
         self.meter.switch(Phase::Timestamp);
+        self.observer.begin();
         self.db.scheme().slot(&mut self.txn).pin();
         let mut attempt = Attempt { session: self, is_over: false };
         let begun = attempt.session.db.scheme().begin(&mut attempt.session.txn, ticket);
@@ -396,7 +397,8 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
     ) -> Result<(), Abort> {
         self.reach(homes(&keys))?;
         let see = |key, words: &[u64]| see(R::Key::from_ordered(key), row_of(words));
-        Scan::walk(self, (table.id(), Which::Primary, table.group()), bounds(&keys), direction, see)
+        let place = (table.id(), Which::Primary, table.group());
+        Scan::walk(self, place, bounds(&keys), direction, |_, _: &[u64]| true, see)
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod instance;
+pub mod trial;
 mod workload;
 
 use engine::Violation;

@@ -7,11 +7,10 @@ use core::marker::PhantomData;
 
 use common::{Cell, Given, Place, SNAPSHOTS, at_home, database_with, drain};
 use engine::{
-    Abort, Attempt, Database, Lookup, Observer, Quiesced, Schema, Scheme, Session, Stamp, Table, Ticket,
-    Transaction,
+    Abort, Attempt, Database, Lookup, Observer, Quiesced, Schema, Scheme, Session, Table, Ticket, Transaction,
 };
 use schemes::catalogue::{self, Visit};
-use storage::{LeafRef, RecordRef, Shape, words_of};
+use storage::{RecordRef, Shape, words_of};
 
 const X: Place = Place::new(0, 0);
 const Y: Place = Place::new(0, 1);
@@ -151,15 +150,9 @@ struct Installed(Vec<[Option<Vec<u64>>; 2]>);
 impl Observer for Installed {
     const ON: bool = true;
 
-    fn read<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>) {}
-
-    fn scanned<S: Shape>(&mut self, _: LeafRef<'_, S::Leaf>) {}
-
     fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, before: Option<&[u64]>, after: Option<&[u64]>) {
         self.0.push([before, after].map(|value| value.map(<[u64]>::to_vec)));
     }
-
-    fn outcome(&mut self, _: Result<Stamp, Abort>) {}
 }
 
 /// A claim about schemes that add when they commit.

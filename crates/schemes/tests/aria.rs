@@ -13,7 +13,7 @@ use engine::{
 };
 use schemes::batched::aria::Aria;
 use stdx::Rng;
-use storage::{LeafRef, RecordRef, Shape};
+use storage::{RecordRef, Shape};
 use sync::Latched;
 use sync::atomic::{AtomicU64, Ordering};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -715,10 +715,6 @@ struct Heard {
 
 impl Observer for Heard {
     const ON: bool = true;
-
-    fn read<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>) {}
-
-    fn scanned<S: Shape>(&mut self, _: LeafRef<'_, S::Leaf>) {}
 
     fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, before: Option<&[u64]>, after: Option<&[u64]>) {
         let mark = |words: &[u64]| words[0];

@@ -10,7 +10,6 @@ use engine::{
     Ticket, Transaction,
 };
 use schemes::optimistic::tictoc::TicToc;
-use storage::{LeafRef, RecordRef, Shape};
 
 use common::{ByName, Cell, NameKey, Named, Place, database};
 
@@ -27,12 +26,6 @@ struct LastStamp(u64);
 
 impl Observer for LastStamp {
     const ON: bool = true;
-
-    fn read<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>) {}
-
-    fn scanned<S: Shape>(&mut self, _: LeafRef<'_, S::Leaf>) {}
-
-    fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>, _: Option<&[u64]>) {}
 
     fn outcome(&mut self, outcome: Result<Stamp, Abort>) {
         if let Ok(Stamp(stamp)) = outcome {

@@ -40,6 +40,7 @@ pub(crate) struct TableDecl {
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     pub(crate) tables: Vec<TableDecl>,
+    pub(crate) has_marks: bool,
 }
 
 /// Declares the column groups and secondary indexes of one table.
@@ -67,6 +68,12 @@ impl Schema {
         let key = KeyDecl::of::<K>();
         self.tables.push(TableDecl { name, lookup, key, expected_rows, groups: Vec::new() });
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
+    }
+
+    /// Gives each record a word more, behind those of its row: a mark that travels with the value, by which
+    /// recorded histories tell values apart. Records are then a word wider than their rows.
+    pub fn mark_values(&mut self) {
+        self.has_marks = true;
     }
 
     /// The names of the tables, in the order of their ids.

@@ -171,6 +171,7 @@ pub struct TableStore<S: Shape> {
     /// Each on lines of its own: every access reads them, and what the allocator puts beside something so small
     /// may be written all the time.
     groups: Box<[Padded<GroupLayout>]>,
+    has_marks: bool,
     /// Whether there are older versions beside data in place.
     keeps_versions: bool,
     pub(crate) rows: BlockArena,
@@ -236,11 +237,12 @@ impl<'db, S: Shape> RowRef<'db, S> {
 }
 
 impl<S: Shape> TableStore<S> {
-    pub(crate) fn new(id: TableId, decl: &TableDecl, keeps_versions: bool) -> Self {
+    pub(crate) fn new(id: TableId, decl: &TableDecl, has_marks: bool, keeps_versions: bool) -> Self {
         let mut offset = 0;
         let groups = decl.groups.iter().map(|group| {
-            let layout = GroupLayout { offset, words: group.words, is_additive: group.is_additive };
-            offset += record::head_bytes::<S>() + record::tail_words(group.words, keeps_versions) * 8;
+            let words = group.words + u32::from(has_marks);
+            let layout = GroupLayout { offset, words, is_additive: group.is_additive };
+            offset += record::head_bytes::<S>() + record::tail_words(words, keeps_versions) * 8;
             Padded(layout)
         });
         let groups: Box<[_]> = groups.collect();
@@ -252,6 +254,7 @@ impl<S: Shape> TableStore<S> {
             lookup: decl.lookup,
             versions: groups.iter().map(|group| BlockArena::new(version_bytes(group.words))).collect(),
             groups,
+            has_marks,
             keeps_versions,
             rows: BlockArena::new(offset),
             primary: AnyIndex::new(decl.lookup, &decl.key, decl.expected_rows),
@@ -306,10 +309,16 @@ impl<S: Shape> TableStore<S> {
         &self.secondary[usize::from(group)][usize::from(position)].decl
     }
 
-    /// The width of a column group in words.
+    /// The width of a column group's records in words.
     #[inline]
-    pub fn width(&self, group: usize) -> u32 {
+    pub(crate) fn width(&self, group: usize) -> u32 {
         self.groups[group].words
+    }
+
+    /// The width of a column group's rows in words.
+    #[inline]
+    pub fn row_width(&self, group: usize) -> usize {
+        self.width(group) as usize - usize::from(self.has_marks)
     }
 
     /// Whether amounts may be added to the rows of a column group.

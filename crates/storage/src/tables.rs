@@ -44,6 +44,7 @@ pub struct Tables<S: Shape> {
     stores: Vec<TableStore<S>>,
     epochs: Epochs,
     partitions: Partitions,
+    has_marks: bool,
     keeps_versions: bool,
     reserve: Reserve,
     /// What waited in slots that were given up.
@@ -67,16 +68,23 @@ impl<S: Shape> Tables<S> {
         let is_in_place = matches!(S::Data::KIND, DataKind::InPlace);
         assert!(is_in_place || !keeps_versions, "older versions are kept beside data in place");
         let tables = schema.tables.iter().enumerate();
-        let store = |(id, decl)| TableStore::new(TableId(id as u16), decl, keeps_versions);
+        let store = |(id, decl)| TableStore::new(TableId(id as u16), decl, schema.has_marks, keeps_versions);
         Self {
             stores: tables.map(store).collect(),
             epochs: Epochs::new(slots),
             partitions: Partitions::new(partitions),
+            has_marks: schema.has_marks,
             keeps_versions,
             reserve: Reserve::default(),
             left_behind: Latched::default(),
             unsettled: Shared::default(),
         }
+    }
+
+    /// Whether each record has a mark behind its row: see [`Schema::mark_values`].
+    #[inline]
+    pub fn has_marks(&self) -> bool {
+        self.has_marks
     }
 
     /// Asks the system for `bytes` of memory ahead of time, so that tables that grow while transactions

@@ -5,6 +5,8 @@
 
 use std::sync::OnceLock;
 
+use crate::atomic::{Ordering, fence};
+
 /// The processor's time stamp counter: cheap, monotonic on one core, and of a constant rate on every
 /// processor this runs on. Where there is none it is [`now_ns`].
 #[inline]
@@ -17,6 +19,31 @@ pub fn ticks() -> u64 {
     #[cfg(not(target_arch = "x86_64"))]
     {
         now_ns()
+    }
+}
+
+/// As [`ticks`], at a moment between what stands before and after the call: all stores before it can be seen by
+/// everyone at that time, and no load after it has been made. So if one thread reads a lesser count than another, what
+/// comes before the first call comes before all that follows the second.
+#[inline]
+pub fn moment() -> u64 {
+    // SeqCst fence: the processor may read its counter while earlier stores are still on their way.
+    fence(Ordering::SeqCst);
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every x86_64 processor has the instruction. The counter is not read before all that came
+        // before has ended ...
+        unsafe { core::arch::x86_64::_mm_lfence() };
+        let ticks = ticks();
+        // SAFETY: as above. ... nor does what follows begin before it is read.
+        unsafe { core::arch::x86_64::_mm_lfence() };
+        ticks
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let now_ns = now_ns();
+        fence(Ordering::SeqCst); // SeqCst fence: as the one above, for the loads that follow.
+        now_ns
     }
 }
 

@@ -2,6 +2,7 @@
 //! index, no thread.
 #![forbid(unsafe_code)]
 
+pub mod mix;
 #[cfg(test)]
 mod mock;
 pub mod tpcc;

@@ -33,7 +33,7 @@ use sync::{Barrier, Broken, Latched, clock, waiter};
 use super::books::Books;
 use super::{Driver, Job, Limit, Part, Retry, Stage, Tally};
 use crate::session::{Change, Place};
-use crate::{Abort, Batching, ClientId, Database, Scheme, Session, Ticket, Workload};
+use crate::{Abort, Batching, ClientId, Database, Observe, Scheme, Session, Ticket, Workload};
 
 /// Runs transactions in batches.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,10 @@ impl<S: Batching> Driver<S> for Batched {
         Shared::new(db, job)
     }
 
-    fn work<'r, W: Workload>(part: Part<'r, S, W>, shared: &Shared<'r, S, W>) -> (Tally, W::Ledger) {
+    fn work<'r, W: Workload, V: Observe>(
+        part: Part<'r, S, W, V>,
+        shared: &Shared<'r, S, W>,
+    ) -> (Tally, W::Ledger) {
         let mut alarm = Alarm { shared, is_armed: true };
         let mut worker = Worker::new(part, shared);
         // If another worker has panicked, its panic is what comes of the run.
@@ -241,8 +244,8 @@ fn is_sampled(job: &Job, request: &Request) -> bool {
 }
 
 /// What is known of a client's attempt at a place of a batch.
-fn ticket<S: Scheme, W: Workload>(
-    part: Part<'_, S, W>,
+fn ticket<S: Scheme, W: Workload, V: Observe>(
+    part: Part<'_, S, W, V>,
     client: &Client<W>,
     place: usize,
     retries: u32,
@@ -264,14 +267,14 @@ struct Open<W: Workload> {
 }
 
 /// One worker's part of a run.
-struct Worker<'s, 'r, S: Batching, W: Workload> {
-    part: Part<'r, S, W>,
+struct Worker<'s, 'r, S: Batching, W: Workload, V: Observe> {
+    part: Part<'r, S, W, V>,
     shared: &'s Shared<'r, S, W>,
     roster: Roster,
     /// The present batch, from 1.
     batch: u64,
     clients: Vec<Client<W>>,
-    sessions: Vec<Session<'r, S>>,
+    sessions: Vec<Session<'r, S, V::Observer>>,
     open: Vec<Open<W>>,
     /// Changes of indexes by this worker's commits, by number of the index.
     outboxes: Vec<Vec<Change<'r, S>>>,
@@ -281,8 +284,8 @@ struct Worker<'s, 'r, S: Batching, W: Workload> {
     scratch: W::Scratch,
 }
 
-impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
-    fn new(part: Part<'r, S, W>, shared: &'s Shared<'r, S, W>) -> Self {
+impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
+    fn new(part: Part<'r, S, W, V>, shared: &'s Shared<'r, S, W>) -> Self {
         let requests = match part.job.limit {
             Limit::Requests(count) => count,
             Limit::Time { .. } => u64::MAX,
@@ -295,7 +298,7 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
             batch: 0,
             clients: part.clients().map(|_| Client { input: None, kind: 0, birth }).collect(),
             // One at least: it also changes the indexes.
-            sessions: vec![part.db.session()],
+            sessions: vec![part.session()],
             open: Vec::new(),
             outboxes: shared.changes[part.worker].iter().map(|_| Vec::new()).collect(),
             changes: Vec::new(),
@@ -356,7 +359,7 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
 
     /// Step 1.
     fn execute(&mut self) {
-        let Part { db, workload, job, worker, .. } = self.part;
+        let Part { workload, job, worker, .. } = self.part;
         for (place, request) in self.roster.batch.iter().enumerate() {
             let id = request.client as usize;
             if id % job.workers != worker {
@@ -372,7 +375,7 @@ impl<'s, 'r, S: Batching, W: Workload> Worker<'s, 'r, S, W> {
             let input = client.input();
             let ticket = ticket(self.part, client, place, request.retries);
             if self.open.len() == self.sessions.len() {
-                self.sessions.push(db.session());
+                self.sessions.push(self.part.session());
             }
             let session = &mut self.sessions[self.open.len()];
             let is_sampled = is_sampled(job, request) && self.books.stage == Stage::Measured;

@@ -10,7 +10,7 @@ use sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sync::{Padded, clock, waiter, workers};
 
 use crate::meter::Phase;
-use crate::{Abort, Database, Homes, Scheme, Workload};
+use crate::{Abort, Database, Homes, Observe, Scheme, Session, Workload};
 
 pub use batched::Batched;
 pub use per_worker::PerWorker;
@@ -216,12 +216,15 @@ pub trait Driver<S: Scheme> {
     fn shared<'r, W: Workload>(db: &'r Database<S>, job: &Job) -> Self::Shared<'r, W>;
 
     /// One worker's part of a run: returns when the run is over.
-    fn work<'r, W: Workload>(part: Part<'r, S, W>, shared: &Self::Shared<'r, W>) -> (Tally, W::Ledger);
+    fn work<'r, W: Workload, V: Observe>(
+        part: Part<'r, S, W, V>,
+        shared: &Self::Shared<'r, W>,
+    ) -> (Tally, W::Ledger);
 }
 
 /// One worker's part of a run.
 #[derive(Debug)]
-pub struct Part<'r, S: Scheme, W: Workload> {
+pub struct Part<'r, S: Scheme, W: Workload, V: Observe = ()> {
     /// The database.
     pub db: &'r Database<S>,
     /// The workload.
@@ -230,18 +233,25 @@ pub struct Part<'r, S: Scheme, W: Workload> {
     pub job: &'r Job,
     /// Its stages.
     pub control: &'r Control,
+    /// Where its sessions get their observers.
+    pub observe: &'r V,
     /// The worker's number.
     pub worker: usize,
 }
 
-impl<S: Scheme, W: Workload> Clone for Part<'_, S, W> {
+impl<S: Scheme, W: Workload, V: Observe> Clone for Part<'_, S, W, V> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<S: Scheme, W: Workload> Copy for Part<'_, S, W> {}
+impl<S: Scheme, W: Workload, V: Observe> Copy for Part<'_, S, W, V> {}
 
-impl<S: Scheme, W: Workload> Part<'_, S, W> {
+impl<'r, S: Scheme, W: Workload, V: Observe> Part<'r, S, W, V> {
+    /// A session of this run.
+    fn session(&self) -> Session<'r, S, V::Observer> {
+        self.db.session_with(self.observe.observer(), ())
+    }
+
     /// The homes that an input will touch, if the scheme has any use for them.
     #[inline]
     fn homes(&self, input: &W::Input) -> Homes {
@@ -249,7 +259,7 @@ impl<S: Scheme, W: Workload> Part<'_, S, W> {
     }
 
     /// The numbers of the clients that belong to this worker.
-    pub fn clients(&self) -> impl Iterator<Item = u32> + use<S, W> {
+    pub fn clients(&self) -> impl Iterator<Item = u32> + use<S, W, V> {
         (self.worker as u32..self.job.clients as u32).step_by(self.job.workers)
     }
 }
@@ -263,6 +273,20 @@ pub fn run<S: Scheme, W: Workload>(
     workload: &W,
     job: &Job,
     control: &Control,
+) -> Outcome<W> {
+    observe(db, workload, job, control, &())
+}
+
+/// As [`run`], with an observer for each session.
+///
+/// # Panics
+/// As [`run`]; and see [`Database::session_with`].
+pub fn observe<S: Scheme, W: Workload, V: Observe>(
+    db: &Database<S>,
+    workload: &W,
+    job: &Job,
+    control: &Control,
+    observe: &V,
 ) -> Outcome<W> {
     assert!(job.workers > 0 && job.clients >= job.workers, "each worker has a client");
     clock::ticks_to_ns(0); // Calibrates the clock before anything is measured.
@@ -278,7 +302,7 @@ pub fn run<S: Scheme, W: Workload>(
             conduct(job, control);
             return None;
         }
-        Some(S::Driver::work(Part { db, workload, job, control, worker }, &shared))
+        Some(S::Driver::work(Part { db, workload, job, control, observe, worker }, &shared))
     });
     summarize(ended.into_iter().flatten())
 }

@@ -8,7 +8,7 @@ use sync::{clock, fiber, waiter};
 
 use super::books::Books;
 use super::{Driver, Job, Limit, Part, Retry, Stage, Tally};
-use crate::{Abort, ClientId, Database, Scheme, Session, Ticket, Workload};
+use crate::{Abort, ClientId, Database, Observe, Scheme, Session, Ticket, Workload};
 
 /// Runs transactions one by one.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ impl<S: Scheme> Driver<S> for PerWorker {
 
     fn shared<W: Workload>(_: &Database<S>, _: &Job) {}
 
-    fn work<W: Workload>(part: Part<'_, S, W>, (): &()) -> (Tally, W::Ledger) {
+    fn work<W: Workload, V: Observe>(part: Part<'_, S, W, V>, (): &()) -> (Tally, W::Ledger) {
         let books = RefCell::new(Books::<W>::new(part.control, part.worker));
         let mut clients = part.clients();
         if part.clients().count() == 1 {
@@ -47,20 +47,19 @@ impl<S: Scheme> Driver<S> for PerWorker {
 }
 
 /// A client and its session.
-struct Client<'b, 'r, S: Scheme, W: Workload> {
-    part: Part<'r, S, W>,
+struct Client<'b, 'r, S: Scheme, W: Workload, V: Observe> {
+    part: Part<'r, S, W, V>,
     id: u32,
     books: &'b RefCell<Books<'r, W>>,
-    session: Session<'r, S>,
+    session: Session<'r, S, V::Observer>,
     scratch: W::Scratch,
     rng: Rng,
 }
 
-impl<'b, 'r, S: Scheme, W: Workload> Client<'b, 'r, S, W> {
-    fn new(part: Part<'r, S, W>, id: u32, books: &'b RefCell<Books<'r, W>>) -> Self {
-        let db: &'r Database<S> = part.db;
+impl<'b, 'r, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
+    fn new(part: Part<'r, S, W, V>, id: u32, books: &'b RefCell<Books<'r, W>>) -> Self {
         let rng = Rng::from_path(&[part.job.seed, u64::from(id)]);
-        Self { part, id, books, session: db.session(), scratch: W::Scratch::default(), rng }
+        Self { part, id, books, session: part.session(), scratch: W::Scratch::default(), rng }
     }
 
     /// Sends one request after the other until the run is over.

@@ -1,6 +1,6 @@
 //! The writes of an attempt that changes nothing before it commits.
 
-use storage::{InPlace, RecordRef, Shape, accumulate};
+use storage::{InPlace, RecordRef, Shape, Slot, accumulate};
 use sync::atomic::AtomicU64;
 
 use super::{AccessSet, CopyBuffer, LockBits, WordRange, WriteBuffer};
@@ -52,20 +52,29 @@ pub struct BufferedWrites<'db, S: Shape, N = ()> {
     locked: usize,
     /// A copy of the value that a delta is added to, or an observer is told of.
     before: CopyBuffer,
+    /// Whether a value has a mark behind its row, to which nothing is added.
+    has_marks: bool,
 }
 
-impl<S: Shape, N> Default for BufferedWrites<'_, S, N> {
-    fn default() -> Self {
+impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
+    /// No writes, of the attempts of a slot.
+    pub fn new(slot: &Slot<'db, S>) -> Self {
         Self {
             writes: AccessSet::default(),
             values: WriteBuffer::default(),
             locked: 0,
             before: CopyBuffer::default(),
+            has_marks: slot.tables().has_marks(),
         }
     }
-}
 
-impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
+    /// Makes a delta, which has these words, the sum of it and the value `present`.
+    #[inline]
+    fn add_up(delta: &mut [u64], present: &[u64], has_marks: bool) {
+        let row = delta.len() - usize::from(has_marks);
+        accumulate(&mut delta[..row], &present[..row]);
+    }
+
     /// Forgets all writes.
     #[inline]
     pub fn clear(&mut self) {
@@ -146,7 +155,8 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         let copy = self.before.room(write.record.width());
         write.note = present(write.record, copy)?;
         write.is_delta = false;
-        accumulate(self.values.get_mut(write.value.expect("a delta has words")), copy);
+        let delta = self.values.get_mut(write.value.expect("a delta has words"));
+        Self::add_up(delta, copy, self.has_marks);
         Ok(())
     }
 
@@ -301,7 +311,7 @@ impl<'db, S: Shape<Data = InPlace>, N> BufferedWrites<'db, S, N> {
             None
         };
         if let (true, Some(before), Some(value)) = (is_delta, before, value) {
-            accumulate(self.values.get_mut(value), before);
+            Self::add_up(self.values.get_mut(value), before, self.has_marks);
         }
         let value = value.map(|value| self.values.get(value));
         seen.installed(record, before, value);

@@ -451,9 +451,6 @@ mod tests {
 
         impl Observer for Heard {
             const ON: bool = true;
-            fn read<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>) {}
-            fn scanned<S: Shape>(&mut self, _: storage::LeafRef<'_, S::Leaf>) {}
-            fn outcome(&mut self, _: Result<Stamp, Abort>) {}
             fn installed<S: Shape>(
                 &mut self,
                 _: RecordRef<'_, S>,

@@ -184,10 +184,11 @@ impl<'db, S: Scheme> Private<'db, S> {
     }
 }
 
-impl<F, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, F, S, O, L> {
+impl<H, F, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, H, F, S, O, L> {
     /// Shows the attempt's own inserts that come before `key`, or all that are left.
     pub(super) fn show_own<K: IndexedKey>(&mut self, key: Option<K>) -> Result<ControlFlow<()>, Abort>
     where
+        H: Fn(K, &[u64]) -> bool,
         F: FnMut(K, &[u64]) -> ControlFlow<()>,
     {
         while !self.own.is_empty() {

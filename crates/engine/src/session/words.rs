@@ -11,8 +11,9 @@ use storage::{
 
 use super::layout::{KeyVisit, Layout};
 use super::moving::changed;
-use super::{Attempt, Place, Unlink, installs};
+use super::{Attempt, Place, Session, Unlink, installs};
 use crate::meter::Phase;
+use crate::observer::{Facet, mark_of, row_words, row_words_mut, set_mark};
 use crate::{Abort, Direction, Observer, Scheme, Sink, Write};
 
 /// Where the rows of a key range live, by the homes of its bounds.
@@ -83,12 +84,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         if let Some(own) = installs::<S>().then(own).flatten() {
             return Ok(Some(own));
         }
-        let (scheme, txn, observer) = (session.db.scheme(), &mut session.txn, &mut session.observer);
+        let (scheme, txn) = (session.db.scheme(), &mut session.txn);
         session.meter.switch(Phase::Index);
-        let found = store.index(which).get(key, |leaf| {
-            observer.scanned::<S>(leaf);
-            scheme.read_gaps(txn, leaf)
-        });
+        let found = store.index(which).get(key, |leaf| scheme.read_gaps(txn, leaf));
         session.meter.switch(Phase::Useful);
         found
     }
@@ -109,7 +107,11 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     fn row<Y: Layout>(&mut self, layout: Y, key: Y::Key) -> Result<Option<RowRef<'db, S>>, Abort> {
         self.reach_home(layout.home(key))?;
         let store = self.store(layout.table());
-        self.find(store, key)
+        let found = self.find(store, key)?;
+        if found.is_none() {
+            self.session.saw(layout, key, None);
+        }
+        Ok(found)
     }
 
     /// Reads a row: `None` when the key is not there.
@@ -125,9 +127,11 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().read(&mut session.txn, record)?;
-        session.observer.read(record, words);
+        if O::MARKS {
+            session.observer.read(facet(layout), key, words.map(mark_of));
+        }
         session.meter.switch(Phase::Useful);
-        Ok(words.map(see))
+        Ok(words.map(|words| see(row_words::<O>(words))))
     }
 
     /// Reads a row and writes it: `None` when the key is not there.
@@ -144,16 +148,24 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().write(&mut session.txn, record, Write::Modify)?;
-        session.observer.read(record, words.as_deref());
+        if O::MARKS {
+            session.observer.read(facet(layout), key, words.as_deref().map(mark_of));
+        }
         session.meter.switch(Phase::Useful);
         let Some(words) = words else { return Ok(None) };
+        let row_words = row_words_mut::<O>(words);
         if layout.indexes() == 0 {
-            return Ok(Some(change(words)));
+            let output = change(row_words);
+            stamp(&mut session.observer, layout, key, record.id(), words);
+            return Ok(Some(output));
         }
-        let before = secondary_keys(layout, key, words);
-        let output = change(words);
-        if before != secondary_keys(layout, key, words) {
-            let changed = changed(layout, key, words, &before);
+        let before = secondary_keys(layout, key, row_words);
+        let output = change(row_words);
+        let after = secondary_keys(layout, key, row_words);
+        let changed = (before != after).then(|| changed(layout, key, row_words, &before));
+        stamp(&mut session.observer, layout, key, record.id(), words);
+        session.observer.entries(record.id(), facet(layout), &before, &after);
+        if let Some(changed) = changed {
             self.move_row(row, key.any(), &changed)?;
         }
         Ok(Some(output))
@@ -207,11 +219,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().write(&mut session.txn, record, how)?;
-        if words.is_none() {
-            session.observer.read(record, None);
-        }
         session.meter.switch(Phase::Useful);
-        Ok(words.map(write).is_some())
+        let Some(words) = words else {
+            session.saw(layout, key, None);
+            return Ok(false);
+        };
+        write(row_words_mut::<O>(words));
+        stamp(&mut session.observer, layout, key, record.id(), words);
+        Ok(true)
     }
 
     /// Inserts a row that lives at `home`, whose groups `fill` passes on: `false` when the key is there.
@@ -246,6 +261,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let Some(row) = self.row(layout, key)? else { return Ok(false) };
         let store = self.store(table);
         let mut unlink = Unlink { row, primary: Some(key.any()), secondary: [None; 2] };
+        let mut entries = [None; 2];
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
         let scheme = session.db.scheme();
@@ -256,20 +272,29 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             );
         }
         if layout.indexes() > 0 {
-            let Some(words) = scheme.read(&mut session.txn, row.record(group))? else {
-                return Ok(false);
-            };
+            let words = scheme.read(&mut session.txn, row.record(group))?;
+            if O::MARKS {
+                session.observer.read(facet(layout), key, words.map(mark_of));
+            }
+            let Some(words) = words else { return Ok(false) };
+            entries = secondary_keys(layout, key, row_words::<O>(words));
             let which = |position| Which::Secondary { group: group as u16, position };
-            for (position, secondary) in secondary_keys(layout, key, words).into_iter().enumerate() {
+            for (position, secondary) in entries.into_iter().enumerate() {
                 unlink.secondary[position] = secondary.map(|key| (which(position as u16), key));
             }
         }
         for record in row.records() {
             record.prefetch_for_write();
             if !scheme.delete(&mut session.txn, record)? {
+                session.saw(layout, key, None);
                 return Ok(false);
             }
+            if O::MARKS {
+                let facet = Facet::primary(table, record.group());
+                session.observer.write(record.id(), facet, key, true);
+            }
         }
+        session.observer.entries(row.record(group).id(), facet(layout), &entries, &[None; 2]);
         if installs::<S>() {
             let places = unlink.places();
             session.private.delete(row, places.map(|(which, key)| Place { table, which, key }));
@@ -288,17 +313,12 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         keys: (Bound<K>, Bound<K>),
         direction: Direction,
         holds: impl Fn(K, &[u64]) -> bool,
-        mut see: impl FnMut(K, &[u64]) -> ControlFlow<()>,
+        see: impl FnMut(K, &[u64]) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         let moves = self.session.db.moves().of(table);
-        let see = |key, words: &[u64]| {
-            // A row that has moved may be found under a key that is not that of the visible version.
-            if moves.have_begun() && !holds(key, words) {
-                return ControlFlow::Continue(());
-            }
-            see(key, words)
-        };
-        Scan::walk(self, (table, which, which.group()), keys, direction, see)
+        // A row that has moved may be found under a key that is not that of the visible version.
+        let holds = |key, words: &[u64]| !moves.have_begun() || holds(key, words);
+        Scan::walk(self, (table, which, which.group()), keys, direction, holds, see)
     }
 
     /// Puts a row under a key of one index; if the key is there, gives the row that has it.
@@ -470,6 +490,30 @@ fn secondary_keys<Y: Layout>(layout: Y, key: Y::Key, words: &[u64]) -> [Option<A
     keys.0
 }
 
+/// What a history calls the rows of a layout.
+#[inline]
+fn facet<Y: Layout>(layout: Y) -> Facet {
+    Facet::primary(layout.table(), layout.number())
+}
+
+/// Tells an observer of a write, and the words of the written value who wrote it.
+#[inline]
+fn stamp<O: Observer, Y: Layout>(observer: &mut O, layout: Y, key: Y::Key, record: usize, words: &mut [u64]) {
+    if O::MARKS {
+        set_mark(words, observer.write(record, facet(layout), key, false));
+    }
+}
+
+impl<S: Scheme, O: Observer, L: Sink> Session<'_, S, O, L> {
+    /// The attempt saw a key's value, or that it has none.
+    #[inline]
+    fn saw<Y: Layout>(&mut self, layout: Y, key: Y::Key, mark: Option<u64>) {
+        if O::MARKS {
+            self.observer.read(facet(layout), key, mark);
+        }
+    }
+}
+
 /// Gives each group of an inserted row its value.
 pub(crate) struct InsertGroups<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> {
     attempt: &'a mut Attempt<'s, 'db, S, O, L>,
@@ -495,6 +539,12 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().insert(&mut session.txn, record)?;
         self.is_new = words.is_some();
+        if O::MARKS && !self.is_new {
+            // An insert that finds a value does not say which.
+            let words = session.db.scheme().read(&mut session.txn, record)?;
+            session.observer.read(facet(layout), self.key, words.map(mark_of));
+            return Ok(());
+        }
         if self.is_new && !self.may_adopt {
             // Back from this attempt's own delete, it stands under the secondary keys that it had.
             let deleted = &mut session.deleted;
@@ -505,11 +555,18 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
             self.may_adopt = true;
         }
         if let Some(words) = words {
-            words.copy_from_slice(value);
+            row_words_mut::<O>(words).copy_from_slice(value);
+            if session.db.tables().get(layout.table()).lookup() != Lookup::Heap {
+                stamp(&mut session.observer, layout, self.key, record.id(), words);
+            }
         }
         session.meter.switch(Phase::Useful);
         if !self.is_new || layout.indexes() == 0 {
             return Ok(());
+        }
+        if O::MARKS {
+            let entries = secondary_keys(layout, self.key, value);
+            session.observer.entries(record.id(), facet(layout), &[None; 2], &entries);
         }
         if let Some(unlink) = self.back.take() {
             let had = unlink.secondary.map(|had| had.map(|(_, key)| key));
@@ -535,19 +592,23 @@ impl<K: Key, S: Scheme, O: Observer, L: Sink> GroupVisit<K>
 }
 
 /// Reads the rows that a scan meets.
-pub(crate) struct Scan<'a, 's, 'db, F, S: Scheme, O: Observer, L: Sink> {
+pub(crate) struct Scan<'a, 's, 'db, H, F, S: Scheme, O: Observer, L: Sink> {
     pub(super) attempt: &'a mut Attempt<'s, 'db, S, O, L>,
     table: TableId,
     which: Which,
     /// The column group that is shown.
     group: usize,
+    /// Whether a row whose words were read stands under the key.
+    holds: H,
     see: F,
     pub(super) direction: Direction,
     /// The attempt's own inserts in the range that were not shown yet.
     pub(super) own: Range<usize>,
+    /// Whether it was broken off.
+    is_broken: bool,
 }
 
-impl<'a, 's, 'db, F, S, O, L> Scan<'a, 's, 'db, F, S, O, L>
+impl<'a, 's, 'db, H, F, S, O, L> Scan<'a, 's, 'db, H, F, S, O, L>
 where
     S: Scheme,
     O: Observer,
@@ -560,46 +621,66 @@ where
         (table, which, group): (TableId, Which, usize),
         (from, to): (Bound<K>, Bound<K>),
         direction: Direction,
+        holds: H,
         see: F,
     ) -> Result<(), Abort>
     where
+        H: Fn(K, &[u64]) -> bool,
         F: FnMut(K, &[u64]) -> ControlFlow<()>,
     {
         let index = attempt.store(table).index(which);
+        attempt.session.observer.scan(Facet::of(table, which, group), (from, to), direction);
         attempt.session.meter.switch(Phase::Index);
         let own = if installs::<S>() { attempt.session.private.range(table, which, from, to) } else { 0..0 };
-        let mut scan = Self { attempt, table, which, group, see, direction, own };
+        let mut scan = Self { attempt, table, which, group, holds, see, direction, own, is_broken: false };
         index.scan(from, to, direction, &mut scan)?;
         if installs::<S>() {
             _ = scan.show_own(None)?;
+        }
+        if !scan.is_broken {
+            scan.attempt.session.observer.scanned();
         }
         scan.attempt.session.meter.switch(Phase::Useful);
         Ok(())
     }
 
     #[inline]
-    pub(super) fn show<K>(&mut self, key: K, row: RowRef<'db, S>) -> Result<ControlFlow<()>, Abort>
+    pub(super) fn show<K: IndexedKey>(
+        &mut self,
+        key: K,
+        row: RowRef<'db, S>,
+    ) -> Result<ControlFlow<()>, Abort>
     where
+        H: Fn(K, &[u64]) -> bool,
         F: FnMut(K, &[u64]) -> ControlFlow<()>,
     {
         let session = &mut *self.attempt.session;
         session.meter.switch(Phase::Cc);
         let record = row.record(self.group);
         let words = session.db.scheme().read(&mut session.txn, record)?;
-        session.observer.read(record, words);
         session.meter.switch(Phase::Useful);
-        let flow = words.map_or(ControlFlow::Continue(()), |words| (self.see)(key, words));
+        let mut flow = ControlFlow::Continue(());
+        if let Some(words) = words
+            && (self.holds)(key, row_words::<O>(words))
+        {
+            if O::MARKS {
+                session.observer.row(key, mark_of(words));
+            }
+            flow = (self.see)(key, row_words::<O>(words));
+        }
         session.meter.switch(Phase::Index);
         if flow.is_break() {
             self.own = 0..0;
+            self.is_broken = true;
         }
         Ok(flow)
     }
 }
 
-impl<'db, K, F, S, O, L> Walker<'db, K, S> for Scan<'_, '_, 'db, F, S, O, L>
+impl<'db, K, H, F, S, O, L> Walker<'db, K, S> for Scan<'_, '_, 'db, H, F, S, O, L>
 where
     K: IndexedKey,
+    H: Fn(K, &[u64]) -> bool,
     F: FnMut(K, &[u64]) -> ControlFlow<()>,
     S: Scheme,
     O: Observer,
@@ -610,7 +691,6 @@ where
     #[inline]
     fn leaf(&mut self, leaf: LeafRef<'db, S::Leaf>) -> Result<(), Abort> {
         let session = &mut *self.attempt.session;
-        session.observer.scanned::<S>(leaf);
         session.db.scheme().read_gaps(&mut session.txn, leaf)
     }
 

@@ -232,12 +232,12 @@ impl Scheme for Aria {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
+            writes: BufferedWrites::new(&slot),
             slot,
             place: Place::default(),
             is_alone: false,
             is_read_only: false,
             reads: Vec::new(),
-            writes: BufferedWrites::default(),
             gaps_read: Vec::new(),
             gaps_entered: Vec::new(),
             keys: Vec::new(),

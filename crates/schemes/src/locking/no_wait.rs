@@ -265,7 +265,8 @@ impl Scheme for NoWait {
                     Value::Own(value) => Some(txn.values.get(value)),
                     _ => None,
                 };
-                seen.installed(lock.record, None, value);
+                let before = lock.stored(seen, &mut txn.copy);
+                seen.installed(lock.record, before, value);
                 sink.logged(stamp, lock.record, value);
                 if let Some(value) = value {
                     lock.record.store(value);
@@ -385,6 +386,18 @@ impl Txn<'_> {
 }
 
 impl Lock<'_> {
+    /// The value that the record has, for an observer that listens.
+    #[inline]
+    fn stored<'c, O: Observer>(&self, _: &O, copy: &'c mut CopyBuffer) -> Option<&'c [u64]> {
+        // Relaxed: this attempt holds the lock.
+        if !O::ON || self.record.header().0.load(Ordering::Relaxed) & NO_VALUE != 0 {
+            return None;
+        }
+        let copy = copy.room(self.record.width());
+        self.record.load(copy);
+        Some(copy)
+    }
+
     /// Unlocks the record of an attempt that commits.
     #[inline]
     fn release(&self) {

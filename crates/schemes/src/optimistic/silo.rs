@@ -172,10 +172,10 @@ impl Scheme for Silo {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
+            writes: BufferedWrites::new(&slot),
             slot,
             snapshot: None,
             reads: Vec::new(),
-            writes: BufferedWrites::default(),
             leaves: LeafSet::default(),
             copy: CopyBuffer::default(),
             tid: 0,

@@ -170,9 +170,9 @@ impl Scheme for TicToc {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
+            writes: BufferedWrites::new(&slot),
             slot,
             reads: Vec::new(),
-            writes: BufferedWrites::default(),
             leaves: LeafSet::default(),
             copy: CopyBuffer::default(),
             commit_ts: 0,

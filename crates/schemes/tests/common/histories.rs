@@ -7,7 +7,6 @@ use engine::{
     Abort, Database, Direction, Homes, Lookup, Observer, Schema, Scheme, Stamp, Table, Ticket, Transaction,
 };
 use stdx::Rng;
-use storage::{LeafRef, RecordRef, Shape};
 use sync::{fiber, waiter, workers};
 
 use super::{Cell, Place, database};
@@ -47,12 +46,6 @@ struct LastStamp(u64);
 
 impl Observer for LastStamp {
     const ON: bool = true;
-
-    fn read<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>) {}
-
-    fn scanned<S: Shape>(&mut self, _: LeafRef<'_, S::Leaf>) {}
-
-    fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>, _: Option<&[u64]>) {}
 
     fn outcome(&mut self, outcome: Result<Stamp, Abort>) {
         if let Ok(Stamp(stamp)) = outcome {

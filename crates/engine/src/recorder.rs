@@ -1,0 +1,326 @@
+//! The recorder: the observer that writes down histories, which a checker judges afterwards.
+//!
+//! A session's recorder appends to a log of its own and shares nothing with others while attempts run: what sessions
+//! shared would order them, and hide the races that it is there to find.
+//!
+//! What a history calls a table is a [`Facet`]. A secondary index is one of its own, in which each row stands with
+//! all of its column group's words: so a write of the group is also a write of each entry, with versions that follow
+//! that of the write, by position. That is how a mark, which names only the first, tells them all.
+
+use core::ops::Bound;
+
+use stdx::history::{History, Key, Log, Outcome, Version};
+use storage::{AnyKey, Direction, IndexedKey, RecordRef, Shape};
+use sync::Latched;
+use sync::atomic::{AtomicU32, Ordering};
+use sync::clock;
+
+use crate::observer::{Facet, Observe, Observer, mark_of};
+use crate::{Abort, Stamp};
+
+/// Facets of a table: those of its column groups, and behind them two for each of these.
+const FACETS: usize = 16;
+/// Column groups of a table whose facets have numbers.
+const GROUPS: usize = 5;
+
+impl Facet {
+    /// The table's number in histories.
+    ///
+    /// # Panics
+    /// When a table has more than five column groups, or is not among the first 4,096.
+    pub fn number(self) -> u16 {
+        let Self { table, group, index } = self;
+        assert!(group < GROUPS, "histories know five column groups of a table");
+        let within = index.map_or(group, |position| GROUPS + 2 * group + usize::from(position));
+        u16::try_from(usize::from(table.0) * FACETS + within).expect("histories know 4,096 tables")
+    }
+
+    /// The facet with this number.
+    pub fn from_number(number: u16) -> Self {
+        let within = usize::from(number) % FACETS;
+        let table = storage::TableId(number / FACETS as u16);
+        match within.checked_sub(GROUPS) {
+            None => Self::primary(table, within),
+            Some(entry) => Self { table, group: entry / 2, index: Some((entry % 2) as u16) },
+        }
+    }
+}
+
+/// The histories of a run's sessions.
+#[derive(Debug, Default)]
+pub struct Records {
+    sessions: AtomicU32,
+    /// Attempts and words for which logs have room from the beginning.
+    room: (usize, usize),
+    logs: Latched<Vec<Log>>,
+}
+
+impl Records {
+    /// None yet. The logs have room for so many attempts and words from the beginning.
+    pub fn with_room(attempts: usize, words: usize) -> Self {
+        Self { room: (attempts, words), ..Self::default() }
+    }
+
+    /// What all sessions that have ended have seen and done.
+    pub fn into_history(self) -> History {
+        History::new(self.logs.into_inner())
+    }
+}
+
+impl<'h> Observe for &'h Records {
+    type Observer = Recorder<'h>;
+
+    fn observer(&self) -> Recorder<'h> {
+        // Relaxed: all that matters is that numbers differ.
+        let session = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let (attempts, words) = self.room;
+        let log = Log::with_capacity(session, attempts, words);
+        Recorder { records: self, log, own: Vec::new(), scan: Walk::None }
+    }
+}
+
+/// Writes down what a session sees and does.
+#[derive(Debug)]
+pub struct Recorder<'h> {
+    records: &'h Records,
+    log: Log,
+    /// What the running attempt has written.
+    own: Vec<Own>,
+    scan: Walk,
+}
+
+/// The scan that rows belong to.
+#[derive(Clone, Copy, Debug)]
+enum Walk {
+    /// None, or one over a range in which no key can be.
+    None,
+    /// Of a facet whose versions are so many behind those of the writes.
+    Of { behind: u32 },
+}
+
+/// A key that the running attempt has written.
+#[derive(Debug)]
+struct Own {
+    record: usize,
+    number: u16,
+    key: AnyKey,
+    /// What it wrote there last.
+    version: Version,
+    /// How many versions behind that of the record's write.
+    behind: u32,
+    /// Whether the row stood under this key before the attempt.
+    was_there: bool,
+}
+
+/// The words of a key, the most significant first.
+struct Words([u64; Key::WORDS_MAX], usize);
+
+impl Words {
+    #[inline]
+    fn of(key: AnyKey) -> Self {
+        let mut words = [0; Key::WORDS_MAX];
+        match key {
+            AnyKey::One(key) => words[0] = key,
+            AnyKey::Two(key) => (words[0], words[1]) = ((key >> 64) as u64, key as u64),
+            AnyKey::Six(key) => words = key,
+        }
+        Self(words, key.words())
+    }
+
+    #[inline]
+    fn get(&self) -> &[u64] {
+        &self.0[..self.1]
+    }
+
+    /// The next key, or the one before; none at the end.
+    fn step(mut self, is_up: bool) -> Option<Self> {
+        for word in self.0[..self.1].iter_mut().rev() {
+            let (next, is_carried) = if is_up { word.overflowing_add(1) } else { word.overflowing_sub(1) };
+            *word = next;
+            if !is_carried {
+                return Some(self);
+            }
+        }
+        None
+    }
+
+    /// The first or last key that a bound lets in.
+    fn bound<K: IndexedKey>(bound: Bound<K>, is_low: bool) -> Option<Self> {
+        match bound {
+            Bound::Included(key) => Some(Self::of(key.any())),
+            Bound::Excluded(key) => Self::of(key.any()).step(is_low),
+            Bound::Unbounded => Some(Self::of(if is_low { K::MIN } else { K::MAX }.any())),
+        }
+    }
+}
+
+/// The version of a facet's entry that a value with this mark has.
+#[inline]
+fn version(mark: u64, behind: u32) -> Version {
+    let version = Version::from_word(mark);
+    if behind == 0 || version.is_loaded() {
+        return version;
+    }
+    Version::new(version.txn(), version.sequence() + behind, false)
+}
+
+impl Recorder<'_> {
+    /// Writes down the write of a key, and that it was this record's.
+    fn wrote(&mut self, record: usize, facet: Facet, key: AnyKey, was_there: bool, deletes: bool) -> Version {
+        let number = facet.number();
+        let version = self.log.write(Key::new(number, Words::of(key).get()), deletes);
+        let known = |own: &&mut Own| own.record == record && own.number == number && own.key == key;
+        if let Some(own) = self.own.iter_mut().rev().find(known) {
+            own.version = version;
+        } else {
+            let behind = behind(facet);
+            self.own.push(Own { record, number, key, version, behind, was_there });
+        }
+        version
+    }
+}
+
+/// How many versions behind that of a write the versions of a facet's entries are.
+#[inline]
+fn behind(facet: Facet) -> u32 {
+    facet.index.map_or(0, |position| 1 + u32::from(position))
+}
+
+impl Observer for Recorder<'_> {
+    const ON: bool = true;
+    const MARKS: bool = true;
+
+    #[inline]
+    fn begin(&mut self) {
+        self.log.begin(clock::moment());
+        self.own.clear();
+    }
+
+    #[inline]
+    fn read<K: IndexedKey>(&mut self, facet: Facet, key: K, mark: Option<u64>) {
+        let seen = mark.map_or(Version::ABSENT, Version::from_word);
+        self.log.read(Key::new(facet.number(), Words::of(key.any()).get()), seen);
+    }
+
+    #[inline]
+    fn write<K: IndexedKey>(&mut self, record: usize, facet: Facet, key: K, deletes: bool) -> u64 {
+        self.wrote(record, facet, key.any(), true, deletes).word()
+    }
+
+    fn entries(&mut self, record: usize, facet: Facet, from: &[Option<AnyKey>; 2], to: &[Option<AnyKey>; 2]) {
+        let facets = [0, 1].map(|position| Facet { index: Some(position), ..facet });
+        let is_first = facets.map(|facet| {
+            let number = facet.number();
+            !self.own.iter().any(|own| own.record == record && own.number == number)
+        });
+        // In the order of positions, and before all deletions: so that versions follow that of the write.
+        for (position, key) in to.iter().enumerate() {
+            if let Some(key) = *key {
+                let was_there = is_first[position] && from[position] == Some(key);
+                self.wrote(record, facets[position], key, was_there, false);
+            }
+        }
+        for (position, key) in from.iter().enumerate() {
+            if let Some(key) = key.filter(|key| to[position] != Some(*key)) {
+                self.wrote(record, facets[position], key, is_first[position], true);
+            }
+        }
+    }
+
+    fn scan<K: IndexedKey>(&mut self, facet: Facet, (from, to): (Bound<K>, Bound<K>), direction: Direction) {
+        self.scan = Walk::None;
+        let bounds = (Words::bound(from, true), Words::bound(to, false));
+        if let (Some(low), Some(high)) = bounds
+            && low.get() <= high.get()
+        {
+            self.log.scan(facet.number(), low.get(), high.get(), direction == Direction::Forward);
+            self.scan = Walk::Of { behind: behind(facet) };
+        }
+    }
+
+    #[inline]
+    fn row<K: IndexedKey>(&mut self, key: K, mark: u64) {
+        let Walk::Of { behind } = self.scan else { panic!("a range without keys has no rows") };
+        self.log.row(Words::of(key.any()).get(), version(mark, behind));
+    }
+
+    #[inline]
+    fn scanned(&mut self) {
+        if let Walk::Of { .. } = self.scan {
+            self.log.scan_complete();
+        }
+    }
+
+    fn installed<S: Shape>(
+        &mut self,
+        record: RecordRef<'_, S>,
+        before: Option<&[u64]>,
+        after: Option<&[u64]>,
+    ) {
+        for own in self.own.iter().filter(|own| own.record == record.id()) {
+            let was_there = before.filter(|_| own.was_there);
+            let before = was_there.map_or(Version::ABSENT, |before| version(mark_of(before), own.behind));
+            // What storage holds afterwards, whatever was to be written.
+            let after = match after {
+                Some(after) if own.behind == 0 => Version::from_word(mark_of(after)),
+                None if !own.version.is_absent() => Version::ABSENT,
+                _ => own.version,
+            };
+            if !(before.is_absent() && after.is_absent()) {
+                self.log.install(Key::new(own.number, Words::of(own.key).get()), before, after);
+            }
+        }
+    }
+
+    #[inline]
+    fn outcome(&mut self, outcome: Result<Stamp, Abort>) {
+        let outcome = outcome.map_or(Outcome::Aborted, |Stamp(stamp)| Outcome::Committed(stamp));
+        self.log.end(outcome, clock::moment());
+    }
+}
+
+impl Drop for Recorder<'_> {
+    fn drop(&mut self) {
+        let log = core::mem::replace(&mut self.log, Log::new(0));
+        self.records.logs.lock().push(log);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use storage::TableId;
+
+    #[test]
+    fn facets_have_numbers_of_their_own() {
+        let mut facets = Vec::new();
+        for table in [0, 1, 4_095] {
+            for group in 0..GROUPS {
+                let table = TableId(table);
+                facets.push(Facet::primary(table, group));
+                facets.extend([0, 1].map(|position| Facet { table, group, index: Some(position) }));
+            }
+        }
+        let mut numbers: Vec<u16> = facets.iter().map(|facet| facet.number()).collect();
+        assert!(facets.iter().zip(&numbers).all(|(facet, number)| Facet::from_number(*number) == *facet));
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), facets.len());
+    }
+
+    #[test]
+    fn bounds_let_in_what_they_say() {
+        fn low<K: IndexedKey>(bound: Bound<K>) -> Option<Vec<u64>> {
+            Words::bound(bound, true).map(|words| words.get().to_vec())
+        }
+        fn high<K: IndexedKey>(bound: Bound<K>) -> Option<Vec<u64>> {
+            Words::bound(bound, false).map(|words| words.get().to_vec())
+        }
+        assert_eq!(low(Bound::Included(7_u64)), Some(vec![7]));
+        assert_eq!(low(Bound::Excluded(u128::from(u64::MAX))), Some(vec![1, 0]));
+        assert_eq!(high(Bound::Excluded(1_u128 << 64)), Some(vec![0, u64::MAX]));
+        assert_eq!(high(Bound::<u64>::Unbounded), Some(vec![u64::MAX]));
+        assert_eq!(low(Bound::Excluded([u64::MAX; 6])), None);
+        assert_eq!(high(Bound::Excluded(0_u64)), None);
+    }
+}

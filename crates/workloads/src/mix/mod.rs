@@ -1,0 +1,339 @@
+//! Mix: small transactions of every kind of operation over few rows, made to be in each other's way. It measures
+//! nothing: it is what recorded histories are made of, natively and under schedules that a seed decides.
+//!
+//! Three tables: one for point lookups, one that is ordered, and one with two column groups and a secondary index
+//! whose keys change. About half of the keys are there at any time. A row says whether it is torn: its words agree.
+
+mod op;
+
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, ClientId, Drive, Forecast, Home, Homes, Index, IndexOn, Key, Loader, Lookup, Quiesced, Row,
+    Schema, Share, Table, Transaction, TxnType, Violation, Workload, additive,
+};
+use stdx::Rng;
+use sync::waiter;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+pub use op::Op;
+
+/// The most operations of a transaction.
+pub const OPS_MAX: usize = 8;
+/// Bits of a key's number at its home.
+const NUMBER_BITS: u32 = 20;
+/// Different labels.
+const LABELS: u64 = 4;
+
+/// A key: a home, and a number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot(u64);
+
+impl Spot {
+    /// The key with this number at this home.
+    pub const fn new(home: u64, number: u64) -> Self {
+        Self(home << NUMBER_BITS | number)
+    }
+
+    const fn at(self) -> u64 {
+        self.0 >> NUMBER_BITS
+    }
+
+    const fn number(self) -> u64 {
+        self.0 & ((1 << NUMBER_BITS) - 1)
+    }
+}
+
+impl Key for Spot {
+    type Ordered = u64;
+    // A home is a prefix of its own, so that ranges cross from leaf to leaf.
+    const SUFFIX_BITS: u32 = NUMBER_BITS;
+
+    fn ordered(self) -> u64 {
+        self.0
+    }
+
+    fn from_ordered(ordered: u64) -> Self {
+        Self(ordered)
+    }
+
+    fn home(self) -> Home {
+        Home::At(self.at())
+    }
+}
+
+/// A row to which may be added. Its words are equal.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Cell([u64; 3]);
+
+additive!(Cell of Spot { 0 });
+
+impl Cell {
+    const fn new(value: u64) -> Self {
+        Self([value; 3])
+    }
+
+    /// Its value; none when it is torn.
+    fn value(&self) -> Option<u64> {
+        (self.0 == [self.0[0]; 3]).then_some(self.0[0])
+    }
+}
+
+/// A row with a label, by which an index finds it.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Labelled {
+    label: u64,
+    /// Equal to the label.
+    echo: u64,
+}
+
+impl Labelled {
+    const fn new(label: u64) -> Self {
+        Self { label, echo: label }
+    }
+}
+
+impl Row for Labelled {
+    type Key = Spot;
+    type Indexes = (ByLabel,);
+}
+
+/// The other column group of a labelled row: a cell without additions.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Note([u64; 2]);
+
+impl Row for Note {
+    type Key = Spot;
+    type Indexes = ();
+}
+
+/// The index of the labels.
+#[derive(Debug)]
+pub struct ByLabel;
+
+/// A key of [`ByLabel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelKey {
+    home: u64,
+    label: u64,
+    number: u64,
+}
+
+impl Key for LabelKey {
+    type Ordered = u128;
+
+    fn ordered(self) -> u128 {
+        u128::from(self.home) << 64 | u128::from(self.label) << NUMBER_BITS | u128::from(self.number)
+    }
+
+    fn from_ordered(ordered: u128) -> Self {
+        let spot = Spot(ordered as u64);
+        Self { home: (ordered >> 64) as u64, label: spot.at(), number: spot.number() }
+    }
+
+    fn home(self) -> Home {
+        Home::At(self.home)
+    }
+}
+
+impl IndexOn<Labelled> for ByLabel {
+    type Key = LabelKey;
+
+    fn key(key: Spot, row: &Labelled) -> LabelKey {
+        LabelKey { home: key.at(), label: row.label % LABELS, number: key.number() }
+    }
+
+    fn primary(key: LabelKey) -> Spot {
+        Spot::new(key.home, key.number)
+    }
+}
+
+/// The tables.
+#[derive(Clone, Copy, Debug)]
+struct Tables {
+    points: Table<Cell>,
+    ordered: Table<Cell>,
+    labelled: Table<Labelled>,
+    notes: Table<Note>,
+    by_label: Index<Labelled, ByLabel>,
+}
+
+/// The workload.
+#[derive(Debug)]
+pub struct Mix {
+    tables: Tables,
+    homes: u64,
+    keys: u64,
+    ops_max: u64,
+    read_pct: u64,
+    read_only_pct: u64,
+    rollback_pct: u64,
+    pause_pct: u64,
+}
+
+/// A request: a list of operations.
+#[derive(Clone, Copy, Debug)]
+pub struct Input {
+    len: usize,
+    ops: [Op; OPS_MAX],
+    is_read_only: bool,
+    rolls_back: bool,
+    /// Whether it says where all its keys live.
+    tells_homes: bool,
+    /// By operation, a bit each: whether others get a turn after it.
+    pauses: u8,
+}
+
+impl Input {
+    /// The operations.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops[..self.len]
+    }
+}
+
+/// What a transaction noticed by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Noticed {
+    /// Rows whose words did not agree.
+    torn: u64,
+    /// Rows that an index showed under a key that is not theirs.
+    misplaced: u64,
+}
+
+const fn pct(name: &'static str, default: &'static str, doc: &'static str) -> Setting {
+    Setting { name, default, range: Range::Int(0, 100), unit: "%", doc, stresses: "which operations meet" }
+}
+
+impl Workload for Mix {
+    const NAME: &'static str = "mix";
+    const TYPES: &'static [TxnType] =
+        &[TxnType { name: "change", read_only: false }, TxnType { name: "look", read_only: true }];
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "mix.homes",
+            default: "2",
+            range: Range::Int(1, 8),
+            unit: "homes",
+            doc: "Where keys live, for schemes that own partitions.",
+            stresses: "partitions",
+        },
+        Setting {
+            name: "mix.keys",
+            default: "16",
+            range: Range::Int(1, 1 << NUMBER_BITS),
+            unit: "keys",
+            doc: "Keys at each home of each table; the fewer, the more transactions meet.",
+            stresses: "conflicts",
+        },
+        Setting {
+            name: "mix.ops_max",
+            default: "6",
+            range: Range::Int(1, OPS_MAX as u64),
+            unit: "operations",
+            doc: "The most operations of a transaction.",
+            stresses: "how long transactions overlap",
+        },
+        pct("mix.read_pct", "50", "How many operations of transactions that change something only read."),
+        pct("mix.read_only_pct", "20", "How many transactions are declared to change nothing."),
+        pct("mix.rollback_pct", "5", "How many transactions roll back in the end."),
+        pct("mix.pause_pct", "10", "After how many operations the worker's other clients get a turn."),
+    ];
+    type Input = Input;
+    type Scratch = ();
+    type Output = Noticed;
+    type Ledger = Noticed;
+
+    fn declare(values: &Values, _: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
+        let (homes, keys) = (values.int("mix.homes"), values.int("mix.keys"));
+        let points = schema.table("points", Lookup::Point, (homes * keys) as usize).group();
+        let ordered = schema.table("ordered", Lookup::Ordered, 0).group();
+        let mut table = schema.table("labelled", Lookup::Ordered, 0);
+        let (labelled, notes) = (table.group(), table.group());
+        let by_label = table.index(labelled, "by_label");
+        Ok(Self {
+            tables: Tables { points, ordered, labelled, notes, by_label },
+            homes,
+            keys,
+            ops_max: values.int("mix.ops_max"),
+            read_pct: values.int("mix.read_pct"),
+            read_only_pct: values.int("mix.read_only_pct"),
+            rollback_pct: values.int("mix.rollback_pct"),
+            pause_pct: values.int("mix.pause_pct"),
+        })
+    }
+
+    fn forecast(&self) -> Forecast {
+        Forecast { sentences: vec!["It measures nothing.".to_owned()], ..Forecast::default() }
+    }
+
+    fn load(&self, share: Share, loader: &mut impl Loader) {
+        let Tables { points, ordered, labelled, notes, .. } = self.tables;
+        for nth in share.of_range(self.homes * self.keys.div_ceil(2)) {
+            let key = Spot::new(nth % self.homes, nth / self.homes * 2);
+            loader.insert(points, key, &Cell::new(nth));
+            loader.insert(ordered, key, &Cell::new(nth));
+            loader.insert((labelled, notes), key, (&Labelled::new(nth % LABELS), &Note([nth; 2])));
+        }
+    }
+
+    fn generate(&self, _: ClientId, _: u64, rng: &mut Rng) -> Input {
+        let is_read_only = rng.below(100) < self.read_only_pct;
+        let len = 1 + rng.below(self.ops_max) as usize;
+        let mut input = Input {
+            len,
+            ops: [Op::NONE; OPS_MAX],
+            is_read_only,
+            rolls_back: !is_read_only && rng.below(100) < self.rollback_pct,
+            tells_homes: rng.below(8) > 0,
+            pauses: 0,
+        };
+        for nth in 0..len {
+            let reads = is_read_only || rng.below(100) < self.read_pct;
+            input.ops[nth] = Op::random(self, reads, rng);
+            input.pauses |= u8::from(rng.below(100) < self.pause_pct) << nth;
+        }
+        input
+    }
+
+    fn kind(&self, input: &Input) -> usize {
+        usize::from(input.is_read_only)
+    }
+
+    fn homes(&self, input: &Input) -> Homes {
+        let mut homes = Homes::new();
+        for op in &input.ops()[..if input.tells_homes { input.len } else { 1 }] {
+            for home in op.homes() {
+                homes.add(home);
+            }
+        }
+        homes
+    }
+
+    fn execute<T: Transaction>(&self, input: &Input, (): &mut (), txn: &mut T) -> Result<Noticed, Abort> {
+        let mut noticed = Noticed::default();
+        for (nth, op) in input.ops().iter().enumerate() {
+            op.execute(&self.tables, txn, &mut noticed)?;
+            if input.pauses >> nth & 1 == 1 {
+                waiter::give_way();
+            }
+        }
+        if input.rolls_back { Err(Abort::Rollback) } else { Ok(noticed) }
+    }
+
+    fn committed(&self, ledger: &mut Noticed, _: &Input, output: &Noticed) {
+        ledger.torn += output.torn;
+        ledger.misplaced += output.misplaced;
+    }
+
+    fn check(&self, _: &impl Quiesced, _: Share, ledgers: &[Noticed]) -> Result<(), Violation> {
+        let torn: u64 = ledgers.iter().map(|ledger| ledger.torn).sum();
+        let misplaced: u64 = ledgers.iter().map(|ledger| ledger.misplaced).sum();
+        if torn + misplaced == 0 {
+            return Ok(());
+        }
+        let found = format!("{torn} torn rows, and {misplaced} under a key that is not theirs");
+        Err(Violation { condition: "a committed transaction sees rows whole and in their place", found })
+    }
+}

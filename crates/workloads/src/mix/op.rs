@@ -1,0 +1,228 @@
+//! What a transaction of the mix does, operation by operation.
+
+use core::ops::ControlFlow;
+
+use engine::{Abort, Direction, IndexOn, Transaction};
+use stdx::Rng;
+
+use super::{ByLabel, Cell, LABELS, LabelKey, Labelled, Mix, Note, Noticed, Spot, Tables};
+
+/// Rows that a scan covers at most, if all of them are there.
+const SCANNED_MAX: u64 = 12;
+/// Rows after which a scan is broken off, at most.
+const LIMIT_MAX: u64 = 5;
+
+/// The table of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The one for point lookups.
+    Points,
+    /// The ordered one.
+    Ordered,
+    /// The one with the secondary index: the column group with the label.
+    Labelled,
+    /// Its other column group.
+    Notes,
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    /// Reads a row.
+    Read(At, Spot),
+    /// Reads and writes a row; of a labelled one, the label.
+    Update(At, Spot, u64),
+    /// Adds to a row without looking; elsewhere than in rows of cells an update.
+    Add(At, Spot, u64),
+    /// Overwrites a row.
+    Replace(At, Spot, u64),
+    /// Inserts a row.
+    Insert(At, Spot, u64),
+    /// Deletes a row.
+    Delete(At, Spot),
+    /// Reads a range, from its first key or its last, up to so many rows.
+    Scan(At, Spot, Spot, Direction, u64),
+    /// Reads what has these labels at a home, from the first or the last, up to so many rows.
+    ScanBy(u64, u64, u64, Direction, u64),
+}
+
+impl Op {
+    pub(super) const NONE: Self = Self::Read(At::Points, Spot::new(0, 0));
+
+    pub(super) fn random(mix: &Mix, reads: bool, rng: &mut Rng) -> Self {
+        let at = [At::Points, At::Ordered, At::Labelled, At::Notes][rng.below(4) as usize];
+        let key = Spot::new(rng.below(mix.homes), rng.below(mix.keys));
+        let value = rng.below(1 << 16);
+        if !reads {
+            return match rng.below(10) {
+                0..4 => Self::Update(at, key, value),
+                4 => Self::Add(at, key, value),
+                5 => Self::Replace(at, key, value),
+                6..8 => Self::Insert(at, key, value),
+                _ => Self::Delete(at, key),
+            };
+        }
+        let direction = if rng.below(2) == 0 { Direction::Forward } else { Direction::Backward };
+        let limit = if rng.below(2) == 0 { u64::MAX } else { 1 + rng.below(LIMIT_MAX) };
+        match (at, rng.below(3)) {
+            (At::Points, _) | (_, 0) => Self::Read(at, key),
+            (At::Labelled, 1) => {
+                let label = rng.below(LABELS);
+                Self::ScanBy(key.at(), label, label + rng.below(LABELS - label), direction, limit)
+            }
+            _ => {
+                // Now and then beyond the home's last key, and into the next home.
+                let is_across = key.at() + 1 < mix.homes && rng.below(8) == 0;
+                let to = if is_across {
+                    Spot::new(key.at() + 1, rng.below(SCANNED_MAX))
+                } else {
+                    Spot::new(key.at(), key.number() + rng.below(SCANNED_MAX))
+                };
+                Self::Scan(at, key, to, direction, limit)
+            }
+        }
+    }
+
+    /// Where its keys live.
+    pub(super) fn homes(self) -> impl Iterator<Item = u64> {
+        let (from, to) = match self {
+            Self::Read(_, key)
+            | Self::Update(_, key, _)
+            | Self::Add(_, key, _)
+            | Self::Replace(_, key, _)
+            | Self::Insert(_, key, _)
+            | Self::Delete(_, key) => (key.at(), key.at()),
+            Self::Scan(_, from, to, ..) => (from.at(), to.at()),
+            Self::ScanBy(home, ..) => (home, home),
+        };
+        from..=to
+    }
+
+    pub(super) fn execute<T: Transaction>(
+        self,
+        tables: &Tables,
+        txn: &mut T,
+        noticed: &mut Noticed,
+    ) -> Result<(), Abort> {
+        match self {
+            Self::Read(at, key) => read(at, key, tables, txn, noticed),
+            Self::Update(at, key, value) => update(at, key, value, tables, txn, noticed),
+            Self::Add(at @ (At::Points | At::Ordered), key, value) => {
+                txn.add(cells(at, tables), key, |cell| *cell = Cell::new(value)).map(drop)
+            }
+            Self::Add(at, key, value) => update(at, key, value, tables, txn, noticed),
+            Self::Replace(at, key, value) => match at {
+                At::Labelled => txn.replace(tables.labelled, key, &Labelled::new(value % LABELS)),
+                At::Notes => txn.replace(tables.notes, key, &Note([value; 2])),
+                _ => txn.replace(cells(at, tables), key, &Cell::new(value)),
+            }
+            .map(drop),
+            Self::Insert(at, key, value) => match at {
+                At::Labelled | At::Notes => {
+                    let rows = (&Labelled::new(value % LABELS), &Note([value; 2]));
+                    txn.insert((tables.labelled, tables.notes), key, rows)
+                }
+                _ => txn.insert(cells(at, tables), key, &Cell::new(value)),
+            }
+            .map(drop),
+            Self::Delete(at, key) => match at {
+                At::Labelled | At::Notes => txn.delete(tables.labelled, key),
+                _ => txn.delete(cells(at, tables), key),
+            }
+            .map(drop),
+            Self::Scan(at, from, to, direction, limit) => {
+                scan(at, (from, to), direction, limit, tables, txn, noticed)
+            }
+            Self::ScanBy(home, first, last, direction, limit) => {
+                let key = |label, number| LabelKey { home, label, number };
+                let range = key(first, 0)..=key(last, Spot(u64::MAX).number());
+                let mut left = limit;
+                txn.scan_by(tables.by_label, range, direction, |key, row| {
+                    let is_right = ByLabel::key(ByLabel::primary(key), row) == key;
+                    noticed.misplaced += u64::from(!is_right);
+                    noticed.torn += u64::from(row.label != row.echo);
+                    count(&mut left)
+                })
+            }
+        }
+    }
+}
+
+/// The table of cells that is meant.
+fn cells(at: At, tables: &Tables) -> engine::Table<Cell> {
+    if at == At::Points { tables.points } else { tables.ordered }
+}
+
+fn count(left: &mut u64) -> ControlFlow<()> {
+    *left -= 1;
+    if *left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+fn read<T: Transaction>(
+    at: At,
+    key: Spot,
+    tables: &Tables,
+    txn: &mut T,
+    noticed: &mut Noticed,
+) -> Result<(), Abort> {
+    let is_whole = match at {
+        At::Labelled => txn.read(tables.labelled, key, |row| row.label == row.echo)?,
+        At::Notes => txn.read(tables.notes, key, |note| note.0[0] == note.0[1])?,
+        _ => txn.read(cells(at, tables), key, |cell| cell.value().is_some())?,
+    };
+    noticed.torn += u64::from(is_whole == Some(false));
+    Ok(())
+}
+
+fn update<T: Transaction>(
+    at: At,
+    key: Spot,
+    value: u64,
+    tables: &Tables,
+    txn: &mut T,
+    noticed: &mut Noticed,
+) -> Result<(), Abort> {
+    let is_whole = match at {
+        At::Labelled => txn.update(tables.labelled, key, |row| {
+            let is_whole = row.label == row.echo;
+            // Half of the updates leave the label as it is.
+            if value.is_multiple_of(2) {
+                *row = Labelled::new(value / 2 % LABELS);
+            }
+            is_whole
+        })?,
+        At::Notes => txn.update(tables.notes, key, |note| {
+            let is_whole = note.0[0] == note.0[1];
+            *note = Note([value; 2]);
+            is_whole
+        })?,
+        _ => txn.update(cells(at, tables), key, |cell| {
+            let seen = cell.value();
+            *cell = Cell::new(seen.unwrap_or_default().wrapping_add(value));
+            seen.is_some()
+        })?,
+    };
+    noticed.torn += u64::from(is_whole == Some(false));
+    Ok(())
+}
+
+fn scan<T: Transaction>(
+    at: At,
+    (from, to): (Spot, Spot),
+    direction: Direction,
+    limit: u64,
+    tables: &Tables,
+    txn: &mut T,
+    noticed: &mut Noticed,
+) -> Result<(), Abort> {
+    let mut left = limit;
+    let mut see = |is_whole: bool| {
+        noticed.torn += u64::from(!is_whole);
+        count(&mut left)
+    };
+    match at {
+        At::Labelled => txn.scan(tables.labelled, from..=to, direction, |_, row| see(row.label == row.echo)),
+        At::Notes => txn.scan(tables.notes, from..=to, direction, |_, note| see(note.0[0] == note.0[1])),
+        _ => txn.scan(cells(at, tables), from..=to, direction, |_, cell| see(cell.value().is_some())),
+    }
+}

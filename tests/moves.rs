@@ -39,6 +39,7 @@ impl Visit for Explore {
             pause_ns: 0,
             pin: false,
             sample_every: 0,
+            latencies: false,
         };
         let values = Values::new(S::SETTINGS, &[]).expect("legal settings");
         Explorer::new(seed).run(|| {

@@ -44,6 +44,7 @@ fn run_by(
         pause_ns: 0,
         pin: false,
         sample_every: 0,
+        latencies: false,
     };
     let spec = Spec { workload: tpcc.name, scheme, values: &values, job, reserve_bytes: 0, check: true };
     let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");

@@ -88,6 +88,7 @@ impl<W: Workload> Visit for Explore<W> {
             pause_ns: 0,
             pin: false,
             sample_every: 0,
+            latencies: false,
         };
         let ((commits, aborts), trace) = Explorer::new(seed).run(|| {
             let mut schema = Schema::new();

@@ -93,10 +93,16 @@ impl<S: Scheme> Database<S> {
 
     /// Loads a workload's first rows by several workers.
     pub fn load<W: Workload>(&self, workload: &W, loaders: usize) {
-        workers::run(loaders, false, |index| {
+        let load = |index| {
             let mut loader = Load { db: self, slot: self.tables.slot() };
             workload.load(Share { index, of: loaders }, &mut loader);
-        });
+        };
+        // One loader needs no thread of its own: then a schedule of workers begins with loaded tables.
+        if loaders == 1 {
+            load(0);
+        } else {
+            workers::run(loaders, false, load);
+        }
     }
 
     /// Asks the system for `bytes` of memory ahead of time, by several workers, so that tables that grow

@@ -190,6 +190,7 @@ fn job(request: &Request, values: &Values) -> Result<Job, Refusal> {
         pause_ns: values.int("run.pause_us") * 1_000,
         pin: request.pin,
         sample_every: values.int("run.sample_every"),
+        latencies: true,
     })
 }
 

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod instance;
-pub mod trial;
 mod workload;
 
 use engine::Violation;

@@ -494,6 +494,7 @@ fn job(plan: Plan, limit: Limit) -> Job {
         pause_ns: 0,
         pin: false,
         sample_every: 1,
+        latencies: false,
     }
 }
 

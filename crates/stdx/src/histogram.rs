@@ -1,13 +1,14 @@
 //! A histogram of latencies that says what it could not hold.
 
-/// Counts durations in nanoseconds with three significant digits, in memory that is allocated once.
+/// Counts durations in nanoseconds with three significant digits, in memory that the first of them allocates.
 ///
 /// Durations above [`Histogram::LIMIT_NS`] have no bucket of their own. They are counted apart, enter
 /// the count, the mean and the maximum, and a quantile that falls among them is reported as the
 /// maximum: a bounded histogram must not pass its bound off as a measurement.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    buckets: hdrhistogram::Histogram<u64>,
+    /// 230 kB; none before something was counted that has a bucket.
+    buckets: Option<Box<hdrhistogram::Histogram<u64>>>,
     overflows: u64,
     sum_ns: u128,
     max_ns: u64,
@@ -19,17 +20,22 @@ impl Histogram {
 
     const DIGITS: u8 = 3;
 
-    /// An empty histogram. Its 230 kB are zero pages until they are used.
-    pub fn new() -> Self {
-        let buckets = hdrhistogram::Histogram::new_with_bounds(1, Self::LIMIT_NS, Self::DIGITS)
-            .expect("the bounds and digits are legal constants");
-        Self { buckets, overflows: 0, sum_ns: 0, max_ns: 0 }
+    /// An empty histogram.
+    pub const fn new() -> Self {
+        Self { buckets: None, overflows: 0, sum_ns: 0, max_ns: 0 }
+    }
+
+    #[cold]
+    fn allocate() -> Box<hdrhistogram::Histogram<u64>> {
+        let buckets = hdrhistogram::Histogram::new_with_bounds(1, Self::LIMIT_NS, Self::DIGITS);
+        Box::new(buckets.expect("the bounds and digits are legal constants"))
     }
 
     /// Counts one duration.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        if ns > Self::LIMIT_NS || self.buckets.record(ns).is_err() {
+        let buckets = self.buckets.get_or_insert_with(Self::allocate);
+        if ns > Self::LIMIT_NS || buckets.record(ns).is_err() {
             self.overflows += 1;
         }
         self.sum_ns += u128::from(ns);
@@ -38,7 +44,10 @@ impl Histogram {
 
     /// Adds all that `other` has counted.
     pub fn merge(&mut self, other: &Self) {
-        self.buckets.add(&other.buckets).expect("all histograms have the same bounds");
+        if let Some(buckets) = &other.buckets {
+            let sums = self.buckets.get_or_insert_with(Self::allocate);
+            sums.add(&**buckets).expect("all histograms have the same bounds");
+        }
         self.overflows += other.overflows;
         self.sum_ns += other.sum_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -46,7 +55,12 @@ impl Histogram {
 
     /// How many durations were counted.
     pub fn count(&self) -> u64 {
-        self.buckets.len() + self.overflows
+        self.held() + self.overflows
+    }
+
+    /// How many of them have a bucket.
+    fn held(&self) -> u64 {
+        self.buckets.as_ref().map_or(0, |buckets| buckets.len())
     }
 
     /// How many of them were longer than [`Self::LIMIT_NS`].
@@ -68,11 +82,11 @@ impl Histogram {
     /// digits; zero when nothing was counted.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let rank = (quantile * self.count() as f64).ceil() as u64;
-        if rank > self.buckets.len() {
+        let Some(buckets) = self.buckets.as_ref().filter(|buckets| rank <= buckets.len()) else {
             return self.max_ns;
-        }
-        let share = rank as f64 / self.buckets.len().max(1) as f64;
-        self.buckets.value_at_quantile(share).min(self.max_ns)
+        };
+        let share = rank as f64 / buckets.len().max(1) as f64;
+        buckets.value_at_quantile(share).min(self.max_ns)
     }
 }
 

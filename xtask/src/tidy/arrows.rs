@@ -16,10 +16,14 @@ const ARROWS: &[(&str, &str)] = &[
     ("durability", "stdx sync storage engine"),
     ("sim", "stdx sync"),
     ("runs", "stdx sync storage engine schemes workloads checker durability sim"),
-    ("lab", "stdx sync engine schemes workloads checker durability sim runs"),
-    ("cli", "stdx sync engine schemes workloads checker durability sim runs lab"),
+    ("trials", "stdx sync storage engine schemes workloads checker proof sim"),
+    ("lab", "stdx sync engine schemes workloads checker durability sim runs trials"),
+    ("cli", "stdx sync engine schemes workloads checker durability sim runs trials lab"),
     ("contend", "stdx sync storage engine schemes durability"),
-    ("tests", "stdx sync storage engine schemes workloads checker durability sim runs lab cli contend"),
+    (
+        "tests",
+        "stdx sync storage engine schemes workloads checker durability sim runs trials lab cli contend",
+    ),
     ("xtask", ""),
 ];
 
@@ -31,7 +35,7 @@ const ARROWS_OF_TESTS: &[(&str, &str)] = &[
 
 /// Crates that may depend on the twins (`NAME_sim`) of what they depend on. A twin may depend on the
 /// twins of what its real crate may depend on; all others, the library `contend` first, on no twin.
-const USERS_OF_TWINS: &[&str] = &["sim", "runs", "tests"];
+const USERS_OF_TWINS: &[&str] = &["sim", "runs", "trials", "tests"];
 
 /// Crates that are their own twins: they touch neither atomics nor time.
 const WITHOUT_TWIN: &[&str] = &["stdx"];

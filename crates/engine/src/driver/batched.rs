@@ -302,7 +302,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             open: Vec::new(),
             outboxes: shared.changes[part.worker].iter().map(|_| Vec::new()).collect(),
             changes: Vec::new(),
-            books: Books::new(part.control, part.worker),
+            books: Books::new(part.job, part.control, part.worker),
             scratch: W::Scratch::default(),
         }
     }

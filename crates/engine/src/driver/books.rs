@@ -3,7 +3,7 @@
 use sync::{clock, waiter};
 
 use super::latencies::Latencies;
-use super::{Control, Stage, Tally};
+use super::{Control, Job, Stage, Tally};
 use crate::meter::Phase;
 use crate::{Abort, Workload};
 
@@ -12,8 +12,8 @@ const MAINTAIN_EVERY: u64 = 16;
 
 /// A worker's books.
 pub(super) struct Books<'r, W: Workload> {
-    /// Where those who watch the run look.
-    watched: &'r Latencies,
+    /// Where those who watch the run look; none if latencies are not counted.
+    watched: Option<&'r Latencies>,
     tally: Tally,
     ledger: W::Ledger,
     /// The stage that the books are at: the worker turns them.
@@ -24,9 +24,9 @@ pub(super) struct Books<'r, W: Workload> {
 }
 
 impl<'r, W: Workload> Books<'r, W> {
-    pub(super) fn new(control: &'r Control, worker: usize) -> Self {
+    pub(super) fn new(job: &Job, control: &'r Control, worker: usize) -> Self {
         Self {
-            watched: &control.latencies[worker],
+            watched: job.latencies.then(|| &*control.latencies[worker]),
             tally: Tally::new(W::TYPES.len()),
             ledger: W::Ledger::default(),
             stage: Stage::WarmUp,
@@ -83,9 +83,11 @@ impl<'r, W: Workload> Books<'r, W> {
                 workload.committed(&mut self.ledger, input, output);
                 if is_measured && is_last {
                     tally.commits += 1;
-                    let latency_ns = clock::ticks_to_ns(clock::ticks().wrapping_sub(birth));
-                    tally.latency_ns.record(latency_ns);
-                    self.watched.record(latency_ns);
+                    if let Some(watched) = self.watched {
+                        let latency_ns = clock::ticks_to_ns(clock::ticks().wrapping_sub(birth));
+                        tally.latency_ns.record(latency_ns);
+                        watched.record(latency_ns);
+                    }
                 }
             }
             Err(Abort::Rollback) if is_measured => tally.user_aborts += 1,

@@ -62,6 +62,8 @@ pub struct Job {
     pub pin: bool,
     /// Every how many transactions of a client one is divided into phases; 0 for none.
     pub sample_every: u64,
+    /// Whether latencies are counted.
+    pub latencies: bool,
 }
 
 /// Where a run stands.

@@ -29,7 +29,7 @@ impl<S: Scheme> Driver<S> for PerWorker {
     fn shared<W: Workload>(_: &Database<S>, _: &Job) {}
 
     fn work<W: Workload, V: Observe>(part: Part<'_, S, W, V>, (): &()) -> (Tally, W::Ledger) {
-        let books = RefCell::new(Books::<W>::new(part.control, part.worker));
+        let books = RefCell::new(Books::<W>::new(part.job, part.control, part.worker));
         let mut clients = part.clients();
         if part.clients().count() == 1 {
             let client = clients.next().expect("counted");

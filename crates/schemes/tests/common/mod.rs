@@ -246,6 +246,7 @@ pub(crate) fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec
         pause_ns: plan.pause_ns,
         pin: false,
         sample_every: 0,
+        latencies: false,
     };
     let outcome = driver::run(&db, &workload, &job, &Control::new(plan.workers));
     let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();

@@ -1,4 +1,5 @@
 //! Trials: runs of the mix whose histories are recorded, natively and over stepped primitives, for a checker to judge.
+#![forbid(unsafe_code)]
 
 /// What is tried.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +42,7 @@ macro_rules! trial {
         use $schemes::catalogue::{self, Visit};
         use $workloads::mix::Mix;
 
-        use super::{Trial, Tried};
+        use crate::{Trial, Tried};
 
         struct Run<'t>(Trial<'t>);
 
@@ -68,6 +69,7 @@ macro_rules! trial {
                     pause_ns: 0,
                     pin: false,
                     sample_every: 0,
+                    latencies: false,
                 };
                 let records = Records::default();
                 let outcome = driver::observe(&db, &mix, &job, &Control::new(workers), &&records);
@@ -106,4 +108,9 @@ macro_rules! trial {
 /// On threads of this machine.
 pub mod native {
     trial!(engine, schemes, workloads);
+}
+
+/// Over stepped primitives: under a schedule of [`sim`], every access to a shared word is a step.
+pub mod stepped {
+    trial!(engine_sim, schemes_sim, workloads_sim);
 }

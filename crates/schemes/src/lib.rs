@@ -8,3 +8,4 @@ pub mod locking;
 pub mod multiversion;
 pub mod optimistic;
 pub mod partitioned;
+pub mod plants;

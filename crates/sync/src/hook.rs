@@ -8,6 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use crate::plant::Plant;
 use crate::workers;
 
 /// What a worker is about to do. Its effect comes after the step, when the worker runs again.
@@ -54,6 +55,7 @@ pub trait Scheduler {
 
 thread_local! {
     static SCHEDULER: RefCell<Option<Rc<dyn Scheduler>>> = const { RefCell::new(None) };
+    static PLANTED: Cell<Option<&'static Plant>> = const { Cell::new(None) };
     /// Virtual time of a thread that has no scheduler.
     static UNSCHEDULED_NS: Cell<u64> = const { Cell::new(0) };
 }
@@ -65,6 +67,17 @@ thread_local! {
 pub fn install(scheduler: Option<Rc<dyn Scheduler>>) -> Option<Rc<dyn Scheduler>> {
     assert!(workers::running().is_none(), "the scheduler stays while workers run");
     SCHEDULER.replace(scheduler)
+}
+
+/// Plants a bug in all that runs on the calling thread, or none, and returns the one before.
+pub fn plant(plant: Option<&'static Plant>) -> Option<&'static Plant> {
+    PLANTED.replace(plant)
+}
+
+/// The bug that is planted in what runs on the calling thread.
+#[inline]
+pub(crate) fn planted() -> Option<&'static Plant> {
+    PLANTED.get()
 }
 
 /// The scheduler of the calling thread.

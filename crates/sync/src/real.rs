@@ -37,6 +37,12 @@ pub mod hint {
     }
 }
 
+/// Never: this build has no planted bugs.
+#[inline(always)]
+pub const fn is_planted(_plant: &'static crate::plant::Plant) -> bool {
+    false
+}
+
 /// How often a [`crate::Backoff`] spins before it gives the core away.
 pub(crate) const BACKOFF_SPINS: u32 = 6;
 

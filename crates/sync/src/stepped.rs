@@ -177,6 +177,12 @@ pub mod hint {
     pub fn prefetch_for_write<T>(_address: *const T) {}
 }
 
+/// Whether the thread's scheduler has told the workers to be wrong in this way.
+#[inline]
+pub fn is_planted(plant: &'static crate::plant::Plant) -> bool {
+    hook::planted().is_some_and(|planted| core::ptr::eq(planted, plant))
+}
+
 /// One is enough: each spin lets the others run already.
 pub(crate) const BACKOFF_SPINS: u32 = 1;
 

@@ -52,7 +52,10 @@ use engine::{
 };
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::plant::is_planted;
 use sync::waiter;
+
+use crate::plants;
 
 const LOCKED: u64 = 1;
 const NO_VALUE: u64 = 2;
@@ -328,10 +331,13 @@ impl Scheme for Silo {
             let (record, value) = txn.writes.ready(at, has_value, Stamp(tid), sink, seen);
             let header = &record.header().0;
             let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
+            let word = tid | before & OLDER | if value.is_none() { NO_VALUE } else { 0 };
+            if is_planted(&plants::SILO_UNLOCKS_EARLY) {
+                header.store(word, Ordering::Release);
+            }
             if let Some(value) = value {
                 record.store(value);
             }
-            let word = tid | before & OLDER | if value.is_none() { NO_VALUE } else { 0 };
             assert!(before & !STATUS < tid, "a TID grows with each change"); // Invariant (1).
             // Release: pairs with the Acquire in `copy_stable` and `read_before`. 6
             header.store(word, Ordering::Release);
@@ -429,7 +435,7 @@ fn copy_stable(record: RecordRef<'_, Silo>, mut copy: Option<&mut [u64]>) -> Res
         // store of a later writer sees that writer's lock or TID.
         fence(Ordering::Acquire);
         // Relaxed: ordered by the fence.
-        if header.load(Ordering::Relaxed) == word {
+        if header.load(Ordering::Relaxed) == word || is_planted(&plants::SILO_COPIES_ONCE) {
             return Ok(word);
         }
     }
@@ -468,7 +474,12 @@ impl<'db> Txn<'db> {
         self.writes.lock(
             LOCK,
             |record| &record.header().0,
-            |write, word| write.note.confirm(word, word & NO_VALUE == 0),
+            |write, word| {
+                if is_planted(&plants::SILO_TRUSTS_WRITES) {
+                    write.note.word = word;
+                }
+                write.note.confirm(word, word & NO_VALUE == 0)
+            },
         )
     }
 
@@ -477,13 +488,20 @@ impl<'db> Txn<'db> {
     fn validate(&self) -> Result<(), Abort> {
         for &(record, seen) in &self.reads {
             // Acquire: a later step must not come before.
-            let word = record.header().0.load(Ordering::Acquire);
+            let mut word = record.header().0.load(Ordering::Acquire);
             let own = || self.writes.find(record).is_some();
+            if is_planted(&plants::SILO_IGNORES_LOCKS) {
+                word &= !LOCKED;
+            }
+            if is_planted(&plants::SILO_SKIPS_READS) {
+                break;
+            }
             if word != seen && !(word == seen | LOCKED && own()) {
                 return Err(Abort::ReadChanged);
             }
         }
-        if self.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+        let skips = is_planted(&plants::SILO_SKIPS_LEAVES);
+        if skips || self.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
 
     /// Step 4 of COMMIT.

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use engine::{Abort, Direction, IndexOn, Transaction};
 use stdx::Rng;
 
-use super::{ByLabel, Cell, LABELS, LabelKey, Labelled, Mix, Note, Noticed, Spot, Tables};
+use super::{ByLabel, Cell, LABELS, LabelKey, Labelled, Mix, Note, Spot, Tables};
 
 /// Rows that a scan covers at most, if all of them are there.
 const SCANNED_MAX: u64 = 12;
@@ -98,19 +98,15 @@ impl Op {
         from..=to
     }
 
-    pub(super) fn execute<T: Transaction>(
-        self,
-        tables: &Tables,
-        txn: &mut T,
-        noticed: &mut Noticed,
-    ) -> Result<(), Abort> {
+    pub(super) fn execute<T: Transaction>(self, mix: &Mix, txn: &mut T) -> Result<(), Abort> {
+        let Mix { tables, noticed, .. } = mix;
         match self {
-            Self::Read(at, key) => read(at, key, tables, txn, noticed),
-            Self::Update(at, key, value) => update(at, key, value, tables, txn, noticed),
+            Self::Read(at, key) => read(at, key, mix, txn),
+            Self::Update(at, key, value) => update(at, key, value, mix, txn),
             Self::Add(at @ (At::Points | At::Ordered), key, value) => {
                 txn.add(cells(at, tables), key, |cell| *cell = Cell::new(value)).map(drop)
             }
-            Self::Add(at, key, value) => update(at, key, value, tables, txn, noticed),
+            Self::Add(at, key, value) => update(at, key, value, mix, txn),
             Self::Replace(at, key, value) => match at {
                 At::Labelled => txn.replace(tables.labelled, key, &Labelled::new(value % LABELS)),
                 At::Notes => txn.replace(tables.notes, key, &Note([value; 2])),
@@ -130,17 +126,15 @@ impl Op {
                 _ => txn.delete(cells(at, tables), key),
             }
             .map(drop),
-            Self::Scan(at, from, to, direction, limit) => {
-                scan(at, (from, to), direction, limit, tables, txn, noticed)
-            }
+            Self::Scan(at, from, to, direction, limit) => scan(at, (from, to), direction, limit, mix, txn),
             Self::ScanBy(home, first, last, direction, limit) => {
                 let key = |label, number| LabelKey { home, label, number };
                 let range = key(first, 0)..=key(last, Spot(u64::MAX).number());
                 let mut left = limit;
                 txn.scan_by(tables.by_label, range, direction, |key, row| {
                     let is_right = ByLabel::key(ByLabel::primary(key), row) == key;
-                    noticed.misplaced += u64::from(!is_right);
-                    noticed.torn += u64::from(row.label != row.echo);
+                    noticed.entry(is_right);
+                    noticed.row(row.label == row.echo);
                     count(&mut left)
                 })
             }
@@ -161,16 +155,15 @@ fn count(left: &mut u64) -> ControlFlow<()> {
 fn read<T: Transaction>(
     at: At,
     key: Spot,
-    tables: &Tables,
+    Mix { tables, noticed, .. }: &Mix,
     txn: &mut T,
-    noticed: &mut Noticed,
 ) -> Result<(), Abort> {
     let is_whole = match at {
         At::Labelled => txn.read(tables.labelled, key, |row| row.label == row.echo)?,
         At::Notes => txn.read(tables.notes, key, |note| note.0[0] == note.0[1])?,
         _ => txn.read(cells(at, tables), key, |cell| cell.value().is_some())?,
     };
-    noticed.torn += u64::from(is_whole == Some(false));
+    noticed.row(is_whole != Some(false));
     Ok(())
 }
 
@@ -178,9 +171,8 @@ fn update<T: Transaction>(
     at: At,
     key: Spot,
     value: u64,
-    tables: &Tables,
+    Mix { tables, noticed, .. }: &Mix,
     txn: &mut T,
-    noticed: &mut Noticed,
 ) -> Result<(), Abort> {
     let is_whole = match at {
         At::Labelled => txn.update(tables.labelled, key, |row| {
@@ -202,7 +194,7 @@ fn update<T: Transaction>(
             seen.is_some()
         })?,
     };
-    noticed.torn += u64::from(is_whole == Some(false));
+    noticed.row(is_whole != Some(false));
     Ok(())
 }
 
@@ -211,13 +203,12 @@ fn scan<T: Transaction>(
     (from, to): (Spot, Spot),
     direction: Direction,
     limit: u64,
-    tables: &Tables,
+    Mix { tables, noticed, .. }: &Mix,
     txn: &mut T,
-    noticed: &mut Noticed,
 ) -> Result<(), Abort> {
     let mut left = limit;
     let mut see = |is_whole: bool| {
-        noticed.torn += u64::from(!is_whole);
+        noticed.row(is_whole);
         count(&mut left)
     };
     match at {

@@ -1,0 +1,41 @@
+//! Planted bugs: defects that the stepped build can be told to have, one at a time, to prove that the search for
+//! defects finds them. In the native build the switches are constant, and what hangs on them is not compiled.
+//!
+//! A suite that has never failed proves nothing. Each plant is a slip that an author of its scheme might make: a check
+//! left out, a step too early, a stamp too low.
+
+use core::fmt;
+
+pub use crate::backend::is_planted;
+
+/// A planted bug.
+#[derive(Debug)]
+pub struct Plant {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The schemes that it breaks.
+    pub schemes: &'static [&'static str],
+    /// What is wrong with it planted.
+    pub says: &'static str,
+}
+
+impl fmt::Display for Plant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.says)
+    }
+}
+
+/// Declares planted bugs, and lists them all in `ALL`.
+#[macro_export]
+macro_rules! plants {
+    ($($id:ident: $name:literal in [$($scheme:literal),+ $(,)?], $says:literal;)+) => {
+        $(
+            #[doc = $says]
+            pub static $id: $crate::plant::Plant =
+                $crate::plant::Plant { name: $name, schemes: &[$($scheme),+], says: $says };
+        )+
+
+        /// All of them, in order.
+        pub static ALL: &[&$crate::plant::Plant] = &[$(&$id),+];
+    };
+}

@@ -10,6 +10,7 @@ mod meter;
 mod moves;
 mod observer;
 pub mod parts;
+pub mod plants;
 mod raw;
 mod recorder;
 mod scheme;

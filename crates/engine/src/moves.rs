@@ -25,9 +25,10 @@ use std::collections::btree_map::Entry;
 
 use storage::{AnyKey, RowRef, TableId, Which};
 use sync::atomic::{AtomicBool, Ordering, fence};
+use sync::plant::is_planted;
 use sync::{Latched, Padded};
 
-use crate::{Retire, Scheme};
+use crate::{Retire, Scheme, plants};
 
 /// A place of a row in its secondary indexes.
 type Entered = (Which, AnyKey);
@@ -76,7 +77,7 @@ impl TableMoves {
     pub(crate) fn have_begun(&self) -> bool {
         // Relaxed: whoever finds an entry and a value that do not agree has acquired either the entry, from
         // the latch of its leaf, or the value, from its installation. Both come after the store in `begin`.
-        self.have_begun.load(Ordering::Relaxed)
+        self.have_begun.load(Ordering::Relaxed) && !is_planted(&plants::MOVES_UNASKED)
     }
 
     /// An attempt is about to give a row another key. Unless the row is found under its primary key after

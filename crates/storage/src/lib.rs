@@ -8,6 +8,7 @@ mod epoch;
 pub mod index;
 mod key;
 mod owned;
+pub mod plants;
 mod record;
 mod row;
 mod schema;

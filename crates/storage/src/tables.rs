@@ -17,11 +17,13 @@ use core::ptr::NonNull;
 
 use sync::Latched;
 use sync::atomic::{AtomicPtr, Ordering, fence};
+use sync::plant::is_planted;
 
 use crate::arena::{Block, Reserve};
 use crate::epoch::{Epochs, Participant};
 use crate::key::Home;
 use crate::owned::{Claim, Partition, Partitions};
+use crate::plants;
 use crate::record::{self, RecordRef};
 use crate::row::TableId;
 use crate::schema::Schema;
@@ -236,7 +238,8 @@ impl<'db, S: Shape> Slot<'db, S> {
     }
 
     fn reclaim(&mut self) {
-        while let Some(unlinked) = self.waiting.pop(|epoch| self.tables.epochs.is_past(epoch)) {
+        let at_once = is_planted(&plants::REUSES_AT_ONCE);
+        while let Some(unlinked) = self.waiting.pop(|epoch| at_once || self.tables.epochs.is_past(epoch)) {
             match unlinked {
                 Unlinked::Row(table, block) => {
                     if self.empty_row(RowRef { at: block, table: self.tables.get(table) }) {

@@ -2,9 +2,10 @@
 
 use storage::{InPlace, RecordRef, Shape, Slot, accumulate};
 use sync::atomic::AtomicU64;
+use sync::plant::is_planted;
 
 use super::{AccessSet, CopyBuffer, LockBits, WordRange, WriteBuffer};
-use crate::{Abort, Observer, Sink, Stamp, Write};
+use crate::{Abort, Observer, Sink, Stamp, Write, plants};
 
 /// A write to come.
 #[derive(Debug)]
@@ -257,7 +258,9 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         mut confirm: impl FnMut(&mut Buffered<'db, S, N>, u64) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         self.unlock(bits, &word);
-        self.writes.sort();
+        if !is_planted(&plants::LOCKS_UNSORTED) {
+            self.writes.sort();
+        }
         while self.locked < self.len() {
             let write = self.writes.get_mut(self.writes.sorted(self.locked));
             let now = bits.lock(word(write.record))?;

@@ -15,10 +15,11 @@
 
 use storage::{Claim, Meta, Owned, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
+use sync::plant::is_planted;
 use sync::waiter;
 
 use super::{AccessSet, WordRange, WriteBuffer};
-use crate::{Abort, Observer, Retire, Sink, Stamp};
+use crate::{Abort, Observer, Retire, Sink, Stamp, plants};
 
 const VALUE: u64 = 1;
 const RUNNING: u64 = 2;
@@ -125,7 +126,9 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         if !record.header().has_value() {
             return Ok(None);
         }
-        self.overwritten.push((record, self.values.push_copy(words)));
+        if !is_planted(&plants::UNDO_FORGETS_VALUES) {
+            self.overwritten.push((record, self.values.push_copy(words)));
+        }
         Ok(Some(words))
     }
 
@@ -145,7 +148,9 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         if !is_given {
             return Err(Abort::WriteConflict);
         }
-        self.turned.push((record, word));
+        if !is_planted(&plants::UNDO_FORGETS_INSERTS) {
+            self.turned.push((record, word));
+        }
         Ok(Some(words))
     }
 
@@ -197,6 +202,9 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
 
     /// Undoes everything in reverse order, and gives the partitions up.
     pub fn abort(&mut self) {
+        if is_planted(&plants::UNDO_RUNS_FORWARDS) {
+            self.overwritten.reverse();
+        }
         for (record, before) in self.overwritten.drain(..).rev() {
             let words = self.claim.words_mut(record).expect("written under this claim");
             words.copy_from_slice(self.values.get(before));

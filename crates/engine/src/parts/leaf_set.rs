@@ -3,8 +3,9 @@
 //! with everything checked as of it; others note with each leaf what they saw of its metadata.
 
 use storage::{LeafMeta, LeafRef};
+use sync::plant::is_planted;
 
-use crate::Abort;
+use crate::{Abort, plants};
 
 /// The leaves that an attempt has read, with a note on each.
 #[derive(Debug)]
@@ -55,7 +56,10 @@ impl<'db, L: LeafMeta, N: Copy> LeafSet<'db, L, N> {
     /// If the leaf was seen at another version, someone else's key came between: it is left to fail.
     #[inline]
     fn own_change(&mut self, before: LeafRef<'db, L>, after: u64) -> Option<N> {
-        let is_it = |known: &LeafRef<'db, L>| known.same_leaf(&before) && known.seen() == before.seen();
+        let is_planted = is_planted(&plants::LEAF_SET_ADOPTS);
+        let is_it = |known: &LeafRef<'db, L>| {
+            known.same_leaf(&before) && (is_planted || known.seen() == before.seen())
+        };
         let (known, note) = self.0.iter_mut().find(|(known, _)| is_it(known))?;
         *known = before.at(after);
         Some(*note)

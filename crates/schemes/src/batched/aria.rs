@@ -56,7 +56,10 @@ use engine::{
 };
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::plant::is_planted;
 use sync::{Padded, waiter};
+
+use crate::plants;
 
 const NUMBER_BITS: u32 = 14;
 const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;
@@ -448,7 +451,8 @@ impl Batching for Aria {
         if txn.writes.is_empty() {
             return;
         }
-        for word in txn.words_read() {
+        let reads = txn.words_read().filter(|_| !is_planted(&plants::ARIA_RESERVES_NO_READS));
+        for word in reads {
             word.reserve(txn.place, Role::Reader);
         }
         let keys = txn.keys.iter().map(|(key, _)| &self.keys[*key]);
@@ -481,8 +485,13 @@ impl Aria {
         let same_key = |&(key, leaf): &(usize, Gaps<'_>)| {
             self.keys[key].precedes(txn.place, Role::Writer) && leaf.meta().precedes(txn.place, Role::Writer)
         };
-        let waw = || txn.records_written().any(precedes(Role::Writer)) || txn.keys.iter().any(same_key);
-        let raw = || txn.words_read().any(precedes(Role::Writer));
+        let same_record = || txn.records_written().any(precedes(Role::Writer));
+        let same_key = || txn.keys.iter().any(same_key);
+        let waw = || {
+            !is_planted(&plants::ARIA_SKIPS_WAW) && same_record()
+                || !is_planted(&plants::ARIA_FORGETS_KEYS) && same_key()
+        };
+        let raw = || !is_planted(&plants::ARIA_SKIPS_RAW) && txn.words_read().any(precedes(Role::Writer));
         let war = || txn.words_written().any(precedes(Role::Reader));
         !waw() && !(raw() && (!self.reorders || war()))
     }
@@ -493,7 +502,8 @@ impl<'db> Txn<'db> {
     #[inline]
     fn words_read(&self) -> impl Iterator<Item = &'db Reservation> {
         let records = self.reads.iter().map(|record| record.header());
-        records.chain(self.gaps_read.iter().map(LeafRef::meta))
+        let gaps = self.gaps_read.iter().filter(|_| !is_planted(&plants::ARIA_FORGETS_GAPS_READ));
+        records.chain(gaps.map(LeafRef::meta))
     }
 
     /// The words of the records written.
@@ -505,7 +515,8 @@ impl<'db> Txn<'db> {
     /// The words of those and of the gaps that new keys enter.
     #[inline]
     fn words_written(&self) -> impl Iterator<Item = &'db Reservation> {
-        self.records_written().chain(self.gaps_entered.iter().map(LeafRef::meta))
+        let gaps = self.gaps_entered.iter().filter(|_| !is_planted(&plants::ARIA_FORGETS_GAPS_ENTERED));
+        self.records_written().chain(gaps.map(LeafRef::meta))
     }
 
     /// Reads whether a record has a value.

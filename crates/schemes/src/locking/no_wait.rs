@@ -29,7 +29,10 @@ use engine::{
 };
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::plant::is_planted;
 use sync::{hint, waiter};
+
+use crate::plants;
 
 const EXCLUSIVE: u64 = 1;
 const NO_VALUE: u64 = 2;
@@ -253,7 +256,8 @@ impl Scheme for NoWait {
         // SeqCst fence: pairs with the same fence of other attempts. Of two that each add a key to a gap
         // which the other has read, and then look at what they read, at least one sees the other's key. 2
         fence(Ordering::SeqCst);
-        if txn.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+        let skips = is_planted(&plants::NO_WAIT_SKIPS_LEAVES);
+        if skips || txn.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
 
     #[inline]
@@ -268,8 +272,14 @@ impl Scheme for NoWait {
                 let before = lock.stored(seen, &mut txn.copy);
                 seen.installed(lock.record, before, value);
                 sink.logged(stamp, lock.record, value);
+                if is_planted(&plants::NO_WAIT_UNLOCKS_EARLY) {
+                    lock.release();
+                }
                 if let Some(value) = value {
                     lock.record.store(value);
+                }
+                if is_planted(&plants::NO_WAIT_UNLOCKS_EARLY) {
+                    continue;
                 }
             }
             lock.release(); // 3
@@ -321,7 +331,10 @@ impl NoWait {
             let lock = txn.locks.get_mut(position);
             if lock.mode == Mode::Shared && mode == Mode::Exclusive {
                 // The only shared lock is this attempt's own: anyone else's is a conflict.
-                self.acquire(record, |word| (word & LOCKS == SHARED).then_some(word - SHARED + EXCLUSIVE))?;
+                let own = lock.shared();
+                let always = is_planted(&plants::NO_WAIT_UPGRADES_ALWAYS);
+                let may = |word: u64| word & LOCKS == own || always && word & EXCLUSIVE == 0;
+                self.acquire(record, |word| may(word).then_some(word - own + EXCLUSIVE))?;
                 lock.mode = Mode::Exclusive;
             }
             return Ok(position);
@@ -333,7 +346,11 @@ impl NoWait {
             }
         };
         let value = if word & NO_VALUE == 0 { Value::Stored } else { Value::Absent };
-        Ok(txn.locks.push(record.id(), Lock { record, mode, value, is_changed: false }))
+        let lock = Lock { record, mode, value, is_changed: false };
+        if mode == Mode::Shared && lock.shared() == 0 {
+            record.header().0.fetch_sub(SHARED, Ordering::Release);
+        }
+        Ok(txn.locks.push(record.id(), lock))
     }
 
     /// Replaces a record's word by what `take` makes of it, and gives the word before; `take` gives nothing
@@ -386,6 +403,13 @@ impl Txn<'_> {
 }
 
 impl Lock<'_> {
+    /// What a shared lock adds to the record's word.
+    #[inline]
+    fn shared(&self) -> u64 {
+        let is_missed = self.value == Value::Absent && is_planted(&plants::NO_WAIT_UNLOCKS_MISSES);
+        if is_missed || is_planted(&plants::NO_WAIT_UNLOCKS_READS) { 0 } else { SHARED }
+    }
+
     /// The value that the record has, for an observer that listens.
     #[inline]
     fn stored<'c, O: Observer>(&self, _: &O, copy: &'c mut CopyBuffer) -> Option<&'c [u64]> {
@@ -415,7 +439,7 @@ impl Lock<'_> {
     /// Unlocks a record that stays as it was.
     #[inline]
     fn release_unchanged(&self) {
-        let lock = if self.mode == Mode::Exclusive { EXCLUSIVE } else { SHARED };
+        let lock = if self.mode == Mode::Exclusive { EXCLUSIVE } else { self.shared() };
         // Release: pairs with the Acquire in `acquire`.
         self.record.header().0.fetch_sub(lock, Ordering::Release);
     }

@@ -39,7 +39,10 @@ use engine::{
 };
 use storage::{LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::atomic::{AtomicU64, Ordering};
+use sync::plant::is_planted;
 use sync::{clock, waiter};
+
+use crate::plants;
 
 /// The state that all transactions share: the source of timestamps.
 #[derive(Debug)]
@@ -226,13 +229,16 @@ impl Scheme for Mvto {
 
     #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
-        leaf.meta().read_at(txn.ts);
+        if !is_planted(&plants::MVTO_MARKS_NO_GAPS) {
+            leaf.meta().read_at(txn.ts);
+        }
         Ok(())
     }
 
     #[inline]
     fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
-        if leaf.meta().rts() > txn.ts { Err(Abort::TooLate) } else { Ok(()) }
+        let is_late = leaf.meta().rts() > txn.ts && !is_planted(&plants::MVTO_IGNORES_GAPS);
+        if is_late { Err(Abort::TooLate) } else { Ok(()) }
     }
 
     #[inline]
@@ -306,7 +312,8 @@ impl<'db> Txn<'db> {
     /// Marks a record as read and finds what is to be read: invariant (2).
     #[inline]
     fn see(&mut self, record: RecordRef<'db, Mvto>) -> Result<Seen<'db>, Abort> {
-        if !record.header().read_at(self.ts) {
+        let rts = if is_planted(&plants::MVTO_MARKS_NO_READS) { 0 } else { self.ts };
+        if !record.header().read_at(rts) {
             return Err(Abort::ReadChanged);
         }
         let mut next = self.slot.newest(record);
@@ -319,6 +326,8 @@ impl<'db> Txn<'db> {
                 return Ok(if version.meta().is_tombstone() { Seen::Nothing } else { Seen::Value(version) });
             } else if wts == self.ts {
                 return Ok(Seen::Own(self.writes.of(record)));
+            } else if is_planted(&plants::MVTO_SKIPS_PENDING) {
+                next = self.slot.older(version);
             } else {
                 self.wait(record, version)?;
                 next = self.slot.newest(record);
@@ -357,6 +366,7 @@ impl<'db> Txn<'db> {
         let check = || match header.rts() {
             rts if rts <= self.ts => Ok(()),
             _ if header.is_retired() => Err(Abort::WriteConflict),
+            _ if is_planted(&plants::MVTO_IGNORES_READS) => Ok(()),
             _ => Err(Abort::TooLate),
         };
         check()?; // Before anything is copied: most who are too late are so already.

@@ -34,7 +34,10 @@ use engine::{
     Ticket, Write,
 };
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
+use sync::plant::is_planted;
 use sync::{clock, waiter};
+
+use crate::plants;
 
 const UNDECIDED: u64 = VersionStamp::UNDECIDED;
 /// Above the marks of all slots.
@@ -285,11 +288,12 @@ impl<'db> Txn<'db> {
         let mut next = self.slot.newest(record);
         while let Some(version) = next {
             let number = version.meta().number();
-            if number <= self.snapshot {
+            let is_latest = number < UNDECIDED && is_planted(&plants::SI_READS_LATEST);
+            if number <= self.snapshot || is_latest {
                 return if version.meta().is_tombstone() { Seen::Nothing } else { Seen::Value(version) };
             } else if number == self.mark {
                 return Seen::Own(self.writes.of(record));
-            } else if number == COMMITTING {
+            } else if number == COMMITTING && !is_planted(&plants::SI_SKIPS_COMMITTING) {
                 wait_for_number(version);
             } else {
                 next = self.slot.older(version);
@@ -303,7 +307,8 @@ impl<'db> Txn<'db> {
     fn top(&mut self, record: RecordRef<'db, Si>) -> Result<Top<'db>, Abort> {
         while let Some(version) = self.slot.newest(record) {
             let number = version.meta().number();
-            if number <= self.snapshot {
+            let wins = number < UNDECIDED && is_planted(&plants::SI_LAST_WRITER_WINS);
+            if number <= self.snapshot || wins {
                 return Ok(Top::Of(Some(version)));
             } else if number == self.mark {
                 return Ok(Top::Own(self.writes.of(record)));

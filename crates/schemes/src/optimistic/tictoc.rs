@@ -51,7 +51,10 @@ use engine::{
 };
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::plant::is_planted;
 use sync::waiter;
+
+use crate::plants;
 
 const VALUE: u64 = 1;
 const WTS_SHIFT: u32 = 1;
@@ -283,6 +286,9 @@ impl Scheme for TicToc {
 
     #[inline]
     fn entering(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Result<(), Abort> {
+        if is_planted(&plants::TICTOC_ENTERS_FRESH) {
+            return Ok(());
+        }
         let rts = leaf.rts.load(Ordering::Relaxed); // Relaxed: under the latch.
         let raised = |word| {
             let may_rise = word & (LOCKED | RETIRED) == 0 && word >> RTS_SHIFT < rts;
@@ -368,8 +374,10 @@ impl Scheme for TicToc {
         if rts.compare_exchange(word, word | RETIRED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             return Retire::Later;
         }
-        raise(&leaf.wts, version >> WTS_SHIFT);
-        raise(&leaf.rts, word >> RTS_SHIFT);
+        if !is_planted(&plants::TICTOC_FORGETS_RTS) {
+            raise(&leaf.wts, version >> WTS_SHIFT);
+            raise(&leaf.rts, word >> RTS_SHIFT);
+        }
         Retire::Done
     }
 
@@ -451,7 +459,15 @@ impl<'db> Txn<'db> {
             |write, word| {
                 // Relaxed: changes only under the lock, which this attempt holds.
                 let version = write.record.header().wts.load(Ordering::Relaxed);
-                *commit_ts = (*commit_ts).max((word >> RTS_SHIFT) + 1);
+                let last = if is_planted(&plants::TICTOC_IGNORES_RTS) {
+                    version >> WTS_SHIFT
+                } else {
+                    word >> RTS_SHIFT
+                };
+                *commit_ts = (*commit_ts).max(last + 1);
+                if is_planted(&plants::TICTOC_TRUSTS_WRITES) {
+                    write.note.word = version;
+                }
                 write.note.confirm(version, version & VALUE != 0)
             },
         )
@@ -461,12 +477,12 @@ impl<'db> Txn<'db> {
     #[inline]
     fn validate(&self) -> Result<(), Abort> {
         for &(record, seen) in &self.reads {
-            if seen.rts < self.commit_ts {
+            if seen.rts < self.commit_ts && !is_planted(&plants::TICTOC_SKIPS_READS) {
                 self.extend(record, seen.version)?;
             }
         }
         for &(leaf, rts) in self.leaves.iter() {
-            if rts < self.commit_ts {
+            if rts < self.commit_ts && !is_planted(&plants::TICTOC_SKIPS_LEAVES) {
                 let Some(_held) = leaf.hold() else { return Err(Abort::Phantom) };
                 raise(&leaf.meta().rts, self.commit_ts);
             }
@@ -491,7 +507,12 @@ impl<'db> Txn<'db> {
                 return Ok(());
             }
             if word & (LOCKED | RETIRED) != 0 {
-                return if self.writes.find(record).is_some() { Ok(()) } else { Err(Abort::ReadChanged) };
+                let is_own = self.writes.find(record).is_some();
+                return if is_own || is_planted(&plants::TICTOC_EXTENDS_LOCKED) {
+                    Ok(())
+                } else {
+                    Err(Abort::ReadChanged)
+                };
             }
             // Relaxed: hands on nothing but the stamp, and continues the release sequence of `install`.
             // Acquire: on failure, pairs with the Release of `rts` in `install`, as above.

@@ -1,8 +1,11 @@
 //! How the tree grows and shrinks: splits from the top down, and the unlinking of empty leaves.
 
+use sync::plant::is_planted;
+
 use crate::index::btree::{BTree, Child, Step, inner_pointer, leaf_pointer};
 use crate::index::{LeafRef, Watcher, pause};
 use crate::key::OrderedKey;
+use crate::plants;
 use crate::shape::LeafMeta;
 
 use super::node::{self, Inner, Leaf};
@@ -128,7 +131,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         };
         let (right, right_guard) = self.leaves.take();
         right.clear();
-        leaf.head.meta.carry(&right.head.meta);
+        if !is_planted(&plants::SPLIT_DROPS_MARK) {
+            leaf.head.meta.carry(&right.head.meta);
+        }
         parent.add(at + 1, low, leaf_pointer(right));
         leaf.split(low, right);
         let from = LeafRef { head: &leaf.head, seen: leaf_version };
@@ -174,7 +179,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             near_guard.release_unchanged();
             return Err(Changed);
         };
-        leaf.head.meta.carry(&near.head.meta);
+        if !is_planted(&plants::UNLINK_DROPS_MARK) {
+            leaf.head.meta.carry(&near.head.meta);
+        }
         if let Some(grand) = grand {
             grand.node.set_child(grand.at, parent.node.child(1 - parent.at));
             self.inners.give(parent.node, parent_guard);

@@ -1,0 +1,10 @@
+//! The planted bugs of tables and indexes: see [`sync::plant`].
+
+sync::plants! {
+    SPLIT_DROPS_MARK: "split_drops_mark" in ["tictoc", "mvto"],
+        "splits a leaf without a copy of what its scheme has left with it";
+    UNLINK_DROPS_MARK: "unlink_drops_mark" in ["tictoc", "mvto"],
+        "unlinks an empty leaf without a copy of what its scheme has left with it";
+    REUSES_AT_ONCE: "reuses_at_once" in ["no_wait", "silo", "tictoc", "mvto", "si"],
+        "uses the memory of rows and versions again while others may still look at it";
+}

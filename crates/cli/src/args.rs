@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lab::{Refusal, Request, Retry};
+use lab::{Question, Refusal, Request, Retry};
 
 /// A laboratory of concurrency control: which scheme wins, by how much, and under which conditions.
 #[derive(Debug, Parser)]
@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Demo,
     /// Measure a workload under one scheme or several, and check the results
     Run(Run),
+    /// Try to show that schemes do not isolate as they promise
+    Check(Check),
     /// What there is to choose from
     List(List),
     /// What settings stress, before anything runs
@@ -84,6 +86,52 @@ struct Choice {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    /// The schemes; without any, all that protect transactions from each other
+    schemes: Vec<String>,
+    /// Time for each scheme, half of it for schedules and half for threads
+    #[arg(long, value_name = "S", default_value_t = 10.0, allow_negative_numbers = true)]
+    seconds: f64,
+    /// Schedules to be explored for each scheme, whatever time that takes
+    #[arg(long, value_name = "N")]
+    schedules: Option<u64>,
+    /// Transactions to be run on threads for each scheme, whatever time that takes
+    #[arg(long, value_name = "N")]
+    transactions: Option<u64>,
+    /// The first seed; the others follow it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// A setting of a scheme: see `contend list settings`
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// A bug to plant, to see it caught: see `contend list plants`
+    #[arg(long, value_name = "BUG")]
+    plant: Option<String>,
+    /// Show one explored trial of one scheme: all that its transactions saw and did
+    #[arg(long, value_name = "SEED")]
+    replay: Option<u64>,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+impl Check {
+    /// The question that these arguments ask.
+    pub(crate) fn question(&self) -> Question {
+        Question {
+            schemes: self.schemes.clone(),
+            seconds: self.seconds,
+            schedules: self.schedules,
+            transactions: self.transactions,
+            seed: self.seed,
+            set: self.set.clone(),
+            plant: self.plant.clone(),
+            replay: self.replay,
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
     #[command(flatten)]
     choice: Choice,
@@ -107,6 +155,8 @@ pub(crate) enum Subject {
     Workloads,
     /// The settings of runs, workloads and schemes
     Settings,
+    /// The bugs that can be planted in schemes
+    Plants,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod check;
 mod demo;
 mod live;
 mod out;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let code = match args.command {
         Command::Demo => demo::demo(&mut out),
         Command::Run(args) => run::run(&args, &mut out),
+        Command::Check(args) => check::check(&args, &mut out),
         Command::List(list) => Ok(self::list(&list, &mut out)),
         Command::Explain(args) => explain(&args, &mut out),
     };
@@ -45,9 +47,11 @@ fn list(list: &List, out: &mut Out) -> u8 {
         (Format::Text, Subject::Schemes) => text::schemes(),
         (Format::Text, Subject::Workloads) => text::workloads(),
         (Format::Text, Subject::Settings) => text::settings(),
+        (Format::Text, Subject::Plants) => text::plants(),
         (Format::Json, Subject::Schemes) => format!("{}\n", json::schemes()),
         (Format::Json, Subject::Workloads) => format!("{}\n", json::workloads()),
         (Format::Json, Subject::Settings) => format!("{}\n", json::settings()),
+        (Format::Json, Subject::Plants) => format!("{}\n", json::plants()),
     };
     out.print(&listed);
     0

@@ -12,6 +12,7 @@ use engine::{Abort, Info};
 use runs::{Phase, TableMemory, Verdict};
 use serde_json::{Map, Value, json};
 use stdx::Histogram;
+use trials::{Replay, Report, Violation};
 
 use crate::measure::{Totals, abort_rate};
 use crate::registry::SettingOf;
@@ -120,6 +121,40 @@ pub fn settings() -> Value {
         })
     };
     Catalogue.settings().map(setting).collect()
+}
+
+/// What was seen of a scheme's isolation.
+pub fn report(report: &Report) -> Value {
+    let violation = |violation: &Violation| {
+        let (kind, seed) = match violation.replay {
+            Replay::Seed(seed) => ("explored", seed),
+            Replay::Native(seed) => ("native", seed),
+        };
+        json!({ "what": violation.what, "story": violation.story, "trial": kind, "seed": seed })
+    };
+    json!({
+        "schema": SCHEMA,
+        "version": env!("CARGO_PKG_VERSION"),
+        "kind": "check",
+        "scheme": report.scheme,
+        "promise": report.promise.name(),
+        "transactions": report.transactions,
+        "schedules": report.schedules,
+        "undecided": report.undecided,
+        "violations": report.violations.iter().map(violation).collect::<Vec<_>>(),
+        "permitted_shown": report.permitted_shown.keys().collect::<Vec<_>>(),
+        "blind": report.is_blind(),
+        "interrupted": report.is_interrupted,
+    })
+}
+
+/// The planted bugs.
+pub fn plants() -> Value {
+    let of_scheme = |info: &'static Info| {
+        trials::plants_of(info.name)
+            .map(move |plant| json!({ "scheme": info.name, "name": plant.name, "says": plant.says }))
+    };
+    Catalogue.schemes().iter().flat_map(of_scheme).collect()
 }
 
 /// What was chosen: the same for all runs of a scheme in a plan.

@@ -1,6 +1,7 @@
 //! The laboratory: plans runs, measures them, and says what came out and under which conditions.
 #![forbid(unsafe_code)]
 
+mod inquiry;
 mod machine;
 mod measure;
 mod plan;
@@ -13,12 +14,14 @@ pub mod text;
 use core::fmt;
 
 pub use engine::driver::Retry;
+pub use inquiry::{Inquiry, Question};
 pub use machine::Machine;
 pub use measure::{Record, Results};
 pub use plan::{Plan, Request, Subject};
 pub use registry::{Catalogue, SettingOf};
 pub use runs::{Monitor, Step};
 pub use stats::Spread;
+pub use trials::Report;
 
 /// Why something was refused before anything was loaded. The text names the way out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use engine::setting::{Setting, Values};
 use engine::{Abort, Admits, Info};
 use runs::Verdict;
 use stdx::Histogram;
+use trials::Report;
 
 use crate::measure::{Totals, abort_rate};
 use crate::{Catalogue, Machine, Plan, Record, Results, Spread};
@@ -286,6 +287,72 @@ pub fn schemes() -> String {
         let (family, isolation) = (info.family.name(), info.isolation.name());
         let workers = if info.workers == Admits::One { "; one worker only" } else { "" };
         lines.add(format!("{name}: {title} ({family}; {isolation}{workers})\n    {idea}\n    {paper}"));
+    }
+    lines.0
+}
+
+/// The planted bugs of each scheme.
+pub fn plants() -> String {
+    let mut lines = Lines::default();
+    for info in Catalogue.schemes() {
+        for plant in trials::plants_of(info.name) {
+            lines.add(format!("{}: {}\n    {}", info.name, plant.name, plant.says));
+        }
+    }
+    lines.0
+}
+
+/// What was seen of the isolation of each scheme.
+pub fn reports(reports: &[Report]) -> String {
+    let mut table = Table::default();
+    table.row(["scheme", "promise", "transactions", "schedules", "verdict", "permitted, and seen"]);
+    for report in reports {
+        let shown: Vec<&str> = report.permitted_shown.keys().map(String::as_str).collect();
+        table.row([
+            report.scheme.to_owned(),
+            report.promise.name().to_owned(),
+            count(report.transactions as f64),
+            count(report.schedules as f64),
+            verdict(report).to_owned(),
+            if shown.is_empty() { "-".to_owned() } else { shown.join(" ") },
+        ]);
+    }
+    table.render()
+}
+
+/// What is to be said of a scheme in a word.
+fn verdict(report: &Report) -> &'static str {
+    if !report.violations.is_empty() {
+        "BROKEN"
+    } else if report.undecided > 0 {
+        "undecided"
+    } else if report.is_blind() {
+        "holds (blind)"
+    } else {
+        "holds"
+    }
+}
+
+/// What is to be said below the table of reports.
+pub fn report_notes(reports: &[Report]) -> String {
+    let mut lines = Lines::default();
+    for report in reports {
+        let scheme = report.scheme;
+        if report.undecided > 0 {
+            let trials = plural(report.undecided as usize, "trial");
+            lines.add(format!(
+                "{scheme}: {trials} with a history that can be read in too many ways to be judged"
+            ));
+        }
+        if report.violations.is_empty() && report.is_blind() {
+            let promise = report.promise.name();
+            lines.add(format!(
+                "{scheme}: nothing showed that `{promise}` permits and the next level forbids; give it more time"
+            ));
+        }
+        if report.is_interrupted {
+            lines.add(format!("{scheme}: ended early"));
+        }
     }
     lines.0
 }

@@ -455,6 +455,26 @@ impl<'a> Scan<'a> {
     }
 }
 
+impl fmt::Display for Op<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read { key, seen } => write!(f, "read {key:?}: {seen:?}"),
+            Self::Write { key, to } if to.is_absent() => write!(f, "delete {key:?}"),
+            Self::Write { key, to } => write!(f, "write {key:?} = {to:?}"),
+            Self::Install { key, before, after } => write!(f, "install {key:?}: {before:?} -> {after:?}"),
+            Self::Scan(scan) => {
+                let Scan { low, high, is_forward, is_complete, .. } = scan;
+                let (from, to) = if *is_forward { (low, high) } else { (high, low) };
+                write!(f, "scan {from:?} to {to:?}:")?;
+                for (key, seen) in scan.rows() {
+                    write!(f, " {key:?}={seen:?}")?;
+                }
+                f.write_str(if *is_complete { "" } else { " and no further" })
+            }
+        }
+    }
+}
+
 /// The operations of an attempt.
 #[derive(Clone, Debug)]
 pub struct Ops<'a> {
@@ -504,6 +524,26 @@ impl<'a> Iterator for Ops<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct History {
     logs: Vec<Log>,
+}
+
+impl fmt::Display for History {
+    /// All attempts, one below the other, by when they began.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut attempts: Vec<Attempt<'_>> = self.logs.iter().flat_map(Log::attempts).collect();
+        attempts.sort_by_key(|attempt| attempt.invoked);
+        for attempt in attempts {
+            let Attempt { id, invoked, responded, outcome, .. } = attempt;
+            match outcome {
+                Outcome::Committed(stamp) => {
+                    writeln!(f, "{id:?} from {invoked} to {responded}: committed, stamp {stamp}")?;
+                }
+                Outcome::Aborted => writeln!(f, "{id:?} from {invoked} to {responded}: aborted")?,
+                Outcome::Unknown => writeln!(f, "{id:?} from {invoked}: cut off")?,
+            }
+            attempt.ops().try_for_each(|op| writeln!(f, "    {op}"))?;
+        }
+        Ok(())
+    }
 }
 
 impl History {

@@ -1,0 +1,202 @@
+//! Inquiries: which schemes are checked for their isolation, how much, and under which settings. Everything is
+//! refused here that cannot be done.
+
+use engine::setting::Setting;
+use trials::{Budget, Campaign, Limit, find_plant, plants_of};
+
+use crate::registry::pairs;
+use crate::{Catalogue, Refusal, SettingOf};
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Schemes; without any, all that exclude others.
+    pub schemes: Vec<String>,
+    /// Seconds for each scheme.
+    pub seconds: f64,
+    /// Schedules to be explored for each, in place of half of the time.
+    pub schedules: Option<u64>,
+    /// Transactions to be run on threads for each, in place of the other half.
+    pub transactions: Option<u64>,
+    /// The first seed.
+    pub seed: u64,
+    /// `name=value` pairs: settings of the schemes.
+    pub set: Vec<String>,
+    /// A bug to be planted.
+    pub plant: Option<String>,
+    /// The seed of a single explored trial to be shown.
+    pub replay: Option<u64>,
+}
+
+/// What is done about it.
+#[derive(Clone, Debug)]
+pub struct Inquiry {
+    /// A campaign a scheme.
+    pub campaigns: Vec<Campaign>,
+    /// What each may cost.
+    pub budget: Budget,
+    /// The explored trial to be shown instead.
+    pub replay: Option<u64>,
+    /// What has to be typed to ask the same of one scheme again, but for the seed.
+    commands: Vec<String>,
+}
+
+impl Inquiry {
+    /// What a question asks for.
+    ///
+    /// # Errors
+    /// Whatever cannot be done, in words that say what to do instead.
+    pub fn new(question: &Question) -> Result<Self, Refusal> {
+        let names = schemes(question)?;
+        let given = pairs(&question.set)?;
+        refuse_foreign(&names, &given)?;
+        let mut campaigns = Vec::new();
+        let mut commands = Vec::new();
+        for name in &names {
+            let own: Vec<_> = given.iter().filter(|(setting, _)| is_of(setting, name)).cloned().collect();
+            let campaign = Campaign::new(name, &own).expect("a scheme of the catalogue")?;
+            let mut command = format!("contend check {name}");
+            for (setting, value) in &own {
+                command += &format!(" --set {setting}={value}");
+            }
+            campaigns.push(match &question.plant {
+                Some(plant) => {
+                    command += &format!(" --plant {plant}");
+                    campaign.plant(find_plant(name, plant).ok_or_else(|| unknown_plant(name, plant))?)
+                }
+                None => campaign,
+            });
+            commands.push(command);
+        }
+        if question.replay.is_some() && campaigns.len() != 1 {
+            return Err(Refusal("`--replay` shows a trial of one scheme: name it".to_owned()));
+        }
+        Ok(Self { campaigns, budget: budget(question)?, replay: question.replay, commands })
+    }
+
+    /// The line that brings the explored trial of a seed back, of the campaign at a position.
+    pub fn command(&self, position: usize, seed: u64) -> String {
+        format!("{} --replay {seed}", self.commands[position])
+    }
+}
+
+fn schemes(question: &Question) -> Result<Vec<&'static str>, Refusal> {
+    if question.schemes.is_empty() {
+        let all = Catalogue.schemes_of(Some("all"))?;
+        let breaks =
+            |name: &str| question.plant.as_deref().is_none_or(|plant| find_plant(name, plant).is_some());
+        let names: Vec<_> = all.iter().map(|info| info.name).filter(|name| breaks(name)).collect();
+        if names.is_empty() {
+            let plant = question.plant.as_deref().unwrap_or_default();
+            return Err(Refusal(format!("no bug `{plant}` can be planted; see `contend list plants`")));
+        }
+        return Ok(names);
+    }
+    let schemes = Catalogue.schemes_of(Some(&question.schemes.join(",")))?;
+    Ok(schemes.iter().map(|info| info.name).collect())
+}
+
+fn is_of(setting: &str, scheme: &str) -> bool {
+    setting.split_once('.').is_some_and(|(owner, _)| owner == scheme)
+}
+
+/// Settings of schemes that are not checked would be forgotten in silence.
+fn refuse_foreign(schemes: &[&str], given: &[(String, String)]) -> Result<(), Refusal> {
+    for (name, _) in given {
+        let of_schemes = |(of, setting): (SettingOf, &'static Setting)| match of {
+            SettingOf::Scheme(_) => Some(setting.name),
+            _ => None,
+        };
+        let is_known = Catalogue.settings().filter_map(of_schemes).any(|known| known == name);
+        if !is_known {
+            return Err(Refusal(format!(
+                "`{name}` is no setting of a scheme, and only these can be checked; see `contend list settings`"
+            )));
+        }
+        if !schemes.iter().any(|scheme| is_of(name, scheme)) {
+            return Err(Refusal(format!(
+                "`{name}` is a setting of a scheme that is not checked: name it, too"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn unknown_plant(scheme: &str, plant: &str) -> Refusal {
+    let names: Vec<&str> = plants_of(scheme).map(|known| known.name).collect();
+    Refusal(format!("no bug `{plant}` can be planted in `{scheme}`; there are {}", names.join(", ")))
+}
+
+fn budget(question: &Question) -> Result<Budget, Refusal> {
+    let seconds = question.seconds;
+    if !(seconds > 0.0 && seconds <= 1e6) {
+        return Err(Refusal(format!(
+            "`--seconds {seconds}`: must be a number above 0, up to a million, such as `--seconds 10`"
+        )));
+    }
+    let limit = |count: Option<u64>| count.map_or(Limit::Seconds(seconds / 2.0), Limit::Count);
+    Ok(Budget {
+        seed: question.seed,
+        cores: sync::workers::cores(),
+        schedules: limit(question.schedules),
+        transactions: limit(question.transactions),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(schemes: &[&str]) -> Question {
+        Question {
+            schemes: schemes.iter().map(|&name| name.to_owned()).collect(),
+            seconds: 1.0,
+            schedules: None,
+            transactions: None,
+            seed: 1,
+            set: Vec::new(),
+            plant: None,
+            replay: None,
+        }
+    }
+
+    fn refusal(question: &Question) -> String {
+        Inquiry::new(question).expect_err("refused").0
+    }
+
+    #[test]
+    fn without_names_every_scheme_is_checked_that_excludes_others() {
+        let inquiry = Inquiry::new(&question(&[])).expect("legal");
+        assert!(inquiry.campaigns.len() >= 8);
+        assert!(inquiry.commands.iter().all(|command| !command.contains("uncontrolled")));
+    }
+
+    #[test]
+    fn the_command_brings_settings_and_bugs_along() {
+        let asked = Question {
+            set: vec!["silo.snapshots=on".to_owned()],
+            plant: Some("silo_skips_reads".to_owned()),
+            ..question(&["silo"])
+        };
+        let inquiry = Inquiry::new(&asked).expect("legal");
+        let line = "contend check silo --set silo.snapshots=on --plant silo_skips_reads --replay 7";
+        assert_eq!(inquiry.command(0, 7), line);
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_with_the_way_out() {
+        assert!(refusal(&question(&["sillo"])).contains("did you mean `silo`"));
+        assert!(refusal(&Question { seconds: 0.0, ..question(&[]) }).contains("--seconds 10"));
+        let plant = Some("silo_skips_reads".to_owned());
+        assert!(refusal(&Question { plant, ..question(&["si"]) }).contains("si_last_writer_wins"));
+        let plant = Some("no_such".to_owned());
+        assert!(refusal(&Question { plant, ..question(&[]) }).contains("contend list plants"));
+        let set = vec!["tpcc.warehouses=2".to_owned()];
+        assert!(refusal(&Question { set, ..question(&["silo"]) }).contains("no setting of a scheme"));
+        let set = vec!["aria.batch=2".to_owned()];
+        assert!(refusal(&Question { set, ..question(&["silo"]) }).contains("not checked"));
+        let set = vec!["silo.epoch_ms=0".to_owned()];
+        assert!(refusal(&Question { set, ..question(&["silo"]) }).contains("silo.epoch_ms=0"));
+        assert!(refusal(&Question { replay: Some(1), ..question(&[]) }).contains("name it"));
+    }
+}

@@ -1,0 +1,412 @@
+//! Campaigns: as many trials of a scheme as a budget allows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use checker::{Answer, Level, Phenomenon, Verdict};
+use stdx::history::History;
+use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use sync::{Latched, clock, workers};
+
+use crate::case::{Case, message};
+use crate::trial::{Trial, native};
+use crate::{Explored, Plant};
+
+/// Violations that are reported of each kind of trial: one is enough to know, and a few to see what they share.
+const VIOLATIONS_MAX: usize = 3;
+
+/// How long trials of one kind go on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// For so many seconds.
+    Seconds(f64),
+    /// Until there were so many: schedules, or transactions.
+    Count(u64),
+}
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// The first seed; the others follow it.
+    pub seed: u64,
+    /// Threads that try.
+    pub cores: usize,
+    /// Explored trials.
+    pub schedules: Limit,
+    /// Transactions of native trials.
+    pub transactions: Limit,
+}
+
+/// The steps of a campaign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Step {
+    /// Schedules are explored.
+    Explore,
+    /// Transactions run on threads.
+    Stress,
+    /// All is over.
+    Done,
+}
+
+/// Where a campaign is, for those who watch it from another thread.
+#[derive(Debug, Default)]
+pub struct Monitor {
+    step: AtomicU32,
+    schedules: AtomicU64,
+    transactions: AtomicU64,
+    interrupted: AtomicBool,
+}
+
+impl Monitor {
+    /// The present step.
+    pub fn step(&self) -> Step {
+        // Relaxed, here and below: for display; nothing is read on its strength.
+        match self.step.load(Ordering::Relaxed) {
+            0 => Step::Explore,
+            1 => Step::Stress,
+            _ => Step::Done,
+        }
+    }
+
+    /// Says that the campaign has come to `step`. It never says itself that all is over: whoever started it does.
+    pub fn enter(&self, step: Step) {
+        self.step.store(step as u32, Ordering::Relaxed);
+    }
+
+    /// Schedules explored and transactions checked so far.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.schedules.load(Ordering::Relaxed), self.transactions.load(Ordering::Relaxed))
+    }
+
+    /// Ends the campaign early: what was tried until now counts.
+    pub fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::Relaxed);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// How a violation can be had again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// By the explored trial of this seed.
+    Seed(u64),
+    /// By trying again: threads do not run the same way twice. The seed of the requests.
+    Native(u64),
+}
+
+/// Something that a scheme did and must not.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// The anomaly, or what else went wrong.
+    pub what: String,
+    /// Who did what, as a small graph; empty when there is nothing to tell.
+    pub story: String,
+    /// How it can be had again.
+    pub replay: Replay,
+}
+
+/// What a campaign has seen.
+#[derive(Debug)]
+pub struct Report {
+    /// The scheme's name.
+    pub scheme: &'static str,
+    /// What it promises under its settings.
+    pub promise: Level,
+    /// Schedules that were explored.
+    pub schedules: u64,
+    /// Transactions that committed and were checked, explored ones included.
+    pub transactions: u64,
+    /// Histories of which the checker could not tell.
+    pub undecided: u64,
+    /// What must not happen and did, a few of each kind of trial.
+    pub violations: Vec<Violation>,
+    /// The anomalies that the promise permits and that showed, each with the number of histories.
+    pub permitted_shown: BTreeMap<String, u64>,
+    /// Whether it was ended early.
+    pub is_interrupted: bool,
+    /// What showed of these.
+    phenomena: BTreeSet<Phenomenon>,
+}
+
+impl Report {
+    /// Whether nothing showed of what the promise permits and the next stronger one forbids: then the trials may be
+    /// blind.
+    pub fn is_blind(&self) -> bool {
+        let stronger = Level::ALL.into_iter().find(|level| *level > self.promise);
+        stronger.is_some_and(|level| !self.phenomena.iter().any(|shown| level.forbids(*shown)))
+    }
+}
+
+/// What is to be tried on a scheme.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    scheme: &'static str,
+    given: Vec<(String, String)>,
+    promise: Level,
+    plant: Option<&'static Plant>,
+}
+
+/// What was seen so far, by all threads.
+#[derive(Default)]
+struct Seen {
+    transactions: u64,
+    undecided: u64,
+    violations: Vec<Violation>,
+    permitted: BTreeMap<String, u64>,
+    phenomena: BTreeSet<Phenomenon>,
+}
+
+impl Seen {
+    fn verdict(&mut self, verdict: &Verdict, replay: &Replay) {
+        self.transactions += verdict.txns as u64;
+        self.undecided += u64::from(verdict.answer == Answer::Undecided);
+        if verdict.answer == Answer::Violated {
+            let (what, story) = verdict.violations.first().map_or_else(
+                || (verdict.level.name().to_owned(), String::new()),
+                |anomaly| (format!("{} ({})", anomaly.name, anomaly.phenomenon.name()), anomaly.to_string()),
+            );
+            self.violations.push(Violation { what, story, replay: replay.clone() });
+        }
+        let mut names: Vec<String> = Vec::new();
+        for anomaly in &verdict.beyond {
+            let name = anomaly.name.replace([' ', '-'], "_");
+            if !names.contains(&name) {
+                names.push(name);
+            }
+            self.phenomena.insert(anomaly.phenomenon);
+        }
+        for name in names {
+            *self.permitted.entry(name).or_default() += 1;
+        }
+    }
+
+    fn failed(&mut self, what: String, replay: Replay) {
+        self.violations.push(Violation { what, story: String::new(), replay });
+    }
+
+    /// The first by seed, whoever came first.
+    fn some_violations(&mut self) -> Vec<Violation> {
+        let mut violations = core::mem::take(&mut self.violations);
+        violations.sort_by_key(|violation| match violation.replay {
+            Replay::Seed(seed) | Replay::Native(seed) => seed,
+        });
+        violations.truncate(VIOLATIONS_MAX);
+        violations
+    }
+}
+
+/// A limit that threads watch.
+struct Clock<'m> {
+    limit: Limit,
+    until_ns: u64,
+    monitor: &'m Monitor,
+}
+
+impl<'m> Clock<'m> {
+    fn new(limit: Limit, monitor: &'m Monitor) -> Self {
+        let lasts_ns = if let Limit::Seconds(seconds) = limit { (seconds * 1e9) as u64 } else { 0 };
+        Self { limit, until_ns: clock::now_ns().saturating_add(lasts_ns), monitor }
+    }
+
+    /// Whether another trial may begin after so many schedules or transactions.
+    fn goes_on(&self, count: u64, seen: &Latched<Seen>) -> bool {
+        let is_time = match self.limit {
+            Limit::Seconds(_) => clock::now_ns() < self.until_ns,
+            Limit::Count(wanted) => count < wanted,
+        };
+        is_time && !self.monitor.is_interrupted() && seen.lock().violations.len() < VIOLATIONS_MAX
+    }
+}
+
+/// The size of a native trial: keys at each home, homes, sessions, and transactions of each.
+const ROUNDS: [(u64, u64, usize, u64); 5] =
+    [(8, 2, 8, 2_000), (100, 2, 8, 4_000), (16, 1, 4, 4_000), (2_000, 4, 16, 4_000), (4, 1, 2, 4_000)];
+
+impl Campaign {
+    /// A campaign against the scheme of this name under settings of its own; none when there is no such scheme.
+    ///
+    /// # Errors
+    /// Settings that are refused.
+    pub fn new(
+        scheme: &str,
+        given: &[(String, String)],
+    ) -> Option<Result<Self, engine::setting::SettingError>> {
+        let info = schemes::catalogue::INFO.iter().find(|info| info.name == scheme)?;
+        let promise = native::promise_of(scheme, given)?;
+        Some(promise.map(|promise| Self { scheme: info.name, given: given.to_vec(), promise, plant: None }))
+    }
+
+    /// The same with a bug planted, which only explored trials can show.
+    #[must_use]
+    pub fn plant(self, plant: &'static Plant) -> Self {
+        Self { plant: Some(plant), ..self }
+    }
+
+    /// The scheme's name.
+    pub fn scheme(&self) -> &'static str {
+        self.scheme
+    }
+
+    /// What the scheme promises.
+    pub fn promise(&self) -> Level {
+        self.promise
+    }
+
+    /// The explored trial of a seed.
+    pub fn case(&self, seed: u64) -> Case<'_> {
+        Case { scheme: self.scheme, given: &self.given, seed, plant: self.plant }
+    }
+
+    /// Tries as much as the budget allows.
+    pub fn run(&self, budget: &Budget, monitor: &Monitor) -> Report {
+        let (explored, stressed) = (Latched::new(Seen::default()), Latched::new(Seen::default()));
+        monitor.enter(Step::Explore);
+        self.explore(budget, monitor, &explored);
+        if self.plant.is_none() {
+            monitor.enter(Step::Stress);
+            self.stress(budget, monitor, &stressed);
+        }
+        let (mut explored, mut stressed) = (explored.into_inner(), stressed.into_inner());
+        let mut permitted_shown = explored.permitted.clone();
+        for (name, count) in &stressed.permitted {
+            *permitted_shown.entry(name.clone()).or_default() += count;
+        }
+        let mut violations = explored.some_violations();
+        violations.extend(stressed.some_violations());
+        let phenomena = explored.phenomena.union(&stressed.phenomena).copied().collect();
+        Report {
+            scheme: self.scheme,
+            promise: self.promise,
+            schedules: monitor.progress().0,
+            transactions: explored.transactions + stressed.transactions,
+            undecided: explored.undecided + stressed.undecided,
+            violations,
+            permitted_shown,
+            is_interrupted: monitor.is_interrupted(),
+            phenomena,
+        }
+    }
+
+    fn explore(&self, budget: &Budget, monitor: &Monitor, seen: &Latched<Seen>) {
+        let clock = Clock::new(budget.schedules, monitor);
+        let next = AtomicU64::new(0);
+        workers::run(budget.cores, false, |_| {
+            loop {
+                // Relaxed: each number is given out once, and orders nothing.
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if !clock.goes_on(number, seen) {
+                    break;
+                }
+                let seed = budget.seed.wrapping_add(number);
+                let Explored { verdict, failure, .. } = self.case(seed).explore();
+                monitor.schedules.fetch_add(1, Ordering::Relaxed); // Relaxed: for display.
+                let mut seen = seen.lock();
+                if let Some(verdict) = verdict {
+                    monitor.transactions.fetch_add(verdict.txns as u64, Ordering::Relaxed); // Relaxed: as above.
+                    seen.verdict(&verdict, &Replay::Seed(seed));
+                }
+                if let Some(failure) = failure {
+                    seen.failed(failure, Replay::Seed(seed));
+                }
+            }
+        });
+    }
+
+    fn stress(&self, budget: &Budget, monitor: &Monitor, seen: &Latched<Seen>) {
+        let clock = Clock::new(budget.transactions, monitor);
+        let next = AtomicU64::new(0);
+        workers::run(budget.cores, false, |_| {
+            while clock.goes_on(seen.lock().transactions, seen) {
+                let number = next.fetch_add(1, Ordering::Relaxed); // Relaxed: as in `explore`.
+                let seed = budget.seed.wrapping_add(number);
+                let replay = Replay::Native(seed);
+                match catch_unwind(AssertUnwindSafe(|| self.native(seed, number))) {
+                    Ok((history, noticed)) => {
+                        let verdict = checker::check(&history, self.promise);
+                        // Relaxed: for display.
+                        monitor.transactions.fetch_add(verdict.txns as u64, Ordering::Relaxed);
+                        let mut seen = seen.lock();
+                        seen.verdict(&verdict, &replay);
+                        if let Some(noticed) = noticed {
+                            seen.failed(noticed, replay);
+                        }
+                    }
+                    Err(panic) => seen.lock().failed(message(&*panic), replay),
+                }
+            }
+        });
+    }
+
+    /// The history of one native trial.
+    fn native(&self, seed: u64, number: u64) -> (History, Option<String>) {
+        let (keys, homes, clients, requests) = ROUNDS[(number % ROUNDS.len() as u64) as usize];
+        let own = |name: &str, value: u64| (name.to_owned(), value.to_string());
+        let mut given = vec![own("mix.keys", keys), own("mix.homes", homes)];
+        given.extend_from_slice(&self.given);
+        let workers = if native::admits_one(self.scheme) { 1 } else { 2 };
+        let trial = Trial {
+            scheme: self.scheme,
+            given: &given,
+            workers,
+            clients: clients.max(workers),
+            requests,
+            seed,
+        };
+        let tried = native::run(trial).expect("a known scheme").expect("legal settings");
+        (tried.history, tried.noticed)
+    }
+
+    /// A history for others to judge: that of an explored trial.
+    pub fn history(&self, seed: u64) -> Option<History> {
+        self.case(seed).explore().history
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(scheme: &str, plant: Option<&str>) -> Report {
+        let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
+        let campaign = match plant {
+            Some(name) => campaign.plant(crate::find_plant(scheme, name).expect("a plant")),
+            None => campaign,
+        };
+        let budget =
+            Budget { seed: 1, cores: 2, schedules: Limit::Count(2_000), transactions: Limit::Count(10_000) };
+        campaign.run(&budget, &Monitor::default())
+    }
+
+    #[test]
+    fn a_scheme_keeps_its_promise_and_shows_what_it_permits() {
+        let report = run("si", None);
+        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        assert!(report.permitted_shown.contains_key("write_skew"), "{:?}", report.permitted_shown);
+        assert!(report.schedules >= 2_000 && report.transactions >= 10_000 && !report.is_blind());
+    }
+
+    #[test]
+    fn a_planted_bug_is_caught_and_its_seed_brings_it_back() {
+        let report = run("no_wait", Some("no_wait_skips_leaves"));
+        let Some(Violation { what, replay: Replay::Seed(seed), .. }) = report.violations.first() else {
+            panic!("{report:?}")
+        };
+        assert!(what.contains("phantom"), "{what}");
+        let campaign = Campaign::new("no_wait", &[]).expect("a scheme").expect("legal settings");
+        assert!(!campaign.case(*seed).explore().is_violation(), "without the bug all is well");
+        let plant = crate::find_plant("no_wait", "no_wait_skips_leaves").expect("a plant");
+        assert!(campaign.plant(plant).case(*seed).explore().is_violation());
+    }
+
+    #[test]
+    fn unknown_schemes_and_settings_are_refused() {
+        assert!(Campaign::new("sillo", &[]).is_none());
+        let given = [("silo.epoch_ms".to_owned(), "0".to_owned())];
+        let refused = Campaign::new("silo", &given).expect("a scheme").expect_err("out of range");
+        assert!(refused.to_string().contains("silo.epoch_ms=0"));
+    }
+}

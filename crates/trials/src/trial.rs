@@ -1,0 +1,144 @@
+//! One trial: a run of the mix under a scheme, over either build of the engine, and its history.
+
+use checker::Level;
+use stdx::history::History;
+
+/// What is tried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trial<'t> {
+    /// The scheme's name.
+    pub(crate) scheme: &'t str,
+    /// Settings of the scheme and of the mix that are not the standard ones.
+    pub(crate) given: &'t [(String, String)],
+    /// Threads that execute.
+    pub(crate) workers: usize,
+    /// Sessions in flight; a batched scheme has one for each place of its batches at least.
+    pub(crate) clients: usize,
+    /// Transactions of each.
+    pub(crate) requests: u64,
+    /// The seed of all requests.
+    pub(crate) seed: u64,
+}
+
+/// What came of a trial.
+#[derive(Debug)]
+pub(crate) struct Tried {
+    /// What all sessions saw and did.
+    pub(crate) history: History,
+    /// What the scheme promises under these settings.
+    pub(crate) promise: Level,
+    /// Transactions that committed.
+    pub(crate) commits: u64,
+    /// What transactions noticed by themselves.
+    pub(crate) noticed: Option<String>,
+}
+
+/// The same over one build of the engine.
+macro_rules! trial {
+    ($engine:ident, $schemes:ident, $workloads:ident) => {
+        use $engine::driver::{self, Control, Job, Limit, Retry, TypeTally};
+        use $engine::setting::{SettingError, Values};
+        use $engine::{Admits, Database, Drive, Env, Isolation, Records, Schema, Scheme, Share, Workload};
+        use $schemes::catalogue::{self, Visit};
+        use $workloads::mix::Mix;
+
+        use super::{Level, Trial, Tried};
+
+        struct Run<'t>(Trial<'t>);
+
+        impl Visit for Run<'_> {
+            type Out = Result<Tried, SettingError>;
+
+            fn visit<S: Scheme>(self) -> Self::Out {
+                let Self(trial) = self;
+                let values = Values::new(S::SETTINGS.iter().chain(Mix::SETTINGS), trial.given)?;
+                let (workers, seed) = (trial.workers, trial.seed);
+                let clients = S::clients(&values, trial.clients);
+                let drive = Drive { workers: workers as u32, clients: clients as u32, seed };
+                let mut schema = Schema::new();
+                schema.mark_values();
+                let mix = Mix::declare(&values, drive, &mut schema)?;
+                let db = Database::<S>::new(&schema, &values, Env { slots: clients + workers, workers })?;
+                db.load(&mix, 1);
+                let job = Job {
+                    workers,
+                    clients,
+                    retry: Retry::Same,
+                    limit: Limit::Requests(trial.requests),
+                    seed,
+                    pause_ns: 0,
+                    pin: false,
+                    sample_every: 0,
+                    latencies: false,
+                };
+                let records = Records::default();
+                let outcome = driver::observe(&db, &mix, &job, &Control::new(workers), &&records);
+                let sum = |count: fn(&TypeTally) -> u64| outcome.types.iter().map(count).sum();
+                let checked = mix.check(&db.quiesced(), Share::WHOLE, &outcome.ledgers);
+                Ok(Tried {
+                    history: records.into_history(),
+                    promise: promise(S::isolation(&values)),
+                    commits: sum(|tally| tally.commits),
+                    noticed: checked.err().map(|violation| violation.to_string()),
+                })
+            }
+        }
+
+        /// What a checker holds a scheme to.
+        fn promise(isolation: Isolation) -> Level {
+            match isolation {
+                Isolation::StrictlySerializable => Level::StrictlySerializable,
+                Isolation::Serializable => Level::Serializable,
+                Isolation::Snapshot => Level::SnapshotIsolation,
+                Isolation::None => Level::ReadCommitted,
+            }
+        }
+
+        /// What a scheme promises under settings of its own. None when there is no such scheme.
+        ///
+        /// # Errors
+        /// Settings that are refused.
+        #[allow(dead_code, reason = "asked of one build only")]
+        pub(crate) fn promise_of(
+            scheme: &str,
+            given: &[(String, String)],
+        ) -> Option<Result<Level, SettingError>> {
+            catalogue::with(scheme, Promise(given))
+        }
+
+        struct Promise<'g>(&'g [(String, String)]);
+
+        impl Visit for Promise<'_> {
+            type Out = Result<Level, SettingError>;
+
+            fn visit<S: Scheme>(self) -> Self::Out {
+                let values = Values::new(S::SETTINGS, self.0)?;
+                Ok(promise(S::isolation(&values)))
+            }
+        }
+
+        /// Whether a scheme admits one worker only.
+        #[allow(dead_code, reason = "asked of one build only")]
+        pub(crate) fn admits_one(scheme: &str) -> bool {
+            catalogue::INFO.iter().any(|info| info.name == scheme && info.workers == Admits::One)
+        }
+
+        /// Runs a trial. None when there is no such scheme.
+        ///
+        /// # Errors
+        /// Settings that are refused.
+        pub(crate) fn run(trial: Trial<'_>) -> Option<Result<Tried, SettingError>> {
+            catalogue::with(trial.scheme, Run(trial))
+        }
+    };
+}
+
+/// On threads of this machine.
+pub(crate) mod native {
+    trial!(engine, schemes, workloads);
+}
+
+/// Over stepped primitives: under a schedule of [`sim`], every access to a shared word is a step.
+pub(crate) mod stepped {
+    trial!(engine_sim, schemes_sim, workloads_sim);
+}

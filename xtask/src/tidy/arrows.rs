@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("schemes", "stdx sync storage engine"),
     ("workloads", "stdx sync engine"),
     ("checker", "stdx"),
+    ("proof", "stdx sync storage engine"),
     ("durability", "stdx sync storage engine"),
     ("sim", "stdx sync"),
     ("runs", "stdx sync storage engine schemes workloads checker durability sim"),
@@ -22,7 +23,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("contend", "stdx sync storage engine schemes durability"),
     (
         "tests",
-        "stdx sync storage engine schemes workloads checker durability sim runs trials lab cli contend",
+        "stdx sync storage engine schemes workloads checker proof durability sim runs trials lab cli contend",
     ),
     ("xtask", ""),
 ];
@@ -31,6 +32,8 @@ const ARROWS: &[(&str, &str)] = &[
 const ARROWS_OF_TESTS: &[(&str, &str)] = &[
     // A workload is tested over a small store of its own, which keeps rows as storage lays them out.
     ("workloads", "storage"),
+    // What is tried on schemes is tested on all of them.
+    ("proof", "schemes"),
 ];
 
 /// Crates that may depend on the twins (`NAME_sim`) of what they depend on. A twin may depend on the

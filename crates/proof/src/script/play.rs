@@ -1,0 +1,604 @@
+//! Playing a script on a scheme.
+//!
+//! The script is a workload whose transactions are requests of a client each, run by the scheme's own driver with one
+//! worker. Where transactions run one by one, each client is on a fiber and one more conducts: it gives one step
+//! after the other its turn, in the order of the script. A step whose fiber is suspended while the conductor looks a
+//! number of times *waits*, and the script goes on with the others; when a transaction no longer waits, what it
+//! missed comes first. When nobody can go on and some wait, the script is stuck, and the conductor ends it by a panic
+//! that says who waits for whom. A scheme that spins by itself, which none may, would not be found out.
+//!
+//! Where transactions run in batches there are no turns: those that are open together in the script are a batch, in the
+//! order of their first steps. Their commits are said within it, and decided at its end.
+//!
+//! Attempts that abort are not retried, except that what falls back within its batch does so.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use engine::driver::{self, Control, Driver, Job, Limit, Retry, TypeTally};
+use engine::setting::{Setting, SettingError, Values};
+use engine::{
+    Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Quiesced, Schema, Scheme, Share,
+    Transaction, TxnType, Violation, Workload,
+};
+use stdx::Rng;
+use sync::{Latched, clock, waiter};
+
+use super::stage::Stage;
+use super::{Act, Rows, Script, Seen, TXNS_MAX};
+
+/// Looks at a suspended fiber after which its step waits.
+const LOOKS_PER_WAIT: u32 = 64;
+/// Looks that those who wait get to go on before the next step has its turn.
+const LOOKS_PER_TURN: u32 = 8;
+/// Looks after which a script in which nothing happens may be stuck.
+const LOOKS_STUCK: u32 = 10_000;
+/// Nanoseconds for which nothing has happened then.
+const NS_STUCK: u64 = 2_000_000_000;
+
+/// What came of a script under a scheme.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// By step.
+    pub steps: Vec<StepOutcome>,
+    /// By transaction.
+    pub txns: Vec<TxnOutcome>,
+    /// All rows in the end; none if it was cut off.
+    pub rows: Rows,
+    /// What cut the script off, if something did: it was stuck, or the scheme panicked.
+    pub broken: Option<String>,
+}
+
+/// What came of a step.
+#[derive(Clone, Debug, Default)]
+pub struct StepOutcome {
+    /// Whether it was made.
+    pub is_made: bool,
+    /// Whether it had to wait.
+    pub has_waited: bool,
+    /// What it saw.
+    pub seen: Option<Seen>,
+}
+
+/// What came of a transaction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TxnOutcome {
+    /// How it ended; none if it did not.
+    pub ending: Option<Ending>,
+    /// Why its first attempt aborted, if it then fell back in its batch.
+    pub fell_back: Option<Abort>,
+    /// When it began, counted in events.
+    pub began: u32,
+    /// When it had ended, counted in events.
+    pub ended: u32,
+}
+
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It committed.
+    Committed,
+    /// It rolled back, and the scheme confirmed what it had read.
+    RolledBack,
+    /// The scheme aborted it.
+    Aborted(Abort),
+}
+
+/// Plays a script under a scheme.
+///
+/// # Errors
+/// Settings of the scheme that contradict each other.
+pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<Outcome, SettingError> {
+    let mut schema = Schema::new();
+    let stage = Stage::declare(&mut schema);
+    let mut job = Job {
+        workers: 1,
+        clients: 1,
+        retry: Retry::Drop,
+        limit: Limit::Requests(2),
+        seed: 1,
+        pause_ns: 0,
+        pin: false,
+        sample_every: 0,
+    };
+    let is_batched = S::Driver::refuses(&job).is_some();
+    if is_batched {
+        job = Job { retry: Retry::Same, limit: Limit::Requests(1), ..job };
+    }
+    let show = Show { script: script.clone(), stage, state: Latched::new(State::new(script, is_batched)) };
+    let db = Database::<S>::new(&schema, values, Env { slots: script.txns() + 1, workers: 1 })?;
+    db.load(&show, 1);
+    for cast in casts(script) {
+        let clients = cast.len() + usize::from(!is_batched);
+        show.state.lock().enter(cast);
+        let control = Control::new(1);
+        if is_batched {
+            // An interrupted run of batches ends with the first.
+            control.interrupt();
+        }
+        let job = Job { clients, ..job };
+        let run = || driver::run(&db, &show, &job, &control);
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(outcome) => show.state.lock().leave(&outcome.types),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned();
+                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                show.state.lock().outcome.broken = Some(text.unwrap_or_else(|| "a panic".to_owned()));
+                // What is left open may hold up whoever comes next.
+                return Ok(show.state.into_inner().outcome);
+            }
+        }
+        rest(&db);
+    }
+    let mut outcome = show.state.into_inner().outcome;
+    outcome.rows = show.stage.rows(&db.quiesced());
+    Ok(outcome)
+}
+
+/// Nobody is open: what the scheme does now and then, it does.
+fn rest<S: Scheme>(db: &Database<S>) {
+    for _ in 0..3 {
+        db.scheme().maintain(0);
+        // It may go by the clock.
+        if db.scheme().keeps_versions() {
+            waiter::pause_ns(1_500_000);
+        }
+    }
+}
+
+/// The transactions of a script, cut where nobody is open, each part in the order of first steps.
+fn casts(script: &Script) -> Vec<Vec<usize>> {
+    let (mut casts, mut open) = (vec![Vec::new()], 0);
+    let mut has_begun = vec![false; script.txns()];
+    for step in &script.steps {
+        if !has_begun[step.txn] {
+            has_begun[step.txn] = true;
+            if open == 0 {
+                casts.push(Vec::new());
+            }
+            casts.last_mut().expect("one at least").push(step.txn);
+            open += 1;
+        }
+        open -= usize::from(matches!(step.act, Act::Commit | Act::Rollback));
+    }
+    casts.retain(|cast| !cast.is_empty());
+    casts
+}
+
+/// Where a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// It has not had its turn.
+    Ahead,
+    /// It has, and is being made: also when it waits, and when it ends its transaction.
+    Given,
+    /// It was made.
+    Over,
+}
+
+/// What the conductor sees.
+#[derive(Debug, PartialEq, Eq)]
+enum Look {
+    GoesOn,
+    AllEnded,
+    Stuck(String),
+}
+
+/// What clients and conductor share.
+#[derive(Debug)]
+struct State {
+    script: Script,
+    is_batched: bool,
+    /// The transactions of the present part, by client.
+    cast: Vec<usize>,
+    turns: Vec<Turn>,
+    /// The step that has its turn and has neither been made nor found to wait.
+    running: Option<usize>,
+    /// By transaction.
+    has_ended: Vec<bool>,
+    /// Attempts by transaction.
+    attempts: Vec<u32>,
+    /// Looks since something happened.
+    looks: u32,
+    /// When the first of these was.
+    first_look_ns: u64,
+    events: u32,
+    outcome: Outcome,
+}
+
+impl State {
+    fn new(script: &Script, is_batched: bool) -> Self {
+        let (steps, txns) = (script.steps.len(), script.txns());
+        let outcome = Outcome {
+            steps: vec![StepOutcome::default(); steps],
+            txns: vec![TxnOutcome::default(); txns],
+            rows: Rows::new(),
+            broken: None,
+        };
+        Self {
+            script: script.clone(),
+            is_batched,
+            cast: Vec::new(),
+            turns: vec![Turn::Ahead; steps],
+            running: None,
+            has_ended: vec![false; txns],
+            attempts: vec![0; txns],
+            looks: 0,
+            first_look_ns: 0,
+            events: 0,
+            outcome,
+        }
+    }
+
+    /// A part of the script begins.
+    fn enter(&mut self, cast: Vec<usize>) {
+        self.cast = cast;
+        self.events += 1;
+        for &txn in &self.cast {
+            self.outcome.txns[txn].began = self.events;
+        }
+    }
+
+    /// A part of the script has ended, and this was counted by type of transaction.
+    fn leave(&mut self, tallies: &[TypeTally]) {
+        self.events += 1;
+        for &txn in &self.cast {
+            let tally = &tallies[kind(&self.script, Some(txn))];
+            let aborted = Abort::ALL.into_iter().find(|abort| tally.aborts[*abort as usize] > 0);
+            let outcome = &mut self.outcome.txns[txn];
+            outcome.ending = match aborted {
+                _ if tally.commits > 0 => Some(Ending::Committed),
+                _ if tally.user_aborts > 0 => Some(Ending::RolledBack),
+                aborted => aborted.map(Ending::Aborted),
+            };
+            outcome.fell_back = aborted.filter(|_| self.attempts[txn] > 1);
+            if self.is_batched {
+                outcome.ended = self.events;
+            }
+        }
+    }
+
+    /// A transaction is executed, perhaps again.
+    fn execute(&mut self, txn: usize) {
+        self.attempts[txn] += 1;
+        if self.attempts[txn] > 1 {
+            for (number, _) in self.script.steps_of(txn) {
+                self.outcome.steps[number] = StepOutcome::default();
+            }
+        }
+    }
+
+    /// A step is being made.
+    fn make(&mut self, number: usize) {
+        self.outcome.steps[number].is_made = true;
+    }
+
+    /// A step was made, and another of the same transaction follows.
+    fn made(&mut self, number: usize, seen: Option<Seen>) {
+        self.outcome.steps[number].seen = seen;
+        self.turns[number] = Turn::Over;
+        self.running.take_if(|running| *running == number);
+        self.looks = 0;
+    }
+
+    /// The client of a transaction has heard how it ended.
+    fn heard(&mut self, txn: usize) {
+        self.events += 1;
+        self.outcome.txns[txn].ended = self.events;
+        self.has_ended[txn] = true;
+        self.running.take_if(|running| self.script.steps[*running].txn == txn);
+        self.looks = 0;
+    }
+
+    /// The conductor looks, and gives a step its turn if it is time.
+    fn look(&mut self, now_ns: u64) -> Look {
+        if self.cast.iter().all(|txn| self.has_ended[*txn]) {
+            return Look::AllEnded;
+        }
+        if self.looks == 0 {
+            self.first_look_ns = now_ns;
+        }
+        self.looks += 1;
+        if let Some(step) = self.running {
+            if self.looks > LOOKS_PER_WAIT {
+                self.outcome.steps[step].has_waited = true;
+                self.running = None;
+            }
+            return Look::GoesOn;
+        }
+        let is_crowded = self.cast.iter().any(|txn| self.present(*txn).is_some());
+        if is_crowded && self.looks <= LOOKS_PER_TURN {
+            return Look::GoesOn;
+        }
+        let next = self.cast.iter().filter_map(|txn| self.next(*txn)).min();
+        if let Some(next) = next {
+            self.turns[next] = Turn::Given;
+            self.running = Some(next);
+            let txn = self.script.steps[next].txn;
+            if self.script.steps_of(txn).next().is_some_and(|(first, _)| first == next) {
+                self.events += 1;
+                self.outcome.txns[txn].began = self.events;
+            }
+            self.looks = 0;
+        } else if self.looks > LOOKS_STUCK && now_ns.saturating_sub(self.first_look_ns) > NS_STUCK {
+            return Look::Stuck(self.who_waits());
+        }
+        Look::GoesOn
+    }
+
+    /// The step that a transaction is in.
+    fn present(&self, txn: usize) -> Option<usize> {
+        let mut steps = self.script.steps_of(txn).map(|(number, _)| number);
+        steps.find(|number| self.turns[*number] == Turn::Given).filter(|_| !self.has_ended[txn])
+    }
+
+    /// The step that a transaction can make next.
+    fn next(&self, txn: usize) -> Option<usize> {
+        if self.has_ended[txn] || self.present(txn).is_some() {
+            return None;
+        }
+        let mut steps = self.script.steps_of(txn).map(|(number, _)| number);
+        steps.find(|number| self.turns[*number] == Turn::Ahead)
+    }
+
+    /// Who waits for whom, as far as the script tells: for those who are open and have touched the same keys.
+    fn who_waits(&self) -> String {
+        let waits = self.cast.iter().filter_map(|&txn| {
+            let number = self.present(txn)?;
+            let others = self.cast.iter().filter(|other| **other != txn && !self.has_ended[**other]);
+            let whom = others.filter(|other| self.has_touched(**other, number));
+            let whom: Vec<_> = whom.map(|other| format!("t{}", other + 1)).collect();
+            let whom = if whom.is_empty() { "nobody in the script".to_owned() } else { whom.join(", ") };
+            let line = self.script.steps[number].line;
+            Some(format!("line {line}, `{}`, waits for {whom}", self.script.text_of(number)))
+        });
+        let waits: Vec<_> = waits.collect();
+        format!("`{}` is stuck: {}", self.script.name, waits.join("; "))
+    }
+
+    /// Whether a transaction has touched keys that a step of another is about.
+    fn has_touched(&self, txn: usize, number: usize) -> bool {
+        let act = &self.script.steps[number].act;
+        let mut before = self.script.steps_of(txn).filter(|(step, _)| self.turns[*step] != Turn::Ahead);
+        before.any(|(_, step)| match (act, &step.act) {
+            (Act::Do(one), Act::Do(other)) => {
+                let (one, other) = (one.keys(), other.keys());
+                one.table == other.table && one.from <= other.to && other.from <= one.to
+            }
+            _ => true,
+        })
+    }
+}
+
+/// A script as a workload.
+#[derive(Debug)]
+struct Show {
+    script: Script,
+    stage: Stage,
+    state: Latched<State>,
+}
+
+/// A transaction's types: one that may write, and one that only reads, for each transaction of a script; and that
+/// of requests which do nothing.
+const TYPES: [TxnType; 2 * TXNS_MAX + 1] = {
+    let mut types = [TxnType { name: "txn", read_only: false }; 2 * TXNS_MAX + 1];
+    let mut txn = 0;
+    while txn < TXNS_MAX {
+        types[2 * txn + 1].read_only = true;
+        txn += 1;
+    }
+    types
+};
+
+/// The type of a transaction.
+fn kind(script: &Script, txn: Option<usize>) -> usize {
+    txn.map_or(2 * TXNS_MAX, |txn| 2 * txn + usize::from(script.is_read_only(txn)))
+}
+
+impl Show {
+    /// Waits for a step's turn.
+    fn turn(&self, number: usize) {
+        waiter::wait_until(None, || {
+            let state = self.state.lock();
+            state.is_batched || state.turns[number] == Turn::Given
+        });
+        self.state.lock().make(number);
+    }
+
+    /// Conducts until all have ended.
+    fn conduct(&self) {
+        let mut look = Look::GoesOn;
+        waiter::wait_until(None, || {
+            look = self.state.lock().look(clock::now_ns());
+            look != Look::GoesOn
+        });
+        if let Look::Stuck(text) = look {
+            panic!("{text}");
+        }
+    }
+
+    fn wait_for_the_end(&self) {
+        waiter::wait_until(None, || {
+            let state = self.state.lock();
+            state.cast.iter().all(|txn| state.has_ended[*txn])
+        });
+    }
+}
+
+impl Workload for Show {
+    const NAME: &'static str = "script";
+    const TYPES: &'static [TxnType] = &TYPES;
+    const SETTINGS: &'static [Setting] = &[];
+    type Input = Option<usize>;
+    type Scratch = ();
+    type Output = ();
+    type Ledger = ();
+
+    fn declare(_: &Values, _: Drive, _: &mut Schema) -> Result<Self, SettingError> {
+        Err(SettingError("a script is read from its file: play it".to_owned()))
+    }
+
+    fn forecast(&self) -> Forecast {
+        Forecast::default()
+    }
+
+    fn load(&self, _: Share, loader: &mut impl Loader) {
+        self.stage.load(&self.script.load, loader);
+    }
+
+    /// A client sends its transaction when it is the turn of the first step, and has heard how that ended when it sends
+    /// the next request, which does nothing. The last client is the conductor.
+    fn generate(&self, ClientId(client): ClientId, sequence: u64, _: &mut Rng) -> Option<usize> {
+        let txn = self.state.lock().cast.get(client as usize).copied();
+        match txn {
+            Some(txn) if sequence == 0 => {
+                let first = self.script.steps_of(txn).next().map(|(number, _)| number);
+                self.turn(first.expect("a transaction has a step"));
+                return Some(txn);
+            }
+            Some(txn) => {
+                self.state.lock().heard(txn);
+                self.wait_for_the_end();
+            }
+            None if sequence == 0 => self.conduct(),
+            None => {}
+        }
+        None
+    }
+
+    fn kind(&self, txn: &Option<usize>) -> usize {
+        kind(&self.script, *txn)
+    }
+
+    fn homes(&self, txn: &Option<usize>) -> Homes {
+        txn.map(|txn| self.script.homes(txn)).unwrap_or_default()
+    }
+
+    fn execute<T: Transaction>(&self, txn: &Option<usize>, (): &mut (), to: &mut T) -> Result<(), Abort> {
+        let Some(txn) = *txn else { return Err(Abort::Rollback) };
+        self.state.lock().execute(txn);
+        for (number, step) in self.script.steps_of(txn) {
+            self.turn(number);
+            let seen = match &step.act {
+                Act::Begin => None,
+                Act::Do(op) => Some(self.stage.execute(op, to)?),
+                Act::Commit => break,
+                Act::Rollback => return Err(Abort::Rollback),
+            };
+            self.state.lock().made(number, seen);
+        }
+        Ok(())
+    }
+
+    fn check(&self, _: &impl Quiesced, _: Share, _: &[()]) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The state of a script of these steps, whose first part has begun.
+    fn begin(steps: &str) -> State {
+        let text = format!("Title\nfrom: nobody\n\nStory.\n\nload: point 1=0\n\n{steps}\n\nnever: any\n");
+        let script = Script::parse("test", &text).expect("it is right");
+        let mut state = State::new(&script, false);
+        state.enter(casts(&script).swap_remove(0));
+        state
+    }
+
+    /// Looks until another step has its turn.
+    fn turn(state: &mut State) -> usize {
+        let before = state.running;
+        for _ in 0..=LOOKS_PER_WAIT + LOOKS_PER_TURN {
+            assert_eq!(state.look(0), Look::GoesOn);
+            if let Some(step) = state.running.filter(|step| before != Some(*step)) {
+                return step;
+            }
+        }
+        panic!("somebody can go on");
+    }
+
+    #[test]
+    fn a_script_is_cut_where_nobody_is_open() {
+        let text = "Title\nfrom: nobody\n\nStory.\n\nt1: read point 1\nt2: read point 1; commit\nt1: commit\n\
+                    t3: read point 1; rollback\nt4: begin; commit\n\nnever: any\n";
+        assert_eq!(casts(&Script::parse("test", text).expect("it is right")), [vec![0, 1], vec![2], vec![3]]);
+    }
+
+    #[test]
+    fn steps_have_their_turns_in_order() {
+        let mut state = begin("t1: read point 1\nt2: read point 1; commit\nt1: commit");
+        for step in [0, 1] {
+            assert_eq!(turn(&mut state), step);
+            state.made(step, None);
+        }
+        assert_eq!(turn(&mut state), 2);
+        state.heard(1);
+        assert_eq!(turn(&mut state), 3);
+        state.heard(0);
+        assert_eq!(state.look(0), Look::AllEnded);
+        assert!(state.outcome.steps.iter().all(|step| !step.has_waited));
+        let [one, two] = state.outcome.txns[..] else { panic!("two transactions") };
+        assert!(one.began < two.began && two.began < two.ended && two.ended < one.ended);
+    }
+
+    #[test]
+    fn the_script_goes_on_without_one_who_waits_and_then_makes_up_for_it() {
+        let mut state = begin(
+            "t1: update point 1 = 1\nt2: read point 1; read point 1\nt1: read point 1; commit\nt2: commit",
+        );
+        assert_eq!(turn(&mut state), 0);
+        state.made(0, None);
+        assert_eq!(turn(&mut state), 1);
+        assert_eq!(turn(&mut state), 3, "the second step of the one who waits is passed over");
+        assert!(state.outcome.steps[1].has_waited);
+        state.made(1, None);
+        state.made(3, None);
+        assert_eq!(turn(&mut state), 2, "what was passed over comes first");
+    }
+
+    #[test]
+    fn a_script_is_stuck_when_all_wait() {
+        let mut state = begin(
+            "t1: update point 1 = 1\nt2: update point 2 = 1\nt1: read point 2\nt2: read point 1\n\
+                               t3: read point 9\nt1: commit\nt2: commit\nt3: commit",
+        );
+        for step in [0, 1] {
+            assert_eq!(turn(&mut state), step);
+            state.made(step, None);
+        }
+        for step in [2, 3, 4] {
+            assert_eq!(turn(&mut state), step);
+        }
+        let mut look = Look::GoesOn;
+        for looks in 0..2 * u64::from(LOOKS_STUCK) {
+            assert_eq!(look, Look::GoesOn, "after {looks} looks");
+            look = state.look(1);
+        }
+        look = state.look(NS_STUCK + 2);
+        let waits = [
+            "line 10, `t1: read point 2`, waits for t2",
+            "line 11, `t2: read point 1`, waits for t1",
+            "line 12, `t3: read point 9`, waits for nobody in the script",
+        ];
+        let text = format!("`test` is stuck: {}", waits.join("; "));
+        assert_eq!(look, Look::Stuck(text), "neither looks nor time alone are enough");
+    }
+
+    #[test]
+    fn an_attempt_that_falls_back_begins_anew() {
+        let mut state = begin("t1: read point 1 -> 0; commit");
+        state.execute(0);
+        state.make(0);
+        state.made(0, Some(Seen::Value(Some(0))));
+        state.execute(0);
+        assert_eq!(state.outcome.steps[0].seen, None);
+        let mut tallies = vec![TypeTally::default(); TYPES.len()];
+        tallies[kind(&state.script, Some(0))].aborts[Abort::Reserved as usize] = 1;
+        tallies[kind(&state.script, Some(0))].commits = 1;
+        state.leave(&tallies);
+        let txn = state.outcome.txns[0];
+        assert_eq!((txn.ending, txn.fell_back), (Some(Ending::Committed), Some(Abort::Reserved)));
+    }
+}

@@ -1,0 +1,135 @@
+//! What is said of a script that was played: whether what came of it may, and what that was, beside each line.
+
+use core::fmt;
+
+use engine::Isolation;
+
+use super::play::{Ending, Outcome};
+use super::{Act, Claim, Fact, Script, Seen, TableName};
+
+/// Whom a script was played on.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The scheme.
+    pub scheme: &'a str,
+    /// What it promises under its settings.
+    pub level: Isolation,
+    /// Whether these are the standard ones, for which scripts say what exactly happens.
+    pub is_standard: bool,
+}
+
+/// What is said of it.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// What is wrong, a sentence each.
+    pub wrong: Vec<String>,
+    /// The script with what came of each line.
+    told: String,
+}
+
+/// Holds an outcome to what its script, and the level of the scheme, allow.
+pub fn judge(script: &Script, outcome: &Outcome, subject: Subject<'_>) -> Verdict {
+    let Subject { scheme, level, is_standard } = subject;
+    let mut wrong = Vec::new();
+    let told = format!("{} under {scheme} ({}):\n{}", script.name, level.name(), beside(script, outcome));
+    if let Some(broken) = &outcome.broken {
+        wrong.push(format!("it was cut off: {broken}"));
+        return Verdict { wrong, told };
+    }
+    for (txn, _) in outcome.txns.iter().enumerate().filter(|(_, txn)| txn.ending.is_none()) {
+        wrong.push(format!("t{} has not ended", txn + 1));
+    }
+    if !outcome.is_explained_at(level, script) {
+        wrong.push("no order of the transactions that the level allows explains what they saw".to_owned());
+    }
+    for claim in &script.claims {
+        match claim {
+            Claim::Never(levels) if levels.contains(&level) && script.has_come_about(outcome) => {
+                wrong.push("the told history came about, which the level forbids".to_owned());
+            }
+            Claim::Shown(levels) if levels.contains(&level) && !script.has_come_about(outcome) => {
+                wrong.push("the told history did not come about".to_owned());
+            }
+            Claim::With(name, facts) if is_standard && name == scheme => {
+                let missed = facts.iter().filter(|fact| !script.is_fact(outcome, fact));
+                wrong.extend(missed.map(|fact| format!("it is not so that {fact}")));
+            }
+            _ => {}
+        }
+    }
+    Verdict { wrong, told }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told)?;
+        self.wrong.iter().try_for_each(|wrong| writeln!(f, "WRONG: {wrong}"))
+    }
+}
+
+impl Script {
+    /// Whether the outcome is the history that the script tells.
+    pub fn has_come_about(&self, outcome: &Outcome) -> bool {
+        let is_seen = self.steps.iter().zip(&outcome.steps).all(|(step, made)| match step.act {
+            Act::Begin => true,
+            Act::Commit => outcome.txns[step.txn].ending == Some(Ending::Committed),
+            Act::Rollback => outcome.txns[step.txn].ending == Some(Ending::RolledBack),
+            Act::Do(_) => step.sees.is_none() || step.sees == made.seen,
+        });
+        is_seen && self.ends_with(&outcome.rows)
+    }
+
+    /// Whether a fact is so.
+    pub fn is_fact(&self, outcome: &Outcome, fact: &Fact) -> bool {
+        let ending = |txn: usize| outcome.txns[txn].ending;
+        match *fact {
+            Fact::Shown => self.has_come_about(outcome),
+            Fact::Waits(txn) => self.steps_of(txn).any(|(number, _)| outcome.steps[number].has_waited),
+            Fact::Commits(txn) => ending(txn) == Some(Ending::Committed),
+            Fact::RollsBack(txn) => ending(txn) == Some(Ending::RolledBack),
+            Fact::Aborts(txn, Some(reason)) => ending(txn) == Some(Ending::Aborted(reason)),
+            Fact::Aborts(txn, None) => matches!(ending(txn), Some(Ending::Aborted(_))),
+        }
+    }
+}
+
+/// The lines of a script from the first that matters to a scheme, with what came of each.
+fn beside(script: &Script, outcome: &Outcome) -> String {
+    let first = script.lines.iter().position(|line| line.starts_with("load:")).unwrap_or(0);
+    let lines = (1..).zip(&script.lines).skip(first).map(|(number, line)| {
+        let steps = script.steps.iter().enumerate().filter(|(_, step)| step.line == number);
+        let came: Vec<String> = steps.map(|(step, _)| came_of(script, outcome, step)).collect();
+        format!("{number:>3}  {line:<56}  {}", came.join("; ")).trim_end().to_owned()
+    });
+    let mut lines: Vec<String> = lines.collect();
+    if outcome.broken.is_none() {
+        let tables = TableName::ALL.map(|table| {
+            let rows = outcome.rows.iter().filter(|((of, _), _)| *of == table);
+            let rows = Seen::Rows(rows.map(|((_, key), value)| (*key, *value)).collect());
+            format!("{} {rows}", table.name())
+        });
+        lines.push(format!("     in the end: {}", tables.join("; ")));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What came of a step.
+fn came_of(script: &Script, outcome: &Outcome, number: usize) -> String {
+    let (step, made) = (&script.steps[number], &outcome.steps[number]);
+    let txn = &outcome.txns[step.txn];
+    if !made.is_made {
+        return if txn.ending.is_some() { "-".to_owned() } else { "not come to".to_owned() };
+    }
+    let what = match (&made.seen, txn.ending) {
+        (Some(seen), _) => seen.to_string(),
+        (None, _) if step.act == Act::Begin => "begins".to_owned(),
+        (None, Some(Ending::Committed)) => "commits".to_owned(),
+        (None, Some(Ending::RolledBack)) => "rolls back".to_owned(),
+        (None, Some(Ending::Aborted(reason))) => format!("aborts ({})", reason.name()),
+        (None, None) => "has not ended".to_owned(),
+    };
+    let fell_back = txn.fell_back.filter(|_| matches!(step.act, Act::Commit | Act::Rollback));
+    let fell_back = fell_back.map(|reason| format!(" in the fallback, after {}", reason.name()));
+    let waits = if made.has_waited { "waits, " } else { "" };
+    format!("{waits}{what}{}", fell_back.unwrap_or_default())
+}

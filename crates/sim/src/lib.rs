@@ -1,47 +1,132 @@
-//! Schedulers for the stepped build: a seed decides every interleaving of the workers.
+//! Schedules for the stepped build: who runs next is decided at every access to a shared word.
 //!
 //! The twins of the crates are built over `sync_sim`, in which every access to a shared word is a
 //! step. This crate decides, at every step, which worker goes on; so a failure that shows once a
 //! week on real threads shows again and again under its seed.
 //!
+//! There are three ways to a schedule:
+//!
+//! - A seed. [`Explorer`] draws the choices by a [`Strategy`]: uniformly, such that switches are rare, or by
+//!   priorities that change at a few random moments. [`Strategy::of_seed`] lets one number stand for all of it.
+//! - A search. [`Search`] tries all schedules with at most so many preemptions, and says when it has.
+//! - A [`Schedule`]: every exploration writes down what it chose. It fits on a line, and [`Explorer::replay`]
+//!   brings the exploration back from it, to the last step. [`shrink`] removes from a failing one what
+//!   the failure does not need; what is left reads as its story.
+//!
+//! All strategies share what makes an exploration of waiting programs end: a worker that spins, yields or waits
+//! steps aside until another one writes; time passes when all have; and that nothing changes any more is a
+//! deadlock. Strategies that let a worker run on see to it that whoever is waited for gets its turn.
+//!
 //! What a schedule cannot show is a missing memory ordering: all steps are sequentially consistent.
 
 #![forbid(unsafe_code)]
 
+mod schedule;
 mod scheduler;
+mod search;
+mod shrink;
+mod strategy;
 
+use core::any::Any;
+use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 use sync_sim::hook::{self, Scheduler};
 use sync_sim::workers;
 
-use crate::scheduler::random::Random;
+pub use crate::schedule::{NoSchedule, Schedule};
+pub use crate::search::Search;
+pub use crate::shrink::{Shrunk, shrink};
+pub use crate::strategy::Strategy;
+
+use crate::scheduler::chooser::Chooser;
+use crate::scheduler::replay::Replay;
+use crate::scheduler::steered::Steered;
 
 /// What a schedule was, for comparing two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trace {
     /// Steps that all workers made together.
     pub steps: u64,
+    /// How often one of several workers that could run was chosen.
+    pub choices: u64,
     /// A hash of all steps in their order: who made it, and of what kind. Addresses are not in it, so
     /// the same seed gives the same hash in every process.
     pub hash: u64,
 }
 
-/// One exploration: a seed and its bound.
-#[derive(Debug, Clone, Copy)]
+/// What came of an exploration.
+#[derive(Debug)]
+pub struct Explored<R> {
+    /// What the body returned, or how it failed.
+    pub outcome: Result<R, Failure>,
+    /// What the schedule was, for comparing.
+    pub trace: Trace,
+    /// What the schedule was, for [`Explorer::replay`].
+    pub schedule: Schedule,
+}
+
+/// A panic of the body or of a worker, a deadlock, or more steps than allowed.
+pub struct Failure {
+    message: String,
+    /// The panic, if it had no message.
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// One exploration: what decides its schedule, and its bound.
+#[derive(Debug, Clone)]
 pub struct Explorer {
-    seed: u64,
+    origin: Origin,
     steps_max: u64,
+}
+
+/// Where a schedule comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum Origin {
+    Seed(u64, Strategy),
+    Replay(Schedule),
+    /// A search: what it chose is all there is to say.
+    Search,
 }
 
 impl Explorer {
     /// Steps after which an exploration is taken for endless, unless told otherwise.
     pub const STEPS_MAX: u64 = 10_000_000;
 
-    /// An exploration of the schedule that `seed` stands for.
+    /// An exploration of the schedule that `seed` stands for under [`Strategy::Random`].
     pub fn new(seed: u64) -> Self {
-        Self { seed, steps_max: Self::STEPS_MAX }
+        Self { origin: Origin::Seed(seed, Strategy::Random), steps_max: Self::STEPS_MAX }
+    }
+
+    /// An exploration that brings a schedule back. Where the schedule does not fit, because the program is not
+    /// the one that it was written down from, the exploration goes on in a way that depends on nothing else.
+    pub fn replay(schedule: Schedule) -> Self {
+        Self { origin: Origin::Replay(schedule), steps_max: Self::STEPS_MAX }
+    }
+
+    /// Draws the choices by another strategy than [`Strategy::Random`].
+    ///
+    /// # Panics
+    /// When the exploration replays a schedule.
+    #[must_use]
+    pub fn strategy(self, strategy: Strategy) -> Self {
+        let Origin::Seed(seed, _) = self.origin else { panic!("a schedule leaves nothing to draw") };
+        Self { origin: Origin::Seed(seed, strategy), ..self }
     }
 
     /// Bounds the exploration to `steps_max` steps, in place of [`Self::STEPS_MAX`].
@@ -50,28 +135,65 @@ impl Explorer {
         Self { steps_max, ..self }
     }
 
-    /// Runs `body`, whose calls of [`sync_sim::workers::run`] run under the seed's schedule.
+    /// Runs `body`, whose calls of [`sync_sim::workers::run`] run under the schedule.
     ///
     /// # Panics
-    /// When `body` or a worker panics, with its message, the seed and the step. When the bound is
-    /// reached, or when all workers wait and nothing changes any more. In all these cases what the
-    /// suspended workers own is leaked, a latch that one of them holds stays held, and a test has
-    /// nothing better to do than to report the seed.
+    /// When the exploration fails, as [`explore`](Self::explore) says, with the failure's message.
     pub fn run<R>(self, body: impl FnOnce() -> R) -> (R, Trace) {
-        let scheduler = Rc::new(Random::new(self.seed, self.steps_max));
+        let explored = self.explore(body);
+        match explored.outcome {
+            Ok(value) => (value, explored.trace),
+            Err(Failure { panic: Some(panic), .. }) => resume_unwind(panic),
+            Err(failure) => panic!("{failure}"),
+        }
+    }
+
+    /// Runs `body`, whose calls of [`sync_sim::workers::run`] run under the schedule, and tells what it was.
+    ///
+    /// It fails when `body` or a worker panics, when the bound is reached, and when all workers wait and nothing
+    /// changes any more. The message says what decided the schedule, and the step. In all these cases what the
+    /// suspended workers own is leaked, their stacks among it, of which a process has room for some
+    /// ten thousand; and a latch that one of them holds stays held.
+    pub fn explore<R>(self, body: impl FnOnce() -> R) -> Explored<R> {
+        let chooser = match &self.origin {
+            Origin::Seed(seed, strategy) => Chooser::new(*strategy, *seed),
+            Origin::Replay(schedule) => Chooser::Replay(Replay::new(schedule.clone())),
+            Origin::Search => unreachable!("a search explores by itself"),
+        };
+        Self::under(chooser, self.steps_max, &self.origin, body).0
+    }
+
+    pub(crate) fn under<R>(
+        chooser: Chooser,
+        steps_max: u64,
+        origin: &Origin,
+        body: impl FnOnce() -> R,
+    ) -> (Explored<R>, Chooser) {
+        let scheduler = Rc::new(Steered::new(chooser, steps_max));
         let installed = Installed(hook::install(Some(Rc::clone(&scheduler) as Rc<dyn Scheduler>)));
         let result = catch_unwind(AssertUnwindSafe(body));
         drop(installed);
-        let trace = scheduler.trace();
-        let panic = match result {
-            Ok(value) => return (value, trace),
-            Err(panic) => panic,
+        let scheduler = Rc::into_inner(scheduler).expect("workers that are forgotten hold no scheduler");
+        let (trace, schedule, chooser) = scheduler.into_parts();
+        let outcome = result.map_err(|panic| Failure::new(origin, &schedule, trace, panic));
+        (Explored { outcome, trace, schedule }, chooser)
+    }
+}
+
+impl Failure {
+    fn new(origin: &Origin, schedule: &Schedule, trace: Trace, panic: Box<dyn Any + Send>) -> Self {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        let panic = if text.is_some() { None } else { Some(panic) };
+        let text = text.unwrap_or_else(|| "a panic without a message".to_owned());
+        let step = trace.steps;
+        let message = match origin {
+            Origin::Seed(seed, Strategy::Random) => format!("seed {seed}, step {step}: {text}"),
+            Origin::Seed(seed, strategy) => format!("seed {seed}, {strategy:?}, step {step}: {text}"),
+            Origin::Replay(replayed) => format!("schedule `{replayed}`, step {step}: {text}"),
+            Origin::Search => format!("schedule `{schedule}`, step {step}: {text}"),
         };
-        let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        match message.or_else(|| panic.downcast_ref::<String>().cloned()) {
-            Some(message) => panic!("seed {}, step {}: {message}", self.seed, trace.steps),
-            None => resume_unwind(panic),
-        }
+        Self { message, panic }
     }
 }
 

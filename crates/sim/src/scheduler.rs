@@ -1,6 +1,11 @@
-//! What all schedulers share: who can run, virtual time, the bound, and the trace.
+//! What all strategies share: who can run, virtual time, the bound, fairness, and the trace.
 
+pub(crate) mod bounded;
+pub(crate) mod chooser;
+pub(crate) mod pct;
 pub(crate) mod random;
+pub(crate) mod replay;
+pub(crate) mod steered;
 
 use sync_sim::hook::Access;
 
@@ -15,6 +20,11 @@ const IDLE_NS: u64 = 1_000;
 /// How often in a row all workers may look in vain for what they wait for, with time passing in
 /// between, before that counts as a deadlock.
 const VAIN_ROUNDS_MAX: u64 = 1_000;
+
+/// How many steps in a row a worker makes that could be interrupted before it is held to be overdue, like one
+/// that steps aside: it may be retrying in vain what only another can make possible. Far more than a
+/// small transaction has.
+const PATIENCE_STEPS: u32 = 1_000;
 
 /// The turns of the workers of one exploration.
 ///
@@ -35,13 +45,24 @@ pub(crate) struct Turns {
     vain_rounds: u64,
     steps: u64,
     steps_max: u64,
+    choices: u64,
     hash: u64,
+    /// Whether the running worker could make another step, were it chosen.
+    goes_on: bool,
+    /// Steps of the running worker in a row that another could have made.
+    streak: u32,
+    /// Whether all have looked since the last change, and wait for no moment: who looks sees what it saw before.
+    is_quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Worker {
     last: Access,
     state: State,
+    /// Who has run since it last stepped aside, a bit each.
+    others_ran: u64,
+    /// Who is to run before it does, in a fair schedule, a bit each.
+    behind: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,17 +84,32 @@ impl Turns {
             vain_rounds: 0,
             steps: 0,
             steps_max,
+            choices: 0,
+            goes_on: false,
+            streak: 0,
+            is_quiet: false,
             // The offset basis of FNV-1a.
             hash: 0xcbf2_9ce4_8422_2325,
         }
     }
 
     pub(crate) fn begin(&mut self, count: usize) {
-        self.workers = vec![Worker { last: Access::Pause, state: State::Ready }; count];
-        self.ready = (0..count).collect();
+        let worker = Worker { last: Access::Pause, state: State::Ready, others_ran: 0, behind: 0 };
+        self.workers.clear();
+        self.workers.resize(count, worker);
+        self.ready.clear();
+        self.ready.extend(0..count);
+        // Nobody, before worker 0 in the circle.
+        self.running = count;
         self.earliest_ns = u64::MAX;
         self.has_changed = true;
         self.vain_rounds = 0;
+        (self.goes_on, self.streak, self.is_quiet) = (false, 0, false);
+    }
+
+    /// The number of workers, ended ones included.
+    pub(crate) fn count(&self) -> usize {
+        self.workers.len()
     }
 
     /// The workers among which to choose: not empty before all have ended.
@@ -81,20 +117,88 @@ impl Turns {
         &self.ready
     }
 
+    /// The worker that made the last step.
+    pub(crate) fn running(&self) -> usize {
+        self.running
+    }
+
+    /// Whether the running worker could make another step now: whoever chooses another preempts it.
+    #[inline]
+    pub(crate) fn goes_on(&self) -> bool {
+        self.goes_on
+    }
+
+    /// Whether all look in vain for what they wait for: their order makes no difference.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_quiet
+    }
+
+    /// Whether the running worker is about to make a fence, which changes nothing where all steps are
+    /// sequentially consistent.
+    pub(crate) fn is_at_fence(&self) -> bool {
+        self.goes_on && self.workers[self.running].last == Access::Fence
+    }
+
+    /// Whether choosing `next` leaves the running worker running, as far as a schedule tells.
+    #[inline]
+    pub(crate) fn is_continued_by(&self, next: usize) -> bool {
+        next == self.running && (self.goes_on || self.ready == [next])
+    }
+
+    /// The plainest choice: the running worker if it goes on, or else the next in the circle.
+    pub(crate) fn plainest(&self) -> usize {
+        if self.goes_on {
+            return self.running;
+        }
+        self.ready.iter().copied().min_by_key(|&worker| self.distance(worker)).expect("somebody is ready")
+    }
+
+    /// How far a worker is behind the running one in the circle.
+    pub(crate) fn distance(&self, worker: usize) -> usize {
+        if worker > self.running { worker - self.running } else { worker + self.count() - self.running }
+    }
+
+    /// Those among whom a fair schedule chooses: a worker that stepped aside twice while another could have run
+    /// lets that one run first (Musuvathi and Qadeer, Fair stateless model checking, PLDI 2008).
+    pub(crate) fn fair(&self) -> impl Iterator<Item = usize> + Clone {
+        let ready = self.ready_bits();
+        let is_fair = move |worker: &usize| self.workers[*worker].behind & ready == 0;
+        // Two that wait for each other's turn would be nobody's turn.
+        let is_any = self.ready.iter().any(is_fair);
+        self.ready.iter().copied().filter(move |worker| !is_any || is_fair(worker))
+    }
+
+    #[inline]
     pub(crate) fn run(&mut self, worker: usize) -> usize {
-        self.running = worker;
+        let is_choice = self.ready.len() > 1;
+        self.choices += u64::from(is_choice);
+        if worker == self.running && self.goes_on {
+            self.streak += u32::from(is_choice);
+        } else {
+            self.streak = 0;
+            self.running = worker;
+            for other in &mut self.workers {
+                other.others_ran |= bit(worker);
+                other.behind &= !bit(worker);
+            }
+        }
         worker
     }
 
     /// The running worker makes a step.
     pub(crate) fn step(&mut self, access: Access) {
-        self.count(access);
+        self.count_step(access);
         self.workers[self.running].last = access;
+        self.goes_on = !access.is_idle();
         match access {
             Access::Load | Access::Fence => {}
             Access::Store | Access::Update => self.change(),
             Access::Pause => self.step_aside(u64::MAX),
             Access::Wait { until_ns } => self.step_aside(until_ns.unwrap_or(u64::MAX)),
+        }
+        if self.streak >= PATIENCE_STEPS {
+            self.goes_on = false;
+            self.workers[self.running].behind = self.ready_bits() & !bit(self.running);
         }
         self.pass_time(STEP_NS);
     }
@@ -103,6 +207,7 @@ impl Turns {
     pub(crate) fn end(&mut self) {
         self.ready.retain(|&worker| worker != self.running);
         self.workers[self.running].state = State::Ended;
+        self.goes_on = false;
         self.change();
         self.pass_time(0);
     }
@@ -114,10 +219,10 @@ impl Turns {
     }
 
     pub(crate) fn trace(&self) -> Trace {
-        Trace { steps: self.steps, hash: self.hash }
+        Trace { steps: self.steps, choices: self.choices, hash: self.hash }
     }
 
-    fn count(&mut self, access: Access) {
+    fn count_step(&mut self, access: Access) {
         let kind = match access {
             Access::Load => 0,
             Access::Store => 1,
@@ -140,14 +245,23 @@ impl Turns {
 
     fn change(&mut self) {
         self.has_changed = true;
+        self.is_quiet = false;
         self.vain_rounds = 0;
         self.return_those(|_| true);
     }
 
     fn step_aside(&mut self, until_ns: u64) {
-        self.workers[self.running].state = State::Aside { until_ns };
         self.ready.retain(|&worker| worker != self.running);
+        let ready = self.ready_bits();
+        let worker = &mut self.workers[self.running];
+        worker.behind |= ready & !worker.others_ran;
+        worker.others_ran = 0;
+        worker.state = State::Aside { until_ns };
         self.earliest_ns = self.earliest_ns.min(until_ns);
+    }
+
+    fn ready_bits(&self) -> u64 {
+        self.ready.iter().fold(0, |bits, &worker| bits | bit(worker))
     }
 
     /// Lets time pass, at least until somebody can run.
@@ -173,6 +287,7 @@ impl Turns {
                 self.now_ns = self.now_ns.max(self.earliest_ns);
             }
         }
+        self.is_quiet = !self.has_changed && self.earliest_ns == u64::MAX;
         self.has_changed = false;
         self.return_those(|_| true);
     }
@@ -203,4 +318,10 @@ impl Turns {
         };
         self.workers.iter().enumerate().map(describe).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The bit of a worker. Those beyond 64 have none, and fairness does not know them.
+#[inline]
+fn bit(worker: usize) -> u64 {
+    1_u64.checked_shl(worker as u32).unwrap_or(0)
 }

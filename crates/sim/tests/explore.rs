@@ -297,7 +297,9 @@ fn without_a_scheduler_accesses_are_plain_and_workers_are_refused() {
 #[test]
 fn addresses_ascend_in_the_order_of_allocation() {
     let layout = |bytes| Layout::from_size_align(bytes, 4096).expect("a small power of two");
-    let starts = [5_000, 1 << 21, 1, 1 << 16].map(|bytes| memory::allocate(layout(bytes)));
+    // More than a thread's addresses have room for at a time, among small pieces.
+    let sizes = [5_000, 1 << 21, 1, 1 << 16, 1 << 25, 1 << 25, 1, 1 << 27, 1];
+    let starts = sizes.map(|bytes| memory::allocate(layout(bytes)));
     assert!(starts.is_sorted());
     assert!(starts.iter().all(|start| start.addr().get() % 4096 == 0));
 }

@@ -30,6 +30,15 @@ struct Running {
 
 thread_local! {
     static RUNNING: Cell<Option<Running>> = const { Cell::new(None) };
+    /// Stacks of workers that have ended. An explorer runs many short lives, and mapping a stack takes longer
+    /// than many a life.
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A stack, used before or new.
+fn stack() -> DefaultStack {
+    let used = STACKS.with_borrow_mut(Vec::pop);
+    used.unwrap_or_else(|| DefaultStack::new(STACK_BYTES).expect("the system has room for another stack"))
 }
 
 /// Clears `RUNNING` when `run` is left.
@@ -61,9 +70,8 @@ pub fn run<T: Send>(count: usize, _pin: bool, f: impl Fn(usize) -> T + Sync) -> 
             let value = f(worker);
             result.replace(Some(value));
         };
-        let stack = DefaultStack::new(STACK_BYTES).expect("the system has room for another stack");
         // SAFETY: invariant 2.
-        unsafe { Coroutine::with_stack_unchecked(stack, body) }
+        unsafe { Coroutine::with_stack_unchecked(stack(), body) }
     };
     let mut fibers: ManuallyDrop<Vec<Coroutine<(), usize, ()>>> =
         ManuallyDrop::new((0..count).map(spawn).collect());
@@ -79,7 +87,8 @@ pub fn run<T: Send>(count: usize, _pin: bool, f: impl Fn(usize) -> T + Sync) -> 
         }
     }
     drop(leave);
-    drop(ManuallyDrop::into_inner(fibers));
+    let stacks = ManuallyDrop::into_inner(fibers).into_iter().map(Coroutine::into_stack);
+    STACKS.with_borrow_mut(|pool| pool.extend(stacks));
     let take = |result: RefCell<Option<T>>| result.into_inner().expect("the scheduler ran every worker");
     results.into_iter().map(take).collect()
 }

@@ -1,67 +1,45 @@
-//! The random scheduler: at every step each worker that can run is as likely as any other.
+//! Random choices: uniform, or such that workers run for a while.
 //!
-//! It finds what a few switches at unlucky moments can break, which is most of what breaks.
-
-use std::cell::{Cell, RefCell};
-
-use sync_sim::hook::{Access, Scheduler};
+//! Uniform choices find what many switches at unlucky moments can break. Where few are enough, but each must
+//! be followed by long undisturbed runs, as in most defects of whole transactions, rarer switches find it sooner.
 
 use super::Turns;
-use crate::Trace;
 
-/// See the module.
-#[derive(Debug)]
-pub(crate) struct Random {
-    turns: RefCell<Turns>,
-    rng: Cell<u64>,
-}
+/// A stream of random numbers: splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+#[derive(Debug, Clone)]
+pub(crate) struct Stream(u64);
 
-impl Random {
-    pub(crate) fn new(seed: u64, steps_max: u64) -> Self {
-        Self { turns: RefCell::new(Turns::new(steps_max)), rng: Cell::new(seed) }
+impl Stream {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
     }
 
-    pub(crate) fn trace(&self) -> Trace {
-        self.turns.borrow().trace()
-    }
-
-    /// The next number of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
-    fn next_random(&self) -> u64 {
-        self.rng.set(self.rng.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
-        let mut z = self.rng.get();
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
 
-    fn choose(&self, turns: &mut Turns) -> usize {
+    /// A number below `end`, which is not zero.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+    }
+
+    /// Each that can run is as likely as any other.
+    #[inline]
+    pub(crate) fn uniform(&mut self, turns: &Turns) -> usize {
         let ready = turns.ready();
-        let pick = (u128::from(self.next_random()) * ready.len() as u128) >> 64;
-        let worker = ready[pick as usize];
-        turns.run(worker)
-    }
-}
-
-impl Scheduler for Random {
-    fn begin(&self, count: usize) -> usize {
-        let turns = &mut *self.turns.borrow_mut();
-        turns.begin(count);
-        self.choose(turns)
+        ready[self.below(ready.len() as u64) as usize]
     }
 
-    fn step(&self, access: Access) -> usize {
-        let turns = &mut *self.turns.borrow_mut();
-        turns.step(access);
-        self.choose(turns)
-    }
-
-    fn end(&self) -> Option<usize> {
-        let turns = &mut *self.turns.borrow_mut();
-        turns.end();
-        (!turns.ready().is_empty()).then(|| self.choose(turns))
-    }
-
-    fn now_ns(&self) -> u64 {
-        self.turns.borrow_mut().read_clock()
+    /// The running worker goes on for `mean_steps` steps on average.
+    #[inline]
+    pub(crate) fn sparse(&mut self, turns: &Turns, mean_steps: u32) -> usize {
+        if turns.goes_on() && self.below(u64::from(mean_steps.max(1))) > 0 {
+            return turns.running();
+        }
+        self.uniform(turns)
     }
 }

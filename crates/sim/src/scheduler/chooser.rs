@@ -1,0 +1,54 @@
+//! Who chooses: one of the strategies, without a virtual call.
+
+use super::Turns;
+use super::bounded::Bounded;
+use super::pct::Pct;
+use super::random::Stream;
+use super::replay::Replay;
+use crate::strategy::Strategy;
+
+/// A strategy at work.
+#[derive(Debug)]
+pub(crate) enum Chooser {
+    Random(Stream),
+    Sparse(Stream, u32),
+    Pct(Pct),
+    Replay(Replay),
+    Bounded(Bounded),
+}
+
+impl Chooser {
+    pub(crate) fn new(strategy: Strategy, seed: u64) -> Self {
+        match strategy {
+            Strategy::Random => Self::Random(Stream::new(seed)),
+            Strategy::Sparse { mean_steps } => Self::Sparse(Stream::new(seed), mean_steps),
+            Strategy::Pct { depth, choices } => Self::Pct(Pct::new(seed, depth, choices)),
+        }
+    }
+
+    /// A call of `workers::run` begins.
+    pub(crate) fn begin(&mut self, turns: &Turns) {
+        match self {
+            Self::Random(_) | Self::Sparse(..) | Self::Bounded(_) => {}
+            Self::Pct(pct) => pct.begin(turns.count()),
+            Self::Replay(replay) => {
+                if turns.count() > 1 {
+                    replay.begin();
+                }
+            }
+        }
+    }
+
+    /// One of those that can run.
+    #[inline]
+    pub(crate) fn choose(&mut self, turns: &Turns) -> usize {
+        match self {
+            Self::Random(stream) => stream.uniform(turns),
+            _ if turns.count() == 1 => 0,
+            Self::Sparse(stream, mean_steps) => stream.sparse(turns, *mean_steps),
+            Self::Pct(pct) => pct.choose(turns),
+            Self::Replay(replay) => replay.choose(turns),
+            Self::Bounded(bounded) => bounded.choose(turns),
+        }
+    }
+}

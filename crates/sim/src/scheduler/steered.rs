@@ -1,0 +1,72 @@
+//! The scheduler: turns, who chooses among them, and what was chosen.
+
+use std::cell::RefCell;
+
+use sync_sim::hook::{Access, Scheduler};
+
+use super::Turns;
+use super::chooser::Chooser;
+use crate::Trace;
+use crate::schedule::{Recorder, Schedule};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Steered(RefCell<State>);
+
+#[derive(Debug)]
+struct State {
+    turns: Turns,
+    chooser: Chooser,
+    recorder: Recorder,
+}
+
+impl Steered {
+    pub(crate) fn new(chooser: Chooser, steps_max: u64) -> Self {
+        Self(RefCell::new(State { turns: Turns::new(steps_max), chooser, recorder: Recorder::default() }))
+    }
+
+    /// What the exploration was, after its end.
+    pub(crate) fn into_parts(self) -> (Trace, Schedule, Chooser) {
+        let State { turns, chooser, mut recorder } = self.0.into_inner();
+        (turns.trace(), recorder.take(), chooser)
+    }
+}
+
+impl State {
+    #[inline]
+    fn choose(&mut self) -> usize {
+        let next = self.chooser.choose(&self.turns);
+        if self.turns.count() > 1 {
+            self.recorder.note(&self.turns, next);
+        }
+        self.turns.run(next)
+    }
+}
+
+impl Scheduler for Steered {
+    fn begin(&self, count: usize) -> usize {
+        let state = &mut *self.0.borrow_mut();
+        state.turns.begin(count);
+        state.chooser.begin(&state.turns);
+        if count > 1 {
+            state.recorder.begin();
+        }
+        state.choose()
+    }
+
+    fn step(&self, access: Access) -> usize {
+        let state = &mut *self.0.borrow_mut();
+        state.turns.step(access);
+        state.choose()
+    }
+
+    fn end(&self) -> Option<usize> {
+        let state = &mut *self.0.borrow_mut();
+        state.turns.end();
+        (!state.turns.ready().is_empty()).then(|| state.choose())
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.0.borrow_mut().turns.read_clock()
+    }
+}

@@ -24,6 +24,7 @@ mod seqlock;
 pub mod clock;
 pub mod fiber;
 pub mod memory;
+pub mod recycled;
 pub mod waiter;
 pub mod words;
 pub mod workers;

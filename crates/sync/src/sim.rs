@@ -25,6 +25,7 @@ pub mod fiber;
 pub mod hook;
 #[path = "stepped_memory.rs"]
 pub mod memory;
+pub mod recycled;
 pub mod waiter;
 pub mod words;
 #[path = "stepped_workers.rs"]

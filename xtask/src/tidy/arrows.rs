@@ -20,6 +20,8 @@ const ARROWS: &[(&str, &str)] = &[
     ("cli", "stdx sync engine schemes workloads checker durability sim runs lab"),
     ("contend", "stdx sync storage engine schemes durability"),
     ("tests", "stdx sync storage engine schemes workloads checker durability sim runs lab cli contend"),
+    // What a target does is a library of the tests, which replay its inputs.
+    ("fuzz", "tests"),
     ("xtask", ""),
 ];
 

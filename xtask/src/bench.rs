@@ -62,7 +62,7 @@ fn release_binary(house: &House) -> Result<PathBuf, String> {
 }
 
 /// Prints a line for each run and refuses output that scripts could not use.
-fn report(output: &str) -> Outcome {
+pub(crate) fn report(output: &str) -> Outcome {
     let runs = runs(output)?;
     if runs.is_empty() {
         return Err("`contend run` printed no run".to_owned());

@@ -52,11 +52,44 @@ impl House {
         Ok((packages.iter().filter_map(member).collect(), PathBuf::from(target)))
     }
 
+    /// The nightly toolchain.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn nightly(&self) -> Result<Nightly<'_>, String> {
+        let asked = Nightly { house: self, host: String::new() }.cargo(&["--version", "--verbose"]).output();
+        let says = asked.ok().filter(|asked| asked.status.success()).map(|asked| asked.stdout);
+        let host = says.and_then(|says| {
+            String::from_utf8_lossy(&says)
+                .lines()
+                .find_map(|line| Some(line.strip_prefix("host: ")?.to_owned()))
+        });
+        let host =
+            host.ok_or("the nightly toolchain is not there: run `rustup toolchain install nightly`")?;
+        Ok(Nightly { house: self, host })
+    }
+
     /// What `cargo metadata` says.
     pub(crate) fn metadata(&self, args: &[&str]) -> Result<Value, String> {
         let output =
             output(self.cargo(&["metadata", "--format-version", "1"]).args(args).stderr(Stdio::inherit()))?;
         serde_json::from_str(&output).map_err(|e| format!("cannot read what cargo metadata says: {e}"))
+    }
+}
+
+/// The nightly toolchain, for what the stable one has no flag for.
+pub(crate) struct Nightly<'h> {
+    house: &'h House,
+    /// The target that it builds for.
+    pub(crate) host: String,
+}
+
+impl Nightly<'_> {
+    /// Its cargo. Found by its name: the one that runs us, which `CARGO` holds, is of one toolchain.
+    pub(crate) fn cargo(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("cargo");
+        command.arg("+nightly").args(args).current_dir(&self.house.root).stdin(Stdio::null());
+        command
     }
 }
 

@@ -13,8 +13,10 @@ mod bench;
 mod bloat;
 mod check;
 mod facade;
+mod fuzz;
 mod house;
 mod models;
+mod sanitize;
 mod sim;
 mod tidy;
 
@@ -34,9 +36,11 @@ enum Run {
     Alone(fn(&House) -> Outcome),
     /// With one word after it, which stands for this.
     With(&'static str, fn(&House, &str) -> Outcome),
+    /// With one word or without.
+    Perhaps(&'static str, fn(&House, Option<&str>) -> Outcome),
 }
 
-use Run::{Alone, With};
+use Run::{Alone, Perhaps, With};
 
 const COMMANDS: &[Command] = &[
     Command {
@@ -67,13 +71,23 @@ const COMMANDS: &[Command] = &[
         run: Alone(bloat::bloat),
     },
     Command {
+        name: "sanitize",
+        says: "every scheme under the thread and the address sanitizer; needs nightly",
+        run: Alone(sanitize::sanitize),
+    },
+    Command {
+        name: "fuzz",
+        says: "the fuzz targets, a minute or so many seconds each; needs nightly and cargo-fuzz",
+        run: Perhaps("[SECONDS]", fuzz::fuzz),
+    },
+    Command {
         name: "ci",
         says: "check, loom, facade, bench: what .ci/run runs after the tests",
         run: Alone(ci),
     },
     Command {
         name: "nightly",
-        says: "optimised tests, a minute of every scheme, bloat: by hand",
+        says: "optimised tests, sanitizers, fuzzing, a minute of every scheme, bloat: by hand",
         run: Alone(nightly),
     },
 ];
@@ -91,8 +105,12 @@ fn main() -> ExitCode {
     let outcome = match (&command.run, &args[1..]) {
         (Alone(run), []) => House::find().and_then(|house| run(&house)),
         (With(_, run), [word]) => House::find().and_then(|house| run(&house, word)),
+        (Perhaps(_, run), []) => House::find().and_then(|house| run(&house, None)),
+        (Perhaps(_, run), [word]) => House::find().and_then(|house| run(&house, Some(word))),
         (Alone(_), _) => return refuse(&format!("`{}` takes nothing after it", command.name)),
-        (With(what, _), _) => return refuse(&format!("write `cargo xtask {} {what}`", command.name)),
+        (With(what, _) | Perhaps(what, _), _) => {
+            return refuse(&format!("write `cargo xtask {} {what}`", command.name));
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -110,8 +128,11 @@ fn refuse(says: &str) -> ExitCode {
 
 fn help() -> String {
     let line = |Command { name, says, run }: &Command| {
-        let typed = if let With(what, _) = run { format!("{name} {what}") } else { (*name).to_owned() };
-        format!("  {typed:<9} {says}\n")
+        let typed = match run {
+            Alone(_) => (*name).to_owned(),
+            With(what, _) | Perhaps(what, _) => format!("{name} {what}"),
+        };
+        format!("  {typed:<14} {says}\n")
     };
     let lines: String = COMMANDS.iter().map(line).collect();
     format!("cargo xtask COMMAND\n\n{lines}")
@@ -137,6 +158,8 @@ fn nightly(house: &House) -> Outcome {
         house,
         &[
             Step { name: "tests, optimised as users run them", run: optimised_tests },
+            Step { name: "sanitizers", run: sanitize::sanitize },
+            Step { name: "fuzzing", run: |house| fuzz::fuzz(house, Some("300")) },
             Step { name: "soak", run: bench::soak },
             Step { name: "bloat", run: bloat::bloat },
         ],

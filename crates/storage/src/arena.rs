@@ -7,7 +7,7 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use sync::{Latched, Padded};
+use sync::{Latched, Padded, recycled};
 
 /// A block's address.
 pub(crate) type Block = NonNull<u8>;
@@ -120,6 +120,19 @@ impl BlockArena {
     pub(crate) fn give(&self, from: &mut Vec<Block>, count: usize) {
         let keep = from.len() - count;
         self.state.lock().free.extend(from.drain(keep..));
+    }
+
+    /// Says that nobody may touch what a block holds behind its first `head` bytes any more before
+    /// [`reuse`](Self::reuse).
+    #[inline]
+    pub(crate) fn retire(&self, block: Block, head: usize) {
+        recycled::poison(offset(block, head), self.stride - head);
+    }
+
+    /// Says that a block serves again.
+    #[inline]
+    pub(crate) fn reuse(&self, block: Block) {
+        recycled::unpoison(block, self.stride);
     }
 
     /// Visits the `index`-th of `of` shares of all blocks ever built, free ones included. The caller

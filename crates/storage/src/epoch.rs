@@ -82,15 +82,14 @@ impl Epochs {
         // Relaxed: a seat that is not counted yet has not pinned before the fence.
         let used = self.used.load(Ordering::Relaxed);
         let all_here = self.seats[..used].iter().all(|seat| {
-            // Relaxed: ordered by the fence above and the Acquire fence below.
-            let pinned = seat.pinned.load(Ordering::Relaxed);
+            // Acquire: pairs with the Release in `unpin` and in `pin`, so that a participant's uses in attempts
+            // that have ended come before any reuse. The fence above makes a pin before it seen.
+            let pinned = seat.pinned.load(Ordering::Acquire);
             pinned == 0 || pinned == now
         });
         if all_here {
-            // Acquire fence: pairs with the Release in `unpin` and in `pin`, so that a participant's uses in
-            // attempts that have ended come before any reuse. Release on the exchange: passes that on to
-            // whoever reads the epoch.
-            fence(Ordering::Acquire);
+            // Release: passes what the loads above have acquired on to whoever reads the epoch. Relaxed on
+            // failure: another participant was first.
             let _ = self.now.compare_exchange(now, now + 1, Ordering::Release, Ordering::Relaxed);
         }
     }
@@ -114,7 +113,7 @@ impl Participant<'_> {
     #[inline]
     pub(crate) fn pin(&mut self) {
         let now = self.epochs.now();
-        // Release: pairs with the Acquire fence in `try_advance`, like the one in `unpin`, whose store this one
+        // Release: pairs with the Acquire in `try_advance`, like the one in `unpin`, whose store this one
         // may hide: who sees only that the seat is pinned again must see the earlier uses done, too.
         self.epochs.seats[self.seat].pinned.store(now, Ordering::Release);
         // SeqCst fence: pairs with the one in `try_advance`; the pin is visible before any pointer is read.
@@ -124,7 +123,7 @@ impl Participant<'_> {
     /// Unpins.
     #[inline]
     pub(crate) fn unpin(&mut self) {
-        // Release: pairs with the Acquire fence in `try_advance`; uses of shared memory come before.
+        // Release: pairs with the Acquire in `try_advance`; uses of shared memory come before.
         self.epochs.seats[self.seat].pinned.store(0, Ordering::Release);
     }
 }

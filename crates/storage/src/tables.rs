@@ -250,10 +250,13 @@ impl<'db, S: Shape> Slot<'db, S> {
                 }
                 Unlinked::Emptied(table, block) => self.stock_row(table, block),
                 Unlinked::Version(table, group, block) => {
+                    let arena = &self.tables.get(table).versions[usize::from(group)];
                     let versions = &mut self.stock[usize::from(table.0)].versions[usize::from(group)];
+                    // Whoever waits for a version to be decided may look at its head even now.
+                    arena.retire(block, version::version_head_bytes::<S>());
                     versions.push(block);
                     if versions.len() > 2 * BATCH {
-                        self.tables.get(table).versions[usize::from(group)].give(versions, BATCH);
+                        arena.give(versions, BATCH);
                     }
                 }
                 Unlinked::Inline(table, group, block) => {
@@ -484,8 +487,9 @@ impl<'db, S: Shape> Slot<'db, S> {
             let build = |at| unsafe { version::build_version::<S>(at, words) };
             table.versions[record.group()].take(stock, BATCH, true, &self.tables.reserve, build);
         }
-        let head = stock.pop().expect("the arena gave blocks").cast::<VersionHead<S>>();
-        let version = self.version(head, record);
+        let block = stock.pop().expect("the arena gave blocks");
+        table.versions[record.group()].reuse(block);
+        let version = self.version(block.cast::<VersionHead<S>>(), record);
         version.head().claim_pooled();
         version
     }

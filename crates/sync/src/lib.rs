@@ -25,6 +25,7 @@ pub mod clock;
 pub mod fiber;
 pub mod memory;
 pub mod plant;
+pub mod recycled;
 pub mod waiter;
 pub mod words;
 pub mod workers;

@@ -26,6 +26,7 @@ pub mod hook;
 #[path = "stepped_memory.rs"]
 pub mod memory;
 pub mod plant;
+pub mod recycled;
 pub mod waiter;
 pub mod words;
 #[path = "stepped_workers.rs"]

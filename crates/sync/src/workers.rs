@@ -1,6 +1,7 @@
 //! Workers: the threads that execute transactions.
 
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::thread;
 
@@ -15,12 +16,15 @@ use crate::backend;
 /// When a worker panics, with the worker's own message, after the others have ended: they must not
 /// wait for one that is gone. When the system starts no more threads, before any `f` is called.
 pub fn run<T: Send>(count: usize, pin: bool, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    // Whether all threads were started. Held until that is known, so that no worker runs, and perhaps
-    // waits for the others, in a crew that never becomes complete.
-    let complete = RwLock::new(false);
+    // Held until it is known whether all threads were started, so that no worker runs, and perhaps waits for
+    // the others, in a crew that never becomes complete.
+    let gate = RwLock::new(());
+    // Beside the lock and not in it: ThreadSanitizer does not see into the standard library's locks.
+    let is_complete = AtomicBool::new(false);
     let body = |index: usize| {
-        let is_complete = *complete.read().unwrap_or_else(PoisonError::into_inner);
-        is_complete.then(|| {
+        drop(gate.read().unwrap_or_else(PoisonError::into_inner));
+        // Acquire: pairs with the Release below.
+        is_complete.load(Ordering::Acquire).then(|| {
             if pin {
                 pin_to(index);
             }
@@ -28,14 +32,15 @@ pub fn run<T: Send>(count: usize, pin: bool, f: impl Fn(usize) -> T + Sync) -> V
         })
     };
     let ended: Vec<thread::Result<Option<T>>> = thread::scope(|scope| {
-        let mut gate = complete.write().expect("no worker has panicked yet");
+        let held = gate.write().expect("no worker has panicked yet");
         let start = |index| {
             let body = &body;
             thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, move || body(index))
         };
         let started: Vec<_> = (0..count).map_while(|index| start(index).ok()).collect();
-        *gate = started.len() == count;
-        drop(gate);
+        // Release: pairs with the Acquire above.
+        is_complete.store(started.len() == count, Ordering::Release);
+        drop(held);
         started.into_iter().map(thread::ScopedJoinHandle::join).collect()
     });
     let threads = ended.len();

@@ -25,6 +25,8 @@ const ARROWS: &[(&str, &str)] = &[
         "tests",
         "stdx sync storage engine schemes workloads checker proof durability sim runs trials lab cli contend",
     ),
+    // What a target does is a library of the tests, which replay its inputs.
+    ("fuzz", "tests"),
     ("xtask", ""),
 ];
 

@@ -1,0 +1,46 @@
+//! The command line: what a user may type, up to the plan of the runs, which it never starts.
+//!
+//! An input is the words after `contend`, one a line. Claims: nothing panics; what the parser refuses ends with
+//! exit code 2, or with 0 where it prints a help; what is refused later is told in a sentence; a plan has runs.
+
+use clap::Parser;
+use lab::{Plan, Refusal, Request};
+
+/// As the command itself reads them.
+#[path = "../../crates/cli/src/args.rs"]
+#[allow(dead_code, reason = "the command itself uses the rest")]
+mod args;
+
+use args::{Args, Command};
+
+/// Reads an input as a command line.
+///
+/// # Panics
+/// When a claim fails.
+pub fn arguments(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let words = ["contend"].into_iter().chain(text.lines());
+    match Args::try_parse_from(words) {
+        Ok(args) => match args.command {
+            Command::Run(run) => plan(run.request()),
+            Command::Explain(explain) => plan(Ok(explain.request())),
+            Command::Demo | Command::List(_) => {}
+        },
+        Err(error) => {
+            let code = error.exit_code();
+            assert!(code == 0 || code == 2, "exit code {code}");
+            assert!(!error.to_string().is_empty(), "a refusal says why");
+        }
+    }
+}
+
+/// Plans the runs of a request.
+fn plan(request: Result<Request, Refusal>) {
+    match request.and_then(|request| Plan::new(&request)) {
+        Ok(plan) => {
+            assert!(!plan.order.is_empty() && !plan.subjects.is_empty(), "a plan has runs");
+            assert!(plan.lasts_s() > 0.0, "they last");
+        }
+        Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
+    }
+}

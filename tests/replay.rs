@@ -1,0 +1,38 @@
+//! What the fuzzer is fed to begin with, and what it has found: on the stable toolchain, with every test run.
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::PathBuf;
+
+/// Feeds every committed input of a target, the empty one and each cut short to `target`.
+fn replay(name: &str, target: fn(&[u8])) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(name);
+    let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("cannot read {}: {e}", folder.display()));
+    let mut paths: Vec<PathBuf> = files.map(|file| file.expect("the folder is readable").path()).collect();
+    paths.sort();
+    assert!(paths.len() >= 10, "{} inputs in {}", paths.len(), folder.display());
+    target(&[]);
+    for path in paths {
+        let input = fs::read(&path).expect("the input is readable");
+        let passed = catch_unwind(|| {
+            target(&input);
+            target(&input[..input.len() / 2]);
+        });
+        assert!(passed.is_ok(), "{} fails", path.display());
+    }
+}
+
+#[test]
+fn the_indexes_pass_the_corpus() {
+    replay("index", fuzzed::index::index);
+}
+
+#[test]
+fn settings_pass_the_corpus() {
+    replay("settings", fuzzed::settings::settings);
+}
+
+#[test]
+fn the_command_line_passes_the_corpus() {
+    replay("arguments", fuzzed::arguments::arguments);
+}

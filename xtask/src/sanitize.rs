@@ -1,0 +1,110 @@
+//! The command `contend` under `ThreadSanitizer` and `AddressSanitizer`, on real threads. As a plain binary: the
+//! test harness is built without them and would be reported. A nightly toolchain is needed for the flag alone.
+//!
+//! What they see. The thread sanitizer: two accesses, one of them plain, that no synchronization orders, also
+//! where this processor would order them. It does not know stand-alone fences: what plain data rests on is
+//! ordered by loads and stores. The other: what lies outside of every allocation, and the words of versions that
+//! were given up (`sync::recycled`). The rest of what we recycle is never out of use: rows, heads of versions and
+//! nodes of indexes may be looked at when they serve others.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::bench::report;
+use crate::house::{House, Outcome, Step, added_flags, output, run, run_all};
+
+/// A sanitizer and what it takes to build and run with it.
+struct Sanitizer {
+    name: &'static str,
+    flags: &'static str,
+    /// Arguments of the build beside the package of the command.
+    build: &'static [&'static str],
+    /// The variable with its options, and these.
+    options: (&'static str, &'static str),
+}
+
+/// Fibers need no word: those of a crew never leave their thread, and count as its code.
+const THREAD: Sanitizer = Sanitizer {
+    name: "thread",
+    // The standard library is built without it, which the second flag admits.
+    flags: "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer",
+    build: &[],
+    options: ("TSAN_OPTIONS", "halt_on_error=0"),
+};
+
+const ADDRESS: Sanitizer = Sanitizer {
+    name: "address",
+    flags: "-Zsanitizer=address --cfg contend_asan",
+    // Each change of stacks is told.
+    build: &["--package", "contend-sync", "--features", "corosensei/sanitizer"],
+    options: ("ASAN_OPTIONS", "detect_leaks=1"),
+};
+
+/// Every kind of access, abort and structural change of TPC-C, on data so small that transactions meet.
+const TPCC: &str =
+    "run tpcc --set tpcc.warehouses=1 --set tpcc.items=200 --set tpcc.customers_per_district=30";
+const YCSB: &str = "run ycsb --set ycsb.records=1000 --set ycsb.theta=0.9 --set ycsb.value_bytes=64";
+
+/// Arguments of `contend`, in two parts. Each run is measured for this long and followed by its check.
+const RUNS: &[(&str, &str)] = &[
+    (TPCC, "--scheme all --workers 3 --set tpcc.audit_pct=5"),
+    (TPCC, "--scheme uncontrolled --workers 1"),
+    // The fibers of a worker change while transactions hold what they hold.
+    (TPCC, "--scheme all --workers 2 --clients 16 --set run.pause_us=50"),
+    // Versions are kept and given up all the time, and read-only transactions look at them.
+    (
+        TPCC,
+        "--scheme silo --workers 4 --set silo.snapshots=on --set silo.epoch_ms=1 --set silo.snapshot_epochs=2 \
+         --set tpcc.mix=25,25,20,10,20",
+    ),
+    (TPCC, "--scheme aria --workers 3 --set aria.fallback=off"),
+    (YCSB, "--scheme all --workers 4 --set ycsb.ops_per_txn=8"),
+    // Scans, and inserts into what they read.
+    (YCSB, "--scheme all --workers 3 --set ycsb.workload=e --set ycsb.ops_per_txn=4 --set ycsb.scan_max=10"),
+];
+const TIMES: &str = "--warmup 0 --seconds 2 --format json";
+
+/// Runs everything under both, the thread sanitizer first.
+pub(crate) fn sanitize(house: &House) -> Outcome {
+    run_all(
+        house,
+        &[
+            Step { name: "thread sanitizer", run: |house| sanitized(house, &THREAD) },
+            Step { name: "address sanitizer", run: |house| sanitized(house, &ADDRESS) },
+        ],
+    )
+}
+
+/// Runs everything under one; a report or a failed check fails it, but not before the rest was run.
+fn sanitized(house: &House, sanitizer: &Sanitizer) -> Outcome {
+    let contend = build(house, sanitizer)?;
+    let mut failed = Vec::new();
+    for (data, rest) in RUNS {
+        println!("contend {data} {rest}");
+        let mut command = Command::new(&contend);
+        command.args([data, rest, TIMES].into_iter().flat_map(str::split_whitespace));
+        let (variable, options) = sanitizer.options;
+        command.env(variable, added_flags(variable, options));
+        if let Err(says) = output(&mut command).and_then(|output| report(&output)) {
+            println!("{says}");
+            failed.push(*rest);
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(format!("see the reports above of: {}", failed.join("; "))) }
+}
+
+/// Builds `contend` with a sanitizer, in a folder of its own, and says where it is.
+fn build(house: &House, sanitizer: &Sanitizer) -> Result<PathBuf, String> {
+    let (members, target) = house.members()?;
+    let member = members.iter().find(|member| member.binaries.iter().any(|name| name == "contend"));
+    let member = member.ok_or("no package has the binary `contend`: it belongs to crates/cli")?;
+    let target = target.join(format!("sanitize-{}", sanitizer.name));
+    let nightly = house.nightly()?;
+    // With a target named, build scripts and procedural macros are left alone.
+    let mut cargo =
+        nightly.cargo(&["build", "--release", "--package", &member.name, "--target", &nightly.host]);
+    cargo.args(sanitizer.build).env("CARGO_TARGET_DIR", &target);
+    run(cargo.env("RUSTFLAGS", added_flags("RUSTFLAGS", sanitizer.flags)))?;
+    let name = format!("contend{}", std::env::consts::EXE_SUFFIX);
+    Ok(target.join(&nightly.host).join("release").join(name))
+}

@@ -53,7 +53,7 @@ fn bench(house: &House, workloads: &[Workload], seconds: &str) -> Outcome {
 }
 
 /// Builds `contend` as its users do, and says where it is.
-fn release_binary(house: &House) -> Result<PathBuf, String> {
+pub(crate) fn release_binary(house: &House) -> Result<PathBuf, String> {
     let (members, target) = house.members()?;
     let member = members.iter().find(|member| member.binaries.iter().any(|name| name == "contend"));
     let member = member.ok_or("no package has the binary `contend`: it belongs to crates/cli")?;

@@ -15,6 +15,7 @@ mod check;
 mod facade;
 mod fuzz;
 mod house;
+mod isolation;
 mod models;
 mod sanitize;
 mod sim;
@@ -71,6 +72,16 @@ const COMMANDS: &[Command] = &[
         run: Alone(bloat::bloat),
     },
     Command {
+        name: "isolation",
+        says: "every scheme held to its promise: scripts, schedules, threads",
+        run: Alone(isolation::check),
+    },
+    Command {
+        name: "mutants",
+        says: "planted bugs, all or a tenth that changes with each commit: each must be caught",
+        run: Perhaps("[tenth]", isolation::mutants),
+    },
+    Command {
         name: "sanitize",
         says: "every scheme under the thread and the address sanitizer; needs nightly",
         run: Alone(sanitize::sanitize),
@@ -82,7 +93,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "ci",
-        says: "check, loom, facade, bench: what .ci/run runs after the tests",
+        says: "check, loom, facade, bench, isolation, a tenth of the mutants: what .ci/run runs after the tests",
         run: Alone(ci),
     },
     Command {
@@ -148,6 +159,8 @@ fn ci(house: &House) -> Outcome {
             Step { name: "loom", run: models::loom },
             Step { name: "facade", run: facade::facade },
             Step { name: "bench", run: bench::short },
+            Step { name: "isolation", run: isolation::check },
+            Step { name: "mutants", run: |house| isolation::mutants(house, Some("tenth")) },
         ],
     )
 }
@@ -158,6 +171,7 @@ fn nightly(house: &House) -> Outcome {
         house,
         &[
             Step { name: "tests, optimised as users run them", run: optimised_tests },
+            Step { name: "mutants", run: |house| isolation::mutants(house, None) },
             Step { name: "sanitizers", run: sanitize::sanitize },
             Step { name: "fuzzing", run: |house| fuzz::fuzz(house, Some("300")) },
             Step { name: "soak", run: bench::soak },

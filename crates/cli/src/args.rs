@@ -110,6 +110,9 @@ pub(crate) struct Check {
     /// Show one explored trial of one scheme: all that its transactions saw and did
     #[arg(long, value_name = "SEED")]
     replay: Option<u64>,
+    /// Its schedule, if it is not that of the seed
+    #[arg(long, value_name = "RUNS")]
+    schedule: Option<String>,
     /// How results are printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
@@ -127,6 +130,7 @@ impl Check {
             set: self.set.clone(),
             plant: self.plant.clone(),
             replay: self.replay,
+            schedule: self.schedule.clone(),
         }
     }
 }

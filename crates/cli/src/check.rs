@@ -5,7 +5,7 @@ use std::panic;
 
 use lab::{Inquiry, Refusal, Report, json, text};
 use sync::{waiter, workers};
-use trials::{Monitor, Replay, Step};
+use trials::{Case, Monitor, Replay, Schedule, Step};
 
 use crate::args::{Check, Format};
 use crate::live::{is_stopped, take_interrupts};
@@ -21,8 +21,8 @@ pub(crate) fn check(args: &Check, out: &mut Out) -> Result<u8, Refusal> {
     let inquiry = Inquiry::new(&args.question())?;
     // What goes wrong in a trial is part of the report.
     panic::set_hook(Box::new(|_| {}));
-    if let Some(seed) = inquiry.replay {
-        return Ok(replay(&inquiry, seed, out));
+    if let Some((seed, schedule)) = &inquiry.replay {
+        return Ok(replay(&inquiry, *seed, schedule.as_ref(), out));
     }
     take_interrupts();
     let mut reports = Vec::new();
@@ -86,7 +86,11 @@ fn watch(inquiry: &Inquiry, position: usize, monitor: &Monitor) {
         if is_terminal && looks % DRAW_EVERY == 0 {
             let (schedules, transactions) = monitor.progress();
             let (schedules, transactions) = (text::count(schedules as f64), text::count(transactions as f64));
-            let doing = if monitor.step() == Step::Explore { "exploring" } else { "on threads" };
+            let doing = match monitor.step() {
+                Step::Scripts => "playing scripts",
+                Step::Explore => "exploring",
+                Step::Stress | Step::Done => "on threads",
+            };
             complain(&format!(
                 "\r\x1b[K[{nth}/{of}] {scheme}: {doing}, {schedules} schedules, {transactions} transactions checked"
             ));
@@ -106,11 +110,12 @@ fn violations(inquiry: &Inquiry, position: usize, report: &Report) -> String {
         let headline =
             if violation.story.is_empty() { violation.what.as_str() } else { violation.story.trim_end() };
         told += &format!("\n{}: {headline}\n", report.scheme);
-        told += &match violation.replay {
-            Replay::Seed(seed) => {
-                let (command, version) = (inquiry.command(position, seed), env!("CARGO_PKG_VERSION"));
-                format!("  again with version {version}: {command}\n")
+        told += &match &violation.replay {
+            Replay::Explored(seed, schedule) => {
+                let version = env!("CARGO_PKG_VERSION");
+                format!("  again with version {version}: {}\n", inquiry.command(position, *seed, schedule))
             }
+            Replay::Script(name) => format!("  again: any check plays the script `{name}`\n"),
             Replay::Native(seed) => {
                 format!(
                     "  seen on threads, with requests of seed {seed}: no schedule brings it back for certain\n"
@@ -122,8 +127,8 @@ fn violations(inquiry: &Inquiry, position: usize, report: &Report) -> String {
 }
 
 /// Shows the explored trial of one seed.
-fn replay(inquiry: &Inquiry, seed: u64, out: &mut Out) -> u8 {
-    let explored = inquiry.campaigns[0].case(seed).explore();
+fn replay(inquiry: &Inquiry, seed: u64, schedule: Option<&Schedule>, out: &mut Out) -> u8 {
+    let explored = Case { schedule, ..inquiry.campaigns[0].case(seed) }.explore();
     if let Some(history) = &explored.history {
         out.print(&history.to_string());
     }

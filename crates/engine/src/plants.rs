@@ -1,18 +1,18 @@
 //! The planted bugs of what schemes share: see [`sync::plant`].
 
 sync::plants! {
-    LEAF_SET_ADOPTS: "leaf_set_adopts" in ["no_wait", "silo", "tictoc"],
+    LEAF_SET_ADOPTS: "leaf_set_adopts",
         "takes a leaf for seen as it is after an own insert, whatever came between";
-    LOCKS_UNSORTED: "locks_unsorted" in ["silo", "tictoc"],
+    LOCKS_UNSORTED: "locks_unsorted",
         "waits for locks in the order of the writes";
-    CHAIN_CUT_EARLY: "chain_cut_early" in ["mvto", "si"],
+    CHAIN_CUT_EARLY: "chain_cut_early",
         "gives up old versions as if nobody read the past";
-    MOVES_UNASKED: "moves_unasked" in ["no_wait", "silo", "tictoc", "mvto", "si"],
+    MOVES_UNASKED: "moves_unasked",
         "does not ask rows found by a secondary key whether they still have it";
-    UNDO_FORGETS_VALUES: "undo_forgets_values" in ["hstore", "serial"],
-        "does not note overwritten values for the undo";
-    UNDO_FORGETS_INSERTS: "undo_forgets_inserts" in ["hstore", "serial"],
-        "does not note for the undo that a record had no value";
-    UNDO_RUNS_FORWARDS: "undo_runs_forwards" in ["hstore", "serial"],
+    UNDO_FORGETS_VALUES: "undo_forgets_values",
+        "leaves the values of an attempt that aborts in place";
+    UNDO_FORGETS_INSERTS: "undo_forgets_inserts",
+        "leaves the rows in place that an attempt which aborts has inserted";
+    UNDO_RUNS_FORWARDS: "undo_runs_forwards",
         "undoes an attempt from its first change to its last";
 }

@@ -2,7 +2,7 @@
 //! refused here that cannot be done.
 
 use engine::setting::Setting;
-use trials::{Budget, Campaign, Limit, find_plant, plants_of};
+use trials::{Budget, Campaign, Limit, Schedule, find_plant, plants_of};
 
 use crate::registry::pairs;
 use crate::{Catalogue, Refusal, SettingOf};
@@ -26,6 +26,8 @@ pub struct Question {
     pub plant: Option<String>,
     /// The seed of a single explored trial to be shown.
     pub replay: Option<u64>,
+    /// Its schedule, if it is not the seed's.
+    pub schedule: Option<String>,
 }
 
 /// What is done about it.
@@ -35,8 +37,8 @@ pub struct Inquiry {
     pub campaigns: Vec<Campaign>,
     /// What each may cost.
     pub budget: Budget,
-    /// The explored trial to be shown instead.
-    pub replay: Option<u64>,
+    /// The explored trial to be shown instead, and its schedule, if it is not the seed's.
+    pub replay: Option<(u64, Option<Schedule>)>,
     /// What has to be typed to ask the same of one scheme again, but for the seed.
     commands: Vec<String>,
 }
@@ -71,12 +73,18 @@ impl Inquiry {
         if question.replay.is_some() && campaigns.len() != 1 {
             return Err(Refusal("`--replay` shows a trial of one scheme: name it".to_owned()));
         }
-        Ok(Self { campaigns, budget: budget(question)?, replay: question.replay, commands })
+        let schedule = question.schedule.as_deref().map(str::parse::<Schedule>).transpose();
+        let schedule = schedule.map_err(|error| Refusal(format!("`--schedule`: {error}")))?;
+        if schedule.is_some() && question.replay.is_none() {
+            return Err(Refusal("`--schedule` is that of a trial: give its seed with `--replay`".to_owned()));
+        }
+        let replay = question.replay.map(|seed| (seed, schedule));
+        Ok(Self { campaigns, budget: budget(question)?, replay, commands })
     }
 
-    /// The line that brings the explored trial of a seed back, of the campaign at a position.
-    pub fn command(&self, position: usize, seed: u64) -> String {
-        format!("{} --replay {seed}", self.commands[position])
+    /// The line that brings an explored trial back, of the campaign at a position.
+    pub fn command(&self, position: usize, seed: u64, schedule: &Schedule) -> String {
+        format!("{} --replay {seed} --schedule {schedule}", self.commands[position])
     }
 }
 
@@ -157,6 +165,7 @@ mod tests {
             set: Vec::new(),
             plant: None,
             replay: None,
+            schedule: None,
         }
     }
 
@@ -179,8 +188,9 @@ mod tests {
             ..question(&["silo"])
         };
         let inquiry = Inquiry::new(&asked).expect("legal");
-        let line = "contend check silo --set silo.snapshots=on --plant silo_skips_reads --replay 7";
-        assert_eq!(inquiry.command(0, 7), line);
+        let line =
+            "contend check silo --set silo.snapshots=on --plant silo_skips_reads --replay 7 --schedule 0x3,1";
+        assert_eq!(inquiry.command(0, 7, &"0x3,1".parse().expect("a schedule")), line);
     }
 
     #[test]
@@ -198,5 +208,11 @@ mod tests {
         let set = vec!["silo.epoch_ms=0".to_owned()];
         assert!(refusal(&Question { set, ..question(&["silo"]) }).contains("silo.epoch_ms=0"));
         assert!(refusal(&Question { replay: Some(1), ..question(&[]) }).contains("name it"));
+        let schedule = Some("0x3".to_owned());
+        assert!(refusal(&Question { schedule, ..question(&["silo"]) }).contains("--replay"));
+        let schedule = Some("zero".to_owned());
+        assert!(
+            refusal(&Question { replay: Some(1), schedule, ..question(&["silo"]) }).contains("0x12,1,0x3")
+        );
     }
 }

@@ -126,11 +126,18 @@ pub fn settings() -> Value {
 /// What was seen of a scheme's isolation.
 pub fn report(report: &Report) -> Value {
     let violation = |violation: &Violation| {
-        let (kind, seed) = match violation.replay {
-            Replay::Seed(seed) => ("explored", seed),
-            Replay::Native(seed) => ("native", seed),
+        let (kind, seed, schedule) = match &violation.replay {
+            Replay::Explored(seed, schedule) => ("explored", Some(seed), Some(schedule.to_string())),
+            Replay::Script(_) => ("script", None, None),
+            Replay::Native(seed) => ("native", Some(seed), None),
         };
-        json!({ "what": violation.what, "story": violation.story, "trial": kind, "seed": seed })
+        json!({
+            "what": violation.what,
+            "story": violation.story,
+            "trial": kind,
+            "seed": seed,
+            "schedule": schedule,
+        })
     };
     json!({
         "schema": SCHEMA,
@@ -140,6 +147,7 @@ pub fn report(report: &Report) -> Value {
         "promise": report.promise.name(),
         "transactions": report.transactions,
         "schedules": report.schedules,
+        "scripts": report.scripts,
         "undecided": report.undecided,
         "violations": report.violations.iter().map(violation).collect::<Vec<_>>(),
         "permitted_shown": report.permitted_shown.keys().collect::<Vec<_>>(),

@@ -305,14 +305,23 @@ pub fn plants() -> String {
 /// What was seen of the isolation of each scheme.
 pub fn reports(reports: &[Report]) -> String {
     let mut table = Table::default();
-    table.row(["scheme", "promise", "transactions", "schedules", "verdict", "permitted, and seen"]);
+    table.row([
+        "scheme",
+        "promise",
+        "scripts",
+        "schedules",
+        "transactions",
+        "verdict",
+        "permitted, and seen",
+    ]);
     for report in reports {
         let shown: Vec<&str> = report.permitted_shown.keys().map(String::as_str).collect();
         table.row([
             report.scheme.to_owned(),
             report.promise.name().to_owned(),
-            count(report.transactions as f64),
+            report.scripts.to_string(),
             count(report.schedules as f64),
+            count(report.transactions as f64),
             verdict(report).to_owned(),
             if shown.is_empty() { "-".to_owned() } else { shown.join(" ") },
         ]);

@@ -13,8 +13,6 @@ pub use crate::backend::is_planted;
 pub struct Plant {
     /// Its name on the command line.
     pub name: &'static str,
-    /// The schemes that it breaks.
-    pub schemes: &'static [&'static str],
     /// What is wrong with it planted.
     pub says: &'static str,
 }
@@ -25,17 +23,13 @@ impl fmt::Display for Plant {
     }
 }
 
-/// Declares planted bugs, and lists them all in `ALL`.
+/// Declares planted bugs.
 #[macro_export]
 macro_rules! plants {
-    ($($id:ident: $name:literal in [$($scheme:literal),+ $(,)?], $says:literal;)+) => {
+    ($($id:ident: $name:literal, $says:literal;)+) => {
         $(
             #[doc = $says]
-            pub static $id: $crate::plant::Plant =
-                $crate::plant::Plant { name: $name, schemes: &[$($scheme),+], says: $says };
+            pub static $id: $crate::plant::Plant = $crate::plant::Plant { name: $name, says: $says };
         )+
-
-        /// All of them, in order.
-        pub static ALL: &[&$crate::plant::Plant] = &[$(&$id),+];
     };
 }

@@ -1,14 +1,17 @@
 //! Campaigns: as many trials of a scheme as a budget allows.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use checker::{Answer, Level, Phenomenon, Verdict};
+use sim::Schedule;
 use stdx::history::History;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use sync::{Latched, clock, workers};
 
-use crate::case::{Case, message};
+use crate::case::Case;
+use crate::scripts::{self, Played};
 use crate::trial::{Trial, native};
 use crate::{Explored, Plant};
 
@@ -41,6 +44,8 @@ pub struct Budget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Step {
+    /// Scripts are played.
+    Scripts,
     /// Schedules are explored.
     Explore,
     /// Transactions run on threads.
@@ -63,8 +68,9 @@ impl Monitor {
     pub fn step(&self) -> Step {
         // Relaxed, here and below: for display; nothing is read on its strength.
         match self.step.load(Ordering::Relaxed) {
-            0 => Step::Explore,
-            1 => Step::Stress,
+            0 => Step::Scripts,
+            1 => Step::Explore,
+            2 => Step::Stress,
             _ => Step::Done,
         }
     }
@@ -92,8 +98,10 @@ impl Monitor {
 /// How a violation can be had again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replay {
-    /// By the explored trial of this seed.
-    Seed(u64),
+    /// By the explored trial of this seed, under this schedule.
+    Explored(u64, Schedule),
+    /// By playing the script of this name.
+    Script(&'static str),
     /// By trying again: threads do not run the same way twice. The seed of the requests.
     Native(u64),
 }
@@ -116,6 +124,8 @@ pub struct Report {
     pub scheme: &'static str,
     /// What it promises under its settings.
     pub promise: Level,
+    /// Scripts that were played.
+    pub scripts: u64,
     /// Schedules that were explored.
     pub schedules: u64,
     /// Transactions that committed and were checked, explored ones included.
@@ -161,7 +171,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn verdict(&mut self, verdict: &Verdict, replay: &Replay) {
+    fn verdict(&mut self, verdict: &Verdict, replay: impl FnOnce() -> Replay) {
         self.transactions += verdict.txns as u64;
         self.undecided += u64::from(verdict.answer == Answer::Undecided);
         if verdict.answer == Answer::Violated {
@@ -169,7 +179,7 @@ impl Seen {
                 || (verdict.level.name().to_owned(), String::new()),
                 |anomaly| (format!("{} ({})", anomaly.name, anomaly.phenomenon.name()), anomaly.to_string()),
             );
-            self.violations.push(Violation { what, story, replay: replay.clone() });
+            self.violations.push(Violation { what, story, replay: replay() });
         }
         let mut names: Vec<String> = Vec::new();
         for anomaly in &verdict.beyond {
@@ -192,7 +202,8 @@ impl Seen {
     fn some_violations(&mut self) -> Vec<Violation> {
         let mut violations = core::mem::take(&mut self.violations);
         violations.sort_by_key(|violation| match violation.replay {
-            Replay::Seed(seed) | Replay::Native(seed) => seed,
+            Replay::Explored(seed, _) | Replay::Native(seed) => seed,
+            Replay::Script(_) => 0,
         });
         violations.truncate(VIOLATIONS_MAX);
         violations
@@ -258,12 +269,14 @@ impl Campaign {
 
     /// The explored trial of a seed.
     pub fn case(&self, seed: u64) -> Case<'_> {
-        Case { scheme: self.scheme, given: &self.given, seed, plant: self.plant }
+        Case { scheme: self.scheme, given: &self.given, seed, schedule: None, plant: self.plant }
     }
 
     /// Tries as much as the budget allows.
     pub fn run(&self, budget: &Budget, monitor: &Monitor) -> Report {
         let (explored, stressed) = (Latched::new(Seen::default()), Latched::new(Seen::default()));
+        let scripts =
+            if self.plant.is_none() { scripts::play(self.scheme, &self.given) } else { Played::default() };
         monitor.enter(Step::Explore);
         self.explore(budget, monitor, &explored);
         if self.plant.is_none() {
@@ -275,12 +288,18 @@ impl Campaign {
         for (name, count) in &stressed.permitted {
             *permitted_shown.entry(name.clone()).or_default() += count;
         }
-        let mut violations = explored.some_violations();
+        let script = |(name, story): (&'static str, String)| {
+            let what = format!("the script `{name}`");
+            Violation { what, story, replay: Replay::Script(name) }
+        };
+        let mut violations: Vec<_> = scripts.wrong.into_iter().map(script).collect();
+        violations.extend(explored.some_violations());
         violations.extend(stressed.some_violations());
         let phenomena = explored.phenomena.union(&stressed.phenomena).copied().collect();
         Report {
             scheme: self.scheme,
             promise: self.promise,
+            scripts: scripts.count,
             schedules: monitor.progress().0,
             transactions: explored.transactions + stressed.transactions,
             undecided: explored.undecided + stressed.undecided,
@@ -302,25 +321,39 @@ impl Campaign {
                     break;
                 }
                 let seed = budget.seed.wrapping_add(number);
-                let Explored { verdict, failure, .. } = self.case(seed).explore();
+                let explored = self.case(seed).explore();
                 monitor.schedules.fetch_add(1, Ordering::Relaxed); // Relaxed: for display.
+                let explored = if explored.is_violation() { self.simplest(seed, explored) } else { explored };
                 let mut seen = seen.lock();
-                if let Some(verdict) = verdict {
-                    monitor.transactions.fetch_add(verdict.txns as u64, Ordering::Relaxed); // Relaxed: as above.
-                    seen.verdict(&verdict, &Replay::Seed(seed));
+                let replay = || Replay::Explored(seed, explored.schedule.clone());
+                if let Some(failure) = explored.failure.clone() {
+                    seen.failed(failure, replay());
                 }
-                if let Some(failure) = failure {
-                    seen.failed(failure, Replay::Seed(seed));
+                if let Some(verdict) = &explored.verdict {
+                    monitor.transactions.fetch_add(verdict.txns as u64, Ordering::Relaxed); // Relaxed: as above.
+                    seen.verdict(verdict, replay);
                 }
             }
         });
+    }
+
+    /// What comes of a violation under a schedule with as few preemptions as it needs.
+    fn simplest(&self, seed: u64, explored: Explored) -> Explored {
+        let case = self.case(seed);
+        let schedule = case.simplest(&explored.schedule);
+        let simpler = Case { schedule: Some(&schedule), ..case }.explore();
+        if simpler.is_violation() { simpler } else { explored }
     }
 
     fn stress(&self, budget: &Budget, monitor: &Monitor, seen: &Latched<Seen>) {
         let clock = Clock::new(budget.transactions, monitor);
         let next = AtomicU64::new(0);
         workers::run(budget.cores, false, |_| {
-            while clock.goes_on(seen.lock().transactions, seen) {
+            loop {
+                let transactions = seen.lock().transactions;
+                if !clock.goes_on(transactions, seen) {
+                    break;
+                }
                 let number = next.fetch_add(1, Ordering::Relaxed); // Relaxed: as in `explore`.
                 let seed = budget.seed.wrapping_add(number);
                 let replay = Replay::Native(seed);
@@ -330,7 +363,7 @@ impl Campaign {
                         // Relaxed: for display.
                         monitor.transactions.fetch_add(verdict.txns as u64, Ordering::Relaxed);
                         let mut seen = seen.lock();
-                        seen.verdict(&verdict, &replay);
+                        seen.verdict(&verdict, || replay.clone());
                         if let Some(noticed) = noticed {
                             seen.failed(noticed, replay);
                         }
@@ -359,11 +392,12 @@ impl Campaign {
         let tried = native::run(trial).expect("a known scheme").expect("legal settings");
         (tried.history, tried.noticed)
     }
+}
 
-    /// A history for others to judge: that of an explored trial.
-    pub fn history(&self, seed: u64) -> Option<History> {
-        self.case(seed).explore().history
-    }
+/// What a panic says.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
 }
 
 #[cfg(test)]
@@ -387,19 +421,22 @@ mod tests {
         assert!(report.violations.is_empty(), "{:?}", report.violations);
         assert!(report.permitted_shown.contains_key("write_skew"), "{:?}", report.permitted_shown);
         assert!(report.schedules >= 2_000 && report.transactions >= 10_000 && !report.is_blind());
+        assert!(report.scripts > 40);
     }
 
     #[test]
     fn a_planted_bug_is_caught_and_its_seed_brings_it_back() {
         let report = run("no_wait", Some("no_wait_skips_leaves"));
-        let Some(Violation { what, replay: Replay::Seed(seed), .. }) = report.violations.first() else {
+        let Some(Violation { replay: Replay::Explored(seed, schedule), .. }) = report.violations.first()
+        else {
             panic!("{report:?}")
         };
-        assert!(what.contains("phantom"), "{what}");
         let campaign = Campaign::new("no_wait", &[]).expect("a scheme").expect("legal settings");
-        assert!(!campaign.case(*seed).explore().is_violation(), "without the bug all is well");
+        let case = Case { schedule: Some(schedule), ..campaign.case(*seed) };
+        assert!(!case.explore().is_violation(), "without the bug all is well");
         let plant = crate::find_plant("no_wait", "no_wait_skips_leaves").expect("a plant");
-        assert!(campaign.plant(plant).case(*seed).explore().is_violation());
+        assert!(Case { plant: Some(plant), ..case }.explore().is_violation());
+        assert!(schedule.preemptions() < 5, "{schedule}");
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! Explored trials: small ones, each of which a seed stands for.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use checker::{Answer, Verdict};
-use sim::Explorer;
+use schemes_sim::catalogue;
+use sim::{Explorer, Schedule, Strategy, shrink};
 use stdx::Rng;
 use stdx::history::History;
 use sync_sim::hook;
@@ -12,10 +10,14 @@ use sync_sim::hook;
 use crate::Plant;
 use crate::trial::{Trial, stepped};
 
+/// About how many choices the schedule of a trial has.
+const CHOICES: u64 = 600;
+/// Schedules that are tried to make a failing one simpler.
+const SHRINK_MAX: u64 = 1_000;
 /// Steps after which a trial is taken for endless: a hundred times what the longest take.
 const STEPS_MAX: u64 = 1_000_000;
 
-/// A trial under the schedule of a seed.
+/// A small trial, and its schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'c> {
     /// The scheme's name.
@@ -24,6 +26,8 @@ pub struct Case<'c> {
     pub given: &'c [(String, String)],
     /// What decides all else.
     pub seed: u64,
+    /// Another schedule than that of the seed.
+    pub schedule: Option<&'c Schedule>,
     /// The bug that is planted.
     pub plant: Option<&'static Plant>,
 }
@@ -37,8 +41,8 @@ pub struct Explored {
     pub verdict: Option<Verdict>,
     /// What went wrong besides: a panic, a deadlock, no end in sight, a row that was torn.
     pub failure: Option<String>,
-    /// Transactions that committed.
-    pub commits: u64,
+    /// Who ran when.
+    pub schedule: Schedule,
 }
 
 impl Explored {
@@ -56,10 +60,10 @@ struct Shape {
 }
 
 /// Each with its share, in percent.
-const SHAPES: [(u64, Shape); 4] = [
+const SHAPES: [(u64, Shape); 6] = [
     // Three transactions at once: most anomalies need no more.
     (
-        55,
+        45,
         Shape {
             workers: 3,
             requests: 1,
@@ -68,7 +72,7 @@ const SHAPES: [(u64, Shape); 4] = [
     ),
     // A few after each other, with rows that come and go between them.
     (
-        30,
+        25,
         Shape {
             workers: 2,
             requests: 4,
@@ -94,7 +98,31 @@ const SHAPES: [(u64, Shape); 4] = [
             ],
         },
     ),
-    // Enough keys for leaves to split.
+    // Next to nothing but writes of the same rows.
+    (
+        10,
+        Shape {
+            workers: 3,
+            requests: 1,
+            settings: &[
+                ("mix.keys", "1"),
+                ("mix.homes", "1"),
+                ("mix.ops_max", "4"),
+                ("mix.read_pct", "10"),
+                ("mix.read_only_pct", "0"),
+            ],
+        },
+    ),
+    // As many keys as fill a leaf: the next one splits it.
+    (
+        5,
+        Shape {
+            workers: 3,
+            requests: 2,
+            settings: &[("mix.keys", "62"), ("mix.homes", "1"), ("mix.ops_max", "4"), ("mix.read_pct", "40")],
+        },
+    ),
+    // Enough for leaves to come and go.
     (
         5,
         Shape {
@@ -118,6 +146,12 @@ impl Shape {
     }
 }
 
+/// The names of a scheme's settings.
+fn settings_of(scheme: &str) -> impl Iterator<Item = &'static str> {
+    let at = catalogue::INFO.iter().position(|info| info.name == scheme);
+    at.into_iter().flat_map(|at| catalogue::SETTINGS[at]).map(|setting| setting.name)
+}
+
 impl Case<'_> {
     /// Runs the trial and judges it. Settings are known to be legal.
     pub fn explore(self) -> Explored {
@@ -125,8 +159,9 @@ impl Case<'_> {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut given: Vec<_> = shape.settings.iter().map(own).collect();
         // A batch as small as the rest, unless one was asked for.
-        if self.scheme == "aria" && self.given.iter().all(|(name, _)| name != "aria.batch") {
-            given.push(own(&("aria.batch", "4")));
+        let batch = settings_of(self.scheme).find(|name| name.ends_with(".batch"));
+        if let Some(batch) = batch.filter(|batch| self.given.iter().all(|(name, _)| name != batch)) {
+            given.push(own(&(batch, "4")));
         }
         given.extend_from_slice(self.given);
         let trial = Trial {
@@ -138,32 +173,30 @@ impl Case<'_> {
             seed: self.seed,
         };
         let before = hook::plant(self.plant);
-        let explorer = Explorer::new(self.seed).steps_max(STEPS_MAX);
+        let explorer = match self.schedule {
+            Some(schedule) => Explorer::replay(schedule.clone()),
+            None => Explorer::new(self.seed).strategy(Strategy::of_seed(self.seed, CHOICES)),
+        };
         let run = || stepped::run(trial).expect("a known scheme").expect("legal settings");
-        let ended = catch_unwind(AssertUnwindSafe(|| explorer.run(run)));
+        let sim::Explored { outcome, schedule, .. } = explorer.steps_max(STEPS_MAX).explore(run);
         hook::plant(before);
-        match ended {
-            Ok((tried, _)) => {
+        match outcome {
+            Ok(tried) => {
                 let verdict = checker::check(&tried.history, tried.promise);
-                Explored {
-                    history: Some(tried.history),
-                    verdict: Some(verdict),
-                    failure: tried.noticed,
-                    commits: tried.commits,
-                }
+                let (history, verdict) = (Some(tried.history), Some(verdict));
+                Explored { history, verdict, failure: tried.noticed, schedule }
             }
-            Err(panic) => {
-                let failure = Some(message(&*panic));
-                Explored { history: None, verdict: None, failure, commits: 0 }
+            Err(failure) => {
+                Explored { history: None, verdict: None, failure: Some(failure.to_string()), schedule }
             }
         }
     }
-}
 
-/// What a panic says.
-pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
+    /// A schedule of a trial that was a violation, and still is one, with fewer preemptions.
+    pub fn simplest(self, schedule: &Schedule) -> Schedule {
+        shrink(schedule, SHRINK_MAX, |other| Case { schedule: Some(other), ..self }.explore().is_violation())
+            .schedule
+    }
 }
 
 #[cfg(test)]
@@ -178,7 +211,7 @@ mod tests {
     #[test]
     fn a_seed_brings_a_trial_back() {
         for seed in 0..20 {
-            let case = Case { scheme: "silo", given: &[], seed, plant: None };
+            let case = Case { scheme: "silo", given: &[], seed, schedule: None, plant: None };
             let told = || {
                 let explored = case.explore();
                 assert!(!explored.is_violation(), "seed {seed}: {explored:?}");

@@ -5,6 +5,8 @@
 //! rows, the requests and every interleaving, so that whatever is found can be found again. *Native* trials run on
 //! threads of this machine, where memory is as weak and schedules are as wild as they are in use.
 //!
+//! The *scripts* of [`proof`] come first: the anomalies of the literature, step by step.
+//!
 //! A [`Campaign`] makes as many of both as its budget allows, and says what a scheme was seen to do: nothing that its
 //! promise forbids, it is hoped, and of what the promise permits, enough to show that the trials are not blind. That they
 //! are not is shown once more by [planted bugs](sync_sim::plant), which explored trials have to find.
@@ -13,8 +15,10 @@
 mod campaign;
 mod case;
 mod plants;
+mod scripts;
 mod trial;
 
 pub use campaign::{Budget, Campaign, Limit, Monitor, Replay, Report, Step, Violation};
 pub use case::{Case, Explored};
 pub use plants::{Plant, find as find_plant, of_scheme as plants_of};
+pub use sim::Schedule;

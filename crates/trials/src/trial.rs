@@ -27,8 +27,6 @@ pub(crate) struct Tried {
     pub(crate) history: History,
     /// What the scheme promises under these settings.
     pub(crate) promise: Level,
-    /// Transactions that committed.
-    pub(crate) commits: u64,
     /// What transactions noticed by themselves.
     pub(crate) noticed: Option<String>,
 }
@@ -36,7 +34,7 @@ pub(crate) struct Tried {
 /// The same over one build of the engine.
 macro_rules! trial {
     ($engine:ident, $schemes:ident, $workloads:ident) => {
-        use $engine::driver::{self, Control, Job, Limit, Retry, TypeTally};
+        use $engine::driver::{self, Control, Job, Limit, Retry};
         use $engine::setting::{SettingError, Values};
         use $engine::{Admits, Database, Drive, Env, Isolation, Records, Schema, Scheme, Share, Workload};
         use $schemes::catalogue::{self, Visit};
@@ -73,12 +71,10 @@ macro_rules! trial {
                 };
                 let records = Records::default();
                 let outcome = driver::observe(&db, &mix, &job, &Control::new(workers), &&records);
-                let sum = |count: fn(&TypeTally) -> u64| outcome.types.iter().map(count).sum();
                 let checked = mix.check(&db.quiesced(), Share::WHOLE, &outcome.ledgers);
                 Ok(Tried {
                     history: records.into_history(),
                     promise: promise(S::isolation(&values)),
-                    commits: sum(|tally| tally.commits),
                     noticed: checked.err().map(|violation| violation.to_string()),
                 })
             }

@@ -107,6 +107,12 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         }
     }
 
+    /// Gives up all partitions, whatever was done in them.
+    #[inline]
+    pub fn give_up(&mut self) {
+        self.claim.release_all();
+    }
+
     /// The partition whose lack aborted the attempt, if that was the reason; asked once.
     pub fn take_lacking(&mut self) -> Option<usize> {
         self.lacking.take()
@@ -126,9 +132,7 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         if !record.header().has_value() {
             return Ok(None);
         }
-        if !is_planted(&plants::UNDO_FORGETS_VALUES) {
-            self.overwritten.push((record, self.values.push_copy(words)));
-        }
+        self.overwritten.push((record, self.values.push_copy(words)));
         Ok(Some(words))
     }
 
@@ -148,9 +152,7 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
         if !is_given {
             return Err(Abort::WriteConflict);
         }
-        if !is_planted(&plants::UNDO_FORGETS_INSERTS) {
-            self.turned.push((record, word));
-        }
+        self.turned.push((record, word));
         Ok(Some(words))
     }
 
@@ -202,6 +204,9 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
 
     /// Undoes everything in reverse order, and gives the partitions up.
     pub fn abort(&mut self) {
+        if is_planted(&plants::UNDO_FORGETS_VALUES) {
+            self.overwritten.clear();
+        }
         if is_planted(&plants::UNDO_RUNS_FORWARDS) {
             self.overwritten.reverse();
         }
@@ -210,7 +215,9 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
             words.copy_from_slice(self.values.get(before));
         }
         for (record, word) in self.turned.drain(..).rev() {
-            record.header().0.store(word, Ordering::Relaxed);
+            let given = record.header().0.load(Ordering::Relaxed);
+            let stays = is_planted(&plants::UNDO_FORGETS_INSERTS) && given & VALUE != 0;
+            record.header().0.store(if stays { VALUE } else { word }, Ordering::Relaxed);
         }
         self.values.clear();
         self.claim.release_all();

@@ -99,6 +99,7 @@ pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<Outcome, Sett
         pause_ns: 0,
         pin: false,
         sample_every: 0,
+        latencies: false,
     };
     let is_batched = S::Driver::refuses(&job).is_some();
     if is_batched {

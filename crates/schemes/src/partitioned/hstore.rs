@@ -99,6 +99,10 @@ impl Scheme for HStore {
 
     #[inline]
     fn reach<'db>(&'db self, txn: &mut Txn<'db>, from: u64, to: u64) -> Result<(), Abort> {
+        if is_planted(&plants::HSTORE_HOLDS_BRIEFLY) {
+            txn.claimed.give_up();
+            txn.wanted.iter().for_each(|&partition| txn.claimed.hold(&mut txn.slot, partition));
+        }
         if from == to && txn.covered == Some(from) {
             return Ok(());
         }

@@ -1,0 +1,143 @@
+//! Isolation: every scheme is held to its promise by the release binary, and the search that does so is held to
+//! finding planted bugs.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::bench::release_binary;
+use crate::house::{House, Outcome, output};
+
+/// Schedules to be explored and transactions to be run on threads, for each scheme: together two million and five.
+const SCHEDULES: u64 = 250_000;
+const TRANSACTIONS: u64 = 640_000;
+
+/// What else is promised under settings that are not the standard ones: the scheme and its settings.
+const VARIANTS: &[&[&str]] = &[
+    &["silo", "--set", "silo.snapshots=on", "--set", "silo.epoch_ms=1", "--set", "silo.snapshot_epochs=1"],
+    &["aria", "--set", "aria.fallback=off"],
+];
+
+/// Seconds in which a planted bug must be caught.
+const SECONDS: &str = "60";
+
+/// Planted bugs that may go unnoticed, each with its reason.
+const MAY_BE_MISSED: &[(&str, &str)] = &[
+    (
+        "unlink_drops_mark",
+        "a leaf must have come and become empty while an attempt runs that is older than the mark, and that attempt \
+         must insert where the mark was",
+    ),
+    (
+        "hstore_reaches_anywhere",
+        "only misses are unprotected, and it takes two of them in one partition, around a transaction that inserts the \
+         one key and has deleted the other",
+    ),
+];
+
+/// Holds every scheme to its promise, as long as a change can wait for.
+pub(crate) fn check(house: &House) -> Outcome {
+    let contend = release_binary(house)?;
+    let all: &[&str] = &[];
+    for (subject, share) in [(all, 1)].into_iter().chain(VARIANTS.iter().map(|&variant| (variant, 4))) {
+        let mut command = Command::new(&contend);
+        command.arg("check").args(subject).args(["--format", "json"]);
+        command.args(["--schedules", &(SCHEDULES / share).to_string()]);
+        command.args(["--transactions", &(TRANSACTIONS / share).to_string()]);
+        let ended = command.output().map_err(|error| format!("cannot run {}: {error}", contend.display()))?;
+        let lines = String::from_utf8_lossy(&ended.stdout);
+        report(&lines)?;
+        if !ended.status.success() {
+            return Err(format!("a scheme breaks its promise:\n{lines}"));
+        }
+    }
+    Ok(())
+}
+
+/// Says what was seen of each scheme.
+fn report(lines: &str) -> Outcome {
+    for line in lines.lines() {
+        let seen: Value = serde_json::from_str(line).map_err(|error| format!("no JSON ({error}): {line}"))?;
+        let text = |key: &str| seen[key].as_str().unwrap_or_default().to_owned();
+        let count = |key: &str| seen[key].as_u64().unwrap_or_default();
+        let shown: Vec<&str> =
+            seen["permitted_shown"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        println!(
+            "{:<8} {}: {} scripts, {} schedules, {} transactions, {} undecided; permitted and seen: {}",
+            text("scheme"),
+            text("promise"),
+            count("scripts"),
+            count("schedules"),
+            count("transactions"),
+            count("undecided"),
+            if shown.is_empty() { "-".to_owned() } else { shown.join(" ") }
+        );
+        if seen["blind"] == true {
+            return Err(format!("{}: nothing showed of what its promise permits", text("scheme")));
+        }
+    }
+    Ok(())
+}
+
+/// Plants every bug, or a tenth of them that changes with each commit, and says how it was caught.
+pub(crate) fn mutants(house: &House, which: Option<&str>) -> Outcome {
+    let is_all = match which {
+        None => true,
+        Some("tenth") => false,
+        Some(other) => {
+            return Err(format!("`{other}` is no share of the planted bugs: write `tenth` or nothing"));
+        }
+    };
+    let contend = release_binary(house)?;
+    let listed = output(Command::new(&contend).args(["list", "plants", "--format", "json"]))?;
+    let plants: Vec<Value> =
+        serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))?;
+    let turn = if is_all { 0 } else { commits(house) % 10 };
+    let chosen = plants.iter().enumerate().filter(|(nth, _)| is_all || *nth as u64 % 10 == turn);
+    let (mut caught, mut missed, mut unexplained) = (0, 0, Vec::new());
+    for (_, plant) in chosen {
+        let text = |key: &str| plant[key].as_str().unwrap_or_default();
+        let (scheme, name) = (text("scheme"), text("name"));
+        if let Some(how) = catch(&contend, scheme, name)? {
+            caught += 1;
+            println!("{scheme:<8} {name:<26} {how}");
+            continue;
+        }
+        missed += 1;
+        let reason = MAY_BE_MISSED.iter().find(|(known, _)| *known == name);
+        println!("{scheme:<8} {name:<26} missed: {}", reason.map_or("NOT CAUGHT", |(_, reason)| reason));
+        if reason.is_none() {
+            unexplained.push(format!("{name} in {scheme}"));
+        }
+    }
+    println!("{caught} of {} planted bugs were caught", caught + missed);
+    if !unexplained.is_empty() {
+        return Err(format!("not caught within {SECONDS} seconds: {}", unexplained.join(", ")));
+    }
+    Ok(())
+}
+
+/// How a planted bug is caught: by what, after how many schedules; none if it is not.
+fn catch(contend: &std::path::Path, scheme: &str, name: &str) -> Result<Option<String>, String> {
+    let started = std::time::Instant::now();
+    let mut command = Command::new(contend);
+    command.args(["check", scheme, "--plant", name, "--seconds", SECONDS, "--format", "json"]);
+    // The exit code says that the bug was caught, which is as it should be.
+    let ended = command.output().map_err(|error| format!("cannot run {}: {error}", contend.display()))?;
+    let line = String::from_utf8_lossy(&ended.stdout);
+    let seen: Value =
+        serde_json::from_str(line.trim()).map_err(|error| format!("no JSON ({error}): {line}"))?;
+    let seconds = started.elapsed().as_secs_f64();
+    let schedules = seen["schedules"].as_u64().unwrap_or_default();
+    Ok(seen["violations"][0]["what"].as_str().map(|what| {
+        let what = what.lines().next().unwrap_or_default();
+        format!("{schedules:>8} schedules {seconds:>6.2} s  {what}")
+    }))
+}
+
+/// How many commits there are, so that each has its turn; 0 where there is no repository.
+fn commits(house: &House) -> u64 {
+    let mut git = Command::new("git");
+    git.args(["rev-list", "--count", "HEAD"]).current_dir(&house.root);
+    output(&mut git).ok().and_then(|count| count.trim().parse().ok()).unwrap_or_default()
+}

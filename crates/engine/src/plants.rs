@@ -3,6 +3,8 @@
 sync::plants! {
     LEAF_SET_ADOPTS: "leaf_set_adopts",
         "takes a leaf for seen as it is after an own insert, whatever came between";
+    WRITES_TRUSTED: "writes_trusted",
+        "does not compare a record with what was read of it when it is locked to be written";
     LOCKS_UNSORTED: "locks_unsorted",
         "waits for locks in the order of the writes";
     CHAIN_CUT_EARLY: "chain_cut_early",

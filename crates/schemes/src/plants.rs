@@ -18,8 +18,6 @@ sync::plants! {
         "commits without a look at the records that were only read";
     SILO_SKIPS_LEAVES: "silo_skips_leaves",
         "commits without a look at the leaves that were read";
-    SILO_TRUSTS_WRITES: "silo_trusts_writes",
-        "does not compare a record with what was read of it when it is locked to be written";
     SILO_IGNORES_LOCKS: "silo_ignores_locks",
         "accepts records that were read although others have locked them";
     SILO_UNLOCKS_EARLY: "silo_unlocks_early",
@@ -31,8 +29,6 @@ sync::plants! {
         "does not extend what was read to the commit";
     TICTOC_SKIPS_LEAVES: "tictoc_skips_leaves",
         "does not extend the leaves that were read to the commit";
-    TICTOC_TRUSTS_WRITES: "tictoc_trusts_writes",
-        "does not compare a record with what was read of it when it is locked to be written";
     TICTOC_EXTENDS_LOCKED: "tictoc_extends_locked",
         "takes a version that another has locked for one that stays valid";
     TICTOC_IGNORES_RTS: "tictoc_ignores_rts",
@@ -73,10 +69,6 @@ sync::plants! {
         "leaves no reservations on what was read";
     ARIA_FORGETS_GAPS_READ: "aria_forgets_gaps_read",
         "does not count gaps among what was read";
-    ARIA_FORGETS_GAPS_ENTERED: "aria_forgets_gaps_entered",
-        "does not count gaps that new keys enter among what was written";
-    ARIA_FORGETS_KEYS: "aria_forgets_keys",
-        "lets two transactions of a batch insert one key";
 }
 
 /// The bugs that can be planted in each scheme, its own and those of what it shares with others.
@@ -99,7 +91,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
         &[
             &SILO_SKIPS_READS,
             &SILO_SKIPS_LEAVES,
-            &SILO_TRUSTS_WRITES,
+            &engine::plants::WRITES_TRUSTED,
             &SILO_IGNORES_LOCKS,
             &SILO_UNLOCKS_EARLY,
             &SILO_COPIES_ONCE,
@@ -114,7 +106,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
         &[
             &TICTOC_SKIPS_READS,
             &TICTOC_SKIPS_LEAVES,
-            &TICTOC_TRUSTS_WRITES,
+            &engine::plants::WRITES_TRUSTED,
             &TICTOC_EXTENDS_LOCKED,
             &TICTOC_IGNORES_RTS,
             &TICTOC_FORGETS_RTS,
@@ -163,17 +155,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::UNDO_RUNS_FORWARDS,
         ],
     ),
-    (
-        "aria",
-        &[
-            &ARIA_SKIPS_WAW,
-            &ARIA_SKIPS_RAW,
-            &ARIA_RESERVES_NO_READS,
-            &ARIA_FORGETS_GAPS_READ,
-            &ARIA_FORGETS_GAPS_ENTERED,
-            &ARIA_FORGETS_KEYS,
-        ],
-    ),
+    ("aria", &[&ARIA_SKIPS_WAW, &ARIA_SKIPS_RAW, &ARIA_RESERVES_NO_READS, &ARIA_FORGETS_GAPS_READ]),
     (
         "serial",
         &[

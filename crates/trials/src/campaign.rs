@@ -66,7 +66,7 @@ pub struct Monitor {
 impl Monitor {
     /// The present step.
     pub fn step(&self) -> Step {
-        // Relaxed, here and below: for display; nothing is read on its strength.
+        // Relaxed: for display; nothing is read on its strength.
         match self.step.load(Ordering::Relaxed) {
             0 => Step::Scripts,
             1 => Step::Explore,
@@ -77,21 +77,22 @@ impl Monitor {
 
     /// Says that the campaign has come to `step`. It never says itself that all is over: whoever started it does.
     pub fn enter(&self, step: Step) {
-        self.step.store(step as u32, Ordering::Relaxed);
+        self.step.store(step as u32, Ordering::Relaxed); // Relaxed: as in `step`.
     }
 
     /// Schedules explored and transactions checked so far.
     pub fn progress(&self) -> (u64, u64) {
+        // Relaxed: as in `step`.
         (self.schedules.load(Ordering::Relaxed), self.transactions.load(Ordering::Relaxed))
     }
 
     /// Ends the campaign early: what was tried until now counts.
     pub fn interrupt(&self) {
-        self.interrupted.store(true, Ordering::Relaxed);
+        self.interrupted.store(true, Ordering::Relaxed); // Relaxed: a flag that orders nothing else.
     }
 
     fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.interrupted.load(Ordering::Relaxed) // Relaxed: as above.
     }
 }
 

@@ -8,8 +8,8 @@
 //! The *scripts* of [`proof`] come first: the anomalies of the literature, step by step.
 //!
 //! A [`Campaign`] makes as many of both as its budget allows, and says what a scheme was seen to do: nothing that its
-//! promise forbids, it is hoped, and of what the promise permits, enough to show that the trials are not blind. That they
-//! are not is shown once more by [planted bugs](sync_sim::plant), which explored trials have to find.
+//! promise forbids, it is hoped, and of what the promise permits, enough to show that the trials are not blind. That
+//! they are not is shown once more by [planted bugs](sync_sim::plant), which explored trials have to find.
 #![forbid(unsafe_code)]
 
 mod campaign;

@@ -485,15 +485,11 @@ impl Aria {
         let same_key = |&(key, leaf): &(usize, Gaps<'_>)| {
             self.keys[key].precedes(txn.place, Role::Writer) && leaf.meta().precedes(txn.place, Role::Writer)
         };
-        let same_record = || txn.records_written().any(precedes(Role::Writer));
-        let same_key = || txn.keys.iter().any(same_key);
-        let waw = || {
-            !is_planted(&plants::ARIA_SKIPS_WAW) && same_record()
-                || !is_planted(&plants::ARIA_FORGETS_KEYS) && same_key()
-        };
-        let raw = || !is_planted(&plants::ARIA_SKIPS_RAW) && txn.words_read().any(precedes(Role::Writer));
+        let waw = || txn.records_written().any(precedes(Role::Writer)) || txn.keys.iter().any(same_key);
+        let raw = || txn.words_read().any(precedes(Role::Writer));
         let war = || txn.words_written().any(precedes(Role::Reader));
-        !waw() && !(raw() && (!self.reorders || war()))
+        let [skips_waw, skips_raw] = [&plants::ARIA_SKIPS_WAW, &plants::ARIA_SKIPS_RAW].map(is_planted);
+        (skips_waw || !waw()) && (skips_raw || !(raw() && (!self.reorders || war())))
     }
 }
 
@@ -515,8 +511,7 @@ impl<'db> Txn<'db> {
     /// The words of those and of the gaps that new keys enter.
     #[inline]
     fn words_written(&self) -> impl Iterator<Item = &'db Reservation> {
-        let gaps = self.gaps_entered.iter().filter(|_| !is_planted(&plants::ARIA_FORGETS_GAPS_ENTERED));
-        self.records_written().chain(gaps.map(LeafRef::meta))
+        self.records_written().chain(self.gaps_entered.iter().map(LeafRef::meta))
     }
 
     /// Reads whether a record has a value.

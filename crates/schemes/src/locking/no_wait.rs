@@ -348,7 +348,7 @@ impl NoWait {
         let value = if word & NO_VALUE == 0 { Value::Stored } else { Value::Absent };
         let lock = Lock { record, mode, value, is_changed: false };
         if mode == Mode::Shared && lock.shared() == 0 {
-            record.header().0.fetch_sub(SHARED, Ordering::Release);
+            record.header().0.fetch_sub(SHARED, Ordering::Relaxed); // Relaxed: it is wrong in any order.
         }
         Ok(txn.locks.push(record.id(), lock))
     }

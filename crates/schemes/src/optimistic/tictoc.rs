@@ -465,9 +465,6 @@ impl<'db> Txn<'db> {
                     word >> RTS_SHIFT
                 };
                 *commit_ts = (*commit_ts).max(last + 1);
-                if is_planted(&plants::TICTOC_TRUSTS_WRITES) {
-                    write.note.word = version;
-                }
                 write.note.confirm(version, version & VALUE != 0)
             },
         )

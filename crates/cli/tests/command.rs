@@ -54,10 +54,54 @@ fn wrong_requests_are_refused_with_the_way_out() {
 }
 
 #[test]
+fn wrong_checks_are_refused_with_the_way_out() {
+    assert_refused("check sillo", "did you mean `silo`");
+    assert_refused("check silo --seconds 0", "--seconds 10");
+    assert_refused("check silo --plant si_reads_latest", "silo_skips_reads");
+    assert_refused("check --plant nothing", "contend list plants");
+    assert_refused("check silo --set tpcc.warehouses=2", "no setting of a scheme");
+    assert_refused("check silo --set aria.batch=2", "not checked");
+    assert_refused("check --replay 1", "name it");
+    assert_refused("check silo --replay 1 --schedule 3y", "0x12,1,0x3");
+    assert_refused("check silo --schedules many", "--schedules");
+}
+
+#[test]
+fn a_check_says_what_a_scheme_was_seen_to_do() {
+    let checked = output("check si silo --schedules 1500 --transactions 3000 --format json");
+    let text = String::from_utf8_lossy(&checked.stdout);
+    assert_eq!(checked.status.code(), Some(0), "{text}");
+    assert!(checked.stderr.is_empty(), "silent in a pipe");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2);
+    for key in ["scheme", "promise", "transactions", "schedules", "scripts", "violations", "permitted_shown"] {
+        assert!(lines.iter().all(|line| line.contains(&format!("\"{key}\":"))), "{text}");
+    }
+    assert!(lines[0].contains("\"scheme\":\"si\"") && lines[0].contains("\"write_skew\""), "{text}");
+    assert!(lines[1].contains("\"violations\":[]"), "{text}");
+}
+
+#[test]
+fn a_planted_bug_is_caught_and_the_line_below_it_shows_it_again() {
+    let caught = output("check silo --plant silo_skips_reads --seconds 60");
+    let text = String::from_utf8_lossy(&caught.stdout);
+    assert_eq!(caught.status.code(), Some(1), "{text}");
+    assert!(text.contains("BROKEN") && text.contains(" --rw "), "a cycle is shown: {text}");
+    let (_, line) = text.split_once(": contend ").expect("the line that brings it back");
+    let line = line.lines().next().expect("a line");
+    let shown = output(line);
+    assert_eq!(shown.status.code(), Some(1), "{line}: {shown:?}");
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("committed, stamp"));
+    let well = output(&line.replace("--plant silo_skips_reads ", ""));
+    assert_eq!(well.status.code(), Some(0), "without the bug the same trial holds: {well:?}");
+}
+
+#[test]
 fn lists_name_schemes_workloads_and_settings() {
     for (line, names) in [
         ("list schemes", "silo"),
         ("list workloads", "tpcc"),
+        ("list plants", "silo: silo_skips_reads"),
         ("list settings --format json", "\"ycsb.theta\""),
     ] {
         let listed = output(line);

@@ -55,7 +55,7 @@ pub(crate) fn check(house: &House) -> Outcome {
 }
 
 /// Says what was seen of each scheme.
-fn report(lines: &str) -> Outcome {
+pub(crate) fn report(lines: &str) -> Outcome {
     for line in lines.lines() {
         let seen: Value = serde_json::from_str(line).map_err(|error| format!("no JSON ({error}): {line}"))?;
         let text = |key: &str| seen[key].as_str().unwrap_or_default().to_owned();

@@ -12,6 +12,7 @@ use std::process::Command;
 
 use crate::bench::report;
 use crate::house::{House, Outcome, Step, added_flags, output, run, run_all};
+use crate::isolation;
 
 /// A sanitizer and what it takes to build and run with it.
 struct Sanitizer {
@@ -63,6 +64,8 @@ const RUNS: &[(&str, &str)] = &[
     (YCSB, "--scheme all --workers 3 --set ycsb.workload=e --set ycsb.ops_per_txn=4 --set ycsb.scan_max=10"),
 ];
 const TIMES: &str = "--warmup 0 --seconds 2 --format json";
+/// The native half of what holds schemes to their promise: rows that come and go under everyone's eyes.
+const CHECK: &str = "check --schedules 0 --transactions 40000 --format json";
 
 /// Runs everything under both, the thread sanitizer first.
 pub(crate) fn sanitize(house: &House) -> Outcome {
@@ -79,15 +82,17 @@ pub(crate) fn sanitize(house: &House) -> Outcome {
 fn sanitized(house: &House, sanitizer: &Sanitizer) -> Outcome {
     let contend = build(house, sanitizer)?;
     let mut failed = Vec::new();
-    for (data, rest) in RUNS {
-        println!("contend {data} {rest}");
+    let runs =
+        RUNS.iter().map(|(data, rest)| (format!("{data} {rest} {TIMES}"), report as fn(&str) -> Outcome));
+    for (line, judge) in runs.chain([(CHECK.to_owned(), isolation::report as fn(&str) -> Outcome)]) {
+        println!("contend {line}");
         let mut command = Command::new(&contend);
-        command.args([data, rest, TIMES].into_iter().flat_map(str::split_whitespace));
+        command.args(line.split_whitespace());
         let (variable, options) = sanitizer.options;
         command.env(variable, added_flags(variable, options));
-        if let Err(says) = output(&mut command).and_then(|output| report(&output)) {
+        if let Err(says) = output(&mut command).and_then(|output| judge(&output)) {
             println!("{says}");
-            failed.push(*rest);
+            failed.push(line);
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(format!("see the reports above of: {}", failed.join("; "))) }

@@ -74,7 +74,8 @@ fn a_check_says_what_a_scheme_was_seen_to_do() {
     assert!(checked.stderr.is_empty(), "silent in a pipe");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2);
-    for key in ["scheme", "promise", "transactions", "schedules", "scripts", "violations", "permitted_shown"] {
+    for key in ["scheme", "promise", "transactions", "schedules", "scripts", "violations", "permitted_shown"]
+    {
         assert!(lines.iter().all(|line| line.contains(&format!("\"{key}\":"))), "{text}");
     }
     assert!(lines[0].contains("\"scheme\":\"si\"") && lines[0].contains("\"write_skew\""), "{text}");

@@ -243,7 +243,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let (row, is_added) = self.place(store, key, home)?;
         let may_adopt =
             is_added || installs::<S>() || (0..store.groups()).all(|group| store.indexes(group) == 0);
-        let mut groups = InsertGroups { attempt: self, row, key, is_new: true, may_adopt, back: None };
+        let mut groups =
+            InsertGroups { attempt: self, row, key, is_new: true, is_added, may_adopt, back: None };
         fill(&mut groups)?;
         let is_new = groups.is_new;
         if installs::<S>() && is_new && !is_added {
@@ -520,6 +521,8 @@ pub(crate) struct InsertGroups<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> 
     row: RowRef<'db, S>,
     key: K,
     is_new: bool,
+    /// Whether this insert has put the key into the index.
+    is_added: bool,
     /// Whether a row without a value may be given one again. Not where there are secondary indexes: they
     /// may still hold it under the keys of the value that it had.
     may_adopt: bool,
@@ -539,6 +542,11 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().insert(&mut session.txn, record)?;
         self.is_new = words.is_some();
+        if !self.is_new && self.is_added {
+            // Somebody else gave the row a value meanwhile. That the key is there contradicts what this attempt may
+            // have read before, when it was missing: its own entry has made the change of the gap its own.
+            return Err(Abort::WriteConflict);
+        }
         if O::MARKS && !self.is_new {
             // An insert that finds a value does not say which.
             let words = session.db.scheme().read(&mut session.txn, record)?;

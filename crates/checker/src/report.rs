@@ -82,7 +82,7 @@ pub(crate) fn flaw(txns: &Txns<'_>, flaw: &Flaw) -> Anomaly {
 }
 
 /// What is shown of a cycle.
-pub(crate) fn cycle(txns: &Txns<'_>, chains: &Chains<'_>, cycle: &Cycle) -> Anomaly {
+pub(crate) fn cycle(txns: &Txns<'_>, chains: &Chains, cycle: &Cycle) -> Anomaly {
     let id = |rank: Rank| txns.attempt(rank).id;
     let owned = |key: KeyId| {
         let key = chains.keys.key(key);

@@ -55,7 +55,7 @@ use std::fmt;
 use stdx::history::{History, Log, Op};
 
 pub use level::{Level, Phenomenon};
-pub use report::{Anomaly, Link};
+pub use report::{Anomaly, Link, Part, Step};
 pub use walk::EdgeKind;
 
 use absences::{Settled, Solver};
@@ -95,23 +95,26 @@ pub struct Verdict {
     pub more: usize,
 }
 
+impl Verdict {
+    /// What is shown of it where tables have names.
+    pub fn told(&self, name: &dyn Fn(u16) -> String) -> String {
+        let (level, txns) = (self.level.name(), self.txns);
+        let head = match self.answer {
+            Answer::Holds => format!("{level}: yes, {txns} transactions\n"),
+            Answer::Violated => format!("{level}: NO, {txns} transactions\n"),
+            Answer::Undecided => format!("{level}: undecided, too many ways to read {txns} transactions\n"),
+        };
+        let violations = self.violations.iter().map(|anomaly| anomaly.told(name));
+        let permitted = (!self.beyond.is_empty()).then(|| "permitted, and seen:\n".to_owned());
+        let beyond = self.beyond.iter().map(|anomaly| anomaly.told(name));
+        let more = (self.more > 0).then(|| format!("and {} more\n", self.more));
+        std::iter::once(head).chain(violations).chain(permitted).chain(beyond).chain(more).collect()
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, txns) = (self.level.name(), self.txns);
-        match self.answer {
-            Answer::Holds => writeln!(f, "{name}: yes, {txns} transactions")?,
-            Answer::Violated => writeln!(f, "{name}: NO, {txns} transactions")?,
-            Answer::Undecided => writeln!(f, "{name}: undecided, too many ways to read {txns} transactions")?,
-        }
-        self.violations.iter().try_for_each(|anomaly| write!(f, "{anomaly}"))?;
-        if !self.beyond.is_empty() {
-            writeln!(f, "permitted, and seen:")?;
-            self.beyond.iter().try_for_each(|anomaly| write!(f, "{anomaly}"))?;
-        }
-        if self.more > 0 {
-            writeln!(f, "and {} more", self.more)?;
-        }
-        Ok(())
+        f.write_str(&self.told(&|table| table.to_string()))
     }
 }
 

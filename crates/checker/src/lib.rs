@@ -40,6 +40,7 @@ mod absences;
 mod chains;
 mod cover;
 mod cycles;
+mod export;
 mod flaws;
 mod graph;
 mod keys;
@@ -54,6 +55,7 @@ use std::fmt;
 
 use stdx::history::{History, Log, Op};
 
+pub use export::{Form, Notation, export};
 pub use level::{Level, Phenomenon};
 pub use report::{Anomaly, Link, Part, Step};
 pub use walk::EdgeKind;

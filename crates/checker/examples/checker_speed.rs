@@ -1,5 +1,6 @@
 //! How many transactions a second one core checks: serializable histories of six operations a transaction, over
-//! few and many keys, with rows that come and go, and with scans.
+//! few and many keys, with rows that come and go, with scans, and with all of it as in the workload `mix`. And how
+//! many small histories.
 //!
 //! Counted is the time that the thread had a core, so that others on the machine disturb little.
 //!
@@ -11,7 +12,7 @@
     reason = "the checker knows no door to clocks"
 )]
 
-use checker::{Answer, Level, check};
+use checker::{Answer, Checker, Level, check};
 use stdx::Rng;
 use stdx::history::{History, Key, Log, Outcome, Version};
 
@@ -19,6 +20,8 @@ use stdx::history::{History, Key, Log, Outcome, Version};
 const OPS: usize = 6;
 /// Sessions that take turns.
 const SESSIONS: u32 = 16;
+/// The same in small histories.
+const FEW: u32 = 4;
 
 /// What transactions do.
 struct Shape {
@@ -30,7 +33,7 @@ struct Shape {
     scans_pct: f64,
 }
 
-const SHAPES: [Shape; 5] = [
+const SHAPES: [Shape; 7] = [
     Shape { name: "half updates", keys: 1 << 20, updates_pct: 50.0, comings_pct: 0.0, scans_pct: 0.0 },
     Shape {
         name: "half updates, few keys",
@@ -42,11 +45,22 @@ const SHAPES: [Shape; 5] = [
     Shape { name: "mostly reads", keys: 1 << 20, updates_pct: 5.0, comings_pct: 0.0, scans_pct: 0.0 },
     Shape { name: "rows come and go", keys: 1 << 16, updates_pct: 30.0, comings_pct: 20.0, scans_pct: 0.0 },
     Shape { name: "with short scans", keys: 1 << 16, updates_pct: 30.0, comings_pct: 10.0, scans_pct: 10.0 },
+    MIX,
+    Shape { name: "mix of 1,000 keys", keys: 8_000, ..MIX },
 ];
 
-/// Scans ten keys from this one on.
-fn scan(log: &mut Log, state: &[Version], writes: &[(u64, Version)], low: u64) {
-    let high = (low + 9).min(state.len() as u64 - 1);
+/// Four tables at two homes, of sixteen keys each.
+const MIX: Shape =
+    Shape { name: "mix of 16 keys", keys: 128, updates_pct: 25.0, comings_pct: 20.0, scans_pct: 20.0 };
+
+/// Keys that a scan covers at most.
+const SCANNED_MAX: u64 = 12;
+/// Histories of which the small ones are taken in turns, and how often each is.
+const SMALL: (u64, usize) = (1_000, 300);
+
+/// Scans so many keys from this one on.
+fn scan(log: &mut Log, state: &[Version], writes: &[(u64, Version)], low: u64, count: u64) {
+    let high = (low + count - 1).min(state.len() as u64 - 1);
     log.scan(0, &[low], &[high], true);
     for row in low..=high {
         let own = writes.iter().find(|(written, _)| *written == row).map(|(_, to)| *to);
@@ -58,25 +72,25 @@ fn scan(log: &mut Log, state: &[Version], writes: &[(u64, Version)], low: u64) {
     log.scan_complete();
 }
 
-fn history(shape: &Shape, txns: u64) -> History {
-    let mut rng = Rng::new(1);
+fn history(shape: &Shape, txns: u64, ops: usize, (sessions, seed): (u32, u64)) -> History {
+    let mut rng = Rng::new(seed);
     let mut state = vec![Version::LOADED; shape.keys as usize];
-    let mut logs: Vec<Log> = (0..SESSIONS).map(Log::new).collect();
+    let mut logs: Vec<Log> = (0..sessions).map(Log::new).collect();
     for nth in 0..txns {
-        let log = &mut logs[(nth % u64::from(SESSIONS)) as usize];
+        let log = &mut logs[(nth % u64::from(sessions)) as usize];
         // Each overlaps with most of those of the other sessions around it.
         let moment = 100 * (nth + 1);
-        let slack = 100 * u64::from(SESSIONS) / 2 - 1;
+        let slack = 100 * u64::from(sessions) / 2 - 1;
         log.begin(moment.saturating_sub(rng.below(slack)));
         let mut writes: Vec<(u64, Version)> = Vec::new();
-        for _ in 0..OPS {
+        for _ in 0..ops {
             let key = rng.below(shape.keys);
             let dice = rng.unit() * 100.0;
             if writes.iter().any(|(written, _)| *written == key) {
                 continue;
             }
             if dice < shape.scans_pct {
-                scan(log, &state, &writes, key);
+                scan(log, &state, &writes, key, 1 + rng.below(SCANNED_MAX));
                 continue;
             }
             let (at, held) = ([key], state[key as usize]);
@@ -110,7 +124,7 @@ fn main() {
     let txns: u64 = txns.expect("the argument is the number of transactions");
     let wanted = std::env::args().nth(2).unwrap_or_default();
     for shape in SHAPES.iter().filter(|shape| shape.name.contains(&wanted)) {
-        let history = history(shape, txns);
+        let history = history(shape, txns, OPS, (SESSIONS, 1));
         let bytes: usize = history.logs().iter().map(Log::bytes).sum();
         print!("{:24} {:4} bytes a transaction;", shape.name, bytes as u64 / txns);
         for level in [Level::Serializable, Level::StrictlySerializable] {
@@ -121,5 +135,26 @@ fn main() {
             print!("  {}: {:.2} million a second", level.name(), txns as f64 / seconds / 1e6);
         }
         println!();
+    }
+    if "small histories".contains(&wanted) {
+        small();
+    }
+}
+
+/// Four transactions with three operations each, over few keys.
+fn small() {
+    let shape = Shape { keys: 4, ..MIX };
+    let histories: Vec<History> = (0..SMALL.0).map(|seed| history(&shape, 4, 3, (FEW, seed))).collect();
+    for level in [Level::SnapshotIsolation, Level::Serializable, Level::StrictlySerializable] {
+        let mut checker = Checker::new();
+        let start = ran_ns();
+        for _ in 0..SMALL.1 {
+            for history in &histories {
+                assert_eq!(checker.check(history, level).answer, Answer::Holds);
+            }
+        }
+        let seconds = (ran_ns() - start) as f64 / 1e9;
+        let rate = (SMALL.0 as usize * SMALL.1) as f64 / seconds;
+        println!("small histories, {}: {:.2} million a second", level.name(), rate / 1e6);
     }
 }

@@ -1,45 +1,43 @@
 //! Which absence was meant, where a key was absent more than once and nobody says.
 //!
-//! A history is as good as its best reading. The first reading is the guess that follows the order of
-//! responses, and mostly it is one that the level allows: then that is proof. If not, three things are tried.
-//! Cycles over edges that all readings share are violations. Otherwise the choices of transactions on
-//! forbidden cycles are searched, the others' left out: leaving out edges can only hide a cycle, so if every
-//! way to choose leaves one, every reading does. If a way to choose is found, the others are read as before; if
+//! A history is as good as its best reading. The first reading is the guess that follows the layout, and mostly it
+//! is one that the level allows: then that is proof. If not, four things are tried. Cycles over edges that all
+//! readings share are violations. Playing what is around a cycle again may find another reading (`replay`). Another
+//! layout may have a first reading that is allowed, or can be played: then that is proof, too, whatever the layout rests
+//! on. Otherwise the choices of transactions on forbidden cycles are searched, the others' left out: leaving out edges
+//! can only hide a cycle, so if every way to choose leaves one, every reading does. If a way to choose is found, the others are read as before; if
 //! that brings new cycles, their choices join the search. It ends with a good reading, with the proof that there
 //! is none, or, in long histories, when it has cost too much: then the answer is that nobody knows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::Answer;
-use crate::chains::{Chains, Open};
+use crate::chains::Chains;
+use crate::cover::{Covered, cover};
 use crate::cycles::{Cycle, Stretch};
 use crate::flaws::Flaw;
 use crate::keys::KeyId;
 use crate::level::Level;
+use crate::reading::{Reading, Text};
+use crate::replay::Play;
 use crate::txns::{Rank, StateId, Txns};
-use crate::walk::{Choice, Chosen, Edge, EdgeKind, Sink, Walk};
+use crate::walk::{Choice, Chosen, Edge, Sink, Walk};
 
 /// Up to so many transactions a search sees all of them.
 const WHOLE_MAX: usize = 20_000;
 /// In longer histories it sees so many on both sides of what is wrong, more if that does not do.
 const MARGINS: [u32; 2] = [32, 5_000];
+/// So many a window is played with on both sides.
+const PLAY_MARGINS: [u32; 3] = [0, 64, 512];
 /// Edges and transactions that searches may look at, over and over, before they give up.
-const WORK_MAX: usize = 1 << 28;
+const WORK_MAX: usize = 1 << 25;
 /// Choices of one search.
 const CHOICES_MAX: usize = 2_000;
 /// How often answers may bring new questions elsewhere.
 const ROUNDS_MAX: usize = 64;
 
-/// Which absences were meant, as far as that was searched; the rest follows the order of responses.
-#[derive(Clone, Default)]
-struct Reading {
-    answers: BTreeMap<(Rank, u32), StateId>,
-    /// What replaced an absence, for the keys below.
-    closers: BTreeMap<StateId, StateId>,
-    keys: BTreeSet<KeyId>,
-}
-
-/// Some neighbours in the order of responses: the edges between them, and what they leave open.
+/// Some neighbours in the layout: the edges between them, and what they leave open.
 struct Gathered {
     first: Rank,
     last: Rank,
@@ -47,9 +45,15 @@ struct Gathered {
     choices: Vec<Choice>,
 }
 
+impl Gathered {
+    fn has(&self, edge: &Edge) -> bool {
+        [edge.from, edge.to].iter().all(|end| (self.first..=self.last).contains(end))
+    }
+}
+
 impl Sink for Gathered {
     fn edge(&mut self, edge: Edge) {
-        if [edge.from, edge.to].iter().all(|end| (self.first..=self.last).contains(end)) {
+        if self.has(&edge) {
             self.edges.push(edge);
         }
     }
@@ -61,48 +65,18 @@ impl Sink for Gathered {
     fn flaw(&mut self, _: Flaw) {}
 
     fn hole(&mut self) {}
-}
 
-/// Finds which neighbours edges against the order of responses hold together.
-struct Cover<'s, 'h> {
-    solver: &'s Solver<'s, 'h>,
-    reading: &'s Reading,
-    /// How many such edges more go past a transaction than past the one before.
-    steps: Vec<i32>,
-    flaws: Vec<Flaw>,
-    holes: usize,
-}
+    fn enter(&mut self, _: Rank) {}
 
-impl Sink for Cover<'_, '_> {
-    #[inline]
-    fn edge(&mut self, edge: Edge) {
-        if edge.from > edge.to {
-            self.steps[edge.to.at()] += 1;
-            self.steps[edge.from.at()] -= 1;
-        }
-    }
-
-    fn choice(&mut self, choice: Choice) {
-        let gap = self.solver.answer(self.reading, &choice);
-        let closer = self.solver.closer(self.reading, choice.key, gap);
-        for edge in self.solver.edges(&choice, gap, closer) {
-            self.edge(edge);
-        }
-    }
-
-    fn flaw(&mut self, flaw: Flaw) {
-        self.flaws.push(flaw);
-    }
-
-    fn hole(&mut self) {
-        self.holes += 1;
+    fn asks(&mut self, range: Range<usize>, asked: &mut Vec<u32>) {
+        asked.extend(range.start as u32..range.end as u32);
     }
 }
 
 /// What a search came to.
-enum Searched {
+enum Searched<'s, 'h> {
     /// Cycles that every reading has are here.
-    Certain(Stretch),
+    Certain(Stretch<'s, 'h>),
     /// No reading is free of forbidden cycles.
     Impossible,
     /// This one may be.
@@ -118,180 +92,194 @@ pub(crate) struct Settled {
     pub(crate) flaws: Vec<Flaw>,
 }
 
+/// What a reading is like.
+pub(crate) struct Look {
+    flaws: Vec<Flaw>,
+    holes: usize,
+    /// The windows in which it has cycles that the level forbids.
+    bad: Vec<Window>,
+    /// The others, in order, each with cycles that the level permits.
+    good: Vec<(Window, Vec<Cycle>)>,
+}
+
+/// The first and the last of some neighbours.
+type Window = (Rank, Rank);
+
+impl Look {
+    /// How many transactions are about what is forbidden.
+    pub(crate) fn badness(&self) -> usize {
+        self.bad.iter().map(|(from, to)| to.at() - from.at() + 1).sum()
+    }
+}
+
 /// Looks for a reading that the level allows.
 pub(crate) struct Solver<'s, 'h> {
-    txns: &'s Txns<'h>,
-    chains: &'s Chains<'h>,
+    text: Text<'s, 'h>,
     level: Level,
 }
 
 impl<'s, 'h> Solver<'s, 'h> {
-    pub(crate) const fn new(txns: &'s Txns<'h>, chains: &'s Chains<'h>, level: Level) -> Self {
-        Self { txns, chains, level }
+    pub(crate) const fn new(txns: &'s Txns<'h>, chains: &'s Chains, level: Level) -> Self {
+        Self { text: Text { txns, chains }, level }
     }
 
-    /// The best reading's answer, and the cycles that it has.
-    pub(crate) fn settle(&self) -> Settled {
+    /// How many edges go against the layout.
+    pub(crate) fn against(&self) -> usize {
+        cover(self.text, &Reading::default()).against
+    }
+
+    /// Looks at the first reading; not closely if it seems to be worse than that is worth.
+    pub(crate) fn first(&self, is_worth_it: impl Fn(usize) -> bool) -> Option<Look> {
+        let reading = Reading::default();
+        let covered = cover(self.text, &reading);
+        let held_together = covered.windows.iter().map(|(from, to)| to.at() - from.at() + 1).sum();
+        is_worth_it(held_together).then(|| self.look(&reading, covered, &[]))
+    }
+
+    /// Looks at all windows but those of which it is known that they are still good.
+    fn look(&self, reading: &Reading, covered: Covered, known: &[(Window, Vec<Cycle>)]) -> Look {
+        let Covered { windows, all, flaws, holes, .. } = covered;
+        let mut look = Look { flaws, holes, bad: Vec::new(), good: Vec::new() };
+        let is_one = windows == all;
+        // The strictest level permits no cycle at all.
+        let shows_beyond = self.level != Level::StrictlySerializable;
+        for &(from, to) in &windows {
+            if let Ok(at) = known.binary_search_by_key(&(from, to), |(window, _)| *window) {
+                look.good.push(known[at].clone());
+                continue;
+            }
+            let stretch = self.read(&self.gather(from, to), reading);
+            if stretch.violates(self.level) {
+                look.bad.push((from, to));
+            } else {
+                let cycles = if is_one && shows_beyond { stretch.cycles() } else { Vec::new() };
+                look.good.push(((from, to), cycles));
+            }
+        }
+        if !is_one && shows_beyond && look.bad.is_empty() {
+            for &(from, to) in &all {
+                look.good.push(((from, to), self.read(&self.gather(from, to), reading).cycles()));
+            }
+        }
+        look
+    }
+
+    /// The best reading's answer, and the cycles that it has; none if that takes a search for which leave was not
+    /// given.
+    pub(crate) fn settle(&self, first: Look, may_search: bool) -> Option<Settled> {
         let mut reading = Reading::default();
-        let mut first = self.cover(&reading);
-        let flaws = std::mem::take(&mut first.flaws);
-        let (holes, mut windows) = (first.holes, windows(&first.steps));
-        let settled = |answer, cycles| Settled { answer, cycles, flaws };
+        let Look { flaws, holes, mut bad, mut good } = first;
         let mut work = WORK_MAX;
         for _ in 0..ROUNDS_MAX {
-            let (mut cycles, mut found) = (Vec::new(), Vec::new());
+            let (mut found, mut cycles) = (Vec::new(), Vec::new());
             let (mut is_violated, mut is_open) = (false, false);
-            for &(from, to) in &windows {
+            for &(from, to) in &bad {
                 let gathered = self.gather(from, to);
-                let stretch = self.read(&gathered, &reading, true);
-                if stretch.violates(self.level) {
-                    match self.search((from, to), &stretch, &reading, &mut work) {
-                        Searched::Certain(stretch) => {
-                            is_violated = true;
-                            cycles.extend(stretch.cycles());
-                        }
-                        Searched::Impossible => {
-                            is_violated = true;
-                            cycles.extend(stretch.cycles());
-                        }
-                        Searched::Found(better) => found.push(better),
-                        Searched::GivenUp => is_open = true,
+                let stretch = self.read(&gathered, &reading);
+                let mut searched = self.replay((from, to), &gathered, &reading);
+                if matches!(searched, Searched::GivenUp) {
+                    if !may_search {
+                        return None;
                     }
-                } else {
-                    cycles.extend(stretch.cycles());
+                    searched = self.search((from, to), &stretch, &reading, &mut work);
+                }
+                match searched {
+                    Searched::Certain(stretch) => {
+                        is_violated = true;
+                        cycles.extend(stretch.cycles());
+                    }
+                    Searched::Impossible => {
+                        is_violated = true;
+                        cycles.extend(stretch.cycles());
+                    }
+                    Searched::Found(better) => found.push(better),
+                    Searched::GivenUp => is_open = true,
                 }
             }
-            if is_violated {
-                return settled(Answer::Violated, cycles);
-            }
-            if is_open || found.is_empty() {
+            if is_violated || is_open || found.is_empty() {
                 let is_known = !is_open && holes == 0;
-                return settled(if is_known { Answer::Holds } else { Answer::Undecided }, cycles);
+                let answer = if is_known { Answer::Holds } else { Answer::Undecided };
+                let answer = if is_violated { Answer::Violated } else { answer };
+                cycles.extend(good.into_iter().flat_map(|(_, cycles)| cycles));
+                return Some(Settled { answer, cycles, flaws });
             }
             for better in found {
-                self.adopt(&mut reading, better);
+                // What it says nothing about is as it was.
+                good.retain(|((from, to), _)| {
+                    let about = better.seen.range((*from, KeyId(0))..=(*to, KeyId::NONE));
+                    better.keys.is_empty() && about.count() == 0
+                });
+                self.text.adopt(&mut reading, &better);
             }
-            windows = self::windows(&self.cover(&reading).steps);
+            Look { bad, good, .. } = self.look(&reading, cover(self.text, &reading), &good);
         }
-        settled(Answer::Undecided, Vec::new())
-    }
-
-    fn cover<'r>(&'r self, reading: &'r Reading) -> Cover<'r, 'h> {
-        let steps = vec![0; self.txns.len() + 1];
-        let cover = Cover { solver: self, reading, steps, flaws: Vec::new(), holes: 0 };
-        let mut walk = Walk::new(self.txns, self.chains, cover);
-        self.txns.all().for_each(|rank| walk.visit(rank));
-        walk.into_sink()
+        may_search.then(|| Settled { answer: Answer::Undecided, cycles: Vec::new(), flaws })
     }
 
     fn gather(&self, first: Rank, last: Rank) -> Gathered {
-        let gathered = Gathered { first, last, edges: Vec::new(), choices: Vec::new() };
-        let mut walk = Walk::new(self.txns, self.chains, gathered);
+        let gathered =
+            Gathered { first, last, edges: Vec::with_capacity(32), choices: Vec::with_capacity(8) };
+        let mut walk = Walk::new(self.text.txns, self.text.chains, gathered);
         (first.0..=last.0).for_each(|rank| walk.visit(Rank(rank)));
         walk.into_sink()
     }
 
-    /// The stretch as the reading has it: with all choices, or with those only that it answers itself.
-    fn read(&self, gathered: &Gathered, reading: &Reading, is_complete: bool) -> Stretch {
-        let mut edges = Gathered { edges: gathered.edges.clone(), choices: Vec::new(), ..*gathered };
-        for choice in &gathered.choices {
-            let (gap, closer) = if is_complete {
-                let gap = self.answer(reading, choice);
-                (gap, self.closer(reading, choice.key, gap))
-            } else {
-                let Some(&gap) = reading.answers.get(&(choice.txn, choice.nth)) else { continue };
-                let chosen = || reading.closers.get(&gap).copied().unwrap_or(StateId::NONE);
-                let known = self.chains.state(gap).known_next();
-                (gap, if known == StateId::NONE { chosen() } else { known })
-            };
-            self.edges(choice, gap, closer).for_each(|edge| edges.edge(edge));
-        }
-        Stretch::new(gathered.first, gathered.last, &edges.edges, self.txns)
+    /// The stretch as the reading has it.
+    fn read(&self, gathered: &Gathered, reading: &Reading) -> Stretch<'s, 'h> {
+        let chosen = gathered.choices.iter().flat_map(|choice| {
+            let gap = self.text.answer(reading, choice);
+            self.text.edges(choice, gap, self.text.closer(reading, choice.key, gap))
+        });
+        self.stretch(gathered, chosen)
     }
 
-    /// The edges of a choice: between the deletion that made the absence, who met it, and who ended it.
-    fn edges(&self, choice: &Choice, gap: StateId, closer: StateId) -> impl Iterator<Item = Edge> + use<> {
-        let opener = self.chains.state(gap).writer;
-        let writer = if closer == StateId::NONE { Rank::NONE } else { self.chains.state(closer).writer };
-        let (txn, key) = (choice.txn, choice.key);
-        let edge = move |from, to, kind| Edge { from, to, kind, key };
-        let edges = match choice.what {
-            Chosen::Replaced(_) => [Some(edge(opener, txn, EdgeKind::Ww)), None],
-            Chosen::Seen { is_predicate, .. } => {
-                let rw = if is_predicate { EdgeKind::RwPredicate } else { EdgeKind::Rw };
-                [Some(edge(opener, txn, EdgeKind::Wr)), Some(edge(txn, writer, rw))]
-            }
-        };
-        let is_edge = |edge: &Edge| edge.from != edge.to && edge.from != Rank::NONE && edge.to != Rank::NONE;
-        edges.into_iter().flatten().filter(is_edge)
+    /// The same with those choices only that the reading answers itself.
+    fn read_only(&self, gathered: &Gathered, reading: &Reading) -> Stretch<'s, 'h> {
+        let chosen = gathered.choices.iter().filter_map(|choice| {
+            let gap = reading.own_answer(choice)?;
+            let chosen = || reading.closers.get(&gap).copied().unwrap_or(StateId::NONE);
+            let known = self.text.chains.state(gap).known_next();
+            let closer = if known == StateId::NONE { chosen() } else { known };
+            Some(self.text.edges(choice, gap, closer))
+        });
+        self.stretch(gathered, chosen.flatten())
     }
 
-    /// Which absence the reading takes.
-    fn answer(&self, reading: &Reading, choice: &Choice) -> StateId {
-        if let Some(&answer) = reading.answers.get(&(choice.txn, choice.nth)) {
-            return answer;
-        }
-        match choice.what {
-            Chosen::Replaced(state) => {
-                let mut opens = self.chains.opens(choice.key).iter();
-                opens.find(|open| open.insert == state).expect("it is open").guess
-            }
-            Chosen::Seen { known: StateId::NONE, .. } => self.nearest(reading, choice),
-            Chosen::Seen { known, .. } => known,
-        }
+    fn stretch(&self, gathered: &Gathered, chosen: impl Iterator<Item = Edge>) -> Stretch<'s, 'h> {
+        let chosen = chosen.filter(|edge| gathered.has(edge));
+        let edges = gathered.edges.iter().copied().chain(chosen);
+        Stretch::new(self.text.txns, (gathered.first, gathered.last), edges)
     }
 
-    /// The absence that agrees best with the order of responses, of those that began about then.
-    fn nearest(&self, reading: &Reading, choice: &Choice) -> StateId {
-        let gaps = self.chains.gaps_in_order(choice.key);
-        // Rank::NONE, which the first one has, becomes zero.
-        let later = gaps.partition_point(|gap| gap.writer.0.wrapping_add(1) <= choice.txn.0 + 1);
-        let against = |gap: StateId| {
-            let closer = self.closer(reading, choice.key, gap);
-            let edges = self.edges(choice, gap, closer);
-            edges.map(|edge| u64::from(edge.from.0.saturating_sub(edge.to.0))).sum::<u64>()
-        };
-        let near = gaps[later.saturating_sub(3)..gaps.len().min(later + 2)].iter();
-        let of_others = near.filter(|gap| gap.writer != choice.txn).map(|gap| gap.state);
-        of_others.min_by_key(|&gap| against(gap)).expect("there are at least two to choose from")
-    }
-
-    /// What replaced an absence, in the reading.
-    fn closer(&self, reading: &Reading, key: KeyId, gap: StateId) -> StateId {
-        let state = self.chains.state(gap);
-        if state.known_next() == StateId::NONE && reading.keys.contains(&key) {
-            return reading.closers.get(&gap).copied().unwrap_or(StateId::NONE);
-        }
-        state.next
-    }
-
-    /// Takes a better reading over.
-    fn adopt(&self, reading: &mut Reading, better: Reading) {
-        for &key in &better.keys {
-            for gap in self.chains.gaps(key) {
-                reading.closers.remove(&gap);
-            }
-        }
-        reading.answers.extend(better.answers);
-        reading.closers.extend(better.closers);
-        reading.keys.extend(better.keys);
-    }
-
-    /// Looks for answers to what is open around a window with forbidden cycles.
-    fn search(
-        &self,
-        (from, to): (Rank, Rank),
-        window: &Stretch,
-        reading: &Reading,
-        work: &mut usize,
-    ) -> Searched {
-        let inside = self.gather(from, to);
-        let certain = self.read(&inside, &Reading::default(), false);
+    /// Looks for answers to what is open around a window with forbidden cycles by playing it again.
+    fn replay(&self, (from, to): (Rank, Rank), inside: &Gathered, reading: &Reading) -> Searched<'s, 'h> {
+        let certain = self.read_only(inside, &Reading::default());
         if certain.violates(self.level) {
             return Searched::Certain(certain);
         }
-        let end = Rank(self.txns.len() as u32 - 1);
-        if self.txns.len() <= WHOLE_MAX {
+        let end = Rank(self.text.txns.len() as u32 - 1);
+        for is_free in [false, true] {
+            for margin in PLAY_MARGINS {
+                let first = Rank(from.0.saturating_sub(margin));
+                let last = end.min(Rank(to.0.saturating_add(margin)));
+                if let Some(found) = self.play(&self.gather(first, last), reading, is_free) {
+                    return Searched::Found(found);
+                }
+            }
+        }
+        Searched::GivenUp
+    }
+
+    /// The same by trying all answers.
+    fn search(
+        &self,
+        (from, to): (Rank, Rank),
+        window: &Stretch<'s, 'h>,
+        reading: &Reading,
+        work: &mut usize,
+    ) -> Searched<'s, 'h> {
+        let end = Rank(self.text.txns.len() as u32 - 1);
+        if self.text.txns.len() <= WHOLE_MAX {
             return self.search_around((from, (Rank(0), end)), window, reading, work);
         }
         for margin in MARGINS {
@@ -304,14 +292,32 @@ impl<'s, 'h> Solver<'s, 'h> {
         Searched::GivenUp
     }
 
+    /// Plays the window anew, if it is free with other ends of absences; a reading found so is good there.
+    fn play(&self, inside: &Gathered, reading: &Reading, is_free: bool) -> Option<Reading> {
+        let Gathered { first, last, edges, choices } = inside;
+        let placed = choices.iter().filter(|choice| {
+            !is_free && (matches!(choice.what, Chosen::Replaced(_)) || reading.own_answer(choice).is_some())
+        });
+        let placed = placed.flat_map(|choice| {
+            let gap = self.text.answer(reading, choice);
+            self.text.edges(choice, gap, self.text.closer(reading, choice.key, gap))
+        });
+        let certain = edges.iter().copied().chain(placed.filter(|edge| inside.has(edge)));
+        let found = Play::new(self.text, self.level, (*first, *last), certain, choices, is_free).find()?;
+        let found = self.text.complete(found, reading)?;
+        let mut whole = reading.clone();
+        self.text.adopt(&mut whole, &found);
+        (!self.read(inside, &whole).violates(self.level)).then_some(found)
+    }
+
     /// The same, seeing the transactions around from a first to a last.
     fn search_around(
         &self,
         (from, (first, last)): (Rank, (Rank, Rank)),
-        window: &Stretch,
+        window: &Stretch<'s, 'h>,
         reading: &Reading,
         work: &mut usize,
-    ) -> Searched {
+    ) -> Searched<'s, 'h> {
         let around = self.gather(first, last);
         let mut asked = Asked { solver: self, around: &around, choices: Vec::new(), is_partial: false, work };
         let mut bad = window.on_forbidden_cycles(self.level);
@@ -328,8 +334,8 @@ impl<'s, 'h> Solver<'s, 'h> {
                 Some(true) => {}
             }
             let mut whole = reading.clone();
-            self.adopt(&mut whole, trial.clone());
-            let stretch = self.read(&around, &whole, true);
+            self.text.adopt(&mut whole, &trial);
+            let stretch = self.read(&around, &whole);
             if !stretch.violates(self.level) {
                 return Searched::Found(trial);
             }
@@ -356,30 +362,25 @@ impl Asked<'_, '_, '_> {
         let is_bad = |txn: Rank| {
             txn.0.checked_sub(first.0).and_then(|n| is_bad.get(n as usize)).copied().unwrap_or_default()
         };
-        let chains = self.solver.chains;
-        let mut wanted: BTreeSet<(Rank, u32)> = BTreeSet::new();
+        let chains = self.solver.text.chains;
         let mut keys = BTreeSet::new();
-        for choice in self.around.choices.iter().filter(|choice| is_bad(choice.txn)) {
-            wanted.insert((choice.txn, choice.nth));
-            if matches!(choice.what, Chosen::Replaced(_)) {
-                keys.insert(choice.key);
-            }
+        let is_install = |choice: &Choice| matches!(choice.what, Chosen::Replaced(_));
+        for choice in self.around.choices.iter().filter(|choice| is_bad(choice.txn) && is_install(choice)) {
+            keys.insert(choice.key);
         }
-        let installs = |key| chains.opens(key).iter().map(|open: &Open| open.insert);
-        let mut missing: usize = keys.iter().map(|&key| installs(key).count()).sum();
+        let mut missing: usize = keys.iter().map(|&key| chains.opens(key).len()).sum();
+        let mut known: BTreeSet<(Rank, KeyId, bool)> = self.choices.iter().map(named).collect();
         for choice in &self.around.choices {
-            if matches!(choice.what, Chosen::Replaced(_)) && keys.contains(&choice.key) {
-                wanted.insert((choice.txn, choice.nth));
-                missing -= 1;
+            let is_of_keys = is_install(choice) && keys.contains(&choice.key);
+            missing -= usize::from(is_of_keys);
+            // Of absences that are known only the ends are open, which the installs of the key tell.
+            let is_open = !matches!(choice.what, Chosen::Seen { known, .. } if known != StateId::NONE);
+            if (is_of_keys || is_open && is_bad(choice.txn)) && known.insert(named(choice)) {
+                self.choices.push(*choice);
             }
         }
-        for choice in &self.choices {
-            wanted.remove(&(choice.txn, choice.nth));
-        }
-        let is_wanted = |choice: &&Choice| wanted.contains(&(choice.txn, choice.nth));
-        self.choices.extend(self.around.choices.iter().filter(is_wanted));
         // What installs replaced says what reads can have seen.
-        self.choices.sort_by_key(|choice| matches!(choice.what, Chosen::Seen { .. }));
+        self.choices.sort_by_key(|choice| !is_install(choice));
         missing == 0 && (before + 1..=CHOICES_MAX).contains(&self.choices.len())
     }
 
@@ -393,12 +394,11 @@ impl Asked<'_, '_, '_> {
     /// be done; none if it costs too much to know.
     fn choose(&mut self, trial: &mut Reading, reading: &Reading, nth: usize) -> Option<bool> {
         let Some(&choice) = self.choices.get(nth) else { return Some(true) };
-        let usual = self.solver.answer(reading, &choice);
-        let all = self.solver.chains.gaps_of_others(choice.key, choice.txn);
-        let is_known = matches!(choice.what, Chosen::Seen { known, .. } if known != StateId::NONE);
-        let others = all.filter(|gap| *gap != usual && !is_known);
+        let Text { chains, .. } = self.solver.text;
+        let usual = self.solver.text.answer(reading, &choice);
+        let others = chains.gaps_of_others(choice.key, choice.txn).filter(|gap| *gap != usual);
         for gap in std::iter::once(usual).chain(others) {
-            let state = self.solver.chains.state(gap);
+            let state = chains.state(gap);
             let is_install = matches!(choice.what, Chosen::Replaced(_));
             if is_install && (state.known_next() != StateId::NONE || trial.closers.contains_key(&gap)) {
                 continue;
@@ -409,38 +409,19 @@ impl Asked<'_, '_, '_> {
                 self.is_partial = true;
                 continue;
             }
-            trial.answers.insert((choice.txn, choice.nth), gap);
-            if let Chosen::Replaced(insert) = choice.what {
-                trial.closers.insert(gap, insert);
-            }
+            trial.say(&choice, gap);
             *self.work = self.work.checked_sub(self.around.edges.len() + self.around.choices.len() + 1)?;
-            let stretch = self.solver.read(self.around, trial, false);
+            let stretch = self.solver.read_only(self.around, trial);
             if !stretch.violates(self.solver.level) && self.choose(trial, reading, nth + 1)? {
                 return Some(true);
             }
-            trial.answers.remove(&(choice.txn, choice.nth));
-            if is_install {
-                trial.closers.remove(&gap);
-            }
+            trial.unsay(&choice, gap);
         }
         Some(false)
     }
 }
 
-/// The neighbours that edges against the order hold together: each cycle lies within one window, since it
-/// goes back past every transaction that it goes forward past.
-fn windows(steps: &[i32]) -> Vec<(Rank, Rank)> {
-    let mut windows = Vec::new();
-    let (mut open, mut start) = (0, 0);
-    for (at, step) in steps.iter().enumerate() {
-        if open == 0 && *step > 0 {
-            start = at as u32;
-        }
-        let was = open;
-        open += step;
-        if was > 0 && open == 0 {
-            windows.push((Rank(start), Rank(at as u32)));
-        }
-    }
-    windows
+/// What a choice is told apart by.
+const fn named(choice: &Choice) -> (Rank, KeyId, bool) {
+    (choice.txn, choice.key, matches!(choice.what, Chosen::Replaced(_)))
 }

@@ -2,21 +2,24 @@
 //!
 //! Where an install replaced an absence, and nobody says which, it may have been any that nobody is known to
 //! have replaced: a key is absent at first unless it was loaded, and again after each deletion. If only one
-//! can be meant, it is. What stays open is left to `absences`, with a guess in the order of responses.
+//! can be meant, it is. What stays open is left to `absences`, with a guess: a key's lives, each from an insert
+//! to a deletion, follow each other in the order of the layout.
 
 use std::ops::Range;
 
-use stdx::history::{Key, Op, Version};
+use stdx::history::{Key, Op, TxnId, Version};
 
 use crate::flaws::{Flaw, FlawKind};
 use crate::keys::{KeyId, Keys, hash, tag};
 use crate::txns::{Rank, StateId, Txns, Writer};
 
-/// A state of a key, and what came after it.
+/// A state of a key, what came before and what after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
     /// Who made it; nobody if it was first.
     pub(crate) writer: Rank,
+    /// What it replaced, if that is known to be a state; of absences sometimes only a guess.
+    before: StateId,
     /// What replaced it, if anything did; of absences sometimes only a guess.
     pub(crate) next: StateId,
     /// Who replaced it.
@@ -27,23 +30,39 @@ pub(crate) struct State {
     pub(crate) mark: u32,
 }
 
-const UNINSTALLED: State =
-    State { writer: Rank::NONE, next: StateId::NONE, next_writer: Rank::NONE, key: KeyId::NONE, mark: 0 };
+const UNINSTALLED: State = State {
+    writer: Rank::NONE,
+    before: StateId::NONE,
+    next: StateId::NONE,
+    next_writer: Rank::NONE,
+    key: KeyId::NONE,
+    mark: 0,
+};
 
 /// In marks: what came next is a guess.
-const GUESSED: u32 = 2;
+const NEXT_GUESSED: u32 = 2;
+/// In marks: what came before is a guess.
+const BEFORE_GUESSED: u32 = 4;
+/// The bits of marks that say more than whose state it is.
+const FLAGS: u32 = NEXT_GUESSED | BEFORE_GUESSED;
 
 impl State {
     /// What replaced it, unless that is a guess.
     #[inline]
     pub(crate) const fn known_next(&self) -> StateId {
-        if self.mark & GUESSED == 0 { self.next } else { StateId::NONE }
+        if self.mark & NEXT_GUESSED == 0 { self.next } else { StateId::NONE }
+    }
+
+    /// What it replaced, and whether that is a guess.
+    #[inline]
+    pub(crate) const fn before(&self) -> (StateId, bool) {
+        (self.before, self.mark & BEFORE_GUESSED != 0)
     }
 
     /// Whether it is marked so, whatever came next.
     #[inline]
     pub(crate) const fn has_mark(&self, mark: u32) -> bool {
-        self.mark & !GUESSED == mark
+        self.mark & !FLAGS == mark
     }
 
     const fn is_tombstone(&self) -> bool {
@@ -54,24 +73,19 @@ impl State {
 /// What tells apart states of different keys, and values from absences, without a look at the key.
 #[inline]
 pub(crate) const fn mark(hash: u64, is_absent: bool) -> u32 {
-    tag(hash) & !(GUESSED | 1) | is_absent as u32
+    tag(hash) & !(FLAGS | 1) | is_absent as u32
 }
 
-/// An install over an absence that may be one of several.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Open {
-    /// What was installed.
-    pub(crate) insert: StateId,
-    /// The absence that it replaced, if the order of responses is right.
-    pub(crate) guess: StateId,
-}
-
-/// An absence of a key that was deleted.
+/// An absence of a key that was deleted, and the moments at which readers have met it, if the layout is right.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub(crate) state: StateId,
     /// Who deleted the key; nobody if it was absent at first.
     pub(crate) writer: Rank,
+    /// The first moment after the deletion.
+    pub(crate) from: u32,
+    /// The moment at which it ended.
+    pub(crate) to: u32,
 }
 
 /// What is known of a key besides its states.
@@ -86,50 +100,65 @@ struct Facts {
 }
 
 /// The states of all keys.
-pub(crate) struct Chains<'h> {
+#[derive(Debug, Default)]
+pub(crate) struct Chains {
     /// The keys.
-    pub(crate) keys: Keys<'h>,
+    pub(crate) keys: Keys,
     /// What versions made, by their place, and behind them the first state of each key.
     states: Vec<State>,
     facts: Vec<Facts>,
     versions: u32,
     gaps: Vec<Gap>,
-    opens: Vec<Open>,
+    opens: Vec<StateId>,
     scanned: Vec<u16>,
     /// The numbered keys of scanned tables, in their order.
     pub(crate) sorted: Vec<KeyId>,
+    /// Of each of these the first word, to look for without a look at the key.
+    heads: Vec<u64>,
+    /// Of each scanned table, where its keys are among these.
+    ranges: Vec<(u16, Range<usize>)>,
+    /// Deletions and installs over first states or absences, while chains are linked.
+    deletions: Vec<(KeyId, StateId)>,
+    roots: Vec<Root>,
 }
 
 /// An install over the first state of a key, or over an absence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Root {
     key: KeyId,
     state: StateId,
     is_over_loaded: bool,
 }
 
-impl<'h> Chains<'h> {
-    /// All chains, with what is wrong in them.
-    pub(crate) fn new(txns: &Txns<'h>, flaws: &mut Vec<Flaw>) -> Self {
-        let mut chains = Self {
-            keys: Keys::new(),
-            states: vec![UNINSTALLED; txns.versions() as usize],
-            facts: Vec::new(),
-            versions: txns.versions(),
-            gaps: Vec::new(),
-            opens: Vec::new(),
-            scanned: txns.scanned(),
-            sorted: Vec::new(),
-        };
-        let mut roots = Vec::new();
+/// From an insert, by what is known to follow, to a last state.
+#[derive(Clone, Copy)]
+struct Life {
+    insert: StateId,
+    end: StateId,
+    /// Whether it ended, and about when.
+    order: (bool, u64),
+}
+
+impl Chains {
+    /// Makes all chains of a history, and notes what is wrong in them.
+    pub(crate) fn fill(&mut self, txns: &Txns<'_>, flaws: &mut Vec<Flaw>) {
+        self.keys.clear();
+        self.states.clear();
+        self.states.resize(txns.versions() as usize, UNINSTALLED);
+        self.facts.clear();
+        self.gaps.clear();
+        self.opens.clear();
+        self.deletions.clear();
+        self.roots.clear();
+        self.versions = txns.versions();
+        txns.scanned(&mut self.scanned);
         for rank in txns.all() {
-            chains.collect(txns, rank, &mut roots, flaws);
+            self.collect(txns, rank, flaws);
         }
         let first = |key| State { key: KeyId(key), ..UNINSTALLED };
-        chains.states.extend((0..chains.keys.len() as u32).map(first));
-        chains.root(txns, roots, flaws);
-        chains.sorted = chains.keys.sorted(|table| chains.scanned.contains(&table));
-        chains
+        self.states.extend((0..self.keys.len() as u32).map(first));
+        self.root(txns, flaws);
+        self.sort();
     }
 
     /// The state with this number.
@@ -140,13 +169,29 @@ impl<'h> Chains<'h> {
 
     /// The first state of a key.
     #[inline]
-    pub(crate) fn first(&self, key: KeyId) -> StateId {
+    pub(crate) const fn first(&self, key: KeyId) -> StateId {
         StateId(self.versions + key.0)
     }
 
     /// Whether the key had a value before the history began.
+    #[inline]
     pub(crate) fn is_loaded(&self, key: KeyId) -> bool {
         self.facts[key.at()].is_loaded
+    }
+
+    /// Whether the key was ever deleted.
+    #[inline]
+    pub(crate) fn is_deleted(&self, key: KeyId) -> bool {
+        self.facts[key.at()].is_deleted
+    }
+
+    /// Whether the key has no value in the state.
+    #[inline]
+    pub(crate) fn is_absence(&self, state: StateId) -> bool {
+        match state.0.checked_sub(self.versions) {
+            None => self.state(state).is_tombstone(),
+            Some(key) => state != StateId::NONE && !self.facts[key as usize].is_loaded,
+        }
     }
 
     /// The absences of a key: one for each time that it had no value.
@@ -170,46 +215,20 @@ impl<'h> Chains<'h> {
         self.gaps(key).filter(move |gap| self.state(*gap).writer != txn)
     }
 
-    /// The installs over an absence of the key that may be one of several.
+    /// What was installed over an absence of the key that may be one of several.
     #[inline]
-    pub(crate) fn opens(&self, key: KeyId) -> &[Open] {
+    pub(crate) fn opens(&self, key: KeyId) -> &[StateId] {
         let Range { start, end } = self.facts[key.at()].opens;
         &self.opens[start as usize..end as usize]
     }
 
     /// Numbers the keys of a transaction, and enters its installs.
-    fn collect(&mut self, txns: &Txns<'h>, rank: Rank, roots: &mut Vec<Root>, flaws: &mut Vec<Flaw>) {
+    fn collect(&mut self, txns: &Txns<'_>, rank: Rank, flaws: &mut Vec<Flaw>) {
         let attempt = txns.attempt(rank);
         for op in attempt.ops() {
             match op {
                 Op::Install { key, before, after } => {
-                    let flaw = |kind| Flaw::new(kind, attempt.id, key, after);
-                    let hash = hash(key);
-                    let id = self.intern(key, hash);
-                    let Writer::Txn(by, state) = txns.writer(after) else {
-                        flaws.push(flaw(FlawKind::ForeignInstall));
-                        continue;
-                    };
-                    let entry = &mut self.states[state.at()];
-                    if by != rank || entry.key != KeyId::NONE {
-                        let kind =
-                            if by == rank { FlawKind::DoubleInstall } else { FlawKind::ForeignInstall };
-                        flaws.push(flaw(kind));
-                        continue;
-                    }
-                    (entry.writer, entry.key, entry.mark) = (rank, id, mark(hash, after.is_absent()));
-                    if after.is_absent() {
-                        self.facts[id.at()].is_deleted = true;
-                    }
-                    if before == Version::ABSENT || before.is_loaded() {
-                        roots.push(Root { key: id, state, is_over_loaded: before.is_loaded() });
-                    } else if let Writer::Txn(by, replaced) = txns.writer(before)
-                        && by != rank
-                    {
-                        self.link(txns, replaced, state, rank, flaws);
-                    } else {
-                        flaws.push(Flaw::new(FlawKind::BrokenChain, attempt.id, key, before));
-                    }
+                    self.enter(txns, (rank, attempt.id), key, (before, after), flaws);
                 }
                 Op::Read { key, seen } => {
                     // A scan of the table may have missed a row that was there all the time.
@@ -233,7 +252,43 @@ impl<'h> Chains<'h> {
         }
     }
 
-    fn intern(&mut self, key: Key<'h>, hash: u64) -> KeyId {
+    /// Enters an install of the transaction.
+    fn enter(
+        &mut self,
+        txns: &Txns<'_>,
+        (rank, txn): (Rank, TxnId),
+        key: Key<'_>,
+        (before, after): (Version, Version),
+        flaws: &mut Vec<Flaw>,
+    ) {
+        let hash = hash(key);
+        let id = self.intern(key, hash);
+        let Writer::Txn(by, state) = txns.writer(after) else {
+            return flaws.push(Flaw::new(FlawKind::ForeignInstall, txn, key, after));
+        };
+        let entry = &mut self.states[state.at()];
+        if by != rank || entry.key != KeyId::NONE {
+            let kind = if by == rank { FlawKind::DoubleInstall } else { FlawKind::ForeignInstall };
+            return flaws.push(Flaw::new(kind, txn, key, after));
+        }
+        (entry.writer, entry.key, entry.mark) = (rank, id, mark(hash, after.is_absent()));
+        if after.is_absent() {
+            self.facts[id.at()].is_deleted = true;
+            self.deletions.push((id, state));
+        }
+        if before == Version::ABSENT || before.is_loaded() {
+            self.roots.push(Root { key: id, state, is_over_loaded: before.is_loaded() });
+        } else if let Writer::Txn(by, replaced) = txns.writer(before)
+            && by != rank
+        {
+            self.link(txns, replaced, state, rank, flaws);
+        } else {
+            flaws.push(Flaw::new(FlawKind::BrokenChain, txn, key, before));
+        }
+    }
+
+    #[inline]
+    fn intern(&mut self, key: Key<'_>, hash: u64) -> KeyId {
         let id = self.keys.intern(key, hash);
         if id.at() == self.facts.len() {
             self.facts.push(Facts::default());
@@ -244,30 +299,33 @@ impl<'h> Chains<'h> {
     /// One state replaced another.
     fn link(
         &mut self,
-        txns: &Txns<'h>,
+        txns: &Txns<'_>,
         before: StateId,
         after: StateId,
         writer: Rank,
         flaws: &mut Vec<Flaw>,
     ) {
-        let next = self.states[before.at()].next;
-        if next == StateId::NONE {
-            (self.states[before.at()].next, self.states[before.at()].next_writer) = (after, writer);
+        let replaced = &mut self.states[before.at()];
+        if replaced.next == StateId::NONE {
+            (replaced.next, replaced.next_writer) = (after, writer);
+            self.states[after.at()].before = before;
             return;
         }
+        let (next, other) = (replaced.next, replaced.next_writer);
         let is_resurrected = self.state(next).is_tombstone() || self.state(after).is_tombstone();
         let kind = if is_resurrected { FlawKind::Resurrected } else { FlawKind::DoubleInstall };
-        let (other, key) = (self.states[before.at()].next_writer, self.states[after.at()].key);
+        let key = self.states[after.at()].key;
         let flaw = Flaw::new(kind, txns.attempt(writer).id, self.keys.key(key), Version::ABSENT);
         flaws.push(flaw.with(txns.attempt(other).id));
     }
 
     /// Enters the installs over what was there first, and over absences.
-    fn root(&mut self, txns: &Txns<'h>, mut roots: Vec<Root>, flaws: &mut Vec<Flaw>) {
+    fn root(&mut self, txns: &Txns<'_>, flaws: &mut Vec<Flaw>) {
+        let mut roots = std::mem::take(&mut self.roots);
         for root in roots.iter().filter(|root| root.is_over_loaded) {
             self.facts[root.key.at()].is_loaded = true;
         }
-        self.find_gaps();
+        self.find_gaps(txns);
         // Of keys that were never deleted no more than one absence is to be told from others.
         for &Root { key, state, is_over_loaded } in &roots {
             let writer = self.state(state).writer;
@@ -282,44 +340,73 @@ impl<'h> Chains<'h> {
             }
         }
         roots.retain(|root| !root.is_over_loaded && self.facts[root.key.at()].is_deleted);
-        roots.sort_unstable_by_key(|root| (root.key, self.state(root.state).writer, root.state));
+        self.by_key(&mut roots);
+        let mut lives = Vec::new();
         for inserts in roots.chunk_by(|one, other| one.key == other.key) {
-            self.place(txns, inserts, flaws);
+            self.place(txns, inserts, &mut lives, flaws);
+        }
+        self.roots = roots;
+        for gap in &mut self.gaps {
+            let closer = self.states[gap.state.at()].next_writer;
+            gap.to = if closer == Rank::NONE { u32::MAX } else { txns.writes_at(closer) };
         }
     }
 
-    /// Lists the absences of keys that were deleted, first ones first, then in the order of responses.
-    fn find_gaps(&mut self) {
-        let is_tombstone = |state: &State| state.key != KeyId::NONE && state.is_tombstone();
-        let ids = (0..self.versions).map(StateId);
-        let mut gaps: Vec<(KeyId, u32, StateId)> = ids
-            .filter(|id| is_tombstone(&self.states[id.at()]))
-            .map(|id| (self.states[id.at()].key, self.states[id.at()].writer.0 + 1, id))
-            .collect();
-        for (at, facts) in self.facts.iter().enumerate() {
-            if facts.is_deleted && !facts.is_loaded {
-                let key = KeyId(at as u32);
-                gaps.push((key, 0, self.first(key)));
-            }
+    /// Brings the inserts of each key together, and leaves them in the order of the layout.
+    fn by_key(&self, roots: &mut Vec<Root>) {
+        if roots.len() < self.keys.len() / 16 {
+            return roots.sort_by_key(|root| root.key);
         }
-        gaps.sort_unstable();
-        let gap = |&(_, _, state): &(KeyId, u32, StateId)| Gap { state, writer: self.state(state).writer };
-        self.gaps = gaps.iter().map(gap).collect();
-        for (nth, &(key, _, _)) in gaps.iter().enumerate() {
+        let Some(&any) = roots.first() else { return };
+        let mut places = vec![0_u32; self.keys.len() + 1];
+        for root in &*roots {
+            places[root.key.at() + 1] += 1;
+        }
+        for key in 0..self.keys.len() {
+            places[key + 1] += places[key];
+        }
+        let mut sorted = vec![any; roots.len()];
+        for &root in &*roots {
+            let place = &mut places[root.key.at()];
+            sorted[*place as usize] = root;
+            *place += 1;
+        }
+        *roots = sorted;
+    }
+
+    /// Lists the absences of keys that were deleted, first ones first, then in the order of the layout.
+    fn find_gaps(&mut self, txns: &Txns<'_>) {
+        for &(key, _) in &self.deletions {
+            self.facts[key.at()].gaps.end += 1;
+        }
+        let mut start = 0;
+        for (at, facts) in self.facts.iter_mut().enumerate().filter(|(_, facts)| facts.is_deleted) {
+            let has_first = !facts.is_loaded;
+            let count = facts.gaps.end + u32::from(has_first);
+            facts.gaps = start..start;
+            start += count;
+            let first = StateId(self.versions + at as u32);
+            let gap = Gap { state: first, writer: Rank::NONE, from: 0, to: 0 };
+            self.gaps.resize(start as usize, gap);
+            facts.gaps.end += u32::from(has_first);
+        }
+        for &(key, state) in &self.deletions {
+            let writer = self.states[state.at()].writer;
             let range = &mut self.facts[key.at()].gaps;
-            range.start = if range.end == 0 { nth as u32 } else { range.start };
-            range.end = nth as u32 + 1;
+            self.gaps[range.end as usize] = Gap { state, writer, from: txns.writes_at(writer) + 1, to: 0 };
+            range.end += 1;
         }
     }
 
     /// Finds the absences that the inserts of a key replaced.
-    fn place(&mut self, txns: &Txns<'h>, inserts: &[Root], flaws: &mut Vec<Flaw>) {
+    fn place(&mut self, txns: &Txns<'_>, inserts: &[Root], lives: &mut Vec<Life>, flaws: &mut Vec<Flaw>) {
         let key = inserts[0].key;
-        let mut free: Vec<StateId> = self.gaps(key).collect();
-        free.retain(|gap| self.state(*gap).next == StateId::NONE);
+        let is_free = |gap: &StateId| self.state(*gap).next == StateId::NONE;
+        let mut free: Vec<StateId> = self.gaps(key).filter(is_free).collect();
         if let [insert] = inserts {
-            let later = self.later(insert.state);
-            free.retain(|gap| !later.contains(gap));
+            // Nobody replaces an absence that follows from what it installs.
+            let end = self.end(insert.state);
+            free.retain(|gap| *gap != end);
         }
         if free.len() < inserts.len() {
             flaws.push(self.never_absent(txns, key, inserts[free.len()].state));
@@ -329,34 +416,110 @@ impl<'h> Chains<'h> {
             self.link(txns, *gap, insert.state, self.state(insert.state).writer, flaws);
             return;
         }
-        for nth in 0..inserts.len() {
-            // Nobody replaces an absence that the same install makes.
-            if free[nth] == inserts[nth].state {
-                free.swap(nth, if nth == 0 { 1 } else { nth - 1 });
-            }
-        }
+        self.order(txns, inserts, &mut free, lives);
         let start = self.opens.len() as u32;
-        for (insert, gap) in inserts.iter().zip(free) {
-            self.opens.push(Open { insert: insert.state, guess: gap });
-            let next_writer = self.state(insert.state).writer;
-            let state = &mut self.states[gap.at()];
-            (state.next, state.next_writer) = (insert.state, next_writer);
-            state.mark |= GUESSED;
+        self.opens.extend(inserts.iter().map(|root| root.state));
+        for (life, &gap) in lives.iter().zip(&free) {
+            let next_writer = self.state(life.insert).writer;
+            let absence = &mut self.states[gap.at()];
+            (absence.next, absence.next_writer) = (life.insert, next_writer);
+            absence.mark |= NEXT_GUESSED;
+            let insert = &mut self.states[life.insert.at()];
+            insert.before = gap;
+            insert.mark |= BEFORE_GUESSED;
         }
         self.facts[key.at()].opens = start..self.opens.len() as u32;
     }
 
-    /// The state and those known to follow it.
-    fn later(&self, mut state: StateId) -> Vec<StateId> {
-        let mut later = Vec::new();
-        while state != StateId::NONE && !later.contains(&state) {
-            later.push(state);
-            state = self.state(state).next;
+    /// Guesses the order of a key's lives, and puts the absences that nobody is known to have ended so that each
+    /// life follows the absence of the same place.
+    fn order(&self, txns: &Txns<'_>, inserts: &[Root], free: &mut [StateId], lives: &mut Vec<Life>) {
+        let moment = |state: StateId| u64::from(txns.writes_at(self.state(state).writer));
+        lives.clear();
+        lives.extend(inserts.iter().map(|root| {
+            let end = self.end(root.state);
+            // A life that did not end is the last. The others have their middles in order, which is less
+            // disturbed than either of their ends is.
+            let order = (!self.state(end).is_tombstone(), moment(root.state) + moment(end));
+            Life { insert: root.state, end, order }
+        }));
+        lives.sort_by_key(|life| life.order);
+        let mut ends: Vec<StateId> = lives.iter().map(|life| life.end).collect();
+        ends.sort_unstable();
+        // What none of them ended in was before them all.
+        let mut at = 0;
+        for nth in 0..free.len() {
+            if ends.binary_search(&free[nth]).is_err() {
+                free.swap(at, nth);
+                at += 1;
+            }
         }
-        later
+        let ends = lives.iter().map(|life| life.end).filter(|end| self.state(*end).is_tombstone());
+        for (place, end) in free[at..].iter_mut().zip(ends) {
+            *place = end;
+        }
+        for nth in 0..lives.len() {
+            if free[nth] == lives[nth].end {
+                free.swap(nth, if nth == 0 { 1 } else { nth - 1 });
+            }
+        }
     }
 
-    fn never_absent(&self, txns: &Txns<'h>, key: KeyId, state: StateId) -> Flaw {
+    /// The last state of the key known to follow.
+    fn end(&self, mut state: StateId) -> StateId {
+        let key = self.state(state).key;
+        loop {
+            let next = self.state(state).next;
+            // Where chains of different keys are mixed up they may run in circles.
+            if next == StateId::NONE || self.state(next).key != key {
+                return state;
+            }
+            state = next;
+        }
+    }
+
+    /// Brings the keys of scanned tables in order.
+    fn sort(&mut self) {
+        let Self { keys, sorted, heads, ranges, scanned, .. } = self;
+        sorted.clear();
+        heads.clear();
+        ranges.clear();
+        if scanned.is_empty() {
+            return;
+        }
+        sorted.extend((0..keys.len() as u32).map(KeyId).filter(|&id| scanned.contains(&keys.table(id))));
+        sorted.sort_unstable_by_key(|&id| keys.key(id));
+        heads.extend(sorted.iter().map(|&id| keys.key(id).words.first().copied().unwrap_or_default()));
+        let mut start = 0;
+        for keys_of in sorted.chunk_by(|&one, &other| keys.table(one) == keys.table(other)) {
+            ranges.push((keys.table(keys_of[0]), start..start + keys_of.len()));
+            start += keys_of.len();
+        }
+    }
+
+    /// Where the keys from the low one to the high one are among the sorted ones.
+    pub(crate) fn range(&self, low: Key<'_>, high: Key<'_>) -> Range<usize> {
+        let of_table = self.ranges.iter().find(|(table, _)| *table == low.table);
+        let Some((_, Range { start, end })) = of_table.cloned() else { return 0..0 };
+        let (first, last) = [low, high].map(|key| key.words.first().copied().unwrap_or_default()).into();
+        let heads = &self.heads[start..end];
+        let from = start + heads.partition_point(|head| *head < first);
+        // Most ranges are short, so the end is looked for in growing steps.
+        let mut reach = 16;
+        while heads.get(from - start + reach).is_some_and(|head| *head <= last) {
+            reach *= 4;
+        }
+        let near = &self.heads[from..end.min(from + reach)];
+        let until = from + near.partition_point(|head| *head <= last);
+        if low.words.len() <= 1 {
+            return from..until;
+        }
+        let key = |&id: &KeyId| self.keys.key(id);
+        let from = from + self.sorted[from..until].partition_point(|id| key(id) < low);
+        from..from + self.sorted[from..until].partition_point(|id| key(id) <= high)
+    }
+
+    fn never_absent(&self, txns: &Txns<'_>, key: KeyId, state: StateId) -> Flaw {
         let writer = txns.attempt(self.state(state).writer).id;
         Flaw::new(FlawKind::NeverAbsent, writer, self.keys.key(key), Version::ABSENT)
     }

@@ -1,6 +1,6 @@
 //! What the cycles of a stretch of history are called, and which of them a level forbids.
 
-use crate::graph::{ALONE, Arc, Components, Graph};
+use crate::graph::{ALONE, Arc, Components, Graph, Paths};
 use crate::keys::KeyId;
 use crate::level::{Level, Phenomenon};
 use crate::txns::{Rank, Txns};
@@ -16,32 +16,38 @@ pub(crate) struct Cycle {
     pub(crate) edges: Vec<Edge>,
 }
 
-/// The edges between neighbours in the order of responses.
-pub(crate) struct Stretch {
+/// The edges between neighbours in the layout.
+pub(crate) struct Stretch<'s, 'h> {
+    txns: &'s Txns<'h>,
     first: Rank,
     /// How many transactions.
     length: usize,
-    /// All arcs but those of time.
-    graph: Graph,
-    /// In which no two arcs of anti-dependency follow each other: each transaction is two nodes, and the odd
-    /// one is where such an arc leads.
-    alternating: Graph,
-    /// All arcs: after each transaction comes a node for the moment of its response, each such moment comes
-    /// before the next, and whoever began later comes after the last moment before.
-    timed: Graph,
+    arcs: Vec<Arc>,
 }
 
-impl Stretch {
-    /// The stretch from `first` to `last`.
-    pub(crate) fn new(first: Rank, last: Rank, edges: &[Edge], txns: &Txns<'_>) -> Self {
-        let length = last.at() - first.at() + 1;
+impl<'s, 'h> Stretch<'s, 'h> {
+    /// The stretch from `first` to `last`, within which all the edges are.
+    pub(crate) fn new(
+        txns: &'s Txns<'h>,
+        (first, last): (Rank, Rank),
+        edges: impl Iterator<Item = Edge>,
+    ) -> Self {
         let node = |rank: Rank| rank.0 - first.0;
-        let mut arcs: Vec<Arc> = edges
-            .iter()
-            .map(|edge| Arc { from: node(edge.from), to: node(edge.to), kind: edge.kind, key: edge.key })
-            .collect();
-        let mut doubled = Vec::with_capacity(arcs.len() * 2);
-        for arc in &arcs {
+        let arc =
+            |edge: Edge| Arc { from: node(edge.from), to: node(edge.to), kind: edge.kind, key: edge.key };
+        Self { txns, first, length: last.at() - first.at() + 1, arcs: edges.map(arc).collect() }
+    }
+
+    /// All arcs but those of time.
+    fn graph(&self) -> Graph {
+        Graph::new(self.length, self.length, &self.arcs)
+    }
+
+    /// A graph in which no two arcs of anti-dependency follow each other: each transaction is two nodes, and the
+    /// odd one is where such an arc leads.
+    fn alternating(&self) -> Graph {
+        let mut doubled = Vec::with_capacity(self.arcs.len() * 2);
+        for arc in &self.arcs {
             if arc.kind.is_rw() {
                 doubled.push(Arc { from: arc.from * 2, to: arc.to * 2 + 1, ..*arc });
             } else {
@@ -49,14 +55,22 @@ impl Stretch {
                 doubled.push(Arc { from: arc.from * 2 + 1, to: arc.to * 2, ..*arc });
             }
         }
-        let graph = Graph::new(length, length, &arcs);
-        add_time(txns, first, length, &mut arcs);
-        let timed = Graph::new(length, length * 2, &arcs);
-        Self { first, length, graph, alternating: Graph::new(length * 2, length * 2, &doubled), timed }
+        Graph::new(self.length * 2, self.length * 2, &doubled)
+    }
+
+    /// All arcs: after each transaction comes a node for the moment of its response, each such moment comes
+    /// before the next, and whoever began later comes after the last moment before.
+    fn timed(&self) -> Graph {
+        let mut arcs = self.arcs.clone();
+        add_time(self.txns, self.first, self.length, &mut arcs);
+        Graph::new(self.length, self.length * 2, &arcs)
     }
 
     /// Whether the level forbids any cycle here.
     pub(crate) fn violates(&self, level: Level) -> bool {
+        if self.length <= Small::TXNS_MAX {
+            return Small::new(self, level).has_cycle();
+        }
         !self.forbidden(level).members.is_empty()
     }
 
@@ -72,54 +86,103 @@ impl Stretch {
 
     fn forbidden(&self, level: Level) -> Components {
         match level {
-            Level::ReadCommitted => self.graph.components(|arc| arc.kind.is_dependency()),
-            Level::SnapshotIsolation => self.alternating.components(|_| true),
-            Level::Serializable => self.graph.components(|_| true),
-            Level::StrictlySerializable => self.timed.components(|_| true),
+            Level::ReadCommitted => self.graph().components(|arc| arc.kind.is_dependency()),
+            Level::SnapshotIsolation => self.alternating().components(|_| true),
+            Level::Serializable => self.graph().components(|_| true),
+            Level::StrictlySerializable => self.timed().components(|_| true),
         }
     }
 
     /// For each group of transactions on cycles together the strongest phenomenon there.
     pub(crate) fn cycles(&self) -> Vec<Cycle> {
-        if self.timed.components(|_| true).members.is_empty() {
+        if self.length <= Small::TXNS_MAX && !self.violates(Level::StrictlySerializable) {
             return Vec::new();
         }
+        let timed = self.timed();
+        if timed.components(|_| true).members.is_empty() {
+            return Vec::new();
+        }
+        let (graph, alternating) = (self.graph(), self.alternating());
         let mut found = Found { first: self.first, is_told: vec![false; self.length], cycles: Vec::new() };
         let is_item = |arc: &Arc| arc.kind != EdgeKind::RwPredicate;
-        found.all(&self.graph, 1, Phenomenon::G0, |arc| arc.kind == EdgeKind::Ww);
-        found.all(&self.graph, 1, Phenomenon::G1c, |arc| arc.kind.is_dependency());
-        self.singles(&mut found);
-        found.all(&self.alternating, 2, Phenomenon::GNonadjacent, |_| true);
-        found.all(&self.graph, 1, Phenomenon::G2Item, is_item);
-        found.all(&self.graph, 1, Phenomenon::G2, |_| true);
-        found.all(&self.timed, 1, Phenomenon::RealTime, |_| true);
+        found.all(&graph, 1, Phenomenon::G0, |arc| arc.kind == EdgeKind::Ww);
+        found.all(&graph, 1, Phenomenon::G1c, |arc| arc.kind.is_dependency());
+        found.singles(&graph, &alternating);
+        found.all(&alternating, 2, Phenomenon::GNonadjacent, |_| true);
+        found.all(&graph, 1, Phenomenon::G2Item, is_item);
+        found.all(&graph, 1, Phenomenon::G2, |_| true);
+        found.all(&timed, 1, Phenomenon::RealTime, |_| true);
         found.cycles
     }
+}
 
-    /// Cycles with one arc of anti-dependency.
-    fn singles(&self, found: &mut Found) {
-        let components = self.alternating.components(|_| true);
-        for members in &components.members {
-            if members.iter().any(|&node| found.is_told[node as usize / 2]) {
-                continue;
-            }
-            let is_inside = |node: u32| components.of[node as usize] == components.of[members[0] as usize];
-            let arcs = self.alternating.arcs().iter();
-            let starts = arcs.filter(|arc| arc.kind.is_rw() && is_inside(arc.from) && is_inside(arc.to));
-            let close = |arc: &Arc| {
-                let (from, to) = (arc.from / 2, arc.to / 2);
-                let mut cycle = vec![Arc { from, to, ..*arc }];
-                cycle.extend(self.graph.path(to, from, |arc| arc.kind.is_dependency())?);
-                Some(cycle)
-            };
-            let Some(cycle) = starts.take(SINGLES_MAX).filter_map(close).min_by_key(Vec::len) else {
-                continue;
-            };
-            found.add(Phenomenon::GSingle, &cycle, 1, self.length as u32);
-            for &node in members {
-                found.is_told[node as usize / 2] = true;
+/// The graph of a few transactions, in words: whether it has a cycle is all that is asked of most windows.
+struct Small {
+    nodes: usize,
+    /// By node, a bit each: who comes before.
+    before: [u64; 2 * Small::TXNS_MAX],
+}
+
+impl Small {
+    const TXNS_MAX: usize = 32;
+
+    fn new(stretch: &Stretch<'_, '_>, level: Level) -> Self {
+        let is_split = level == Level::SnapshotIsolation;
+        let nodes = stretch.length * if is_split { 2 } else { 1 };
+        let mut small = Self { nodes, before: [0; 2 * Self::TXNS_MAX] };
+        if is_split {
+            // The reads of a transaction come before its writes.
+            (0..stretch.length).for_each(|txn| small.before[2 * txn + 1] |= 1 << (2 * txn));
+        }
+        for &Arc { from, to, kind, .. } in &stretch.arcs {
+            if is_split {
+                let (from, to) = (2 * from + u32::from(!kind.is_rw()), 2 * to + u32::from(kind.is_rw()));
+                small.before[to as usize] |= 1 << from;
+            } else if level != Level::ReadCommitted || kind.is_dependency() {
+                small.before[to as usize] |= 1 << from;
             }
         }
+        if level == Level::StrictlySerializable {
+            small.add_time(stretch);
+        }
+        small
+    }
+
+    fn add_time(&mut self, stretch: &Stretch<'_, '_>) {
+        let rank = |node: usize| Rank(stretch.first.0 + node as u32);
+        let mut responses = [0; Self::TXNS_MAX];
+        for (node, responded) in responses.iter_mut().enumerate().take(stretch.length) {
+            *responded = stretch.txns.attempt(rank(node)).responded;
+        }
+        for node in 0..stretch.length {
+            let invoked = stretch.txns.attempt(rank(node)).invoked;
+            for (other, responded) in responses.iter().enumerate().take(stretch.length) {
+                self.before[node] |= u64::from(*responded < invoked) << other;
+            }
+            let before =
+                stretch.txns.before(rank(node)).and_then(|before| before.0.checked_sub(stretch.first.0));
+            if let Some(before) = before.filter(|before| (*before as usize) < stretch.length) {
+                self.before[node] |= 1 << before;
+            }
+        }
+    }
+
+    /// Takes away whoever nobody is before, until nobody is left or all are after each other.
+    fn has_cycle(&self) -> bool {
+        let mut left = u64::MAX >> (64 - self.nodes);
+        while left != 0 {
+            let mut kept = left;
+            for node in (0..self.nodes).filter(|node| left >> node & 1 == 1) {
+                if self.before[node] & kept == 0 {
+                    kept &= !(1 << node);
+                }
+            }
+            if kept == left {
+                return true;
+            }
+            left = kept;
+        }
+        false
     }
 }
 
@@ -147,6 +210,37 @@ impl Found {
         }
     }
 
+    /// Cycles with one arc of anti-dependency.
+    fn singles(&mut self, graph: &Graph, alternating: &Graph) {
+        let components = alternating.components(|_| true);
+        let mut paths = Paths::default();
+        for members in &components.members {
+            if members.iter().any(|&node| self.is_told[node as usize / 2]) {
+                continue;
+            }
+            let is_inside = |node: u32| components.of[node as usize] == components.of[members[0] as usize];
+            let arcs = alternating.arcs().iter();
+            let starts = arcs.filter(|arc| arc.kind.is_rw() && is_inside(arc.from) && is_inside(arc.to));
+            let mut best: Option<Vec<Arc>> = None;
+            for arc in starts.take(SINGLES_MAX) {
+                let (from, to) = (arc.from / 2, arc.to / 2);
+                let length_max = best.as_ref().map_or(u32::MAX, |best| best.len() as u32 - 2);
+                let is_dependency = |arc: &Arc| arc.kind.is_dependency();
+                if let Some(path) = graph.path((to, from), length_max, &mut paths, is_dependency) {
+                    let mut cycle = vec![Arc { from, to, ..*arc }];
+                    cycle.extend(path);
+                    best = Some(cycle);
+                }
+            }
+            let Some(cycle) = best else { continue };
+            let length = self.is_told.len() as u32;
+            self.add(Phenomenon::GSingle, &cycle, 1, length);
+            for &node in members {
+                self.is_told[node as usize / 2] = true;
+            }
+        }
+    }
+
     /// Writes a cycle down between transactions.
     fn add(&mut self, phenomenon: Phenomenon, cycle: &[Arc], nodes: u32, length: u32) {
         let rank = |node: u32| Rank(self.first.0 + node / nodes);
@@ -168,21 +262,27 @@ impl Found {
 /// The arcs of sessions and of real time.
 fn add_time(txns: &Txns<'_>, first: Rank, length: usize, arcs: &mut Vec<Arc>) {
     let rank = |node: usize| Rank(first.0 + node as u32);
-    let attempts: Vec<_> = (0..length).map(|node| txns.attempt(rank(node))).collect();
+    let mut responses: Vec<(u64, usize)> =
+        (0..length).map(|node| (txns.attempt(rank(node)).responded, node)).collect();
+    responses.sort_unstable();
     let mut add = |from: usize, to: usize, kind| {
         arcs.push(Arc { from: from as u32, to: to as u32, kind, key: KeyId::NONE });
     };
-    for (node, attempt) in attempts.iter().enumerate() {
-        add(node, length + node, EdgeKind::RealTime);
-        if node + 1 < length {
-            add(length + node, length + node + 1, EdgeKind::RealTime);
+    for (nth, &(_, node)) in responses.iter().enumerate() {
+        add(node, length + nth, EdgeKind::RealTime);
+        if nth + 1 < length {
+            add(length + nth, length + nth + 1, EdgeKind::RealTime);
         }
-        let earlier = attempts.partition_point(|other| other.responded < attempt.invoked);
+    }
+    for node in 0..length {
+        let invoked = txns.attempt(rank(node)).invoked;
+        let earlier = responses.partition_point(|&(responded, _)| responded < invoked);
         if earlier > 0 {
             add(length + earlier - 1, node, EdgeKind::RealTime);
         }
-        if let Some(before) = txns.before(rank(node)).filter(|before| *before >= first) {
-            add(before.at() - first.at(), node, EdgeKind::Session);
+        let before = txns.before(rank(node)).and_then(|before| before.0.checked_sub(first.0));
+        if let Some(before) = before.map(|before| before as usize).filter(|before| *before < length) {
+            add(before, node, EdgeKind::Session);
         }
     }
 }

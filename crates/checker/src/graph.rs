@@ -129,35 +129,45 @@ impl Graph {
         components
     }
 
-    /// The shortest way along allowed arcs, with one arc at least; the two may be the same.
-    pub(crate) fn path(&self, from: u32, to: u32, is_allowed: impl Fn(&Arc) -> bool) -> Option<Vec<Arc>> {
-        let mut came_by: Vec<Option<Arc>> = vec![None; self.nodes()];
-        let mut distance = vec![u32::MAX; self.nodes()];
-        let mut is_done = vec![false; self.nodes()];
-        let mut queue = VecDeque::from([(from, 0)]);
-        while let Some((node, length)) = queue.pop_front() {
-            if came_by[to as usize].is_some() && node == to {
+    /// The shortest way along allowed arcs, with one arc at least; the two may be the same. It is looked for no
+    /// further than so many transactions.
+    pub(crate) fn path(
+        &self,
+        (from, to): (u32, u32),
+        length_max: u32,
+        paths: &mut Paths,
+        is_allowed: impl Fn(&Arc) -> bool,
+    ) -> Option<Vec<Arc>> {
+        paths.clear(self.nodes());
+        let mut is_found = false;
+        paths.queue.push_back((from, 0));
+        while let Some((node, length)) = paths.queue.pop_front() {
+            if is_found && node == to {
                 break;
             }
-            if std::mem::replace(&mut is_done[node as usize], true) {
+            if std::mem::replace(&mut paths.is_done[node as usize], true) {
                 continue;
             }
+            paths.met.push(node);
             for arc in self.out(node).iter().filter(|arc| is_allowed(arc)) {
                 let weight = u32::from(arc.to < self.real);
-                if distance[arc.to as usize] > length + weight {
-                    distance[arc.to as usize] = length + weight;
-                    came_by[arc.to as usize] = Some(*arc);
+                let reached = length + weight;
+                if reached <= length_max && paths.distance[arc.to as usize] > reached {
+                    paths.distance[arc.to as usize] = reached;
+                    paths.came_by[arc.to as usize] = Some(*arc);
+                    paths.met.push(arc.to);
+                    is_found |= arc.to == to;
                     if weight == 0 {
-                        queue.push_front((arc.to, length));
+                        paths.queue.push_front((arc.to, length));
                     } else {
-                        queue.push_back((arc.to, length + 1));
+                        paths.queue.push_back((arc.to, reached));
                     }
                 }
             }
         }
-        let mut path = vec![came_by[to as usize]?];
+        let mut path = vec![paths.came_by[to as usize]?];
         while path.last().is_some_and(|arc| arc.from != from) {
-            path.extend(came_by[path.last()?.from as usize]);
+            path.extend(paths.came_by[path.last()?.from as usize]);
         }
         path.reverse();
         Some(path)
@@ -176,11 +186,42 @@ impl Graph {
         let is_inside = |arc: &Arc| {
             components.of[arc.from as usize] == which as u32 && components.of[arc.to as usize] == which as u32
         };
-        let starts = members.iter().filter(|&&node| node < self.real).take(STARTS_MAX);
-        let cycles =
-            starts.filter_map(|&node| self.path(node, node, |arc: &Arc| is_inside(arc) && is_allowed(arc)));
-        let length = |cycle: &Vec<Arc>| cycle.iter().filter(|arc| arc.to < self.real).count();
-        cycles.min_by_key(length).unwrap_or_default()
+        let length = |cycle: &[Arc]| cycle.iter().filter(|arc| arc.to < self.real).count() as u32;
+        let (mut paths, mut best, mut length_max) = (Paths::default(), Vec::new(), u32::MAX);
+        for &node in members.iter().filter(|&&node| node < self.real).take(STARTS_MAX) {
+            let is_good = |arc: &Arc| is_inside(arc) && is_allowed(arc);
+            if let Some(cycle) = self.path((node, node), length_max, &mut paths, is_good) {
+                length_max = length(&cycle) - 1;
+                best = cycle;
+            }
+        }
+        best
+    }
+}
+
+/// Searches for ways, one after the other, through one graph.
+#[derive(Default)]
+pub(crate) struct Paths {
+    came_by: Vec<Option<Arc>>,
+    distance: Vec<u32>,
+    is_done: Vec<bool>,
+    /// The nodes of which anything is known.
+    met: Vec<u32>,
+    queue: VecDeque<(u32, u32)>,
+}
+
+impl Paths {
+    /// Forgets the last search; what it has not met is as it was.
+    fn clear(&mut self, nodes: usize) {
+        self.came_by.resize(nodes, None);
+        self.distance.resize(nodes, u32::MAX);
+        self.is_done.resize(nodes, false);
+        for node in self.met.drain(..) {
+            self.came_by[node as usize] = None;
+            self.distance[node as usize] = u32::MAX;
+            self.is_done[node as usize] = false;
+        }
+        self.queue.clear();
     }
 }
 
@@ -230,7 +271,13 @@ mod tests {
         let cycle = graph.cycle(&components, 0, |_| true);
         assert_eq!(cycle.iter().filter(|arc| arc.to < 3).count(), 2);
         assert!(cycle.windows(2).all(|pair| pair[0].to == pair[1].from));
-        assert_eq!(graph.path(2, 3, |_| true).map(|path| path.len()), Some(3));
-        assert_eq!(graph.path(2, 3, |arc| arc.from != 0), None);
+        let length = |length_max, without| {
+            let is_allowed = move |arc: &Arc| arc.from != without;
+            let path = graph.path((2, 3), length_max, &mut Paths::default(), is_allowed);
+            path.map(|path| path.len())
+        };
+        assert_eq!(length(u32::MAX, 9), Some(3));
+        assert_eq!(length(u32::MAX, 0), None);
+        assert_eq!(length(1, 9), None);
     }
 }

@@ -19,7 +19,7 @@ impl KeyId {
 }
 
 /// A place of the hash table: with all of a key of one word, so that its lookup is one cache miss.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Bucket {
     word: u64,
     table: u16,
@@ -45,11 +45,24 @@ pub(crate) fn is_same(one: Key<'_>, other: Key<'_>) -> bool {
         && one.words.iter().zip(other.words).all(|(one, other)| one == other)
 }
 
-/// All numbered keys. The words stay in the logs.
-pub(crate) struct Keys<'h> {
-    buckets: Vec<Bucket>,
-    keys: Vec<Key<'h>>,
+/// Where the words of a key are.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    at: u32,
+    table: u16,
+    width: u16,
 }
+
+/// All numbered keys, with copies of their words side by side.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    buckets: Vec<Bucket>,
+    spans: Vec<Span>,
+    words: Vec<u64>,
+}
+
+/// Places of the smallest hash table.
+const BUCKETS_MIN: usize = 32;
 
 /// A well-mixed hash; its upper half is the tag that versions keep of their key.
 #[inline]
@@ -71,19 +84,32 @@ pub(crate) const fn tag(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-impl<'h> Keys<'h> {
-    pub(crate) fn new() -> Self {
-        Self { buckets: vec![EMPTY; 16], keys: Vec::new() }
+impl Keys {
+    /// Forgets all, and keeps the memory. A table that has grown starts small again, for a small history shall
+    /// not pay for a large one before it.
+    pub(crate) fn clear(&mut self) {
+        self.buckets.clear();
+        self.buckets.resize(BUCKETS_MIN, EMPTY);
+        self.spans.clear();
+        self.words.clear();
     }
 
     /// How many there are.
     pub(crate) const fn len(&self) -> usize {
-        self.keys.len()
+        self.spans.len()
     }
 
     /// The key with this number.
-    pub(crate) fn key(&self, id: KeyId) -> Key<'h> {
-        self.keys[id.at()]
+    #[inline]
+    pub(crate) fn key(&self, id: KeyId) -> Key<'_> {
+        let Span { at, table, width } = self.spans[id.at()];
+        Key::new(table, &self.words[at as usize..at as usize + usize::from(width)])
+    }
+
+    /// The table of the key with this number.
+    #[inline]
+    pub(crate) fn table(&self, id: KeyId) -> u16 {
+        self.spans[id.at()].table
     }
 
     /// The key's number, if it has one.
@@ -94,19 +120,11 @@ impl<'h> Keys<'h> {
 
     /// The key's number, a new one if need be.
     #[inline]
-    pub(crate) fn intern(&mut self, key: Key<'h>, hash: u64) -> KeyId {
+    pub(crate) fn intern(&mut self, key: Key<'_>, hash: u64) -> KeyId {
         match self.find(key, hash) {
             Ok(id) => id,
             Err(place) => self.add(key, place),
         }
-    }
-
-    /// The numbers of the keys of the tables for which this holds, in the order of the keys.
-    pub(crate) fn sorted(&self, is_wanted: impl Fn(u16) -> bool) -> Vec<KeyId> {
-        let all = (0..self.keys.len() as u32).map(KeyId);
-        let mut wanted: Vec<KeyId> = all.filter(|&id| is_wanted(self.key(id).table)).collect();
-        wanted.sort_unstable_by_key(|&id| self.key(id));
-        wanted
     }
 
     /// The key's number, or the place for it.
@@ -122,34 +140,38 @@ impl<'h> Keys<'h> {
             }
             let is_alike =
                 (bucket.word, bucket.table, bucket.width) == (wanted.word, wanted.table, wanted.width);
-            if is_alike && (wanted.width <= 1 || is_same(self.keys[bucket.id.at()], key)) {
+            if is_alike && (wanted.width <= 1 || is_same(self.key(bucket.id), key)) {
                 return Ok(bucket.id);
             }
             place = (place + 1) & mask;
         }
     }
 
-    fn add(&mut self, key: Key<'h>, place: usize) -> KeyId {
-        let id = KeyId(self.keys.len() as u32);
+    fn add(&mut self, key: Key<'_>, place: usize) -> KeyId {
+        let id = KeyId(self.spans.len() as u32);
+        let at =
+            u32::try_from(self.words.len()).expect("a history has fewer than four billion words of keys");
         assert_ne!(id, KeyId::NONE, "a history has fewer than four billion keys");
         self.buckets[place] = Bucket::new(key, id);
-        self.keys.push(key);
-        if self.keys.len() * 2 > self.buckets.len() {
+        self.spans.push(Span { at, table: key.table, width: key.words.len() as u16 });
+        self.words.extend_from_slice(key.words);
+        if self.spans.len() * 2 > self.buckets.len() {
             self.grow();
         }
         id
     }
 
     fn grow(&mut self) {
-        let old = std::mem::take(&mut self.buckets);
-        self.buckets = vec![EMPTY; old.len() * 4];
-        let mask = self.buckets.len() - 1;
-        for bucket in old.into_iter().filter(|bucket| bucket.id != KeyId::NONE) {
-            let mut place = hash(self.keys[bucket.id.at()]) as usize & mask;
+        let size = self.buckets.len() * 4;
+        self.buckets.clear();
+        self.buckets.resize(size, EMPTY);
+        for id in (0..self.spans.len() as u32).map(KeyId) {
+            let key = self.key(id);
+            let mut place = hash(key) as usize & (size - 1);
             while self.buckets[place].id != KeyId::NONE {
-                place = (place + 1) & mask;
+                place = (place + 1) & (size - 1);
             }
-            self.buckets[place] = bucket;
+            self.buckets[place] = Bucket::new(key, id);
         }
     }
 }
@@ -163,15 +185,15 @@ mod tests {
         let words: Vec<[u64; 3]> = (0..1_000).map(|n| [n % 10, n / 10 % 10, n / 100]).collect();
         let all: Vec<Key<'_>> =
             (0..3).flat_map(|table| words.iter().map(move |w| Key::new(table, w))).collect();
-        let mut keys = Keys::new();
+        let mut keys = Keys::default();
+        keys.clear();
         for (nth, &key) in all.iter().enumerate() {
             assert_eq!(keys.get(key, hash(key)), None);
             assert_eq!(keys.intern(key, hash(key)).at(), nth);
         }
         assert!(all.iter().enumerate().all(|(nth, &key)| keys.intern(key, hash(key)).at() == nth));
         assert_eq!(keys.len(), 3_000);
-        let sorted = keys.sorted(|table| table == 1);
-        assert_eq!(sorted.len(), 1_000);
-        assert!(sorted.windows(2).all(|pair| keys.key(pair[0]) < keys.key(pair[1])));
+        keys.clear();
+        assert_eq!((keys.len(), keys.get(all[0], hash(all[0]))), (0, None));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use stdx::history::{Op, Outcome, TxnId, Version};
+use stdx::history::{Key, Op, Outcome, TxnId, Version};
 
 use crate::chains::Chains;
 use crate::cycles::Cycle;
@@ -12,8 +12,8 @@ use crate::level::Phenomenon;
 use crate::txns::{Rank, Txns};
 use crate::walk::EdgeKind;
 
-/// Operations of one transaction that are shown.
-const OPS_MAX: usize = 12;
+/// Steps of one transaction that are shown.
+const STEPS_MAX: usize = 12;
 
 /// One edge of an anomaly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,34 +35,118 @@ pub struct Anomaly {
     pub phenomenon: Phenomenon,
     /// What users call it.
     pub name: &'static str,
-    /// Who had a part in it, each with what they did with the keys that it is about.
-    pub txns: Vec<(TxnId, String)>,
+    /// Who had a part in it, those of a cycle in its order.
+    pub txns: Vec<Part>,
     /// The shortest cycle that was found; none for what needs no cycle.
     pub links: Vec<Link>,
 }
 
+/// A table and a key.
+type Place = (u16, Vec<u64>);
+
+/// What one transaction did with the keys that an anomaly is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Who.
+    pub txn: TxnId,
+    /// How it ended; none if no such attempt is in the history.
+    pub outcome: Option<Outcome>,
+    /// What it did, in order, at most 12 steps.
+    pub steps: Vec<Step>,
+    /// Whether there were more.
+    pub is_cut: bool,
+    /// What it met that should not be there.
+    pub met: Option<(Version, u16, Vec<u64>)>,
+}
+
+/// A step of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It read this.
+    Read(u16, Vec<u64>, Version),
+    /// It wrote this, for itself.
+    Write(u16, Vec<u64>, Version),
+    /// It replaced the first version by the second, for all.
+    Install(u16, Vec<u64>, Version, Version),
+    /// It read from one key to another, and met these of the keys that the anomaly is about.
+    Scan(u16, Vec<u64>, Vec<u64>, Vec<(Vec<u64>, Version)>),
+}
+
+/// How names of tables are found.
+type Names<'n> = &'n dyn Fn(u16) -> String;
+
+/// A key as people read it.
+fn shown(name: Names<'_>, table: u16, words: &[u64]) -> String {
+    let words: Vec<String> = words.iter().map(u64::to_string).collect();
+    format!("{}[{}]", name(table), words.join(","))
+}
+
+impl Step {
+    fn told(&self, name: Names<'_>) -> String {
+        match self {
+            Self::Read(table, words, seen) => format!("read {} = {seen:?}", shown(name, *table, words)),
+            Self::Write(table, words, to) => format!("write {} = {to:?}", shown(name, *table, words)),
+            Self::Install(table, words, before, after) => {
+                format!("install {}: {before:?} -> {after:?}", shown(name, *table, words))
+            }
+            Self::Scan(table, low, high, rows) => {
+                let row = |(words, seen): &(Vec<u64>, Version)| {
+                    format!("{} = {seen:?}", shown(name, *table, words))
+                };
+                let rows: Vec<String> = rows.iter().map(row).collect();
+                let (low, high) = (shown(name, *table, low), shown(name, *table, high));
+                format!("scan {low}..={high}: {{{}}}", rows.join(", "))
+            }
+        }
+    }
+}
+
+impl Part {
+    fn told(&self, name: Names<'_>) -> String {
+        let mut told: Vec<String> = self.steps.iter().map(|step| step.told(name)).collect();
+        told.extend(self.is_cut.then(|| "..".to_owned()));
+        told.push(match self.outcome {
+            Some(Outcome::Committed(stamp)) => format!("commit at {stamp}"),
+            Some(Outcome::Aborted) => "abort".to_owned(),
+            Some(Outcome::Unknown) => "cut off".to_owned(),
+            None => "not in the history".to_owned(),
+        });
+        let met = self.met.as_ref();
+        let met =
+            met.map(|(version, table, words)| format!("   <- {version:?} of {}", shown(name, *table, words)));
+        format!("{:?}: {}{}", self.txn, told.join("; "), met.unwrap_or_default())
+    }
+}
+
+impl Anomaly {
+    /// What is shown of it where tables have names: each transaction as session and place there, with what it
+    /// did, and then who had to come before whom.
+    pub fn told(&self, name: &dyn Fn(u16) -> String) -> String {
+        let title = format!("{} ({})\n", self.name, self.phenomenon.name());
+        let parts = self.txns.iter().map(|part| format!("  {}\n", part.told(name)));
+        let links = self.links.iter().map(|link| format!("  {}\n", link.told(name)));
+        std::iter::once(title).chain(parts).chain(links).collect()
+    }
+}
+
+impl Link {
+    fn told(&self, name: Names<'_>) -> String {
+        let why = match self.kind {
+            EdgeKind::Ww => "ww",
+            EdgeKind::Wr => "wr",
+            EdgeKind::Rw => "rw",
+            EdgeKind::RwPredicate => "rw of a range",
+            EdgeKind::Session => "same session",
+            EdgeKind::RealTime => "real time",
+        };
+        let key = self.key.as_ref().map(|(table, words)| format!(" {}", shown(name, *table, words)));
+        format!("{:?} --{why}{}--> {:?}", self.from, key.unwrap_or_default(), self.to)
+    }
+}
+
 impl fmt::Display for Anomaly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} ({})", self.name, self.phenomenon.name())?;
-        for (txn, story) in &self.txns {
-            writeln!(f, "  {txn:?}: {story}")?;
-        }
-        for link in &self.links {
-            let why = match link.kind {
-                EdgeKind::Ww => "ww",
-                EdgeKind::Wr => "wr",
-                EdgeKind::Rw => "rw",
-                EdgeKind::RwPredicate => "rw of a range",
-                EdgeKind::Session => "same session",
-                EdgeKind::RealTime => "real time",
-            };
-            write!(f, "  {:?} --{why}", link.from)?;
-            if let Some((table, words)) = &link.key {
-                write!(f, " {:?}", stdx::history::Key::new(*table, words))?;
-            }
-            writeln!(f, "--> {:?}", link.to)?;
-        }
-        Ok(())
+        f.write_str(&self.told(&|table| table.to_string()))
     }
 }
 
@@ -74,15 +158,15 @@ pub(crate) fn flaw(txns: &Txns<'_>, flaw: &Flaw) -> Anomaly {
         _ => Phenomenon::Broken,
     };
     let key = (flaw.table, flaw.key.clone());
-    let about = format!("{:?} of {:?}", flaw.version, stdx::history::Key::new(key.0, &key.1));
+    let met = Some((flaw.version, flaw.table, flaw.key.clone()));
     let keys = [key];
-    let mut shown = vec![(flaw.txn, format!("{}   <- {about}", story(txns, flaw.txn, &keys)))];
-    shown.extend(flaw.other.map(|other| (other, story(txns, other, &keys))));
-    Anomaly { phenomenon, name: flaw.kind.name(), txns: shown, links: Vec::new() }
+    let mut parts = vec![Part { met, ..part(txns, flaw.txn, &keys) }];
+    parts.extend(flaw.other.map(|other| part(txns, other, &keys)));
+    Anomaly { phenomenon, name: flaw.kind.name(), txns: parts, links: Vec::new() }
 }
 
 /// What is shown of a cycle.
-pub(crate) fn cycle(txns: &Txns<'_>, chains: &Chains<'_>, cycle: &Cycle) -> Anomaly {
+pub(crate) fn cycle(txns: &Txns<'_>, chains: &Chains, cycle: &Cycle) -> Anomaly {
     let id = |rank: Rank| txns.attempt(rank).id;
     let owned = |key: KeyId| {
         let key = chains.keys.key(key);
@@ -98,20 +182,20 @@ pub(crate) fn cycle(txns: &Txns<'_>, chains: &Chains<'_>, cycle: &Cycle) -> Anom
             key: (edge.key != KeyId::NONE).then(|| owned(edge.key)),
         })
         .collect();
-    let keys: Vec<(u16, Vec<u64>)> = links.iter().filter_map(|link| link.key.clone()).collect();
-    let mut shown: Vec<(TxnId, String)> = Vec::new();
+    let keys: Vec<Place> = links.iter().filter_map(|link| link.key.clone()).collect();
+    let mut parts: Vec<Part> = Vec::new();
     for link in &links {
-        if shown.iter().all(|(txn, _)| *txn != link.from) {
-            shown.push((link.from, story(txns, link.from, &keys)));
+        if parts.iter().all(|part| part.txn != link.from) {
+            parts.push(part(txns, link.from, &keys));
         }
     }
     let is_reader =
         |txn: TxnId| !txns.find(txn).is_some_and(|a| a.ops().any(|op| matches!(op, Op::Install { .. })));
-    let has_reader = shown.iter().any(|(txn, _)| is_reader(*txn));
+    let has_reader = parts.iter().any(|part| is_reader(part.txn));
     Anomaly {
         phenomenon: cycle.phenomenon,
         name: name(cycle.phenomenon, &links, has_reader),
-        txns: shown,
+        txns: parts,
         links,
     }
 }
@@ -140,41 +224,35 @@ fn name(phenomenon: Phenomenon, links: &[Link], has_reader: bool) -> &'static st
     }
 }
 
-/// What a transaction did with some keys, in order.
-fn story(txns: &Txns<'_>, txn: TxnId, keys: &[(u16, Vec<u64>)]) -> String {
-    let Some(attempt) = txns.find(txn) else { return "not in the history".to_owned() };
-    let is_about =
-        |key: stdx::history::Key<'_>| keys.iter().any(|(t, words)| *t == key.table && *words == key.words);
-    let mut told: Vec<String> = Vec::new();
+/// What a transaction did with some keys.
+fn part(txns: &Txns<'_>, txn: TxnId, keys: &[Place]) -> Part {
+    let mut part = Part { txn, outcome: None, steps: Vec::new(), is_cut: false, met: None };
+    let Some(attempt) = txns.find(txn) else { return part };
+    part.outcome = Some(attempt.outcome);
+    let is_about = |key: Key<'_>| keys.iter().any(|(t, words)| *t == key.table && *words == key.words);
     for op in attempt.ops() {
-        match op {
-            Op::Read { key, seen } if is_about(key) => told.push(format!("read {key:?} = {seen:?}")),
-            Op::Write { key, to } if is_about(key) => told.push(format!("write {key:?} = {to:?}")),
+        let step = match op {
+            Op::Read { key, seen } if is_about(key) => Step::Read(key.table, key.words.to_vec(), seen),
+            Op::Write { key, to } if is_about(key) => Step::Write(key.table, key.words.to_vec(), to),
             Op::Install { key, before, after } if is_about(key) => {
-                told.push(format!("install {key:?}: {before:?} -> {after:?}"));
+                Step::Install(key.table, key.words.to_vec(), before, after)
             }
             Op::Scan(scan) => {
                 let Some((low, high)) = scan.covered() else { continue };
-                if !keys.iter().any(|(t, w)| (low..=high).contains(&stdx::history::Key::new(*t, w))) {
+                if !keys.iter().any(|(t, w)| (low..=high).contains(&Key::new(*t, w))) {
                     continue;
                 }
-                let seen = scan.rows().filter(|(key, _)| is_about(*key));
-                let seen: Vec<String> =
-                    seen.map(|(key, seen): (_, Version)| format!("{key:?} = {seen:?}")).collect();
-                told.push(format!("scan {low:?}..={high:?}: {{{}}}", seen.join(", ")));
+                let rows = scan.rows().filter(|(key, _)| is_about(*key));
+                let rows = rows.map(|(key, seen)| (key.words.to_vec(), seen)).collect();
+                Step::Scan(low.table, low.words.to_vec(), high.words.to_vec(), rows)
             }
-            _ => {}
+            _ => continue,
+        };
+        part.is_cut = part.steps.len() == STEPS_MAX;
+        if part.is_cut {
+            break;
         }
+        part.steps.push(step);
     }
-    if told.len() > OPS_MAX {
-        told.truncate(OPS_MAX);
-        told.push("..".to_owned());
-    }
-    let ended = match attempt.outcome {
-        Outcome::Committed(_) => "commit",
-        Outcome::Aborted => "abort",
-        Outcome::Unknown => "cut off",
-    };
-    told.push(ended.to_owned());
-    told.join("; ")
+    part
 }

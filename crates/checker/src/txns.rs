@@ -1,13 +1,29 @@
-//! The transactions of a history that took effect, numbered in the order in which they responded.
+//! The transactions of a history that took effect, numbered in an order that may be the one in which they took
+//! effect.
 //!
-//! That order is no claim about the serial order; it is a good guess at one, and edges that agree with it are
-//! part of no cycle by themselves. Real time agrees with it always.
+//! Which order that is, the [`Layout`] says. It is no claim, and nothing is concluded from it: edges that agree
+//! with a layout, whatever it is, are part of no cycle by themselves, so that a good guess leaves little to look
+//! at, and a bad one costs time.
 
 use std::collections::BTreeSet;
 
 use stdx::history::{Attempt, Log, Op, Outcome, TxnId, Version};
 
-/// The place of a transaction in the order of responses.
+/// How transactions are laid out: when each of them read, and when it wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Both when it responded: what was locked or validated until then was so at that moment. Real time always
+    /// agrees.
+    Responses,
+    /// It read when it was invoked, and wrote when it responded.
+    Snapshots,
+    /// Both when it was invoked, as with timestamps that are drawn first.
+    Invocations,
+    /// Both at its stamp, which may be a lie like any other guess.
+    Stamps,
+}
+
+/// The place of a transaction in the layout: where it wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank(pub(crate) u32);
 
@@ -51,83 +67,189 @@ pub(crate) enum Writer {
 }
 
 /// An attempt: where it is in the order, and where its versions begin.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Placed {
     rank: Rank,
     first_state: u32,
 }
 
-/// The transactions that took effect, and how to find them from their versions.
-pub(crate) struct Txns<'h> {
-    logs: &'h [Log],
+/// What is kept of a history while its transactions are looked at, and whose memory the next one uses.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
     /// Of each session, by number: where its attempts begin in `placed`, and how many there are.
     sessions: Vec<(u32, u32)>,
     placed: Vec<Placed>,
     /// By rank: which log, and which attempt in it.
     order: Vec<(u32, u32)>,
+    /// The same with what is to be sorted by before.
+    keyed: Vec<(u64, u32, u32)>,
+    /// If transactions read and write at different moments: by rank, where they did.
+    splits: Vec<Split>,
+    /// Ranks in the order of reads, then.
+    readers: Vec<Rank>,
+}
+
+/// Where a transaction read, and where it wrote, among the moments of all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Split {
+    reads_at: u32,
+    writes_at: u32,
+}
+
+/// The transactions that took effect, and how to find them from their versions.
+pub(crate) struct Txns<'h> {
+    logs: &'h [Log],
+    layout: Layout,
+    tables: Tables,
     /// How many versions there are.
     versions: u32,
 }
 
 impl<'h> Txns<'h> {
+    /// Those that responded until the moment.
+    ///
     /// # Panics
     /// When there are more than four billion attempts or versions.
-    pub(crate) fn new(logs: &'h [Log]) -> Self {
-        let mut sessions = vec![(0, 0); logs.last().map_or(0, |log| log.session() as usize + 1)];
-        let mut total = 0;
-        for log in logs {
-            let count = log.attempts().len();
-            sessions[log.session() as usize] = (total as u32, count as u32);
-            total += count;
+    #[expect(
+        clippy::stable_sort_primitive,
+        reason = "a stable sort finds the runs that sessions are in order already"
+    )]
+    pub(crate) fn new(logs: &'h [Log], layout: Layout, until: u64, mut tables: Tables) -> Self {
+        tables.sessions.clear();
+        tables.sessions.resize(logs.last().map_or(0, |log| log.session() as usize + 1), (0, 0));
+        tables.placed.clear();
+        tables.keyed.clear();
+        let mut txns = Self { logs, layout, tables, versions: 0 };
+        txns.place(until);
+        txns.tables.keyed.sort();
+        for (nth, &(_, log, at)) in txns.tables.keyed.iter().enumerate() {
+            let (first, _) = txns.tables.sessions[logs[log as usize].session() as usize];
+            txns.tables.placed[(first + at) as usize].rank = Rank(nth as u32);
         }
-        assert!(total < u32::MAX as usize - 1, "a history has fewer than four billion attempts");
-        let placed = Vec::with_capacity(total + 1);
-        let mut txns = Self { logs, sessions, placed, order: Vec::new(), versions: 0 };
-        let witnessed = txns.witnessed();
-        let order = txns.place(&witnessed);
-        for (nth, &(_, log, at)) in order.iter().enumerate() {
-            let (first, _) = txns.sessions[logs[log as usize].session() as usize];
-            txns.placed[(first + at) as usize].rank = Rank(nth as u32);
-        }
-        txns.order = order.into_iter().map(|(_, log, at)| (log, at)).collect();
+        txns.tables.order.clear();
+        txns.tables.order.extend(txns.tables.keyed.iter().map(|&(_, log, at)| (log, at)));
+        txns.split();
         txns
     }
 
-    /// Lays the attempts out, and gives those that took effect in the order of responses.
-    fn place(&mut self, witnessed: &BTreeSet<TxnId>) -> Vec<(u64, u32, u32)> {
-        let mut order = Vec::with_capacity(self.placed.capacity());
+    /// Its memory, for the next.
+    pub(crate) fn into_tables(self) -> Tables {
+        self.tables
+    }
+
+    /// How the transactions are laid out.
+    pub(crate) const fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Whether transactions read and write at different moments.
+    pub(crate) const fn is_split(&self) -> bool {
+        matches!(self.layout, Layout::Snapshots)
+    }
+
+    /// Lays the attempts out, and gives those that took effect what they are sorted by.
+    fn place(&mut self, until: u64) {
+        let witnessed = self.witnessed();
         let mut versions = 0_usize;
+        let Tables { sessions, placed, keyed, .. } = &mut self.tables;
         for (log, attempts) in self.logs.iter().enumerate() {
+            let first = placed.len();
             for (at, attempt) in attempts.attempts().enumerate() {
+                let is_late = attempt.responded > until;
+                if is_late && attempt.outcome != Outcome::Unknown {
+                    break;
+                }
                 let first_state = versions as u32;
+                let is_unseen = || is_late || !has_installed(attempt) && !witnessed.contains(&attempt.id);
                 let rank = match attempt.outcome {
                     Outcome::Aborted => Rank::ABORTED,
-                    Outcome::Unknown if !has_installed(attempt) && !witnessed.contains(&attempt.id) => {
-                        Rank::UNSEEN
-                    }
+                    Outcome::Unknown if is_unseen() => Rank::UNSEEN,
                     _ => {
-                        order.push((attempt.responded, log as u32, at as u32));
+                        keyed.push((moment(self.layout, attempt), log as u32, at as u32));
                         versions += attempt.versions as usize;
                         Rank(0)
                     }
                 };
-                self.placed.push(Placed { rank, first_state });
+                placed.push(Placed { rank, first_state });
             }
+            sessions[attempts.session() as usize] = (first as u32, (placed.len() - first) as u32);
         }
+        assert!(placed.len() < u32::MAX as usize / 2 - 1, "a history has fewer than two billion attempts");
         assert!(versions < u32::MAX as usize / 2, "a history has fewer than two billion versions");
         self.versions = versions as u32;
-        self.placed.push(Placed { rank: Rank::UNSEEN, first_state: self.versions });
-        order.sort_unstable();
-        order
+        placed.push(Placed { rank: Rank::UNSEEN, first_state: self.versions });
+    }
+
+    /// Puts the moments at which transactions read among those at which they wrote, if they differ.
+    #[expect(
+        clippy::stable_sort_primitive,
+        reason = "a stable sort finds the runs that sessions are in order already"
+    )]
+    fn split(&mut self) {
+        self.tables.splits.clear();
+        self.tables.readers.clear();
+        if !self.is_split() {
+            return;
+        }
+        let mut moments = std::mem::take(&mut self.tables.keyed);
+        moments.clear();
+        for rank in self.all() {
+            let attempt = self.attempt(rank);
+            // Of what happened at one moment a write comes first, for who began then may have seen it.
+            moments.push((attempt.responded, 0, rank.0));
+            moments.push((attempt.invoked, 1, rank.0));
+        }
+        moments.sort();
+        self.tables.splits.resize(self.len(), Split::default());
+        for (at, &(_, reads, rank)) in moments.iter().enumerate() {
+            let split = &mut self.tables.splits[rank as usize];
+            let place = if reads == 1 { &mut split.reads_at } else { &mut split.writes_at };
+            *place = at as u32;
+        }
+        self.tables
+            .readers
+            .extend(moments.iter().filter(|moment| moment.1 == 1).map(|moment| Rank(moment.2)));
+        let Tables { splits, readers, .. } = &mut self.tables;
+        for split in splits.iter_mut().filter(|split| split.reads_at > split.writes_at) {
+            // One that took no time at all still reads before it writes.
+            std::mem::swap(&mut split.reads_at, &mut split.writes_at);
+        }
+        readers.sort_by_key(|rank| splits[rank.at()].reads_at);
+        self.tables.keyed = moments;
+    }
+
+    /// How many moments there are at which transactions read or wrote.
+    pub(crate) fn moments(&self) -> usize {
+        if self.is_split() { 2 * self.len() } else { self.len() }
+    }
+
+    /// Where among the moments it read.
+    #[inline]
+    pub(crate) fn reads_at(&self, rank: Rank) -> u32 {
+        if self.is_split() { self.tables.splits[rank.at()].reads_at } else { rank.0 }
+    }
+
+    /// Where among the moments it wrote.
+    #[inline]
+    pub(crate) fn writes_at(&self, rank: Rank) -> u32 {
+        if self.is_split() { self.tables.splits[rank.at()].writes_at } else { rank.0 }
+    }
+
+    /// The transaction that read at this place in the order of reads.
+    #[inline]
+    pub(crate) fn reader(&self, nth: usize) -> Rank {
+        if self.is_split() { self.tables.readers[nth] } else { Rank(nth as u32) }
     }
 
     /// Attempts with an unknown outcome and no install whose versions somebody met who did not abort.
     fn witnessed(&self) -> BTreeSet<TxnId> {
         let attempts = || self.logs.iter().flat_map(Log::attempts);
-        let mut unknown: BTreeSet<TxnId> = attempts()
-            .filter(|attempt| attempt.outcome == Outcome::Unknown && !has_installed(*attempt))
-            .map(|attempt| attempt.id)
-            .collect();
+        let mut unknown = BTreeSet::new();
+        for attempt in attempts() {
+            if attempt.outcome == Outcome::Unknown && !has_installed(attempt) {
+                unknown.insert(attempt.id);
+            }
+        }
         if unknown.is_empty() {
             return unknown;
         }
@@ -152,8 +274,8 @@ impl<'h> Txns<'h> {
     }
 
     /// How many took effect.
-    pub(crate) const fn len(&self) -> usize {
-        self.order.len()
+    pub(crate) fn len(&self) -> usize {
+        self.tables.order.len()
     }
 
     /// How many versions they have written.
@@ -164,7 +286,7 @@ impl<'h> Txns<'h> {
     /// The transaction with this rank.
     #[inline]
     pub(crate) fn attempt(&self, rank: Rank) -> Attempt<'h> {
-        let (log, at) = self.order[rank.at()];
+        let (log, at) = self.tables.order[rank.at()];
         self.logs[log as usize].attempt(at as usize)
     }
 
@@ -177,15 +299,18 @@ impl<'h> Txns<'h> {
 
     /// The transaction before this one in its session, if it took effect and ended before this one began.
     pub(crate) fn before(&self, rank: Rank) -> Option<Rank> {
-        let (log, at) = self.order[rank.at()];
-        let (first, _) = self.sessions[self.logs[log as usize].session() as usize];
-        let earlier = (0..at).rev().map(|at| self.placed[(first + at) as usize].rank);
-        earlier.take_while(|&rank| rank != Rank::UNSEEN).find(|&other| other != Rank::ABORTED && other < rank)
+        let (log, at) = self.tables.order[rank.at()];
+        let invoked = self.attempt(rank).invoked;
+        let (first, _) = self.tables.sessions[self.logs[log as usize].session() as usize];
+        let earlier = (0..at).rev().map(|at| self.tables.placed[(first + at) as usize].rank);
+        earlier
+            .take_while(|&rank| rank != Rank::UNSEEN)
+            .find(|&other| other != Rank::ABORTED && self.attempt(other).responded <= invoked)
     }
 
     /// Those that took effect, in order.
     pub(crate) fn all(&self) -> impl Iterator<Item = Rank> + use<> {
-        (0..self.order.len() as u32).map(Rank)
+        (0..self.tables.order.len() as u32).map(Rank)
     }
 
     /// Those that aborted.
@@ -193,29 +318,33 @@ impl<'h> Txns<'h> {
         self.logs.iter().flat_map(Log::attempts).filter(|attempt| attempt.outcome == Outcome::Aborted)
     }
 
-    /// The tables that were ever scanned.
-    pub(crate) fn scanned(&self) -> Vec<u16> {
-        let mut tables: Vec<u16> = self.logs.iter().flat_map(Log::scanned).collect();
-        tables.sort_unstable();
-        tables.dedup();
-        tables
+    /// Lists the tables that were ever scanned.
+    pub(crate) fn scanned(&self, tables: &mut Vec<u16>) {
+        tables.clear();
+        for table in self.logs.iter().flat_map(Log::scanned) {
+            if !tables.contains(&table) {
+                tables.push(table);
+            }
+        }
     }
 
     /// Who wrote a version; not for those that were loaded or whose writer nobody names.
     #[inline]
     pub(crate) fn writer(&self, version: Version) -> Writer {
         let (session, count) = (version.txn().session(), version.txn().count());
-        let Some(&(first, attempts)) = self.sessions.get(session as usize) else { return Writer::Nobody };
+        let Some(&(first, attempts)) = self.tables.sessions.get(session as usize) else {
+            return Writer::Nobody;
+        };
         if count == 0 || count > attempts {
             return Writer::Nobody;
         }
         let at = (first + count - 1) as usize;
-        let Placed { rank, first_state } = self.placed[at];
+        let Placed { rank, first_state } = self.tables.placed[at];
         if rank == Rank::ABORTED {
             return Writer::Aborted;
         }
         let state = first_state + version.sequence();
-        if rank == Rank::UNSEEN || state >= self.placed[at + 1].first_state {
+        if rank == Rank::UNSEEN || state >= self.tables.placed[at + 1].first_state {
             return Writer::Nobody;
         }
         Writer::Txn(rank, StateId(state))
@@ -224,4 +353,14 @@ impl<'h> Txns<'h> {
 
 fn has_installed(attempt: Attempt<'_>) -> bool {
     attempt.ops().any(|op| matches!(op, Op::Install { .. }))
+}
+
+/// By what the layout sorts an attempt.
+#[inline]
+const fn moment(layout: Layout, attempt: Attempt<'_>) -> u64 {
+    match (layout, attempt.outcome) {
+        (Layout::Invocations, _) => attempt.invoked,
+        (Layout::Stamps, Outcome::Committed(stamp)) => stamp,
+        _ => attempt.responded,
+    }
 }

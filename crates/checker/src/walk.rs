@@ -4,6 +4,7 @@
 //! version. So whoever walks over a stretch of the history finds all edges within it.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use stdx::history::{Attempt, Key, Op, Scan, Version};
 
@@ -53,8 +54,6 @@ pub(crate) struct Edge {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice {
     pub(crate) txn: Rank,
-    /// Which of the transaction's choices.
-    pub(crate) nth: u32,
     pub(crate) key: KeyId,
     pub(crate) what: Chosen,
 }
@@ -80,6 +79,13 @@ pub(crate) trait Sink {
     fn flaw(&mut self, flaw: Flaw);
     /// The position of a version in its chain is not known.
     fn hole(&mut self);
+
+    /// A transaction comes.
+    fn enter(&mut self, rank: Rank);
+
+    /// Of the sorted keys in this range, all of which a scan of the transaction covers and most of which it did
+    /// not come to: those that it has to be asked about, in their order.
+    fn asks(&mut self, range: Range<usize>, asked: &mut Vec<u32>);
 }
 
 /// A write of the transaction itself.
@@ -93,16 +99,16 @@ struct Own<'h> {
 /// A walk over transactions.
 pub(crate) struct Walk<'w, 'h, S> {
     txns: &'w Txns<'h>,
-    chains: &'w Chains<'h>,
+    chains: &'w Chains,
     sink: S,
     rank: Rank,
-    choices: u32,
     own: Vec<Own<'h>>,
+    asked: Vec<u32>,
 }
 
 impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
-    pub(crate) const fn new(txns: &'w Txns<'h>, chains: &'w Chains<'h>, sink: S) -> Self {
-        Self { txns, chains, sink, rank: Rank::NONE, choices: 0, own: Vec::new() }
+    pub(crate) const fn new(txns: &'w Txns<'h>, chains: &'w Chains, sink: S) -> Self {
+        Self { txns, chains, sink, rank: Rank::NONE, own: Vec::new(), asked: Vec::new() }
     }
 
     pub(crate) fn into_sink(self) -> S {
@@ -111,7 +117,8 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
 
     /// Tells the sink all that there is to tell of a transaction.
     pub(crate) fn visit(&mut self, rank: Rank) {
-        (self.rank, self.choices) = (rank, 0);
+        self.rank = rank;
+        self.sink.enter(rank);
         self.own.clear();
         let attempt = self.txns.attempt(rank);
         for op in attempt.ops() {
@@ -248,8 +255,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
     }
 
     fn choice(&mut self, key: KeyId, what: Chosen) {
-        self.sink.choice(Choice { txn: self.rank, nth: self.choices, key, what });
-        self.choices += 1;
+        self.sink.choice(Choice { txn: self.rank, key, what });
     }
 
     #[inline]
@@ -282,13 +288,13 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
 
     /// It replaced an absence.
     fn replaced_absence(&mut self, state: StateId) {
-        let key = self.chains.state(state).key;
-        if self.chains.opens(key).iter().any(|open| open.insert == state) {
-            return self.choice(key, Chosen::Replaced(state));
-        }
-        let known = self.chains.gaps(key).find(|gap| self.chains.state(*gap).known_next() == state);
-        if let Some(gap) = known {
-            self.edge(self.chains.state(gap).writer, self.rank, EdgeKind::Ww, key);
+        let installed = self.chains.state(state);
+        match installed.before() {
+            (StateId::NONE, _) => {}
+            (_, true) => self.choice(installed.key, Chosen::Replaced(state)),
+            (gap, false) => {
+                self.edge(self.chains.state(gap).writer, self.rank, EdgeKind::Ww, installed.key);
+            }
         }
     }
 
@@ -304,27 +310,37 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
             last = Some(key);
             self.see(attempt, key, seen);
         }
-        let Some((low, high)) = scan.covered() else { return };
-        let (chains, mut rows) = (self.chains, scan.rows());
+        if let Some((low, high)) = scan.covered() {
+            self.missed(attempt, scan, low, high);
+        }
+    }
+
+    /// It did not come to all other keys from the low one to the high one.
+    fn missed(&mut self, attempt: Attempt<'h>, scan: Scan<'h>, low: Key<'h>, high: Key<'h>) {
+        let chains = self.chains;
+        let has_row = |key: Key<'_>| scan.rows().any(|(row, _)| row == key);
+        for own in self.own.iter().filter(|own| !own.version.is_absent()) {
+            if low <= own.key && own.key <= high && !has_row(own.key) {
+                self.sink.flaw(Flaw::new(FlawKind::OwnWrite, attempt.id, own.key, own.version));
+            }
+        }
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.clear();
+        self.sink.asks(chains.range(low, high), &mut asked);
+        let mut rows = scan.rows();
         let mut next_row = || if scan.is_forward { rows.next() } else { rows.next_back() };
         let mut row = next_row();
-        let start = chains.sorted.partition_point(|&id| chains.keys.key(id) < low);
-        for &id in &chains.sorted[start..] {
+        for &nth in &asked {
+            let id = chains.sorted[nth as usize];
             let key = chains.keys.key(id);
-            if key > high {
-                break;
-            }
             while row.is_some_and(|(row, _)| row < key) {
                 row = next_row();
             }
-            if row.is_some_and(|(row, _)| row == key) {
-                continue;
-            }
-            match self.find_own(key, tag(hash(key))).map(|at| self.own[at].version) {
-                None => self.absent_id(attempt, id, EdgeKind::RwPredicate),
-                Some(own) if own.is_absent() => {}
-                Some(own) => self.sink.flaw(Flaw::new(FlawKind::OwnWrite, attempt.id, key, own)),
+            let is_row = row.is_some_and(|(row, _)| row == key);
+            if !is_row && self.find_own(key, tag(hash(key))).is_none() {
+                self.absent_id(attempt, id, EdgeKind::RwPredicate);
             }
         }
+        self.asked = asked;
     }
 }

@@ -299,8 +299,8 @@ fn a_cycle_is_shown_with_what_its_transactions_did() {
     let verdict = check(&history(&together(&[&one, &two])), Level::SnapshotIsolation);
     let shown = "snapshot isolation: NO, 2 transactions\n\
                  lost update (G-single)\n  \
-                 2.1: read 0[1] = loaded; write 0[1] = 2.1#0; install 0[1]: 1.1#0 -> 2.1#0; commit\n  \
-                 1.1: read 0[1] = loaded; write 0[1] = 1.1#0; install 0[1]: loaded -> 1.1#0; commit\n  \
+                 2.1: read 0[1] = loaded; write 0[1] = 2.1#0; install 0[1]: 1.1#0 -> 2.1#0; commit at 0\n  \
+                 1.1: read 0[1] = loaded; write 0[1] = 1.1#0; install 0[1]: loaded -> 1.1#0; commit at 0\n  \
                  2.1 --rw 0[1]--> 1.1\n  \
                  1.1 --ww 0[1]--> 2.1\n";
     assert_eq!(verdict.to_string(), shown);
@@ -346,4 +346,27 @@ fn the_right_absence_is_found_among_many_transactions() {
         let verdict = check(&history(&scripts(&[read(Z, by(2, 1))])), level);
         assert_eq!(verdict.answer, Answer::Violated, "{verdict}");
     }
+}
+
+#[test]
+fn tables_are_called_what_the_reader_calls_them() {
+    let scripts = [
+        Script { session: 1, invoked: 0, responded: 9, outcome: Outcome::Committed(5), acts: vec![] },
+        Script { session: 2, invoked: 0, responded: 9, outcome: Outcome::Committed(6), acts: vec![] },
+    ];
+    let mut scripts = scripts.to_vec();
+    scripts[0].acts =
+        vec![read(Z, LOADED), write(X), Act::Install { at: X, before: LOADED, after: by(1, 0) }];
+    scripts[1].acts =
+        vec![read(X, LOADED), write(Z), Act::Install { at: Z, before: LOADED, after: by(2, 0) }];
+    let verdict = check(&history(&scripts), Level::Serializable);
+    let told = verdict.told(&|table| ["stock", "orders"][usize::from(table)].to_owned());
+    let golden = "serializable: NO, 2 transactions\n\
+        write skew (G2-item)\n  \
+          1.1: read orders[1] = loaded; write stock[1] = 1.1#0; install stock[1]: loaded -> 1.1#0; commit at 5\n  \
+          2.1: read stock[1] = loaded; write orders[1] = 2.1#0; install orders[1]: loaded -> 2.1#0; commit at 6\n  \
+          1.1 --rw orders[1]--> 2.1\n  \
+          2.1 --rw stock[1]--> 1.1\n";
+    assert_eq!(told, golden);
+    assert!(verdict.to_string().contains("1.1 --rw 1[1]--> 2.1"));
 }

@@ -14,6 +14,8 @@ enum Reads {
     AtCommit,
     /// All of a transaction at one moment before.
     AtSnapshot,
+    /// All transactions of a batch at its beginning.
+    AtBatch,
     /// Each at a moment before of its own.
     Anywhere,
 }
@@ -104,7 +106,10 @@ impl Running<'_> {
 /// The scripts of a history of at most so many transactions.
 pub(crate) fn scripts(rng: &mut Rng, txns_max: u64) -> Vec<Script> {
     let txns = rng.between(2, txns_max) as usize;
-    let reads = [Reads::AtCommit, Reads::AtCommit, Reads::AtSnapshot, Reads::Anywhere][rng.below(4) as usize];
+    let kinds = [Reads::AtCommit, Reads::AtCommit, Reads::AtSnapshot, Reads::AtBatch, Reads::Anywhere];
+    let reads = kinds[rng.below(5) as usize];
+    let batch = rng.between(2, 4) as usize;
+    let are_stamps_true = rng.below(4) > 0;
     let places = (0..2).flat_map(|table| (0..KEYS).map(move |key| (table, key)));
     let first = places.map(|at| (at, if rng.below(2) == 0 { Version::LOADED } else { Version::ABSENT }));
     let mut states = vec![first.collect::<BTreeMap<Place, Version>>()];
@@ -113,7 +118,11 @@ pub(crate) fn scripts(rng: &mut Rng, txns_max: u64) -> Vec<Script> {
     let sessions = rng.between(1, txns as u64);
     for nth in 0..txns {
         let moment = 10 * nth as u64 + 100;
-        let (invoked, responded) = (moment - rng.below(spread), moment + rng.below(spread));
+        let (mut invoked, mut responded) = (moment - rng.below(spread), moment + rng.below(spread));
+        if matches!(reads, Reads::AtBatch) {
+            let first = 10 * (nth - nth % batch) as u64 + 100;
+            (invoked, responded) = (first, first + 10 * batch as u64 - 1);
+        }
         // A session of its own, unless the one that is drawn is free.
         let drawn = rng.below(sessions) as u32;
         let mut of_drawn = scripts.iter().filter(|script| script.session == drawn);
@@ -122,6 +131,7 @@ pub(crate) fn scripts(rng: &mut Rng, txns_max: u64) -> Vec<Script> {
         let count = 1 + scripts.iter().filter(|script| script.session == session).count() as u32;
         let snapshot = match reads {
             Reads::AtSnapshot => states.len() - 1 - rng.below(states.len().min(3) as u64) as usize,
+            Reads::AtBatch => nth - nth % batch,
             _ => states.len() - 1,
         };
         let id = TxnId::new(session, count);
@@ -133,7 +143,7 @@ pub(crate) fn scripts(rng: &mut Rng, txns_max: u64) -> Vec<Script> {
         let state = running.commit();
         let acts = running.acts;
         states.push(state);
-        let outcome = Outcome::Committed(moment);
+        let outcome = Outcome::Committed(if are_stamps_true { moment } else { rng.below(100) });
         scripts.push(Script { session, invoked, responded, outcome, acts });
     }
     for _ in 0..rng.below(3) {

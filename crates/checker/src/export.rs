@@ -1,0 +1,389 @@
+//! Histories in the forms that Elle reads (Kingsbury and Alvaro, PVLDB 14(3), 2020), so that another checker can
+//! judge the same run.
+//!
+//! An attempt is an `invoke` and, at the moment of its response, an `ok`, a `fail`, or an `info` for an outcome that
+//! nobody was told. Versions are numbered; what was loaded is 1, and a transaction that comes before all writes it.
+//!
+//! - As registers, a write writes its version's number, a deletion writes nil, and an absence is read as nil. This
+//!   says no more than what transactions saw: the other checker has to find out the order of versions.
+//! - As lists, a write appends its version's number, and a read returns the versions up to the one it saw. These lists
+//!   are put together from what installs replaced, so this copy rests on the recorded order of versions. Keys that
+//!   were ever deleted are left out, for it is not known which absence they were at.
+//!
+//! Scans become reads of the rows that they came to; that they came to no others is left out. Lists are as long as
+//! their keys were written often, which makes copies of long histories of few keys large.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use stdx::history::{Attempt, History, Key, Log, Op, Outcome, Version};
+
+/// What objects of a history become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Registers, which are read and written.
+    RwRegister,
+    /// Lists, which are read and appended to.
+    ListAppend,
+}
+
+/// How it is written down, a line an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// Maps of EDN.
+    Edn,
+    /// Objects of JSON.
+    Json,
+}
+
+/// The number of what was loaded, and of no version.
+const LOADED: u64 = 1;
+const NONE: u64 = 0;
+
+/// One event: when it was, its place among those of the same moment, whose it was, and whether it is the response.
+type Event = (u64, u32, usize, usize, bool);
+
+/// What becomes of an operation.
+#[derive(Clone, Copy)]
+enum Act {
+    Read(Version),
+    /// What it saw is not told.
+    Unread,
+    Write(u64),
+    Delete,
+}
+
+/// A history on its way out.
+struct Export<'e, W> {
+    history: &'e History,
+    form: Form,
+    notation: Notation,
+    /// The name of a table.
+    name: &'e dyn Fn(u16) -> String,
+    out: W,
+    /// Of each session, the number of the first version of each attempt.
+    firsts: BTreeMap<u32, Vec<u64>>,
+    /// Of each version the one before it, of the same key.
+    before: Vec<u64>,
+    /// Keys of which lists do not tell.
+    deleted: BTreeSet<(u16, &'e [u64])>,
+    index: u64,
+}
+
+/// Writes a history for Elle; `name` says what its tables are called.
+///
+/// # Errors
+/// Those of the writer.
+pub fn export(
+    history: &History,
+    (form, notation): (Form, Notation),
+    name: &dyn Fn(u16) -> String,
+    out: impl Write,
+) -> io::Result<()> {
+    let (firsts, before) = number(history);
+    let (deleted, index) = (BTreeSet::new(), 0);
+    let mut export = Export { history, form, notation, name, out, firsts, before, deleted, index };
+    if form == Form::ListAppend {
+        export.chain();
+    }
+    export.load()?;
+    let sessions = history.logs().len() as u64;
+    let mut crashes = vec![0; history.logs().len()];
+    for (time, _, log, at, is_response) in events(history) {
+        let attempt = history.logs()[log].attempt(at);
+        // Who was cut off does not come back: its session goes on under another number.
+        let process = log as u64 + sessions * crashes[log];
+        let kind = match (is_response, attempt.outcome) {
+            (false, _) => "invoke",
+            (true, Outcome::Committed(_)) => "ok",
+            (true, Outcome::Aborted) => "fail",
+            (true, Outcome::Unknown) => "info",
+        };
+        crashes[log] += u64::from(kind == "info");
+        export.line(kind, process, time, attempt)?;
+    }
+    Ok(())
+}
+
+/// Gives versions numbers, those of an attempt one after the other.
+fn number(history: &History) -> (BTreeMap<u32, Vec<u64>>, Vec<u64>) {
+    let mut next = LOADED + 1;
+    let mut firsts = BTreeMap::new();
+    for log in history.logs() {
+        let mut of_log = Vec::with_capacity(log.attempts().len() + 1);
+        for attempt in log.attempts() {
+            of_log.push(next);
+            next += u64::from(attempt.versions);
+        }
+        of_log.push(next);
+        firsts.insert(log.session(), of_log);
+    }
+    (firsts, vec![NONE; next as usize])
+}
+
+/// The events in order. At one moment nobody has ended before another begins, except in the same session.
+fn events(history: &History) -> Vec<Event> {
+    let attempts = || history.logs().iter().flat_map(Log::attempts);
+    let told = attempts().map(|attempt| match attempt.outcome {
+        Outcome::Unknown => attempt.invoked,
+        _ => attempt.responded,
+    });
+    let end = told.max().unwrap_or_default();
+    let mut events: Vec<Event> = Vec::new();
+    for (nth, log) in history.logs().iter().enumerate() {
+        let mut last: Option<(u64, u32)> = None;
+        for (at, attempt) in log.attempts().enumerate() {
+            let next_begins = (at + 1 < log.attempts().len()).then(|| log.attempt(at + 1).invoked);
+            // Of one that was cut off it is told when its session goes on, or in the end.
+            let responded = match attempt.outcome {
+                Outcome::Unknown => next_begins.unwrap_or(end),
+                _ => attempt.responded,
+            };
+            for (time, is_response) in [(attempt.invoked, false), (responded, true)] {
+                let place = match last {
+                    Some((moment, place)) if moment == time => place + 1,
+                    _ => u32::from(is_response),
+                };
+                last = Some((time, place));
+                events.push((time, place, nth, at, is_response));
+            }
+        }
+    }
+    events.sort_unstable();
+    events
+}
+
+impl<'e, W: Write> Export<'e, W> {
+    /// Finds out which version came before which, and which keys were deleted.
+    fn chain(&mut self) {
+        let history = self.history;
+        for attempt in history.logs().iter().flat_map(Log::attempts) {
+            let mut own: BTreeMap<(u16, &[u64]), (Version, Version)> = BTreeMap::new();
+            for op in attempt.ops() {
+                match op {
+                    Op::Write { key, to } => {
+                        if to.is_absent() {
+                            self.deleted.insert((key.table, key.words));
+                        }
+                        let place = own.entry((key.table, key.words)).or_insert((to, to));
+                        if place.1 != to {
+                            self.put(to, place.1);
+                            place.1 = to;
+                        }
+                    }
+                    Op::Install { key, before, .. } => {
+                        if let Some((first, _)) = own.get(&(key.table, key.words)) {
+                            self.put(*first, before);
+                        }
+                    }
+                    Op::Read { .. } | Op::Scan(_) => {}
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, version: Version, before: Version) {
+        let (number, before) = (self.number(version), self.number(before));
+        if number != NONE {
+            self.before[number as usize] = before;
+        }
+    }
+
+    /// The number of a version; none for an absence of which nobody says since when, or whose writer is missing.
+    fn number(&self, version: Version) -> u64 {
+        if version.is_loaded() {
+            return LOADED;
+        }
+        let (id, sequence) = (version.txn(), u64::from(version.sequence()));
+        let number = || {
+            let (firsts, at) = (self.firsts.get(&id.session())?, (id.count() as usize).checked_sub(1)?);
+            let number = firsts.get(at)? + sequence;
+            (number < *firsts.get(at + 1)?).then_some(number)
+        };
+        number().unwrap_or(NONE)
+    }
+
+    /// The transaction that wrote what was loaded, if anybody met that.
+    fn load(&mut self) -> io::Result<()> {
+        let mut loaded: BTreeSet<(u16, &[u64])> = BTreeSet::new();
+        let mut meet = |key: Key<'e>, version: Version| {
+            if version.is_loaded() {
+                loaded.insert((key.table, key.words));
+            }
+        };
+        let history = self.history;
+        for op in history.logs().iter().flat_map(Log::attempts).flat_map(|attempt| attempt.ops()) {
+            match op {
+                Op::Read { key, seen } => meet(key, seen),
+                Op::Install { key, before, .. } => meet(key, before),
+                Op::Scan(scan) => scan.rows().for_each(|(key, seen)| meet(key, seen)),
+                Op::Write { .. } => {}
+            }
+        }
+        loaded.retain(|key| !self.is_left_out(Key::new(key.0, key.1)));
+        let shown = |(table, words): &(u16, &[u64])| self.op(Key::new(*table, words), Act::Write(LOADED));
+        let value: Vec<String> = loaded.iter().map(shown).collect();
+        if value.is_empty() {
+            return Ok(());
+        }
+        let process = self.history.logs().len() as u64 * (1 << 20);
+        self.event("invoke", process, 0, &value)?;
+        self.event("ok", process, 0, &value)
+    }
+
+    fn is_left_out(&self, key: Key<'_>) -> bool {
+        self.deleted.contains(&(key.table, key.words))
+    }
+
+    /// One line; only who committed says what it read.
+    fn line(&mut self, kind: &str, process: u64, time: u64, attempt: Attempt<'_>) -> io::Result<()> {
+        let mut value = Vec::new();
+        let seen = |seen| if kind == "ok" { Act::Read(seen) } else { Act::Unread };
+        for op in attempt.ops() {
+            match op {
+                Op::Read { key, .. } | Op::Write { key, .. } if self.is_left_out(key) => {}
+                Op::Read { key, seen: version } => value.push(self.op(key, seen(version))),
+                Op::Write { key, to } if to.is_absent() => value.push(self.op(key, Act::Delete)),
+                Op::Write { key, to } => value.push(self.op(key, Act::Write(self.number(to)))),
+                Op::Scan(scan) => {
+                    let rows = scan.rows().filter(|(key, _)| !self.is_left_out(*key));
+                    value.extend(rows.map(|(key, version)| self.op(key, seen(version))));
+                }
+                Op::Install { .. } => {}
+            }
+        }
+        self.event(kind, process, time, &value)
+    }
+
+    fn op(&self, key: Key<'_>, act: Act) -> String {
+        let (comma, none) = self.marks();
+        let quote = |text: &str| match self.notation {
+            Notation::Edn => format!(":{text}"),
+            Notation::Json => format!("\"{text}\""),
+        };
+        let write = if self.form == Form::ListAppend { "append" } else { "w" };
+        let (what, value) = match act {
+            Act::Unread => ("r", none.to_owned()),
+            Act::Delete => (write, none.to_owned()),
+            Act::Write(number) => (write, number.to_string()),
+            Act::Read(seen) if self.form == Form::ListAppend => ("r", self.list(seen)),
+            Act::Read(seen) if seen.is_absent() => ("r", none.to_owned()),
+            Act::Read(seen) => ("r", self.number(seen).to_string()),
+        };
+        let name = (self.name)(key.table).replace('\\', "\\\\").replace('"', "\\\"");
+        let words: Vec<String> = key.words.iter().map(u64::to_string).collect();
+        format!("[{}{comma} \"{name}[{}]\"{comma} {value}]", quote(what), words.join(","))
+    }
+
+    /// The versions up to this one.
+    fn list(&self, seen: Version) -> String {
+        let mut numbers = Vec::new();
+        let mut number = self.number(seen);
+        // Where an order is broken it may run in circles.
+        while number != NONE && numbers.len() < self.before.len() {
+            numbers.push(number.to_string());
+            number = self.before[number as usize];
+        }
+        numbers.reverse();
+        format!("[{}]", numbers.join(&format!("{} ", self.marks().0)))
+    }
+
+    /// What is between values, and what stands for none.
+    const fn marks(&self) -> (&'static str, &'static str) {
+        match self.notation {
+            Notation::Edn => ("", "nil"),
+            Notation::Json => (",", "null"),
+        }
+    }
+
+    fn event(&mut self, kind: &str, process: u64, time: u64, value: &[String]) -> io::Result<()> {
+        let (index, value) = (self.index, value.join(&format!("{} ", self.marks().0)));
+        self.index += 1;
+        match self.notation {
+            Notation::Edn => writeln!(
+                self.out,
+                "{{:type :{kind}, :f :txn, :process {process}, :time {time}, :index {index}, :value [{value}]}}"
+            ),
+            Notation::Json => writeln!(
+                self.out,
+                "{{\"type\": \"{kind}\", \"f\": \"txn\", \"process\": {process}, \"time\": {time}, \
+                 \"index\": {index}, \"value\": [{value}]}}"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two who overlap: the first replaces what was loaded, the second replaces that, deletes and inserts, the third
+    /// was cut off, and the fourth aborted.
+    fn history() -> History {
+        let (x, y) = ([1], [2]);
+        let (x, y) = (Key::new(0, &x), Key::new(1, &y));
+        let mut logs = [Log::new(0), Log::new(3)];
+        logs[0].begin(10);
+        logs[0].read(x, Version::LOADED);
+        let first = logs[0].write(x, false);
+        logs[0].install(x, Version::LOADED, first);
+        logs[0].end(Outcome::Committed(7), 20);
+        logs[1].begin(20);
+        logs[1].scan(0, &[0], &[9], true);
+        logs[1].row(&[1], first);
+        logs[1].scan_complete();
+        let second = logs[1].write(x, false);
+        let third = logs[1].write(x, false);
+        logs[1].read(x, third);
+        let gone = logs[1].write(y, true);
+        logs[1].install(x, first, third);
+        logs[1].install(y, Version::LOADED, gone);
+        logs[1].end(Outcome::Committed(8), 30);
+        logs[1].begin(30);
+        logs[1].write(x, false);
+        logs[0].begin(30);
+        logs[0].read(x, second);
+        logs[0].read(y, Version::ABSENT);
+        logs[0].end(Outcome::Aborted, 40);
+        History::new(logs.into_iter().collect())
+    }
+
+    fn exported(form: Form, notation: Notation) -> Vec<String> {
+        let mut out = Vec::new();
+        let name = |table: u16| ["x", "y"][usize::from(table)].to_owned();
+        export(&history(), (form, notation), &name, &mut out).expect("memory takes everything");
+        String::from_utf8(out).expect("it is text").lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn registers_are_written_and_read_as_numbers() {
+        let golden = [
+            "{:type :invoke, :f :txn, :process 2097152, :time 0, :index 0, :value [[:w \"x[1]\" 1] [:w \"y[2]\" 1]]}",
+            "{:type :ok, :f :txn, :process 2097152, :time 0, :index 1, :value [[:w \"x[1]\" 1] [:w \"y[2]\" 1]]}",
+            "{:type :invoke, :f :txn, :process 0, :time 10, :index 2, :value [[:r \"x[1]\" nil] [:w \"x[1]\" 2]]}",
+            "{:type :invoke, :f :txn, :process 1, :time 20, :index 3, :value [[:r \"x[1]\" nil] [:w \"x[1]\" 3] \
+             [:w \"x[1]\" 4] [:r \"x[1]\" nil] [:w \"y[2]\" nil]]}",
+            "{:type :ok, :f :txn, :process 0, :time 20, :index 4, :value [[:r \"x[1]\" 1] [:w \"x[1]\" 2]]}",
+            "{:type :invoke, :f :txn, :process 0, :time 30, :index 5, :value [[:r \"x[1]\" nil] [:r \"y[2]\" nil]]}",
+            "{:type :ok, :f :txn, :process 1, :time 30, :index 6, :value [[:r \"x[1]\" 2] [:w \"x[1]\" 3] \
+             [:w \"x[1]\" 4] [:r \"x[1]\" 4] [:w \"y[2]\" nil]]}",
+            "{:type :invoke, :f :txn, :process 1, :time 30, :index 7, :value [[:w \"x[1]\" 6]]}",
+            "{:type :fail, :f :txn, :process 0, :time 40, :index 8, :value [[:r \"x[1]\" nil] [:r \"y[2]\" nil]]}",
+            "{:type :info, :f :txn, :process 1, :time 40, :index 9, :value [[:w \"x[1]\" 6]]}",
+        ];
+        assert_eq!(exported(Form::RwRegister, Notation::Edn), golden);
+    }
+
+    #[test]
+    fn lists_grow_as_storage_saw_it_and_keys_that_were_deleted_are_left_out() {
+        let lines = exported(Form::ListAppend, Notation::Json);
+        assert_eq!(lines.len(), 10);
+        assert_eq!(
+            lines[6],
+            "{\"type\": \"ok\", \"f\": \"txn\", \"process\": 1, \"time\": 30, \"index\": 6, \"value\": \
+             [[\"r\", \"x[1]\", [1, 2]], [\"append\", \"x[1]\", 3], [\"append\", \"x[1]\", 4], \
+             [\"r\", \"x[1]\", [1, 2, 3, 4]]]}"
+        );
+        assert!(lines.iter().all(|line| !line.contains("y[2]")));
+    }
+}

@@ -113,6 +113,9 @@ pub(crate) struct Check {
     /// Its schedule, if it is not that of the seed
     #[arg(long, value_name = "RUNS")]
     schedule: Option<String>,
+    /// A directory to write histories to, in the list-append form that Elle reads
+    #[arg(long, value_name = "DIR")]
+    pub(crate) export: Option<PathBuf>,
     /// How results are printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,

@@ -1,11 +1,13 @@
 //! `contend check`: tries to show that schemes do not isolate as they promise.
 
-use std::io::{IsTerminal, stderr};
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, IsTerminal, stderr};
 use std::panic;
+use std::path::Path;
 
 use lab::{Inquiry, Refusal, Report, json, text};
 use sync::{waiter, workers};
-use trials::{Case, Monitor, Replay, Schedule, Step};
+use trials::{Case, Form, Monitor, Notation, Replay, Schedule, Step};
 
 use crate::args::{Check, Format};
 use crate::live::{is_stopped, take_interrupts};
@@ -23,6 +25,12 @@ pub(crate) fn check(args: &Check, out: &mut Out) -> Result<u8, Refusal> {
     panic::set_hook(Box::new(|_| {}));
     if let Some((seed, schedule)) = &inquiry.replay {
         return Ok(replay(&inquiry, *seed, schedule.as_ref(), out));
+    }
+    if let Some(folder) = &args.export {
+        export(&inquiry, folder).map_err(|error| {
+            let folder = folder.display();
+            Refusal(format!("`--export {folder}`: cannot be written to ({error}): give another directory"))
+        })?;
     }
     take_interrupts();
     let mut reports = Vec::new();
@@ -50,6 +58,26 @@ pub(crate) fn check(args: &Check, out: &mut Out) -> Result<u8, Refusal> {
     } else {
         0
     })
+}
+
+/// Writes a history of each scheme and kind of trial, in both notations. Nothing that is there is written over.
+fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for campaign in &inquiry.campaigns {
+        for (kind, history) in campaign.histories(inquiry.budget.seed) {
+            for (notation, ending) in [(Notation::Edn, "edn"), (Notation::Json, "json")] {
+                let path =
+                    folder.join(format!("{}-{kind}-{}.{ending}", campaign.scheme(), inquiry.budget.seed));
+                let file = OpenOptions::new().write(true).create_new(true).open(&path);
+                let file = file
+                    .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+                let mut file = BufWriter::new(file);
+                trials::export(&history, (Form::ListAppend, notation), &trials::name_of, &mut file)?;
+                file.into_inner()?.sync_all()?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Runs the campaign at a position while a second thread watches it.
@@ -133,7 +161,7 @@ fn replay(inquiry: &Inquiry, seed: u64, schedule: Option<&Schedule>, out: &mut O
         out.print(&history.to_string());
     }
     if let Some(verdict) = &explored.verdict {
-        out.print(&verdict.to_string());
+        out.print(&verdict.told(&trials::name_of));
     }
     if let Some(failure) = &explored.failure {
         out.print(&format!("{failure}\n"));

@@ -1,6 +1,8 @@
 //! The planted bugs of what schemes share: see [`sync::plant`].
 
 sync::plants! {
+    INSERT_SHRUGS: "insert_shrugs",
+        "says that a key is there if others have filled the entry that the insert itself has made";
     LEAF_SET_ADOPTS: "leaf_set_adopts",
         "takes a leaf for seen as it is after an own insert, whatever came between";
     WRITES_TRUSTED: "writes_trusted",

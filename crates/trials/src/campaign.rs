@@ -4,11 +4,12 @@ use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use checker::{Answer, Level, Phenomenon, Verdict};
+use checker::{Answer, Checker, Level, Phenomenon, Verdict};
 use sim::Schedule;
 use stdx::history::History;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use sync::{Latched, clock, workers};
+use workloads::mix;
 
 use crate::case::Case;
 use crate::scripts::{self, Played};
@@ -178,7 +179,9 @@ impl Seen {
         if verdict.answer == Answer::Violated {
             let (what, story) = verdict.violations.first().map_or_else(
                 || (verdict.level.name().to_owned(), String::new()),
-                |anomaly| (format!("{} ({})", anomaly.name, anomaly.phenomenon.name()), anomaly.to_string()),
+                |anomaly| {
+                    (format!("{} ({})", anomaly.name, anomaly.phenomenon.name()), anomaly.told(&name_of))
+                },
             );
             self.violations.push(Violation { what, story, replay: replay() });
         }
@@ -315,6 +318,7 @@ impl Campaign {
         let clock = Clock::new(budget.schedules, monitor);
         let next = AtomicU64::new(0);
         workers::run(budget.cores, false, |_| {
+            let mut checker = Checker::new();
             loop {
                 // Relaxed: each number is given out once, and orders nothing.
                 let number = next.fetch_add(1, Ordering::Relaxed);
@@ -322,7 +326,7 @@ impl Campaign {
                     break;
                 }
                 let seed = budget.seed.wrapping_add(number);
-                let explored = self.case(seed).explore();
+                let explored = self.case(seed).explore_with(&mut checker);
                 monitor.schedules.fetch_add(1, Ordering::Relaxed); // Relaxed: for display.
                 let explored = if explored.is_violation() { self.simplest(seed, explored) } else { explored };
                 let mut seen = seen.lock();
@@ -350,6 +354,7 @@ impl Campaign {
         let clock = Clock::new(budget.transactions, monitor);
         let next = AtomicU64::new(0);
         workers::run(budget.cores, false, |_| {
+            let mut checker = Checker::new();
             loop {
                 let transactions = seen.lock().transactions;
                 if !clock.goes_on(transactions, seen) {
@@ -360,7 +365,7 @@ impl Campaign {
                 let replay = Replay::Native(seed);
                 match catch_unwind(AssertUnwindSafe(|| self.native(seed, number))) {
                     Ok((history, noticed)) => {
-                        let verdict = checker::check(&history, self.promise);
+                        let verdict = checker.check(&history, self.promise);
                         // Relaxed: for display.
                         monitor.transactions.fetch_add(verdict.txns as u64, Ordering::Relaxed);
                         let mut seen = seen.lock();
@@ -373,6 +378,12 @@ impl Campaign {
                 }
             }
         });
+    }
+
+    /// Histories for others to judge, each with a name: of an explored trial, and of one on threads.
+    pub fn histories(&self, seed: u64) -> Vec<(&'static str, History)> {
+        let explored = self.case(seed).explore().history.map(|history| ("explored", history));
+        explored.into_iter().chain([("native", self.native(seed, 0).0)]).collect()
     }
 
     /// The history of one native trial.
@@ -393,6 +404,11 @@ impl Campaign {
         let tried = native::run(trial).expect("a known scheme").expect("legal settings");
         (tried.history, tried.noticed)
     }
+}
+
+/// What tables are called in stories and exported histories.
+pub fn name_of(number: u16) -> String {
+    mix::name_of(number).to_owned()
 }
 
 /// What a panic says.

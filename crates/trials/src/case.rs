@@ -1,6 +1,6 @@
 //! Explored trials: small ones, each of which a seed stands for.
 
-use checker::{Answer, Verdict};
+use checker::{Answer, Checker, Verdict};
 use schemes_sim::catalogue;
 use sim::{Explorer, Schedule, Strategy, shrink};
 use stdx::Rng;
@@ -155,6 +155,11 @@ fn settings_of(scheme: &str) -> impl Iterator<Item = &'static str> {
 impl Case<'_> {
     /// Runs the trial and judges it. Settings are known to be legal.
     pub fn explore(self) -> Explored {
+        self.explore_with(&mut Checker::new())
+    }
+
+    /// The same with a checker that serves for many.
+    pub(crate) fn explore_with(self, checker: &mut Checker) -> Explored {
         let shape = Shape::of_seed(self.seed);
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut given: Vec<_> = shape.settings.iter().map(own).collect();
@@ -182,7 +187,7 @@ impl Case<'_> {
         hook::plant(before);
         match outcome {
             Ok(tried) => {
-                let verdict = checker::check(&tried.history, tried.promise);
+                let verdict = checker.check(&tried.history, tried.promise);
                 let (history, verdict) = (Some(tried.history), Some(verdict));
                 Explored { history, verdict, failure: tried.noticed, schedule }
             }

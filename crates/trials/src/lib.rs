@@ -18,7 +18,8 @@ mod plants;
 mod scripts;
 mod trial;
 
-pub use campaign::{Budget, Campaign, Limit, Monitor, Replay, Report, Step, Violation};
+pub use campaign::{Budget, Campaign, Limit, Monitor, Replay, Report, Step, Violation, name_of};
 pub use case::{Case, Explored};
+pub use checker::{Form, Notation, export};
 pub use plants::{Plant, find as find_plant, of_scheme as plants_of};
 pub use sim::Schedule;

@@ -8,13 +8,14 @@ use storage::{
     AnyKey, GroupVisit, Home, IndexRef, IndexedKey, Key, LeafRef, Lookup, OrderedKey, Placed, Row, RowRef,
     Table, TableId, TableStore, Tables, Walker, Watcher, Which, words_of,
 };
+use sync::plant::is_planted;
 
 use super::layout::{KeyVisit, Layout};
 use super::moving::changed;
 use super::{Attempt, Place, Session, Unlink, installs};
 use crate::meter::Phase;
 use crate::observer::{Facet, mark_of, row_words, row_words_mut, set_mark};
-use crate::{Abort, Direction, Observer, Scheme, Sink, Write};
+use crate::{Abort, Direction, Observer, Scheme, Sink, Write, plants};
 
 /// Where the rows of a key range live, by the homes of its bounds.
 pub(crate) type Homes = (Bound<Home>, Bound<Home>);
@@ -542,7 +543,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().insert(&mut session.txn, record)?;
         self.is_new = words.is_some();
-        if !self.is_new && self.is_added {
+        if !self.is_new && self.is_added && !is_planted(&plants::INSERT_SHRUGS) {
             // Somebody else gave the row a value meanwhile. That the key is there contradicts what this attempt may
             // have read before, when it was missing: its own entry has made the change of the gap its own.
             return Err(Abort::WriteConflict);

@@ -8,7 +8,7 @@ mod op;
 
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Drive, Forecast, Home, Homes, Index, IndexOn, Key, Loader, Lookup, Quiesced, Row,
+    Abort, ClientId, Drive, Facet, Forecast, Home, Homes, Index, IndexOn, Key, Loader, Lookup, Quiesced, Row,
     Schema, Share, Table, Transaction, TxnType, Violation, Workload, additive,
 };
 use stdx::Rng;
@@ -186,6 +186,18 @@ pub struct Input {
     tells_homes: bool,
     /// By operation, a bit each: whether others get a turn after it.
     pauses: u8,
+}
+
+/// What the mix calls a table of its recorded histories.
+pub fn name_of(number: u16) -> &'static str {
+    let Facet { table, group, index } = Facet::from_number(number);
+    match (table.0, group, index) {
+        (0, ..) => "points",
+        (1, ..) => "ordered",
+        (_, 0, None) => "labelled",
+        (_, _, None) => "notes",
+        (_, _, Some(_)) => "by_label",
+    }
 }
 
 impl Input {

@@ -142,7 +142,9 @@ fn budget(question: &Question) -> Result<Budget, Refusal> {
             "`--seconds {seconds}`: must be a number above 0, up to a million, such as `--seconds 10`"
         )));
     }
-    let limit = |count: Option<u64>| count.map_or(Limit::Seconds(seconds / 2.0), Limit::Count);
+    // A planted bug is not in what runs on threads.
+    let share = if question.plant.is_some() { seconds } else { seconds / 2.0 };
+    let limit = |count: Option<u64>| count.map_or(Limit::Seconds(share), Limit::Count);
     Ok(Budget {
         seed: question.seed,
         cores: sync::workers::cores(),

@@ -1,0 +1,62 @@
+//! Regressions: trials that have once shown something, each in a file of `regression/` with its story. A file names a
+//! bug that can be planted, so that the trial is known to show it still: with the bug it is a violation, without, it is none.
+
+use std::fs;
+use std::path::Path;
+
+use trials::{Campaign, Case, Schedule, find_plant};
+
+/// What a file says.
+struct Regression {
+    name: String,
+    scheme: String,
+    plant: String,
+    seed: u64,
+    schedule: Schedule,
+}
+
+/// Reads `scheme: .., plant: .., seed: .., schedule: ..`, a trial a line; all other lines are the story.
+fn regressions() -> Vec<Regression> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regression");
+    let mut found = Vec::new();
+    for file in fs::read_dir(folder).expect("the folder is there") {
+        let path = file.expect("it can be read").path();
+        let text = fs::read_to_string(&path).expect("it can be read");
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let before = found.len();
+        for line in text.lines().filter(|line| line.starts_with("scheme: ")) {
+            let field = |key: &str| {
+                let (_, rest) = line
+                    .split_once(&format!("{key}: "))
+                    .unwrap_or_else(|| panic!("{name}: no `{key}`: {line}"));
+                rest.split(' ').next().expect("a word").to_owned()
+            };
+            found.push(Regression {
+                name: name.clone(),
+                scheme: field("scheme"),
+                plant: field("plant"),
+                seed: field("seed").parse().expect("a number"),
+                schedule: field("schedule").parse().expect("a schedule"),
+            });
+        }
+        assert!(found.len() > before, "{name} names no trial");
+    }
+    found
+}
+
+#[test]
+fn trials_that_once_showed_something_show_it_with_the_bug_and_nothing_without() {
+    for Regression { name, scheme, plant, seed, schedule } in regressions() {
+        let campaign = Campaign::new(&scheme, &[]).expect("a scheme").expect("legal settings");
+        let case = Case { schedule: Some(&schedule), ..campaign.case(seed) };
+        let well = case.explore();
+        assert!(!well.is_violation(), "{name} under {scheme}: {:?}", well.failure);
+        let plant =
+            find_plant(&scheme, &plant).unwrap_or_else(|| panic!("{name}: no bug `{plant}` in {scheme}"));
+        let wrong = Case { plant: Some(plant), ..case }.explore();
+        assert!(
+            wrong.is_violation(),
+            "{name} under {scheme} with {plant}: shows nothing any more; find a new seed"
+        );
+    }
+}

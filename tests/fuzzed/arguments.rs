@@ -4,7 +4,7 @@
 //! exit code 2, or with 0 where it prints a help; what is refused later is told in a sentence; a plan has runs.
 
 use clap::Parser;
-use lab::{Plan, Refusal, Request};
+use lab::{Inquiry, Plan, Question, Refusal, Request};
 
 /// As the command itself reads them.
 #[path = "../../crates/cli/src/args.rs"]
@@ -24,6 +24,7 @@ pub fn arguments(input: &[u8]) {
         Ok(args) => match args.command {
             Command::Run(run) => plan(run.request()),
             Command::Explain(explain) => plan(Ok(explain.request())),
+            Command::Check(check) => inquire(&check.question()),
             Command::Demo | Command::List(_) => {}
         },
         Err(error) => {
@@ -31,6 +32,14 @@ pub fn arguments(input: &[u8]) {
             assert!(code == 0 || code == 2, "exit code {code}");
             assert!(!error.to_string().is_empty(), "a refusal says why");
         }
+    }
+}
+
+/// Plans the campaigns of a question.
+fn inquire(question: &Question) {
+    match Inquiry::new(question) {
+        Ok(inquiry) => assert!(!inquiry.campaigns.is_empty(), "an inquiry has campaigns"),
+        Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
     }
 }
 

@@ -25,8 +25,8 @@ const SECONDS: &str = "60";
 const MAY_BE_MISSED: &[(&str, &str)] = &[
     (
         "split_drops_mark",
-        "under tictoc the mark is made at the commit: between that and an insert with a lesser stamp the leaf must split, \
-         and the two attempts must also conflict the other way round",
+        "under tictoc the mark is made at the commit: between that and an insert with a lesser stamp the leaf must \
+         split, and the two attempts must also conflict the other way round",
     ),
     (
         "unlink_drops_mark",

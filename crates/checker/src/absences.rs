@@ -3,11 +3,12 @@
 //! A history is as good as its best reading. The first reading is the guess that follows the layout, and mostly it
 //! is one that the level allows: then that is proof. If not, four things are tried. Cycles over edges that all
 //! readings share are violations. Playing what is around a cycle again may find another reading (`replay`). Another
-//! layout may have a first reading that is allowed, or can be played: then that is proof, too, whatever the layout rests
-//! on. Otherwise the choices of transactions on forbidden cycles are searched, the others' left out: leaving out edges
-//! can only hide a cycle, so if every way to choose leaves one, every reading does. If a way to choose is found, the others are read as before; if
-//! that brings new cycles, their choices join the search. It ends with a good reading, with the proof that there
-//! is none, or, in long histories, when it has cost too much: then the answer is that nobody knows.
+//! layout may have a first reading that is allowed, or can be played: then that is proof, too, whatever the layout
+//! rests on. Otherwise the choices of transactions on forbidden cycles are searched, the others' left out: leaving
+//! out edges can only hide a cycle, so if every way to choose leaves one, every reading does. If a way to choose is
+//! found, the others are read as before; if that brings new cycles, their choices join the search. It ends with a
+//! good reading, with the proof that there is none, or, in long histories, when it has cost too much: then the
+//! answer is that nobody knows.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

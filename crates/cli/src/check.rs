@@ -133,25 +133,25 @@ fn watch(inquiry: &Inquiry, position: usize, monitor: &Monitor) {
 
 /// What went wrong with a scheme, and how to see it again.
 fn violations(inquiry: &Inquiry, position: usize, report: &Report) -> String {
-    let mut told = String::new();
+    let mut lines = Vec::new();
     for violation in &report.violations {
-        let headline =
-            if violation.story.is_empty() { violation.what.as_str() } else { violation.story.trim_end() };
-        told += &format!("\n{}: {headline}\n", report.scheme);
-        told += &match &violation.replay {
+        let story = violation.story.trim_end();
+        let headline = if story.is_empty() { &violation.what } else { story };
+        let again = match &violation.replay {
             Replay::Explored(seed, schedule) => {
-                let version = env!("CARGO_PKG_VERSION");
-                format!("  again with version {version}: {}\n", inquiry.command(position, *seed, schedule))
+                let command = inquiry.command(position, *seed, schedule);
+                format!("again with version {}: {command}", env!("CARGO_PKG_VERSION"))
             }
-            Replay::Script(name) => format!("  again: any check plays the script `{name}`\n"),
+            Replay::Script(name) => format!("again: any check plays the script `{name}`"),
             Replay::Native(seed) => {
                 format!(
-                    "  seen on threads, with requests of seed {seed}: no schedule brings it back for certain\n"
+                    "seen on threads, with requests of seed {seed}: no schedule brings it back for certain"
                 )
             }
         };
+        lines.push(format!("\n{}: {headline}\n  {again}\n", report.scheme));
     }
-    told
+    lines.concat()
 }
 
 /// Shows the explored trial of one seed.

@@ -57,18 +57,15 @@ impl Inquiry {
         for name in &names {
             let own: Vec<_> = given.iter().filter(|(setting, _)| is_of(setting, name)).cloned().collect();
             let campaign = Campaign::new(name, &own).expect("a scheme of the catalogue")?;
-            let mut command = format!("contend check {name}");
-            for (setting, value) in &own {
-                command += &format!(" --set {setting}={value}");
-            }
+            let set = own.iter().map(|(setting, value)| format!(" --set {setting}={value}"));
+            let bug = question.plant.iter().map(|plant| format!(" --plant {plant}"));
+            commands.push([format!("contend check {name}")].into_iter().chain(set).chain(bug).collect());
             campaigns.push(match &question.plant {
                 Some(plant) => {
-                    command += &format!(" --plant {plant}");
                     campaign.plant(find_plant(name, plant).ok_or_else(|| unknown_plant(name, plant))?)
                 }
                 None => campaign,
             });
-            commands.push(command);
         }
         if question.replay.is_some() && campaigns.len() != 1 {
             return Err(Refusal("`--replay` shows a trial of one scheme: name it".to_owned()));

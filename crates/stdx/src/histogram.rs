@@ -8,7 +8,7 @@
 #[derive(Clone, Debug)]
 pub struct Histogram {
     /// 230 kB; none before something was counted that has a bucket.
-    buckets: Option<Box<hdrhistogram::Histogram<u64>>>,
+    buckets: Option<hdrhistogram::Histogram<u64>>,
     overflows: u64,
     sum_ns: u128,
     max_ns: u64,
@@ -26,9 +26,9 @@ impl Histogram {
     }
 
     #[cold]
-    fn allocate() -> Box<hdrhistogram::Histogram<u64>> {
+    fn allocate() -> hdrhistogram::Histogram<u64> {
         let buckets = hdrhistogram::Histogram::new_with_bounds(1, Self::LIMIT_NS, Self::DIGITS);
-        Box::new(buckets.expect("the bounds and digits are legal constants"))
+        buckets.expect("the bounds and digits are legal constants")
     }
 
     /// Counts one duration.
@@ -46,7 +46,7 @@ impl Histogram {
     pub fn merge(&mut self, other: &Self) {
         if let Some(buckets) = &other.buckets {
             let sums = self.buckets.get_or_insert_with(Self::allocate);
-            sums.add(&**buckets).expect("all histograms have the same bounds");
+            sums.add(buckets).expect("all histograms have the same bounds");
         }
         self.overflows += other.overflows;
         self.sum_ns += other.sum_ns;
@@ -60,7 +60,7 @@ impl Histogram {
 
     /// How many of them have a bucket.
     fn held(&self) -> u64 {
-        self.buckets.as_ref().map_or(0, |buckets| buckets.len())
+        self.buckets.as_ref().map_or(0, hdrhistogram::Histogram::len)
     }
 
     /// How many of them were longer than [`Self::LIMIT_NS`].

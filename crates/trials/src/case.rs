@@ -164,7 +164,7 @@ impl Case<'_> {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut given: Vec<_> = shape.settings.iter().map(own).collect();
         // A batch as small as the rest, unless one was asked for.
-        let batch = settings_of(self.scheme).find(|name| name.ends_with(".batch"));
+        let batch = settings_of(self.scheme).find(|name| name.split('.').next_back() == Some("batch"));
         if let Some(batch) = batch.filter(|batch| self.given.iter().all(|(name, _)| name != batch)) {
             given.push(own(&(batch, "4")));
         }

@@ -1,14 +1,16 @@
-//! Regressions: trials that have once shown something, each in a file of `regression/` with its story. A file names a
-//! bug that can be planted, so that the trial is known to show it still: with the bug it is a violation, without, it is none.
-
-use std::fs;
-use std::path::Path;
+//! Regressions: trials that have once shown something, each in a file of `regression/` with its story. A file names
+//! a bug that can be planted, so that the trial is known to show it still: with the bug it is a violation, and without
+//! it is none.
 
 use trials::{Campaign, Case, Schedule, find_plant};
 
+/// The files, with their names.
+const FILES: &[(&str, &str)] =
+    &[("insert_after_a_miss", include_str!("../regression/insert_after_a_miss.txt"))];
+
 /// What a file says.
 struct Regression {
-    name: String,
+    name: &'static str,
     scheme: String,
     plant: String,
     seed: u64,
@@ -17,22 +19,17 @@ struct Regression {
 
 /// Reads `scheme: .., plant: .., seed: .., schedule: ..`, a trial a line; all other lines are the story.
 fn regressions() -> Vec<Regression> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regression");
     let mut found = Vec::new();
-    for file in fs::read_dir(folder).expect("the folder is there") {
-        let path = file.expect("it can be read").path();
-        let text = fs::read_to_string(&path).expect("it can be read");
-        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+    for (name, text) in FILES {
         let before = found.len();
         for line in text.lines().filter(|line| line.starts_with("scheme: ")) {
             let field = |key: &str| {
-                let (_, rest) = line
-                    .split_once(&format!("{key}: "))
-                    .unwrap_or_else(|| panic!("{name}: no `{key}`: {line}"));
+                let found = line.split_once(&format!("{key}: "));
+                let (_, rest) = found.unwrap_or_else(|| panic!("{name}: no `{key}`: {line}"));
                 rest.split(' ').next().expect("a word").to_owned()
             };
             found.push(Regression {
-                name: name.clone(),
+                name,
                 scheme: field("scheme"),
                 plant: field("plant"),
                 seed: field("seed").parse().expect("a number"),

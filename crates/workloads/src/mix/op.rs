@@ -102,11 +102,10 @@ impl Op {
         let Mix { tables, noticed, .. } = mix;
         match self {
             Self::Read(at, key) => read(at, key, mix, txn),
-            Self::Update(at, key, value) => update(at, key, value, mix, txn),
             Self::Add(at @ (At::Points | At::Ordered), key, value) => {
                 txn.add(cells(at, tables), key, |cell| *cell = Cell::new(value)).map(drop)
             }
-            Self::Add(at, key, value) => update(at, key, value, mix, txn),
+            Self::Update(at, key, value) | Self::Add(at, key, value) => update(at, key, value, mix, txn),
             Self::Replace(at, key, value) => match at {
                 At::Labelled => txn.replace(tables.labelled, key, &Labelled::new(value % LABELS)),
                 At::Notes => txn.replace(tables.notes, key, &Note([value; 2])),

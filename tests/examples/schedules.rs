@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to a terminal")]
 
 #[path = "../explore/small.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
 mod small;
 
 use std::process::ExitCode;

@@ -108,7 +108,11 @@ pub(crate) struct Check {
     #[arg(long, value_name = "BUG")]
     plant: Option<String>,
     /// Show one explored trial of one scheme: all that its transactions saw and did
-    #[arg(long, value_name = "SEED")]
+    #[arg(
+        long,
+        value_name = "SEED",
+        conflicts_with_all = ["seconds", "schedules", "transactions", "seed", "export", "format"]
+    )]
     replay: Option<u64>,
     /// Its schedule, if it is not that of the seed
     #[arg(long, value_name = "RUNS")]

@@ -1,33 +1,39 @@
 //! `contend check`: tries to show that schemes do not isolate as they promise.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, BufWriter, IsTerminal, stderr};
-use std::panic;
+use std::io::{self, BufWriter};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
 use lab::{Inquiry, Refusal, Report, json, text};
-use sync::{waiter, workers};
+use stdx::panics;
 use trials::{Case, Form, Monitor, Notation, Replay, Schedule, Step};
 
 use crate::args::{Check, Format};
-use crate::live::{is_stopped, take_interrupts};
+use crate::live::{self, is_stopped, take_interrupts};
 use crate::out::{Out, complain};
 use crate::{CHECK_FAILED, INTERRUPTED};
 
-/// How often the watcher looks whether a campaign is over or to be stopped.
-const LOOK_EVERY_NS: u64 = 20_000_000;
-/// How many looks lie between two changes of the line.
-const DRAW_EVERY: u64 = 10;
-
 pub(crate) fn check(args: &Check, out: &mut Out) -> Result<u8, Refusal> {
     let inquiry = Inquiry::new(&args.question())?;
-    // What goes wrong in a trial is part of the report.
+    // What panics in a trial is told by the report. What panics elsewhere is a defect of ours, and is told, too.
+    let tells = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
+    let ended = panic::catch_unwind(AssertUnwindSafe(|| answer(&inquiry, args, out)));
+    panic::set_hook(tells);
+    ended.unwrap_or_else(|panic| {
+        let says = panics::message(&*panic).unwrap_or_else(|| "no message".to_owned());
+        complain(&format!("contend: a defect of the program, not of a scheme: {says}\n"));
+        panic::resume_unwind(panic)
+    })
+}
+
+fn answer(inquiry: &Inquiry, args: &Check, out: &mut Out) -> Result<u8, Refusal> {
     if let Some((seed, schedule)) = &inquiry.replay {
-        return Ok(replay(&inquiry, *seed, schedule.as_ref(), out));
+        return Ok(replay(inquiry, *seed, schedule.as_ref(), out));
     }
     if let Some(folder) = &args.export {
-        export(&inquiry, folder).map_err(|error| {
+        export(inquiry, folder).map_err(|error| {
             let folder = folder.display();
             Refusal(format!("`--export {folder}`: cannot be written to ({error}): give another directory"))
         })?;
@@ -38,7 +44,7 @@ pub(crate) fn check(args: &Check, out: &mut Out) -> Result<u8, Refusal> {
         if is_stopped() || out.is_closed() {
             break;
         }
-        let report = run(&inquiry, position);
+        let report = run(inquiry, position);
         if args.format == Format::Json {
             out.print(&format!("{}\n", json::report(&report)));
         }
@@ -48,7 +54,7 @@ pub(crate) fn check(args: &Check, out: &mut Out) -> Result<u8, Refusal> {
         out.print(&text::reports(&reports));
         out.print(&text::report_notes(&reports));
         for (position, report) in reports.iter().enumerate() {
-            out.print(&violations(&inquiry, position, report));
+            out.print(&violations(inquiry, position, report));
         }
     }
     Ok(if reports.iter().any(|report| !report.violations.is_empty()) {
@@ -83,52 +89,19 @@ fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<()> {
 /// Runs the campaign at a position while a second thread watches it.
 fn run(inquiry: &Inquiry, position: usize) -> Report {
     let monitor = Monitor::default();
-    let mut ended = workers::run(2, false, |index| {
-        if index == 0 {
-            let over = Over(&monitor);
-            return Some(inquiry.campaigns[position].run(&inquiry.budget, over.0));
-        }
-        watch(inquiry, position, &monitor);
-        None
-    });
-    ended.swap_remove(0).expect("the first of the two runs it")
-}
-
-/// Tells the watcher that a campaign is over, even if it ends in a panic.
-struct Over<'m>(&'m Monitor);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.enter(Step::Done);
-    }
-}
-
-fn watch(inquiry: &Inquiry, position: usize, monitor: &Monitor) {
-    let is_terminal = stderr().is_terminal();
-    let (nth, of, scheme) = (position + 1, inquiry.campaigns.len(), inquiry.campaigns[position].scheme());
-    let mut looks = 0;
-    while monitor.step() != Step::Done {
-        if is_stopped() {
-            monitor.interrupt();
-        }
-        if is_terminal && looks % DRAW_EVERY == 0 {
-            let (schedules, transactions) = monitor.progress();
-            let (schedules, transactions) = (text::count(schedules as f64), text::count(transactions as f64));
-            let doing = match monitor.step() {
-                Step::Scripts => "playing scripts",
-                Step::Explore => "exploring",
-                Step::Stress | Step::Done => "on threads",
-            };
-            complain(&format!(
-                "\r\x1b[K[{nth}/{of}] {scheme}: {doing}, {schedules} schedules, {transactions} transactions checked"
-            ));
-        }
-        looks += 1;
-        waiter::pause_ns(LOOK_EVERY_NS);
-    }
-    if is_terminal {
-        complain("\r\x1b[K");
-    }
+    let campaign = &inquiry.campaigns[position];
+    let (nth, of, scheme) = (position + 1, inquiry.campaigns.len(), campaign.scheme());
+    let line = || {
+        let (schedules, transactions) = monitor.progress();
+        let (schedules, transactions) = (text::count(schedules as f64), text::count(transactions as f64));
+        let doing = match monitor.step() {
+            Step::Scripts => "playing scripts",
+            Step::Explore => "exploring",
+            Step::Stress => "on threads",
+        };
+        format!("[{nth}/{of}] {scheme}: {doing}, {schedules} schedules, {transactions} transactions checked")
+    };
+    live::watched(|| campaign.run(&inquiry.budget, &monitor), line, || monitor.interrupt())
 }
 
 /// What went wrong with a scheme, and how to see it again.

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stderr};
 
 use lab::{Monitor, Plan, Record, Refusal, Step, text};
 use sync::atomic::{AtomicBool, Ordering};
-use sync::{clock, waiter, workers};
+use sync::{Latched, clock, waiter, workers};
 
 use crate::out::complain;
 
@@ -32,40 +32,44 @@ pub(crate) fn is_stopped() -> bool {
     STOP.load(Ordering::Relaxed) // Relaxed: as above.
 }
 
-/// Makes the run at a position of the plan while a second thread watches it.
-pub(crate) fn measure(plan: &Plan, position: usize) -> Result<Record, Refusal> {
-    let monitor = Monitor::new(plan.job.workers);
+/// Does some work while a second thread draws a line about it, if there is a terminal, and passes on that it is to
+/// end early.
+pub(crate) fn watched<T: Send>(
+    work: impl Fn() -> T + Sync,
+    line: impl Fn() -> String + Sync,
+    interrupt: impl Fn() + Sync,
+) -> T {
+    let is_over = AtomicBool::new(false);
     let mut ended = workers::run(2, false, |index| {
         if index == 0 {
-            let over = Over(&monitor);
-            let record = plan.measure(position, over.0);
-            return Some(record);
+            let _over = Over(&is_over);
+            return Some(work());
         }
-        watch(plan, position, &monitor);
+        watch(&is_over, &line, &interrupt);
         None
     });
-    ended.swap_remove(0).expect("the first of the two measures")
+    ended.swap_remove(0).expect("the first of the two works")
 }
 
-/// Tells the watcher that a run is over, even if it ends in a panic.
-struct Over<'m>(&'m Monitor);
+/// Tells the watcher that the work is over, even if it ends in a panic.
+struct Over<'o>(&'o AtomicBool);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {
-        self.0.enter(Step::Done);
+        self.0.store(true, Ordering::Relaxed); // Relaxed: the flag orders nothing else.
     }
 }
 
-fn watch(plan: &Plan, position: usize, monitor: &Monitor) {
+fn watch(is_over: &AtomicBool, line: impl Fn() -> String, interrupt: impl Fn()) {
     let is_terminal = stderr().is_terminal();
-    let mut line = Line::new(plan, position);
     let mut looks = 0;
-    while monitor.step() != Step::Done {
+    // Relaxed: as in `Over`.
+    while !is_over.load(Ordering::Relaxed) {
         if is_stopped() {
-            monitor.control.interrupt();
+            interrupt();
         }
         if is_terminal && looks % DRAW_EVERY == 0 {
-            complain(&format!("\r\x1b[K{}", line.now(monitor)));
+            complain(&format!("\r\x1b[K{}", line()));
         }
         looks += 1;
         waiter::pause_ns(LOOK_EVERY_NS);
@@ -73,6 +77,13 @@ fn watch(plan: &Plan, position: usize, monitor: &Monitor) {
     if is_terminal {
         complain("\r\x1b[K");
     }
+}
+
+/// Makes the run at a position of the plan while a second thread watches it.
+pub(crate) fn measure(plan: &Plan, position: usize) -> Result<Record, Refusal> {
+    let monitor = Monitor::new(plan.job.workers);
+    let line = Latched::new(Line::new(plan, position));
+    watched(|| plan.measure(position, &monitor), || line.lock().now(&monitor), || monitor.control.interrupt())
 }
 
 /// The live line of a run: what it says now follows from what it said before.
@@ -95,7 +106,7 @@ impl Line {
         let label = &self.label;
         match monitor.step() {
             Step::Load => return format!("{label}: loading"),
-            Step::Check | Step::Done => return format!("{label}: checking"),
+            Step::Check => return format!("{label}: checking"),
             Step::Run => {}
         }
         let now_ns = clock::now_ns();

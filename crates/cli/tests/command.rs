@@ -62,6 +62,7 @@ fn wrong_checks_are_refused_with_the_way_out() {
     assert_refused("check silo --set tpcc.warehouses=2", "no setting of a scheme");
     assert_refused("check silo --set aria.batch=2", "not checked");
     assert_refused("check --replay 1", "name it");
+    assert_refused("check silo --replay 1 --format json", "--format");
     assert_refused("check silo --replay 1 --schedule 3y", "0x12,1,0x3");
     assert_refused("check silo --schedules many", "--schedules");
     assert_refused("check silo --export /dev/null/histories", "--export /dev/null/histories");

@@ -50,17 +50,10 @@ impl Facet {
 #[derive(Debug, Default)]
 pub struct Records {
     sessions: AtomicU32,
-    /// Attempts and words for which logs have room from the beginning.
-    room: (usize, usize),
     logs: Latched<Vec<Log>>,
 }
 
 impl Records {
-    /// None yet. The logs have room for so many attempts and words from the beginning.
-    pub fn with_room(attempts: usize, words: usize) -> Self {
-        Self { room: (attempts, words), ..Self::default() }
-    }
-
     /// What all sessions that have ended have seen and done.
     pub fn into_history(self) -> History {
         History::new(self.logs.into_inner())
@@ -73,9 +66,7 @@ impl<'h> Observe for &'h Records {
     fn observer(&self) -> Recorder<'h> {
         // Relaxed: all that matters is that numbers differ.
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
-        let (attempts, words) = self.room;
-        let log = Log::with_capacity(session, attempts, words);
-        Recorder { records: self, log, own: Vec::new(), scan: Walk::None }
+        Recorder { records: self, log: Log::new(session), own: Vec::new(), scan: Walk::None }
     }
 }
 
@@ -217,7 +208,10 @@ impl Observer for Recorder<'_> {
         for (position, key) in to.iter().enumerate() {
             if let Some(key) = *key {
                 let was_there = is_first[position] && from[position] == Some(key);
-                self.wrote(record, facets[position], key, was_there, false);
+                let entry = self.wrote(record, facets[position], key, was_there, false);
+                let mark = self.own.iter().find(|own| own.record == record && own.behind == 0);
+                let told = mark.map(|mark| version(mark.version.word(), behind(facets[position])));
+                assert_eq!(told, Some(entry), "the mark of a row tells the versions of its entries");
             }
         }
         for (position, key) in from.iter().enumerate() {

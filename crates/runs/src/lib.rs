@@ -86,8 +86,6 @@ pub enum Step {
     Run,
     /// The check runs.
     Check,
-    /// All is over.
-    Done,
 }
 
 impl Monitor {
@@ -102,13 +100,11 @@ impl Monitor {
         match self.step.load(Ordering::Relaxed) {
             0 => Step::Load,
             1 => Step::Run,
-            2 => Step::Check,
-            _ => Step::Done,
+            _ => Step::Check,
         }
     }
 
-    /// Says that the run has come to `step`. A run itself never says that all is over: whoever started it
-    /// does, whatever became of it.
+    /// Says that the run has come to `step`.
     pub fn enter(&self, step: Step) {
         self.step.store(step as u32, Ordering::Relaxed); // Relaxed: as in `step`.
     }

@@ -111,6 +111,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &TICTOC_IGNORES_RTS,
             &TICTOC_FORGETS_RTS,
             &TICTOC_ENTERS_FRESH,
+            // It breaks `no_wait` and `silo`, too, but shows there so seldom that only a search for it finds it.
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::LOCKS_UNSORTED,

@@ -182,8 +182,7 @@ impl Explorer {
 
 impl Failure {
     fn new(origin: &Origin, schedule: &Schedule, trace: Trace, panic: Box<dyn Any + Send>) -> Self {
-        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        let text = stdx::panics::message(&*panic);
         let panic = if text.is_some() { None } else { Some(panic) };
         let text = text.unwrap_or_else(|| "a panic without a message".to_owned());
         let step = trace.steps;

@@ -204,14 +204,6 @@ impl Log {
         Self { session, words: Vec::new(), frames: Vec::new(), scan_at: 0, row_at: 0, scanned: Vec::new() }
     }
 
-    /// The same with memory for so many attempts and words, so that growing does not disturb what is measured.
-    pub fn with_capacity(session: u32, attempts: usize, words: usize) -> Self {
-        let mut log = Self::new(session);
-        log.frames.reserve(attempts);
-        log.words.reserve(words);
-        log
-    }
-
     /// The session's number.
     pub const fn session(&self) -> u32 {
         self.session

@@ -1,9 +1,10 @@
-//! Small things without a domain of their own: random numbers, Zipf's distribution, permutations, histograms, and
-//! the histories that isolation is judged by.
+//! Small things without a domain of their own: random numbers, Zipf's distribution, permutations, histograms,
+//! what panics say, and the histories that isolation is judged by.
 #![forbid(unsafe_code)]
 
 mod histogram;
 pub mod history;
+pub mod panics;
 mod permutation;
 mod rng;
 mod zipf;

@@ -36,7 +36,7 @@ macro_rules! trial {
     ($engine:ident, $schemes:ident, $workloads:ident) => {
         use $engine::driver::{self, Control, Job, Limit, Retry};
         use $engine::setting::{SettingError, Values};
-        use $engine::{Admits, Database, Drive, Env, Isolation, Records, Schema, Scheme, Share, Workload};
+        use $engine::{Database, Drive, Env, Isolation, Records, Schema, Scheme, Share, Workload};
         use $schemes::catalogue::{self, Visit};
         use $workloads::mix::Mix;
 
@@ -90,35 +90,6 @@ macro_rules! trial {
             }
         }
 
-        /// What a scheme promises under settings of its own. None when there is no such scheme.
-        ///
-        /// # Errors
-        /// Settings that are refused.
-        #[allow(dead_code, reason = "asked of one build only")]
-        pub(crate) fn promise_of(
-            scheme: &str,
-            given: &[(String, String)],
-        ) -> Option<Result<Level, SettingError>> {
-            catalogue::with(scheme, Promise(given))
-        }
-
-        struct Promise<'g>(&'g [(String, String)]);
-
-        impl Visit for Promise<'_> {
-            type Out = Result<Level, SettingError>;
-
-            fn visit<S: Scheme>(self) -> Self::Out {
-                let values = Values::new(S::SETTINGS, self.0)?;
-                Ok(promise(S::isolation(&values)))
-            }
-        }
-
-        /// Whether a scheme admits one worker only.
-        #[allow(dead_code, reason = "asked of one build only")]
-        pub(crate) fn admits_one(scheme: &str) -> bool {
-            catalogue::INFO.iter().any(|info| info.name == scheme && info.workers == Admits::One)
-        }
-
         /// Runs a trial. None when there is no such scheme.
         ///
         /// # Errors
@@ -131,7 +102,36 @@ macro_rules! trial {
 
 /// On threads of this machine.
 pub(crate) mod native {
+    use engine::Admits;
+
     trial!(engine, schemes, workloads);
+
+    struct Promise<'g>(&'g [(String, String)]);
+
+    impl Visit for Promise<'_> {
+        type Out = Result<Level, SettingError>;
+
+        fn visit<S: Scheme>(self) -> Self::Out {
+            let values = Values::new(S::SETTINGS, self.0)?;
+            Ok(promise(S::isolation(&values)))
+        }
+    }
+
+    /// What a scheme promises under settings of its own. None when there is no such scheme.
+    ///
+    /// # Errors
+    /// Settings that are refused.
+    pub(crate) fn promise_of(
+        scheme: &str,
+        given: &[(String, String)],
+    ) -> Option<Result<Level, SettingError>> {
+        catalogue::with(scheme, Promise(given))
+    }
+
+    /// Whether a scheme admits one worker only.
+    pub(crate) fn admits_one(scheme: &str) -> bool {
+        catalogue::INFO.iter().any(|info| info.name == scheme && info.workers == Admits::One)
+    }
 }
 
 /// Over stepped primitives: under a schedule of [`sim`], every access to a shared word is a step.

@@ -296,7 +296,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
                 session.observer.write(record.id(), facet, key, true);
             }
         }
-        session.observer.entries(row.record(group).id(), facet(layout), &entries, &[None; 2]);
+        if O::MARKS {
+            session.observer.entries(row.record(group).id(), facet(layout), &entries, &[None; 2]);
+        }
         if installs::<S>() {
             let places = unlink.places();
             session.private.delete(row, places.map(|(which, key)| Place { table, which, key }));
@@ -565,7 +567,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
         }
         if let Some(words) = words {
             row_words_mut::<O>(words).copy_from_slice(value);
-            if session.db.tables().get(layout.table()).lookup() != Lookup::Heap {
+            if O::MARKS && session.db.tables().get(layout.table()).lookup() != Lookup::Heap {
                 stamp(&mut session.observer, layout, self.key, record.id(), words);
             }
         }

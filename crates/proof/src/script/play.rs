@@ -20,7 +20,7 @@ use engine::{
     Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Quiesced, Schema, Scheme, Share,
     Transaction, TxnType, Violation, Workload,
 };
-use stdx::Rng;
+use stdx::{Rng, panics};
 use sync::{Latched, clock, waiter};
 
 use super::stage::Stage;
@@ -121,9 +121,8 @@ pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<Outcome, Sett
         match catch_unwind(AssertUnwindSafe(run)) {
             Ok(outcome) => show.state.lock().leave(&outcome.types),
             Err(panic) => {
-                let text = panic.downcast_ref::<String>().cloned();
-                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-                show.state.lock().outcome.broken = Some(text.unwrap_or_else(|| "a panic".to_owned()));
+                let says = panics::message(&*panic).unwrap_or_else(|| "a panic".to_owned());
+                show.state.lock().outcome.broken = Some(says);
                 // What is left open may hold up whoever comes next.
                 return Ok(show.state.into_inner().outcome);
             }

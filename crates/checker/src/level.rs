@@ -32,12 +32,13 @@ impl Level {
 
     /// Whether it may not happen.
     pub const fn forbids(self, phenomenon: Phenomenon) -> bool {
-        use Phenomenon::{Broken, G0, G1a, G1b, G1c, G2, G2Item, GNonadjacent, GSingle, RealTime};
+        use Phenomenon::{Broken, G0, G1a, G1b, G1c, G2, G2Item, GNonadjacent, GSingle, RealTime, Stamps};
         match phenomenon {
             Broken | G0 | G1a | G1b | G1c => true,
             GSingle | GNonadjacent => !matches!(self, Self::ReadCommitted),
             G2Item | G2 => matches!(self, Self::Serializable | Self::StrictlySerializable),
             RealTime => matches!(self, Self::StrictlySerializable),
+            Stamps => false,
         }
     }
 }
@@ -65,6 +66,8 @@ pub enum Phenomenon {
     G2,
     /// A cycle that only sessions or real time close.
     RealTime,
+    /// A transaction that the order of stamps does not explain: no level forbids it, but schemes may promise more.
+    Stamps,
 }
 
 impl Phenomenon {
@@ -81,6 +84,7 @@ impl Phenomenon {
             Self::G2Item => "G2-item",
             Self::G2 => "G2",
             Self::RealTime => "real time",
+            Self::Stamps => "stamps",
         }
     }
 }

@@ -48,6 +48,7 @@ mod level;
 mod reading;
 mod replay;
 mod report;
+mod stamps;
 mod txns;
 mod walk;
 
@@ -58,6 +59,7 @@ use stdx::history::{History, Log, Op};
 pub use export::{Form, Notation, export};
 pub use level::{Level, Phenomenon};
 pub use report::{Anomaly, Link, Part, Step};
+pub use stamps::out_of_order;
 pub use walk::EdgeKind;
 
 use absences::{Settled, Solver};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use stdx::history::{Key, Op, Outcome, TxnId, Version};
+use stdx::history::{Attempt, Key, Op, Outcome, TxnId, Version};
 
 use crate::chains::Chains;
 use crate::cycles::Cycle;
@@ -160,8 +160,8 @@ pub(crate) fn flaw(txns: &Txns<'_>, flaw: &Flaw) -> Anomaly {
     let key = (flaw.table, flaw.key.clone());
     let met = Some((flaw.version, flaw.table, flaw.key.clone()));
     let keys = [key];
-    let mut parts = vec![Part { met, ..part(txns, flaw.txn, &keys) }];
-    parts.extend(flaw.other.map(|other| part(txns, other, &keys)));
+    let mut parts = vec![Part { met, ..part(flaw.txn, txns.find(flaw.txn), &keys) }];
+    parts.extend(flaw.other.map(|other| part(other, txns.find(other), &keys)));
     Anomaly { phenomenon, name: flaw.kind.name(), txns: parts, links: Vec::new() }
 }
 
@@ -186,7 +186,7 @@ pub(crate) fn cycle(txns: &Txns<'_>, chains: &Chains, cycle: &Cycle) -> Anomaly 
     let mut parts: Vec<Part> = Vec::new();
     for link in &links {
         if parts.iter().all(|part| part.txn != link.from) {
-            parts.push(part(txns, link.from, &keys));
+            parts.push(part(link.from, txns.find(link.from), &keys));
         }
     }
     let is_reader =
@@ -220,14 +220,14 @@ fn name(phenomenon: Phenomenon, links: &[Link], has_reader: bool) -> &'static st
         Phenomenon::G2 => "phantom",
         Phenomenon::RealTime if count(EdgeKind::RealTime) == 0 => "session out of order",
         Phenomenon::RealTime => "stale read",
-        Phenomenon::Broken | Phenomenon::G1a | Phenomenon::G1b => "broken history",
+        Phenomenon::Broken | Phenomenon::G1a | Phenomenon::G1b | Phenomenon::Stamps => "broken history",
     }
 }
 
 /// What a transaction did with some keys.
-fn part(txns: &Txns<'_>, txn: TxnId, keys: &[Place]) -> Part {
+pub(crate) fn part(txn: TxnId, attempt: Option<Attempt<'_>>, keys: &[Place]) -> Part {
     let mut part = Part { txn, outcome: None, steps: Vec::new(), is_cut: false, met: None };
-    let Some(attempt) = txns.find(txn) else { return part };
+    let Some(attempt) = attempt else { return part };
     part.outcome = Some(attempt.outcome);
     let is_about = |key: Key<'_>| keys.iter().any(|(t, words)| *t == key.table && *words == key.words);
     for op in attempt.ops() {

@@ -20,6 +20,8 @@ use crate::{Abort, Stamp};
 
 /// Facets of a table: those of its column groups, and behind them two for each of these.
 const FACETS: usize = 16;
+/// Tables whose facets have numbers.
+const TABLES: u16 = 1 << 12;
 /// Column groups of a table whose facets have numbers.
 const GROUPS: usize = 5;
 
@@ -28,11 +30,16 @@ impl Facet {
     ///
     /// # Panics
     /// When a table has more than five column groups, or is not among the first 4,096.
-    pub fn number(self) -> u16 {
+    #[inline]
+    pub const fn number(self) -> u16 {
         let Self { table, group, index } = self;
         assert!(group < GROUPS, "histories know five column groups of a table");
-        let within = index.map_or(group, |position| GROUPS + 2 * group + usize::from(position));
-        u16::try_from(usize::from(table.0) * FACETS + within).expect("histories know 4,096 tables")
+        assert!(table.0 < TABLES, "histories know 4,096 tables");
+        let within = match index {
+            Some(position) => GROUPS + 2 * group + position as usize,
+            None => group,
+        };
+        table.0 * FACETS as u16 + within as u16
     }
 
     /// The facet with this number.
@@ -50,10 +57,18 @@ impl Facet {
 #[derive(Debug, Default)]
 pub struct Records {
     sessions: AtomicU32,
+    /// Attempts and words for which each log has memory from the beginning.
+    room: (usize, usize),
     logs: Latched<Vec<Log>>,
 }
 
 impl Records {
+    /// None yet. Each log has memory for so many attempts and words from the beginning: for runs that are measured
+    /// while they are recorded, since new memory costs more than what is written to it.
+    pub fn with_room(attempts: usize, words: usize) -> Self {
+        Self { room: (attempts, words), ..Self::default() }
+    }
+
     /// What all sessions that have ended have seen and done.
     pub fn into_history(self) -> History {
         History::new(self.logs.into_inner())
@@ -66,7 +81,9 @@ impl<'h> Observe for &'h Records {
     fn observer(&self) -> Recorder<'h> {
         // Relaxed: all that matters is that numbers differ.
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
-        Recorder { records: self, log: Log::new(session), own: Vec::new(), scan: Walk::None }
+        let (attempts, words) = self.room;
+        let log = Log::with_room(session, attempts, words);
+        Recorder { records: self, log, own: Own::default(), scan: Walk::None }
     }
 }
 
@@ -75,8 +92,7 @@ impl<'h> Observe for &'h Records {
 pub struct Recorder<'h> {
     records: &'h Records,
     log: Log,
-    /// What the running attempt has written.
-    own: Vec<Own>,
+    own: Own,
     scan: Walk,
 }
 
@@ -89,18 +105,78 @@ enum Walk {
     Of { behind: u32 },
 }
 
-/// A key that the running attempt has written.
+/// Buckets of what an attempt has written: most attempts write fewer records than that.
+const BUCKETS: usize = 256;
+
+/// What the running attempt has written, found by record.
 #[derive(Debug)]
 struct Own {
+    keys: Vec<OwnKey>,
+    /// By hashed record: the attempt that wrote there last, and the last of its keys.
+    heads: Box<[(u32, u32); BUCKETS]>,
+    /// The running attempt, from one.
+    attempt: u32,
+}
+
+/// A key that the running attempt has written.
+#[derive(Clone, Copy, Debug)]
+struct OwnKey {
     record: usize,
-    number: u16,
-    key: AnyKey,
     /// What it wrote there last.
     version: Version,
+    /// The key of the same bucket before this one, if there is one.
+    next: Option<u32>,
+    number: u16,
     /// How many versions behind that of the record's write.
-    behind: u32,
+    behind: u8,
     /// Whether the row stood under this key before the attempt.
     was_there: bool,
+}
+
+impl Default for Own {
+    fn default() -> Self {
+        Self { keys: Vec::new(), heads: Box::new([(0, 0); BUCKETS]), attempt: 0 }
+    }
+}
+
+impl Own {
+    /// Forgets all for the next attempt.
+    #[inline]
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.attempt = self.attempt.checked_add(1).unwrap_or_else(|| {
+            self.heads.fill((0, 0));
+            1
+        });
+    }
+
+    /// Fibonacci hashing: records lie at multiples of their size.
+    #[inline]
+    fn bucket(record: usize) -> usize {
+        ((record as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BUCKETS.ilog2())) as usize
+    }
+
+    /// The last key in the bucket of a record.
+    #[inline]
+    fn head(&self, record: usize) -> Option<u32> {
+        let (attempt, last) = self.heads[Self::bucket(record)];
+        (attempt == self.attempt).then_some(last)
+    }
+
+    /// The places of a record's keys, the last one first.
+    #[inline]
+    fn of(&self, record: usize) -> impl Iterator<Item = usize> {
+        let next = |at: &u32| self.keys[*at as usize].next;
+        let in_bucket = core::iter::successors(self.head(record), next).map(|at| at as usize);
+        in_bucket.filter(move |at| self.keys[*at].record == record)
+    }
+
+    #[inline]
+    fn push(&mut self, key: OwnKey) {
+        let next = self.head(key.record);
+        self.heads[Self::bucket(key.record)] = (self.attempt, self.keys.len() as u32);
+        self.keys.push(OwnKey { next, ..key });
+    }
 }
 
 /// The words of a key, the most significant first.
@@ -157,15 +233,21 @@ fn version(mark: u64, behind: u32) -> Version {
 
 impl Recorder<'_> {
     /// Writes down the write of a key, and that it was this record's.
+    #[inline]
     fn wrote(&mut self, record: usize, facet: Facet, key: AnyKey, was_there: bool, deletes: bool) -> Version {
-        let number = facet.number();
-        let version = self.log.write(Key::new(number, Words::of(key).get()), deletes);
-        let known = |own: &&mut Own| own.record == record && own.number == number && own.key == key;
-        if let Some(own) = self.own.iter_mut().rev().find(known) {
-            own.version = version;
+        let (number, behind) = (facet.number(), behind(facet) as u8);
+        let words = Words::of(key);
+        let version = self.log.write(Key::new(number, words.get()), deletes);
+        // A record has one primary key, and may have stood under several others.
+        let is_it = |own: &OwnKey| {
+            own.number == number
+                && (behind == 0 || self.log.written(own.version.sequence()).words == words.get())
+        };
+        let known = self.own.of(record).find(|at| is_it(&self.own.keys[*at]));
+        if let Some(at) = known {
+            self.own.keys[at].version = version;
         } else {
-            let behind = behind(facet);
-            self.own.push(Own { record, number, key, version, behind, was_there });
+            self.own.push(OwnKey { record, version, next: None, number, behind, was_there });
         }
         version
     }
@@ -183,7 +265,7 @@ impl Observer for Recorder<'_> {
 
     #[inline]
     fn begin(&mut self) {
-        self.log.begin(clock::moment());
+        self.log.begin(clock::before());
         self.own.clear();
     }
 
@@ -202,14 +284,15 @@ impl Observer for Recorder<'_> {
         let facets = [0, 1].map(|position| Facet { index: Some(position), ..facet });
         let is_first = facets.map(|facet| {
             let number = facet.number();
-            !self.own.iter().any(|own| own.record == record && own.number == number)
+            !self.own.of(record).any(|at| self.own.keys[at].number == number)
         });
         // In the order of positions, and before all deletions: so that versions follow that of the write.
         for (position, key) in to.iter().enumerate() {
             if let Some(key) = *key {
                 let was_there = is_first[position] && from[position] == Some(key);
                 let entry = self.wrote(record, facets[position], key, was_there, false);
-                let mark = self.own.iter().find(|own| own.record == record && own.behind == 0);
+                let mut own = self.own.of(record).map(|at| self.own.keys[at]);
+                let mark = own.find(|own| own.behind == 0);
                 let told = mark.map(|mark| version(mark.version.word(), behind(facets[position])));
                 assert_eq!(told, Some(entry), "the mark of a row tells the versions of its entries");
             }
@@ -251,17 +334,19 @@ impl Observer for Recorder<'_> {
         before: Option<&[u64]>,
         after: Option<&[u64]>,
     ) {
-        for own in self.own.iter().filter(|own| own.record == record.id()) {
+        let Self { log, own, .. } = self;
+        for own in own.of(record.id()).map(|at| own.keys[at]) {
+            let behind = u32::from(own.behind);
             let was_there = before.filter(|_| own.was_there);
-            let before = was_there.map_or(Version::ABSENT, |before| version(mark_of(before), own.behind));
+            let before = was_there.map_or(Version::ABSENT, |before| version(mark_of(before), behind));
             // What storage holds afterwards, whatever was to be written.
             let after = match after {
-                Some(after) if own.behind == 0 => Version::from_word(mark_of(after)),
+                Some(after) if behind == 0 => Version::from_word(mark_of(after)),
                 None if !own.version.is_absent() => Version::ABSENT,
                 _ => own.version,
             };
             if !(before.is_absent() && after.is_absent()) {
-                self.log.install(Key::new(own.number, Words::of(own.key).get()), before, after);
+                log.install_written(own.version.sequence(), before, after);
             }
         }
     }
@@ -269,7 +354,7 @@ impl Observer for Recorder<'_> {
     #[inline]
     fn outcome(&mut self, outcome: Result<Stamp, Abort>) {
         let outcome = outcome.map_or(Outcome::Aborted, |Stamp(stamp)| Outcome::Committed(stamp));
-        self.log.end(outcome, clock::moment());
+        self.log.end(outcome, clock::after());
     }
 }
 

@@ -192,6 +192,9 @@ pub trait Scheme: Shape {
     /// the amounts of the attempt are gathered. Once the attempt reads the record or changes its value, it has
     /// read the value. Elsewhere an addition is a [`Write::Modify`].
     const DELTAS: bool = false;
+    /// Whether the order of its stamps is a serial order that explains all commits, and those with the same stamp
+    /// do not conflict but that one reads what the other wrote.
+    const SERIAL_STAMPS: bool = false;
     /// How transactions reach its workers.
     type Driver: Driver<Self>;
     /// An attempt's private state: made once per slot, used for one attempt after the other.

@@ -175,12 +175,18 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 const INSTALL: u64 = 2;
 const SCAN: u64 = 3;
+/// An installation of a key that is not repeated: that of the write so many words back.
+const INSTALL_BACK: u64 = 4;
 /// Where the other fields of the first word begin.
 const WIDTH_AT: u32 = 4;
 const FORWARD: u64 = 1 << 8;
 const COMPLETE: u64 = 1 << 9;
 const TABLE_AT: u32 = 16;
 const ROWS_AT: u32 = 32;
+/// What the first word of an operation says of its key.
+const fn key_of(first: u64) -> (u16, usize) {
+    ((first >> TABLE_AT) as u16, (first >> WIDTH_AT & 0xf) as usize)
+}
 
 /// What one session saw and did, attempt by attempt, in the order in which it happened: words in one vector,
 /// a frame an attempt in another.
@@ -193,6 +199,10 @@ pub struct Log {
     scan_at: usize,
     /// Where its next row goes.
     row_at: usize,
+    /// The attempt that began last.
+    txn: TxnId,
+    /// Where its writes are, by the sequence numbers of their versions.
+    writes: Vec<usize>,
     /// The tables that were scanned, a bit each.
     scanned: Vec<u64>,
 }
@@ -201,7 +211,29 @@ impl Log {
     /// The empty log of a session. Sessions of a history have different numbers, best small ones.
     pub const fn new(session: u32) -> Self {
         assert!(session >> SESSION_BITS == 0, "a history has at most 262,144 sessions");
-        Self { session, words: Vec::new(), frames: Vec::new(), scan_at: 0, row_at: 0, scanned: Vec::new() }
+        Self {
+            session,
+            words: Vec::new(),
+            frames: Vec::new(),
+            scan_at: 0,
+            row_at: 0,
+            txn: TxnId::LOAD,
+            writes: Vec::new(),
+            scanned: Vec::new(),
+        }
+    }
+
+    /// The same with memory for so many attempts and words, all of it touched, so that what is recorded waits for no
+    /// page of it.
+    pub fn with_room(session: u32, attempts: usize, words: usize) -> Self {
+        let mut log = Self::new(session);
+        let frame =
+            Frame { first_word: 0, versions: 0, invoked: 0, responded: 0, outcome: Outcome::Committed(1) };
+        log.frames.resize(attempts, frame);
+        log.words.resize(words, 1);
+        log.frames.clear();
+        log.words.clear();
+        log
     }
 
     /// The session's number.
@@ -229,7 +261,9 @@ impl Log {
             responded: u64::MAX,
             outcome: Outcome::Unknown,
         });
-        TxnId::new(self.session, self.frames.len() as u32)
+        self.txn = TxnId::new(self.session, self.frames.len() as u32);
+        self.writes.clear();
+        self.txn
     }
 
     /// The attempt ends. For an outcome that stays unknown this is not called.
@@ -247,7 +281,7 @@ impl Log {
     /// The attempt read the key itself, not as part of a scan.
     #[inline]
     pub fn read(&mut self, key: Key<'_>, seen: Version) {
-        self.push(READ, key, [seen.0]);
+        self.push(READ, key, &[seen.0]);
     }
 
     /// The attempt is about to write the key; the answer is what the value shall carry. Its own reads see it
@@ -257,12 +291,23 @@ impl Log {
     /// When no attempt has begun.
     #[inline]
     pub fn write(&mut self, key: Key<'_>, is_tombstone: bool) -> Version {
-        let txn = TxnId::new(self.session, self.frames.len() as u32);
-        let frame = self.last();
-        let to = Version::new(txn, frame.versions, is_tombstone);
-        frame.versions += 1;
-        self.push(WRITE, key, [to.0]);
+        let sequence = self.writes.len() as u32;
+        let to = Version::new(self.txn, sequence, is_tombstone);
+        self.last().versions = sequence + 1;
+        self.writes.push(self.words.len());
+        self.push(WRITE, key, &[to.0]);
         to
+    }
+
+    /// The key that the attempt's write with this sequence number was to.
+    ///
+    /// # Panics
+    /// When there was none.
+    #[inline]
+    pub fn written(&self, sequence: u32) -> Key<'_> {
+        let at = self.writes[sequence as usize];
+        let (table, width) = key_of(self.words[at]);
+        Key::new(table, &self.words[at + 1..=at + width])
     }
 
     /// The commit replaced what storage held by the last that the attempt wrote there. What storage held is
@@ -271,7 +316,17 @@ impl Log {
     /// has inserted installs nothing.
     #[inline]
     pub fn install(&mut self, key: Key<'_>, before: Version, after: Version) {
-        self.push(INSTALL, key, [before.0, after.0]);
+        self.push(INSTALL, key, &[before.0, after.0]);
+    }
+
+    /// The same for the key that the attempt's write with this sequence number was to.
+    ///
+    /// # Panics
+    /// When there was none.
+    #[inline]
+    pub fn install_written(&mut self, sequence: u32, before: Version, after: Version) {
+        let back = self.words.len() - self.writes[sequence as usize];
+        self.words.extend_from_slice(&[INSTALL_BACK | (back as u64) << ROWS_AT, before.0, after.0]);
     }
 
     /// A scan of the keys from `low` to `high`, both included, begins. Its rows follow.
@@ -281,8 +336,7 @@ impl Log {
     pub fn scan(&mut self, table: u16, low: &[u64], high: &[u64], is_forward: bool) {
         assert_eq!(low.len(), high.len(), "keys of a table are of one length");
         self.scan_at = self.words.len();
-        self.push(SCAN | if is_forward { FORWARD } else { 0 }, Key::new(table, low), []);
-        self.words.extend_from_slice(high);
+        self.push(SCAN | if is_forward { FORWARD } else { 0 }, Key::new(table, low), high);
         self.row_at = self.words.len();
         let (at, bit) = (usize::from(table / 64), 1 << (table % 64));
         if self.scanned.len() <= at {
@@ -298,8 +352,14 @@ impl Log {
     #[inline]
     pub fn row(&mut self, key: &[u64], seen: Version) {
         assert_eq!(self.row_at, self.words.len(), "the rows of a scan follow it");
-        self.words.extend_from_slice(key);
-        self.words.push(seen.0);
+        match *key {
+            [one] => self.words.extend_from_slice(&[one, seen.0]),
+            [one, two] => self.words.extend_from_slice(&[one, two, seen.0]),
+            _ => {
+                self.words.extend_from_slice(key);
+                self.words.push(seen.0);
+            }
+        }
         self.words[self.scan_at] += 1 << ROWS_AT;
         self.row_at = self.words.len();
     }
@@ -349,14 +409,26 @@ impl Log {
         self.frames.last_mut().expect("an attempt has begun")
     }
 
-    #[inline]
-    fn push<const N: usize>(&mut self, kind: u64, key: Key<'_>, versions: [u64; N]) {
+    /// Appends an operation. Of the usual widths it is one store of an array, as lengths are known where this is
+    /// inlined.
+    #[inline(always)]
+    fn push(&mut self, kind: u64, key: Key<'_>, rest: &[u64]) {
         let width = key.words.len();
         assert!(width <= Key::WORDS_MAX, "a key has at most six words");
-        self.words.reserve(1 + width + N);
-        self.words.push(kind | (width as u64) << WIDTH_AT | u64::from(key.table) << TABLE_AT);
-        self.words.extend_from_slice(key.words);
-        self.words.extend_from_slice(&versions);
+        let first = kind | (width as u64) << WIDTH_AT | u64::from(key.table) << TABLE_AT;
+        match (key.words, rest) {
+            (&[one], &[version]) => self.words.extend_from_slice(&[first, one, version]),
+            (&[one, two], &[version]) => self.words.extend_from_slice(&[first, one, two, version]),
+            (&[one], &[before, after]) => self.words.extend_from_slice(&[first, one, before, after]),
+            (&[one, two], &[before, after]) => {
+                self.words.extend_from_slice(&[first, one, two, before, after]);
+            }
+            _ => {
+                self.words.push(first);
+                self.words.extend_from_slice(key.words);
+                self.words.extend_from_slice(rest);
+            }
+        }
     }
 }
 
@@ -380,7 +452,7 @@ impl<'a> Attempt<'a> {
     /// What it saw and did, in order.
     #[inline]
     pub const fn ops(&self) -> Ops<'a> {
-        Ops { words: self.words }
+        Ops { words: self.words, at: 0 }
     }
 }
 
@@ -471,14 +543,15 @@ impl fmt::Display for Op<'_> {
 #[derive(Clone, Debug)]
 pub struct Ops<'a> {
     words: &'a [u64],
+    at: usize,
 }
 
 impl<'a> Ops<'a> {
     #[inline]
     fn take(&mut self, count: usize) -> &'a [u64] {
-        let (taken, rest) = self.words.split_at(count);
-        self.words = rest;
-        taken
+        let from = self.at;
+        self.at += count;
+        &self.words[from..self.at]
     }
 
     #[inline]
@@ -492,10 +565,16 @@ impl<'a> Iterator for Ops<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Op<'a>> {
-        let first = *self.words.first()?;
-        self.take(1);
-        let width = (first >> WIDTH_AT & 0xf) as usize;
-        let table = (first >> TABLE_AT) as u16;
+        let first = *self.words.get(self.at)?;
+        if first & 0xf == INSTALL_BACK {
+            let written = self.at - (first >> ROWS_AT) as usize;
+            let (table, width) = key_of(self.words[written]);
+            let key = Key::new(table, &self.words[written + 1..=written + width]);
+            self.at += 1;
+            return Some(Op::Install { key, before: self.version(), after: self.version() });
+        }
+        self.at += 1;
+        let (table, width) = key_of(first);
         let key = Key::new(table, self.take(width));
         Some(match first & 0xf {
             READ => Op::Read { key, seen: self.version() },
@@ -585,7 +664,8 @@ mod tests {
             let words: Vec<u64> = (0..width as u64).map(|word| u64::MAX - word).collect();
             let low = vec![0; width];
             let key = Key::new(u16::MAX, &words);
-            let mut log = Log::new(5);
+            // Memory from the beginning changes nothing.
+            let mut log = if width % 2 == 0 { Log::new(5) } else { Log::with_room(5, 1, 2) };
             let id = log.begin(3);
             log.read(key, Version::LOADED);
             let to = log.write(key, false);
@@ -593,6 +673,7 @@ mod tests {
             log.row(&words, to);
             log.row(&low, Version::ABSENT);
             log.install(key, Version::LOADED, to);
+            log.install_written(0, to, Version::ABSENT);
             log.end(Outcome::Committed(9), 4);
             log.begin(5);
             let attempt = log.attempt(0);
@@ -605,7 +686,10 @@ mod tests {
             assert_eq!(rows, [(words.clone(), to), (low.clone(), Version::ABSENT)]);
             assert!(!scan.is_forward && !scan.is_complete);
             assert!(matches!(ops[3], Op::Install { before: Version::LOADED, after, .. } if after == to));
-            assert_eq!(ops.len(), 4);
+            assert!(
+                matches!(ops[4], Op::Install { key: k, before, after: Version::ABSENT } if k == key && before == to)
+            );
+            assert_eq!(ops.len(), 5);
             assert_eq!((log.attempt(1).outcome, log.attempt(1).ops().count()), (Outcome::Unknown, 0));
             assert_eq!(log.scanned().collect::<Vec<u16>>(), [7]);
         }

@@ -22,17 +22,16 @@ pub fn ticks() -> u64 {
     }
 }
 
-/// As [`ticks`], at a moment between what stands before and after the call: all stores before it can be seen by
-/// everyone at that time, and no load after it has been made. So if one thread reads a lesser count than another, what
-/// comes before the first call comes before all that follows the second.
+/// As [`ticks`], at a moment before all that follows: no load after it has been made.
+///
+/// If one thread's [`after`] is less than another's `before`, what the one did before that comes before all that the
+/// other does after it.
 #[inline]
-pub fn moment() -> u64 {
-    // SeqCst fence: the processor may read its counter while earlier stores are still on their way.
-    fence(Ordering::SeqCst);
+pub fn before() -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
-        // SAFETY: every x86_64 processor has the instruction. The counter is not read before all that came
-        // before has ended ...
+        // SAFETY: every x86_64 processor has the instruction. The counter is not read before an earlier reading has
+        // ended, which would be a step back ...
         unsafe { core::arch::x86_64::_mm_lfence() };
         let ticks = ticks();
         // SAFETY: as above. ... nor does what follows begin before it is read.
@@ -42,9 +41,22 @@ pub fn moment() -> u64 {
     #[cfg(not(target_arch = "x86_64"))]
     {
         let now_ns = now_ns();
-        fence(Ordering::SeqCst); // SeqCst fence: as the one above, for the loads that follow.
+        fence(Ordering::SeqCst); // SeqCst fence: the loads that follow come after it, as the clock's own did before.
         now_ns
     }
+}
+
+/// As [`ticks`], at a moment after all that came before: all stores before it can be seen by everyone at that time.
+#[inline]
+pub fn after() -> u64 {
+    // SeqCst fence: the processor may read its counter while earlier stores are still on their way.
+    fence(Ordering::SeqCst);
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every x86_64 processor has the instruction. The counter is not read before the fence has ended.
+        unsafe { core::arch::x86_64::_mm_lfence() };
+    }
+    ticks()
 }
 
 /// Nanoseconds in `ticks`. The first call measures the rate of the counter, which takes about a

@@ -8,7 +8,12 @@ pub fn ticks() -> u64 {
 }
 
 /// Virtual nanoseconds: nothing is out of order here.
-pub fn moment() -> u64 {
+pub fn before() -> u64 {
+    hook::now_ns()
+}
+
+/// Virtual nanoseconds, as [`before`].
+pub fn after() -> u64 {
     hook::now_ns()
 }
 

@@ -13,7 +13,7 @@ use workloads::mix;
 
 use crate::case::Case;
 use crate::scripts::{self, Played};
-use crate::trial::{Trial, native};
+use crate::trial::{Trial, Tried, native};
 use crate::{Explored, Plant};
 
 /// Violations that are reported of each kind of trial: one is enough to know, and a few to see what they share. Of a
@@ -364,13 +364,13 @@ impl Campaign {
                 let seed = budget.seed.wrapping_add(number);
                 let replay = Replay::Native(seed);
                 match catch_unwind(AssertUnwindSafe(|| self.native(seed, number))) {
-                    Ok((history, noticed)) => {
-                        let verdict = checker.check(&history, self.promise);
+                    Ok(tried) => {
+                        let verdict = tried.judge(&mut checker);
                         // Relaxed: for display.
                         monitor.transactions.fetch_add(verdict.txns as u64, Ordering::Relaxed);
                         let mut seen = seen.lock();
                         seen.verdict(&verdict, || replay.clone());
-                        if let Some(noticed) = noticed {
+                        if let Some(noticed) = tried.noticed {
                             seen.failed(noticed, replay);
                         }
                     }
@@ -386,11 +386,11 @@ impl Campaign {
     /// Histories for others to judge, each with a name: of an explored trial, and of one on threads.
     pub fn histories(&self, seed: u64) -> Vec<(&'static str, History)> {
         let explored = self.case(seed).explore().history.map(|history| ("explored", history));
-        explored.into_iter().chain([("native", self.native(seed, 0).0)]).collect()
+        explored.into_iter().chain([("native", self.native(seed, 0).history)]).collect()
     }
 
-    /// The history of one native trial.
-    fn native(&self, seed: u64, number: u64) -> (History, Option<String>) {
+    /// What comes of one native trial.
+    fn native(&self, seed: u64, number: u64) -> Tried {
         let (keys, homes, clients, requests) = ROUNDS[(number % ROUNDS.len() as u64) as usize];
         let own = |name: &str, value: u64| (name.to_owned(), value.to_string());
         let mut given = vec![own("mix.keys", keys), own("mix.homes", homes)];
@@ -404,8 +404,7 @@ impl Campaign {
             requests,
             seed,
         };
-        let tried = native::run(trial).expect("a known scheme").expect("legal settings");
-        (tried.history, tried.noticed)
+        native::run(trial).expect("a known scheme").expect("legal settings")
     }
 }
 

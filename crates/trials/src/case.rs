@@ -187,7 +187,7 @@ impl Case<'_> {
         hook::plant(before);
         match outcome {
             Ok(tried) => {
-                let verdict = checker.check(&tried.history, tried.promise);
+                let verdict = tried.judge(checker);
                 let (history, verdict) = (Some(tried.history), Some(verdict));
                 Explored { history, verdict, failure: tried.noticed, schedule }
             }

@@ -1,6 +1,6 @@
 //! One trial: a run of the mix under a scheme, over either build of the engine, and its history.
 
-use checker::Level;
+use checker::{Answer, Checker, Level, Verdict};
 use stdx::history::History;
 
 /// What is tried.
@@ -27,8 +27,23 @@ pub(crate) struct Tried {
     pub(crate) history: History,
     /// What the scheme promises under these settings.
     pub(crate) promise: Level,
+    /// Whether it promises that the order of its stamps explains all.
+    pub(crate) has_serial_stamps: bool,
     /// What transactions noticed by themselves.
     pub(crate) noticed: Option<String>,
+}
+
+impl Tried {
+    /// Holds the history to all that the scheme promises.
+    pub(crate) fn judge(&self, checker: &mut Checker) -> Verdict {
+        let mut verdict = checker.check(&self.history, self.promise);
+        let is_right = self.has_serial_stamps && verdict.answer != Answer::Violated;
+        if let Some(anomaly) = is_right.then(|| checker::out_of_order(&self.history)).flatten() {
+            verdict.answer = Answer::Violated;
+            verdict.violations.push(anomaly);
+        }
+        verdict
+    }
 }
 
 /// The same over one build of the engine.
@@ -75,6 +90,7 @@ macro_rules! trial {
                 Ok(Tried {
                     history: records.into_history(),
                     promise: promise(S::isolation(&values)),
+                    has_serial_stamps: S::SERIAL_STAMPS,
                     noticed: checked.err().map(|violation| violation.to_string()),
                 })
             }

@@ -137,6 +137,7 @@ impl Scheme for Mvto {
         stresses: "the choice between blocking and aborting on records that are written often",
     }];
     const INSERT: InsertAt = InsertAt::Access;
+    const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 

@@ -164,6 +164,7 @@ impl Scheme for TicToc {
     const SETTINGS: &'static [Setting] = &[];
     const INSERT: InsertAt = InsertAt::Access;
     const DELTAS: bool = true;
+    const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 

@@ -1,0 +1,174 @@
+//! Replay in the order of stamps, for schemes that promise it to be a serial order.
+//!
+//! A second opinion that shares nothing with the graph: transactions run one by one on a plain list of keys, and each
+//! must see there what it saw in the history. It asks for more than a serializable history does, for the scheme has
+//! said *which* order explains it, and for less than a strictly serializable one: stamps may disagree with real time.
+
+use stdx::history::{Attempt, History, Key, Op, Outcome, Version};
+
+use crate::level::Phenomenon;
+use crate::report::{self, Anomaly};
+
+/// The first transaction that cannot be where its stamp puts it, if there is one.
+///
+/// Of equal stamps each that can come next may. Histories of which attempts were cut off are not judged: nobody was
+/// told their stamps.
+pub fn out_of_order(history: &History) -> Option<Anomaly> {
+    let attempts = || history.logs().iter().flat_map(|log| log.attempts());
+    if attempts().any(|attempt| attempt.outcome == Outcome::Unknown) {
+        return None;
+    }
+    let stamped = |attempt: Attempt<'_>| match attempt.outcome {
+        Outcome::Committed(stamp) => Some(stamp),
+        Outcome::Aborted | Outcome::Unknown => None,
+    };
+    let mut txns: Vec<(u64, Attempt<'_>)> =
+        attempts().filter_map(|attempt| Some((stamped(attempt)?, attempt))).collect();
+    txns.sort_by_key(|(stamp, attempt)| (*stamp, attempt.responded));
+    let mut store = Store::before(txns.iter().map(|(_, attempt)| *attempt));
+    for tied in txns.chunk_by(|one, other| one.0 == other.0) {
+        let mut left: Vec<Attempt<'_>> = tied.iter().map(|(_, attempt)| *attempt).collect();
+        while !left.is_empty() {
+            let before = left.len();
+            let mut first = None;
+            left.retain(|attempt| match store.replay(*attempt) {
+                Ok(()) => false,
+                Err(wrong) => {
+                    first.get_or_insert((*attempt, wrong));
+                    true
+                }
+            });
+            if let Some((attempt, wrong)) = first.filter(|_| left.len() == before) {
+                return Some(told(history, attempt, &wrong));
+            }
+        }
+    }
+    None
+}
+
+/// A key at which something else stands than a transaction saw.
+struct Wrong<'h> {
+    key: Key<'h>,
+    seen: Version,
+    stands: Version,
+}
+
+/// All keys of a history, and what stands there.
+struct Store<'h> {
+    keys: Vec<Key<'h>>,
+    stands: Vec<Version>,
+    /// What the running transaction has written, the latest last.
+    own: Vec<(usize, Version)>,
+    /// What it installs.
+    installs: Vec<(usize, Version)>,
+}
+
+impl<'h> Store<'h> {
+    /// What stood before these transactions: whatever any of them met that was loaded.
+    fn before(txns: impl Iterator<Item = Attempt<'h>> + Clone) -> Self {
+        let mut met: Vec<(Key<'h>, Version)> = Vec::new();
+        for op in txns.flat_map(|attempt| attempt.ops()) {
+            match op {
+                Op::Read { key, seen } => met.push((key, seen)),
+                Op::Write { key, .. } => met.push((key, Version::ABSENT)),
+                Op::Install { key, before, .. } => met.push((key, before)),
+                Op::Scan(scan) => met.extend(scan.rows()),
+            }
+        }
+        met.iter_mut().filter(|(_, version)| !version.is_loaded()).for_each(|met| met.1 = Version::ABSENT);
+        // What was loaded is the greater version, and the one that is kept.
+        met.sort_unstable_by(|one, other| other.cmp(one));
+        met.dedup_by_key(|(key, _)| *key);
+        met.reverse();
+        let (keys, stands) = met.into_iter().unzip();
+        Self { keys, stands, own: Vec::new(), installs: Vec::new() }
+    }
+
+    fn at(&self, key: Key<'_>) -> usize {
+        self.keys.binary_search_by(|other| other.cmp(&key)).expect("each key was met")
+    }
+
+    /// What the running transaction would see.
+    fn visible(&self, at: usize) -> Version {
+        let own = self.own.iter().rev().find(|(own, _)| *own == at);
+        own.map_or(self.stands[at], |(_, version)| *version)
+    }
+
+    /// Runs a transaction, unless something else stands where it saw something.
+    fn replay(&mut self, attempt: Attempt<'h>) -> Result<(), Wrong<'h>> {
+        self.own.clear();
+        self.installs.clear();
+        for op in attempt.ops() {
+            match op {
+                Op::Read { key, seen } => self.compare(key, seen, self.visible(self.at(key)))?,
+                Op::Write { key, to } => self.own.push((self.at(key), to)),
+                Op::Install { key, before, after } => {
+                    let at = self.at(key);
+                    self.compare(key, before, self.stands[at])?;
+                    // It installs its last write, and once.
+                    let is_first = self.installs.iter().all(|(other, _)| *other != at);
+                    let last = if is_first { self.visible(at) } else { before };
+                    self.compare(key, after, last)?;
+                    self.installs.push((at, after));
+                }
+                Op::Scan(scan) => {
+                    let Some((low, high)) = scan.covered() else { continue };
+                    let mut rows: Vec<(Key<'h>, Version)> = scan.rows().collect();
+                    if !scan.is_forward {
+                        rows.reverse();
+                    }
+                    self.compare_range((low, high), &rows)?;
+                }
+            }
+        }
+        // What it wrote and did not install was there for itself only, and is not there before nor after.
+        for (at, _) in &self.own {
+            if self.installs.iter().all(|(other, _)| other != at) {
+                self.compare(self.keys[*at], Version::ABSENT, self.visible(*at))?;
+                self.compare(self.keys[*at], Version::ABSENT, self.stands[*at])?;
+            }
+        }
+        for (at, after) in self.installs.drain(..) {
+            self.stands[at] = after;
+        }
+        Ok(())
+    }
+
+    /// Whether what stands is what was seen. Absences that were seen need not say since when.
+    fn compare(&self, key: Key<'h>, seen: Version, stands: Version) -> Result<(), Wrong<'h>> {
+        let is_same = seen == stands || seen == Version::ABSENT && stands.is_absent();
+        if is_same { Ok(()) } else { Err(Wrong { key, seen, stands }) }
+    }
+
+    /// Compares what a scan met, from the least key to the greatest, with all that stands in its range.
+    fn compare_range(
+        &self,
+        (low, high): (Key<'h>, Key<'h>),
+        rows: &[(Key<'h>, Version)],
+    ) -> Result<(), Wrong<'h>> {
+        let from = self.keys.partition_point(|key| *key < low);
+        let mut rows = rows.iter().peekable();
+        for (at, key) in self.keys.iter().enumerate().skip(from).take_while(|(_, key)| **key <= high) {
+            let row = rows.next_if(|(row, seen)| row == key && !seen.is_absent());
+            let seen = row.map_or(Version::ABSENT, |(_, seen)| *seen);
+            self.compare(*key, seen, self.visible(at))?;
+        }
+        // A row out of order, one that the scan met twice, or one without a value.
+        rows.next()
+            .map_or(Ok(()), |&(key, seen)| Err(Wrong { key, seen, stands: self.visible(self.at(key)) }))
+    }
+}
+
+fn told(history: &History, attempt: Attempt<'_>, wrong: &Wrong<'_>) -> Anomaly {
+    let place = (wrong.key.table, wrong.key.words.to_vec());
+    let find = |txn| history.logs().iter().flat_map(|log| log.attempts()).find(|attempt| attempt.id == txn);
+    let keys = [place.clone()];
+    let met = Some((wrong.stands, place.0, place.1));
+    let mut txns = vec![report::Part { met, ..report::part(attempt.id, Some(attempt), &keys) }];
+    for version in [wrong.seen, wrong.stands] {
+        let other = find(version.txn()).filter(|other| txns.iter().all(|part| part.txn != other.id));
+        txns.extend(other.map(|other| report::part(other.id, Some(other), &keys)));
+    }
+    let phenomenon = Phenomenon::Stamps;
+    Anomaly { phenomenon, name: "stamp out of order", txns, links: Vec::new() }
+}

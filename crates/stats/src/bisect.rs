@@ -6,7 +6,7 @@ use crate::{Axis, Interval};
 ///
 /// A measurement is *clear* when its interval excludes 1, and tells a side. First a grid is measured, so that several
 /// crossings can be seen; then each stretch between two clear neighbours on different sides is halved on the axis'
-/// scale. A measurement that is not clear is repeated until its interval has been told [`repeats`](Self::repeats)
+/// scale. A measurement that is not clear is repeated until its interval has been told `repeats`
 /// times; if it stays unclear, the search goes on between it and its clear neighbours, and what it returns has an
 /// unclear middle: the points at which, as far as these measurements go, neither scheme is ahead.
 ///

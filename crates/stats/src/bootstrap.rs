@@ -10,7 +10,7 @@ use crate::spread::{mean, quantile_of_sorted, sorted};
 /// Resampling with a seed (Efron, Annals of Statistics 1979).
 ///
 /// **When.** For statistics that have no exact interval: means, ratios of sums, quantiles of many samples. For the
-/// median take [`Interval::of_median`], for ratios of two schemes [`paired`](crate::paired): these are exact. The
+/// median take [`Interval::of_median`], for ratios of two schemes [`paired`](crate::paired()): these are exact. The
 /// bootstrap of the median of few samples is not: its resamples have few distinct medians, and at 7 samples 95
 /// percent asked are 87.5 percent had.
 ///

@@ -7,9 +7,9 @@
 //! | question | answer |
 //! |---|---|
 //! | how fast is it? | [`Spread`]; [`Interval::of_median`], exact; [`Bootstrap`] for statistics other than the median |
-//! | is A faster than B? | [`paired`], when both were measured side by side; [`unpaired`] otherwise; a [`Verdict`] |
+//! | is A faster than B? | [`paired()`] if both were measured side by side, else [`unpaired()`]; a [`Verdict`] |
 //! | are any of these hundred ratios real? | [`holm`], [`benjamini_hochberg`] |
-//! | has the run warmed up, does it drift? | [`warm_up`], [`Trend`] |
+//! | has the run warmed up, does it drift? | [`warm_up()`], [`Trend`] |
 //! | how often does the prediction agree? | [`share`] |
 //! | where does the ranking flip? | [`Bisect`] |
 //! | where should one measure? | [`Axis`], [`latin_hypercube`], [`Halton`], [`SobolSequence`] |
@@ -20,7 +20,8 @@
 //! read or measured here; a method is named for its source, and tested against closed form, published values or
 //! enumeration.
 //!
-//! Values that are not numbers are a defect of the caller: functions panic on NaN where they meet one.
+//! Measurements are finite. Where a ratio is made of one that is not, that is an error; elsewhere it is the caller's
+//! defect.
 #![forbid(unsafe_code)]
 
 mod axis;

@@ -159,6 +159,7 @@ mod tests {
     fn trajectories_move_each_axis_once_by_the_step_and_all_levels_are_used() {
         let design = Morris { levels: 4, trajectories: 200 }.design(5, &mut Rng::new(3));
         let mut used = [0_u32; 4];
+        let mut first = [0_u32; 5];
         for trajectory in design.points().chunks_exact(6) {
             let mut moved = [0; 5];
             for step in trajectory.windows(2) {
@@ -168,8 +169,11 @@ mod tests {
                 }
             }
             assert_eq!(moved, [1; 5]);
+            let moves = |axis: &usize| (trajectory[0][*axis] - trajectory[1][*axis]).abs() > 0.0;
+            first[(0..5).find(moves).unwrap()] += 1;
             trajectory.iter().flatten().for_each(|x| used[(x * 3.0).round() as usize] += 1);
         }
+        assert!(first.iter().all(|&times| times.abs_diff(40) < 25), "{first:?}");
         assert!(used.iter().all(|&times| times.abs_diff(1_500) < 200), "{used:?}");
     }
 }

@@ -55,6 +55,10 @@ mod tests {
         for (got, want) in benjamini_hochberg(&p_values).into_iter().zip([0.02, 0.04, 0.04, 0.02]) {
             assert_near(got, want, 1e-15);
         }
+        // A larger p-value that is adjusted to less takes the smaller ones down with it.
+        for (got, want) in benjamini_hochberg(&[0.01, 0.035, 0.04]).into_iter().zip([0.03, 0.04, 0.04]) {
+            assert_near(got, want, 1e-15);
+        }
         assert!(holm(&[]).is_empty() && benjamini_hochberg(&[]).is_empty());
         assert_near(holm(&[0.6, 0.7])[0], 1.0, 0.0);
     }

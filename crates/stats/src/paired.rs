@@ -140,8 +140,12 @@ mod tests {
 
     #[test]
     fn p_values_are_those_of_enumeration_also_with_ties() {
-        for logs in [vec![1.0, -2.0, 3.0, 4.0, 5.0], vec![1.0, 1.0, -1.0, 2.0, 2.0, 5.0, 0.0], vec![-1.0; 4]]
-        {
+        for logs in [
+            vec![1.0, -2.0, 3.0, 4.0, 5.0],
+            vec![1.0, 1.0, -1.0, 2.0, 2.0, 5.0, 0.0],
+            vec![-1.0; 4],
+            vec![0.0, 0.0, 3.0, 2.0, -1.0, 4.0],
+        ] {
             let decided: Vec<f64> = logs.iter().copied().filter(|&log| log != 0.0).collect();
             let ranks = doubled_ranks(&decided.iter().map(|log| log.abs()).collect::<Vec<_>>());
             let sum = |positive: &dyn Fn(usize) -> bool| -> usize {
@@ -233,7 +237,7 @@ mod tests {
             assert_near(approximate_tail(n, sum), *exact, 1e-3);
         }
         let mut rng = Rng::new(11);
-        // Rounded, so that there are ties.
+        // Rounded, so that there are some ties.
         let logs: Vec<f64> = (0..n).map(|_| (50.0 * (rng.unit() - 0.45)).round() + 0.5).collect();
         let sizes: Vec<f64> = logs.iter().map(|log| log.abs()).collect();
         let positive = doubled_ranks(&sizes).into_iter().zip(&logs).filter(|(_, log)| **log > 0.0);
@@ -242,5 +246,14 @@ mod tests {
         let more: Vec<f64> = logs.iter().chain(&logs).copied().collect();
         assert!(signed_ranks_p_value(&more) < signed_ranks_p_value(&logs));
         assert!(signed_ranks_interval(&means_of_two(&more), more.len(), 0.95).is_some());
+    }
+
+    #[test]
+    fn ties_narrow_the_approximation_as_they_narrow_the_distribution() {
+        let sizes = [1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 7.0, 7.0, 7.0, 7.0];
+        let (mean, deviation) = ranks::tests::moments(&signed_sums(&doubled_ranks(&sizes)));
+        let approximate = signed_sum_moments(10.0, ranks::ties(&sizes));
+        assert_near(approximate.0, mean, 1e-9);
+        assert_near(approximate.1, deviation, 1e-9);
     }
 }

@@ -79,9 +79,18 @@ pub(crate) fn ties(values: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::assert_near;
+
+    /// Mean and standard deviation of a sum of ranks, given the probability of each sum of doubled ranks.
+    pub(crate) fn moments(chances: &[f64]) -> (f64, f64) {
+        let moment = |of: &dyn Fn(f64) -> f64| -> f64 {
+            chances.iter().enumerate().map(|(sum, chance)| chance * of(sum as f64 / 2.0)).sum()
+        };
+        let mean = moment(&|sum| sum);
+        (mean, moment(&|sum| (sum - mean).powi(2)).sqrt())
+    }
 
     #[test]
     fn equal_values_share_the_mean_of_their_ranks() {

@@ -9,7 +9,7 @@ const EXACT_MAX: usize = 50;
 /// The trend of a series (Mann, Econometrica 1945; Kendall, Rank Correlation Methods).
 ///
 /// The test assumes that without a trend all orders are equally likely. Neighbouring intervals of one run are not that
-/// independent: feed it means of several, as [`warm_up`](crate::warm_up) does, or one value a run.
+/// independent: feed it means of several, as [`warm_up`](crate::warm_up()) does, or one value a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
     /// How consistent it is: 1 when every later value is above every earlier one, -1 when below, 0 without trend.

@@ -109,6 +109,8 @@ mod tests {
         let is_not = |verdict| verdict == WarmUp::NotReached;
         assert!(share(is_not, |seed| run(200, seed, |i| i / 5.0)) > 0.99);
         assert!(share(is_not, |seed| run(200, seed, |i| -i / 10.0)) > 0.99);
+        let slump = |i: f64| if (100.0..150.0).contains(&i) { -40.0 } else { 0.0 };
+        assert!(share(is_not, |seed| run(200, seed, slump)) > 0.99);
         assert!(share(is_not, |seed| run(200, seed, |i| if i < 120.0 { -40.0 } else { 0.0 })) > 0.99);
     }
 }

@@ -189,15 +189,18 @@ mod tests {
 
     #[test]
     fn exactly_one_rule_holds_and_says_what_the_tree_says() {
-        let tree = learnt(|point| point[2] > 5.0 && (point[4] as u32 == 2 || point[2] <= 11.0), 10.0);
-        let rules = tree.rules();
-        assert_eq!(rules.len(), tree.leaves());
-        assert_eq!(rules.iter().map(|rule| rule.count).sum::<usize>(), 400);
-        for point in points(500, 3) {
-            let holding: Vec<&Rule> = rules.iter().filter(|rule| rule.holds(&point)).collect();
-            let [rule] = holding[..] else { panic!("{} rules hold", holding.len()) };
-            assert_eq!(rule.mean, tree.predict(&point));
-            assert_eq!(rule.class, tree.class(&point));
+        let noisy = learnt(|point| point[2] > 5.0 && (point[4] as u32 == 2 || point[2] <= 11.0), 10.0);
+        let clear = learnt(|point| point[4] as u32 != 1 && point[1] > 10.0, 0.0);
+        for tree in [noisy, clear] {
+            let rules = tree.rules();
+            assert_eq!(rules.len(), tree.leaves());
+            assert_eq!(rules.iter().map(|rule| rule.count).sum::<usize>(), 400);
+            for point in points(500, 3) {
+                let holding: Vec<&Rule> = rules.iter().filter(|rule| rule.holds(&point)).collect();
+                let [rule] = holding[..] else { panic!("{} rules hold", holding.len()) };
+                assert_eq!(rule.mean, tree.predict(&point));
+                assert_eq!(rule.class, tree.class(&point));
+            }
         }
     }
 

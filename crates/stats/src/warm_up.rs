@@ -33,8 +33,8 @@ const LATE_SHARE: f64 = 0.5;
 /// rest is least.
 ///
 /// A run has no steady state when a cut beyond its middle would be far better, or when what is left has a [`Trend`]
-/// at 1 percent. White refuses whenever the best cut of all is beyond the middle; one in ten steady runs is refused
-/// so, because a few values at the end agree by chance.
+/// at 1 percent. White refuses whenever the best cut of all is beyond the middle; six in a hundred steady runs are
+/// refused so, because a few values at the end agree by chance.
 ///
 /// The series needs ten batches; what does not fill a batch at its end is left out.
 ///

@@ -6,7 +6,6 @@ mod machine;
 mod measure;
 mod plan;
 mod registry;
-mod stats;
 
 pub mod json;
 pub mod text;

@@ -3,10 +3,10 @@
 use engine::Abort;
 use engine::driver::TypeTally;
 use runs::{Measured, Monitor, Verdict};
+use stats::Spread;
 use stdx::Histogram;
 
 use crate::plan::Plan;
-use crate::stats::Spread;
 use crate::{Refusal, machine};
 
 /// Workers that get a smaller share of the processor time they ask for are starved: others used their

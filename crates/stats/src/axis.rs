@@ -1,0 +1,255 @@
+//! Axes of a space of settings: numbers, logarithms, whole numbers and choices behind one coordinate from 0 to 1.
+
+use core::fmt;
+
+/// One setting that is varied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    name: String,
+    scale: Scale,
+}
+
+/// Which values a setting takes, and which steps between them count as equal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scale {
+    /// Any number; equal differences count as equal.
+    Linear {
+        /// The smallest.
+        low: f64,
+        /// The largest.
+        high: f64,
+    },
+    /// Any positive number; equal ratios count as equal.
+    Log {
+        /// The smallest.
+        low: f64,
+        /// The largest.
+        high: f64,
+    },
+    /// Whole numbers; equal differences count as equal.
+    Integer {
+        /// The smallest.
+        low: i64,
+        /// The largest.
+        high: i64,
+    },
+    /// Positive whole numbers; equal ratios count as equal.
+    LogInteger {
+        /// The smallest.
+        low: i64,
+        /// The largest.
+        high: i64,
+    },
+    /// One of some words, which have no order; the value is the word's position.
+    Choice(Vec<String>),
+}
+
+/// Why an axis cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AxisError {
+    /// The low end must be below the high end.
+    Empty(String),
+    /// Ratios need a low end above zero.
+    NotPositive(String),
+    /// Choices number from 2 to [`Axis::CHOICES_MAX`].
+    Choices(String),
+}
+
+impl fmt::Display for AxisError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty(name) => write!(f, "`{name}`: the low end must be a number below the high end"),
+            Self::NotPositive(name) => write!(f, "`{name}`: a logarithmic axis must begin above 0"),
+            Self::Choices(name) => write!(f, "`{name}`: give from 2 to {} choices", Axis::CHOICES_MAX),
+        }
+    }
+}
+
+impl core::error::Error for AxisError {}
+
+impl Axis {
+    /// A set of choices is a word of bits.
+    pub const CHOICES_MAX: usize = 64;
+
+    /// An axis of a name, which rules in words will use.
+    ///
+    /// # Errors
+    /// When the scale has no two values, or a logarithmic one no logarithms.
+    pub fn new(name: impl Into<String>, scale: Scale) -> Result<Self, AxisError> {
+        let name = name.into();
+        let (is_wide, is_positive) = match &scale {
+            Scale::Linear { low, high } => (low < high && (high - low).is_finite(), true),
+            Scale::Log { low, high } => (low < high && high.is_finite(), *low > 0.0),
+            Scale::Integer { low, high } => (low < high, true),
+            Scale::LogInteger { low, high } => (low < high, *low > 0),
+            Scale::Choice(words) if (2..=Self::CHOICES_MAX).contains(&words.len()) => (true, true),
+            Scale::Choice(_) => return Err(AxisError::Choices(name)),
+        };
+        match (is_wide, is_positive) {
+            (false, _) => Err(AxisError::Empty(name)),
+            (_, false) => Err(AxisError::NotPositive(name)),
+            _ => Ok(Self { name, scale }),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its values.
+    pub fn scale(&self) -> &Scale {
+        &self.scale
+    }
+
+    /// The words of a choice; none for numbers, which have an order.
+    pub fn choices(&self) -> Option<&[String]> {
+        if let Scale::Choice(words) = &self.scale { Some(words) } else { None }
+    }
+
+    /// Whether its values are whole numbers.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.scale, Scale::Integer { .. } | Scale::LogInteger { .. })
+    }
+
+    /// Whether equal ratios count as equal steps.
+    pub fn is_logarithmic(&self) -> bool {
+        matches!(self.scale, Scale::Log { .. } | Scale::LogInteger { .. })
+    }
+
+    /// The smallest and the largest value.
+    pub fn ends(&self) -> (f64, f64) {
+        match &self.scale {
+            Scale::Linear { low, high } | Scale::Log { low, high } => (*low, *high),
+            Scale::Integer { low, high } | Scale::LogInteger { low, high } => (*low as f64, *high as f64),
+            Scale::Choice(words) => (0.0, (words.len() - 1) as f64),
+        }
+    }
+
+    /// The value at a coordinate between 0 and 1: uniform coordinates give values that are uniform on the scale. Each
+    /// whole number and each choice has a stretch of coordinates to itself.
+    pub fn at(&self, unit: f64) -> f64 {
+        let (low, high) = self.ends();
+        let unit = unit.clamp(0.0, 1.0);
+        match self.scale {
+            Scale::Linear { .. } => (low + unit * (high - low)).min(high),
+            Scale::Log { .. } => (low * (high / low).powf(unit)).clamp(low, high),
+            Scale::Integer { .. } | Scale::Choice(_) => (low + unit * (high - low + 1.0)).floor().min(high),
+            Scale::LogInteger { .. } => (low * ((high + 1.0) / low).powf(unit)).floor().clamp(low, high),
+        }
+    }
+
+    /// The point of a space at coordinates between 0 and 1, such as those of a design.
+    ///
+    /// # Panics
+    /// When there are not as many coordinates as axes.
+    pub fn point(axes: &[Self], units: &[f64]) -> Vec<f64> {
+        assert_eq!(axes.len(), units.len(), "a point has a coordinate on each axis");
+        axes.iter().zip(units).map(|(axis, &unit)| axis.at(unit)).collect()
+    }
+
+    /// The coordinate of a value; of a whole number or choice the middle of its stretch. Undoes [`at`](Self::at).
+    pub fn unit_of(&self, value: f64) -> f64 {
+        let (low, high) = self.ends();
+        let unit = match self.scale {
+            Scale::Linear { .. } => (value - low) / (high - low),
+            Scale::Log { .. } => (value / low).ln() / (high / low).ln(),
+            Scale::Integer { .. } | Scale::Choice(_) => (value - low + 0.5) / (high - low + 1.0),
+            Scale::LogInteger { .. } => {
+                let edge = |value: f64| (value / low).ln() / ((high + 1.0) / low).ln();
+                f64::midpoint(edge(value), edge(value + 1.0))
+            }
+        };
+        unit.clamp(0.0, 1.0)
+    }
+
+    /// The value in the middle of two on this scale, other than both; none when there is nothing between them.
+    pub fn between(&self, low: f64, high: f64) -> Option<f64> {
+        if self.is_whole() && high - low < 2.0 {
+            return None;
+        }
+        let middle = self.middle(low, high);
+        let middle = if self.is_whole() { middle.round().clamp(low + 1.0, high - 1.0) } else { middle };
+        (self.choices().is_none() && low < middle && middle < high).then_some(middle)
+    }
+
+    /// What lies halfway between two values on this scale, even if it is none of the values.
+    pub(crate) fn middle(&self, low: f64, high: f64) -> f64 {
+        if self.is_logarithmic() { (low * high).sqrt() } else { f64::midpoint(low, high) }
+    }
+
+    /// A value as a person writes it.
+    pub fn text(&self, value: f64) -> String {
+        match self.choices() {
+            Some(words) => words.get(value as usize).cloned().unwrap_or_default(),
+            None => format!("{value}"),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::assert_near;
+
+    pub(crate) fn axes() -> Vec<Axis> {
+        let words = ["silo", "tictoc", "mvto"].map(str::to_owned).to_vec();
+        vec![
+            Axis::new("read_share", Scale::Linear { low: 0.0, high: 1.0 }).unwrap(),
+            Axis::new("latency_us", Scale::Log { low: 0.1, high: 1_000.0 }).unwrap(),
+            Axis::new("operations", Scale::Integer { low: 1, high: 16 }).unwrap(),
+            Axis::new("warehouses", Scale::LogInteger { low: 1, high: 64 }).unwrap(),
+            Axis::new("scheme", Scale::Choice(words)).unwrap(),
+        ]
+    }
+
+    #[test]
+    fn coordinates_and_values_undo_each_other() {
+        for axis in axes() {
+            let (low, high) = axis.ends();
+            assert_near(axis.at(0.0), low, 1e-12);
+            assert_near(axis.at(1.0), high, 1e-9);
+            for step in 0..=100 {
+                let value = axis.at(f64::from(step) / 100.0);
+                assert_near(axis.at(axis.unit_of(value)), value, 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn whole_numbers_and_choices_have_their_share_of_coordinates() {
+        let axes = axes();
+        let share = |axis: &Axis, value: f64| {
+            let hits =
+                (0..30_000).filter(|i| axis.at((f64::from(*i) + 0.5) / 30_000.0).total_cmp(&value).is_eq());
+            hits.count() as f64 / 30_000.0
+        };
+        assert_near(share(&axes[2], 16.0), 1.0 / 16.0, 1e-3);
+        assert_near(share(&axes[4], 1.0), 1.0 / 3.0, 1e-3);
+        // From 4 to 5 it is as far as from 8 to 10 on a scale of ratios.
+        assert_near(share(&axes[3], 4.0), share(&axes[3], 8.0) + share(&axes[3], 9.0), 1e-3);
+        assert_near(share(&axes[3], 1.0), 2.0_f64.ln() / 65.0_f64.ln(), 1e-3);
+    }
+
+    #[test]
+    fn the_middle_is_that_of_the_scale() {
+        let axes = axes();
+        assert_near(axes[0].between(0.2, 0.4).unwrap(), 0.3, 1e-12);
+        assert_near(axes[1].between(1.0, 100.0).unwrap(), 10.0, 1e-12);
+        assert_eq!(axes[2].between(4.0, 7.0), Some(6.0));
+        assert_eq!(axes[3].between(1.0, 64.0), Some(8.0));
+        assert_eq!(axes[3].between(1.0, 3.0), Some(2.0));
+        assert_eq!(axes[3].between(1.0, 2.0), None);
+        assert_eq!(axes[4].between(0.0, 2.0), None);
+    }
+
+    #[test]
+    fn axes_without_values_are_refused() {
+        let refused = |scale| Axis::new("x", scale).unwrap_err();
+        assert_eq!(refused(Scale::Linear { low: 1.0, high: 1.0 }), AxisError::Empty("x".into()));
+        assert_eq!(refused(Scale::Linear { low: f64::NAN, high: 1.0 }), AxisError::Empty("x".into()));
+        assert_eq!(refused(Scale::Log { low: 0.0, high: 1.0 }), AxisError::NotPositive("x".into()));
+        assert_eq!(refused(Scale::LogInteger { low: 0, high: 1 }), AxisError::NotPositive("x".into()));
+        assert_eq!(refused(Scale::Choice(vec!["a".into()])), AxisError::Choices("x".into()));
+    }
+}

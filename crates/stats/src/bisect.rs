@@ -1,0 +1,285 @@
+//! Where on an axis the ranking of two schemes flips, from measurements that are noisy.
+
+use crate::{Axis, Interval};
+
+/// Looks for the places at which a ratio of A to B crosses 1, one measurement at a time.
+///
+/// A measurement is *clear* when its interval excludes 1, and tells a side. First a grid is measured, so that several
+/// crossings can be seen; then each stretch between two clear neighbours on different sides is halved on the axis'
+/// scale. A measurement that is not clear is repeated until its interval has been told `repeats`
+/// times; if it stays unclear, the search goes on between it and its clear neighbours, and what it returns has an
+/// unclear middle: the points at which, as far as these measurements go, neither scheme is ahead.
+///
+/// Telling a point again replaces what was told: merge the samples first. Intervals of confidence `c` point to a
+/// wrong side with a chance of `(1 - c) / 2` at most, and a single one such makes two crossings too many; so ask for
+/// 99 percent when many points are measured.
+#[derive(Clone, Debug)]
+pub struct Bisect {
+    axis: Axis,
+    grid: usize,
+    tolerance: f64,
+    repeats: u32,
+    points: Vec<Point>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    at: f64,
+    ratio: Interval,
+    told: u32,
+}
+
+/// Which scheme is ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The ratio is above 1.
+    Above,
+    /// The ratio is below 1.
+    Below,
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Measure at this value of the axis, and [`tell`](Bisect::tell) the interval of the ratio.
+    Measure(f64),
+    /// Measure more at this value, which is not clear yet, and tell the interval of all its measurements.
+    Repeat(f64),
+    /// Nothing: this is what came out.
+    Done(Findings),
+}
+
+/// What a search found, from the low end of the axis to the high one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Findings {
+    /// Who is ahead before the first crossing; none when no measurement was clear.
+    pub first: Option<Side>,
+    /// The crossings; none when one scheme is ahead wherever it is clear.
+    pub crossings: Vec<Crossing>,
+    /// All values at which the measurements left open who is ahead.
+    pub unclear: Vec<f64>,
+}
+
+/// A stretch of the axis within which the ratio crosses 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Crossing {
+    /// The last value at which it is clearly still on the one side.
+    pub low: f64,
+    /// The first value at which it is clearly on the other.
+    pub high: f64,
+    /// Who is ahead from `high` on.
+    pub to: Side,
+    /// From the first to the last value between these that was measured and stayed unclear.
+    pub unclear: Option<(f64, f64)>,
+}
+
+impl Point {
+    fn side(&self) -> Option<Side> {
+        if self.ratio.low > 1.0 {
+            Some(Side::Above)
+        } else if self.ratio.high < 1.0 {
+            Some(Side::Below)
+        } else {
+            None
+        }
+    }
+}
+
+impl Bisect {
+    /// A search on an axis: `grid` points first, at least the two ends; then halves down to stretches of `tolerance`
+    /// of the axis (0.01 is a hundredth of its scale, or neighbours when values are whole). Each unclear point is
+    /// measured `repeats` times at most.
+    ///
+    /// # Panics
+    /// On an axis of choices, which have no order; with less than 2 grid points or less than one measurement each;
+    /// with a tolerance that is not positive.
+    pub fn new(axis: Axis, grid: usize, tolerance: f64, repeats: u32) -> Self {
+        assert!(axis.choices().is_none(), "choices have no order in which a ratio could cross");
+        assert!(
+            grid >= 2 && repeats >= 1 && tolerance > 0.0,
+            "a search needs both ends, measured, and an end"
+        );
+        Self { axis, grid, tolerance, repeats, points: Vec::new() }
+    }
+
+    /// Takes in the ratio that was measured at a value.
+    pub fn tell(&mut self, at: f64, ratio: Interval) {
+        match self.points.binary_search_by(|point| point.at.total_cmp(&at)) {
+            Ok(place) => self.points[place] = Point { at, ratio, told: self.points[place].told + 1 },
+            Err(place) => self.points.insert(place, Point { at, ratio, told: 1 }),
+        }
+    }
+
+    /// What to do next. The same until something new is told.
+    pub fn next(&self) -> Next {
+        if let Some(at) = self.missing_of_grid() {
+            return Next::Measure(at);
+        }
+        let open = self.points.iter().find(|point| point.side().is_none() && point.told < self.repeats);
+        if let Some(point) = open {
+            return Next::Repeat(point.at);
+        }
+        match self.widest_gap() {
+            Some((low, high)) => Next::Measure(self.axis.between(low, high).expect("a gap has a middle")),
+            None => Next::Done(self.findings()),
+        }
+    }
+
+    fn missing_of_grid(&self) -> Option<f64> {
+        let (low, high) = self.axis.ends();
+        let (from, to) = (self.axis.unit_of(low), self.axis.unit_of(high));
+        let steps = self.grid - 1;
+        let at = |step: usize| match step {
+            0 => low,
+            _ if step == steps => high,
+            _ => self.axis.at(from + (to - from) * step as f64 / steps as f64),
+        };
+        (0..self.grid).map(at).find(|at| self.points.iter().all(|point| point.at.total_cmp(at).is_ne()))
+    }
+
+    /// Of each crossing the two gaps in which it may still be narrowed: after its last point on the one side, and
+    /// before its first on the other. The widest of them that is wider than the tolerance.
+    fn widest_gap(&self) -> Option<(f64, f64)> {
+        let width = |gap: &(f64, f64)| self.axis.unit_of(gap.1) - self.axis.unit_of(gap.0);
+        self.crossings()
+            .into_iter()
+            .flat_map(|crossing| match crossing.unclear {
+                Some((first, last)) => vec![(crossing.low, first), (last, crossing.high)],
+                None => vec![(crossing.low, crossing.high)],
+            })
+            .filter(|gap| width(gap) > self.tolerance && self.axis.between(gap.0, gap.1).is_some())
+            .max_by(|a, b| width(a).total_cmp(&width(b)))
+    }
+
+    fn crossings(&self) -> Vec<Crossing> {
+        let clear: Vec<(f64, Side)> =
+            self.points.iter().filter_map(|point| Some((point.at, point.side()?))).collect();
+        let flips = clear.windows(2).filter(|pair| pair[0].1 != pair[1].1);
+        flips
+            .map(|pair| {
+                let ((low, _), (high, to)) = (pair[0], pair[1]);
+                let mut inside = self.points.iter().filter(|point| low < point.at && point.at < high);
+                let first = inside.next().map(|point| point.at);
+                let unclear = first.map(|first| (first, inside.next_back().map_or(first, |point| point.at)));
+                Crossing { low, high, to, unclear }
+            })
+            .collect()
+    }
+
+    /// What is known so far, also before the search is done.
+    pub fn findings(&self) -> Findings {
+        Findings {
+            first: self.points.iter().find_map(Point::side),
+            crossings: self.crossings(),
+            unclear: self
+                .points
+                .iter()
+                .filter(|point| point.side().is_none())
+                .map(|point| point.at)
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use stdx::Rng;
+
+    use super::*;
+    use crate::interval::tests::gauss;
+    use crate::{Paired, Scale, assert_near, paired};
+
+    fn exactly(ratio: f64) -> Interval {
+        Interval { low: ratio, high: ratio, confidence: 0.95 }
+    }
+
+    fn warehouses() -> Axis {
+        Axis::new("warehouses", Scale::LogInteger { low: 1, high: 1_024 }).unwrap()
+    }
+
+    /// Searches until it is done, and says how often it measured.
+    fn search(mut bisect: Bisect, mut measure: impl FnMut(f64) -> Interval) -> (Findings, u32) {
+        let mut measured = 0;
+        loop {
+            match bisect.next() {
+                Next::Measure(at) | Next::Repeat(at) => bisect.tell(at, measure(at)),
+                Next::Done(findings) => return (findings, measured),
+            }
+            measured += 1;
+            assert!(measured < 1_000, "a search ends");
+        }
+    }
+
+    #[test]
+    fn without_noise_neighbours_are_found_in_logarithmically_many_steps() {
+        for flip in [2.0, 3.0, 37.0, 800.0, 1_024.0] {
+            let ratio = |at: f64| exactly(if at < flip { 1.3 } else { 0.8 });
+            let (findings, measured) = search(Bisect::new(warehouses(), 2, 1e-6, 1), ratio);
+            let crossing = Crossing { low: flip - 1.0, high: flip, to: Side::Below, unclear: None };
+            assert_eq!(findings.crossings, [crossing]);
+            assert_eq!(findings.first, Some(Side::Above));
+            assert!(measured <= 16, "{measured}");
+        }
+    }
+
+    #[test]
+    fn a_coarse_grid_shows_several_crossings() {
+        let axis = Axis::new("share", Scale::Linear { low: 0.0, high: 1.0 }).unwrap();
+        let ratio = |at: f64| exactly(if (0.3..0.62).contains(&at) { 0.9 } else { 1.1 });
+        let (findings, _) = search(Bisect::new(axis, 6, 0.01, 1), ratio);
+        let [into, out_of] = &findings.crossings[..] else { panic!("{findings:?}") };
+        assert!(into.low < 0.3 && into.high >= 0.3 && into.high - into.low <= 0.01 && into.to == Side::Below);
+        assert!(out_of.low < 0.62 && out_of.high >= 0.62 && out_of.to == Side::Above);
+    }
+
+    #[test]
+    fn one_scheme_ahead_has_no_crossing_and_unclear_points_are_repeated() {
+        let (findings, measured) = search(Bisect::new(warehouses(), 4, 0.01, 3), |_| exactly(1.2));
+        assert_eq!((findings.first, findings.crossings.len(), measured), (Some(Side::Above), 0, 4));
+        let (findings, measured) = search(Bisect::new(warehouses(), 4, 0.01, 3), |_| exactly(1.0));
+        assert_eq!((findings.first, findings.unclear.len(), measured), (None, 4, 12));
+    }
+
+    #[test]
+    fn an_unclear_middle_is_bounded_from_both_sides() {
+        let axis = Axis::new("share", Scale::Linear { low: 0.0, high: 1.0 }).unwrap();
+        let ratio = |at: f64| Interval { low: at + 0.4, high: at + 0.6, confidence: 0.95 };
+        // Unclear from 0.4 to 0.6.
+        let (findings, _) = search(Bisect::new(axis, 2, 0.01, 2), ratio);
+        let [crossing] = &findings.crossings[..] else { panic!("{findings:?}") };
+        let (first, last) = crossing.unclear.expect("the middle is unclear");
+        assert_near(crossing.low, 0.4, 0.01);
+        assert_near(first, 0.4, 0.01);
+        assert_near(last, 0.6, 0.01);
+        assert_near(crossing.high, 0.6, 0.01);
+    }
+
+    #[test]
+    fn noisy_crossings_are_bracketed() {
+        let (mut right, mut measurements) = (0, 0);
+        for seed in 0..200 {
+            let axis = Axis::new("theta", Scale::Linear { low: 0.0, high: 1.0 }).unwrap();
+            let mut rng = Rng::new(seed);
+            let truth = 0.2 + 0.6 * rng.unit();
+            // The ratio falls from one side of 1 to the other, and a single pair is off by some 3 percent.
+            let mut samples: BTreeMap<u64, Vec<(f64, f64)>> = BTreeMap::new();
+            let measure = |at: f64| {
+                let pairs = samples.entry(at.to_bits()).or_default();
+                let noise = |rng: &mut Rng| (0.03 * gauss(rng)).exp();
+                pairs.extend((0..8).map(|_| ((truth - at).exp() * noise(&mut rng), noise(&mut rng))));
+                paired(pairs, Paired::SignedRanks, 0.99).unwrap().interval
+            };
+            let (findings, measured) = search(Bisect::new(axis, 5, 0.02, 3), measure);
+            measurements += measured;
+            if let [crossing] = findings.crossings[..] {
+                right +=
+                    u32::from(crossing.low <= truth && truth <= crossing.high && crossing.to == Side::Below);
+                assert!(crossing.high - crossing.low < 0.35, "{crossing:?}");
+            }
+        }
+        assert!(right >= 190, "{right} of 200");
+        assert!(measurements < 200 * 30, "{measurements} for 200 searches");
+    }
+}

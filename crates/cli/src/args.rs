@@ -19,6 +19,10 @@ pub(crate) enum Command {
     Demo,
     /// Measure a workload under one scheme or several, and check the results
     Run(Run),
+    /// Measure all combinations of what a recipe varies
+    Sweep(Sweep),
+    /// Compare two sets of results, cell by cell
+    Compare(Compare),
     /// Try to show that schemes do not isolate as they promise
     Check(Check),
     /// What there is to choose from
@@ -64,6 +68,47 @@ pub(crate) struct Run {
     /// When commits are durable
     #[arg(long, value_enum, default_value_t = Durability::None)]
     durability: Durability,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sweep {
+    /// A recipe, in TOML: see `docs/book/sweeps.md`
+    pub(crate) recipe: PathBuf,
+    /// The directory that results are kept in, and taken from if they are there [default: the recipe's name]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Begin no run after this time
+    #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
+    pub(crate) budget: Option<f64>,
+    /// Say what would be run, and how long it may take
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the commands of the runs that are left, one a line, for whoever runs them elsewhere
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) commands: bool,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Compare {
+    /// What the other is compared with: a file of results, or a directory that `run --out` or `sweep` filled
+    pub(crate) first: PathBuf,
+    /// The other
+    pub(crate) second: PathBuf,
+    /// The ratio from which on a difference matters
+    #[arg(long, value_name = "RATIO", default_value_t = 1.05, allow_negative_numbers = true)]
+    pub(crate) margin: f64,
+    /// What may differ between the two, with commas: settings, or scheme, workers, clients_asked, retry ...
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub(crate) across: Vec<String>,
+    /// Exit with 1 if the second is slower anywhere
+    #[arg(long)]
+    pub(crate) gate: bool,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
 }
 
 /// What both a run and an explanation are about.

@@ -9,13 +9,14 @@ mod demo;
 mod live;
 mod out;
 mod run;
+mod sweep;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use lab::{Machine, Plan, Refusal, json, text};
+use lab::{Machine, Plan, Refusal, compare, json, text};
 
-use args::{Args, Command, Explain, Format, List, Subject};
+use args::{Args, Command, Compare, Explain, Format, List, Subject};
 use out::Out;
 
 /// A check found a wrong result.
@@ -31,6 +32,8 @@ fn main() -> ExitCode {
     let code = match args.command {
         Command::Demo => demo::demo(&mut out),
         Command::Run(args) => run::run(&args, &mut out),
+        Command::Sweep(args) => sweep::sweep(&args, &mut out),
+        Command::Compare(args) => compare(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(list) => Ok(self::list(&list, &mut out)),
         Command::Explain(args) => explain(&args, &mut out),
@@ -55,6 +58,17 @@ fn list(list: &List, out: &mut Out) -> u8 {
     };
     out.print(&listed);
     0
+}
+
+fn compare(args: &Compare, out: &mut Out) -> Result<u8, Refusal> {
+    let [first, second] = [&args.first, &args.second].map(|path| compare::results(path));
+    let question = compare::Question { margin: args.margin, across: args.across.clone() };
+    let compared = compare::compare(&first?, &second?, &question)?;
+    match args.format {
+        Format::Text => out.print(&compared.text()),
+        Format::Json => compared.json().iter().for_each(|cell| out.print(&format!("{cell}\n"))),
+    }
+    Ok(if args.gate && compared.is_slower() { CHECK_FAILED } else { 0 })
 }
 
 fn explain(args: &Explain, out: &mut Out) -> Result<u8, Refusal> {

@@ -211,3 +211,136 @@ fn an_interrupted_run_is_checked_printed_and_marked() {
     assert_eq!(end(child), Some(130), "{text}");
     assert!(text.contains("INTERRUPTED") && text.contains("check: passed"), "{text}");
 }
+
+/// A recipe of two points, two schemes and two repetitions, each run a moment.
+const RECIPE: &str = r#"
+title = "a test"
+workload = "ycsb"
+schemes = ["serial", "silo"]
+repeat = 2
+seconds = 0.05
+warmup = 0.0
+[settings]
+workers = 1
+"ycsb.records" = 500
+"ycsb.value_bytes" = 64
+[vary]
+"ycsb.theta" = [0.0, 0.9]
+[why]
+"ycsb.records" = "loads in a moment"
+"ycsb.value_bytes" = "loads in a moment"
+"ycsb.theta" = "a test"
+"#;
+
+/// A directory with the recipe in it, which is gone when the test is over.
+struct Sweep(std::path::PathBuf);
+
+impl Sweep {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("contend-sweep-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("writable");
+        std::fs::write(path.join("a.toml"), RECIPE).expect("writable");
+        Self(path)
+    }
+
+    fn run(&self, more: &str) -> Output {
+        output(&format!("sweep {} {more}", self.0.join("a.toml").display()))
+    }
+
+    /// The names of the results.
+    fn results(&self) -> Vec<String> {
+        let Ok(files) = std::fs::read_dir(self.0.join("a").join("runs")) else { return Vec::new() };
+        let mut names: Vec<String> =
+            files.map(|file| file.expect("readable").file_name().into_string().expect("a digest")).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Sweep {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).expect("its own directory");
+    }
+}
+
+#[test]
+fn a_sweep_measures_each_run_once_and_goes_on_where_it_stopped() {
+    let sweep = Sweep::new("resumes");
+    let planned = sweep.run("--dry-run");
+    assert!(String::from_utf8_lossy(&planned.stdout).contains("8 runs, 0 of them made"), "{planned:?}");
+    assert_eq!(sweep.run("--commands").stdout.split(|&byte| byte == b'\n').count(), 9);
+    assert!(sweep.results().is_empty(), "nothing was run");
+
+    let first = sweep.run("");
+    assert_eq!(first.status.code(), Some(0), "{first:?}");
+    assert!(first.stderr.is_empty(), "silent where there is no terminal");
+    let names = sweep.results();
+    assert_eq!(names.len(), 8);
+    let text = String::from_utf8_lossy(&first.stdout);
+    assert!(text.contains("of serial") && text.contains("verdict"), "{text}");
+
+    let read =
+        |name: &String| std::fs::read_to_string(sweep.0.join("a").join("runs").join(name)).expect("there");
+    let before: Vec<String> = names.iter().map(read).collect();
+    std::fs::remove_file(sweep.0.join("a").join("runs").join(&names[3])).expect("there");
+    let unfinished = sweep.run("--budget 0");
+    assert!(String::from_utf8_lossy(&unfinished.stdout).contains("UNFINISHED: 7 of 8"), "{unfinished:?}");
+    assert_eq!(sweep.run("--format json").status.code(), Some(0));
+    assert_eq!(sweep.results(), names);
+    let after: Vec<String> = names.iter().map(read).collect();
+    for (nth, (before, after)) in before.iter().zip(&after).enumerate() {
+        assert_eq!(before == after, nth != 3, "only what was missing is measured");
+    }
+}
+
+#[test]
+fn wrong_sweeps_are_refused_with_the_way_out() {
+    let sweep = Sweep::new("refused");
+    let recipe = sweep.0.join("a.toml");
+    let changed = |from: &str, to: &str| {
+        std::fs::write(&recipe, RECIPE.replace(from, to)).expect("writable");
+        let refused = sweep.run("");
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(refused.stdout.is_empty() && sweep.results().is_empty());
+        String::from_utf8_lossy(&refused.stderr).into_owned()
+    };
+    assert!(changed("\"serial\"", "\"sreial\"").contains("did you mean `serial`"));
+    assert!(changed("repeat = 2", "repeat = 0").contains("`repeat`"));
+    assert!(changed("\"ycsb.theta\" = \"a test\"", "").contains("[why]"));
+    assert!(changed("[0.0, 0.9]", "[0.0, 1.5]").contains("at ycsb.theta = 1.5"));
+    assert!(changed("seconds = 0.05", "seconds = \"long\"").contains("a.toml"));
+    assert_refused("sweep /nowhere/a.toml", "cannot be read");
+    std::fs::write(&recipe, RECIPE).expect("writable");
+    assert_refused(&format!("sweep {} --out /dev/null/x", recipe.display()), "--out /dev/null/x");
+    assert_refused(&format!("sweep {} --budget -1", recipe.display()), "--budget -1");
+}
+
+#[test]
+fn results_are_compared_cell_by_cell_and_can_fail_a_gate() {
+    let folder = std::env::temp_dir().join(format!("contend-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("writable");
+    let write = |name: &str, scheme: &str, factor: f64| {
+        let run = |seed: u32| {
+            let throughput = f64::from(seed) * factor;
+            format!(
+                "{{\"kind\":\"run\",\"workload\":\"ycsb\",\"scheme\":\"{scheme}\",\"seed\":{seed},\
+                 \"settings\":{{}},\"throughput_txn_s\":{throughput},\"machine\":{{}}}}\n"
+            )
+        };
+        let path = folder.join(name);
+        std::fs::write(&path, (1..=6).map(run).collect::<String>()).expect("writable");
+        path.display().to_string()
+    };
+    let (before, slower, other) =
+        (write("a.json", "silo", 100.0), write("b.json", "silo", 80.0), write("c.json", "mvto", 100.0));
+    let code = |line: &str| output(&format!("compare {line}")).status.code();
+    assert_eq!(code(&format!("{before} {before} --gate")), Some(0));
+    assert_eq!(code(&format!("{before} {slower}")), Some(0), "without a gate it only tells");
+    assert_eq!(code(&format!("{before} {slower} --gate")), Some(1));
+    assert_eq!(code(&format!("{before} {slower} --gate --margin 1.5")), Some(0));
+    assert_refused(&format!("compare {before} {other}"), "--across scheme");
+    assert_eq!(code(&format!("{before} {other} --across scheme")), Some(0));
+    assert_refused(&format!("compare {before} /nowhere"), "cannot be read");
+    assert_refused(&format!("compare {before} {slower} --margin 0.5"), "--margin 0.5");
+    std::fs::remove_dir_all(folder).expect("its own directory");
+}

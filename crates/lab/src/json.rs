@@ -6,7 +6,6 @@
 //! figures are `null`: nothing can take them for a measurement. What was counted stays, since it says how
 //! far the run came, which whoever looks for the defect wants to know.
 
-use engine::driver::Retry;
 use engine::setting::Range;
 use engine::{Abort, Info};
 use runs::{Phase, TableMemory, Verdict};
@@ -166,7 +165,7 @@ pub fn plants() -> Value {
 }
 
 /// What was chosen: the same for all runs of a scheme in a plan.
-fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
+pub(crate) fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
     let subject = &plan.subjects[subject];
     let settings: Map<String, Value> =
         subject.values.iter().map(|(name, value)| (name.to_owned(), setting(name, value))).collect();
@@ -181,11 +180,7 @@ fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
         "workers": plan.job.workers,
         "clients": subject.clients,
         "clients_asked": plan.job.clients,
-        "retry": match plan.job.retry {
-            Retry::Same => "same",
-            Retry::Drop => "drop",
-            Retry::Backoff => "backoff",
-        },
+        "retry": plan.job.retry.name(),
         "pinned": plan.job.pin,
         "seed": plan.job.seed,
         "repeat": plan.repeat,
@@ -293,7 +288,12 @@ fn machine(machine: &Machine) -> Value {
         "cache_bytes": machine.cache_bytes,
         "kernel": machine.kernel,
         "virtual": machine.is_virtual,
+        "threads_per_core": machine.threads_per_core,
+        "governor": machine.governor,
+        "huge_pages": machine.huge_pages,
+        "numa_balancing": machine.is_numa_balanced,
         "load_average": machine.load_average,
+        "memory_available_bytes": machine.memory_available_bytes,
     })
 }
 

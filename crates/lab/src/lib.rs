@@ -7,7 +7,9 @@ mod measure;
 mod plan;
 mod registry;
 
+pub mod compare;
 pub mod json;
+pub mod sweep;
 pub mod text;
 
 use core::fmt;

@@ -20,8 +20,18 @@ pub struct Machine {
     pub kernel: String,
     /// Whether it runs under a hypervisor.
     pub is_virtual: bool,
+    /// Hardware threads of a core; 0 when unknown.
+    pub threads_per_core: usize,
+    /// How the cores' clocks are governed; empty where there is nothing to govern, as under most hypervisors.
+    pub governor: String,
+    /// Whether the system uses huge pages without being asked: `always`, `madvise` or `never`.
+    pub huge_pages: String,
+    /// Whether the system moves pages towards those who use them, which shows in figures as noise.
+    pub is_numa_balanced: bool,
     /// The mean number of runnable threads of the last minute, when this was asked.
     pub load_average: f64,
+    /// Bytes of memory that could be had then.
+    pub memory_available_bytes: u64,
 }
 
 impl Machine {
@@ -41,6 +51,13 @@ impl Machine {
             cache_bytes: last_level_cache(),
             kernel: kernel.trim().to_owned(),
             is_virtual: flags.split_whitespace().any(|flag| flag == "hypervisor"),
+            threads_per_core: hardware_threads(&read(
+                "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
+            )),
+            governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").trim().to_owned(),
+            huge_pages: chosen(&read("/sys/kernel/mm/transparent_hugepage/enabled")).to_owned(),
+            is_numa_balanced: !["", "0"].contains(&read("/proc/sys/kernel/numa_balancing").trim()),
+            memory_available_bytes: available_bytes().unwrap_or(0),
             load_average: read("/proc/loadavg").split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0.0),
         }
     }
@@ -88,6 +105,20 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     value.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
+/// How many numbers a list of the system has, for example `0-1` or `0,4`.
+fn hardware_threads(list: &str) -> usize {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(last.trim().parse::<usize>().ok()? - first.trim().parse::<usize>().ok()? + 1)
+    };
+    list.split(',').filter_map(range).sum()
+}
+
+/// The word in brackets, by which the system marks what is chosen.
+fn chosen(text: &str) -> &str {
+    text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(word, _)| word)
+}
+
 fn last_level_cache() -> u64 {
     let size = |index| read(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size"));
     (0..8).filter_map(|index| cache_size(size(index).trim())).max().unwrap_or(0)
@@ -118,6 +149,15 @@ mod tests {
         assert_eq!(cache_size("512K"), Some(512 << 10));
         assert_eq!(cache_size("32M"), Some(32 << 20));
         assert_eq!(cache_size(""), None);
+    }
+
+    #[test]
+    fn lists_and_choices_of_the_system_are_understood() {
+        assert_eq!(
+            [hardware_threads("0-1\n"), hardware_threads("0,4"), hardware_threads("3"), hardware_threads("")],
+            [2, 2, 1, 0]
+        );
+        assert_eq!((chosen("always [madvise] never"), chosen("")), ("madvise", ""));
     }
 
     #[test]

@@ -78,6 +78,24 @@ impl Catalogue {
         of_run.chain(of_workloads).chain(of_schemes)
     }
 
+    /// The setting with this name.
+    ///
+    /// # Errors
+    /// When there is none, with the nearest name.
+    pub fn setting(self, name: &str) -> Result<&'static Setting, Refusal> {
+        let names = self.settings().map(|(_, setting)| setting.name);
+        let found = self.settings().find(|(_, setting)| setting.name == name);
+        found.map(|(_, setting)| setting).ok_or_else(|| unknown("setting", "settings", name, names))
+    }
+
+    /// The scheme that a setting belongs to, if it is one of a scheme.
+    pub fn owner(self, name: &str) -> Option<&'static str> {
+        self.settings().find_map(|(of, setting)| match of {
+            SettingOf::Scheme(scheme) if setting.name == name => Some(scheme),
+            _ => None,
+        })
+    }
+
     /// The workload with this name.
     ///
     /// # Errors

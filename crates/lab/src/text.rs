@@ -14,26 +14,26 @@ use crate::{Catalogue, Machine, Plan, Record, Results, Spread};
 
 /// Lines of text.
 #[derive(Debug, Default)]
-struct Lines(String);
+pub(crate) struct Lines(pub(crate) String);
 
 impl Lines {
-    fn add(&mut self, line: impl Display) {
+    pub(crate) fn add(&mut self, line: impl Display) {
         writeln!(self.0, "{line}").expect("a string takes any text");
     }
 }
 
 /// A table: the first column is aligned left, the others right.
 #[derive(Debug, Default)]
-struct Table {
+pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width =
             |column| self.rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
@@ -429,7 +429,7 @@ fn all(runs: usize) -> String {
 }
 
 /// A number and what it counts.
-fn plural(number: usize, noun: &str) -> String {
+pub(crate) fn plural(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
@@ -453,6 +453,15 @@ pub fn count(number: f64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// A long time, as people say it.
+pub fn duration_s(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5_400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3_600.0),
+    }
 }
 
 /// Nanoseconds in the unit that leaves one to three digits before the point.

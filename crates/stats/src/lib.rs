@@ -63,7 +63,7 @@ pub use unpaired::unpaired;
 pub use warm_up::{WarmUp, warm_up};
 
 /// Puts things into a random order (Fisher and Yates; Durstenfeld, 1964).
-fn shuffle<T>(things: &mut [T], rng: &mut stdx::Rng) {
+pub fn shuffle<T>(things: &mut [T], rng: &mut stdx::Rng) {
     for last in (1..things.len()).rev() {
         things.swap(last, rng.below(last as u64 + 1) as usize);
     }

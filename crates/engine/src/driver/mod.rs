@@ -29,6 +29,20 @@ pub enum Retry {
     Backoff,
 }
 
+impl Retry {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Same, Self::Drop, Self::Backoff];
+
+    /// The name on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Drop => "drop",
+            Self::Backoff => "backoff",
+        }
+    }
+}
+
 /// How long a run lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {

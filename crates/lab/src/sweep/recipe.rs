@@ -1,0 +1,281 @@
+//! Recipes: what a sweep measures, as a file in TOML.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::plan::Request;
+use crate::{Catalogue, Refusal, Retry};
+
+/// What a sweep measures.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// What the sweep is to show: a sentence.
+    pub title: String,
+    /// The workload's name.
+    pub workload: String,
+    /// The schemes that are compared; the first is what the others are compared with.
+    pub schemes: Vec<String>,
+    /// Runs of each scheme at each point.
+    #[serde(default = "repeat")]
+    pub repeat: u64,
+    /// Seconds that are measured in each run.
+    #[serde(default = "seconds")]
+    pub seconds: f64,
+    /// Seconds before them.
+    #[serde(default = "warmup")]
+    pub warmup: f64,
+    /// What all random numbers begin with, the order of runs included.
+    #[serde(default = "seed")]
+    pub seed: u64,
+    /// Minutes after which no further run begins; without it, the sweep goes on to its end.
+    pub budget_minutes: Option<f64>,
+    /// Whether workers stay on their cores.
+    #[serde(default)]
+    pub pin: bool,
+    /// Whether runs are checked.
+    #[serde(default = "check")]
+    pub check: bool,
+    /// What is the same in all runs, by name.
+    #[serde(default)]
+    pub settings: BTreeMap<String, Scalar>,
+    /// What varies, by name: each combination of the values is a point.
+    #[serde(default)]
+    pub vary: BTreeMap<String, Vec<Scalar>>,
+    /// Why a setting is not, or not always, at its standard value.
+    #[serde(default)]
+    pub why: BTreeMap<String, String>,
+}
+
+const fn repeat() -> u64 {
+    5
+}
+
+const fn seconds() -> f64 {
+    2.0
+}
+
+const fn warmup() -> f64 {
+    0.5
+}
+
+const fn seed() -> u64 {
+    1
+}
+
+const fn check() -> bool {
+    true
+}
+
+/// A value as a recipe writes it.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// A whole number.
+    Int(i64),
+    /// Another number.
+    Real(f64),
+    /// Anything else.
+    Text(String),
+}
+
+impl core::fmt::Display for Scalar {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Int(value) => value.fmt(f),
+            Self::Real(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+        }
+    }
+}
+
+/// What can be fixed or varied and is no setting of the catalogue: what drives a run.
+const DRIVES: [&str; 3] = ["workers", "clients", "retry"];
+
+impl Recipe {
+    /// Reads a recipe, and finds out whether it can be understood; whether it can be run [`Sweep::new`] says.
+    ///
+    /// # Errors
+    /// What is not TOML, not known, not there, or not justified, with the way out.
+    ///
+    /// [`Sweep::new`]: super::Sweep::new
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let recipe: Self =
+            toml::from_str(text).map_err(|error| Refusal(error.to_string().trim_end().to_owned()))?;
+        recipe.judge()?;
+        Ok(recipe)
+    }
+
+    fn judge(&self) -> Result<(), Refusal> {
+        let refuse = |says: String| Err(Refusal(says));
+        if self.schemes.is_empty() {
+            return refuse(
+                "`schemes` is empty: name one or more, for example `schemes = [\"silo\", \"mvto\"]`"
+                    .to_owned(),
+            );
+        }
+        if let Some(minutes) = self.budget_minutes.filter(|minutes| !(0.0..=100_000.0).contains(minutes)) {
+            return refuse(format!(
+                "`budget_minutes = {minutes}`: give a number of minutes from 0 to 100000"
+            ));
+        }
+        for (name, values) in &self.vary {
+            if values.is_empty() {
+                return refuse(format!(
+                    "`{name}` varies over nothing: give values, for example `\"{name}\" = [1, 2]`"
+                ));
+            }
+            if let Some(twice) = (1..values.len()).find(|at| values[..*at].contains(&values[*at])) {
+                return refuse(format!("`{name}` has the value {} twice: leave one out", values[twice]));
+            }
+            if self.settings.contains_key(name) {
+                return refuse(format!(
+                    "`{name}` is both fixed and varied: leave it out of `[settings]` or `[vary]`"
+                ));
+            }
+        }
+        for name in self.settings.keys().chain(self.vary.keys()).chain(self.why.keys()) {
+            if !DRIVES.contains(&name.as_str()) {
+                Catalogue.setting(name)?;
+            }
+        }
+        match self.unjustified() {
+            Some(name) => refuse(format!(
+                "`{name}` is off its standard value, and nothing says why: add `\"{name}\" = \"...\"` to `[why]`; readers of \
+                 the results will want to know"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// A setting that is off its standard value somewhere without a reason.
+    fn unjustified(&self) -> Option<&str> {
+        let is_off = |name: &str, value: &Scalar| {
+            let standard = Catalogue.setting(name).ok().map(|setting| setting.default);
+            standard.is_some_and(|standard| standard != value.to_string())
+        };
+        let fixed = self.settings.iter().filter(|(name, value)| is_off(name, value)).map(|(name, _)| name);
+        let varied = self.vary.iter().filter(|(name, values)| values.iter().any(|value| is_off(name, value)));
+        let is_silent = |name: &&String| self.why.get(*name).is_none_or(|why| why.trim().is_empty());
+        fixed.chain(varied.map(|(name, _)| name)).find(is_silent).map(String::as_str)
+    }
+
+    /// The request of one scheme with these values of what varies, in one repetition.
+    pub(super) fn request(
+        &self,
+        scheme: &str,
+        point: &[(String, String)],
+        repetition: u64,
+    ) -> Result<Request, Refusal> {
+        let fixed = self.settings.iter().map(|(name, value)| (name.clone(), value.to_string()));
+        let mut request = Request {
+            schemes: Some(scheme.to_owned()),
+            seconds: self.seconds,
+            warmup: self.warmup,
+            seed: self.seed.wrapping_add(repetition),
+            pin: self.pin,
+            check: self.check,
+            ..Request::new(&self.workload)
+        };
+        for (name, value) in fixed.chain(point.iter().cloned()) {
+            match name.as_str() {
+                "workers" => request.workers = Some(number(&name, &value)?),
+                "clients" => request.clients = Some(number(&name, &value)?),
+                "retry" => request.retry = retry(&value)?,
+                // A setting of another scheme says nothing to this one.
+                _ if Catalogue.owner(&name).is_some_and(|owner| owner != scheme) => {}
+                _ => request.set.push(format!("{name}={value}")),
+            }
+        }
+        Ok(request)
+    }
+}
+
+fn number(name: &str, value: &str) -> Result<u64, Refusal> {
+    value.parse().map_err(|_| Refusal(format!("`{name} = {value}`: must be a whole number")))
+}
+
+fn retry(value: &str) -> Result<Retry, Refusal> {
+    Retry::ALL
+        .into_iter()
+        .find(|retry| retry.name() == value)
+        .ok_or_else(|| Refusal(format!("`retry = \"{value}\"`: must be `same`, `drop` or `backoff`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECIPE: &str = r#"
+        title = "a test"
+        workload = "ycsb"
+        schemes = ["silo", "no_wait"]
+        [settings]
+        workers = 1
+        "ycsb.records" = 1000
+        [vary]
+        "ycsb.theta" = [0.0, 0.9]
+        [why]
+        "ycsb.records" = "quick to load"
+        "ycsb.theta" = "the question"
+    "#;
+
+    fn refusal(text: &str) -> String {
+        Recipe::parse(text).expect_err("refused").0
+    }
+
+    #[test]
+    fn a_recipe_has_standard_values_for_what_it_leaves_out() {
+        let recipe = Recipe::parse(RECIPE).expect("legal");
+        assert_eq!((recipe.repeat, recipe.seed, recipe.check), (5, 1, true));
+        let point = [("ycsb.theta".to_owned(), "0.9".to_owned())];
+        let request = recipe.request("silo", &point, 3).expect("legal");
+        assert_eq!((request.workers, request.seed), (Some(1), 4));
+        assert_eq!(request.set, ["ycsb.records=1000", "ycsb.theta=0.9"]);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_with_the_way_out() {
+        assert!(refusal(&RECIPE.replace("title", "titel")).contains("titel"), "an unknown key");
+        assert!(refusal(&RECIPE.replace("0.9]", "0.9, 0.9]")).contains("twice"));
+        assert!(refusal(&RECIPE.replace("[0.0, 0.9]", "[]")).contains("over nothing"));
+        assert!(refusal(&RECIPE.replace("[\"silo\", \"no_wait\"]", "[]")).contains("`schemes` is empty"));
+        let both = RECIPE.replace("[vary]", "\"ycsb.theta\" = 0.5\n[vary]");
+        assert!(refusal(&both).contains("both fixed and varied"));
+        assert!(
+            refusal(&RECIPE.replace("ycsb.records", "ycsb.recods")).contains("ycsb.records"),
+            "the nearest name"
+        );
+    }
+
+    #[test]
+    fn what_is_off_the_standard_needs_a_reason() {
+        for name in ["ycsb.records", "ycsb.theta"] {
+            let line = RECIPE
+                .lines()
+                .find(|line| line.contains(name) && line.trim_end().ends_with('"'))
+                .expect("a line");
+            let says = refusal(&RECIPE.replace(line, ""));
+            assert!(says.contains(name) && says.contains("[why]"), "{says}");
+        }
+        let standard = Catalogue.setting("ycsb.records").expect("a setting").default;
+        let records = format!("\"ycsb.records\" = {standard}");
+        let text = RECIPE
+            .replace("\"ycsb.records\" = 1000", &records)
+            .replace("\"ycsb.records\" = \"quick to load\"", "");
+        assert!(Recipe::parse(&text).is_ok(), "the standard value needs none");
+    }
+
+    #[test]
+    fn settings_of_other_schemes_are_left_out() {
+        let text = RECIPE.replace("workers = 1", "workers = 1\n\"silo.epoch_ms\" = 10");
+        let text = text.replace("[why]", "[why]\n\"silo.epoch_ms\" = \"a test\"");
+        let recipe = Recipe::parse(&text).expect("legal");
+        let has_epoch = |scheme| {
+            let request = recipe.request(scheme, &[], 0).expect("legal");
+            request.set.contains(&"silo.epoch_ms=10".to_owned())
+        };
+        assert!(has_epoch("silo") && !has_epoch("no_wait"));
+    }
+}

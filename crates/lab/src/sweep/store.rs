@@ -1,0 +1,215 @@
+//! Results by id: a directory with a file a run, which nobody writes over.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::Unit;
+use crate::Refusal;
+
+/// A directory of results.
+#[derive(Debug)]
+pub struct Store(PathBuf);
+
+/// A result.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its id.
+    pub id: String,
+    /// What was measured: an object of [`json::run`](crate::json::run), with what the sweep knows of it beside.
+    pub value: Value,
+}
+
+impl Store {
+    /// Opens a directory, and makes it if it is not there. What was left of runs that a kill cut short is removed.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn open(path: &Path) -> Result<Self, Refusal> {
+        let refused = |error: io::Error| {
+            Refusal(format!(
+                "`--out {}`: cannot be written to ({error}): give another directory",
+                path.display()
+            ))
+        };
+        let store = Self(path.to_owned());
+        fs::create_dir_all(store.runs()).map_err(refused)?;
+        let probe = store.runs().join(format!("probe-{}.partial", std::process::id()));
+        // A full disk takes a name but not a line, and is to be known before anything is measured.
+        let tried = write_new(&probe, "a line\n");
+        // It is of no use to anybody; its name says so if the system does not let go of it.
+        let _ = fs::remove_file(&probe);
+        tried.map_err(refused)?;
+        Ok(store)
+    }
+
+    /// Opens a directory that is there.
+    ///
+    /// # Errors
+    /// When it is not there, or has never held results.
+    pub fn existing(path: &Path) -> Result<Self, Refusal> {
+        let store = Self(path.to_owned());
+        if !store.runs().is_dir() {
+            return Err(Refusal(format!(
+                "`{0}`: has no results; give the directory of a sweep, which `contend sweep FILE --out {0}` fills",
+                path.display()
+            )));
+        }
+        Ok(store)
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.0.join("runs")
+    }
+
+    /// Keeps the text of a recipe beside the results, once.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn keep_recipe(&self, text: &str) -> Result<(), Refusal> {
+        let mut number = 1;
+        loop {
+            let path = self.0.join(format!("recipe-{number}.toml"));
+            match fs::read_to_string(&path) {
+                Ok(earlier) if earlier == text => return Ok(()),
+                Ok(_) => number += 1,
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    return write_new(&path, text).map_err(|error| self.unwritten(&path, &error));
+                }
+                Err(error) => return Err(self.unwritten(&path, &error)),
+            }
+        }
+    }
+
+    /// The result with an id, if there is one.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is none of ours.
+    pub fn get(&self, id: &str) -> Result<Option<Entry>, Refusal> {
+        let path = self.runs().join(format!("{id}.json"));
+        match fs::read_to_string(&path) {
+            Ok(text) => entry(&path, id, &text).map(Some),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Refusal(format!("`{}`: cannot be read ({error})", path.display()))),
+        }
+    }
+
+    /// Keeps the result of a unit. A file has its name only once it is whole and on the disk.
+    ///
+    /// # Errors
+    /// When the system refuses; no part of the file is left. When there is a result with this id already, it stays.
+    pub fn put(&self, unit: &Unit, value: &Value) -> Result<(), Refusal> {
+        let whole = self.runs().join(format!("{}.json", unit.id));
+        let partial = self.runs().join(format!("{}-{}.partial", unit.id, std::process::id()));
+        let written =
+            write_new(&partial, &format!("{value}\n")).and_then(|()| match fs::hard_link(&partial, &whole) {
+                // Another process was faster; both are right.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+                other => other,
+            });
+        // Its name says what it is if the system does not let go of it.
+        let _ = fs::remove_file(&partial);
+        written.map_err(|error| self.unwritten(&whole, &error))
+    }
+
+    /// All results, by id.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is none of ours.
+    pub fn all(&self) -> Result<Vec<Entry>, Refusal> {
+        let refused = |error: io::Error| Refusal(format!("`{}`: cannot be read ({error})", self.0.display()));
+        let mut entries = Vec::new();
+        for file in fs::read_dir(self.runs()).map_err(refused)? {
+            let path = file.map_err(refused)?.path();
+            let Some(id) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".json")) else {
+                continue;
+            };
+            entries.push(entry(&path, id, &fs::read_to_string(&path).map_err(refused)?)?);
+        }
+        entries.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(entries)
+    }
+
+    fn unwritten(&self, path: &Path, error: &io::Error) -> Refusal {
+        Refusal(format!(
+            "`{}`: could not be written ({error}): make room in {} and start the sweep again; what was measured before is \
+             kept",
+            path.display(),
+            self.0.display()
+        ))
+    }
+}
+
+fn entry(path: &Path, id: &str, text: &str) -> Result<Entry, Refusal> {
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) if value["kind"] == "run" => Ok(Entry { id: id.to_owned(), value }),
+        _ => Err(Refusal(format!(
+            "`{}`: is no result of a run: move it elsewhere, and its run is made again",
+            path.display()
+        ))),
+    }
+}
+
+/// Writes a file that is not there, and waits until the disk has it.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Request;
+
+    fn folder(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("contend-store-{name}-{}", std::process::id()))
+    }
+
+    fn unit(id: &str) -> Unit {
+        let (point, request) = (Vec::new(), Request::new("ycsb"));
+        Unit { id: id.to_owned(), scheme: "silo", point, repetition: 0, request, lasts_s: 1.0 }
+    }
+
+    #[test]
+    fn results_come_back_by_id_and_are_not_written_over() {
+        let path = folder("ids");
+        let store = Store::open(&path).expect("writable");
+        assert!(store.get("a").expect("readable").is_none());
+        store.put(&unit("a"), &json!({ "kind": "run", "commits": 1 })).expect("written");
+        store.put(&unit("a"), &json!({ "kind": "run", "commits": 2 })).expect("the first stays");
+        store.put(&unit("b"), &json!({ "kind": "run", "commits": 3 })).expect("written");
+        assert_eq!(store.get("a").expect("readable").expect("there").value["commits"], 1);
+        let all = Store::existing(&path).expect("there").all().expect("readable");
+        assert_eq!(all.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(fs::read_dir(path.join("runs")).expect("there").count(), 2, "nothing partial is left");
+        fs::remove_dir_all(path).expect("its own directory");
+    }
+
+    #[test]
+    fn recipes_are_kept_once_each() {
+        let path = folder("recipes");
+        let store = Store::open(&path).expect("writable");
+        for text in ["one", "two", "one"] {
+            store.keep_recipe(text).expect("written");
+        }
+        assert_eq!(fs::read_to_string(path.join("recipe-2.toml")).expect("there"), "two");
+        assert!(!path.join("recipe-3.toml").exists());
+        fs::remove_dir_all(path).expect("its own directory");
+    }
+
+    #[test]
+    fn what_is_no_result_is_told_and_not_taken_for_one() {
+        let path = folder("foreign");
+        let store = Store::open(&path).expect("writable");
+        fs::write(path.join("runs").join("a.json"), "{\"kind\": \"run\", \"comm").expect("written");
+        assert!(store.get("a").expect_err("cut off").0.contains("move it elsewhere"));
+        assert!(store.all().is_err());
+        fs::remove_dir_all(&path).expect("its own directory");
+        assert!(Store::existing(&path).expect_err("gone").0.contains("contend sweep"));
+    }
+}

@@ -1,0 +1,251 @@
+//! What the results of a sweep say: a line for each scheme at each point.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
+
+use super::{Entry, Store, Sweep};
+use crate::Refusal;
+use crate::json::SCHEMA;
+
+/// The confidence that intervals are to have; few repetitions have less, and the interval says it.
+pub(crate) const CONFIDENCE: f64 = 0.9;
+/// Ratios within it do not matter: the spread of a quiet machine.
+pub(crate) const MARGIN: f64 = 1.05;
+
+/// What a sweep's results say.
+#[derive(Debug)]
+pub struct Summary {
+    /// By point, and at each by scheme, in the order of the recipe.
+    pub lines: Vec<Line>,
+    /// Runs that there are, of those that the recipe asks for.
+    pub made: usize,
+    /// Those of which the workers did not get the processor time that they asked for, however often they were made.
+    pub starved: usize,
+    /// Those whose check failed: they are no results.
+    pub failed: usize,
+    /// The machines that they were made on, each once.
+    pub machines: Vec<Value>,
+}
+
+/// A scheme at a point.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Its values of what varies, in the order of [`Sweep::axes`].
+    pub point: Vec<String>,
+    /// The scheme.
+    pub scheme: &'static str,
+    /// Commits a second, by repetition; those without a result are left out.
+    pub throughput_txn_s: BTreeMap<u64, f64>,
+    /// The interval of their median.
+    pub interval: Option<Interval>,
+    /// The median of the shares of attempts that the scheme aborted.
+    pub abort_rate: Option<f64>,
+    /// The median of the 99th percentiles of latency, in microseconds.
+    pub p99_us: Option<f64>,
+    /// How it compares with the first scheme in the same repetitions; none for the first itself.
+    pub against_first: Option<Comparison>,
+}
+
+impl Line {
+    /// The median throughput.
+    pub fn median(&self) -> Option<f64> {
+        Spread::of(self.throughput_txn_s.values().copied()).map(|spread| spread.median)
+    }
+
+    /// What the comparison with the first scheme allows to be said.
+    pub fn verdict(&self) -> Option<Verdict> {
+        Some(self.against_first.as_ref()?.verdict(MARGIN, CONFIDENCE))
+    }
+}
+
+impl Summary {
+    /// Reads the results of a sweep's units.
+    ///
+    /// # Errors
+    /// Files that cannot be read.
+    pub fn new(sweep: &Sweep, store: &Store) -> Result<Self, Refusal> {
+        let mut summary = Self { lines: Vec::new(), made: 0, starved: 0, failed: 0, machines: Vec::new() };
+        let mut cells: BTreeMap<(&[String], &str), BTreeMap<u64, Entry>> = BTreeMap::new();
+        for unit in &sweep.units {
+            let Some(entry) = store.get(&unit.id)? else { continue };
+            summary.count(&entry.value);
+            cells.entry((&unit.point, unit.scheme)).or_default().insert(unit.repetition, entry);
+        }
+        let mut points: Vec<&[String]> = Vec::new();
+        for unit in &sweep.units {
+            points.extend((unit.repetition == 0).then_some(unit.point.as_slice()));
+        }
+        points.sort_by_key(|point| place(sweep, point));
+        points.dedup();
+        for point in points {
+            let first = throughputs(cells.get(&(point, sweep.schemes[0])));
+            for scheme in &sweep.schemes {
+                let is_first = *scheme == sweep.schemes[0];
+                summary.lines.push(line(
+                    point,
+                    scheme,
+                    cells.get(&(point, scheme)),
+                    (!is_first).then_some(&first),
+                ));
+            }
+        }
+        Ok(summary)
+    }
+
+    fn count(&mut self, value: &Value) {
+        self.made += 1;
+        self.starved += usize::from(value["starved"] == true);
+        self.failed += usize::from(value["check"]["verdict"] == "failed");
+        let mut machine = value["machine"].clone();
+        // How busy it was differs from run to run, and does not make it another.
+        for name in ["load_average", "memory_available_bytes"] {
+            machine.as_object_mut().map(|machine| machine.remove(name));
+        }
+        if !self.machines.contains(&machine) {
+            self.machines.push(machine);
+        }
+    }
+}
+
+/// Where a point is among those of the recipe, axis by axis.
+fn place(sweep: &Sweep, point: &[String]) -> Vec<usize> {
+    let axes = sweep.recipe.vary.values().zip(point);
+    axes.map(|(values, value)| values.iter().position(|other| other.to_string() == *value).unwrap_or(0))
+        .collect()
+}
+
+fn throughputs(entries: Option<&BTreeMap<u64, Entry>>) -> BTreeMap<u64, f64> {
+    let of =
+        |(repetition, entry): (&u64, &Entry)| Some((*repetition, entry.value["throughput_txn_s"].as_f64()?));
+    entries.into_iter().flatten().filter_map(of).collect()
+}
+
+fn line(
+    point: &[String],
+    scheme: &'static str,
+    entries: Option<&BTreeMap<u64, Entry>>,
+    first: Option<&BTreeMap<u64, f64>>,
+) -> Line {
+    let throughput_txn_s = throughputs(entries);
+    let values: Vec<f64> = throughput_txn_s.values().copied().collect();
+    let figure = |of: &dyn Fn(&Value) -> Option<f64>| {
+        let all = entries.into_iter().flatten().filter_map(|(_, entry)| of(&entry.value));
+        Spread::of(all).map(|spread| spread.median)
+    };
+    let pairs: Vec<(f64, f64)> = first
+        .into_iter()
+        .flatten()
+        .filter_map(|(repetition, first)| Some((*throughput_txn_s.get(repetition)?, *first)))
+        .collect();
+    Line {
+        point: point.to_vec(),
+        scheme,
+        interval: Interval::of_median(&values, CONFIDENCE),
+        abort_rate: figure(&|value| value["abort_rate"].as_f64()),
+        p99_us: figure(&|value| value["latency_us"]["p99"].as_f64()),
+        // A scheme that commits nothing has no ratio, and its median says why.
+        against_first: paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok(),
+        throughput_txn_s,
+    }
+}
+
+/// A line as JSON.
+pub fn json(sweep: &Sweep, line: &Line) -> Value {
+    let point: serde_json::Map<String, Value> = sweep
+        .axes
+        .iter()
+        .zip(&line.point)
+        .map(|(name, value)| (name.clone(), value.as_str().into()))
+        .collect();
+    let interval = |interval: &Interval| json!({ "low": interval.low, "high": interval.high, "confidence": interval.confidence });
+    let comparison = |comparison: &Comparison| {
+        json!({
+            "ratio": comparison.ratio,
+            "interval": interval(&comparison.interval),
+            "p_value": comparison.p_value,
+            "superiority": comparison.superiority,
+            "verdict": line.verdict().map(verdict_name),
+        })
+    };
+    json!({
+        "schema": SCHEMA,
+        "kind": "point",
+        "workload": sweep.recipe.workload,
+        "point": point,
+        "scheme": line.scheme,
+        "first": sweep.schemes[0],
+        "results": line.throughput_txn_s.len(),
+        "throughput_txn_s": line.median(),
+        "interval": line.interval.as_ref().map(interval),
+        "abort_rate": line.abort_rate,
+        "p99_us": line.p99_us,
+        "against_first": line.against_first.as_ref().map(comparison),
+    })
+}
+
+/// The name of a verdict in results.
+pub(crate) const fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::Same => "same",
+        Verdict::Unclear => "unclear",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::Recipe;
+
+    fn sweep() -> Sweep {
+        let text = "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\", \"no_wait\"]\nrepeat = 6\n\
+                    [settings]\n\"ycsb.records\" = 1000\n[vary]\n\"ycsb.theta\" = [0.9, 0.5]\n\
+                    [why]\n\"ycsb.records\" = \"a test\"\n\"ycsb.theta\" = \"a test\"\n";
+        Sweep::new(Recipe::parse(text).expect("legal"), "a build").expect("possible")
+    }
+
+    fn result(throughput: Option<f64>, starved: bool) -> Value {
+        let verdict = if throughput.is_some() { "passed" } else { "failed" };
+        json!({
+            "kind": "run", "throughput_txn_s": throughput, "abort_rate": 0.25, "latency_us": { "p99": 12.5 },
+            "starved": starved, "check": { "verdict": verdict },
+            "machine": { "cpu": "a cpu", "load_average": throughput },
+        })
+    }
+
+    #[test]
+    fn schemes_are_compared_with_the_first_within_repetitions() {
+        let path = std::env::temp_dir().join(format!("contend-summary-{}", std::process::id()));
+        let (sweep, store) = (sweep(), Store::open(&path).expect("writable"));
+        for unit in &sweep.units {
+            // Repetitions differ by far more than schemes do, and at one point something goes wrong.
+            let base = 1_000.0 * (unit.repetition + 1) as f64;
+            let factor = if unit.scheme == "silo" { 1.0 } else { 1.2 + 0.01 * unit.repetition as f64 };
+            let is_broken = unit.scheme == "silo" && unit.point == ["0.5"] && unit.repetition == 2;
+            let value = result((!is_broken).then_some(base * factor), unit.repetition == 0);
+            store.put(unit, &value).expect("written");
+        }
+        let summary = Summary::new(&sweep, &store).expect("readable");
+        assert_eq!((summary.made, summary.starved, summary.failed, summary.machines.len()), (24, 4, 1, 1));
+        let heads: Vec<(&str, &str)> =
+            summary.lines.iter().map(|line| (line.point[0].as_str(), line.scheme)).collect();
+        assert_eq!(heads, [("0.9", "silo"), ("0.9", "no_wait"), ("0.5", "silo"), ("0.5", "no_wait")]);
+        let of = |at: usize| summary.lines[at].against_first.expect("compared");
+        assert!(summary.lines[0].against_first.is_none());
+        assert!((of(1).ratio - 1.225).abs() < 0.01, "{:?}", of(1));
+        assert_eq!(summary.lines[1].verdict(), Some(Verdict::Faster));
+        assert_eq!(
+            (summary.lines[2].throughput_txn_s.len(), summary.lines[3].throughput_txn_s.len()),
+            (5, 6)
+        );
+        let object = json(&sweep, &summary.lines[1]);
+        assert_eq!(
+            (&object["against_first"]["verdict"], &object["point"]["ycsb.theta"]),
+            (&"faster".into(), &"0.9".into())
+        );
+        std::fs::remove_dir_all(path).expect("its own directory");
+    }
+}

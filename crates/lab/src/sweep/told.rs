@@ -1,0 +1,117 @@
+//! Sweeps as text for people.
+
+use stats::Comparison;
+
+use super::summary::{MARGIN, verdict_name};
+use super::{Line, Summary, Sweep};
+use crate::text::{Lines, Table, count, duration_s, percent, plural};
+
+/// What a sweep will do and take, before anything runs; `made` of its runs are there already.
+pub fn plan(sweep: &Sweep, made: usize) -> String {
+    let recipe = &sweep.recipe;
+    let mut lines = Lines::default();
+    lines.add(&recipe.title);
+    for (name, values) in &recipe.vary {
+        let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+        lines.add(format!("  {name} = {}", values.join(", ")));
+    }
+    for (name, value) in &recipe.settings {
+        lines.add(format!("  {name} = {value}"));
+    }
+    for (name, why) in &recipe.why {
+        lines.add(format!("  {name}: {why}"));
+    }
+    let (points, schemes) = (plural(sweep.points, "point"), plural(sweep.schemes.len(), "scheme"));
+    let of = |count: usize| plural(count, "run");
+    lines.add(format!(
+        "{points}, {schemes}, {}: {}, {made} of them made",
+        plural(recipe.repeat as usize, "repetition"),
+        of(sweep.units.len())
+    ));
+    let lasts_s: f64 = sweep.units.iter().map(|unit| unit.lasts_s).sum();
+    let left_s = lasts_s * (1.0 - made as f64 / sweep.units.len().max(1) as f64);
+    lines.add(format!("about {} to go, by a guess before the first run", duration_s(left_s)));
+    if let Some(minutes) = recipe.budget_minutes {
+        lines.add(format!("no run begins after {minutes} minutes; start it again to go on"));
+    }
+    lines.0
+}
+
+/// The table of a sweep's results, and what a reader must know beside it.
+pub fn results(sweep: &Sweep, summary: &Summary) -> String {
+    let mut table = Table::default();
+    let first = sweep.schemes[0];
+    let against = format!("of {first}");
+    let mut head: Vec<&str> = sweep.axes.iter().map(String::as_str).collect();
+    head.extend(["scheme", "runs", "txn/s", "(interval)", "aborts", "p99"]);
+    let has_others = sweep.schemes.len() > 1;
+    if has_others {
+        head.extend([against.as_str(), "(interval)", "verdict"]);
+    }
+    table.row(head);
+    for line in &summary.lines {
+        table.row(row(line, has_others));
+    }
+    let mut lines = Lines(table.render());
+    lines.add(notes(sweep, summary).trim_end());
+    lines.0
+}
+
+fn row(line: &Line, has_others: bool) -> Vec<String> {
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let mut row = line.point.clone();
+    row.extend([line.scheme.to_owned(), line.throughput_txn_s.len().to_string()]);
+    row.push(or_dash(line.median().map(count)));
+    row.push(or_dash(
+        line.interval
+            .as_ref()
+            .map(|interval| format!("({} .. {})", count(interval.low), count(interval.high))),
+    ));
+    row.push(or_dash(line.abort_rate.map(percent)));
+    row.push(or_dash(line.p99_us.map(|us| crate::text::duration((us * 1e3) as u64))));
+    if has_others {
+        let ratio = |of: &Comparison| format!("{:.2}", of.ratio);
+        let interval = |of: &Comparison| format!("({:.2} .. {:.2})", of.interval.low, of.interval.high);
+        row.push(or_dash(line.against_first.as_ref().map(ratio)));
+        row.push(or_dash(line.against_first.as_ref().map(interval)));
+        row.push(or_dash(line.verdict().map(|verdict| verdict_name(verdict).to_owned())));
+    }
+    row
+}
+
+fn notes(sweep: &Sweep, summary: &Summary) -> String {
+    let mut lines = Lines::default();
+    let planned = sweep.units.len();
+    if summary.made < planned {
+        lines.add(format!(
+            "UNFINISHED: {} of {planned} runs were made; start it again to go on.",
+            summary.made
+        ));
+    }
+    if summary.failed > 0 {
+        lines.add(format!("CHECK FAILED in {}: they are no results.", plural(summary.failed, "run")));
+    }
+    if summary.starved > 0 {
+        lines.add(format!(
+            "STARVED: in {} the workers got less than 95% of the processor time they asked for, however often they were \
+             repeated.",
+            plural(summary.starved, "run")
+        ));
+    }
+    if summary.machines.len() > 1 {
+        lines.add(format!(
+            "{} MACHINES: figures of different machines or of different states of one are compared.",
+            summary.machines.len()
+        ));
+    }
+    let confidences = summary.lines.iter().filter_map(|line| Some(line.interval.as_ref()?.confidence));
+    if let Some(least) = confidences.min_by(f64::total_cmp) {
+        lines.add(format!(
+            "intervals: exact, of the median; of the ratio by signed ranks of the pairs of a repetition; confidence {} at \
+             least; a verdict needs 90%, and more than {} of difference",
+            percent(least),
+            percent(MARGIN - 1.0)
+        ));
+    }
+    lines.0
+}

@@ -1,0 +1,260 @@
+//! The runs that a recipe asks for, in the order in which they are made.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use stdx::Rng;
+
+use super::Recipe;
+use crate::json;
+use crate::plan::{Plan, Request};
+use crate::{Catalogue, Refusal};
+
+/// Runs of a sweep at most: years of measuring.
+const UNITS_MAX: usize = 1_000_000;
+/// Digits of an id: 80 bits, so that among a million results two by chance have the same once in a trillion sweeps.
+const ID_DIGITS: usize = 20;
+/// Rows loaded and checked in a second, to guess what has not been measured.
+const ROWS_S: f64 = 1e6;
+
+/// A recipe that was found possible.
+#[derive(Debug)]
+pub struct Sweep {
+    /// What it was made from.
+    pub recipe: Recipe,
+    /// The names of what varies, in the order of their values in [`Unit::point`].
+    pub axes: Vec<String>,
+    /// The schemes; the first is what the others are compared with.
+    pub schemes: Vec<&'static str>,
+    /// Combinations of values.
+    pub points: usize,
+    /// The runs, in the order in which they are to be made.
+    pub units: Vec<Unit>,
+}
+
+/// One run of a sweep.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// The digest of all that is known to change its outcome.
+    pub id: String,
+    /// Its scheme.
+    pub scheme: &'static str,
+    /// Its values of what varies.
+    pub point: Vec<String>,
+    /// Its repetition, from 0.
+    pub repetition: u64,
+    /// What is run.
+    pub request: Request,
+    /// Seconds that it may take, guessed from what is loaded and measured.
+    pub lasts_s: f64,
+}
+
+impl Sweep {
+    /// Finds the runs of a recipe; `build` says what makes them: a version and a commit, for example.
+    ///
+    /// # Errors
+    /// Unknown names, and combinations that cannot be run, with the values that cannot.
+    pub fn new(recipe: Recipe, build: &str) -> Result<Self, Refusal> {
+        let schemes = Catalogue.schemes_of(Some(&recipe.schemes.join(",")))?;
+        let schemes: Vec<&'static str> = schemes.into_iter().map(|info| info.name).collect();
+        let axes: Vec<String> = recipe.vary.keys().cloned().collect();
+        let of_all = recipe.vary.values().map(Vec::len).chain([schemes.len(), recipe.repeat as usize]);
+        let count = of_all.fold(1_usize, usize::saturating_mul);
+        if count > UNITS_MAX || recipe.repeat == 0 {
+            return Err(Refusal(format!(
+                "{count} runs: vary over fewer values, or set `repeat` to a number from 1 on; a sweep has at most {UNITS_MAX}"
+            )));
+        }
+        let points = combinations(&recipe);
+        // What holds for one repetition holds for all but its seed.
+        let mut firsts = Vec::new();
+        for point in &points {
+            for scheme in &schemes {
+                firsts.push(Unit::new(&recipe, build, (scheme, &axes, point))?);
+            }
+        }
+        let mut units = Vec::new();
+        for repetition in 0..recipe.repeat {
+            let mut rng = Rng::from_path(&[recipe.seed, 0x7377_6565_7073, repetition]);
+            for point in shuffled(points.len(), &mut rng) {
+                for scheme in shuffled(schemes.len(), &mut rng) {
+                    units.push(firsts[point * schemes.len() + scheme].again(&recipe, build, repetition)?);
+                }
+            }
+        }
+        Ok(Self { axes, schemes, points: points.len(), units, recipe })
+    }
+
+    /// What a unit is about, in a line.
+    pub fn label(&self, unit: &Unit) -> String {
+        let values: Vec<String> =
+            self.axes.iter().zip(&unit.point).map(|(name, value)| format!("{name}={value}")).collect();
+        format!(
+            "{} {} {}, repetition {}",
+            self.recipe.workload,
+            unit.scheme,
+            values.join(" "),
+            unit.repetition + 1
+        )
+    }
+}
+
+impl Unit {
+    fn new(
+        recipe: &Recipe,
+        build: &str,
+        (scheme, axes, point): (&'static str, &[String], &[String]),
+    ) -> Result<Self, Refusal> {
+        let named: Vec<(String, String)> = axes.iter().cloned().zip(point.iter().cloned()).collect();
+        let told = |refusal: Refusal| {
+            let values: Vec<String> = named.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            if values.is_empty() { refusal } else { Refusal(format!("at {}: {refusal}", values.join(", "))) }
+        };
+        let request = recipe.request(scheme, &named, 0).map_err(told)?;
+        let plan = Plan::new(&request).map_err(told)?;
+        let lasts_s = plan.lasts_s() + plan.forecast.rows as f64 / ROWS_S;
+        let id = id(&plan, build);
+        Ok(Self { id, scheme, point: point.to_vec(), repetition: 0, request, lasts_s })
+    }
+
+    /// The same in another repetition.
+    fn again(&self, recipe: &Recipe, build: &str, repetition: u64) -> Result<Self, Refusal> {
+        let request = Request { seed: recipe.seed.wrapping_add(repetition), ..self.request.clone() };
+        let id = id(&Plan::new(&request)?, build);
+        Ok(Self { id, repetition, request, ..self.clone() })
+    }
+
+    /// The arguments with which `contend` makes the run by itself, and prints one line of JSON.
+    pub fn command(&self) -> Vec<String> {
+        let Request {
+            workload,
+            schemes,
+            workers,
+            clients,
+            seconds,
+            warmup,
+            repeat,
+            seed,
+            set,
+            retry,
+            pin,
+            check,
+        } = &self.request;
+        let mut words = vec!["run".to_owned(), workload.clone()];
+        let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+        schemes.iter().for_each(|schemes| flag("scheme", schemes.clone()));
+        workers.iter().for_each(|workers| flag("workers", workers.to_string()));
+        clients.iter().for_each(|clients| flag("clients", clients.to_string()));
+        flag("seconds", seconds.to_string());
+        flag("warmup", warmup.to_string());
+        flag("repeat", repeat.to_string());
+        flag("seed", seed.to_string());
+        flag("retry", retry.name().to_owned());
+        set.iter().for_each(|pair| flag("set", pair.clone()));
+        flag("format", "json".to_owned());
+        words.extend(pin.then(|| "--pin".to_owned()));
+        words.extend((!check).then(|| "--no-check".to_owned()));
+        words
+    }
+}
+
+/// All combinations of what varies, the last axis fastest.
+fn combinations(recipe: &Recipe) -> Vec<Vec<String>> {
+    recipe.vary.values().fold(vec![Vec::new()], |points, values| {
+        let longer = |point: &Vec<String>| {
+            let with = |value: &super::recipe::Scalar| [point.clone(), vec![value.to_string()]].concat();
+            values.iter().map(with).collect::<Vec<_>>()
+        };
+        points.iter().flat_map(longer).collect()
+    })
+}
+
+/// The digest of a plan's conditions and of what makes the run.
+fn id(plan: &Plan, build: &str) -> String {
+    let conditions = Value::Object(json::conditions(plan, 0));
+    let digest =
+        Sha256::digest(json!({ "build": build, "conditions": conditions, "check": plan.check }).to_string());
+    let mut digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.truncate(ID_DIGITS);
+    digits
+}
+
+/// The numbers below `count` in random order.
+fn shuffled(count: usize, rng: &mut Rng) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..count).collect();
+    stats::shuffle(&mut numbers, rng);
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn sweep(more: &str) -> Sweep {
+        let text = format!(
+            "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\", \"no_wait\"]\nrepeat = 3\n{more}\n\
+             [settings]\n\"ycsb.records\" = 1000\n[vary]\nworkers = [1, 2]\n\"ycsb.theta\" = [0.5, 0.9]\n\
+             [why]\n\"ycsb.records\" = \"a test\"\n\"ycsb.theta\" = \"a test\"\n"
+        );
+        Sweep::new(Recipe::parse(&text).expect("legal"), "a build").expect("possible")
+    }
+
+    #[test]
+    fn each_repetition_has_all_points_and_each_point_all_schemes_side_by_side() {
+        let sweep = sweep("");
+        assert_eq!((sweep.points, sweep.units.len()), (4, 24));
+        for (repetition, units) in sweep.units.chunks(8).enumerate() {
+            let points: BTreeSet<&[String]> = units.iter().map(|unit| unit.point.as_slice()).collect();
+            assert_eq!(points.len(), 4);
+            for pair in units.chunks(2) {
+                assert_eq!(pair[0].point, pair[1].point);
+                assert_eq!(pair[0].request.seed, pair[1].request.seed, "they answer the same requests");
+                assert_ne!(pair[0].scheme, pair[1].scheme);
+            }
+            assert!(units.iter().all(|unit| unit.repetition == repetition as u64));
+        }
+        let order = |units: &[Unit]| units.iter().map(|unit| unit.point.clone()).collect::<Vec<_>>();
+        assert_ne!(
+            order(&sweep.units[..8]),
+            order(&sweep.units[8..16]),
+            "each repetition in an order of its own"
+        );
+    }
+
+    #[test]
+    fn an_id_is_of_all_that_can_change_the_outcome_and_of_nothing_else() {
+        let ids =
+            |sweep: &Sweep| sweep.units.iter().map(|unit| unit.id.clone()).collect::<BTreeSet<String>>();
+        let first = ids(&sweep(""));
+        assert_eq!(first.len(), 24);
+        assert_eq!(first, ids(&sweep("budget_minutes = 3")), "when to stop changes no run");
+        for more in ["seconds = 1.0", "seed = 9", "check = false", "pin = true"] {
+            assert!(first.is_disjoint(&ids(&sweep(more))), "{more}");
+        }
+        let recipe = sweep("").recipe;
+        assert!(first.is_disjoint(&ids(&Sweep::new(recipe, "another build").expect("possible"))));
+    }
+
+    #[test]
+    fn a_unit_is_a_command_that_asks_for_the_same() {
+        let sweep = sweep("pin = true");
+        let unit = sweep.units.iter().find(|unit| unit.scheme == "silo").expect("one");
+        let command = unit.command().join(" ");
+        for part in
+            ["run ycsb --scheme silo", "--set ycsb.records=1000", "--pin", "--format json", "--retry same"]
+        {
+            assert!(command.contains(part), "{command}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused_with_the_values_that_cannot() {
+        let text = "title = \"a test\"\nworkload = \"tpcc\"\nschemes = [\"uncontrolled\"]\n[vary]\nworkers = [1, 2]\n";
+        let says = Sweep::new(Recipe::parse(text).expect("legal"), "").expect_err("one worker only").0;
+        assert!(says.starts_with("at workers = 2: "), "{says}");
+        let many = "title = \"a test\"\nworkload = \"tpcc\"\nschemes = [\"silo\"]\nrepeat = 1000001\n";
+        let says = Sweep::new(Recipe::parse(many).expect("legal"), "").expect_err("too many").0;
+        assert!(says.contains("fewer"), "{says}");
+    }
+}

@@ -4,12 +4,10 @@ mod explore {
     pub(crate) mod small;
 }
 
-use engine_sim::{Admits, Scheme, plants};
+use engine_sim::{Admits, Scheme};
 use explore::small::Small;
 use schemes_sim::catalogue::{self, Visit};
 use sim::{Explorer, Schedule, Search, Strategy};
-use sync_sim::hook;
-use sync_sim::plant::Plant;
 
 /// Calls a visitor with each scheme that admits several workers.
 fn with_each<V: Visit<Out = ()>>(visitor: impl Fn() -> V) {
@@ -67,36 +65,4 @@ impl Visit for Replays {
 #[test]
 fn a_schedule_of_a_database_comes_back_from_its_text() {
     with_each(|| Replays);
-}
-
-/// Whether some schedule with one preemption lets a transaction commit that found a key missing, inserted it, and was
-/// told that it is there.
-struct InsertContradictsMiss(Option<&'static Plant>);
-
-impl Visit for InsertContradictsMiss {
-    type Out = bool;
-
-    fn visit<S: Scheme>(self) -> bool {
-        let small = Small::new::<S>();
-        let mut search = Search::bounded(1).cap(20_000);
-        let before = hook::plant(self.0);
-        let mut has_shown = false;
-        while let Some(explored) = search.run(|| small.insert_contradicts_miss::<S>()) {
-            has_shown |= explored.outcome.expect("it ends");
-        }
-        hook::plant(before);
-        assert!(search.is_exhausted(), "{}: {search:?}", S::INFO.name);
-        has_shown
-    }
-}
-
-#[test]
-fn no_insert_contradicts_a_miss() {
-    for info in catalogue::INFO.iter().filter(|info| info.workers == Admits::Any) {
-        let has_shown = |plant| catalogue::with(info.name, InsertContradictsMiss(plant));
-        assert_eq!(has_shown(None), Some(false), "{}", info.name);
-        // Schemes that compare gaps at the commit need the engine's help.
-        let compares_gaps = ["no_wait", "silo", "tictoc"].contains(&info.name);
-        assert_eq!(has_shown(Some(&plants::INSERT_SHRUGS)), Some(compares_gaps), "{}", info.name);
-    }
 }

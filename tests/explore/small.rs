@@ -79,28 +79,6 @@ impl Small {
         sum == 6 && (scanned[1] == 0 || scanned[1] == 2)
     }
 
-    /// One worker looks for a key and inserts it, in one attempt, while another inserts it, too. Says whether the
-    /// first committed although it was told that the key is missing, and then, by its insert, that it is there.
-    pub(crate) fn insert_contradicts_miss<S: Scheme>(&self) -> bool {
-        let env = Env { slots: 2, workers: 2 };
-        let db = Database::<S>::new(&self.schema, &self.values, env).expect("legal settings");
-        let insert = |txn: &mut Attempt<'_, '_, S>| txn.insert(self.points, 0, &Counter([1; 2]));
-        let contradicts = workers::run(2, false, |worker| {
-            let mut session = db.session();
-            if worker == 1 {
-                // Whether it commits is for the schedule to say.
-                _ = session.attempt(&ticket(), insert);
-                return false;
-            }
-            let found = session.attempt(&ticket(), |txn| {
-                let is_missing = txn.read(self.points, 0, Counter::value)?.is_none();
-                Ok((is_missing, insert(txn)?))
-            });
-            found == Ok((true, false))
-        });
-        contradicts[0]
-    }
-
     /// The transaction of a worker. Returns the sum of what it scanned.
     fn execute(&self, worker: usize, txn: &mut impl Transaction) -> Result<u64, Abort> {
         match worker {

@@ -73,7 +73,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "isolation",
-        says: "every scheme held to its promise: scripts, schedules, threads",
+        says: "every scheme held to its promise: scripts, searches, schedules, threads",
         run: Alone(isolation::check),
     },
     Command {

@@ -2,7 +2,8 @@
 //! few and many keys, with rows that come and go, with scans, and with all of it as in the workload `mix`. And how
 //! many small histories.
 //!
-//! Counted is the time that the thread had a core, so that others on the machine disturb little.
+//! Counted is the time that the thread had a core. Others on the machine still take from its caches and its memory's
+//! bandwidth, so two builds are compared by the medians of runs in turns.
 //!
 //! `cargo run --release -p contend-checker --example checker_speed [TRANSACTIONS [PART OF A SHAPE'S NAME]]`
 #![allow(clippy::print_stdout, reason = "an example shows its figures")]

@@ -7,10 +7,11 @@
 
 use std::ops::Range;
 
-use stdx::history::{Key, Op, TxnId, Version};
+use stdx::history::{Key, Op, Scan, TxnId, Version};
 
 use crate::flaws::{Flaw, FlawKind};
-use crate::keys::{KeyId, Keys, hash, tag};
+use crate::keys::{KeyId, Keys, hash, is_same, tag};
+use crate::serial::{DELETED, LOADED, Serial};
 use crate::txns::{Rank, StateId, Txns, Writer};
 
 /// A state of a key, what came before and what after it.
@@ -88,11 +89,9 @@ pub(crate) struct Gap {
     pub(crate) to: u32,
 }
 
-/// What is known of a key besides its states.
+/// Where the lists of a key are.
 #[derive(Clone, Debug, Default)]
 struct Facts {
-    is_loaded: bool,
-    is_deleted: bool,
     /// Where its absences are in `gaps`, if it was ever deleted.
     gaps: Range<u32>,
     /// Where its installs over one of these are in `opens`, if they are open.
@@ -107,19 +106,36 @@ pub(crate) struct Chains {
     /// What versions made, by their place, and behind them the first state of each key.
     states: Vec<State>,
     facts: Vec<Facts>,
+    /// What the keys are as transactions come, and who is doubted.
+    pub(crate) serial: Serial,
     versions: u32,
     gaps: Vec<Gap>,
     opens: Vec<StateId>,
     scanned: Vec<u16>,
     /// The numbered keys of scanned tables, in their order.
     pub(crate) sorted: Vec<KeyId>,
-    /// Of each of these the first word, to look for without a look at the key.
+    /// Of each key, by number, its place among these, the others behind them; none if no table was scanned.
+    places: Vec<u32>,
+    /// Of each of the sorted ones the first word, to look for without a look at the key.
     heads: Vec<u64>,
     /// Of each scanned table, where its keys are among these.
     ranges: Vec<(u16, Range<usize>)>,
     /// Deletions and installs over first states or absences, while chains are linked.
     deletions: Vec<(KeyId, StateId)>,
     roots: Vec<Root>,
+    /// The keys of some transactions, as they are met, and which comes next.
+    found: Vec<Found>,
+    next_found: usize,
+}
+
+/// Transactions whose keys are looked up together.
+const BLOCK: usize = 32;
+
+/// What came of looking a key up: its number, and its hash.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    id: KeyId,
+    hash: u64,
 }
 
 /// An install over the first state of a key, or over an absence.
@@ -146,19 +162,36 @@ impl Chains {
         self.states.clear();
         self.states.resize(txns.versions() as usize, UNINSTALLED);
         self.facts.clear();
+        self.serial.clear(txns.len(), !txns.is_split());
         self.gaps.clear();
         self.opens.clear();
         self.deletions.clear();
         self.roots.clear();
         self.versions = txns.versions();
         txns.scanned(&mut self.scanned);
-        for rank in txns.all() {
-            self.collect(txns, rank, flaws);
+        let mut wanted = Vec::with_capacity(16 * BLOCK.min(txns.len()));
+        for first in (0..txns.len() as u32).step_by(BLOCK) {
+            let block = first..(first + BLOCK as u32).min(txns.len() as u32);
+            self.look_up(txns, block.clone(), &mut wanted);
+            for rank in block {
+                self.collect(txns, Rank(rank), flaws);
+            }
         }
+        // All at once, for the misses of one wait together with those of the next.
+        for state in (0..self.versions).map(StateId) {
+            let State { before, writer, .. } = self.states[state.at()];
+            if before != StateId::NONE {
+                self.link(txns, before, state, writer, flaws);
+            }
+        }
+        self.facts.resize(self.keys.len(), Facts::default());
         let first = |key| State { key: KeyId(key), ..UNINSTALLED };
         self.states.extend((0..self.keys.len() as u32).map(first));
         self.root(txns, flaws);
         self.sort();
+        if !flaws.is_empty() {
+            self.serial.give_up();
+        }
     }
 
     /// The state with this number.
@@ -176,13 +209,13 @@ impl Chains {
     /// Whether the key had a value before the history began.
     #[inline]
     pub(crate) fn is_loaded(&self, key: KeyId) -> bool {
-        self.facts[key.at()].is_loaded
+        self.serial.has(key, LOADED)
     }
 
     /// Whether the key was ever deleted.
     #[inline]
     pub(crate) fn is_deleted(&self, key: KeyId) -> bool {
-        self.facts[key.at()].is_deleted
+        self.serial.has(key, DELETED)
     }
 
     /// Whether the key has no value in the state.
@@ -190,15 +223,14 @@ impl Chains {
     pub(crate) fn is_absence(&self, state: StateId) -> bool {
         match state.0.checked_sub(self.versions) {
             None => self.state(state).is_tombstone(),
-            Some(key) => state != StateId::NONE && !self.facts[key as usize].is_loaded,
+            Some(key) => state != StateId::NONE && !self.is_loaded(KeyId(key)),
         }
     }
 
     /// The absences of a key: one for each time that it had no value.
     #[inline]
     pub(crate) fn gaps(&self, key: KeyId) -> impl Iterator<Item = StateId> {
-        let facts = &self.facts[key.at()];
-        let first = (!facts.is_deleted && !facts.is_loaded).then(|| self.first(key));
+        let first = (!self.is_deleted(key) && !self.is_loaded(key)).then(|| self.first(key));
         first.into_iter().chain(self.gaps_in_order(key).iter().map(|gap| gap.state))
     }
 
@@ -222,32 +254,101 @@ impl Chains {
         &self.opens[start as usize..end as usize]
     }
 
-    /// Numbers the keys of a transaction, and enters its installs.
+    /// Numbers the keys of some transactions. Lookups one by one would wait for memory most of the time; in loops
+    /// that do nothing else dozens of them wait together.
+    fn look_up<'h>(&mut self, txns: &Txns<'h>, ranks: Range<u32>, wanted: &mut Vec<(Key<'h>, u64)>) {
+        wanted.clear();
+        let mut want = |key: Key<'h>| wanted.push((key, hash(key)));
+        for op in ranks.flat_map(|rank| txns.attempt(Rank(rank)).ops()) {
+            match op {
+                Op::Read { key, seen } if self.is_numbered(key, seen) => want(key),
+                Op::Write { key, to } if self.serial.is_on() || to.is_absent() => want(key),
+                Op::Install { key, .. } => want(key),
+                Op::Scan(scan) => {
+                    scan.rows()
+                        .filter(|(key, seen)| self.is_numbered(*key, *seen))
+                        .for_each(|(key, _)| want(key));
+                }
+                Op::Read { .. } | Op::Write { .. } => {}
+            }
+        }
+        std::hint::black_box(wanted.iter().fold(0, |touched, (_, hash)| touched ^ self.keys.touch(*hash)));
+        self.found.clear();
+        self.next_found = 0;
+        self.found.extend(wanted.iter().map(|&(key, hash)| Found { id: self.keys.intern(key, hash), hash }));
+        self.serial.resize(self.keys.len());
+        std::hint::black_box(
+            self.found.iter().fold(0, |touched, found| touched ^ self.serial.touch(found.id)),
+        );
+    }
+
+    /// Whether a key has a number because of this version that was seen.
+    #[inline]
+    fn is_numbered(&self, key: Key<'_>, seen: Version) -> bool {
+        // A scan of the table may have missed a row that was there all the time.
+        self.serial.is_on()
+            || seen == Version::ABSENT
+            || seen.is_loaded() && self.scanned.contains(&key.table)
+    }
+
+    /// What came of looking up the next key.
+    #[inline]
+    fn found(&mut self) -> Found {
+        self.next_found += 1;
+        self.found[self.next_found - 1]
+    }
+
+    /// Goes through a transaction, and enters its installs.
     fn collect(&mut self, txns: &Txns<'_>, rank: Rank, flaws: &mut Vec<Flaw>) {
         let attempt = txns.attempt(rank);
+        self.serial.begin(rank);
         for op in attempt.ops() {
             match op {
                 Op::Install { key, before, after } => {
                     self.enter(txns, (rank, attempt.id), key, (before, after), flaws);
                 }
-                Op::Read { key, seen } => {
-                    // A scan of the table may have missed a row that was there all the time.
-                    if seen == Version::ABSENT || seen.is_loaded() && self.scanned.contains(&key.table) {
-                        let id = self.intern(key, hash(key));
-                        self.facts[id.at()].is_loaded |= seen.is_loaded();
-                    }
-                }
-                Op::Scan(scan) => {
-                    for (key, _) in scan.rows().filter(|(_, seen)| seen.is_loaded()) {
-                        let id = self.intern(key, hash(key));
-                        self.facts[id.at()].is_loaded = true;
-                    }
-                }
+                Op::Read { key, seen } => self.meet(key, seen),
                 // One that is not installed says that the key was absent.
-                Op::Write { key, to } if to.is_absent() => {
-                    self.intern(key, hash(key));
+                Op::Write { to, .. } if self.serial.is_on() || to.is_absent() => {
+                    let Found { id, .. } = self.found();
+                    self.serial.write(id, to);
                 }
                 Op::Write { .. } => {}
+                Op::Scan(scan) => self.scan(scan),
+            }
+        }
+        self.serial.end();
+    }
+
+    /// The transaction saw a version, looking for the key or as a row of a range.
+    #[inline]
+    fn meet(&mut self, key: Key<'_>, seen: Version) {
+        if self.is_numbered(key, seen) {
+            let Found { id, .. } = self.found();
+            if seen.is_loaded() && self.scanned.contains(&key.table) {
+                self.serial.set(id, LOADED);
+            }
+            self.serial.read(id, seen);
+        }
+    }
+
+    /// The transaction read a range: it has to have come to what it wrote itself there. What it did not come to is
+    /// not looked at here.
+    fn scan(&mut self, scan: Scan<'_>) {
+        self.serial.scan();
+        for (key, seen) in scan.rows() {
+            self.meet(key, seen);
+            if seen == Version::ABSENT {
+                self.serial.doubt_this();
+            }
+        }
+        if let Some((low, high)) = scan.covered() {
+            let is_missed = |id| {
+                let key = self.keys.key(id);
+                low <= key && key <= high && scan.rows().all(|(row, _)| row != key)
+            };
+            if self.serial.written().any(is_missed) {
+                self.serial.doubt_this();
             }
         }
     }
@@ -261,8 +362,7 @@ impl Chains {
         (before, after): (Version, Version),
         flaws: &mut Vec<Flaw>,
     ) {
-        let hash = hash(key);
-        let id = self.intern(key, hash);
+        let Found { id, hash } = self.found();
         let Writer::Txn(by, state) = txns.writer(after) else {
             return flaws.push(Flaw::new(FlawKind::ForeignInstall, txn, key, after));
         };
@@ -273,27 +373,19 @@ impl Chains {
         }
         (entry.writer, entry.key, entry.mark) = (rank, id, mark(hash, after.is_absent()));
         if after.is_absent() {
-            self.facts[id.at()].is_deleted = true;
+            self.serial.set(id, DELETED);
             self.deletions.push((id, state));
         }
+        let there = self.serial.install(id, before, (after, state));
         if before == Version::ABSENT || before.is_loaded() {
             self.roots.push(Root { key: id, state, is_over_loaded: before.is_loaded() });
-        } else if let Writer::Txn(by, replaced) = txns.writer(before)
-            && by != rank
+        } else if let Some(replaced) = there.or_else(|| txns.writer(before).state())
+            && before.txn() != txn
         {
-            self.link(txns, replaced, state, rank, flaws);
+            self.states[state.at()].before = replaced;
         } else {
             flaws.push(Flaw::new(FlawKind::BrokenChain, txn, key, before));
         }
-    }
-
-    #[inline]
-    fn intern(&mut self, key: Key<'_>, hash: u64) -> KeyId {
-        let id = self.keys.intern(key, hash);
-        if id.at() == self.facts.len() {
-            self.facts.push(Facts::default());
-        }
-        id
     }
 
     /// One state replaced another.
@@ -312,6 +404,7 @@ impl Chains {
             return;
         }
         let (next, other) = (replaced.next, replaced.next_writer);
+        self.states[after.at()].before = StateId::NONE;
         let is_resurrected = self.state(next).is_tombstone() || self.state(after).is_tombstone();
         let kind = if is_resurrected { FlawKind::Resurrected } else { FlawKind::DoubleInstall };
         let key = self.states[after.at()].key;
@@ -323,32 +416,36 @@ impl Chains {
     fn root(&mut self, txns: &Txns<'_>, flaws: &mut Vec<Flaw>) {
         let mut roots = std::mem::take(&mut self.roots);
         for root in roots.iter().filter(|root| root.is_over_loaded) {
-            self.facts[root.key.at()].is_loaded = true;
+            self.serial.set(root.key, LOADED);
         }
+        self.serial.settle_first();
         self.find_gaps(txns);
         // Of keys that were never deleted no more than one absence is to be told from others.
         for &Root { key, state, is_over_loaded } in &roots {
             let writer = self.state(state).writer;
             if is_over_loaded {
                 self.link(txns, self.first(key), state, writer, flaws);
-            } else if !self.facts[key.at()].is_deleted {
-                if self.facts[key.at()].is_loaded {
+            } else if !self.is_deleted(key) {
+                if self.is_loaded(key) {
                     flaws.push(self.never_absent(txns, key, state));
                 } else {
                     self.link(txns, self.first(key), state, writer, flaws);
                 }
             }
         }
-        roots.retain(|root| !root.is_over_loaded && self.facts[root.key.at()].is_deleted);
+        roots.retain(|root| !root.is_over_loaded && self.is_deleted(root.key));
         self.by_key(&mut roots);
         let mut lives = Vec::new();
         for inserts in roots.chunk_by(|one, other| one.key == other.key) {
-            self.place(txns, inserts, &mut lives, flaws);
+            self.follow(txns, inserts, &mut lives, flaws);
         }
         self.roots = roots;
         for gap in &mut self.gaps {
             let closer = self.states[gap.state.at()].next_writer;
             gap.to = if closer == Rank::NONE { u32::MAX } else { txns.writes_at(closer) };
+            if gap.to < gap.from {
+                self.serial.doubt(closer);
+            }
         }
     }
 
@@ -380,8 +477,8 @@ impl Chains {
             self.facts[key.at()].gaps.end += 1;
         }
         let mut start = 0;
-        for (at, facts) in self.facts.iter_mut().enumerate().filter(|(_, facts)| facts.is_deleted) {
-            let has_first = !facts.is_loaded;
+        for (at, facts) in self.facts.iter_mut().enumerate().filter(|(_, facts)| facts.gaps.end > 0) {
+            let has_first = !self.serial.has(KeyId(at as u32), LOADED);
             let count = facts.gaps.end + u32::from(has_first);
             facts.gaps = start..start;
             start += count;
@@ -399,7 +496,7 @@ impl Chains {
     }
 
     /// Finds the absences that the inserts of a key replaced.
-    fn place(&mut self, txns: &Txns<'_>, inserts: &[Root], lives: &mut Vec<Life>, flaws: &mut Vec<Flaw>) {
+    fn follow(&mut self, txns: &Txns<'_>, inserts: &[Root], lives: &mut Vec<Life>, flaws: &mut Vec<Flaw>) {
         let key = inserts[0].key;
         let is_free = |gap: &StateId| self.state(*gap).next == StateId::NONE;
         let mut free: Vec<StateId> = self.gaps(key).filter(is_free).collect();
@@ -480,8 +577,9 @@ impl Chains {
 
     /// Brings the keys of scanned tables in order.
     fn sort(&mut self) {
-        let Self { keys, sorted, heads, ranges, scanned, .. } = self;
+        let Self { keys, sorted, heads, ranges, scanned, places, .. } = self;
         sorted.clear();
+        places.clear();
         heads.clear();
         ranges.clear();
         if scanned.is_empty() {
@@ -495,6 +593,26 @@ impl Chains {
             ranges.push((keys.table(keys_of[0]), start..start + keys_of.len()));
             start += keys_of.len();
         }
+        places.resize(keys.len(), u32::MAX);
+        for (place, key) in sorted.iter().enumerate() {
+            places[key.at()] = place as u32;
+        }
+        let others = places.iter_mut().filter(|place| **place == u32::MAX);
+        for (place, other) in (sorted.len() as u32..).zip(others) {
+            *other = place;
+        }
+    }
+
+    /// The place of a key among the sorted ones; behind these if it is in no table that was scanned.
+    #[inline]
+    pub(crate) fn place(&self, key: KeyId) -> u32 {
+        if self.places.is_empty() { key.0 } else { self.places[key.at()] }
+    }
+
+    /// Whether this is the sorted key with that number.
+    #[inline]
+    pub(crate) fn is_sorted_at(&self, nth: u32, key: Key<'_>) -> bool {
+        is_same(self.keys.key(self.sorted[nth as usize]), key)
     }
 
     /// Where the keys from the low one to the high one are among the sorted ones.

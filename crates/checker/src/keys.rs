@@ -1,6 +1,6 @@
-//! Keys as small numbers. Only keys whose history can matter have one: those that anyone installed, saw
-//! absent, or may have missed in a scan. Most reads of a large table are of others, and are over when a
-//! lookup here finds nothing.
+//! Keys as small numbers. Where transactions are executed one after the other (`serial`) all keys that anyone met
+//! have one; otherwise only those whose history can matter: those that anyone installed, saw absent, or may
+//! have missed in a scan.
 
 use stdx::history::Key;
 
@@ -112,6 +112,12 @@ impl Keys {
         self.spans[id.at()].table
     }
 
+    /// Something of the place at which a key with this hash is looked for: it is in the cache then.
+    #[inline]
+    pub(crate) fn touch(&self, hash: u64) -> u32 {
+        self.buckets[hash as usize & (self.buckets.len() - 1)].id.0
+    }
+
     /// The key's number, if it has one.
     #[inline]
     pub(crate) fn get(&self, key: Key<'_>, hash: u64) -> Option<KeyId> {
@@ -151,7 +157,7 @@ impl Keys {
         let id = KeyId(self.spans.len() as u32);
         let at =
             u32::try_from(self.words.len()).expect("a history has fewer than four billion words of keys");
-        assert_ne!(id, KeyId::NONE, "a history has fewer than four billion keys");
+        assert!(id.0 < 1 << 30, "a history has at most a billion keys");
         self.buckets[place] = Bucket::new(key, id);
         self.spans.push(Span { at, table: key.table, width: key.words.len() as u16 });
         self.words.extend_from_slice(key.words);

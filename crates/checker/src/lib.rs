@@ -48,6 +48,7 @@ mod level;
 mod reading;
 mod replay;
 mod report;
+mod serial;
 mod stamps;
 mod txns;
 mod walk;
@@ -145,7 +146,7 @@ impl Checker {
     /// Holds a history to a level.
     ///
     /// # Panics
-    /// When it has more than two billion attempts or versions, or four billion keys.
+    /// When it has more than two billion attempts or versions, or a billion keys.
     pub fn check(&mut self, history: &History, level: Level) -> Verdict {
         let logs = history.logs();
         let layouts = self.layouts(logs, level);

@@ -24,7 +24,7 @@ pub(crate) enum Layout {
 }
 
 /// The place of a transaction in the layout: where it wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank(pub(crate) u32);
 
 impl Rank {
@@ -64,6 +64,13 @@ pub(crate) enum Writer {
     Aborted,
     /// One that took effect, and the place of the version's state.
     Txn(Rank, StateId),
+}
+
+impl Writer {
+    /// The state of the version, if its writer took effect.
+    pub(crate) const fn state(&self) -> Option<StateId> {
+        if let Self::Txn(_, state) = self { Some(*state) } else { None }
+    }
 }
 
 /// An attempt: where it is in the order, and where its versions begin.

@@ -115,6 +115,10 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
         self.sink
     }
 
+    pub(crate) const fn sink(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
     /// Tells the sink all that there is to tell of a transaction.
     pub(crate) fn visit(&mut self, rank: Rank) {
         self.rank = rank;

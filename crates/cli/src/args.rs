@@ -137,7 +137,7 @@ pub(crate) struct Check {
     /// Time for each scheme, half of it for schedules and half for threads
     #[arg(long, value_name = "S", default_value_t = 10.0, allow_negative_numbers = true)]
     seconds: f64,
-    /// Schedules to be explored for each scheme, whatever time that takes
+    /// Schedules to be explored for each scheme, whatever time that takes; with 0 nothing is searched, either
     #[arg(long, value_name = "N")]
     schedules: Option<u64>,
     /// Transactions to be run on threads for each scheme, whatever time that takes
@@ -152,14 +152,15 @@ pub(crate) struct Check {
     /// A bug to plant, to see it caught: see `contend list plants`
     #[arg(long, value_name = "BUG")]
     plant: Option<String>,
-    /// Show one explored trial of one scheme: all that its transactions saw and did
+    /// Show one explored trial of one scheme, by its seed or program (see `contend list searches`): all that its
+    /// transactions saw and did
     #[arg(
         long,
-        value_name = "SEED",
+        value_name = "SEED|PROGRAM",
         conflicts_with_all = ["seconds", "schedules", "transactions", "seed", "export", "format"]
     )]
-    replay: Option<u64>,
-    /// Its schedule, if it is not that of the seed
+    replay: Option<String>,
+    /// Its schedule, if it is not its own
     #[arg(long, value_name = "RUNS")]
     schedule: Option<String>,
     /// A directory to write histories to, in the list-append form that Elle reads
@@ -181,7 +182,7 @@ impl Check {
             seed: self.seed,
             set: self.set.clone(),
             plant: self.plant.clone(),
-            replay: self.replay,
+            replay: self.replay.clone(),
             schedule: self.schedule.clone(),
         }
     }
@@ -213,6 +214,8 @@ pub(crate) enum Subject {
     Settings,
     /// The bugs that can be planted in schemes
     Plants,
+    /// The programs of which checks try all schedules
+    Searches,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

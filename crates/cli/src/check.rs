@@ -7,7 +7,7 @@ use std::path::Path;
 
 use lab::{Inquiry, Refusal, Report, json, text};
 use stdx::panics;
-use trials::{Case, Form, Monitor, Notation, Replay, Schedule, Step};
+use trials::{Case, Form, Monitor, Notation, Replay, Schedule, Step, Subject};
 
 use crate::args::{Check, Format};
 use crate::live::{self, is_stopped, take_interrupts};
@@ -29,8 +29,8 @@ pub(crate) fn check(args: &Check, out: &mut Out) -> Result<u8, Refusal> {
 }
 
 fn answer(inquiry: &Inquiry, args: &Check, out: &mut Out) -> Result<u8, Refusal> {
-    if let Some((seed, schedule)) = &inquiry.replay {
-        return Ok(replay(inquiry, *seed, schedule.as_ref(), out));
+    if let Some((subject, schedule)) = &inquiry.replay {
+        return Ok(replay(inquiry, *subject, schedule.as_ref(), out));
     }
     if let Some(folder) = &args.export {
         export(inquiry, folder).map_err(|error| {
@@ -96,6 +96,7 @@ fn run(inquiry: &Inquiry, position: usize) -> Report {
         let (schedules, transactions) = (text::count(schedules as f64), text::count(transactions as f64));
         let doing = match monitor.step() {
             Step::Scripts => "playing scripts",
+            Step::Search => "searching",
             Step::Explore => "exploring",
             Step::Stress => "on threads",
         };
@@ -111,9 +112,9 @@ fn violations(inquiry: &Inquiry, position: usize, report: &Report) -> String {
         let story = violation.story.trim_end();
         let headline = if story.is_empty() { &violation.what } else { story };
         let again = match &violation.replay {
-            Replay::Explored(seed, schedule) => {
-                let command = inquiry.command(position, *seed, schedule);
-                format!("again with version {}: {command}", env!("CARGO_PKG_VERSION"))
+            Replay::Explored(subject, schedule) => {
+                let command = inquiry.command(position, *subject, schedule);
+                format!("again with {}: {command}", version())
             }
             Replay::Script(name) => format!("again: any check plays the script `{name}`"),
             Replay::Native(seed) => {
@@ -127,9 +128,15 @@ fn violations(inquiry: &Inquiry, position: usize, report: &Report) -> String {
     lines.concat()
 }
 
-/// Shows the explored trial of one seed.
-fn replay(inquiry: &Inquiry, seed: u64, schedule: Option<&Schedule>, out: &mut Out) -> u8 {
-    let explored = Case { schedule, ..inquiry.campaigns[0].case(seed) }.explore();
+/// What has to be built for a schedule to mean the same again.
+fn version() -> String {
+    let commit = option_env!("CONTEND_COMMIT").map(|commit| format!(" (commit {commit})"));
+    format!("version {}{}", env!("CARGO_PKG_VERSION"), commit.unwrap_or_default())
+}
+
+/// Shows the explored trial of one seed or program.
+fn replay(inquiry: &Inquiry, subject: Subject, schedule: Option<&Schedule>, out: &mut Out) -> u8 {
+    let explored = Case { schedule, ..inquiry.campaigns[0].trial(subject) }.explore();
     if let Some(history) = &explored.history {
         out.print(&history.to_string());
     }

@@ -51,10 +51,12 @@ fn list(list: &List, out: &mut Out) -> u8 {
         (Format::Text, Subject::Workloads) => text::workloads(),
         (Format::Text, Subject::Settings) => text::settings(),
         (Format::Text, Subject::Plants) => text::plants(),
+        (Format::Text, Subject::Searches) => text::searches(),
         (Format::Json, Subject::Schemes) => format!("{}\n", json::schemes()),
         (Format::Json, Subject::Workloads) => format!("{}\n", json::workloads()),
         (Format::Json, Subject::Settings) => format!("{}\n", json::settings()),
         (Format::Json, Subject::Plants) => format!("{}\n", json::plants()),
+        (Format::Json, Subject::Searches) => format!("{}\n", json::searches()),
     };
     out.print(&listed);
     0

@@ -63,6 +63,8 @@ fn wrong_checks_are_refused_with_the_way_out() {
     assert_refused("check silo --set aria.batch=2", "not checked");
     assert_refused("check --replay 1", "name it");
     assert_refused("check silo --replay 1 --format json", "--format");
+    assert_refused("check silo --replay insert_after_a_mis", "insert_after_a_miss");
+    assert_refused("check silo --schedule 0x3", "--replay");
     assert_refused("check silo --replay 1 --schedule 3y", "0x12,1,0x3");
     assert_refused("check silo --schedules many", "--schedules");
     assert_refused("check silo --export /dev/null/histories", "--export /dev/null/histories");
@@ -76,8 +78,7 @@ fn a_check_says_what_a_scheme_was_seen_to_do() {
     assert!(checked.stderr.is_empty(), "silent in a pipe");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2);
-    for key in ["scheme", "promise", "transactions", "schedules", "scripts", "violations", "permitted_shown"]
-    {
+    for key in ["scheme", "promise", "transactions", "schedules", "scripts", "searches", "violations"] {
         assert!(lines.iter().all(|line| line.contains(&format!("\"{key}\":"))), "{text}");
     }
     assert!(lines[0].contains("\"scheme\":\"si\"") && lines[0].contains("\"write_skew\""), "{text}");
@@ -100,11 +101,27 @@ fn a_planted_bug_is_caught_and_the_line_below_it_shows_it_again() {
 }
 
 #[test]
+fn a_search_finds_what_is_rare_and_its_program_and_schedule_show_it_again() {
+    let caught = output("check no_wait --plant insert_shrugs --schedules 1");
+    let text = String::from_utf8_lossy(&caught.stdout);
+    assert_eq!(caught.status.code(), Some(1), "{text}");
+    assert!(text.contains("again with version "), "{text}");
+    let (_, line) = text.split_once(": contend ").expect("the line that brings it back");
+    let line = line.lines().next().expect("a line");
+    assert!(line.contains("--replay insert_after_a_miss --schedule "), "{line}");
+    assert_eq!(output(line).status.code(), Some(1), "{line}");
+    let well = output("check no_wait --replay insert_after_a_miss");
+    assert_eq!(well.status.code(), Some(0), "without the bug the program holds: {well:?}");
+    assert!(String::from_utf8_lossy(&well.stdout).contains("committed, stamp"));
+}
+
+#[test]
 fn lists_name_schemes_workloads_and_settings() {
     for (line, names) in [
         ("list schemes", "silo"),
         ("list workloads", "tpcc"),
         ("list plants", "silo: silo_skips_reads"),
+        ("list searches", "insert_after_a_miss"),
         ("list settings --format json", "\"ycsb.theta\""),
     ] {
         let listed = output(line);

@@ -2,7 +2,7 @@
 //! refused here that cannot be done.
 
 use engine::setting::Setting;
-use trials::{Budget, Campaign, Limit, Schedule, find_plant, plants_of};
+use trials::{Budget, Campaign, Limit, SEARCHES, Schedule, Subject, find_plant, plants_of};
 
 use crate::registry::pairs;
 use crate::{Catalogue, Refusal, SettingOf};
@@ -14,7 +14,8 @@ pub struct Question {
     pub schemes: Vec<String>,
     /// Seconds for each scheme.
     pub seconds: f64,
-    /// Schedules to be explored for each, in place of half of the time.
+    /// Schedules to be explored for each beside those of the searches, in place of half of the time; with 0 nothing is
+    /// searched, either.
     pub schedules: Option<u64>,
     /// Transactions to be run on threads for each, in place of the other half.
     pub transactions: Option<u64>,
@@ -24,9 +25,9 @@ pub struct Question {
     pub set: Vec<String>,
     /// A bug to be planted.
     pub plant: Option<String>,
-    /// The seed of a single explored trial to be shown.
-    pub replay: Option<u64>,
-    /// Its schedule, if it is not the seed's.
+    /// The seed of a single explored trial to be shown, or the name of a program.
+    pub replay: Option<String>,
+    /// Its schedule, if it is not its own.
     pub schedule: Option<String>,
 }
 
@@ -37,8 +38,8 @@ pub struct Inquiry {
     pub campaigns: Vec<Campaign>,
     /// What each may cost.
     pub budget: Budget,
-    /// The explored trial to be shown instead, and its schedule, if it is not the seed's.
-    pub replay: Option<(u64, Option<Schedule>)>,
+    /// The explored trial to be shown instead, and its schedule, if it is not its own.
+    pub replay: Option<(Subject, Option<Schedule>)>,
     /// What has to be typed to ask the same of one scheme again, but for the seed.
     commands: Vec<String>,
 }
@@ -73,15 +74,20 @@ impl Inquiry {
         let schedule = question.schedule.as_deref().map(str::parse::<Schedule>).transpose();
         let schedule = schedule.map_err(|error| Refusal(format!("`--schedule`: {error}")))?;
         if schedule.is_some() && question.replay.is_none() {
-            return Err(Refusal("`--schedule` is that of a trial: give its seed with `--replay`".to_owned()));
+            let says = "`--schedule` is that of a trial: give its seed or its program with `--replay`";
+            return Err(Refusal(says.to_owned()));
         }
-        let replay = question.replay.map(|seed| (seed, schedule));
+        let subject = question.replay.as_deref().map(subject).transpose()?;
+        let replay = subject.map(|subject| (subject, schedule));
         Ok(Self { campaigns, budget: budget(question)?, replay, commands })
     }
 
     /// The line that brings an explored trial back, of the campaign at a position.
-    pub fn command(&self, position: usize, seed: u64, schedule: &Schedule) -> String {
-        format!("{} --replay {seed} --schedule {schedule}", self.commands[position])
+    pub fn command(&self, position: usize, subject: Subject, schedule: &Schedule) -> String {
+        let runs = schedule.to_string();
+        // The plainest schedule has no runs, and a command line no empty words: it begins with the first worker.
+        let runs = if runs.is_empty() { "0" } else { &runs };
+        format!("{} --replay {subject} --schedule {runs}", self.commands[position])
     }
 }
 
@@ -132,6 +138,17 @@ fn unknown_plant(scheme: &str, plant: &str) -> Refusal {
     Refusal(format!("no bug `{plant}` can be planted in `{scheme}`; there are {}", names.join(", ")))
 }
 
+fn subject(text: &str) -> Result<Subject, Refusal> {
+    Subject::named(text).ok_or_else(|| {
+        let names: Vec<&str> = SEARCHES.iter().map(|program| program.name).collect();
+        Refusal(format!(
+            "`--replay {text}`: must be a seed, such as `--replay 1`, or the name of a program that is searched; there \
+             are {}",
+            names.join(", ")
+        ))
+    })
+}
+
 fn budget(question: &Question) -> Result<Budget, Refusal> {
     let seconds = question.seconds;
     if !(seconds > 0.0 && seconds <= 1e6) {
@@ -145,6 +162,7 @@ fn budget(question: &Question) -> Result<Budget, Refusal> {
     Ok(Budget {
         seed: question.seed,
         cores: sync::workers::cores(),
+        searches: question.schedules != Some(0),
         schedules: limit(question.schedules),
         transactions: limit(question.transactions),
     })
@@ -189,7 +207,10 @@ mod tests {
         let inquiry = Inquiry::new(&asked).expect("legal");
         let line =
             "contend check silo --set silo.snapshots=on --plant silo_skips_reads --replay 7 --schedule 0x3,1";
-        assert_eq!(inquiry.command(0, 7, &"0x3,1".parse().expect("a schedule")), line);
+        assert_eq!(inquiry.command(0, Subject::Seed(7), &"0x3,1".parse().expect("a schedule")), line);
+        let program = Subject::named("insert_after_a_miss").expect("a program");
+        let line = inquiry.command(0, program, &Schedule::default());
+        assert!(line.ends_with(" --replay insert_after_a_miss --schedule 0"), "{line}");
     }
 
     #[test]
@@ -206,12 +227,15 @@ mod tests {
         assert!(refusal(&Question { set, ..question(&["silo"]) }).contains("not checked"));
         let set = vec!["silo.epoch_ms=0".to_owned()];
         assert!(refusal(&Question { set, ..question(&["silo"]) }).contains("silo.epoch_ms=0"));
-        assert!(refusal(&Question { replay: Some(1), ..question(&[]) }).contains("name it"));
+        assert!(refusal(&Question { replay: Some("1".to_owned()), ..question(&[]) }).contains("name it"));
+        let replay = Some("insert".to_owned());
+        assert!(refusal(&Question { replay, ..question(&["silo"]) }).contains("insert_after_a_miss"));
         let schedule = Some("0x3".to_owned());
         assert!(refusal(&Question { schedule, ..question(&["silo"]) }).contains("--replay"));
         let schedule = Some("zero".to_owned());
         assert!(
-            refusal(&Question { replay: Some(1), schedule, ..question(&["silo"]) }).contains("0x12,1,0x3")
+            refusal(&Question { replay: Some("1".to_owned()), schedule, ..question(&["silo"]) })
+                .contains("0x12,1,0x3")
         );
     }
 }

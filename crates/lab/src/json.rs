@@ -11,7 +11,7 @@ use engine::{Abort, Info};
 use runs::{Phase, TableMemory, Verdict};
 use serde_json::{Map, Value, json};
 use stdx::Histogram;
-use trials::{Replay, Report, Violation};
+use trials::{Replay, Report, Subject, Violation};
 
 use crate::measure::{Totals, abort_rate};
 use crate::registry::SettingOf;
@@ -125,16 +125,22 @@ pub fn settings() -> Value {
 /// What was seen of a scheme's isolation.
 pub fn report(report: &Report) -> Value {
     let violation = |violation: &Violation| {
-        let (kind, seed, schedule) = match &violation.replay {
-            Replay::Explored(seed, schedule) => ("explored", Some(seed), Some(schedule.to_string())),
-            Replay::Script(_) => ("script", None, None),
-            Replay::Native(seed) => ("native", Some(seed), None),
+        let (kind, seed, name, schedule) = match &violation.replay {
+            Replay::Explored(Subject::Seed(seed), schedule) => {
+                ("explored", Some(seed), None, Some(schedule.to_string()))
+            }
+            Replay::Explored(Subject::Program(program), schedule) => {
+                ("search", None, Some(program.name), Some(schedule.to_string()))
+            }
+            Replay::Script(name) => ("script", None, Some(*name), None),
+            Replay::Native(seed) => ("native", Some(seed), None, None),
         };
         json!({
             "what": violation.what,
             "story": violation.story,
             "trial": kind,
             "seed": seed,
+            "name": name,
             "schedule": schedule,
         })
     };
@@ -147,6 +153,7 @@ pub fn report(report: &Report) -> Value {
         "transactions": report.transactions,
         "schedules": report.schedules,
         "scripts": report.scripts,
+        "searches": report.searches,
         "undecided": report.undecided,
         "violations": report.violations.iter().map(violation).collect::<Vec<_>>(),
         "permitted_shown": report.permitted_shown.keys().collect::<Vec<_>>(),
@@ -162,6 +169,11 @@ pub fn plants() -> Value {
             .map(move |plant| json!({ "scheme": info.name, "name": plant.name, "says": plant.says }))
     };
     Catalogue.schemes().iter().flat_map(of_scheme).collect()
+}
+
+/// The programs that are searched.
+pub fn searches() -> Value {
+    trials::SEARCHES.iter().map(|program| json!({ "name": program.name, "says": program.says })).collect()
 }
 
 /// What was chosen: the same for all runs of a scheme in a plan.

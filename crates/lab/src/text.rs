@@ -302,6 +302,15 @@ pub fn plants() -> String {
     lines.0
 }
 
+/// The programs that are searched.
+pub fn searches() -> String {
+    let mut lines = Lines::default();
+    for program in trials::SEARCHES {
+        lines.add(format!("{}\n    {}", program.name, program.says));
+    }
+    lines.0
+}
+
 /// What was seen of the isolation of each scheme.
 pub fn reports(reports: &[Report]) -> String {
     let mut table = Table::default();
@@ -309,6 +318,7 @@ pub fn reports(reports: &[Report]) -> String {
         "scheme",
         "promise",
         "scripts",
+        "searches",
         "schedules",
         "transactions",
         "verdict",
@@ -320,6 +330,7 @@ pub fn reports(reports: &[Report]) -> String {
             report.scheme.to_owned(),
             report.promise.name().to_owned(),
             report.scripts.to_string(),
+            report.searches.to_string(),
             count(report.schedules as f64),
             count(report.transactions as f64),
             verdict(report).to_owned(),

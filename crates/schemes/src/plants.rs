@@ -81,6 +81,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &NO_WAIT_UPGRADES_ALWAYS,
             &NO_WAIT_SKIPS_LEAVES,
             &NO_WAIT_UNLOCKS_EARLY,
+            &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,
             &storage::plants::REUSES_AT_ONCE,
@@ -95,6 +96,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &SILO_IGNORES_LOCKS,
             &SILO_UNLOCKS_EARLY,
             &SILO_COPIES_ONCE,
+            &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::LOCKS_UNSORTED,
             &engine::plants::MOVES_UNASKED,
@@ -111,7 +113,6 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &TICTOC_IGNORES_RTS,
             &TICTOC_FORGETS_RTS,
             &TICTOC_ENTERS_FRESH,
-            // It breaks `no_wait` and `silo`, too, but shows there so seldom that only a search for it finds it.
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::LOCKS_UNSORTED,

@@ -55,7 +55,7 @@ impl Visit for StampsAreAnOrder {
 
 #[test]
 fn schemes_that_say_so_commit_in_the_order_of_their_stamps() {
-    for info in catalogue::INFO.iter() {
+    for info in catalogue::INFO {
         catalogue::with(info.name, StampsAreAnOrder).expect("a scheme of the catalogue");
     }
 }

@@ -7,12 +7,13 @@ use checker::{Answer, Checker, Level, Phenomenon, Verdict};
 use sim::Schedule;
 use stdx::history::History;
 use stdx::panics;
-use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use sync::{Latched, clock, workers};
 use workloads::mix;
 
-use crate::case::Case;
+use crate::case::{Case, Subject};
 use crate::scripts::{self, Played};
+use crate::searches::{Program, SEARCHES};
 use crate::trial::{Trial, Tried, native};
 use crate::{Explored, Plant};
 
@@ -36,7 +37,9 @@ pub struct Budget {
     pub seed: u64,
     /// Threads that try.
     pub cores: usize,
-    /// Explored trials.
+    /// Whether programs are searched, whatever time that takes.
+    pub searches: bool,
+    /// Explored trials. The time of the searches is a part of theirs.
     pub schedules: Limit,
     /// Transactions of native trials.
     pub transactions: Limit,
@@ -48,6 +51,8 @@ pub struct Budget {
 pub enum Step {
     /// Scripts are played.
     Scripts,
+    /// Programs are searched.
+    Search,
     /// Schedules are explored.
     Explore,
     /// Transactions run on threads.
@@ -69,7 +74,8 @@ impl Monitor {
         // Relaxed: for display; nothing is read on its strength.
         match self.step.load(Ordering::Relaxed) {
             0 => Step::Scripts,
-            1 => Step::Explore,
+            1 => Step::Search,
+            2 => Step::Explore,
             _ => Step::Stress,
         }
     }
@@ -96,10 +102,10 @@ impl Monitor {
 }
 
 /// How a violation can be had again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Replay {
-    /// By the explored trial of this seed, under this schedule.
-    Explored(u64, Schedule),
+    /// By the explored trial of this seed or program, under this schedule.
+    Explored(Subject, Schedule),
     /// By playing the script of this name.
     Script(&'static str),
     /// By trying again: threads do not run the same way twice. The seed of the requests.
@@ -126,7 +132,9 @@ pub struct Report {
     pub promise: Level,
     /// Scripts that were played.
     pub scripts: u64,
-    /// Schedules that were explored.
+    /// Programs of which all schedules were explored that are to be.
+    pub searches: u64,
+    /// Schedules that were explored, those of the searches included.
     pub schedules: u64,
     /// Transactions that committed and were checked, explored ones included.
     pub transactions: u64,
@@ -200,11 +208,32 @@ impl Seen {
         self.violations.push(Violation { what, story: String::new(), replay });
     }
 
-    /// The first by seed, whoever came first.
+    fn explored(&mut self, subject: Subject, explored: &Explored) {
+        let replay = || Replay::Explored(subject, explored.schedule.clone());
+        if let Some(failure) = explored.failure.clone() {
+            self.failed(failure, replay());
+        }
+        if let Some(verdict) = &explored.verdict {
+            self.verdict(verdict, replay);
+        }
+    }
+
+    /// Adds what others saw, but for their violations.
+    fn add(&mut self, other: &Self) {
+        self.transactions += other.transactions;
+        self.undecided += other.undecided;
+        for (name, count) in &other.permitted {
+            *self.permitted.entry(name.clone()).or_default() += count;
+        }
+        self.phenomena.extend(&other.phenomena);
+    }
+
+    /// The first by seed or program, whoever came first.
     fn some_violations(&mut self) -> Vec<Violation> {
         let mut violations = core::mem::take(&mut self.violations);
         violations.sort_by_key(|violation| match violation.replay {
-            Replay::Explored(seed, _) | Replay::Native(seed) => seed,
+            Replay::Explored(Subject::Seed(seed), _) | Replay::Native(seed) => seed,
+            Replay::Explored(Subject::Program(program), _) => program.position() as u64,
             Replay::Script(_) => 0,
         });
         violations.truncate(VIOLATIONS_MAX);
@@ -232,7 +261,12 @@ impl<'m> Clock<'m> {
             Limit::Seconds(_) => clock::now_ns() < self.until_ns,
             Limit::Count(wanted) => count < wanted,
         };
-        is_time && !self.monitor.is_interrupted() && seen.lock().violations.len() < self.violations_max
+        is_time && self.may_go_on(seen)
+    }
+
+    /// The same, whatever the limit.
+    fn may_go_on(&self, seen: &Latched<Seen>) -> bool {
+        !self.monitor.is_interrupted() && seen.lock().violations.len() < self.violations_max
     }
 }
 
@@ -272,79 +306,124 @@ impl Campaign {
 
     /// The explored trial of a seed.
     pub fn case(&self, seed: u64) -> Case<'_> {
-        Case { scheme: self.scheme, given: &self.given, seed, schedule: None, plant: self.plant }
+        self.trial(Subject::Seed(seed))
+    }
+
+    /// The explored trial of a seed or a program.
+    pub fn trial(&self, subject: Subject) -> Case<'_> {
+        Case { scheme: self.scheme, given: &self.given, subject, schedule: None, plant: self.plant }
     }
 
     /// Tries as much as the budget allows.
     pub fn run(&self, budget: &Budget, monitor: &Monitor) -> Report {
-        let (explored, stressed) = (Latched::new(Seen::default()), Latched::new(Seen::default()));
         let scripts =
             if self.plant.is_none() { scripts::play(self.scheme, &self.given) } else { Played::default() };
+        let [searched, explored, stressed] = [(); 3].map(|()| Latched::new(Seen::default()));
+        let enough = if self.plant.is_some() { 1 } else { VIOLATIONS_MAX };
+        let clock = Clock::new(budget.schedules, enough, monitor);
+        monitor.enter(Step::Search);
+        let searches = if budget.searches { self.search_all(budget.cores, &clock, &searched) } else { 0 };
         monitor.enter(Step::Explore);
-        self.explore(budget, monitor, &explored);
+        // One way to a planted bug is enough.
+        if self.plant.is_none() || searched.lock().violations.is_empty() {
+            self.explore(budget, &clock, &explored);
+        }
         if self.plant.is_none() {
             monitor.enter(Step::Stress);
             self.stress(budget, monitor, &stressed);
-        }
-        let (mut explored, mut stressed) = (explored.into_inner(), stressed.into_inner());
-        let mut permitted_shown = explored.permitted.clone();
-        for (name, count) in &stressed.permitted {
-            *permitted_shown.entry(name.clone()).or_default() += count;
         }
         let script = |(name, story): (&'static str, String)| {
             let what = format!("the script `{name}`");
             Violation { what, story, replay: Replay::Script(name) }
         };
         let mut violations: Vec<_> = scripts.wrong.into_iter().map(script).collect();
-        violations.extend(explored.some_violations());
-        violations.extend(stressed.some_violations());
-        let phenomena = explored.phenomena.union(&stressed.phenomena).copied().collect();
+        let mut seen = Seen::default();
+        for part in [searched, explored, stressed] {
+            let mut part = part.into_inner();
+            violations.extend(part.some_violations());
+            seen.add(&part);
+        }
         Report {
             scheme: self.scheme,
             promise: self.promise,
             scripts: scripts.count,
+            searches,
             schedules: monitor.progress().0,
-            transactions: explored.transactions + stressed.transactions,
-            undecided: explored.undecided + stressed.undecided,
+            transactions: seen.transactions,
+            undecided: seen.undecided,
             violations,
-            permitted_shown,
+            permitted_shown: seen.permitted,
             is_interrupted: monitor.is_interrupted(),
-            phenomena,
+            phenomena: seen.phenomena,
         }
     }
 
-    fn explore(&self, budget: &Budget, monitor: &Monitor, seen: &Latched<Seen>) {
-        let enough = if self.plant.is_some() { 1 } else { VIOLATIONS_MAX };
-        let clock = Clock::new(budget.schedules, enough, monitor);
+    /// Searches all programs, and says how many it has searched to the end.
+    fn search_all(&self, cores: usize, clock: &Clock<'_>, seen: &Latched<Seen>) -> u64 {
+        let next = AtomicUsize::new(0);
+        let ended = workers::run(cores, false, |_| {
+            let (mut checker, mut ended) = (Checker::new(), 0);
+            // Relaxed: each number is given out once, and orders nothing.
+            while let Some(program) = SEARCHES.get(next.fetch_add(1, Ordering::Relaxed)) {
+                ended += u64::from(self.search(program, clock, &mut checker, seen));
+            }
+            ended
+        });
+        ended.into_iter().sum()
+    }
+
+    /// Tries all schedules of a program up to the first that shows something; false if not all were tried.
+    fn search(
+        &self,
+        program: &'static Program,
+        clock: &Clock<'_>,
+        checker: &mut Checker,
+        seen: &Latched<Seen>,
+    ) -> bool {
+        let subject = Subject::Program(program);
+        let mut search = Case::search(program);
+        while clock.may_go_on(seen) {
+            let Some(explored) = self.trial(subject).explore_next(&mut search, checker) else {
+                return search.is_exhausted();
+            };
+            if self.note(subject, explored, clock.monitor, seen) {
+                return false;
+            }
+        }
+        false
+    }
+
+    fn explore(&self, budget: &Budget, clock: &Clock<'_>, seen: &Latched<Seen>) {
         let next = AtomicU64::new(0);
         workers::run(budget.cores, false, |_| {
             let mut checker = Checker::new();
             loop {
-                // Relaxed: each number is given out once, and orders nothing.
+                // Relaxed: as in `search_all`.
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if !clock.goes_on(number, seen) {
                     break;
                 }
                 let seed = budget.seed.wrapping_add(number);
                 let explored = self.case(seed).explore_with(&mut checker);
-                monitor.schedules.fetch_add(1, Ordering::Relaxed); // Relaxed: for display.
-                let explored = if explored.is_violation() { self.simplest(seed, explored) } else { explored };
-                let mut seen = seen.lock();
-                let replay = || Replay::Explored(seed, explored.schedule.clone());
-                if let Some(failure) = explored.failure.clone() {
-                    seen.failed(failure, replay());
-                }
-                if let Some(verdict) = &explored.verdict {
-                    monitor.transactions.fetch_add(verdict.txns as u64, Ordering::Relaxed); // Relaxed: as above.
-                    seen.verdict(verdict, replay);
-                }
+                self.note(Subject::Seed(seed), explored, clock.monitor, seen);
             }
         });
     }
 
+    /// Writes down what came of an explored trial; whether it was a violation.
+    fn note(&self, subject: Subject, explored: Explored, monitor: &Monitor, seen: &Latched<Seen>) -> bool {
+        let is_violation = explored.is_violation();
+        let explored = if is_violation { self.simplest(subject, explored) } else { explored };
+        let txns = explored.verdict.as_ref().map_or(0, |verdict| verdict.txns as u64);
+        monitor.schedules.fetch_add(1, Ordering::Relaxed); // Relaxed: for display.
+        monitor.transactions.fetch_add(txns, Ordering::Relaxed); // Relaxed: as above.
+        seen.lock().explored(subject, &explored);
+        is_violation
+    }
+
     /// What comes of a violation under a schedule with as few preemptions as it needs.
-    fn simplest(&self, seed: u64, explored: Explored) -> Explored {
-        let case = self.case(seed);
+    fn simplest(&self, subject: Subject, explored: Explored) -> Explored {
+        let case = self.trial(subject);
         let schedule = case.simplest(&explored.schedule);
         let simpler = Case { schedule: Some(&schedule), ..case }.explore();
         if simpler.is_violation() { simpler } else { explored }
@@ -404,7 +483,7 @@ impl Campaign {
             requests,
             seed,
         };
-        native::run(trial).expect("a known scheme").expect("legal settings")
+        native::run(trial, None).expect("a known scheme").expect("legal settings")
     }
 }
 
@@ -417,14 +496,21 @@ pub fn name_of(number: u16) -> String {
 mod tests {
     use super::*;
 
+    const NOTHING: Budget = Budget {
+        seed: 1,
+        cores: 2,
+        searches: false,
+        schedules: Limit::Count(0),
+        transactions: Limit::Count(0),
+    };
+
     fn run(scheme: &str, plant: Option<&str>) -> Report {
         let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
         let campaign = match plant {
             Some(name) => campaign.plant(crate::find_plant(scheme, name).expect("a plant")),
             None => campaign,
         };
-        let budget =
-            Budget { seed: 1, cores: 2, schedules: Limit::Count(2_000), transactions: Limit::Count(10_000) };
+        let budget = Budget { schedules: Limit::Count(2_000), transactions: Limit::Count(10_000), ..NOTHING };
         campaign.run(&budget, &Monitor::default())
     }
 
@@ -440,21 +526,19 @@ mod tests {
     #[test]
     fn a_scheme_that_was_hardly_tried_may_have_been_looked_at_blindly() {
         let campaign = Campaign::new("si", &[]).expect("a scheme").expect("legal settings");
-        let (schedules, transactions) = (Limit::Count(0), Limit::Count(0));
-        let report =
-            campaign.run(&Budget { seed: 1, cores: 1, schedules, transactions }, &Monitor::default());
+        let report = campaign.run(&NOTHING, &Monitor::default());
         assert!(report.is_blind() && report.violations.is_empty());
     }
 
     #[test]
     fn a_planted_bug_is_caught_and_its_seed_brings_it_back() {
         let report = run("no_wait", Some("no_wait_skips_leaves"));
-        let Some(Violation { replay: Replay::Explored(seed, schedule), .. }) = report.violations.first()
+        let Some(Violation { replay: Replay::Explored(subject, schedule), .. }) = report.violations.first()
         else {
             panic!("{report:?}")
         };
         let campaign = Campaign::new("no_wait", &[]).expect("a scheme").expect("legal settings");
-        let case = Case { schedule: Some(schedule), ..campaign.case(*seed) };
+        let case = Case { schedule: Some(schedule), ..campaign.trial(*subject) };
         assert!(!case.explore().is_violation(), "without the bug all is well");
         let plant = crate::find_plant("no_wait", "no_wait_skips_leaves").expect("a plant");
         assert!(Case { plant: Some(plant), ..case }.explore().is_violation());

@@ -1,21 +1,53 @@
-//! Explored trials: small ones, each of which a seed stands for.
+//! Explored trials: small ones, each of which a seed stands for, or a program and a schedule.
+
+use core::fmt;
 
 use checker::{Answer, Checker, Verdict};
 use schemes_sim::catalogue;
-use sim::{Explorer, Schedule, Strategy, shrink};
+use sim::{Explorer, Schedule, Search, Strategy, shrink};
 use stdx::Rng;
 use stdx::history::History;
 use sync_sim::hook;
 
 use crate::Plant;
-use crate::trial::{Trial, stepped};
+use crate::searches::Program;
+use crate::trial::{Trial, Tried, stepped};
 
 /// About how many choices the schedule of a trial has.
 const CHOICES: u64 = 600;
 /// Schedules that are tried to make a failing one simpler.
 const SHRINK_MAX: u64 = 1_000;
+/// Schedules after which a search ends that would have more. It has where workers wait for each other at each step, as
+/// in batches, since it branches over who of those who stepped aside is next.
+const SEARCHED_MAX: u64 = 4_000;
 /// Steps after which a trial is taken for endless: a hundred times what the longest take.
 const STEPS_MAX: u64 = 1_000_000;
+
+/// What runs in an explored trial.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject {
+    /// What this seed draws: rows, requests, and a schedule unless another one is given.
+    Seed(u64),
+    /// A program; without a schedule under the plainest one.
+    Program(&'static Program),
+}
+
+impl Subject {
+    /// What a seed or the name of a program stands for, if either is what this is.
+    pub fn named(text: &str) -> Option<Self> {
+        let seed = text.parse().ok().map(Self::Seed);
+        seed.or_else(|| Program::find(text).map(Self::Program))
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seed(seed) => write!(f, "{seed}"),
+            Self::Program(program) => f.write_str(program.name),
+        }
+    }
+}
 
 /// A small trial, and its schedule.
 #[derive(Clone, Copy, Debug)]
@@ -24,9 +56,9 @@ pub struct Case<'c> {
     pub scheme: &'c str,
     /// Settings of the scheme that are not the standard ones.
     pub given: &'c [(String, String)],
-    /// What decides all else.
-    pub seed: u64,
-    /// Another schedule than that of the seed.
+    /// What runs.
+    pub subject: Subject,
+    /// Another schedule than the subject's own.
     pub schedule: Option<&'c Schedule>,
     /// The bug that is planted.
     pub plant: Option<&'static Plant>,
@@ -133,6 +165,9 @@ const SHAPES: [(u64, Shape); 6] = [
     ),
 ];
 
+/// The settings of programs: as much room as all of them need.
+const PROGRAM: &[(&str, &str)] = &[("mix.keys", "64"), ("mix.homes", "2")];
+
 impl Shape {
     fn of_seed(seed: u64) -> &'static Self {
         let mut share = Rng::from_path(&[seed, 0]).below(100);
@@ -160,47 +195,72 @@ impl Case<'_> {
 
     /// The same with a checker that serves for many.
     pub(crate) fn explore_with(self, checker: &mut Checker) -> Explored {
-        let shape = Shape::of_seed(self.seed);
+        let explorer = match (self.schedule, self.subject) {
+            (Some(schedule), _) => Explorer::replay(schedule.clone()),
+            (None, Subject::Seed(seed)) => Explorer::new(seed).strategy(Strategy::of_seed(seed, CHOICES)),
+            (None, Subject::Program(_)) => Explorer::replay(Schedule::default()),
+        };
+        let explorer = explorer.steps_max(STEPS_MAX);
+        judge(self.planted(|| explorer.explore(|| self.run())), checker)
+    }
+
+    /// A search over the schedules of a program.
+    pub(crate) fn search(program: &Program) -> Search {
+        Search::bounded(program.preemptions).cap(SEARCHED_MAX).steps_max(STEPS_MAX)
+    }
+
+    /// Runs the trial under the next schedule of a search and judges it; none when there is no other.
+    pub(crate) fn explore_next(self, search: &mut Search, checker: &mut Checker) -> Option<Explored> {
+        self.planted(|| search.run(|| self.run())).map(|explored| judge(explored, checker))
+    }
+
+    /// Does something while the bug is planted.
+    fn planted<T>(self, run: impl FnOnce() -> T) -> T {
+        let before = hook::plant(self.plant);
+        let out = run();
+        hook::plant(before);
+        out
+    }
+
+    fn run(self) -> Tried {
+        let (workers, requests, settings, seed, acts) = match self.subject {
+            Subject::Seed(seed) => {
+                let Shape { workers, requests, settings } = *Shape::of_seed(seed);
+                (workers, requests, settings, seed, None)
+            }
+            Subject::Program(program) => (program.sessions(), 0, PROGRAM, 0, Some(program.given())),
+        };
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        let mut given: Vec<_> = shape.settings.iter().map(own).collect();
+        let mut given: Vec<_> = settings.iter().map(own).collect();
         // A batch as small as the rest, unless one was asked for.
         let batch = settings_of(self.scheme).find(|name| name.split('.').next_back() == Some("batch"));
         if let Some(batch) = batch.filter(|batch| self.given.iter().all(|(name, _)| name != batch)) {
             given.push(own(&(batch, "4")));
         }
         given.extend_from_slice(self.given);
-        let trial = Trial {
-            scheme: self.scheme,
-            given: &given,
-            workers: shape.workers,
-            clients: shape.workers,
-            requests: shape.requests,
-            seed: self.seed,
-        };
-        let before = hook::plant(self.plant);
-        let explorer = match self.schedule {
-            Some(schedule) => Explorer::replay(schedule.clone()),
-            None => Explorer::new(self.seed).strategy(Strategy::of_seed(self.seed, CHOICES)),
-        };
-        let run = || stepped::run(trial).expect("a known scheme").expect("legal settings");
-        let sim::Explored { outcome, schedule, .. } = explorer.steps_max(STEPS_MAX).explore(run);
-        hook::plant(before);
-        match outcome {
-            Ok(tried) => {
-                let verdict = tried.judge(checker);
-                let (history, verdict) = (Some(tried.history), Some(verdict));
-                Explored { history, verdict, failure: tried.noticed, schedule }
-            }
-            Err(failure) => {
-                Explored { history: None, verdict: None, failure: Some(failure.to_string()), schedule }
-            }
-        }
+        let trial = Trial { scheme: self.scheme, given: &given, workers, clients: workers, requests, seed };
+        stepped::run(trial, acts).expect("a known scheme").expect("legal settings")
     }
 
     /// A schedule of a trial that was a violation, and still is one, with fewer preemptions.
     pub fn simplest(self, schedule: &Schedule) -> Schedule {
         shrink(schedule, SHRINK_MAX, |other| Case { schedule: Some(other), ..self }.explore().is_violation())
             .schedule
+    }
+}
+
+/// What came of an exploration, held to what the scheme promises.
+fn judge(explored: sim::Explored<Tried>, checker: &mut Checker) -> Explored {
+    let sim::Explored { outcome, schedule, .. } = explored;
+    match outcome {
+        Ok(tried) => {
+            let verdict = tried.judge(checker);
+            let (history, verdict) = (Some(tried.history), Some(verdict));
+            Explored { history, verdict, failure: tried.noticed, schedule }
+        }
+        Err(failure) => {
+            Explored { history: None, verdict: None, failure: Some(failure.to_string()), schedule }
+        }
     }
 }
 
@@ -216,13 +276,39 @@ mod tests {
     #[test]
     fn a_seed_brings_a_trial_back() {
         for seed in 0..20 {
-            let case = Case { scheme: "silo", given: &[], seed, schedule: None, plant: None };
+            let case = Case {
+                scheme: "silo",
+                given: &[],
+                subject: Subject::Seed(seed),
+                schedule: None,
+                plant: None,
+            };
             let told = || {
                 let explored = case.explore();
                 assert!(!explored.is_violation(), "seed {seed}: {explored:?}");
                 format!("{:?}", explored.history)
             };
             assert_eq!(told(), told(), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_schedule_of_a_program_brings_its_history_back() {
+        for scheme in ["tictoc", "mvto", "aria"] {
+            for name in ["insert_after_a_miss", "a_leaf_comes_and_goes_behind_a_mark"] {
+                let subject = Subject::named(name).expect("a program");
+                let Subject::Program(program) = subject else { panic!("`{name}` is no seed") };
+                let case = Case { scheme, given: &[], subject, schedule: None, plant: None };
+                let (mut search, mut checker) = (Case::search(program), Checker::new());
+                for _ in 0..60 {
+                    let Some(explored) = case.explore_next(&mut search, &mut checker) else { break };
+                    let schedule = explored.schedule.to_string().parse().expect("its own text");
+                    let again = Case { schedule: Some(&schedule), ..case }.explore();
+                    let told = |explored: &Explored| format!("{:?}", explored.history);
+                    assert_eq!(told(&again), told(&explored), "{scheme}, {name}: `{schedule}`");
+                }
+                assert!(search.tried() > 3, "{scheme}, {name}");
+            }
         }
     }
 }

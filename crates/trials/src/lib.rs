@@ -16,10 +16,12 @@ mod campaign;
 mod case;
 mod plants;
 mod scripts;
+mod searches;
 mod trial;
 
 pub use campaign::{Budget, Campaign, Limit, Monitor, Replay, Report, Step, Violation, name_of};
-pub use case::{Case, Explored};
+pub use case::{Case, Explored, Subject};
 pub use checker::{Form, Notation, export};
 pub use plants::{Plant, find as find_plant, of_scheme as plants_of};
+pub use searches::{Program, SEARCHES};
 pub use sim::Schedule;

@@ -16,7 +16,7 @@ pub(crate) struct Trial<'t> {
     pub(crate) clients: usize,
     /// Transactions of each.
     pub(crate) requests: u64,
-    /// The seed of all requests.
+    /// The seed of all requests that are drawn.
     pub(crate) seed: u64,
 }
 
@@ -53,24 +53,34 @@ macro_rules! trial {
         use $engine::setting::{SettingError, Values};
         use $engine::{Database, Drive, Env, Isolation, Records, Schema, Scheme, Share, Workload};
         use $schemes::catalogue::{self, Visit};
-        use $workloads::mix::Mix;
+        use $workloads::mix::{Act, Mix, Rows};
 
         use super::{Level, Trial, Tried};
 
-        struct Run<'t>(Trial<'t>);
+        /// What is given in place of chance: the rows, and what is sent, an act after the other.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct Given {
+            pub(crate) rows: &'static [Rows],
+            pub(crate) acts: &'static [Act],
+        }
+
+        struct Run<'t>(Trial<'t>, Option<Given>);
 
         impl Visit for Run<'_> {
             type Out = Result<Tried, SettingError>;
 
             fn visit<S: Scheme>(self) -> Self::Out {
-                let Self(trial) = self;
+                let Self(trial, given) = self;
                 let values = Values::new(S::SETTINGS.iter().chain(Mix::SETTINGS), trial.given)?;
                 let (workers, seed) = (trial.workers, trial.seed);
                 let clients = S::clients(&values, trial.clients);
                 let drive = Drive { workers: workers as u32, clients: clients as u32, seed };
                 let mut schema = Schema::new();
                 schema.mark_values();
-                let mix = Mix::declare(&values, drive, &mut schema)?;
+                let mut mix = Mix::declare(&values, drive, &mut schema)?;
+                if let Some(given) = given {
+                    mix = mix.with_rows(given.rows);
+                }
                 let db = Database::<S>::new(&schema, &values, Env { slots: clients + workers, workers })?;
                 db.load(&mix, 1);
                 let job = Job {
@@ -85,8 +95,17 @@ macro_rules! trial {
                     latencies: false,
                 };
                 let records = Records::default();
-                let outcome = driver::observe(&db, &mix, &job, &Control::new(workers), &&records);
-                let checked = mix.check(&db.quiesced(), Share::WHOLE, &outcome.ledgers);
+                let run = |mix: &Mix, job| {
+                    _ = driver::observe(&db, mix, &job, &Control::new(job.workers), &&records);
+                };
+                match given {
+                    None => run(&mix, job),
+                    Some(given) => given.acts.iter().for_each(|act| {
+                        mix.enter(act);
+                        run(&mix, Job { clients: S::clients(&values, act.len()), ..of_act(act, job) });
+                    }),
+                }
+                let checked = mix.check(&db.quiesced(), Share::WHOLE, &[]);
                 Ok(Tried {
                     history: records.into_history(),
                     promise: promise(S::isolation(&values)),
@@ -106,12 +125,18 @@ macro_rules! trial {
             }
         }
 
+        /// The job of an act: a worker for each session, and as many requests as the longest has.
+        fn of_act(act: Act, job: Job) -> Job {
+            let requests = act.iter().map(|session| session.len() as u64).max().unwrap_or_default();
+            Job { workers: act.len(), limit: Limit::Requests(requests), ..job }
+        }
+
         /// Runs a trial. None when there is no such scheme.
         ///
         /// # Errors
         /// Settings that are refused.
-        pub(crate) fn run(trial: Trial<'_>) -> Option<Result<Tried, SettingError>> {
-            catalogue::with(trial.scheme, Run(trial))
+        pub(crate) fn run(trial: Trial<'_>, given: Option<Given>) -> Option<Result<Tried, SettingError>> {
+            catalogue::with(trial.scheme, Run(trial, given))
         }
     };
 }

@@ -4,6 +4,7 @@
 //! Three tables: one for point lookups, one that is ordered, and one with two column groups and a secondary index
 //! whose keys change. About half of the keys are there at any time. A row says whether it is torn: its words agree.
 
+mod given;
 mod op;
 
 use engine::setting::{Range, Setting, SettingError, Values};
@@ -16,7 +17,8 @@ use sync::atomic::{AtomicU64, Ordering};
 use sync::waiter;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-pub use op::Op;
+pub use given::{Act, Rows};
+pub use op::{At, Op};
 
 /// The most operations of a transaction.
 pub const OPS_MAX: usize = 8;
@@ -172,6 +174,10 @@ pub struct Mix {
     read_only_pct: u64,
     rollback_pct: u64,
     pause_pct: u64,
+    /// The rows that are there, if they are given.
+    rows: Option<&'static [Rows]>,
+    /// What sessions send, if it is given.
+    act: Option<Act>,
     noticed: Noticed,
 }
 
@@ -186,6 +192,8 @@ pub struct Input {
     tells_homes: bool,
     /// By operation, a bit each: whether others get a turn after it.
     pauses: u8,
+    /// How long that turn lasts; with 0 it is that of the worker's other clients, once.
+    pause_ns: u64,
 }
 
 /// What the mix calls a table of its recorded histories.
@@ -233,6 +241,31 @@ impl Noticed {
 
 const fn pct(name: &'static str, default: &'static str, doc: &'static str) -> Setting {
     Setting { name, default, range: Range::Int(0, 100), unit: "%", doc, stresses: "which operations meet" }
+}
+
+impl Mix {
+    /// The same over rows that are given.
+    #[must_use]
+    pub fn with_rows(self, rows: &'static [Rows]) -> Self {
+        Self { rows: Some(rows), ..self }
+    }
+
+    /// From now on sessions send what is given.
+    pub fn enter(&mut self, act: Act) {
+        self.act = Some(act);
+    }
+
+    fn load_row(&self, at: At, key: Spot, value: u64, loader: &mut impl Loader) {
+        let Tables { points, ordered, labelled, notes, .. } = self.tables;
+        match at {
+            At::Points => loader.insert(points, key, &Cell::new(value)),
+            At::Ordered => loader.insert(ordered, key, &Cell::new(value)),
+            At::Labelled | At::Notes => {
+                let rows = (&Labelled::new(value % LABELS), &Note([value; 2]));
+                loader.insert((labelled, notes), key, rows);
+            }
+        }
+    }
 }
 
 impl Workload for Mix {
@@ -290,6 +323,8 @@ impl Workload for Mix {
             read_only_pct: values.int("mix.read_only_pct"),
             rollback_pct: values.int("mix.rollback_pct"),
             pause_pct: values.int("mix.pause_pct"),
+            rows: None,
+            act: None,
             noticed: Noticed::default(),
         })
     }
@@ -299,16 +334,27 @@ impl Workload for Mix {
     }
 
     fn load(&self, share: Share, loader: &mut impl Loader) {
-        let Tables { points, ordered, labelled, notes, .. } = self.tables;
+        if let Some(rows) = self.rows {
+            let own = share.of_range(rows.iter().map(|Rows(.., count)| count).sum());
+            let keys = rows.iter().flat_map(|rows| rows.keys()).zip(0..);
+            for ((at, key), _) in keys.filter(|(_, nth)| own.contains(nth)) {
+                self.load_row(at, key, key.number(), loader);
+            }
+            return;
+        }
         for nth in share.of_range(self.homes * self.keys.div_ceil(2)) {
             let key = Spot::new(nth % self.homes, nth / self.homes * 2);
-            loader.insert(points, key, &Cell::new(nth));
-            loader.insert(ordered, key, &Cell::new(nth));
-            loader.insert((labelled, notes), key, (&Labelled::new(nth % LABELS), &Note([nth; 2])));
+            for at in [At::Points, At::Ordered, At::Labelled] {
+                self.load_row(at, key, nth, loader);
+            }
         }
     }
 
-    fn generate(&self, _: ClientId, _: u64, rng: &mut Rng) -> Input {
+    fn generate(&self, client: ClientId, sequence: u64, rng: &mut Rng) -> Input {
+        if let Some(act) = self.act {
+            let session = act.get(client.0 as usize).copied().unwrap_or_default();
+            return session.get(sequence as usize).copied().unwrap_or(Input::given(&[]));
+        }
         let is_read_only = rng.below(100) < self.read_only_pct;
         let len = 1 + rng.below(self.ops_max) as usize;
         let mut input = Input {
@@ -318,6 +364,7 @@ impl Workload for Mix {
             rolls_back: !is_read_only && rng.below(100) < self.rollback_pct,
             tells_homes: rng.below(8) > 0,
             pauses: 0,
+            pause_ns: 0,
         };
         for nth in 0..len {
             let reads = is_read_only || rng.below(100) < self.read_pct;
@@ -333,7 +380,7 @@ impl Workload for Mix {
 
     fn homes(&self, input: &Input) -> Homes {
         let mut homes = Homes::new();
-        for op in &input.ops()[..if input.tells_homes { input.len } else { 1 }] {
+        for op in input.ops().iter().take(if input.tells_homes { OPS_MAX } else { 1 }) {
             for home in op.homes() {
                 homes.add(home);
             }
@@ -344,8 +391,10 @@ impl Workload for Mix {
     fn execute<T: Transaction>(&self, input: &Input, (): &mut (), txn: &mut T) -> Result<(), Abort> {
         for (nth, op) in input.ops().iter().enumerate() {
             op.execute(self, txn)?;
-            if input.pauses >> nth & 1 == 1 {
-                waiter::give_way();
+            match input.pauses >> nth & 1 {
+                0 => {}
+                _ if input.pause_ns > 0 => waiter::pause_ns(input.pause_ns),
+                _ => waiter::give_way(),
             }
         }
         if input.rolls_back { Err(Abort::Rollback) } else { Ok(()) }

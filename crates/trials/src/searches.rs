@@ -1,0 +1,300 @@
+//! Searches: small programs of which all schedules with at most so many preemptions are tried. Seeds find what is
+//! common; a search finds what needs a rare moment at a known place.
+//!
+//! A program is a table of the mix with few rows, and two or three sessions with every operation given. Where others
+//! have to run at a known place of a transaction, the transaction may wait there: a switch to others is then no
+//! preemption, and what would need two of them is found with none.
+
+use engine_sim::Direction::{Backward, Forward};
+use workloads_sim::mix::At::{Labelled, Notes, Ordered, Points};
+use workloads_sim::mix::Op::{Add, Delete, Insert, Read, Replace, Scan, ScanBy, Update};
+use workloads_sim::mix::{Act, Input, Op, Rows, Spot};
+
+use crate::trial::stepped::Given;
+
+/// A program to be searched.
+#[derive(Debug)]
+pub struct Program {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is after.
+    pub says: &'static str,
+    /// The most preemptions of a schedule.
+    pub(crate) preemptions: u32,
+    rows: &'static [Rows],
+    /// Each begins when the one before has ended.
+    acts: &'static [Act],
+}
+
+impl Program {
+    /// The program of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        SEARCHES.iter().find(|program| program.name == name)
+    }
+
+    /// Its place among all programs.
+    pub(crate) fn position(&self) -> usize {
+        SEARCHES.iter().position(|program| program.name == self.name).expect("it is one of them")
+    }
+
+    /// Sessions that it has at the same time, at most.
+    pub(crate) fn sessions(&self) -> usize {
+        self.acts.iter().map(|act| act.len()).max().unwrap_or_default()
+    }
+
+    pub(crate) fn given(&self) -> Given {
+        Given { rows: self.rows, acts: self.acts }
+    }
+}
+
+/// A row that is there in most programs, and another one.
+const A: Spot = at(0);
+const B: Spot = at(1);
+/// Virtual nanoseconds in which others can do all that they have to.
+const LONG_NS: u64 = 50_000;
+/// Entries of a leaf whose keys are a word.
+const LEAF: u64 = 31;
+
+/// The key with this number at the first home.
+const fn at(number: u64) -> Spot {
+    Spot::new(0, number)
+}
+
+/// A transaction of these operations.
+const fn txn(ops: &[Op]) -> Input {
+    Input::given(ops)
+}
+
+/// A scan over the ordered table between two keys.
+const fn scan(from: u64, to: u64) -> Op {
+    Scan(Ordered, at(from), at(to), Forward, u64::MAX)
+}
+
+/// All rows by label.
+const BY_LABEL: Op = ScanBy(0, 0, 3, Forward, u64::MAX);
+const BY_LABEL_BACKWARD: Op = ScanBy(0, 0, 3, Backward, u64::MAX);
+
+/// One row more than fills a leaf: two of them are in a leaf of their own, since a leaf that splits at its end gives
+/// its last row away.
+const LAST_LEAF: [Rows; 2] = [Rows(Ordered, at(0), LEAF), Rows(Ordered, at(40), 1)];
+const EMPTY_LAST_LEAF: Input = txn(&[Delete(Ordered, at(LEAF - 1)), Delete(Ordered, at(40))]);
+
+/// A row of which the versions before the last are valid for long, where timestamps are made of what was read: the
+/// second row was written often, and both were read together.
+const READ_LATE: Act = &[&[
+    txn(&[Update(Points, B, 1)]),
+    txn(&[Update(Points, B, 2)]),
+    txn(&[Update(Points, B, 3)]),
+    txn(&[Read(Points, A), Update(Points, B, 4)]),
+]];
+
+/// All programs.
+pub static SEARCHES: &[Program] = &[
+    Program {
+        name: "insert_after_a_miss",
+        says: "looks for a key and inserts it, while another inserts it, too",
+        preemptions: 1,
+        rows: &[],
+        acts: &[&[&[txn(&[Read(Points, A), Insert(Points, A, 1)])], &[txn(&[Insert(Points, A, 2)])]]],
+    },
+    Program {
+        name: "insert_after_a_scan",
+        says: "scans a range and inserts into it, while another does the same",
+        preemptions: 1,
+        rows: &[Rows(Ordered, A, 1)],
+        acts: &[&[
+            &[txn(&[scan(0, 9), Insert(Ordered, at(5), 1)])],
+            &[txn(&[scan(0, 9), Insert(Ordered, at(6), 2)])],
+        ]],
+    },
+    Program {
+        name: "two_change_a_row",
+        says: "reads and writes one row, three times at once",
+        preemptions: 1,
+        rows: &[Rows(Points, A, 1)],
+        acts: &[&[
+            &[txn(&[Update(Points, A, 1)])],
+            &[txn(&[Read(Points, A), Replace(Points, A, 2)])],
+            &[txn(&[Add(Points, A, 3)]), txn(&[Read(Points, A)])],
+        ]],
+    },
+    Program {
+        name: "two_rows_crossed",
+        says: "writes two rows in one order and in the other",
+        preemptions: 1,
+        rows: &[Rows(Points, A, 2)],
+        acts: &[&[
+            &[txn(&[Update(Points, A, 1), Update(Points, B, 1)])],
+            &[txn(&[Update(Points, B, 2), Update(Points, A, 2)])],
+        ]],
+    },
+    Program {
+        name: "each_writes_what_the_other_reads",
+        says: "reads two rows and writes one, while another writes the other",
+        preemptions: 1,
+        rows: &[Rows(Points, A, 2)],
+        acts: &[&[
+            &[txn(&[Read(Points, A), Read(Points, B), Update(Points, A, 1)])],
+            &[txn(&[Read(Points, B), Read(Points, A), Update(Points, B, 2)])],
+        ]],
+    },
+    Program {
+        name: "a_reader_between_two_writers",
+        says: "reads what two have written, the one of whom has not seen the other",
+        preemptions: 1,
+        rows: &[Rows(Points, A, 2)],
+        acts: &[&[
+            &[txn(&[Read(Points, A), Read(Points, B), Replace(Points, A, 1)])],
+            &[txn(&[Update(Points, B, 2)])],
+            &[txn(&[Read(Points, A), Read(Points, B)]).reading_only()],
+        ]],
+    },
+    Program {
+        name: "two_misses_around_another",
+        says: "misses two keys, while another inserts the one and deletes the other",
+        preemptions: 1,
+        rows: &[Rows(Ordered, B, 1)],
+        acts: &[&[
+            &[txn(&[Read(Ordered, at(5)), Read(Ordered, B)])],
+            &[txn(&[Insert(Ordered, at(5), 1), Delete(Ordered, B)])],
+        ]],
+    },
+    Program {
+        name: "misses_away_from_home",
+        says: "misses a key at a home that it did not name, while another does the same and inserts what was missed",
+        preemptions: 1,
+        rows: &[Rows(Points, A, 1), Rows(Points, Spot::new(1, 0), 1)],
+        acts: &[&[
+            &[txn(&[Read(Points, A), Read(Points, Spot::new(1, 5)), Insert(Points, at(5), 1)])
+                .telling_one_home()],
+            &[txn(&[Read(Points, Spot::new(1, 0)), Read(Points, at(5)), Insert(Points, Spot::new(1, 5), 1)])
+                .telling_one_home()],
+        ]],
+    },
+    Program {
+        name: "a_row_goes_and_comes_back",
+        says: "deletes a row and inserts it again, under readers",
+        preemptions: 1,
+        rows: &[Rows(Points, A, 2)],
+        acts: &[&[
+            &[txn(&[Delete(Points, A)]), txn(&[Insert(Points, A, 7)])],
+            &[txn(&[Read(Points, A), Read(Points, B), Read(Points, A)]), txn(&[Update(Points, A, 3)])],
+        ]],
+    },
+    Program {
+        name: "a_row_is_replaced_within",
+        says: "deletes a row of two column groups and inserts it again in one transaction, under a writer and a scan",
+        preemptions: 1,
+        rows: &[Rows(Labelled, A, 2)],
+        acts: &[&[
+            &[txn(&[Delete(Labelled, A), Insert(Labelled, A, 2)])],
+            &[txn(&[Update(Notes, A, 3), BY_LABEL])],
+        ]],
+    },
+    Program {
+        name: "a_label_moves_and_returns",
+        says: "gives a row another secondary key and its old one again, under scans in both directions",
+        preemptions: 1,
+        rows: &[Rows(Labelled, A, 2)],
+        acts: &[&[
+            &[txn(&[Replace(Labelled, A, 3)]), txn(&[Replace(Labelled, A, 0)])],
+            &[txn(&[BY_LABEL, BY_LABEL_BACKWARD])],
+        ]],
+    },
+    Program {
+        name: "a_label_moves_twice",
+        says: "gives a row another secondary key, while another does the same, and rolls back",
+        preemptions: 1,
+        rows: &[Rows(Labelled, A, 1)],
+        acts: &[&[
+            &[txn(&[Replace(Labelled, A, 1)]), txn(&[BY_LABEL])],
+            &[txn(&[Replace(Labelled, A, 1)]).rolling_back(), txn(&[BY_LABEL_BACKWARD])],
+        ]],
+    },
+    Program {
+        name: "an_insert_is_rolled_back",
+        says: "inserts a row and takes it back, under two scans of a transaction",
+        preemptions: 1,
+        rows: &[Rows(Ordered, A, 1)],
+        acts: &[&[
+            &[txn(&[Insert(Ordered, at(5), 1), Update(Ordered, A, 2)]).rolling_back()],
+            &[txn(&[scan(0, 9), Read(Ordered, at(5)), scan(0, 9)])],
+        ]],
+    },
+    Program {
+        name: "a_leaf_splits_under_a_scan",
+        says: "scans a full leaf and inserts elsewhere, while another inserts into it, which splits it",
+        preemptions: 1,
+        rows: &[Rows(Ordered, at(10), LEAF)],
+        acts: &[&[
+            &[txn(&[scan(30, 60), Insert(Points, A, 1)])],
+            &[txn(&[Read(Points, A), Insert(Ordered, at(50), 1)])],
+        ]],
+    },
+    Program {
+        name: "a_leaf_splits_behind_a_mark",
+        says: "inserts into a leaf that was scanned by a younger transaction and has split since",
+        preemptions: 1,
+        rows: &[Rows(Points, A, 2), Rows(Ordered, at(10), LEAF)],
+        acts: &[
+            READ_LATE,
+            &[
+                &[txn(&[Read(Points, A), Insert(Ordered, at(55), 1)])],
+                &[txn(&[scan(30, 60), Update(Points, A, 2)]), txn(&[Insert(Ordered, at(50), 3)])],
+            ],
+        ],
+    },
+    Program {
+        name: "a_leaf_is_emptied_under_a_scan",
+        says: "scans a leaf of two rows, while another deletes them and inserts where they were",
+        preemptions: 1,
+        rows: &[LAST_LEAF[0], LAST_LEAF[1]],
+        acts: &[&[
+            &[txn(&[scan(30, 60), Update(Ordered, A, 1)])],
+            &[EMPTY_LAST_LEAF, txn(&[Read(Ordered, A), Insert(Ordered, at(41), 2)])],
+        ]],
+    },
+    Program {
+        name: "a_leaf_vanishes_behind_a_mark",
+        says: "inserts where a younger transaction has missed a key in a leaf that has been emptied since",
+        preemptions: 1,
+        rows: &[Rows(Points, A, 2), LAST_LEAF[0], LAST_LEAF[1]],
+        acts: &[
+            READ_LATE,
+            &[
+                &[txn(&[Read(Points, A), Insert(Ordered, at(50), 1)])],
+                &[txn(&[Read(Ordered, at(50)), Update(Points, A, 2)]), EMPTY_LAST_LEAF],
+            ],
+        ],
+    },
+    Program {
+        name: "a_leaf_comes_and_goes_behind_a_mark",
+        says: "inserts where a younger transaction has missed a key in a leaf that was there for a moment",
+        preemptions: 0,
+        // The first insert fills the leaf, the second splits it: what is split off holds these two alone.
+        rows: &[Rows(Points, A, 2), Rows(Ordered, at(0), LEAF - 1)],
+        acts: &[
+            READ_LATE,
+            &[
+                &[txn(&[Read(Points, A), Insert(Ordered, at(50), 1)]).waiting_after(0, 2 * LONG_NS)],
+                &[txn(&[Insert(Ordered, at(30), 2), Insert(Ordered, at(40), 2)])
+                    .waiting_after(1, LONG_NS)
+                    .rolling_back()],
+                &[txn(&[Read(Ordered, at(50)), Update(Points, A, 3)])],
+            ],
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_have_names_of_their_own_that_are_no_seeds() {
+        for program in SEARCHES {
+            assert_eq!(SEARCHES[program.position()].says, program.says, "{}: twice", program.name);
+            assert!(program.name.parse::<u64>().is_err() && program.sessions() > 1, "{}", program.name);
+        }
+    }
+}

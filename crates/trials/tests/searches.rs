@@ -1,0 +1,58 @@
+//! Searches of all programs: under every scheme without a bug, and with those that chance finds late or never.
+
+use engine::{Admits, Family};
+use schemes::catalogue::INFO;
+use trials::{Budget, Campaign, Limit, Monitor, Replay, Report, SEARCHES, Subject, find_plant};
+
+/// Nothing but searches, by one thread: so that it is always the same program which finds something first.
+const SEARCHES_ONLY: Budget =
+    Budget { seed: 1, cores: 1, searches: true, schedules: Limit::Count(0), transactions: Limit::Count(0) };
+
+fn search(scheme: &str, plant: Option<&str>) -> Report {
+    let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
+    let campaign = match plant {
+        Some(name) => campaign.plant(find_plant(scheme, name).expect("a bug that can be planted")),
+        None => campaign,
+    };
+    campaign.run(&SEARCHES_ONLY, &Monitor::default())
+}
+
+#[test]
+fn every_scheme_keeps_its_promise_under_all_schedules_of_all_programs() {
+    for info in INFO.iter().filter(|info| info.workers == Admits::Any) {
+        let report = search(info.name, None);
+        assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
+        assert_eq!(report.undecided, 0, "{}", info.name);
+        // Batches have more schedules than are tried.
+        let is_whole = report.searches == SEARCHES.len() as u64;
+        assert_eq!(is_whole, info.family != Family::Batched, "{}: {}", info.name, report.searches);
+    }
+}
+
+#[test]
+fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
+    for (scheme, plant, program) in [
+        ("no_wait", "insert_shrugs", "insert_after_a_miss"),
+        ("silo", "insert_shrugs", "insert_after_a_miss"),
+        ("tictoc", "insert_shrugs", "insert_after_a_miss"),
+        ("tictoc", "split_drops_mark", "a_leaf_splits_behind_a_mark"),
+        ("tictoc", "unlink_drops_mark", "a_leaf_vanishes_behind_a_mark"),
+        ("mvto", "split_drops_mark", "a_leaf_splits_under_a_scan"),
+        ("mvto", "unlink_drops_mark", "a_leaf_comes_and_goes_behind_a_mark"),
+        ("hstore", "hstore_reaches_anywhere", "misses_away_from_home"),
+    ] {
+        let report = search(scheme, Some(plant));
+        let first = report.violations.first().map(|violation| &violation.replay);
+        let Some(Replay::Explored(subject @ Subject::Program(found), schedule)) = first else {
+            panic!("{plant} in {scheme} is not found: {report:?}")
+        };
+        assert_eq!(found.name, program, "{plant} in {scheme}");
+        let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
+        let case = trials::Case { schedule: Some(schedule), ..campaign.trial(*subject) };
+        assert!(!case.explore().is_violation(), "without {plant} all is well");
+        assert!(
+            trials::Case { plant: find_plant(scheme, plant), ..case }.explore().is_violation(),
+            "{plant}"
+        );
+    }
+}

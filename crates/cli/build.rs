@@ -21,9 +21,12 @@ fn main() {
         println!("cargo::rerun-if-changed={path}");
     }
     let changed = git(&[&["status", "--porcelain", "--"], SOURCES].concat());
-    if let (Some(commit), Some(changed)) = (git(&["rev-parse", "--short", "HEAD"]), changed) {
+    // The last one that changed the sources: what others change makes no other command.
+    let commit = git(&[&["rev-list", "-1", "--abbrev-commit", "HEAD", "--"], SOURCES].concat());
+    if let (Some(commit), Some(changed)) = (commit, changed) {
         let and = if changed.is_empty() { "" } else { " and changes since" };
         println!("cargo::rustc-env=CONTEND_COMMIT={commit}{and}");
+        println!("cargo::rustc-env=CONTEND_IS_CHANGED={}", !changed.is_empty());
     }
 }
 

@@ -100,7 +100,7 @@ pub(crate) struct Compare {
     /// The ratio from which on a difference matters
     #[arg(long, value_name = "RATIO", default_value_t = 1.05, allow_negative_numbers = true)]
     pub(crate) margin: f64,
-    /// What may differ between the two, with commas: settings, or scheme, workers, clients_asked, retry ...
+    /// What may differ between the two, with commas: settings, or `scheme`, `workers`, `clients_asked`, `retry`
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) across: Vec<String>,
     /// Exit with 1 if the second is slower anywhere

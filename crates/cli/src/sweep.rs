@@ -32,7 +32,8 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
         }
         recipe.budget_minutes = Some(minutes);
     }
-    let sweep = Sweep::new(recipe, BUILD).map_err(in_recipe)?;
+    let build = build()?;
+    let sweep = Sweep::new(recipe, &build).map_err(in_recipe)?;
     let folder = args.out.clone().unwrap_or_else(|| args.recipe.with_extension(""));
     if args.dry_run || args.commands {
         let left = left(&sweep, &folder)?;
@@ -46,13 +47,15 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
     let store = Store::open(&folder)?;
     store.keep_recipe(&text)?;
     live::take_interrupts();
-    let ended = Measuring::new(&sweep, &store)?.all(out);
+    let ended = Measuring::new(&sweep, &build, &store)?.all(out);
     // What was measured is shown, whatever came after it.
     let summary = Summary::new(&sweep, &store)?;
     match args.format {
         Format::Text => out.print(&sweep::results(&sweep, &summary)),
         Format::Json => {
-            summary.lines.iter().for_each(|line| out.print(&format!("{}\n", sweep::json(&sweep, line))))
+            for line in &summary.lines {
+                out.print(&format!("{}\n", sweep::json(&sweep, line)));
+            }
         }
     }
     ended?;
@@ -65,28 +68,40 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
     })
 }
 
-/// What makes the runs: results of one build are not taken for those of another.
-const BUILD: &str = match option_env!("CONTEND_COMMIT") {
-    Some(commit) => commit,
-    None => env!("CARGO_PKG_VERSION"),
-};
+/// What makes the runs: results of one build are not taken for those of another. A commit if it says what was built,
+/// or else a digest of the program.
+fn build() -> Result<String, Refusal> {
+    let is_committed = option_env!("CONTEND_IS_CHANGED") == Some("false");
+    if let Some(commit) = option_env!("CONTEND_COMMIT").filter(|_| is_committed) {
+        return Ok(commit.to_owned());
+    }
+    let program = std::env::current_exe().and_then(fs::read);
+    let program = program.map_err(|error| {
+        Refusal(format!("the program cannot read itself ({error}): start it by its path"))
+    })?;
+    Ok(sweep::digest(&program))
+}
 
 /// The runs whose results are not there.
 fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>, Refusal> {
     if !folder.exists() {
         return Ok(sweep.units.iter().collect());
     }
-    let store = Store::existing(folder)?;
-    let mut left = Vec::new();
+    missing(sweep, &Store::existing(folder)?)
+}
+
+fn missing<'s>(sweep: &'s Sweep, store: &Store) -> Result<Vec<&'s Unit>, Refusal> {
+    let mut missing = Vec::new();
     for unit in &sweep.units {
-        left.extend(store.get(&unit.id)?.is_none().then_some(unit));
+        missing.extend(store.get(&unit.id)?.is_none().then_some(unit));
     }
-    Ok(left)
+    Ok(missing)
 }
 
 /// The runs of a sweep, as they are made.
 struct Measuring<'s> {
     sweep: &'s Sweep,
+    build: &'s str,
     store: &'s Store,
     left: Vec<&'s Unit>,
     begun_ns: u64,
@@ -95,12 +110,9 @@ struct Measuring<'s> {
 }
 
 impl<'s> Measuring<'s> {
-    fn new(sweep: &'s Sweep, store: &'s Store) -> Result<Self, Refusal> {
-        let mut left = Vec::new();
-        for unit in &sweep.units {
-            left.extend(store.get(&unit.id)?.is_none().then_some(unit));
-        }
-        Ok(Self { sweep, store, left, begun_ns: clock::now_ns(), guessed_s: 0.0 })
+    fn new(sweep: &'s Sweep, build: &'s str, store: &'s Store) -> Result<Self, Refusal> {
+        let left = missing(sweep, store)?;
+        Ok(Self { sweep, build, store, left, begun_ns: clock::now_ns(), guessed_s: 0.0 })
     }
 
     /// Makes all that are left, until there is no time, the user asks to stop, or nobody reads the results.
@@ -180,7 +192,7 @@ impl<'s> Measuring<'s> {
             return Ok(None);
         }
         value["id"] = unit.id.clone().into();
-        value["build"] = BUILD.into();
+        value["build"] = self.build.into();
         value["command"] = command.into();
         value["repetition"] = unit.repetition.into();
         value["point"] =

@@ -89,8 +89,8 @@ pub fn results(path: &Path) -> Result<Vec<Value>, Refusal> {
         }
     }
     if found.is_empty() {
-        let says = "has no result of a run: give a file or a directory that `contend run --out` or `contend sweep` wrote";
-        return Err(Refusal(format!("`{shown}`: {says}")));
+        let says = "give a file or a directory that `contend run --out` or `contend sweep` wrote";
+        return Err(Refusal(format!("`{shown}`: has no result of a run: {says}")));
     }
     Ok(found)
 }
@@ -202,8 +202,8 @@ fn nothing_in_common(first: &[Value], second: &[Value], across: &[String]) -> Re
         .collect();
     let names: Vec<&str> = differs.iter().map(|name| name.as_str()).collect();
     Refusal(format!(
-        "nothing was measured under the same settings on both sides; their first runs differ in {}: if that is what you \
-         want to compare, say `--across {}`",
+        "nothing was measured under the same settings on both sides; their first runs differ in {}: if that is what \
+         you want to compare, say `--across {}`",
         told.join(", "),
         names.join(",")
     ))

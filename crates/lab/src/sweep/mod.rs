@@ -21,4 +21,4 @@ pub use store::{Entry, Store};
 pub(crate) use summary::{CONFIDENCE, verdict_name};
 pub use summary::{Line, Summary, json};
 pub use told::{plan, results};
-pub use units::{Sweep, Unit};
+pub use units::{Sweep, Unit, digest};

@@ -142,8 +142,8 @@ impl Recipe {
         }
         match self.unjustified() {
             Some(name) => refuse(format!(
-                "`{name}` is off its standard value, and nothing says why: add `\"{name}\" = \"...\"` to `[why]`; readers of \
-                 the results will want to know"
+                "`{name}` is off its standard value, and nothing says why: add `\"{name}\" = \"...\"` to `[why]`; \
+                 readers of the results will want to know"
             )),
             None => Ok(()),
         }

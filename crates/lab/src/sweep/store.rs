@@ -134,8 +134,8 @@ impl Store {
 
     fn unwritten(&self, path: &Path, error: &io::Error) -> Refusal {
         Refusal(format!(
-            "`{}`: could not be written ({error}): make room in {} and start the sweep again; what was measured before is \
-             kept",
+            "`{}`: could not be written ({error}): make room in {} and start the sweep again; what was measured \
+             before is kept",
             path.display(),
             self.0.display()
         ))

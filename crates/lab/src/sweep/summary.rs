@@ -159,7 +159,10 @@ pub fn json(sweep: &Sweep, line: &Line) -> Value {
         .zip(&line.point)
         .map(|(name, value)| (name.clone(), value.as_str().into()))
         .collect();
-    let interval = |interval: &Interval| json!({ "low": interval.low, "high": interval.high, "confidence": interval.confidence });
+    let interval = |interval: &Interval| {
+        let Interval { low, high, confidence } = interval;
+        json!({ "low": low, "high": high, "confidence": confidence })
+    };
     let comparison = |comparison: &Comparison| {
         json!({
             "ratio": comparison.ratio,

@@ -93,8 +93,8 @@ fn notes(sweep: &Sweep, summary: &Summary) -> String {
     }
     if summary.starved > 0 {
         lines.add(format!(
-            "STARVED: in {} the workers got less than 95% of the processor time they asked for, however often they were \
-             repeated.",
+            "STARVED: in {} the workers got less than 95% of the processor time they asked for, however often they \
+             were repeated.",
             plural(summary.starved, "run")
         ));
     }
@@ -107,8 +107,8 @@ fn notes(sweep: &Sweep, summary: &Summary) -> String {
     let confidences = summary.lines.iter().filter_map(|line| Some(line.interval.as_ref()?.confidence));
     if let Some(least) = confidences.min_by(f64::total_cmp) {
         lines.add(format!(
-            "intervals: exact, of the median; of the ratio by signed ranks of the pairs of a repetition; confidence {} at \
-             least; a verdict needs 90%, and more than {} of difference",
+            "intervals: exact, of the median; of the ratio by signed ranks of the pairs of a repetition; confidence \
+             {} at least; a verdict needs 90%, and more than {} of difference",
             percent(least),
             percent(MARGIN - 1.0)
         ));

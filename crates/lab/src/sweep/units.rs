@@ -61,7 +61,8 @@ impl Sweep {
         let count = of_all.fold(1_usize, usize::saturating_mul);
         if count > UNITS_MAX || recipe.repeat == 0 {
             return Err(Refusal(format!(
-                "{count} runs: vary over fewer values, or set `repeat` to a number from 1 on; a sweep has at most {UNITS_MAX}"
+                "{count} runs: vary over fewer values, or set `repeat` to a number from 1 on; a sweep has at most \
+                 {UNITS_MAX}"
             )));
         }
         let points = combinations(&recipe);
@@ -139,18 +140,18 @@ impl Unit {
             pin,
             check,
         } = &self.request;
+        let flag = |name: &str, value: String| [format!("--{name}"), value];
         let mut words = vec!["run".to_owned(), workload.clone()];
-        let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), value]);
-        schemes.iter().for_each(|schemes| flag("scheme", schemes.clone()));
-        workers.iter().for_each(|workers| flag("workers", workers.to_string()));
-        clients.iter().for_each(|clients| flag("clients", clients.to_string()));
-        flag("seconds", seconds.to_string());
-        flag("warmup", warmup.to_string());
-        flag("repeat", repeat.to_string());
-        flag("seed", seed.to_string());
-        flag("retry", retry.name().to_owned());
-        set.iter().for_each(|pair| flag("set", pair.clone()));
-        flag("format", "json".to_owned());
+        words.extend(schemes.iter().flat_map(|schemes| flag("scheme", schemes.clone())));
+        words.extend(workers.iter().flat_map(|workers| flag("workers", workers.to_string())));
+        words.extend(clients.iter().flat_map(|clients| flag("clients", clients.to_string())));
+        words.extend(flag("seconds", seconds.to_string()));
+        words.extend(flag("warmup", warmup.to_string()));
+        words.extend(flag("repeat", repeat.to_string()));
+        words.extend(flag("seed", seed.to_string()));
+        words.extend(flag("retry", retry.name().to_owned()));
+        words.extend(set.iter().flat_map(|pair| flag("set", pair.clone())));
+        words.extend(flag("format", "json".to_owned()));
         words.extend(pin.then(|| "--pin".to_owned()));
         words.extend((!check).then(|| "--no-check".to_owned()));
         words
@@ -171,9 +172,13 @@ fn combinations(recipe: &Recipe) -> Vec<Vec<String>> {
 /// The digest of a plan's conditions and of what makes the run.
 fn id(plan: &Plan, build: &str) -> String {
     let conditions = Value::Object(json::conditions(plan, 0));
-    let digest =
-        Sha256::digest(json!({ "build": build, "conditions": conditions, "check": plan.check }).to_string());
-    let mut digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    digest(json!({ "build": build, "conditions": conditions, "check": plan.check }).to_string().as_bytes())
+}
+
+/// The beginning of a SHA-256, in hexadecimal digits.
+pub fn digest(bytes: &[u8]) -> String {
+    let hexadecimal = |digits: String, byte: &u8| digits + &format!("{byte:02x}");
+    let mut digits = Sha256::digest(bytes).iter().fold(String::new(), hexadecimal);
     digits.truncate(ID_DIGITS);
     digits
 }

@@ -4,7 +4,7 @@
 //! must see there what it saw in the history. It asks for more than a serializable history does, for the scheme has
 //! said *which* order explains it, and for less than a strictly serializable one: stamps may disagree with real time.
 
-use stdx::history::{Attempt, History, Key, Op, Outcome, Version};
+use stdx::history::{Attempt, History, Key, Log, Op, Outcome, Version};
 
 use crate::level::Phenomenon;
 use crate::report::{self, Anomaly};
@@ -14,7 +14,7 @@ use crate::report::{self, Anomaly};
 /// Of equal stamps each that can come next may. Histories of which attempts were cut off are not judged: nobody was
 /// told their stamps.
 pub fn out_of_order(history: &History) -> Option<Anomaly> {
-    let attempts = || history.logs().iter().flat_map(|log| log.attempts());
+    let attempts = || history.logs().iter().flat_map(Log::attempts);
     if attempts().any(|attempt| attempt.outcome == Outcome::Unknown) {
         return None;
     }
@@ -100,15 +100,15 @@ impl<'h> Store<'h> {
         self.installs.clear();
         for op in attempt.ops() {
             match op {
-                Op::Read { key, seen } => self.compare(key, seen, self.visible(self.at(key)))?,
+                Op::Read { key, seen } => compare(key, seen, self.visible(self.at(key)))?,
                 Op::Write { key, to } => self.own.push((self.at(key), to)),
                 Op::Install { key, before, after } => {
                     let at = self.at(key);
-                    self.compare(key, before, self.stands[at])?;
+                    compare(key, before, self.stands[at])?;
                     // It installs its last write, and once.
                     let is_first = self.installs.iter().all(|(other, _)| *other != at);
                     let last = if is_first { self.visible(at) } else { before };
-                    self.compare(key, after, last)?;
+                    compare(key, after, last)?;
                     self.installs.push((at, after));
                 }
                 Op::Scan(scan) => {
@@ -124,20 +124,14 @@ impl<'h> Store<'h> {
         // What it wrote and did not install was there for itself only, and is not there before nor after.
         for (at, _) in &self.own {
             if self.installs.iter().all(|(other, _)| other != at) {
-                self.compare(self.keys[*at], Version::ABSENT, self.visible(*at))?;
-                self.compare(self.keys[*at], Version::ABSENT, self.stands[*at])?;
+                compare(self.keys[*at], Version::ABSENT, self.visible(*at))?;
+                compare(self.keys[*at], Version::ABSENT, self.stands[*at])?;
             }
         }
         for (at, after) in self.installs.drain(..) {
             self.stands[at] = after;
         }
         Ok(())
-    }
-
-    /// Whether what stands is what was seen. Absences that were seen need not say since when.
-    fn compare(&self, key: Key<'h>, seen: Version, stands: Version) -> Result<(), Wrong<'h>> {
-        let is_same = seen == stands || seen == Version::ABSENT && stands.is_absent();
-        if is_same { Ok(()) } else { Err(Wrong { key, seen, stands }) }
     }
 
     /// Compares what a scan met, from the least key to the greatest, with all that stands in its range.
@@ -151,7 +145,7 @@ impl<'h> Store<'h> {
         for (at, key) in self.keys.iter().enumerate().skip(from).take_while(|(_, key)| **key <= high) {
             let row = rows.next_if(|(row, seen)| row == key && !seen.is_absent());
             let seen = row.map_or(Version::ABSENT, |(_, seen)| *seen);
-            self.compare(*key, seen, self.visible(at))?;
+            compare(*key, seen, self.visible(at))?;
         }
         // A row out of order, one that the scan met twice, or one without a value.
         rows.next()
@@ -159,9 +153,15 @@ impl<'h> Store<'h> {
     }
 }
 
+/// Whether what stands is what was seen. Absences that were seen need not say since when.
+fn compare(key: Key<'_>, seen: Version, stands: Version) -> Result<(), Wrong<'_>> {
+    let is_same = seen == stands || seen == Version::ABSENT && stands.is_absent();
+    if is_same { Ok(()) } else { Err(Wrong { key, seen, stands }) }
+}
+
 fn told(history: &History, attempt: Attempt<'_>, wrong: &Wrong<'_>) -> Anomaly {
     let place = (wrong.key.table, wrong.key.words.to_vec());
-    let find = |txn| history.logs().iter().flat_map(|log| log.attempts()).find(|attempt| attempt.id == txn);
+    let find = |txn| history.logs().iter().flat_map(Log::attempts).find(|attempt| attempt.id == txn);
     let keys = [place.clone()];
     let met = Some((wrong.stands, place.0, place.1));
     let mut txns = vec![report::Part { met, ..report::part(attempt.id, Some(attempt), &keys) }];

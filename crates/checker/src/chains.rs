@@ -7,10 +7,11 @@
 
 use std::ops::Range;
 
-use stdx::history::{Key, Op, Scan, TxnId, Version};
+use stdx::history::{Key, TxnId, Version};
 
+use crate::blocks::{BLOCK, Block, Decoded, Ranged, Step, Wanted};
 use crate::flaws::{Flaw, FlawKind};
-use crate::keys::{KeyId, Keys, hash, is_same, tag};
+use crate::keys::{KeyId, Keys, tag};
 use crate::serial::{DELETED, LOADED, Serial};
 use crate::txns::{Rank, StateId, Txns, Writer};
 
@@ -123,13 +124,11 @@ pub(crate) struct Chains {
     /// Deletions and installs over first states or absences, while chains are linked.
     deletions: Vec<(KeyId, StateId)>,
     roots: Vec<Root>,
-    /// The keys of some transactions, as they are met, and which comes next.
+    /// The memory of blocks.
+    decoded: Decoded,
+    /// What came of looking the keys of a block up.
     found: Vec<Found>,
-    next_found: usize,
 }
-
-/// Transactions whose keys are looked up together.
-const BLOCK: usize = 32;
 
 /// What came of looking a key up: its number, and its hash.
 #[derive(Clone, Copy, Debug)]
@@ -169,14 +168,18 @@ impl Chains {
         self.roots.clear();
         self.versions = txns.versions();
         txns.scanned(&mut self.scanned);
-        let mut wanted = Vec::with_capacity(16 * BLOCK.min(txns.len()));
+        let mut block = Block::new(txns.len(), std::mem::take(&mut self.decoded));
         for first in (0..txns.len() as u32).step_by(BLOCK) {
-            let block = first..(first + BLOCK as u32).min(txns.len() as u32);
-            self.look_up(txns, block.clone(), &mut wanted);
-            for rank in block {
-                self.collect(txns, Rank(rank), flaws);
+            let ranks = first..(first + BLOCK as u32).min(txns.len() as u32);
+            block.fill(txns, ranks, Wanted { is_all: self.serial.is_on(), scanned: &self.scanned });
+            self.look_up(&block);
+            let mut start = 0;
+            for (rank, &(txn, end)) in (first..).map(Rank).zip(&block.done.ends) {
+                self.collect(txns, (rank, txn), (&block, start..end as usize), flaws);
+                start = end as usize;
             }
         }
+        self.decoded = block.done;
         // All at once, for the misses of one wait together with those of the next.
         for state in (0..self.versions).map(StateId) {
             let State { before, writer, .. } = self.states[state.at()];
@@ -256,96 +259,63 @@ impl Chains {
 
     /// Numbers the keys of some transactions. Lookups one by one would wait for memory most of the time; in loops
     /// that do nothing else dozens of them wait together.
-    fn look_up<'h>(&mut self, txns: &Txns<'h>, ranks: Range<u32>, wanted: &mut Vec<(Key<'h>, u64)>) {
-        wanted.clear();
-        let mut want = |key: Key<'h>| wanted.push((key, hash(key)));
-        for op in ranks.flat_map(|rank| txns.attempt(Rank(rank)).ops()) {
-            match op {
-                Op::Read { key, seen } if self.is_numbered(key, seen) => want(key),
-                Op::Write { key, to } if self.serial.is_on() || to.is_absent() => want(key),
-                Op::Install { key, .. } => want(key),
-                Op::Scan(scan) => {
-                    scan.rows()
-                        .filter(|(key, seen)| self.is_numbered(*key, *seen))
-                        .for_each(|(key, _)| want(key));
-                }
-                Op::Read { .. } | Op::Write { .. } => {}
-            }
-        }
-        std::hint::black_box(wanted.iter().fold(0, |touched, (_, hash)| touched ^ self.keys.touch(*hash)));
+    fn look_up(&mut self, block: &Block<'_>) {
+        let Block { keys, .. } = block;
+        std::hint::black_box(keys.iter().fold(0, |touched, (_, hash)| touched ^ self.keys.touch(*hash)));
         self.found.clear();
-        self.next_found = 0;
-        self.found.extend(wanted.iter().map(|&(key, hash)| Found { id: self.keys.intern(key, hash), hash }));
+        self.found.extend(keys.iter().map(|&(key, hash)| Found { id: self.keys.intern(key, hash), hash }));
         self.serial.resize(self.keys.len());
         std::hint::black_box(
             self.found.iter().fold(0, |touched, found| touched ^ self.serial.touch(found.id)),
         );
     }
 
-    /// Whether a key has a number because of this version that was seen.
-    #[inline]
-    fn is_numbered(&self, key: Key<'_>, seen: Version) -> bool {
-        // A scan of the table may have missed a row that was there all the time.
-        self.serial.is_on()
-            || seen == Version::ABSENT
-            || seen.is_loaded() && self.scanned.contains(&key.table)
-    }
-
-    /// What came of looking up the next key.
-    #[inline]
-    fn found(&mut self) -> Found {
-        self.next_found += 1;
-        self.found[self.next_found - 1]
-    }
-
-    /// Goes through a transaction, and enters its installs.
-    fn collect(&mut self, txns: &Txns<'_>, rank: Rank, flaws: &mut Vec<Flaw>) {
-        let attempt = txns.attempt(rank);
+    /// Goes through some steps, those of one transaction, and enters its installs.
+    fn collect(
+        &mut self,
+        txns: &Txns<'_>,
+        (rank, txn): (Rank, TxnId),
+        (block, steps): (&Block<'_>, Range<usize>),
+        flaws: &mut Vec<Flaw>,
+    ) {
         self.serial.begin(rank);
-        for op in attempt.ops() {
-            match op {
-                Op::Install { key, before, after } => {
-                    self.enter(txns, (rank, attempt.id), key, (before, after), flaws);
+        for &(at, step) in &block.done.steps[steps] {
+            match step {
+                Step::Read { seen, is_known_loaded } => {
+                    let Found { id, .. } = self.found[at as usize];
+                    if is_known_loaded {
+                        self.serial.set(id, LOADED);
+                    }
+                    self.serial.read(id, seen);
                 }
-                Op::Read { key, seen } => self.meet(key, seen),
-                // One that is not installed says that the key was absent.
-                Op::Write { to, .. } if self.serial.is_on() || to.is_absent() => {
-                    let Found { id, .. } = self.found();
-                    self.serial.write(id, to);
+                Step::Write(to) => self.serial.write(self.found[at as usize].id, to),
+                Step::Install(before, after) => {
+                    let (key, _) = block.keys[at as usize];
+                    let found = self.found[at as usize];
+                    self.enter(txns, (rank, txn), (key, found), (before, after), flaws);
                 }
-                Op::Write { .. } => {}
-                Op::Scan(scan) => self.scan(scan),
+                Step::Scan(nth) => self.scan(block, &block.ranges[nth as usize]),
             }
         }
         self.serial.end();
     }
 
-    /// The transaction saw a version, looking for the key or as a row of a range.
-    #[inline]
-    fn meet(&mut self, key: Key<'_>, seen: Version) {
-        if self.is_numbered(key, seen) {
-            let Found { id, .. } = self.found();
-            if seen.is_loaded() && self.scanned.contains(&key.table) {
-                self.serial.set(id, LOADED);
-            }
-            self.serial.read(id, seen);
-        }
-    }
-
     /// The transaction read a range: it has to have come to what it wrote itself there. What it did not come to is
     /// not looked at here.
-    fn scan(&mut self, scan: Scan<'_>) {
-        self.serial.scan();
-        for (key, seen) in scan.rows() {
-            self.meet(key, seen);
-            if seen == Version::ABSENT {
-                self.serial.doubt_this();
-            }
+    fn scan(&mut self, block: &Block<'_>, ranged: &Ranged<'_>) {
+        if !self.serial.is_on() {
+            return;
         }
-        if let Some((low, high)) = scan.covered() {
+        if ranged.has_absent_row {
+            self.serial.doubt_this();
+        }
+        if let Some((low, high)) = ranged.scan.covered() {
+            let steps = &block.done.steps[ranged.rows.start as usize..ranged.rows.end as usize];
+            let rows = steps.iter().map(|&(at, _)| self.found[at as usize].id);
+            self.serial.scan((low, high), rows, ranged.scan.is_forward);
             let is_missed = |id| {
                 let key = self.keys.key(id);
-                low <= key && key <= high && scan.rows().all(|(row, _)| row != key)
+                low <= key && key <= high && ranged.scan.rows().all(|(row, _)| row != key)
             };
             if self.serial.written().any(is_missed) {
                 self.serial.doubt_this();
@@ -358,11 +328,10 @@ impl Chains {
         &mut self,
         txns: &Txns<'_>,
         (rank, txn): (Rank, TxnId),
-        key: Key<'_>,
+        (key, Found { id, hash }): (Key<'_>, Found),
         (before, after): (Version, Version),
         flaws: &mut Vec<Flaw>,
     ) {
-        let Found { id, hash } = self.found();
         let Writer::Txn(by, state) = txns.writer(after) else {
             return flaws.push(Flaw::new(FlawKind::ForeignInstall, txn, key, after));
         };
@@ -607,12 +576,6 @@ impl Chains {
     #[inline]
     pub(crate) fn place(&self, key: KeyId) -> u32 {
         if self.places.is_empty() { key.0 } else { self.places[key.at()] }
-    }
-
-    /// Whether this is the sorted key with that number.
-    #[inline]
-    pub(crate) fn is_sorted_at(&self, nth: u32, key: Key<'_>) -> bool {
-        is_same(self.keys.key(self.sorted[nth as usize]), key)
     }
 
     /// Where the keys from the low one to the high one are among the sorted ones.

@@ -171,7 +171,8 @@ impl Chains {
         let mut block = Block::new(txns.len(), std::mem::take(&mut self.decoded));
         for first in (0..txns.len() as u32).step_by(BLOCK) {
             let ranks = first..(first + BLOCK as u32).min(txns.len() as u32);
-            block.fill(txns, ranks, Wanted { is_all: self.serial.is_on(), scanned: &self.scanned });
+            block.fill(txns, ranks.clone(), Wanted { is_all: self.serial.is_on(), scanned: &self.scanned });
+            self.touch(txns, ranks);
             self.look_up(&block);
             let mut start = 0;
             for (rank, &(txn, end)) in (first..).map(Rank).zip(&block.done.ends) {
@@ -255,6 +256,13 @@ impl Chains {
     pub(crate) fn opens(&self, key: KeyId) -> &[StateId] {
         let Range { start, end } = self.facts[key.at()].opens;
         &self.opens[start as usize..end as usize]
+    }
+
+    /// Brings the states that these transactions make into the cache.
+    fn touch(&self, txns: &Txns<'_>, ranks: Range<u32>) {
+        let states = ranks.map(|rank| txns.first_state(Rank(rank)));
+        let touch = |state: StateId| self.states.get(state.at()).map_or(0, |state| state.mark);
+        std::hint::black_box(states.fold(0, |touched, state| touched ^ touch(state)));
     }
 
     /// Numbers the keys of some transactions. Lookups one by one would wait for memory most of the time; in loops

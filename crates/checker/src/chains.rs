@@ -296,7 +296,7 @@ impl Chains {
                     }
                     self.serial.read(id, seen);
                 }
-                Step::Write(to) => self.serial.write(self.found[at as usize].id, to),
+                Step::Write(to) => self.serial.write((self.found[at as usize].id, at), to),
                 Step::Install(before, after) => {
                     let (key, _) = block.keys[at as usize];
                     let found = self.found[at as usize];
@@ -321,8 +321,8 @@ impl Chains {
             let steps = &block.done.steps[ranged.rows.start as usize..ranged.rows.end as usize];
             let rows = steps.iter().map(|&(at, _)| self.found[at as usize].id);
             self.serial.scan((low, high), rows, ranged.scan.is_forward);
-            let is_missed = |id| {
-                let key = self.keys.key(id);
+            let is_missed = |at: u32| {
+                let (key, _) = block.keys[at as usize];
                 low <= key && key <= high && ranged.scan.rows().all(|(row, _)| row != key)
             };
             if self.serial.written().any(is_missed) {

@@ -51,6 +51,8 @@ impl Slot {
 #[derive(Debug)]
 struct Own {
     id: KeyId,
+    /// The place of the key in the block of the transaction, where its words are at hand.
+    at: u32,
     version: Version,
     is_installed: bool,
 }
@@ -213,12 +215,12 @@ impl Serial {
         self.is_doubted |= slot.version != seen || seen.is_absent();
     }
 
-    /// It wrote the key for itself.
+    /// It wrote the key, which has that place in its block, for itself.
     #[inline]
-    pub(crate) fn write(&mut self, id: KeyId, to: Version) {
+    pub(crate) fn write(&mut self, (id, at): (KeyId, u32), to: Version) {
         match self.own(id) {
             Some(own) => own.version = to,
-            None => self.own.push(Own { id, version: to, is_installed: false }),
+            None => self.own.push(Own { id, at, version: to, is_installed: false }),
         }
     }
 
@@ -277,9 +279,9 @@ impl Serial {
         self.scans.push(Scanned { by: self.rank, table, width, is_forward, bounds_at, rows_at, rows });
     }
 
-    /// The keys to which it has given values so far.
-    pub(crate) fn written(&self) -> impl Iterator<Item = KeyId> {
-        self.own.iter().filter(|own| !own.version.is_absent()).map(|own| own.id)
+    /// The keys to which it has given values so far, by their places in its block.
+    pub(crate) fn written(&self) -> impl Iterator<Item = u32> {
+        self.own.iter().filter(|own| !own.version.is_absent()).map(|own| own.at)
     }
 
     /// There is something about the transaction to be looked at.

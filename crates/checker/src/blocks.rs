@@ -82,9 +82,11 @@ impl<'h> Block<'h> {
         self.ranges.clear();
         self.done.steps.clear();
         self.done.ends.clear();
-        // Apart from decoding, so that what is not in the cache is waited for together.
-        let attempts = ranks.clone().map(|rank| txns.attempt(Rank(rank)));
-        std::hint::black_box(attempts.fold(0, |touched, attempt| touched ^ attempt.touch()));
+        // Apart from decoding, so that what is not in the cache is waited for together. A short history is there.
+        if txns.len() > BLOCK {
+            let attempts = ranks.clone().map(|rank| txns.attempt(Rank(rank)));
+            std::hint::black_box(attempts.fold(0, |touched, attempt| touched ^ attempt.touch()));
+        }
         for rank in ranks {
             self.decode(txns.attempt(Rank(rank)), wanted);
         }

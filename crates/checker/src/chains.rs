@@ -145,6 +145,9 @@ struct Root {
     is_over_loaded: bool,
 }
 
+/// So few things are sorted by comparing them: counting them would cost memory to be asked for.
+pub(crate) const FEW: usize = 32;
+
 /// From an insert, by what is known to follow, to a last state.
 #[derive(Clone, Copy)]
 struct Life {
@@ -152,6 +155,16 @@ struct Life {
     end: StateId,
     /// Whether it ended, and about when.
     order: (bool, u64),
+}
+
+/// What is listed of one key after the other.
+#[derive(Default)]
+struct Lists {
+    /// The absences that nobody is known to have ended.
+    free: Vec<StateId>,
+    lives: Vec<Life>,
+    /// The last states of lives, by number.
+    ends: Vec<StateId>,
 }
 
 impl Chains {
@@ -172,7 +185,9 @@ impl Chains {
         for first in (0..txns.len() as u32).step_by(BLOCK) {
             let ranks = first..(first + BLOCK as u32).min(txns.len() as u32);
             block.fill(txns, ranks.clone(), Wanted { is_all: self.serial.is_on(), scanned: &self.scanned });
-            self.touch(txns, ranks);
+            if txns.len() > BLOCK {
+                self.touch(txns, ranks);
+            }
             self.look_up(&block);
             let mut start = 0;
             for (rank, &(txn, end)) in (first..).map(Rank).zip(&block.done.ends) {
@@ -412,9 +427,9 @@ impl Chains {
         }
         roots.retain(|root| !root.is_over_loaded && self.is_deleted(root.key));
         self.by_key(&mut roots);
-        let mut lives = Vec::new();
+        let mut lists = Lists::default();
         for inserts in roots.chunk_by(|one, other| one.key == other.key) {
-            self.follow(txns, inserts, &mut lives, flaws);
+            self.follow(txns, inserts, &mut lists, flaws);
         }
         self.roots = roots;
         for gap in &mut self.gaps {
@@ -428,7 +443,7 @@ impl Chains {
 
     /// Brings the inserts of each key together, and leaves them in the order of the layout.
     fn by_key(&self, roots: &mut Vec<Root>) {
-        if roots.len() < self.keys.len() / 16 {
+        if roots.len() < FEW.max(self.keys.len() / 16) {
             return roots.sort_by_key(|root| root.key);
         }
         let Some(&any) = roots.first() else { return };
@@ -473,15 +488,17 @@ impl Chains {
     }
 
     /// Finds the absences that the inserts of a key replaced.
-    fn follow(&mut self, txns: &Txns<'_>, inserts: &[Root], lives: &mut Vec<Life>, flaws: &mut Vec<Flaw>) {
+    fn follow(&mut self, txns: &Txns<'_>, inserts: &[Root], lists: &mut Lists, flaws: &mut Vec<Flaw>) {
         let key = inserts[0].key;
         let is_free = |gap: &StateId| self.state(*gap).next == StateId::NONE;
-        let mut free: Vec<StateId> = self.gaps(key).filter(is_free).collect();
+        lists.free.clear();
+        lists.free.extend(self.gaps(key).filter(is_free));
         if let [insert] = inserts {
             // Nobody replaces an absence that follows from what it installs.
             let end = self.end(insert.state);
-            free.retain(|gap| *gap != end);
+            lists.free.retain(|gap| *gap != end);
         }
+        let free = &lists.free;
         if free.len() < inserts.len() {
             flaws.push(self.never_absent(txns, key, inserts[free.len()].state));
             return;
@@ -490,10 +507,11 @@ impl Chains {
             self.link(txns, *gap, insert.state, self.state(insert.state).writer, flaws);
             return;
         }
-        self.order(txns, inserts, &mut free, lives);
+        self.order(txns, inserts, lists);
+        let Lists { lives, free, .. } = lists;
         let start = self.opens.len() as u32;
         self.opens.extend(inserts.iter().map(|root| root.state));
-        for (life, &gap) in lives.iter().zip(&free) {
+        for (life, &gap) in lives.iter().zip(&*free) {
             let next_writer = self.state(life.insert).writer;
             let absence = &mut self.states[gap.at()];
             (absence.next, absence.next_writer) = (life.insert, next_writer);
@@ -507,7 +525,8 @@ impl Chains {
 
     /// Guesses the order of a key's lives, and puts the absences that nobody is known to have ended so that each
     /// life follows the absence of the same place.
-    fn order(&self, txns: &Txns<'_>, inserts: &[Root], free: &mut [StateId], lives: &mut Vec<Life>) {
+    fn order(&self, txns: &Txns<'_>, inserts: &[Root], lists: &mut Lists) {
+        let Lists { free, lives, ends } = lists;
         let moment = |state: StateId| u64::from(txns.writes_at(self.state(state).writer));
         lives.clear();
         lives.extend(inserts.iter().map(|root| {
@@ -518,7 +537,8 @@ impl Chains {
             Life { insert: root.state, end, order }
         }));
         lives.sort_by_key(|life| life.order);
-        let mut ends: Vec<StateId> = lives.iter().map(|life| life.end).collect();
+        ends.clear();
+        ends.extend(lives.iter().map(|life| life.end));
         ends.sort_unstable();
         // What none of them ended in was before them all.
         let mut at = 0;

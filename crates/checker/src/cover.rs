@@ -6,6 +6,7 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::slice;
 
+use crate::chains::FEW;
 use crate::flaws::Flaw;
 use crate::keys::KeyId;
 use crate::reading::{Reading, Text};
@@ -260,7 +261,7 @@ impl Present {
                 }
             }
         }
-        Self { bits, events: in_order(&events, text.txns.moments()), next: 0 }
+        Self { bits, events: in_order(events, text.txns.moments()), next: 0 }
     }
 
     /// Goes on to this moment, which is not before the last one.
@@ -320,21 +321,20 @@ impl Present {
 }
 
 /// The events by moment. Of those at one moment the order stays, so that of a key's the last one counts.
-fn in_order(events: &[(u32, u32)], moments: usize) -> Vec<(u32, u32)> {
-    if events.len() < moments / 16 {
-        let mut sorted = events.to_vec();
-        sorted.sort_by_key(|&(moment, _)| moment);
-        return sorted;
+fn in_order(mut events: Vec<(u32, u32)>, moments: usize) -> Vec<(u32, u32)> {
+    if events.len() < FEW.max(moments / 16) {
+        events.sort_by_key(|&(moment, _)| moment);
+        return events;
     }
     let mut places = vec![0_u32; moments + 2];
-    for &(moment, _) in events {
+    for &(moment, _) in &events {
         places[moment as usize + 1] += 1;
     }
     for moment in 0..=moments {
         places[moment + 1] += places[moment];
     }
     let mut sorted = vec![(0, 0); events.len()];
-    for &event in events {
+    for event in events {
         let place = &mut places[event.0 as usize];
         sorted[*place as usize] = event;
         *place += 1;

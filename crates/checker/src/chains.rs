@@ -7,10 +7,11 @@
 
 use std::ops::Range;
 
-use stdx::history::{Key, Op, Scan, TxnId, Version};
+use stdx::history::{Key, TxnId, Version};
 
+use crate::blocks::{BLOCK, Block, Decoded, Ranged, Step, Wanted};
 use crate::flaws::{Flaw, FlawKind};
-use crate::keys::{KeyId, Keys, hash, is_same, tag};
+use crate::keys::{KeyId, Keys, tag};
 use crate::serial::{DELETED, LOADED, Serial};
 use crate::txns::{Rank, StateId, Txns, Writer};
 
@@ -123,13 +124,11 @@ pub(crate) struct Chains {
     /// Deletions and installs over first states or absences, while chains are linked.
     deletions: Vec<(KeyId, StateId)>,
     roots: Vec<Root>,
-    /// The keys of some transactions, as they are met, and which comes next.
+    /// The memory of blocks.
+    decoded: Decoded,
+    /// What came of looking the keys of a block up.
     found: Vec<Found>,
-    next_found: usize,
 }
-
-/// Transactions whose keys are looked up together.
-const BLOCK: usize = 32;
 
 /// What came of looking a key up: its number, and its hash.
 #[derive(Clone, Copy, Debug)]
@@ -146,6 +145,9 @@ struct Root {
     is_over_loaded: bool,
 }
 
+/// So few things are sorted by comparing them: counting them would cost memory to be asked for.
+pub(crate) const FEW: usize = 32;
+
 /// From an insert, by what is known to follow, to a last state.
 #[derive(Clone, Copy)]
 struct Life {
@@ -153,6 +155,16 @@ struct Life {
     end: StateId,
     /// Whether it ended, and about when.
     order: (bool, u64),
+}
+
+/// What is listed of one key after the other.
+#[derive(Default)]
+struct Lists {
+    /// The absences that nobody is known to have ended.
+    free: Vec<StateId>,
+    lives: Vec<Life>,
+    /// The last states of lives, by number.
+    ends: Vec<StateId>,
 }
 
 impl Chains {
@@ -169,14 +181,21 @@ impl Chains {
         self.roots.clear();
         self.versions = txns.versions();
         txns.scanned(&mut self.scanned);
-        let mut wanted = Vec::with_capacity(16 * BLOCK.min(txns.len()));
+        let mut block = Block::new(txns.len(), std::mem::take(&mut self.decoded));
         for first in (0..txns.len() as u32).step_by(BLOCK) {
-            let block = first..(first + BLOCK as u32).min(txns.len() as u32);
-            self.look_up(txns, block.clone(), &mut wanted);
-            for rank in block {
-                self.collect(txns, Rank(rank), flaws);
+            let ranks = first..(first + BLOCK as u32).min(txns.len() as u32);
+            block.fill(txns, ranks.clone(), Wanted { is_all: self.serial.is_on(), scanned: &self.scanned });
+            if txns.len() > BLOCK {
+                self.touch(txns, ranks);
+            }
+            self.look_up(&block);
+            let mut start = 0;
+            for (rank, &(txn, end)) in (first..).map(Rank).zip(&block.done.ends) {
+                self.collect(txns, (rank, txn), (&block, start..end as usize), flaws);
+                start = end as usize;
             }
         }
+        self.decoded = block.done;
         // All at once, for the misses of one wait together with those of the next.
         for state in (0..self.versions).map(StateId) {
             let State { before, writer, .. } = self.states[state.at()];
@@ -254,98 +273,72 @@ impl Chains {
         &self.opens[start as usize..end as usize]
     }
 
+    /// Brings the states that these transactions make into the cache.
+    fn touch(&self, txns: &Txns<'_>, ranks: Range<u32>) {
+        let states = ranks.map(|rank| txns.first_state(Rank(rank)));
+        let touch = |state: StateId| self.states.get(state.at()).map_or(0, |state| state.mark);
+        std::hint::black_box(states.fold(0, |touched, state| touched ^ touch(state)));
+    }
+
     /// Numbers the keys of some transactions. Lookups one by one would wait for memory most of the time; in loops
     /// that do nothing else dozens of them wait together.
-    fn look_up<'h>(&mut self, txns: &Txns<'h>, ranks: Range<u32>, wanted: &mut Vec<(Key<'h>, u64)>) {
-        wanted.clear();
-        let mut want = |key: Key<'h>| wanted.push((key, hash(key)));
-        for op in ranks.flat_map(|rank| txns.attempt(Rank(rank)).ops()) {
-            match op {
-                Op::Read { key, seen } if self.is_numbered(key, seen) => want(key),
-                Op::Write { key, to } if self.serial.is_on() || to.is_absent() => want(key),
-                Op::Install { key, .. } => want(key),
-                Op::Scan(scan) => {
-                    scan.rows()
-                        .filter(|(key, seen)| self.is_numbered(*key, *seen))
-                        .for_each(|(key, _)| want(key));
-                }
-                Op::Read { .. } | Op::Write { .. } => {}
-            }
-        }
-        std::hint::black_box(wanted.iter().fold(0, |touched, (_, hash)| touched ^ self.keys.touch(*hash)));
+    fn look_up(&mut self, block: &Block<'_>) {
+        let Block { keys, .. } = block;
+        std::hint::black_box(keys.iter().fold(0, |touched, (_, hash)| touched ^ self.keys.touch(*hash)));
         self.found.clear();
-        self.next_found = 0;
-        self.found.extend(wanted.iter().map(|&(key, hash)| Found { id: self.keys.intern(key, hash), hash }));
+        self.found.extend(keys.iter().map(|&(key, hash)| Found { id: self.keys.intern(key, hash), hash }));
         self.serial.resize(self.keys.len());
         std::hint::black_box(
             self.found.iter().fold(0, |touched, found| touched ^ self.serial.touch(found.id)),
         );
     }
 
-    /// Whether a key has a number because of this version that was seen.
-    #[inline]
-    fn is_numbered(&self, key: Key<'_>, seen: Version) -> bool {
-        // A scan of the table may have missed a row that was there all the time.
-        self.serial.is_on()
-            || seen == Version::ABSENT
-            || seen.is_loaded() && self.scanned.contains(&key.table)
-    }
-
-    /// What came of looking up the next key.
-    #[inline]
-    fn found(&mut self) -> Found {
-        self.next_found += 1;
-        self.found[self.next_found - 1]
-    }
-
-    /// Goes through a transaction, and enters its installs.
-    fn collect(&mut self, txns: &Txns<'_>, rank: Rank, flaws: &mut Vec<Flaw>) {
-        let attempt = txns.attempt(rank);
+    /// Goes through some steps, those of one transaction, and enters its installs.
+    fn collect(
+        &mut self,
+        txns: &Txns<'_>,
+        (rank, txn): (Rank, TxnId),
+        (block, steps): (&Block<'_>, Range<usize>),
+        flaws: &mut Vec<Flaw>,
+    ) {
         self.serial.begin(rank);
-        for op in attempt.ops() {
-            match op {
-                Op::Install { key, before, after } => {
-                    self.enter(txns, (rank, attempt.id), key, (before, after), flaws);
+        for &(at, step) in &block.done.steps[steps] {
+            match step {
+                Step::Read { seen, is_known_loaded } => {
+                    let Found { id, .. } = self.found[at as usize];
+                    if is_known_loaded {
+                        self.serial.set(id, LOADED);
+                    }
+                    self.serial.read(id, seen);
                 }
-                Op::Read { key, seen } => self.meet(key, seen),
-                // One that is not installed says that the key was absent.
-                Op::Write { to, .. } if self.serial.is_on() || to.is_absent() => {
-                    let Found { id, .. } = self.found();
-                    self.serial.write(id, to);
+                Step::Write(to) => self.serial.write((self.found[at as usize].id, at), to),
+                Step::Install(before, after) => {
+                    let (key, _) = block.keys[at as usize];
+                    let found = self.found[at as usize];
+                    self.enter(txns, (rank, txn), (key, found), (before, after), flaws);
                 }
-                Op::Write { .. } => {}
-                Op::Scan(scan) => self.scan(scan),
+                Step::Scan(nth) => self.scan(block, &block.ranges[nth as usize]),
             }
         }
         self.serial.end();
     }
 
-    /// The transaction saw a version, looking for the key or as a row of a range.
-    #[inline]
-    fn meet(&mut self, key: Key<'_>, seen: Version) {
-        if self.is_numbered(key, seen) {
-            let Found { id, .. } = self.found();
-            if seen.is_loaded() && self.scanned.contains(&key.table) {
-                self.serial.set(id, LOADED);
-            }
-            self.serial.read(id, seen);
-        }
-    }
-
     /// The transaction read a range: it has to have come to what it wrote itself there. What it did not come to is
     /// not looked at here.
-    fn scan(&mut self, scan: Scan<'_>) {
-        self.serial.scan();
-        for (key, seen) in scan.rows() {
-            self.meet(key, seen);
-            if seen == Version::ABSENT {
-                self.serial.doubt_this();
-            }
+    fn scan(&mut self, block: &Block<'_>, ranged: &Ranged<'_>) {
+        if !self.serial.is_on() {
+            return;
         }
-        if let Some((low, high)) = scan.covered() {
-            let is_missed = |id| {
-                let key = self.keys.key(id);
-                low <= key && key <= high && scan.rows().all(|(row, _)| row != key)
+        if ranged.has_absent_row {
+            self.serial.doubt_this();
+        }
+        if let Some((low, high)) = ranged.scan.covered() {
+            let steps = &block.done.steps[ranged.rows.start as usize..ranged.rows.end as usize];
+            let rows = steps.iter().map(|&(at, _)| self.found[at as usize].id);
+            self.serial.scan((low, high), rows, ranged.scan.is_forward);
+            let is_missed = |at: u32| {
+                let (key, _) = block.keys[at as usize];
+                low <= key && key <= high && ranged.scan.rows().all(|(row, _)| row != key)
             };
             if self.serial.written().any(is_missed) {
                 self.serial.doubt_this();
@@ -358,11 +351,10 @@ impl Chains {
         &mut self,
         txns: &Txns<'_>,
         (rank, txn): (Rank, TxnId),
-        key: Key<'_>,
+        (key, Found { id, hash }): (Key<'_>, Found),
         (before, after): (Version, Version),
         flaws: &mut Vec<Flaw>,
     ) {
-        let Found { id, hash } = self.found();
         let Writer::Txn(by, state) = txns.writer(after) else {
             return flaws.push(Flaw::new(FlawKind::ForeignInstall, txn, key, after));
         };
@@ -435,9 +427,9 @@ impl Chains {
         }
         roots.retain(|root| !root.is_over_loaded && self.is_deleted(root.key));
         self.by_key(&mut roots);
-        let mut lives = Vec::new();
+        let mut lists = Lists::default();
         for inserts in roots.chunk_by(|one, other| one.key == other.key) {
-            self.follow(txns, inserts, &mut lives, flaws);
+            self.follow(txns, inserts, &mut lists, flaws);
         }
         self.roots = roots;
         for gap in &mut self.gaps {
@@ -451,7 +443,7 @@ impl Chains {
 
     /// Brings the inserts of each key together, and leaves them in the order of the layout.
     fn by_key(&self, roots: &mut Vec<Root>) {
-        if roots.len() < self.keys.len() / 16 {
+        if roots.len() < FEW.max(self.keys.len() / 16) {
             return roots.sort_by_key(|root| root.key);
         }
         let Some(&any) = roots.first() else { return };
@@ -496,15 +488,17 @@ impl Chains {
     }
 
     /// Finds the absences that the inserts of a key replaced.
-    fn follow(&mut self, txns: &Txns<'_>, inserts: &[Root], lives: &mut Vec<Life>, flaws: &mut Vec<Flaw>) {
+    fn follow(&mut self, txns: &Txns<'_>, inserts: &[Root], lists: &mut Lists, flaws: &mut Vec<Flaw>) {
         let key = inserts[0].key;
         let is_free = |gap: &StateId| self.state(*gap).next == StateId::NONE;
-        let mut free: Vec<StateId> = self.gaps(key).filter(is_free).collect();
+        lists.free.clear();
+        lists.free.extend(self.gaps(key).filter(is_free));
         if let [insert] = inserts {
             // Nobody replaces an absence that follows from what it installs.
             let end = self.end(insert.state);
-            free.retain(|gap| *gap != end);
+            lists.free.retain(|gap| *gap != end);
         }
+        let free = &lists.free;
         if free.len() < inserts.len() {
             flaws.push(self.never_absent(txns, key, inserts[free.len()].state));
             return;
@@ -513,10 +507,11 @@ impl Chains {
             self.link(txns, *gap, insert.state, self.state(insert.state).writer, flaws);
             return;
         }
-        self.order(txns, inserts, &mut free, lives);
+        self.order(txns, inserts, lists);
+        let Lists { lives, free, .. } = lists;
         let start = self.opens.len() as u32;
         self.opens.extend(inserts.iter().map(|root| root.state));
-        for (life, &gap) in lives.iter().zip(&free) {
+        for (life, &gap) in lives.iter().zip(&*free) {
             let next_writer = self.state(life.insert).writer;
             let absence = &mut self.states[gap.at()];
             (absence.next, absence.next_writer) = (life.insert, next_writer);
@@ -530,7 +525,8 @@ impl Chains {
 
     /// Guesses the order of a key's lives, and puts the absences that nobody is known to have ended so that each
     /// life follows the absence of the same place.
-    fn order(&self, txns: &Txns<'_>, inserts: &[Root], free: &mut [StateId], lives: &mut Vec<Life>) {
+    fn order(&self, txns: &Txns<'_>, inserts: &[Root], lists: &mut Lists) {
+        let Lists { free, lives, ends } = lists;
         let moment = |state: StateId| u64::from(txns.writes_at(self.state(state).writer));
         lives.clear();
         lives.extend(inserts.iter().map(|root| {
@@ -541,7 +537,8 @@ impl Chains {
             Life { insert: root.state, end, order }
         }));
         lives.sort_by_key(|life| life.order);
-        let mut ends: Vec<StateId> = lives.iter().map(|life| life.end).collect();
+        ends.clear();
+        ends.extend(lives.iter().map(|life| life.end));
         ends.sort_unstable();
         // What none of them ended in was before them all.
         let mut at = 0;
@@ -607,12 +604,6 @@ impl Chains {
     #[inline]
     pub(crate) fn place(&self, key: KeyId) -> u32 {
         if self.places.is_empty() { key.0 } else { self.places[key.at()] }
-    }
-
-    /// Whether this is the sorted key with that number.
-    #[inline]
-    pub(crate) fn is_sorted_at(&self, nth: u32, key: Key<'_>) -> bool {
-        is_same(self.keys.key(self.sorted[nth as usize]), key)
     }
 
     /// Where the keys from the low one to the high one are among the sorted ones.

@@ -2,13 +2,15 @@
 //! edges hold together there is no cycle.
 
 use std::borrow::Cow;
+use std::iter::Peekable;
 use std::ops::Range;
+use std::slice;
 
-use stdx::history::Op;
-
+use crate::chains::FEW;
 use crate::flaws::Flaw;
 use crate::keys::KeyId;
 use crate::reading::{Reading, Text};
+use crate::serial::Scanned;
 use crate::txns::{Layout, Rank};
 use crate::walk::{Choice, Edge, Sink, Walk};
 
@@ -50,6 +52,7 @@ fn look<'s>(text: Text<'s, '_>, reading: &Reading, doubts: Option<Cow<'s, [u64]>
         reader: Rank::NONE,
         doubts,
         absences: text.chains.serial.absences.iter().peekable(),
+        scans: text.chains.serial.scans.iter().peekable(),
         asked: Vec::new(),
     };
     let mut walk = Walk::new(text.txns, text.chains, cover);
@@ -95,7 +98,9 @@ struct Cover<'s, 'h, 'r> {
     /// Who is doubted whatever is present, a bit each; none if that is everybody.
     doubts: Option<Cow<'s, [u64]>>,
     /// The absences that nobody has been asked about.
-    absences: std::iter::Peekable<std::slice::Iter<'s, (Rank, KeyId)>>,
+    absences: Peekable<slice::Iter<'s, (Rank, KeyId)>>,
+    /// The scans, the same.
+    scans: Peekable<slice::Iter<'s, Scanned>>,
     asked: Vec<u32>,
 }
 
@@ -173,23 +178,25 @@ impl Cover<'_, '_, '_> {
         while let Some((_, key)) = self.absences.next_if(|absence| absence.0 == rank) {
             is_doubted = is_doubted || self.present.is(self.text.chains.place(*key));
         }
-        is_doubted || self.text.chains.serial.has_scanned(rank) && self.misses(rank)
+        while let Some(scan) = self.scans.next_if(|scan| scan.by == rank) {
+            is_doubted = is_doubted || self.misses(scan);
+        }
+        is_doubted
     }
 
-    /// Whether the scans of a transaction came to other keys than those that are present.
-    fn misses(&mut self, rank: Rank) -> bool {
+    /// Whether a scan came to other keys than those that are present.
+    fn misses(&mut self, scan: &Scanned) -> bool {
         let chains = self.text.chains;
-        self.text.txns.attempt(rank).ops().any(|op| {
-            let Op::Scan(scan) = op else { return false };
-            let Some((low, high)) = scan.covered() else { return false };
-            self.asked.clear();
-            self.present.list(&chains.range(low, high), &mut self.asked);
-            let mut present = self.asked.iter().copied();
-            let is_next = |(row, _)| present.next().is_some_and(|nth| chains.is_sorted_at(nth, row));
-            let is_met =
-                if scan.is_forward { scan.rows().all(is_next) } else { scan.rows().rev().all(is_next) };
-            !is_met || present.next().is_some()
-        })
+        let ((low, high), rows) = (chains.serial.bounds(scan), chains.serial.rows(scan));
+        self.asked.clear();
+        self.present.list(&chains.range(low, high), &mut self.asked);
+        let is_at = |(&nth, &row): (&u32, &KeyId)| chains.place(row) == nth;
+        let is_met = if scan.is_forward {
+            self.asked.iter().zip(rows).all(is_at)
+        } else {
+            self.asked.iter().zip(rows.iter().rev()).all(is_at)
+        };
+        self.asked.len() != rows.len() || !is_met
     }
 
     /// Real time and sessions, where the layout may go against them.
@@ -254,7 +261,7 @@ impl Present {
                 }
             }
         }
-        Self { bits, events: in_order(&events, text.txns.moments()), next: 0 }
+        Self { bits, events: in_order(events, text.txns.moments()), next: 0 }
     }
 
     /// Goes on to this moment, which is not before the last one.
@@ -314,21 +321,20 @@ impl Present {
 }
 
 /// The events by moment. Of those at one moment the order stays, so that of a key's the last one counts.
-fn in_order(events: &[(u32, u32)], moments: usize) -> Vec<(u32, u32)> {
-    if events.len() < moments / 16 {
-        let mut sorted = events.to_vec();
-        sorted.sort_by_key(|&(moment, _)| moment);
-        return sorted;
+fn in_order(mut events: Vec<(u32, u32)>, moments: usize) -> Vec<(u32, u32)> {
+    if events.len() < FEW.max(moments / 16) {
+        events.sort_by_key(|&(moment, _)| moment);
+        return events;
     }
     let mut places = vec![0_u32; moments + 2];
-    for &(moment, _) in events {
+    for &(moment, _) in &events {
         places[moment as usize + 1] += 1;
     }
     for moment in 0..=moments {
         places[moment + 1] += places[moment];
     }
     let mut sorted = vec![(0, 0); events.len()];
-    for &event in events {
+    for event in events {
         let place = &mut places[event.0 as usize];
         sorted[*place as usize] = event;
         *place += 1;

@@ -37,6 +37,7 @@
 #![forbid(unsafe_code)]
 
 mod absences;
+mod blocks;
 mod chains;
 mod cover;
 mod cycles;

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use stdx::history::Version;
+use stdx::history::{Key, Version};
 
 use crate::keys::KeyId;
 use crate::txns::{Rank, StateId};
@@ -51,6 +51,8 @@ impl Slot {
 #[derive(Debug)]
 struct Own {
     id: KeyId,
+    /// The place of the key in the block of the transaction, where its words are at hand.
+    at: u32,
     version: Version,
     is_installed: bool,
 }
@@ -69,10 +71,27 @@ pub(crate) struct Serial {
     own: Vec<Own>,
     /// By rank, a bit each.
     doubted: Vec<u64>,
-    /// Who scanned, the same.
-    scanned: Vec<u64>,
     /// Who found which key absent, in the layout; scans left out.
     pub(crate) absences: Vec<(Rank, KeyId)>,
+    /// Who read which ranges, in the layout.
+    pub(crate) scans: Vec<Scanned>,
+    /// What they came to.
+    rows: Vec<KeyId>,
+    /// The words of the least and of the greatest keys that they cover.
+    bounds: Vec<u64>,
+}
+
+/// A range that was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scanned {
+    pub(crate) by: Rank,
+    table: u16,
+    width: u16,
+    pub(crate) is_forward: bool,
+    /// Where its bounds and its rows begin.
+    bounds_at: usize,
+    rows_at: usize,
+    rows: usize,
 }
 
 impl Serial {
@@ -82,10 +101,11 @@ impl Serial {
         self.early.clear();
         self.is_on = is_on;
         self.absences.clear();
-        for bits in [&mut self.doubted, &mut self.scanned] {
-            bits.clear();
-            bits.resize(if is_on { txns / 64 + 1 } else { 0 }, 0);
-        }
+        self.scans.clear();
+        self.rows.clear();
+        self.bounds.clear();
+        self.doubted.clear();
+        self.doubted.resize(if is_on { txns / 64 + 1 } else { 0 }, 0);
     }
 
     /// Whether this is done at all.
@@ -146,10 +166,16 @@ impl Serial {
         self.is_on.then_some(&self.doubted)
     }
 
-    /// Whether the transaction read a range.
-    #[inline]
-    pub(crate) fn has_scanned(&self, rank: Rank) -> bool {
-        self.scanned[rank.at() / 64] >> (rank.0 % 64) & 1 == 1
+    /// The least and the greatest key that a scan covers.
+    pub(crate) fn bounds(&self, scan: &Scanned) -> (Key<'_>, Key<'_>) {
+        let width = usize::from(scan.width);
+        let (low, high) = self.bounds[scan.bounds_at..scan.bounds_at + 2 * width].split_at(width);
+        (Key::new(scan.table, low), Key::new(scan.table, high))
+    }
+
+    /// The rows that it came to.
+    pub(crate) fn rows(&self, scan: &Scanned) -> &[KeyId] {
+        &self.rows[scan.rows_at..scan.rows_at + scan.rows]
     }
 
     /// A transaction comes.
@@ -189,12 +215,12 @@ impl Serial {
         self.is_doubted |= slot.version != seen || seen.is_absent();
     }
 
-    /// It wrote the key for itself.
+    /// It wrote the key, which has that place in its block, for itself.
     #[inline]
-    pub(crate) fn write(&mut self, id: KeyId, to: Version) {
+    pub(crate) fn write(&mut self, (id, at): (KeyId, u32), to: Version) {
         match self.own(id) {
             Some(own) => own.version = to,
-            None => self.own.push(Own { id, version: to, is_installed: false }),
+            None => self.own.push(Own { id, at, version: to, is_installed: false }),
         }
     }
 
@@ -238,16 +264,24 @@ impl Serial {
         (fits && before != Version::ABSENT && !before.is_loaded()).then_some(replaced)
     }
 
-    /// It read a range.
-    pub(crate) fn scan(&mut self) {
-        if self.is_on {
-            self.scanned[self.rank.at() / 64] |= 1 << (self.rank.0 % 64);
-        }
+    /// It read a range from a least to a greatest key, and came to these.
+    pub(crate) fn scan(
+        &mut self,
+        (low, high): (Key<'_>, Key<'_>),
+        rows: impl Iterator<Item = KeyId>,
+        is_forward: bool,
+    ) {
+        let (bounds_at, rows_at) = (self.bounds.len(), self.rows.len());
+        self.bounds.extend_from_slice(low.words);
+        self.bounds.extend_from_slice(high.words);
+        self.rows.extend(rows);
+        let (table, width, rows) = (low.table, low.words.len() as u16, self.rows.len() - rows_at);
+        self.scans.push(Scanned { by: self.rank, table, width, is_forward, bounds_at, rows_at, rows });
     }
 
-    /// The keys to which it has given values so far.
-    pub(crate) fn written(&self) -> impl Iterator<Item = KeyId> {
-        self.own.iter().filter(|own| !own.version.is_absent()).map(|own| own.id)
+    /// The keys to which it has given values so far, by their places in its block.
+    pub(crate) fn written(&self) -> impl Iterator<Item = u32> {
+        self.own.iter().filter(|own| !own.version.is_absent()).map(|own| own.at)
     }
 
     /// There is something about the transaction to be looked at.

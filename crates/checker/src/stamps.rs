@@ -100,15 +100,15 @@ impl<'h> Store<'h> {
         self.installs.clear();
         for op in attempt.ops() {
             match op {
-                Op::Read { key, seen } => Self::compare(key, seen, self.visible(self.at(key)))?,
+                Op::Read { key, seen } => compare(key, seen, self.visible(self.at(key)))?,
                 Op::Write { key, to } => self.own.push((self.at(key), to)),
                 Op::Install { key, before, after } => {
                     let at = self.at(key);
-                    Self::compare(key, before, self.stands[at])?;
+                    compare(key, before, self.stands[at])?;
                     // It installs its last write, and once.
                     let is_first = self.installs.iter().all(|(other, _)| *other != at);
                     let last = if is_first { self.visible(at) } else { before };
-                    Self::compare(key, after, last)?;
+                    compare(key, after, last)?;
                     self.installs.push((at, after));
                 }
                 Op::Scan(scan) => {
@@ -124,20 +124,14 @@ impl<'h> Store<'h> {
         // What it wrote and did not install was there for itself only, and is not there before nor after.
         for (at, _) in &self.own {
             if self.installs.iter().all(|(other, _)| other != at) {
-                Self::compare(self.keys[*at], Version::ABSENT, self.visible(*at))?;
-                Self::compare(self.keys[*at], Version::ABSENT, self.stands[*at])?;
+                compare(self.keys[*at], Version::ABSENT, self.visible(*at))?;
+                compare(self.keys[*at], Version::ABSENT, self.stands[*at])?;
             }
         }
         for (at, after) in self.installs.drain(..) {
             self.stands[at] = after;
         }
         Ok(())
-    }
-
-    /// Whether what stands is what was seen. Absences that were seen need not say since when.
-    fn compare(key: Key<'h>, seen: Version, stands: Version) -> Result<(), Wrong<'h>> {
-        let is_same = seen == stands || seen == Version::ABSENT && stands.is_absent();
-        if is_same { Ok(()) } else { Err(Wrong { key, seen, stands }) }
     }
 
     /// Compares what a scan met, from the least key to the greatest, with all that stands in its range.
@@ -151,12 +145,18 @@ impl<'h> Store<'h> {
         for (at, key) in self.keys.iter().enumerate().skip(from).take_while(|(_, key)| **key <= high) {
             let row = rows.next_if(|(row, seen)| row == key && !seen.is_absent());
             let seen = row.map_or(Version::ABSENT, |(_, seen)| *seen);
-            Self::compare(*key, seen, self.visible(at))?;
+            compare(*key, seen, self.visible(at))?;
         }
         // A row out of order, one that the scan met twice, or one without a value.
         rows.next()
             .map_or(Ok(()), |&(key, seen)| Err(Wrong { key, seen, stands: self.visible(self.at(key)) }))
     }
+}
+
+/// Whether what stands is what was seen. Absences that were seen need not say since when.
+fn compare(key: Key<'_>, seen: Version, stands: Version) -> Result<(), Wrong<'_>> {
+    let is_same = seen == stands || seen == Version::ABSENT && stands.is_absent();
+    if is_same { Ok(()) } else { Err(Wrong { key, seen, stands }) }
 }
 
 fn told(history: &History, attempt: Attempt<'_>, wrong: &Wrong<'_>) -> Anomaly {

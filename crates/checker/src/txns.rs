@@ -297,6 +297,14 @@ impl<'h> Txns<'h> {
         self.logs[log as usize].attempt(at as usize)
     }
 
+    /// The first state of the transaction with this rank, if it has written anything.
+    #[inline]
+    pub(crate) fn first_state(&self, rank: Rank) -> StateId {
+        let (log, at) = self.tables.order[rank.at()];
+        let (first, _) = self.tables.sessions[self.logs[log as usize].session() as usize];
+        StateId(self.tables.placed[(first + at) as usize].first_state)
+    }
+
     /// The attempt of this name.
     pub(crate) fn find(&self, id: TxnId) -> Option<Attempt<'h>> {
         let log = self.logs.binary_search_by_key(&id.session(), Log::session).ok()?;

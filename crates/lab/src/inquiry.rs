@@ -104,6 +104,11 @@ fn schemes(question: &Question) -> Result<Vec<&'static str>, Refusal> {
         return Ok(names);
     }
     let schemes = Catalogue.schemes_of(Some(&question.schemes.join(",")))?;
+    if let Some(info) = schemes.iter().find(|info| info.workers == Admits::One) {
+        let says =
+            "does not protect transactions from each other, and promises nothing that could be checked";
+        return Err(Refusal(format!("{} {says}: name another scheme", info.name)));
+    }
     Ok(schemes.iter().map(|info| info.name).collect())
 }
 

@@ -396,8 +396,11 @@ impl Log {
 
     /// The tables that its attempts have scanned, in order.
     pub fn scanned(&self) -> impl Iterator<Item = u16> {
-        let is_set = |table: u16| self.scanned[usize::from(table / 64)] >> (table % 64) & 1 == 1;
-        (0..self.scanned.len() * 64).map(|table| table as u16).filter(move |&table| is_set(table))
+        (0..).zip(&self.scanned).flat_map(|(nth, &word)| {
+            let without_lowest = |bits: &u64| Some(bits & (bits - 1)).filter(|bits| *bits != 0);
+            let bits = std::iter::successors(Some(word).filter(|bits| *bits != 0), without_lowest);
+            bits.map(move |bits| nth * 64 + bits.trailing_zeros() as u16)
+        })
     }
 
     /// Memory that the log fills, in bytes.
@@ -453,6 +456,14 @@ impl<'a> Attempt<'a> {
     #[inline]
     pub const fn ops(&self) -> Ops<'a> {
         Ops { words: self.words, at: 0 }
+    }
+
+    /// Something of all its operations, for whoever is about to go through those of many: they are in the cache then.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        /// Words of a cache line.
+        const LINE: usize = 8;
+        self.words.iter().step_by(LINE).fold(0, |touched, word| touched ^ word)
     }
 }
 

@@ -168,6 +168,15 @@ const SHAPES: [(u64, Shape); 6] = [
 /// The settings of programs: as much room as all of them need.
 const PROGRAM: &[(&str, &str)] = &[("mix.keys", "64"), ("mix.homes", "2")];
 
+const _: () = {
+    let (mut sum, mut at) = (0, 0);
+    while at < SHAPES.len() {
+        sum += SHAPES[at].0;
+        at += 1;
+    }
+    assert!(sum == 100, "the shares make a hundred");
+};
+
 impl Shape {
     fn of_seed(seed: u64) -> &'static Self {
         let mut share = Rng::from_path(&[seed, 0]).below(100);
@@ -205,12 +214,12 @@ impl Case<'_> {
     }
 
     /// A search over the schedules of a program.
-    pub(crate) fn search(program: &Program) -> Search {
+    pub fn search(program: &Program) -> Search {
         Search::bounded(program.preemptions).cap(SEARCHED_MAX).steps_max(STEPS_MAX)
     }
 
     /// Runs the trial under the next schedule of a search and judges it; none when there is no other.
-    pub(crate) fn explore_next(self, search: &mut Search, checker: &mut Checker) -> Option<Explored> {
+    pub fn explore_next(self, search: &mut Search, checker: &mut Checker) -> Option<Explored> {
         self.planted(|| search.run(|| self.run())).map(|explored| judge(explored, checker))
     }
 
@@ -260,55 +269,6 @@ fn judge(explored: sim::Explored<Tried>, checker: &mut Checker) -> Explored {
         }
         Err(failure) => {
             Explored { history: None, verdict: None, failure: Some(failure.to_string()), schedule }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_make_a_hundred() {
-        assert_eq!(SHAPES.iter().map(|(share, _)| share).sum::<u64>(), 100);
-    }
-
-    #[test]
-    fn a_seed_brings_a_trial_back() {
-        for seed in 0..20 {
-            let case = Case {
-                scheme: "silo",
-                given: &[],
-                subject: Subject::Seed(seed),
-                schedule: None,
-                plant: None,
-            };
-            let told = || {
-                let explored = case.explore();
-                assert!(!explored.is_violation(), "seed {seed}: {explored:?}");
-                format!("{:?}", explored.history)
-            };
-            assert_eq!(told(), told(), "seed {seed}");
-        }
-    }
-
-    #[test]
-    fn a_schedule_of_a_program_brings_its_history_back() {
-        for scheme in ["tictoc", "mvto", "aria"] {
-            for name in ["insert_after_a_miss", "a_leaf_comes_and_goes_behind_a_mark"] {
-                let subject = Subject::named(name).expect("a program");
-                let Subject::Program(program) = subject else { panic!("`{name}` is no seed") };
-                let case = Case { scheme, given: &[], subject, schedule: None, plant: None };
-                let (mut search, mut checker) = (Case::search(program), Checker::new());
-                for _ in 0..60 {
-                    let Some(explored) = case.explore_next(&mut search, &mut checker) else { break };
-                    let schedule = explored.schedule.to_string().parse().expect("its own text");
-                    let again = Case { schedule: Some(&schedule), ..case }.explore();
-                    let told = |explored: &Explored| format!("{:?}", explored.history);
-                    assert_eq!(told(&again), told(&explored), "{scheme}, {name}: `{schedule}`");
-                }
-                assert!(search.tried() > 3, "{scheme}, {name}");
-            }
         }
     }
 }

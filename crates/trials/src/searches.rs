@@ -285,16 +285,3 @@ pub static SEARCHES: &[Program] = &[
         ],
     },
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_have_names_of_their_own_that_are_no_seeds() {
-        for program in SEARCHES {
-            assert_eq!(SEARCHES[program.position()].says, program.says, "{}: twice", program.name);
-            assert!(program.name.parse::<u64>().is_err() && program.sessions() > 1, "{}", program.name);
-        }
-    }
-}

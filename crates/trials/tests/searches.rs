@@ -56,3 +56,12 @@ fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
         );
     }
 }
+
+#[test]
+fn programs_have_names_of_their_own_that_are_no_seeds() {
+    for program in SEARCHES {
+        let same = SEARCHES.iter().filter(|other| other.name == program.name);
+        assert_eq!(same.count(), 1, "{}", program.name);
+        assert!(program.name.parse::<u64>().is_err() && !program.says.is_empty(), "{}", program.name);
+    }
+}

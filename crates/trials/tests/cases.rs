@@ -1,0 +1,38 @@
+//! Explored trials come back: by a seed, and by a program with its schedule.
+
+use checker::Checker;
+use trials::{Case, Explored, Subject};
+
+#[test]
+fn a_seed_brings_a_trial_back() {
+    for seed in 0..20 {
+        let case =
+            Case { scheme: "silo", given: &[], subject: Subject::Seed(seed), schedule: None, plant: None };
+        let told = || {
+            let explored = case.explore();
+            assert!(!explored.is_violation(), "seed {seed}: {explored:?}");
+            format!("{:?}", explored.history)
+        };
+        assert_eq!(told(), told(), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_schedule_of_a_program_brings_its_history_back() {
+    for scheme in ["tictoc", "mvto", "aria"] {
+        for name in ["insert_after_a_miss", "a_leaf_comes_and_goes_behind_a_mark"] {
+            let subject = Subject::named(name).expect("a program");
+            let Subject::Program(program) = subject else { panic!("`{name}` is no seed") };
+            let case = Case { scheme, given: &[], subject, schedule: None, plant: None };
+            let (mut search, mut checker) = (Case::search(program), Checker::new());
+            for _ in 0..60 {
+                let Some(explored) = case.explore_next(&mut search, &mut checker) else { break };
+                let schedule = explored.schedule.to_string().parse().expect("its own text");
+                let again = Case { schedule: Some(&schedule), ..case }.explore();
+                let told = |explored: &Explored| format!("{:?}", explored.history);
+                assert_eq!(told(&again), told(&explored), "{scheme}, {name}: `{schedule}`");
+            }
+            assert!(search.tried() > 3, "{scheme}, {name}");
+        }
+    }
+}

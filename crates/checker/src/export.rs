@@ -7,8 +7,10 @@
 //! - As registers, a write writes its version's number, a deletion writes nil, and an absence is read as nil. This
 //!   says no more than what transactions saw: the other checker has to find out the order of versions.
 //! - As lists, a write appends its version's number, and a read returns the versions up to the one it saw. These lists
-//!   are put together from what installs replaced, so this copy rests on the recorded order of versions. Keys that
-//!   were ever deleted are left out, for it is not known which absence they were at.
+//!   are put together from what installs replaced, so this copy rests on the recorded order of versions. Where that
+//!   order has a gap, since an insert does not say which of the key's absences it ended, the key goes on as another
+//!   list, `key@` with the number of its first version. A deletion appends its number, too; reads of an absence of
+//!   which nobody says since when are left out. Edges between the lists of a key are lost, and none is invented.
 //!
 //! Scans become reads of the rows that they came to; that they came to no others is left out. Lists are as long as
 //! their keys were written often, which makes copies of long histories of few keys large.
@@ -65,7 +67,9 @@ struct Export<'e, W> {
     firsts: BTreeMap<u32, Vec<u64>>,
     /// Of each version the one before it, of the same key.
     before: Vec<u64>,
-    /// Keys of which lists do not tell.
+    /// Of each version the first of those before it whose order is known: itself, if that is not known of any.
+    roots: Vec<u64>,
+    /// Keys that were ever deleted, which are several lists.
     deleted: BTreeSet<(u16, &'e [u64])>,
     index: u64,
 }
@@ -81,8 +85,8 @@ pub fn export(
     out: impl Write,
 ) -> io::Result<()> {
     let (firsts, before) = number(history);
-    let (deleted, index) = (BTreeSet::new(), 0);
-    let mut export = Export { history, form, notation, name, out, firsts, before, deleted, index };
+    let (roots, deleted, index) = (Vec::new(), BTreeSet::new(), 0);
+    let mut export = Export { history, form, notation, name, out, firsts, before, roots, deleted, index };
     if form == Form::ListAppend {
         export.chain();
     }
@@ -180,6 +184,19 @@ impl<'e, W: Write> Export<'e, W> {
                 }
             }
         }
+        self.roots = (0..self.before.len() as u64).collect();
+        let mut path = Vec::new();
+        for number in 0..self.before.len() {
+            let mut at = number;
+            // A version that has its root already, or has none before it, ends the path. Where an order is broken it
+            // may run in circles: then the path ends anywhere.
+            while self.roots[at] == at as u64 && self.before[at] != NONE && path.len() < self.before.len() {
+                path.push(at);
+                at = self.before[at] as usize;
+            }
+            let root = self.roots[at];
+            path.drain(..).for_each(|at| self.roots[at] = root);
+        }
     }
 
     fn put(&mut self, version: Version, before: Version) {
@@ -220,8 +237,9 @@ impl<'e, W: Write> Export<'e, W> {
                 Op::Write { .. } => {}
             }
         }
-        loaded.retain(|key| !self.is_left_out(Key::new(key.0, key.1)));
-        let shown = |(table, words): &(u16, &[u64])| self.op(Key::new(*table, words), Act::Write(LOADED));
+        let shown = |(table, words): &(u16, &[u64])| {
+            self.op(Key::new(*table, words), Act::Write(LOADED), Version::LOADED)
+        };
         let value: Vec<String> = loaded.iter().map(shown).collect();
         if value.is_empty() {
             return Ok(());
@@ -231,7 +249,12 @@ impl<'e, W: Write> Export<'e, W> {
         self.event("ok", process, 0, &value)
     }
 
-    fn is_left_out(&self, key: Key<'_>) -> bool {
+    /// Whether it is an absence that lists do not tell of: nobody says since when it is.
+    fn is_untold(&self, key: Key<'_>, version: Version) -> bool {
+        self.form == Form::ListAppend && self.number(version) == NONE && self.is_deleted(key)
+    }
+
+    fn is_deleted(&self, key: Key<'_>) -> bool {
         self.deleted.contains(&(key.table, key.words))
     }
 
@@ -241,13 +264,15 @@ impl<'e, W: Write> Export<'e, W> {
         let seen = |seen| if kind == "ok" { Act::Read(seen) } else { Act::Unread };
         for op in attempt.ops() {
             match op {
-                Op::Read { key, .. } | Op::Write { key, .. } if self.is_left_out(key) => {}
-                Op::Read { key, seen: version } => value.push(self.op(key, seen(version))),
-                Op::Write { key, to } if to.is_absent() => value.push(self.op(key, Act::Delete)),
-                Op::Write { key, to } => value.push(self.op(key, Act::Write(self.number(to)))),
+                Op::Read { key, seen: version } if self.is_untold(key, version) => {}
+                Op::Read { key, seen: version } => value.push(self.op(key, seen(version), version)),
+                Op::Write { key, to } if self.form == Form::RwRegister && to.is_absent() => {
+                    value.push(self.op(key, Act::Delete, to));
+                }
+                Op::Write { key, to } => value.push(self.op(key, Act::Write(self.number(to)), to)),
                 Op::Scan(scan) => {
-                    let rows = scan.rows().filter(|(key, _)| !self.is_left_out(*key));
-                    value.extend(rows.map(|(key, version)| self.op(key, seen(version))));
+                    let rows = scan.rows().filter(|&(key, version)| !self.is_untold(key, version));
+                    value.extend(rows.map(|(key, version)| self.op(key, seen(version), version)));
                 }
                 Op::Install { .. } => {}
             }
@@ -255,7 +280,8 @@ impl<'e, W: Write> Export<'e, W> {
         self.event(kind, process, time, &value)
     }
 
-    fn op(&self, key: Key<'_>, act: Act) -> String {
+    /// What an operation did with a version of a key.
+    fn op(&self, key: Key<'_>, act: Act, version: Version) -> String {
         let (comma, none) = self.marks();
         let quote = |text: &str| match self.notation {
             Notation::Edn => format!(":{text}"),
@@ -272,7 +298,10 @@ impl<'e, W: Write> Export<'e, W> {
         };
         let name = (self.name)(key.table).replace('\\', "\\\\").replace('"', "\\\"");
         let words: Vec<String> = key.words.iter().map(u64::to_string).collect();
-        format!("[{}{comma} \"{name}[{}]\"{comma} {value}]", quote(what), words.join(","))
+        let is_stretch = self.form == Form::ListAppend && self.is_deleted(key);
+        let stretch = is_stretch.then(|| format!("@{}", self.roots[self.number(version) as usize]));
+        let stretch = stretch.unwrap_or_default();
+        format!("[{}{comma} \"{name}[{}]{stretch}\"{comma} {value}]", quote(what), words.join(","))
     }
 
     /// The versions up to this one.
@@ -375,15 +404,44 @@ mod tests {
     }
 
     #[test]
-    fn lists_grow_as_storage_saw_it_and_keys_that_were_deleted_are_left_out() {
+    fn lists_grow_as_storage_saw_it_and_absences_without_a_beginning_are_left_out() {
         let lines = exported(Form::ListAppend, Notation::Json);
         assert_eq!(lines.len(), 10);
         assert_eq!(
             lines[6],
             "{\"type\": \"ok\", \"f\": \"txn\", \"process\": 1, \"time\": 30, \"index\": 6, \"value\": \
              [[\"r\", \"x[1]\", [1, 2]], [\"append\", \"x[1]\", 3], [\"append\", \"x[1]\", 4], \
-             [\"r\", \"x[1]\", [1, 2, 3, 4]]]}"
+             [\"r\", \"x[1]\", [1, 2, 3, 4]], [\"append\", \"y[2]@1\", 5]]}"
         );
-        assert!(lines.iter().all(|line| !line.contains("y[2]")));
+        assert!(!lines[8].contains("y[2]"), "its read of an absence does not say since when: {}", lines[8]);
+    }
+
+    #[test]
+    fn a_key_that_was_deleted_goes_on_as_another_list() {
+        let x = [1];
+        let x = Key::new(0, &x);
+        let mut log = Log::new(0);
+        log.begin(1);
+        let gone = log.write(x, true);
+        log.install(x, Version::LOADED, gone);
+        log.end(Outcome::Committed(1), 2);
+        log.begin(3);
+        log.read(x, gone);
+        let back = log.write(x, false);
+        log.install(x, Version::ABSENT, back);
+        log.end(Outcome::Committed(2), 4);
+        log.begin(5);
+        log.read(x, back);
+        log.end(Outcome::Committed(3), 6);
+        let mut out = Vec::new();
+        let form = (Form::ListAppend, Notation::Edn);
+        export(&History::new(vec![log]), form, &|_| "x".to_owned(), &mut out)
+            .expect("memory takes everything");
+        let text = String::from_utf8(out).expect("it is text");
+        let of =
+            |time: u32| text.lines().find(|line| line.contains(&format!(":time {time},"))).expect("a line");
+        assert!(of(2).contains("[[:append \"x[1]@1\" 2]]"), "{text}");
+        assert!(of(4).contains("[[:r \"x[1]@1\" [1 2]] [:append \"x[1]@3\" 3]]"), "{text}");
+        assert!(of(6).contains("[[:r \"x[1]@3\" [3]]]"), "{text}");
     }
 }

@@ -33,10 +33,13 @@ fn answer(inquiry: &Inquiry, args: &Check, out: &mut Out) -> Result<u8, Refusal>
         return Ok(replay(inquiry, *subject, schedule.as_ref(), out));
     }
     if let Some(folder) = &args.export {
-        export(inquiry, folder).map_err(|error| {
+        let told = export(inquiry, folder).map_err(|error| {
             let folder = folder.display();
             Refusal(format!("`--export {folder}`: cannot be written to ({error}): give another directory"))
         })?;
+        if args.format == Format::Text {
+            out.print(&told);
+        }
     }
     take_interrupts();
     let mut reports = Vec::new();
@@ -66,14 +69,16 @@ fn answer(inquiry: &Inquiry, args: &Check, out: &mut Out) -> Result<u8, Refusal>
     })
 }
 
-/// Writes a history of each scheme and kind of trial, in both notations. Nothing that is there is written over.
-fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<()> {
+/// Writes a history of each scheme and kind of trial, in both notations, and says what is thought of each here.
+/// Nothing that is there is written over.
+fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<String> {
+    let mut told = Vec::new();
     fs::create_dir_all(folder)?;
     for campaign in &inquiry.campaigns {
-        for (kind, history) in campaign.histories(inquiry.budget.seed) {
+        for (kind, history, verdict) in campaign.histories(inquiry.budget.seed) {
+            let name = format!("{}-{kind}-{}", campaign.scheme(), inquiry.budget.seed);
             for (notation, ending) in [(Notation::Edn, "edn"), (Notation::Json, "json")] {
-                let path =
-                    folder.join(format!("{}-{kind}-{}.{ending}", campaign.scheme(), inquiry.budget.seed));
+                let path = folder.join(format!("{name}.{ending}"));
                 let file = OpenOptions::new().write(true).create_new(true).open(&path);
                 let file = file
                     .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
@@ -81,9 +86,15 @@ fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<()> {
                 trials::export(&history, (Form::ListAppend, notation), &trials::name_of, &mut file)?;
                 file.into_inner()?.sync_all()?;
             }
+            let said = verdict.to_string();
+            told.push(format!(
+                "{}: {}\n",
+                folder.join(name).display(),
+                said.lines().next().unwrap_or_default()
+            ));
         }
     }
-    Ok(())
+    Ok(told.concat())
 }
 
 /// Runs the campaign at a position while a second thread watches it.

@@ -1,6 +1,7 @@
 //! Inquiries: which schemes are checked for their isolation, how much, and under which settings. Everything is
 //! refused here that cannot be done.
 
+use engine::Admits;
 use engine::setting::Setting;
 use trials::{Budget, Campaign, Limit, SEARCHES, Schedule, Subject, find_plant, plants_of};
 

@@ -462,10 +462,17 @@ impl Campaign {
         });
     }
 
-    /// Histories for others to judge, each with a name: of an explored trial, and of one on threads.
-    pub fn histories(&self, seed: u64) -> Vec<(&'static str, History)> {
-        let explored = self.case(seed).explore().history.map(|history| ("explored", history));
-        explored.into_iter().chain([("native", self.native(seed, 0).history)]).collect()
+    /// Histories for others to judge, each with a name and with what is said of it here: of an explored trial, and of
+    /// one on threads unless a bug is planted, which only the first can have.
+    pub fn histories(&self, seed: u64) -> Vec<(&'static str, History, Verdict)> {
+        let Explored { history, verdict, .. } = self.case(seed).explore();
+        let explored = history.zip(verdict).map(|(history, verdict)| ("explored", history, verdict));
+        let native = self.plant.is_none().then(|| {
+            let tried = self.native(seed, 0);
+            let verdict = tried.judge(&mut Checker::new());
+            ("native", tried.history, verdict)
+        });
+        explored.into_iter().chain(native).collect()
     }
 
     /// What comes of one native trial.

@@ -1,6 +1,7 @@
 //! Campaigns: they find what is there and nothing else, and say how to see it again.
 
-use trials::{Budget, Campaign, Case, Limit, Monitor, Replay, Report, Violation, find_plant};
+use checker::Answer;
+use trials::{Budget, Campaign, Case, Form, Limit, Monitor, Notation, Replay, Report, Violation, find_plant};
 
 const NOTHING: Budget =
     Budget { seed: 1, cores: 2, searches: false, schedules: Limit::Count(0), transactions: Limit::Count(0) };
@@ -52,4 +53,33 @@ fn unknown_schemes_and_settings_are_refused() {
     let given = [("silo.epoch_ms".to_owned(), "0".to_owned())];
     let refused = Campaign::new("silo", &given).expect("a scheme").expect_err("out of range");
     assert!(refused.to_string().contains("silo.epoch_ms=0"));
+}
+
+#[test]
+fn exported_histories_tell_what_nearly_all_transactions_saw_and_did() {
+    let campaign = Campaign::new("silo", &[]).expect("a scheme").expect("legal settings");
+    let told = campaign.histories(1);
+    assert_eq!(told.iter().map(|(kind, ..)| *kind).collect::<Vec<_>>(), ["explored", "native"]);
+    let (_, history, verdict) = &told[1];
+    assert_eq!(verdict.answer, Answer::Holds);
+    let mut text = Vec::new();
+    let form = (Form::ListAppend, Notation::Edn);
+    trials::export(history, form, &trials::name_of, &mut text).expect("memory takes everything");
+    let text = String::from_utf8(text).expect("it is text");
+    let committed = text.lines().filter(|line| line.contains(":type :ok"));
+    let silent = committed.clone().filter(|line| line.contains(":value []")).count();
+    // Those that read nothing but absences.
+    assert!(silent * 5 < committed.count(), "{silent} say nothing");
+}
+
+#[test]
+fn a_planted_bug_is_in_what_is_exported() {
+    let campaign = Campaign::new("si", &[]).expect("a scheme").expect("legal settings");
+    let campaign = campaign.plant(find_plant("si", "si_reads_latest").expect("a plant"));
+    let violated = (1..=300).filter(|seed| {
+        let told = campaign.histories(*seed);
+        assert_eq!(told.len(), 1, "threads have no bug");
+        told[0].2.answer == Answer::Violated
+    });
+    assert!(violated.count() > 0);
 }

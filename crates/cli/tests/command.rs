@@ -311,6 +311,33 @@ fn a_sweep_measures_each_run_once_and_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn a_sweep_that_is_interrupted_or_killed_keeps_what_it_has_and_goes_on() {
+    let sweep = Sweep::new("killed");
+    std::fs::write(sweep.0.join("a.toml"), RECIPE.replace("repeat = 2", "repeat = 50")).expect("writable");
+    let start = || {
+        let mut command = contend(&format!("sweep {}", sweep.0.join("a.toml").display()));
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts");
+        let before = sweep.results().len();
+        while sweep.results().len() < before + 2 {
+            std::thread::yield_now();
+        }
+        child
+    };
+    let mut killed = start();
+    killed.kill().expect("it runs");
+    killed.wait().expect("it was started");
+    let child = start();
+    let kill = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status();
+    assert!(kill.expect("a shell is there").success());
+    let interrupted = child.wait_with_output().expect("it was started");
+    assert_eq!(interrupted.status.code(), Some(130));
+    let text = String::from_utf8_lossy(&interrupted.stdout);
+    let made = sweep.results();
+    assert!(made.len() >= 4 && text.contains("UNFINISHED"), "{text}");
+    assert!(made.iter().all(|name| name.ends_with(".json")), "{made:?}");
+}
+
+#[test]
 fn wrong_sweeps_are_refused_with_the_way_out() {
     let sweep = Sweep::new("refused");
     let recipe = sweep.0.join("a.toml");

@@ -42,7 +42,21 @@ impl Store {
         // It is of no use to anybody; its name says so if the system does not let go of it.
         let _ = fs::remove_file(&probe);
         tried.map_err(refused)?;
+        store.clear().map_err(refused)?;
         Ok(store)
+    }
+
+    /// Removes what processes that are gone have left unfinished.
+    fn clear(&self) -> io::Result<()> {
+        for file in fs::read_dir(self.runs())? {
+            let path = file?.path();
+            let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".partial"));
+            let writer = name.and_then(|name| name.rsplit_once('-')?.1.parse::<u32>().ok());
+            if writer.is_some_and(|writer| !Path::new(&format!("/proc/{writer}")).exists()) {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Opens a directory that is there.
@@ -187,6 +201,22 @@ mod tests {
         let all = Store::existing(&path).expect("there").all().expect("readable");
         assert_eq!(all.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(fs::read_dir(path.join("runs")).expect("there").count(), 2, "nothing partial is left");
+        fs::remove_dir_all(path).expect("its own directory");
+    }
+
+    #[test]
+    fn what_a_kill_has_cut_short_is_removed_and_what_others_write_is_not() {
+        let path = folder("partial");
+        let store = Store::open(&path).expect("writable");
+        let of = |writer: u32| path.join("runs").join(format!("a-{writer}.partial"));
+        // No process has so great a number.
+        let (gone, alive) = (of(u32::MAX), of(std::process::id()));
+        for file in [&gone, &alive] {
+            fs::write(file, "{").expect("written");
+        }
+        drop(store);
+        Store::open(&path).expect("writable");
+        assert!(!gone.exists() && alive.exists());
         fs::remove_dir_all(path).expect("its own directory");
     }
 

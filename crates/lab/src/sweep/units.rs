@@ -87,15 +87,10 @@ impl Sweep {
 
     /// What a unit is about, in a line.
     pub fn label(&self, unit: &Unit) -> String {
-        let values: Vec<String> =
-            self.axes.iter().zip(&unit.point).map(|(name, value)| format!("{name}={value}")).collect();
-        format!(
-            "{} {} {}, repetition {}",
-            self.recipe.workload,
-            unit.scheme,
-            values.join(" "),
-            unit.repetition + 1
-        )
+        let values = self.axes.iter().zip(&unit.point).map(|(name, value)| format!("{name}={value}"));
+        let head = [self.recipe.workload.clone(), unit.scheme.to_owned()];
+        let words: Vec<String> = head.into_iter().chain(values).collect();
+        format!("{}, repetition {}", words.join(" "), unit.repetition + 1)
     }
 }
 

@@ -25,7 +25,8 @@ pub fn arguments(input: &[u8]) {
             Command::Run(run) => plan(run.request()),
             Command::Explain(explain) => plan(Ok(explain.request())),
             Command::Check(check) => inquire(&check.question()),
-            Command::Demo | Command::List(_) => {}
+            // They take nothing, or files.
+            Command::Demo | Command::List(_) | Command::Sweep(_) | Command::Compare(_) => {}
         },
         Err(error) => {
             let code = error.exit_code();

@@ -1,0 +1,175 @@
+//! Runs under settings drawn by chance, over all schemes and workloads: short ones, on little data, each checked.
+//! Systems break outside of the settings that somebody reported; these are drawn from all that is legal, by a seed.
+//!
+//! What is asked of each: no panic, no end that does not come, a check that passes, and a commit at least.
+//!
+//! `cargo run --release --package contend-tests --example any_setting [COUNT [SEED]]`
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to a terminal")]
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use engine::setting::{Range, Setting};
+use lab::{Catalogue, Monitor, Plan, Request, Retry, SettingOf, Step};
+use stdx::{Rng, panics};
+use sync::atomic::{AtomicBool, Ordering};
+use sync::{clock, waiter, workers};
+
+const COUNT: u64 = 200;
+/// Seconds of a run that are measured.
+const SECONDS: f64 = 0.3;
+/// Seconds after which a run is taken for endless: the machine may be busy.
+const HANGS_AFTER_S: u64 = 90;
+/// What a run may load.
+const ROWS_MAX: u64 = 400_000;
+const ROW_BYTES_MAX: u64 = 200 << 20;
+/// Microseconds that a transaction may pause: longer ones would let none commit in time.
+const PAUSE_US_MAX: u64 = 2_000;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, standard: u64| args.get(at).map_or(Ok(standard), |text| text.parse::<u64>());
+    let (Ok(count), Ok(seed)) = (number(0, COUNT), number(1, 1)) else {
+        eprintln!("any_setting: give a number of runs, and perhaps a seed: `any_setting 200 7`");
+        return ExitCode::from(2);
+    };
+    let mut tried: BTreeMap<&str, u64> = BTreeMap::new();
+    let (mut made, mut refused, mut drawn) = (0, 0, 0);
+    while made < count {
+        let request = request(&mut Rng::from_path(&[seed, drawn]));
+        drawn += 1;
+        let Ok(plan) = Plan::new(&request) else {
+            refused += 1;
+            continue;
+        };
+        if plan.forecast.rows > ROWS_MAX || plan.forecast.row_bytes > ROW_BYTES_MAX {
+            continue;
+        }
+        let command = told(&request);
+        if let Err(says) = run(&plan, &command) {
+            eprintln!("any_setting: {says}\n  {command}");
+            return ExitCode::FAILURE;
+        }
+        *tried.entry(plan.subjects[0].scheme.name).or_default() += 1;
+        made += 1;
+    }
+    let tried: Vec<String> = tried.iter().map(|(scheme, count)| format!("{scheme} {count}")).collect();
+    println!("{made} runs under settings of seed {seed}: all ended, committed and passed their checks");
+    println!("{}; {refused} of {drawn} combinations are no legal ones", tried.join(", "));
+    ExitCode::SUCCESS
+}
+
+/// A request by chance. Two of three settings stay at their standard values, so that what is off them is not always
+/// the same extreme.
+fn request(rng: &mut Rng) -> Request {
+    let pick = |rng: &mut Rng, count: usize| rng.below(count as u64) as usize;
+    let schemes = Catalogue.schemes();
+    let workloads = Catalogue.workloads();
+    let scheme = schemes[pick(rng, schemes.len())].name;
+    let workload = workloads[pick(rng, workloads.len())].name;
+    let workers = 1 + rng.below(4);
+    let clients = workers * [1, 1, 3, 16][pick(rng, 4)];
+    let is_own = |of: SettingOf| match of {
+        SettingOf::Run => true,
+        SettingOf::Workload(name) => name == workload,
+        SettingOf::Scheme(name) => name == scheme,
+    };
+    let mut set = Vec::new();
+    for (_, setting) in Catalogue.settings().filter(|(of, _)| is_own(*of)) {
+        if let Some(value) = (rng.below(3) == 0).then(|| value(setting, rng)).flatten() {
+            set.push(format!("{}={value}", setting.name));
+        }
+    }
+    Request {
+        schemes: Some(scheme.to_owned()),
+        workers: Some(workers),
+        clients: Some(clients),
+        seconds: SECONDS,
+        warmup: 0.0,
+        seed: rng.below(1_000),
+        retry: Retry::ALL[pick(rng, Retry::ALL.len())],
+        set,
+        ..Request::new(workload)
+    }
+}
+
+/// A legal value of a setting; none if its texts are of a language of their own.
+fn value(setting: &Setting, rng: &mut Rng) -> Option<String> {
+    match setting.range {
+        Range::Int(min, max) => {
+            let max = if setting.name == "run.pause_us" { PAUSE_US_MAX } else { max };
+            // As likely small as large; the ends are where things break.
+            let span = ((max - min) as f64).max(1.0).ln() * rng.below(1_001) as f64 / 1_000.0;
+            let within = min + ((span.exp() - 1.0).round() as u64).min(max - min);
+            Some([within, within, within, min][rng.below(4) as usize].to_string())
+        }
+        Range::Real(min, max) => Some((min + (max - min) * rng.below(101) as f64 / 100.0).to_string()),
+        Range::Switch => Some((rng.below(2) == 0).to_string()),
+        Range::Choice(words) => Some(words[rng.below(words.len() as u64) as usize].to_owned()),
+        Range::Text(..) => None,
+    }
+}
+
+/// The run as a command.
+fn told(request: &Request) -> String {
+    let Request { workload, schemes, workers, clients, seconds, seed, set, retry, .. } = request;
+    let scheme = schemes.as_deref().unwrap_or_default();
+    let (workers, clients) = (workers.unwrap_or_default(), clients.unwrap_or_default());
+    let set: Vec<String> = set.iter().map(|pair| format!(" --set {pair}")).collect();
+    format!(
+        "contend run {workload} --scheme {scheme} --workers {workers} --clients {clients} --seconds {seconds} --warmup 0 \
+         --seed {seed} --retry {}{}",
+        retry.name(),
+        set.concat()
+    )
+}
+
+/// Makes the run, unless it shows a defect.
+fn run(plan: &Plan, command: &str) -> Result<(), String> {
+    let monitor = Monitor::new(plan.job.workers);
+    let is_over = AtomicBool::new(false);
+    let mut ended = workers::run(2, false, |index| {
+        if index == 1 {
+            watch(command, &monitor, &is_over);
+            return None;
+        }
+        let measured = catch_unwind(AssertUnwindSafe(|| plan.measure(0, &monitor)));
+        is_over.store(true, Ordering::Relaxed); // Relaxed: the flag orders nothing else.
+        Some(measured)
+    });
+    let measured = ended.swap_remove(0).expect("the first of the two works");
+    let record = measured
+        .map_err(|panic| panics::message(&*panic).unwrap_or_else(|| "a panic".to_owned()))?
+        .map_err(|refusal| format!("refused only when it ran: {refusal}"))?;
+    if record.is_failed() {
+        return Err(format!("its check failed: {:?}", record.measured.verdict));
+    }
+    match record.throughput() {
+        Some(throughput) if throughput > 0.0 => Ok(()),
+        _ => Err("nothing committed".to_owned()),
+    }
+}
+
+/// Ends the program when a run does not end.
+fn watch(command: &str, monitor: &Monitor, is_over: &AtomicBool) {
+    let until_ns = clock::now_ns() + HANGS_AFTER_S * 1_000_000_000;
+    // Relaxed: as above.
+    while !is_over.load(Ordering::Relaxed) {
+        if clock::now_ns() > until_ns {
+            let doing = match monitor.step() {
+                Step::Load => "loading",
+                Step::Run => "running",
+                Step::Check => "checking",
+            };
+            let (commits, aborts) = monitor.control.progress();
+            eprintln!(
+                "any_setting: no end in sight while {doing}, after {commits} commits and {aborts} aborts"
+            );
+            eprintln!("  {command}");
+            std::process::exit(1);
+        }
+        waiter::pause_ns(20_000_000);
+    }
+}

@@ -119,8 +119,8 @@ fn told(request: &Request) -> String {
     let (workers, clients) = (workers.unwrap_or_default(), clients.unwrap_or_default());
     let set: Vec<String> = set.iter().map(|pair| format!(" --set {pair}")).collect();
     format!(
-        "contend run {workload} --scheme {scheme} --workers {workers} --clients {clients} --seconds {seconds} --warmup 0 \
-         --seed {seed} --retry {}{}",
+        "contend run {workload} --scheme {scheme} --workers {workers} --clients {clients} --seconds {seconds} \
+         --warmup 0 --seed {seed} --retry {}{}",
         retry.name(),
         set.concat()
     )

@@ -264,13 +264,21 @@ impl Sweep {
         output(&format!("sweep {} {more}", self.0.join("a.toml").display()))
     }
 
-    /// The names of the results.
-    fn results(&self) -> Vec<String> {
+    /// The names of the files with this ending among the results.
+    fn files(&self, ending: &str) -> Vec<String> {
         let Ok(files) = std::fs::read_dir(self.0.join("a").join("runs")) else { return Vec::new() };
-        let mut names: Vec<String> =
-            files.map(|file| file.expect("readable").file_name().into_string().expect("a digest")).collect();
+        let name = |file: std::io::Result<std::fs::DirEntry>| {
+            let name = file.expect("readable").file_name().into_string().expect("a digest");
+            name.rsplit_once('.').is_some_and(|(_, its)| its == ending).then_some(name)
+        };
+        let mut names: Vec<String> = files.filter_map(name).collect();
         names.sort();
         names
+    }
+
+    /// The names of the results.
+    fn results(&self) -> Vec<String> {
+        self.files("json")
     }
 }
 
@@ -331,9 +339,8 @@ fn a_sweep_that_is_interrupted_or_killed_keeps_what_it_has_and_goes_on() {
     let interrupted = child.wait_with_output().expect("it was started");
     assert_eq!(interrupted.status.code(), Some(130));
     let text = String::from_utf8_lossy(&interrupted.stdout);
-    let made = sweep.results();
-    assert!(made.len() >= 4 && text.contains("UNFINISHED"), "{text}");
-    assert!(made.iter().all(|name| name.ends_with(".json")), "{made:?}");
+    assert!(sweep.results().len() >= 4 && text.contains("UNFINISHED"), "{text}");
+    assert!(sweep.files("partial").is_empty(), "nothing is left of what was cut short");
 }
 
 #[test]

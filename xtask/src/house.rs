@@ -69,6 +69,13 @@ impl House {
         Ok(Nightly { house: self, host })
     }
 
+    /// How many commits there are, for what is drawn anew with each; 0 where there is no repository.
+    pub(crate) fn commits(&self) -> u64 {
+        let mut git = Command::new("git");
+        git.args(["rev-list", "--count", "HEAD"]).current_dir(&self.root);
+        output(&mut git).ok().and_then(|count| count.trim().parse().ok()).unwrap_or_default()
+    }
+
     /// What `cargo metadata` says.
     pub(crate) fn metadata(&self, args: &[&str]) -> Result<Value, String> {
         let output =

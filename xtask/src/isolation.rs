@@ -83,7 +83,7 @@ pub(crate) fn mutants(house: &House, which: Option<&str>) -> Outcome {
     let listed = output(Command::new(&contend).args(["list", "plants", "--format", "json"]))?;
     let plants: Vec<Value> =
         serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))?;
-    let turn = if is_all { 0 } else { commits(house) % 10 };
+    let turn = if is_all { 0 } else { house.commits() % 10 };
     let chosen = plants.iter().enumerate().filter(|(nth, _)| is_all || *nth as u64 % 10 == turn);
     let (mut caught, mut missed, mut unexplained) = (0, 0, Vec::new());
     for (_, plant) in chosen {
@@ -124,11 +124,4 @@ fn catch(contend: &std::path::Path, scheme: &str, name: &str) -> Result<Option<S
         let what = what.lines().next().unwrap_or_default();
         format!("{schedules:>8} schedules {seconds:>6.2} s  {what}")
     }))
-}
-
-/// How many commits there are, so that each has its turn; 0 where there is no repository.
-fn commits(house: &House) -> u64 {
-    let mut git = Command::new("git");
-    git.args(["rev-list", "--count", "HEAD"]).current_dir(&house.root);
-    output(&mut git).ok().and_then(|count| count.trim().parse().ok()).unwrap_or_default()
 }

@@ -18,6 +18,7 @@ mod house;
 mod isolation;
 mod models;
 mod sanitize;
+mod settings;
 mod sim;
 mod tidy;
 
@@ -82,6 +83,11 @@ const COMMANDS: &[Command] = &[
         run: Perhaps("[tenth]", isolation::mutants),
     },
     Command {
+        name: "settings",
+        says: "short runs under settings drawn by chance, of a seed or of one that changes with each commit",
+        run: Perhaps("[SEED]", settings::draw),
+    },
+    Command {
         name: "sanitize",
         says: "every scheme under the thread and the address sanitizer; needs nightly",
         run: Alone(sanitize::sanitize),
@@ -93,7 +99,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "ci",
-        says: "check, loom, facade, bench, isolation, a tenth of the mutants: what .ci/run runs after the tests",
+        says: "check, loom, facade, bench, isolation, a tenth of the mutants, settings: what .ci/run runs after the tests",
         run: Alone(ci),
     },
     Command {
@@ -161,6 +167,7 @@ fn ci(house: &House) -> Outcome {
             Step { name: "bench", run: bench::short },
             Step { name: "isolation", run: isolation::check },
             Step { name: "mutants", run: |house| isolation::mutants(house, Some("tenth")) },
+            Step { name: "settings", run: |house| settings::draw(house, None) },
         ],
     )
 }

@@ -99,7 +99,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "ci",
-        says: "check, loom, facade, bench, isolation, a tenth of the mutants, settings: what .ci/run runs after the tests",
+        says: "check, loom, facade, bench, isolation, a tenth of the mutants, settings: what .ci/run runs then",
         run: Alone(ci),
     },
     Command {

@@ -1,11 +1,12 @@
 //! `contend check`: tries to show that schemes do not isolate as they promise.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
 use lab::{Inquiry, Refusal, Report, json, text};
+use stdx::history::History;
 use stdx::panics;
 use trials::{Case, Form, Monitor, Notation, Replay, Schedule, Step, Subject};
 
@@ -82,9 +83,12 @@ fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<String> {
                 let file = OpenOptions::new().write(true).create_new(true).open(&path);
                 let file = file
                     .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-                let mut file = BufWriter::new(file);
-                trials::export(&history, (Form::ListAppend, notation), &trials::name_of, &mut file)?;
-                file.into_inner()?.sync_all()?;
+                let written = write(&history, notation, file);
+                if written.is_err() {
+                    // Half a history would be taken for a whole one.
+                    let _ = fs::remove_file(&path);
+                }
+                written?;
             }
             let said = verdict.to_string();
             told.push(format!(
@@ -95,6 +99,13 @@ fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<String> {
         }
     }
     Ok(told.concat())
+}
+
+/// Writes a history, and waits until the disk has it.
+fn write(history: &History, notation: Notation, file: File) -> io::Result<()> {
+    let mut file = BufWriter::new(file);
+    trials::export(history, (Form::ListAppend, notation), &trials::name_of, &mut file)?;
+    file.into_inner()?.sync_all()
 }
 
 /// Runs the campaign at a position while a second thread watches it.

@@ -72,6 +72,8 @@ const fn check() -> bool {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(untagged)]
 pub enum Scalar {
+    /// `true` or `false`.
+    Switch(bool),
     /// A whole number.
     Int(i64),
     /// Another number.
@@ -83,6 +85,7 @@ pub enum Scalar {
 impl core::fmt::Display for Scalar {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
+            Self::Switch(value) => value.fmt(f),
             Self::Int(value) => value.fmt(f),
             Self::Real(value) => value.fmt(f),
             Self::Text(value) => value.fmt(f),
@@ -233,6 +236,15 @@ mod tests {
         let request = recipe.request("silo", &point, 3).expect("legal");
         assert_eq!((request.workers, request.seed), (Some(1), 4));
         assert_eq!(request.set, ["ycsb.records=1000", "ycsb.theta=0.9"]);
+    }
+
+    #[test]
+    fn values_are_written_as_toml_has_them() {
+        let text = RECIPE.replace("[vary]", "\"ycsb.distinct\" = false\n\"ycsb.workload\" = \"f\"\n[vary]");
+        let text =
+            text.replace("[why]", "[why]\n\"ycsb.distinct\" = \"a test\"\n\"ycsb.workload\" = \"a test\"");
+        let request = Recipe::parse(&text).expect("legal").request("silo", &[], 0).expect("legal");
+        assert_eq!(request.set, ["ycsb.distinct=false", "ycsb.records=1000", "ycsb.workload=f"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::house::{House, Outcome, run};
 
 /// Runs of one step.
-const COUNT: &str = "100";
+const COUNT: &str = "60";
 
 /// Makes runs of a seed, or of one that changes with each commit.
 pub(crate) fn draw(house: &House, seed: Option<&str>) -> Outcome {

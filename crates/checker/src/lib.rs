@@ -4,7 +4,8 @@
 //! what transactions saw and did, as [`stdx::history`] wrote it down, and looks for something that the promised
 //! [`Level`] forbids. What it concludes rests on what values said about themselves and on what storage held when
 //! they were replaced, never on stamps, so that a scheme which lies about order does not judge itself: they may
-//! say where to look first, not what is found.
+//! say where to look first, not what is found. That stamps are an order is another promise, and [`out_of_order`]
+//! looks at it apart.
 //!
 //! **Versions.** Each value carries who wrote it, so a read says which version it saw, and an install which one it
 //! replaced. That gives each key the order of its versions. Reads of what nobody committed, versions that went

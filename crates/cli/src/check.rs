@@ -1,11 +1,11 @@
 //! `contend check`: tries to show that schemes do not isolate as they promise.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter};
+use std::fs;
+use std::io::{self, BufWriter, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
-use lab::{Inquiry, Refusal, Report, json, text};
+use lab::{Inquiry, Partial, Refusal, Report, json, text};
 use stdx::history::History;
 use stdx::panics;
 use trials::{Case, Form, Monitor, Notation, Replay, Schedule, Step, Subject};
@@ -79,16 +79,9 @@ fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<String> {
         for (kind, history, verdict) in campaign.histories(inquiry.budget.seed) {
             let name = format!("{}-{kind}-{}", campaign.scheme(), inquiry.budget.seed);
             for (notation, ending) in [(Notation::Edn, "edn"), (Notation::Json, "json")] {
-                let path = folder.join(format!("{name}.{ending}"));
-                let file = OpenOptions::new().write(true).create_new(true).open(&path);
-                let file = file
-                    .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-                let written = write(&history, notation, file);
-                if written.is_err() {
-                    // Half a history would be taken for a whole one.
-                    let _ = fs::remove_file(&path);
-                }
-                written?;
+                let whole = folder.join(format!("{name}.{ending}"));
+                write(&history, notation, &whole)
+                    .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", whole.display())))?;
             }
             let said = verdict.to_string();
             told.push(format!(
@@ -101,11 +94,15 @@ fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<String> {
     Ok(told.concat())
 }
 
-/// Writes a history, and waits until the disk has it.
-fn write(history: &History, notation: Notation, file: File) -> io::Result<()> {
-    let mut file = BufWriter::new(file);
-    trials::export(history, (Form::ListAppend, notation), &trials::name_of, &mut file)?;
-    file.into_inner()?.sync_all()
+/// Writes a history to a file that was not there.
+fn write(history: &History, notation: Notation, whole: &Path) -> io::Result<()> {
+    let mut partial = Partial::create(whole.with_extension("partial"), whole)?;
+    partial.fill(|file| {
+        let mut file = BufWriter::new(file);
+        trials::export(history, (Form::ListAppend, notation), &trials::name_of, &mut file)?;
+        file.flush()
+    })?;
+    partial.publish()
 }
 
 /// Runs the campaign at a position while a second thread watches it.

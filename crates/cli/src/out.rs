@@ -1,10 +1,10 @@
 //! The two ways out: results to standard output, everything else to standard error.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use lab::Refusal;
+use lab::{Partial, Refusal};
 
 /// Standard output. When its reader goes away, what is left to say is not said, and nothing fails.
 #[derive(Debug, Default)]
@@ -31,18 +31,10 @@ pub(crate) fn complain(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// A directory that takes one file a run. A file has its name only once it is whole and on the disk; until
-/// then it has another, which also keeps its number from others who write to the same directory.
+/// A directory that takes one file a run. Until a file is whole its other name keeps its number from others who write
+/// to the same directory.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
-
-/// A file that is not whole yet. Dropped before it is published, it is gone.
-struct Partial {
-    file: fs::File,
-    path: PathBuf,
-    /// What it is to be called.
-    whole: PathBuf,
-}
 
 impl Folder {
     /// Makes the directory if it is not there, and tries to write to it: a full disk takes a name but not
@@ -59,7 +51,7 @@ impl Folder {
         };
         fs::create_dir_all(path).map_err(refused)?;
         let folder = Self(path.to_owned());
-        folder.create("probe").and_then(|mut probe| probe.fill("a line\n")).map_err(refused)?;
+        folder.create("probe").and_then(|mut probe| fill(&mut probe, "a line\n")).map_err(refused)?;
         Ok(folder)
     }
 
@@ -69,7 +61,7 @@ impl Folder {
     /// When the system refuses, in words that say what to do. No part of the file is left.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), String> {
         let written = self.create(name).and_then(|mut partial| {
-            partial.fill(text)?;
+            fill(&mut partial, text)?;
             partial.publish()
         });
         written.map_err(|error| {
@@ -87,15 +79,10 @@ impl Folder {
         loop {
             let whole = self.0.join(format!("{name}-{number:03}.json"));
             let path = whole.with_extension("json.partial");
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => {
-                    let partial = Partial { file, path, whole };
-                    // Asked only now: before, another could have published between the question and the
-                    // creation.
-                    if !fs::exists(&partial.whole)? {
-                        return Ok(partial);
-                    }
-                }
+            match Partial::create(path, &whole) {
+                // Asked only now: before, another could have published between the question and the creation.
+                Ok(partial) if !fs::exists(&whole)? => return Ok(partial),
+                Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -104,25 +91,8 @@ impl Folder {
     }
 }
 
-impl Partial {
-    /// Writes the text, and waits until the disk has it: some systems say only then that there is no room.
-    fn fill(&mut self, text: &str) -> io::Result<()> {
-        self.file.write_all(text.as_bytes())?;
-        self.file.sync_all()
-    }
-
-    /// Gives the file its name.
-    fn publish(self) -> io::Result<()> {
-        fs::rename(&self.path, &self.whole)
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // It is not there when it was published. When the system does not let go of it, its name says what
-        // it is.
-        let _ = fs::remove_file(&self.path);
-    }
+fn fill(partial: &mut Partial, text: &str) -> io::Result<()> {
+    partial.fill(|file| file.write_all(text.as_bytes()))
 }
 
 #[cfg(test)]

@@ -6,18 +6,15 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use lab::sweep::{self, Recipe, Store, Summary, Sweep, Unit};
-use lab::{Refusal, text};
-use serde_json::{Value, json};
-use sync::{Latched, clock};
+use lab::Refusal;
+use lab::sweep::{self, Measuring, Recipe, Store, Summary, Sweep, Unit};
+use serde_json::Value;
+use sync::Latched;
 
 use crate::args::{self, Format};
 use crate::live::{self, is_stopped};
 use crate::out::Out;
 use crate::{CHECK_FAILED, INTERRUPTED};
-
-/// How often a run is made at most until its workers get the processor time that they ask for.
-const ATTEMPTS_MAX: u32 = 3;
 
 pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
     let name = args.recipe.display();
@@ -32,8 +29,7 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
         }
         recipe.budget_minutes = Some(minutes);
     }
-    let build = build()?;
-    let sweep = Sweep::new(recipe, &build).map_err(in_recipe)?;
+    let sweep = Sweep::new(recipe, &build()?).map_err(in_recipe)?;
     let folder = args.out.clone().unwrap_or_else(|| args.recipe.with_extension(""));
     if args.dry_run || args.commands {
         let left = left(&sweep, &folder)?;
@@ -47,7 +43,8 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
     let store = Store::open(&folder)?;
     store.keep_recipe(&text)?;
     live::take_interrupts();
-    let ended = Measuring::new(&sweep, &build, &store)?.all(out);
+    let ended = Measuring::new(&sweep, &store)?
+        .all(|unit, label| if is_stopped() || out.is_closed() { Ok(None) } else { run(unit, label) });
     // What was measured is shown, whatever came after it.
     let summary = Summary::new(&sweep, &store)?;
     match args.format {
@@ -87,116 +84,32 @@ fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>, Refusal> {
     if !folder.exists() {
         return Ok(sweep.units.iter().collect());
     }
-    missing(sweep, &Store::existing(folder)?)
+    Store::existing(folder)?.missing(sweep)
 }
 
-fn missing<'s>(sweep: &'s Sweep, store: &Store) -> Result<Vec<&'s Unit>, Refusal> {
-    let mut missing = Vec::new();
-    for unit in &sweep.units {
-        missing.extend(store.get(&unit.id)?.is_none().then_some(unit));
-    }
-    Ok(missing)
-}
-
-/// The runs of a sweep, as they are made.
-struct Measuring<'s> {
-    sweep: &'s Sweep,
-    build: &'s str,
-    store: &'s Store,
-    left: Vec<&'s Unit>,
-    begun_ns: u64,
-    /// Seconds that the runs which were made were guessed to take.
-    guessed_s: f64,
-}
-
-impl<'s> Measuring<'s> {
-    fn new(sweep: &'s Sweep, build: &'s str, store: &'s Store) -> Result<Self, Refusal> {
-        let left = missing(sweep, store)?;
-        Ok(Self { sweep, build, store, left, begun_ns: clock::now_ns(), guessed_s: 0.0 })
-    }
-
-    /// Makes all that are left, until there is no time, the user asks to stop, or nobody reads the results.
-    fn all(mut self, out: &Out) -> Result<(), Refusal> {
-        for nth in 0..self.left.len() {
-            let unit = self.left[nth];
-            let budget_s = self.sweep.recipe.budget_minutes.map(|minutes| minutes * 60.0);
-            let would_end_s = self.elapsed_s() + self.real_s(unit.lasts_s);
-            if is_stopped() || out.is_closed() || budget_s.is_some_and(|budget_s| would_end_s > budget_s) {
-                break;
-            }
-            let Some(value) = self.measure(nth)? else { break };
-            self.store.put(unit, &value)?;
-            self.guessed_s += unit.lasts_s;
-        }
-        Ok(())
-    }
-
-    fn elapsed_s(&self) -> f64 {
-        (clock::now_ns() - self.begun_ns) as f64 / 1e9
-    }
-
-    /// What guessed seconds are by what runs took so far.
-    fn real_s(&self, guessed_s: f64) -> f64 {
-        if self.guessed_s > 0.0 { guessed_s * self.elapsed_s() / self.guessed_s } else { guessed_s }
-    }
-
-    /// Makes a run, again if it is starved; none if it was interrupted.
-    fn measure(&self, nth: usize) -> Result<Option<Value>, Refusal> {
-        let unit = self.left[nth];
-        let guessed_s: f64 = self.left[nth..].iter().map(|unit| unit.lasts_s).sum();
-        let label = format!(
-            "[{}/{}] {}: about {} to go",
-            self.sweep.units.len() - self.left.len() + nth + 1,
-            self.sweep.units.len(),
-            self.sweep.label(unit),
-            text::duration_s(self.real_s(guessed_s))
-        );
-        let mut best: Option<Value> = None;
-        for attempt in 1..=ATTEMPTS_MAX {
-            let Some(mut value) = self.attempt(unit, &label)? else { return Ok(None) };
-            value["attempts"] = attempt.into();
-            let share = |value: &Value| value["cpu_share"].as_f64().unwrap_or(0.0);
-            if best.as_ref().is_none_or(|best| share(&value) > share(best)) {
-                best = Some(value);
-            } else if let Some(best) = &mut best {
-                best["attempts"] = attempt.into();
-            }
-            if best.as_ref().is_some_and(|best| best["starved"] != true) {
-                break;
-            }
-        }
-        Ok(best)
-    }
-
-    /// One run in a process of its own.
-    fn attempt(&self, unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
-        let command = format!("contend {}", unit.command().join(" "));
-        let failed = |says: String| Refusal(format!("`{command}`: {says}; what was measured before is kept"));
-        let program =
-            std::env::current_exe().map_err(|error| failed(format!("cannot be started ({error})")))?;
-        let run = || Command::new(&program).args(unit.command()).stdin(Stdio::null()).output();
-        let output = Latched::new(None);
-        live::watched(|| *output.lock() = Some(run()), || label.to_owned(), || ());
-        let output = output.into_inner().expect("the run was waited for");
-        let Output { status, stdout, stderr } =
-            output.map_err(|error| failed(format!("cannot be started ({error})")))?;
-        let value = serde_json::from_slice::<Value>(&stdout).ok();
-        let Some(mut value) = value.filter(|value| value["kind"] == "run") else {
-            if is_stopped() {
-                return Ok(None);
-            }
+/// Makes a run in a process of its own; none if it was interrupted.
+fn run(unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
+    let words = unit.command();
+    let failed = |says: String| {
+        Refusal(format!("`contend {}`: {says}; what was measured before is kept", words.join(" ")))
+    };
+    let program = std::env::current_exe();
+    let program = program.map_err(|error| failed(format!("cannot be started ({error})")))?;
+    let output = Latched::new(None);
+    let work = || {
+        let ended = Command::new(&program).args(&words).stdin(Stdio::null()).output();
+        *output.lock() = Some(ended);
+    };
+    live::watched(work, || label.to_owned(), || ());
+    let output = output.into_inner().expect("the run was waited for");
+    let Output { status, stdout, stderr } =
+        output.map_err(|error| failed(format!("cannot be started ({error})")))?;
+    match serde_json::from_slice::<Value>(&stdout) {
+        Ok(value) if value["kind"] == "run" => Ok((value["interrupted"] != true).then_some(value)),
+        _ if is_stopped() => Ok(None),
+        _ => {
             let says = String::from_utf8_lossy(&stderr);
-            return Err(failed(format!("ended with {status} and no result: {}", says.trim())));
-        };
-        if value["interrupted"] == true {
-            return Ok(None);
+            Err(failed(format!("ended with {status} and no result: {}", says.trim())))
         }
-        value["id"] = unit.id.clone().into();
-        value["build"] = self.build.into();
-        value["command"] = command.into();
-        value["repetition"] = unit.repetition.into();
-        value["point"] =
-            self.sweep.axes.iter().cloned().zip(unit.point.iter().map(|value| json!(value))).collect();
-        Ok(Some(value))
     }
 }

@@ -2,11 +2,10 @@
 //! refused here that cannot be done.
 
 use engine::Admits;
-use engine::setting::Setting;
 use trials::{Budget, Campaign, Limit, SEARCHES, Schedule, Subject, find_plant, plants_of};
 
 use crate::registry::pairs;
-use crate::{Catalogue, Refusal, SettingOf};
+use crate::{Catalogue, Refusal};
 
 /// What was asked for.
 #[derive(Clone, Debug)]
@@ -57,7 +56,8 @@ impl Inquiry {
         let mut campaigns = Vec::new();
         let mut commands = Vec::new();
         for name in &names {
-            let own: Vec<_> = given.iter().filter(|(setting, _)| is_of(setting, name)).cloned().collect();
+            let own: Vec<_> =
+                given.iter().filter(|(setting, _)| Catalogue.owner(setting) == Some(name)).cloned().collect();
             let campaign = Campaign::new(name, &own).expect("a scheme of the catalogue")?;
             let set = own.iter().map(|(setting, value)| format!(" --set {setting}={value}"));
             let bug = question.plant.iter().map(|plant| format!(" --plant {plant}"));
@@ -113,24 +113,15 @@ fn schemes(question: &Question) -> Result<Vec<&'static str>, Refusal> {
     Ok(schemes.iter().map(|info| info.name).collect())
 }
 
-fn is_of(setting: &str, scheme: &str) -> bool {
-    setting.split_once('.').is_some_and(|(owner, _)| owner == scheme)
-}
-
 /// Settings of schemes that are not checked would be forgotten in silence.
 fn refuse_foreign(schemes: &[&str], given: &[(String, String)]) -> Result<(), Refusal> {
     for (name, _) in given {
-        let of_schemes = |(of, setting): (SettingOf, &'static Setting)| match of {
-            SettingOf::Scheme(_) => Some(setting.name),
-            _ => None,
-        };
-        let is_known = Catalogue.settings().filter_map(of_schemes).any(|known| known == name);
-        if !is_known {
+        let Some(owner) = Catalogue.owner(name) else {
             return Err(Refusal(format!(
                 "`{name}` is no setting of a scheme, and only these can be checked; see `contend list settings`"
             )));
-        }
-        if !schemes.iter().any(|scheme| is_of(name, scheme)) {
+        };
+        if !schemes.contains(&owner) {
             return Err(Refusal(format!(
                 "`{name}` is a setting of a scheme that is not checked: name it, too"
             )));

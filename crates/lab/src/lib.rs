@@ -4,6 +4,7 @@
 mod inquiry;
 mod machine;
 mod measure;
+mod partial;
 mod plan;
 mod registry;
 
@@ -18,6 +19,7 @@ pub use engine::driver::Retry;
 pub use inquiry::{Inquiry, Question};
 pub use machine::Machine;
 pub use measure::{Record, Results};
+pub use partial::Partial;
 pub use plan::{Plan, Request, Subject};
 pub use registry::{Catalogue, SettingOf};
 pub use runs::{Monitor, Step};

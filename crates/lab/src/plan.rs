@@ -212,13 +212,10 @@ fn nanoseconds(name: &str, seconds: f64) -> Result<u64, Refusal> {
 
 fn refuse_settings_of_absent_schemes(schemes: &[&Info], given: &[(String, String)]) -> Result<(), Refusal> {
     for (name, _) in given {
-        let owner = Catalogue
-            .schemes()
-            .iter()
-            .find(|info| name.strip_prefix(info.name).is_some_and(|rest| rest.starts_with('.')));
-        if let Some(owner) = owner.filter(|owner| schemes.iter().all(|scheme| scheme.name != owner.name)) {
+        let owner = Catalogue.owner(name);
+        if let Some(owner) = owner.filter(|owner| schemes.iter().all(|scheme| scheme.name != *owner)) {
             let says =
-                format!("`{name}` is a setting of {0}, which is not among the schemes: add {0}", owner.name);
+                format!("`{name}` is a setting of {owner}, which is not among the schemes: add {owner}");
             return Err(Refusal(says));
         }
     }
@@ -306,10 +303,7 @@ fn order(schemes: usize, rounds: usize, seed: u64) -> Vec<(usize, usize)> {
     let round = |round: usize| {
         let mut schemes: Vec<usize> = (0..schemes).collect();
         if rounds > 1 {
-            let mut rng = Rng::from_path(&[seed, 0x6f72_6465_7221, round as u64]);
-            for last in (1..schemes.len()).rev() {
-                schemes.swap(last, rng.below(last as u64 + 1) as usize);
-            }
+            stats::shuffle(&mut schemes, &mut Rng::from_path(&[seed, 0x6f72_6465_7221, round as u64]));
         }
         schemes.into_iter().map(move |scheme| (scheme, round))
     };
@@ -348,7 +342,7 @@ mod tests {
 
     #[test]
     fn settings_of_schemes_that_do_not_run_are_refused() {
-        let given = [("silo.x".to_owned(), "1".to_owned())];
+        let given = [("silo.epoch_ms".to_owned(), "1".to_owned())];
         let silo = Catalogue.scheme("silo").expect("catalogued");
         assert!(refuse_settings_of_absent_schemes(&[], &given).is_err());
         assert!(refuse_settings_of_absent_schemes(&[silo], &given).is_ok());

@@ -152,7 +152,8 @@ impl fmt::Debug for Key<'_> {
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It committed, and its scheme gave it this stamp. The stamp is for readers: nothing is concluded from it.
+    /// It committed, and its scheme gave it this stamp. What it means is the scheme's own affair, unless it promises
+    /// that the order of its stamps explains all.
     Committed(u64),
     /// It left nothing behind.
     Aborted,

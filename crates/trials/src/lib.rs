@@ -1,9 +1,10 @@
 //! Trials: what is tried on every scheme to show that it does not isolate as it promises.
 //!
 //! A trial runs the *mix*, small transactions made to be in each other's way, records what all of them saw and did,
-//! and has a checker judge it. There are two kinds. *Explored* trials run over stepped primitives: a seed decides the
-//! rows, the requests and every interleaving, so that whatever is found can be found again. *Native* trials run on
-//! threads of this machine, where memory is as weak and schedules are as wild as they are in use.
+//! and has a checker judge it. There are two kinds. *Explored* trials run over stepped primitives, where every
+//! interleaving is decided, so that whatever is found can be found again: a seed decides rows, requests and schedule,
+//! or a *search* tries all schedules of a small given program. *Native* trials run on threads of this machine, where
+//! memory is as weak and schedules are as wild as they are in use.
 //!
 //! The *scripts* of [`proof`] come first: the anomalies of the literature, step by step.
 //!

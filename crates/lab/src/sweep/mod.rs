@@ -10,12 +10,14 @@
 //! build. Results lie under it in a [`Store`], so that nothing is measured twice and nothing is overwritten, whatever
 //! recipes share the directory and however often a sweep is killed.
 
+mod measuring;
 mod recipe;
 mod store;
 mod summary;
 mod told;
 mod units;
 
+pub use measuring::Measuring;
 pub use recipe::Recipe;
 pub use store::{Entry, Store};
 pub(crate) use summary::{CONFIDENCE, verdict_name};

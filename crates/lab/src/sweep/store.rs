@@ -1,13 +1,13 @@
 //! Results by id: a directory with a file a run, which nobody writes over.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::Unit;
-use crate::Refusal;
+use super::{Sweep, Unit};
+use crate::{Partial, Refusal};
 
 /// A directory of results.
 #[derive(Debug)]
@@ -36,12 +36,8 @@ impl Store {
         };
         let store = Self(path.to_owned());
         fs::create_dir_all(store.runs()).map_err(refused)?;
-        let probe = store.runs().join(format!("probe-{}.partial", std::process::id()));
         // A full disk takes a name but not a line, and is to be known before anything is measured.
-        let tried = write_new(&probe, "a line\n");
-        // It is of no use to anybody; its name says so if the system does not let go of it.
-        let _ = fs::remove_file(&probe);
-        tried.map_err(refused)?;
+        store.write(&store.runs().join("probe"), "a line\n").map(drop).map_err(refused)?;
         store.clear().map_err(refused)?;
         Ok(store)
     }
@@ -90,7 +86,8 @@ impl Store {
                 Ok(earlier) if earlier == text => return Ok(()),
                 Ok(_) => number += 1,
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    return write_new(&path, text).map_err(|error| self.unwritten(&path, &error));
+                    let written = self.write(&path, text).and_then(Partial::publish);
+                    return written.map_err(|error| self.unwritten(&path, &error));
                 }
                 Err(error) => return Err(self.unwritten(&path, &error)),
             }
@@ -110,22 +107,38 @@ impl Store {
         }
     }
 
-    /// Keeps the result of a unit. A file has its name only once it is whole and on the disk.
+    /// Keeps the result of a unit.
     ///
     /// # Errors
     /// When the system refuses; no part of the file is left. When there is a result with this id already, it stays.
     pub fn put(&self, unit: &Unit, value: &Value) -> Result<(), Refusal> {
         let whole = self.runs().join(format!("{}.json", unit.id));
-        let partial = self.runs().join(format!("{}-{}.partial", unit.id, std::process::id()));
-        let written =
-            write_new(&partial, &format!("{value}\n")).and_then(|()| match fs::hard_link(&partial, &whole) {
-                // Another process was faster; both are right.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-                other => other,
-            });
-        // Its name says what it is if the system does not let go of it.
-        let _ = fs::remove_file(&partial);
-        written.map_err(|error| self.unwritten(&whole, &error))
+        match self.write(&whole, &format!("{value}\n")).and_then(Partial::publish) {
+            // Another process was faster; both are right.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            written => written.map_err(|error| self.unwritten(&whole, &error)),
+        }
+    }
+
+    /// Writes what is to be a file, under a name that says whose it is until then.
+    fn write(&self, whole: &Path, text: &str) -> io::Result<Partial> {
+        let name = whole.file_stem().unwrap_or_default().to_string_lossy();
+        let path = self.runs().join(format!("{name}-{}.partial", std::process::id()));
+        let mut partial = Partial::create(path, whole)?;
+        partial.fill(|file| file.write_all(text.as_bytes()))?;
+        Ok(partial)
+    }
+
+    /// The runs of a sweep whose results are not here.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn missing<'s>(&self, sweep: &'s Sweep) -> Result<Vec<&'s Unit>, Refusal> {
+        let mut missing = Vec::new();
+        for unit in &sweep.units {
+            missing.extend(self.get(&unit.id)?.is_none().then_some(unit));
+        }
+        Ok(missing)
     }
 
     /// All results, by id.
@@ -164,13 +177,6 @@ fn entry(path: &Path, id: &str, text: &str) -> Result<Entry, Refusal> {
             path.display()
         ))),
     }
-}
-
-/// Writes a file that is not there, and waits until the disk has it.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 #[cfg(test)]

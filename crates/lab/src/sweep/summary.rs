@@ -228,11 +228,14 @@ mod tests {
             let base = 1_000.0 * (unit.repetition + 1) as f64;
             let factor = if unit.scheme == "silo" { 1.0 } else { 1.2 + 0.01 * unit.repetition as f64 };
             let is_broken = unit.scheme == "silo" && unit.point == ["0.5"] && unit.repetition == 2;
-            let value = result((!is_broken).then_some(base * factor), unit.repetition == 0);
+            let mut value = result((!is_broken).then_some(base * factor), unit.repetition == 0);
+            if unit.repetition == 5 {
+                value["machine"]["cpu"] = "another cpu".into();
+            }
             store.put(unit, &value).expect("written");
         }
         let summary = Summary::new(&sweep, &store).expect("readable");
-        assert_eq!((summary.made, summary.starved, summary.failed, summary.machines.len()), (24, 4, 1, 1));
+        assert_eq!((summary.made, summary.starved, summary.failed, summary.machines.len()), (24, 4, 1, 2));
         let heads: Vec<(&str, &str)> =
             summary.lines.iter().map(|line| (line.point[0].as_str(), line.scheme)).collect();
         assert_eq!(heads, [("0.9", "silo"), ("0.9", "no_wait"), ("0.5", "silo"), ("0.5", "no_wait")]);
@@ -244,6 +247,8 @@ mod tests {
             (summary.lines[2].throughput_txn_s.len(), summary.lines[3].throughput_txn_s.len()),
             (5, 6)
         );
+        let told = crate::sweep::results(&sweep, &summary);
+        assert!(told.contains("2 MACHINES") && told.contains("CHECK FAILED in 1 run"), "{told}");
         let object = json(&sweep, &summary.lines[1]);
         assert_eq!(
             (&object["against_first"]["verdict"], &object["point"]["ycsb.theta"]),

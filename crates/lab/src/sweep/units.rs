@@ -21,6 +21,8 @@ const ROWS_S: f64 = 1e6;
 pub struct Sweep {
     /// What it was made from.
     pub recipe: Recipe,
+    /// What makes its runs.
+    pub build: String,
     /// The names of what varies, in the order of their values in [`Unit::point`].
     pub axes: Vec<String>,
     /// The schemes; the first is what the others are compared with.
@@ -82,7 +84,7 @@ impl Sweep {
                 }
             }
         }
-        Ok(Self { axes, schemes, points: points.len(), units, recipe })
+        Ok(Self { axes, schemes, points: points.len(), units, build: build.to_owned(), recipe })
     }
 
     /// What a unit is about, in a line.
@@ -234,6 +236,24 @@ mod tests {
         }
         let recipe = sweep("").recipe;
         assert!(first.is_disjoint(&ids(&Sweep::new(recipe, "another build").expect("possible"))));
+    }
+
+    #[test]
+    fn the_recipes_that_come_along_can_be_run() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let read = |path: &std::path::Path| std::fs::read_to_string(path).expect("readable");
+        let mut texts: Vec<String> = std::fs::read_dir(root.join("experiments"))
+            .expect("there")
+            .map(|file| read(&file.expect("readable").path()))
+            .collect();
+        let book = read(&root.join("docs/book/sweeps.md"));
+        let shown = book.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+        texts.push(shown.expect("the book shows a recipe").to_owned());
+        assert!(texts.len() > 1);
+        for text in texts {
+            let recipe = Recipe::parse(&text).unwrap_or_else(|refusal| panic!("{refusal}: {text}"));
+            Sweep::new(recipe, "a build").unwrap_or_else(|refusal| panic!("{refusal}: {text}"));
+        }
     }
 
     #[test]

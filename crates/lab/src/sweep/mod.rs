@@ -10,6 +10,7 @@
 //! build. Results lie under it in a [`Store`], so that nothing is measured twice and nothing is overwritten, whatever
 //! recipes share the directory and however often a sweep is killed.
 
+mod bench;
 mod measuring;
 mod recipe;
 mod store;
@@ -17,8 +18,10 @@ mod summary;
 mod told;
 mod units;
 
+pub use bench::{Bench, Run};
 pub use measuring::Measuring;
-pub use recipe::Recipe;
+pub(crate) use recipe::DRIVES;
+pub use recipe::{Recipe, Scalar};
 pub use store::{Entry, Store};
 pub(crate) use summary::{CONFIDENCE, verdict_name};
 pub use summary::{Line, Summary, json};

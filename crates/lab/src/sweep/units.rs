@@ -72,7 +72,7 @@ impl Sweep {
         let mut firsts = Vec::new();
         for point in &points {
             for scheme in &schemes {
-                firsts.push(Unit::new(&recipe, build, (scheme, &axes, point))?);
+                firsts.push(Unit::new(&recipe, build, (scheme, &axes, point), 0)?);
             }
         }
         let mut units = Vec::new();
@@ -97,21 +97,26 @@ impl Sweep {
 }
 
 impl Unit {
-    fn new(
+    /// The run of a scheme at a point, given by the names and values of what varies.
+    ///
+    /// # Errors
+    /// When it cannot be made, with the values.
+    pub(crate) fn new(
         recipe: &Recipe,
         build: &str,
         (scheme, axes, point): (&'static str, &[String], &[String]),
+        repetition: u64,
     ) -> Result<Self, Refusal> {
         let named: Vec<(String, String)> = axes.iter().cloned().zip(point.iter().cloned()).collect();
         let told = |refusal: Refusal| {
             let values: Vec<String> = named.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             if values.is_empty() { refusal } else { Refusal(format!("at {}: {refusal}", values.join(", "))) }
         };
-        let request = recipe.request(scheme, &named, 0).map_err(told)?;
+        let request = recipe.request(scheme, &named, repetition).map_err(told)?;
         let plan = Plan::new(&request).map_err(told)?;
         let lasts_s = plan.lasts_s() + plan.forecast.rows as f64 / ROWS_S;
         let id = id(&plan, build);
-        Ok(Self { id, scheme, point: point.to_vec(), repetition: 0, request, lasts_s })
+        Ok(Self { id, scheme, point: point.to_vec(), repetition, request, lasts_s })
     }
 
     /// The same in another repetition.

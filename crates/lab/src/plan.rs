@@ -164,6 +164,7 @@ impl Plan {
             scheme: subject.scheme.name,
             values: &subject.values,
             job: self.job,
+            is_ordered_only: subject.values.text("run.index") == "ordered",
             reserve_bytes: self.reserve_bytes,
             check: self.check,
         }

@@ -10,6 +10,15 @@ use crate::Refusal;
 /// Settings of a run whatever its workload and scheme.
 pub(crate) const RUN_SETTINGS: &[Setting] = &[
     Setting {
+        name: "run.index",
+        default: "standard",
+        range: Range::Choice(&["standard", "ordered"]),
+        unit: "",
+        doc: "what kind of index finds rows by their key: `standard` is a hash index where nothing is ever asked for \
+              by range, `ordered` an ordered one everywhere",
+        stresses: "the cost of finding rows, and conflicts of neighbours in leaves",
+    },
+    Setting {
         name: "run.pause_us",
         default: "0",
         range: Range::Int(0, 60_000_000),

@@ -26,6 +26,8 @@ pub struct Spec<'s> {
     pub values: &'s Values,
     /// How it is driven.
     pub job: Job,
+    /// Whether all indexes are ordered ones.
+    pub is_ordered_only: bool,
     /// Bytes that the system is asked for before the run, so that growing tables wait for no page faults.
     pub reserve_bytes: usize,
     /// Whether its consistency is checked afterwards.

@@ -138,6 +138,8 @@ impl Claim {
                 first.gap_before
             ));
             lines.add(mechanisms(&self.mechanisms).trim_end());
+        } else {
+            lines.add("  why was not found out: there was no time, or no gap that was seen twice");
         }
         if !self.holds_without.is_empty() {
             lines.add(format!(

@@ -182,8 +182,8 @@ impl Study {
     }
 }
 
-/// What the gaps say. Of all changes of a study together, the chance that one is said to matter that does not is that of
-/// the confidence.
+/// What the gaps say. Of all changes of a study together, the chance that one is said to matter that does not is what
+/// the confidence leaves.
 fn judge(trials: &[Trial<'_>], sites: &[Site]) -> Vec<Reasons> {
     let compared: Vec<(&Trial<'_>, Comparison)> = trials
         .iter()

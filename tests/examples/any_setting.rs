@@ -106,7 +106,7 @@ fn request(rng: &mut Rng) -> Request {
     let arrivals = Arrival::ALL[[0, 0, 0, 1, 2, 3][pick(rng, 6)]];
     Request {
         mode: Mode::ALL[[0, 0, 1][pick(rng, 3)]],
-        rtt_us: [0, 0, 3, 50, RTT_US_MAX][pick(rng, 5)],
+        rtt_us: [None, None, Some(0), Some(3), Some(50), Some(RTT_US_MAX)][pick(rng, 6)],
         batch: [1, 1, 1, 7][pick(rng, 4)],
         arrivals,
         rate: (arrivals != Arrival::Closed).then(|| [200.0, 5_000.0, 1e6][pick(rng, 3)]),
@@ -151,11 +151,12 @@ fn told(request: &Request) -> String {
     let workers = workers.unwrap_or_default();
     let clients = clients.map(|clients| format!("--clients {clients} ")).unwrap_or_default();
     let Request { mode, rtt_us, batch, arrivals, rate, .. } = request;
+    let rtt_us = rtt_us.map(|rtt_us| format!("--rtt-us {rtt_us} ")).unwrap_or_default();
     let rate = rate.map(|rate| format!(" --rate {rate}")).unwrap_or_default();
     let set: Vec<String> = set.iter().map(|pair| format!(" --set {pair}")).collect();
     format!(
         "contend run {workload} --scheme {scheme} --workers {workers} {clients}--seconds {seconds} --warmup 0 \
-         --cooldown {cooldown} --seed {seed} --retry {} --mode {} --rtt-us {rtt_us} --batch {batch} --arrivals {}{rate}{}",
+         --cooldown {cooldown} --seed {seed} --retry {} --mode {} {rtt_us}--batch {batch} --arrivals {}{rate}{}",
         retry.name(),
         mode.name(),
         arrivals.name(),

@@ -63,10 +63,8 @@ pub(crate) struct Run {
     #[arg(long, value_enum, default_value_t = ModeOfClients::Procedure)]
     mode: ModeOfClients,
     /// A message and its answer: in microseconds, or `rdma` (3), `tcp` (50), `10ms`, `100ms`
-    #[arg(
-        long, value_name = "US|NAME", default_value = "0", value_parser = lab::rtt_us, allow_negative_numbers = true
-    )]
-    rtt_us: u64,
+    #[arg(long, value_name = "US|NAME", value_parser = lab::rtt_us, allow_negative_numbers = true)]
+    rtt_us: Option<u64>,
     /// Requests that a client sends in one message
     #[arg(long, value_name = "N", default_value_t = 1)]
     batch: u64,
@@ -385,7 +383,7 @@ mod tests {
         );
         assert_eq!((request.repeat, request.seed, request.set.len()), (2, 7, 2));
         assert!(request.pin && !request.check && request.retry == Retry::Backoff);
-        assert_eq!((request.mode, request.rtt_us, request.batch), (Mode::Interactive, 50, 4));
+        assert_eq!((request.mode, request.rtt_us, request.batch), (Mode::Interactive, Some(50), 4));
         assert_eq!((request.arrivals, request.rate), (Arrival::Bursty, Some(2_500.0)));
         assert!((request.cooldown - 0.25).abs() < 1e-9 && !request.until_steady);
         assert!((request.seconds - 0.5).abs() < 1e-9 && request.warmup.abs() < 1e-9);

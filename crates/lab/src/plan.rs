@@ -47,8 +47,8 @@ pub struct Request {
     pub retry: Retry,
     /// What a client sends in a message.
     pub mode: Mode,
-    /// Microseconds of a round trip between a client and its worker.
-    pub rtt_us: u64,
+    /// Microseconds of a round trip between a client and its worker; without it there is no network between.
+    pub rtt_us: Option<u64>,
     /// Requests that a client sends in one message.
     pub batch: u64,
     /// How requests arrive.
@@ -78,7 +78,7 @@ impl Request {
             set: Vec::new(),
             retry: Retry::Same,
             mode: Mode::Procedure,
-            rtt_us: 0,
+            rtt_us: None,
             batch: 1,
             arrivals: Arrival::Closed,
             rate: None,

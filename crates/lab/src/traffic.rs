@@ -77,7 +77,8 @@ pub fn rtt_us(text: &str) -> Result<u64, Refusal> {
 /// Numbers out of range, and what does not go together.
 pub(crate) fn traffic(request: &Request, values: &Values, is_paced: bool) -> Result<Traffic, Refusal> {
     let refuse = |says: String| Err(Refusal(says));
-    let Request { mode, rtt_us, batch, .. } = *request;
+    let Request { mode, batch, .. } = *request;
+    let rtt_us = request.rtt_us.unwrap_or_default();
     if rtt_us > RTT_US_MAX {
         return refuse(format!("`--rtt-us {rtt_us}`: must be a whole number from 0 to {RTT_US_MAX}"));
     }
@@ -90,9 +91,10 @@ pub(crate) fn traffic(request: &Request, values: &Values, is_paced: bool) -> Res
                 .to_owned(),
         );
     }
-    if mode == Mode::Interactive && rtt_us == 0 {
+    if mode == Mode::Interactive && request.rtt_us.is_none() {
         return refuse(
-            "`--mode interactive` without a round trip is `--mode procedure`: give one, for example `--rtt-us tcp`"
+            "`--mode interactive` without a network is `--mode procedure`: give a round trip, for example `--rtt-us \
+             tcp`, or `--rtt-us 0` if that is what you mean"
                 .to_owned(),
         );
     }
@@ -215,7 +217,7 @@ mod tests {
         }
         assert!(refusal(|request| request.batch = 0).contains("from 1 to"));
         assert!(refusal(|request| request.mode = Mode::Interactive).contains("--rtt-us tcp"));
-        let dialogue = |request: &mut Request| (request.mode, request.rtt_us) = (Mode::Interactive, 50);
+        let dialogue = |request: &mut Request| (request.mode, request.rtt_us) = (Mode::Interactive, Some(50));
         assert!(plan(dialogue).is_ok());
         let in_messages = |request: &mut Request| {
             dialogue(request);
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(told(&Traffic::default()), None);
         let open = plan(|request| {
             (request.arrivals, request.rate) = (Arrival::Bursty, Some(1_500.0));
-            (request.rtt_us, request.batch) = (50, 4);
+            (request.rtt_us, request.batch) = (Some(50), 4);
         });
         let text = told(&open.expect("legal").job.traffic).expect("more than the usual");
         assert_eq!(

@@ -194,7 +194,7 @@ impl Recipe {
                 "clients" => request.clients = Some(number(&name, &value)?),
                 "retry" => request.retry = word(&name, &value, &Retry::ALL, Retry::name)?,
                 "mode" => request.mode = word(&name, &value, &Mode::ALL, Mode::name)?,
-                "rtt_us" => request.rtt_us = rtt_us(&value)?,
+                "rtt_us" => request.rtt_us = Some(rtt_us(&value)?),
                 "batch" => request.batch = number(&name, &value)?,
                 "arrivals" => request.arrivals = word(&name, &value, &Arrival::ALL, Arrival::name)?,
                 "rate" => request.rate = Some(number(&name, &value)?),
@@ -270,7 +270,7 @@ mod tests {
         let recipe = Recipe::parse(&text).expect("legal");
         let point = [("rtt_us".to_owned(), "tcp".to_owned())];
         let request = recipe.request("silo", &point, 0).expect("legal");
-        assert_eq!((request.mode, request.rtt_us), (Mode::Interactive, 50));
+        assert_eq!((request.mode, request.rtt_us), (Mode::Interactive, Some(50)));
         assert_eq!((request.arrivals, request.rate), (Arrival::Poisson, Some(1500.5)));
         assert!(request.until_steady && request.warmup > 5.0 && request.cooldown > 0.2);
         for (name, value, says) in [

@@ -156,7 +156,7 @@ impl Unit {
         words.extend(flag("seed", seed.to_string()));
         words.extend(flag("retry", retry.name().to_owned()));
         words.extend(flag("mode", mode.name().to_owned()));
-        words.extend(flag("rtt-us", rtt_us.to_string()));
+        words.extend(rtt_us.iter().flat_map(|rtt_us| flag("rtt-us", rtt_us.to_string())));
         words.extend(flag("batch", batch.to_string()));
         words.extend(flag("arrivals", arrivals.name().to_owned()));
         words.extend(rate.iter().flat_map(|rate| flag("rate", rate.to_string())));

@@ -3,7 +3,7 @@
 //! inserted.
 
 use engine::Admits;
-use engine::driver::{Job, Limit, Retry};
+use engine::driver::{Job, Limit, Retry, Traffic};
 use engine::setting::Values;
 use runs::{Measured, Monitor, Spec, TableMemory, Verdict, WORKLOADS};
 use schemes::catalogue;
@@ -56,6 +56,8 @@ fn run_over(
         pin: false,
         sample_every: 0,
         latencies: false,
+        traffic: Traffic::default(),
+        is_steady: None,
     };
     let spec = Spec {
         workload: tpcc.name,

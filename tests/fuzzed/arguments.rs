@@ -26,7 +26,11 @@ pub fn arguments(input: &[u8]) {
             Command::Explain(explain) => plan(Ok(explain.request())),
             Command::Check(check) => inquire(&check.question()),
             // They take nothing, or files.
-            Command::Demo | Command::List(_) | Command::Sweep(_) | Command::Compare(_) => {}
+            Command::Demo
+            | Command::List(_)
+            | Command::Sweep(_)
+            | Command::Compare(_)
+            | Command::Report(_) => {}
         },
         Err(error) => {
             let code = error.exit_code();

@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Sweep(Sweep),
     /// Compare two sets of results, cell by cell
     Compare(Compare),
+    /// Tell what a directory of results says: a page with plots, tables, plots for papers
+    Report(Report),
     /// Try to show that schemes do not isolate as they promise
     Check(Check),
     /// What there is to choose from
@@ -109,6 +111,35 @@ pub(crate) struct Compare {
     /// How results are printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Report {
+    /// A directory that `sweep`, `run --out` or `conditions` filled, or a file of results
+    pub(crate) results: PathBuf,
+    /// What is made of it
+    #[arg(long, value_enum, default_value_t = Form::Html)]
+    pub(crate) format: Form,
+    /// The file of a page, or the directory of plots or tables [default: `report.html`, `plots`, `tables` beside the
+    /// results]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) out: Option<PathBuf>,
+    /// The scheme that the others are compared with [default: the first of the recipe]
+    #[arg(long, value_name = "SCHEME")]
+    pub(crate) against: Option<String>,
+}
+
+/// What is made of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// One page that opens without a network, and the text
+    Html,
+    /// Findings and tables on standard output
+    Text,
+    /// Each plot as a file, for papers
+    Svg,
+    /// A row a run, and a row for each scheme at each point, for notebooks
+    Csv,
 }
 
 /// What both a run and an explanation are about.

@@ -17,7 +17,7 @@ use crate::sweep::{CONFIDENCE, verdict_name};
 use crate::text::{Lines, Table, percent, plural};
 
 /// What was chosen, and so tells one cell from another; settings come on top.
-const CHOSEN: [&str; 9] =
+pub(crate) const CHOSEN: [&str; 9] =
     ["workload", "scheme", "workers", "clients_asked", "retry", "pinned", "warmup_s", "asked_s", "isolation"];
 /// What tells one machine from another.
 const MACHINE: [&str; 8] =

@@ -47,6 +47,14 @@ impl Partial {
             published => published,
         }
     }
+
+    /// Gives the file its name, in place of another that may have it.
+    ///
+    /// # Errors
+    /// Those of the system; then the other stays as it is.
+    pub fn replace(self) -> io::Result<()> {
+        fs::rename(&self.path, &self.whole)
+    }
 }
 
 impl Drop for Partial {

@@ -1,6 +1,11 @@
 //! Axes: a scale with a name and labels.
 
 use crate::Scale;
+use crate::frame::LABEL;
+use crate::svg::fit;
+
+/// A word on an axis is no wider.
+const WORD_MAX: f64 = 90.0;
 
 /// An axis of a plot.
 #[derive(Clone, Debug)]
@@ -30,7 +35,8 @@ impl Axis {
     /// An axis of words: the first is at 0, the second at 1, and so on.
     pub fn words(label: impl Into<String>, words: &[String]) -> Self {
         let scale = Scale::linear(-0.4, words.len() as f64 - 0.6);
-        let ticks = words.iter().enumerate().map(|(at, word)| (at as f64, word.clone())).collect();
+        let ticks =
+            words.iter().enumerate().map(|(at, word)| (at as f64, fit(word, LABEL, WORD_MAX))).collect();
         Self { label: label.into(), scale, ticks }
     }
 }

@@ -1,7 +1,7 @@
 //! Bars of parts: what a whole is made of, row by row.
 
-use crate::frame::{LABEL, line};
-use crate::svg::{Element, title, width};
+use crate::frame::{LABEL, NAME, NAME_MAX, line};
+use crate::svg::{Element, fit, head, title, width};
 use crate::{Axis, Look, Panel};
 
 /// A plot of bars.
@@ -42,17 +42,16 @@ const THICK: f64 = 17.0;
 impl Bars<'_> {
     /// Draws it. A part that has room for its name is labelled.
     pub fn panel(&self) -> Panel {
-        let left = self.bars.iter().map(|bar| width(&bar.label, LABEL)).fold(0.0, f64::max) + 12.0;
+        let left =
+            self.bars.iter().map(|bar| width(&fit(&bar.label, NAME, NAME_MAX), NAME)).fold(0.0, f64::max)
+                + 12.0;
         let right = self.width - 16.0;
-        let top = if self.title.is_empty() { 6.0 } else { 24.0 };
+        let (mut body, high) = head(self.title, self.width - 8.0);
+        let top = high + 7.0;
         let bottom = top + STEP * self.bars.len() as f64;
         let x = |value: f64| left + self.x.scale.place(value) * (right - left).max(40.0);
         let text =
             |class: &str, x: f64, y: f64| Element::new("text").set("class", class).at("x", x).at("y", y);
-        let mut body = String::new();
-        if !self.title.is_empty() {
-            body += &text("head", 2.0, 13.0).saying(self.title);
-        }
         for (value, label) in &self.x.ticks {
             body += &line("grid", (x(*value), top), (x(*value), bottom));
             body += &text("soft num", x(*value), bottom + 14.0).set("text-anchor", "middle").saying(label);
@@ -61,8 +60,9 @@ impl Bars<'_> {
         body += &text("soft", middle, bottom + 31.0).set("text-anchor", "middle").saying(&self.x.label);
         for (at, bar) in self.bars.iter().enumerate() {
             let y = top + STEP * at as f64 + (STEP - THICK) / 2.0;
-            let label =
-                text("end", left - 8.0, y + THICK / 2.0 + 3.8).set("text-anchor", "end").saying(&bar.label);
+            let label = text("end", left - 8.0, y + THICK / 2.0 + 3.8)
+                .set("text-anchor", "end")
+                .saying(&fit(&bar.label, NAME, NAME_MAX));
             body += &Element::new("g").key(&bar.key).holding(&(label + &self.parts_of(bar, y, &x)));
         }
         let (name, key) = (self.name.to_owned(), self.key.to_owned());

@@ -1,10 +1,14 @@
 //! The frame of a plot with two axes: title, grid, ticks and labels, and where values lie in it.
 
-use crate::svg::{Element, width};
+use crate::svg::{BOLD, Element, fit, head, width};
 use crate::{Axis, Panel};
 
 /// Of the labels at ticks, in pixels.
 pub(crate) const LABEL: f64 = 11.0;
+/// Of the names of series, which are bold.
+pub(crate) const NAME: f64 = LABEL * BOLD;
+/// The name of a series beside its plot is no wider.
+pub(crate) const NAME_MAX: f64 = 110.0;
 
 /// A frame, and what was drawn into it.
 #[derive(Debug)]
@@ -24,17 +28,19 @@ impl<'a> Frame<'a> {
     pub(crate) fn new(title: &str, (x, y): (&'a Axis, &'a Axis), size: (f64, f64), room: f64) -> Self {
         let widest = |axis: &Axis| axis.ticks.iter().map(|(_, text)| width(text, LABEL)).fold(0.0, f64::max);
         let left = widest(y) + 12.0;
-        let top = if title.is_empty() { 26.0 } else { 42.0 };
+        let (head, high) = head(title, size.0 - 8.0);
+        let top = high + 24.0;
         let (right, bottom) = (size.0 - room.max(12.0), size.1 - 40.0);
-        let mut frame = Self { x, y, left, right, top, bottom, size, body: String::new() };
+        let mut frame = Self { x, y, left, right, top, bottom, size, body: head };
         let text = |class: &str| Element::new("text").set("class", class);
-        if !title.is_empty() {
-            frame.body += &text("head").at("x", 2.0).at("y", 13.0).saying(title);
-        }
-        frame.body += &text("soft").at("x", 2.0).at("y", top - 11.0).saying(&y.label);
-        let middle = f64::midpoint(left, right);
         frame.body +=
-            &text("soft").at("x", middle).at("y", size.1 - 6.0).set("text-anchor", "middle").saying(&x.label);
+            &text("soft").at("x", 2.0).at("y", top - 11.0).saying(&fit(&y.label, LABEL, size.0 - 8.0));
+        let middle = f64::midpoint(left, right);
+        frame.body += &text("soft")
+            .at("x", middle)
+            .at("y", size.1 - 6.0)
+            .set("text-anchor", "middle")
+            .saying(&fit(&x.label, LABEL, (right - left) * 1.2));
         frame.grid();
         frame
     }
@@ -76,16 +82,20 @@ impl<'a> Frame<'a> {
             self.body += &text.set("text-anchor", "end").saying(label);
         }
         self.body += &line("axis", (self.left, self.bottom), (self.right, self.bottom));
-        // A label that would touch the one before it is left out; its tick stays.
-        let mut free_from = f64::NEG_INFINITY;
-        for (value, label) in &self.x.ticks {
-            let (x, half) = (self.x(*value), width(label, LABEL) / 2.0);
+        // A label that would touch another is left out, and its tick stays. The ends matter most.
+        let mut ticks: Vec<&(f64, String)> = self.x.ticks.iter().collect();
+        if let Some(last) = ticks.pop() {
+            ticks.insert(0, last);
+        }
+        let mut taken: Vec<(f64, f64)> = Vec::new();
+        for (value, label) in ticks {
+            let (x, half) = (self.x(*value), width(label, LABEL) / 2.0 + 2.5);
             self.body += &line("axis", (x, self.bottom), (x, self.bottom + 4.0));
-            if x - half >= free_from {
+            if taken.iter().all(|(left, right)| x + half <= *left || *right <= x - half) {
                 let text =
                     Element::new("text").set("class", "soft num").at("x", x).at("y", self.bottom + 17.0);
                 self.body += &text.set("text-anchor", "middle").saying(label);
-                free_from = x + half + 5.0;
+                taken.push((x - half, x + half));
             }
         }
     }
@@ -138,7 +148,7 @@ mod tests {
         );
         let frame = Frame::new("title", (&x, &y), (300.0, 200.0), 60.0);
         assert!(frame.x(0.0) > 20.0 && frame.x(0.99) < 240.0 && frame.y(0.0) > frame.y(90.0));
-        assert!(frame.body.contains(">0.9<") && !frame.body.contains(">0.91<"), "{}", frame.body);
+        assert!(frame.body.contains(">0.99<") && !frame.body.contains(">0.91<"), "{}", frame.body);
         assert_eq!(frame.body.matches("class=\"axis\"").count(), 5, "but its tick is there");
     }
 }

@@ -1,7 +1,7 @@
 //! Lines with intervals, each named where it ends.
 
-use crate::frame::{Frame, LABEL, apart, line};
-use crate::svg::{Element, short, title, width};
+use crate::frame::{Frame, LABEL, NAME, NAME_MAX, apart, line};
+use crate::svg::{Element, fit, short, title, width};
 use crate::{Axis, Look, Panel};
 
 /// A plot of lines.
@@ -59,7 +59,7 @@ const BESIDE: f64 = 4.0;
 impl Lines<'_> {
     /// Draws it.
     pub fn panel(&self) -> Panel {
-        let names = self.series.iter().map(|series| width(&series.name, LABEL));
+        let names = self.series.iter().map(|series| width(&fit(&series.name, NAME, NAME_MAX), NAME));
         let mut frame = Frame::new(self.title, (self.x, self.y), self.size, names.fold(0.0, f64::max) + 14.0);
         if let Some(value) = self.reference {
             frame.reference(value);
@@ -86,7 +86,7 @@ impl Lines<'_> {
         let text = |((series, _), y): (&(&Series, &Point), f64)| {
             let class = format!("end {}", series.look.class());
             let text = Element::new("text").set("class", class).key(&series.key).at("x", frame.right() + 9.0);
-            text.at("y", y + 3.8).saying(&series.name)
+            text.at("y", y + 3.8).saying(&fit(&series.name, NAME, NAME_MAX))
         };
         ends.iter().zip(placed).map(text).collect()
     }

@@ -1,8 +1,8 @@
 //! Maps: two settings, and in each cell what came out.
 
-use crate::frame::LABEL;
+use crate::frame::{LABEL, NAME_MAX};
 use crate::look::tone;
-use crate::svg::{Element, title, width};
+use crate::svg::{BOLD, Element, fit, head, title, width};
 use crate::{Look, Panel};
 
 /// A map of cells.
@@ -55,42 +55,47 @@ pub enum Paint {
 }
 
 const HIGH: f64 = 46.0;
+/// A cell is no wider.
+const WIDE_MAX: f64 = 170.0;
+/// Of the text in a cell, and of the one below it.
+const TEXT: f64 = 12.0 * BOLD;
+const SMALL: f64 = 10.5;
 
 impl Map<'_> {
     /// Draws it.
     pub fn panel(&self) -> Panel {
         let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0, f64::max);
-        let label = widest(&mut self.y.1.iter().map(|text| width(text, LABEL)));
-        let inner =
-            widest(&mut self.cells.iter().map(|cell| width(&cell.text, 12.5).max(width(&cell.below, 10.5))));
-        let wide =
-            (inner + 22.0).max(widest(&mut self.x.1.iter().map(|text| width(text, LABEL))) + 10.0).max(76.0);
-        let (left, top) = (label + 14.0, if self.title.is_empty() { 24.0 } else { 42.0 });
+        let label = widest(&mut self.y.1.iter().map(|text| width(text, LABEL))).min(NAME_MAX);
+        let above = widest(&mut self.x.1.iter().map(|text| width(text, LABEL))) + 10.0;
+        let within =
+            widest(&mut self.cells.iter().map(|cell| width(&cell.text, TEXT).max(width(&cell.below, SMALL))));
+        let wide = above.max(within + 22.0).clamp(76.0, WIDE_MAX);
+        let left = label + 14.0;
+        let columns = wide * self.x.1.len() as f64;
+        let total = (left + columns + 10.0).max(width(self.y.0, LABEL).min(300.0) + 6.0).max(150.0);
+        let (mut body, high) = head(self.title, total - 4.0);
+        let top = high + 22.0;
         let bottom = top + HIGH * self.y.1.len() as f64;
         let text =
             |class: &str, x: f64, y: f64| Element::new("text").set("class", class).at("x", x).at("y", y);
-        let mut body = String::new();
-        if !self.title.is_empty() {
-            body += &text("head", 2.0, 13.0).saying(self.title);
-        }
-        body += &text("soft", 2.0, top - 9.0).saying(self.y.0);
+        body += &text("soft", 2.0, top - 9.0).saying(&fit(self.y.0, LABEL, total - 4.0));
         for (row, value) in self.y.1.iter().enumerate() {
             let y = bottom - HIGH * (row as f64 + 0.5) + 4.0;
-            body += &text("soft num", left - 8.0, y).set("text-anchor", "end").saying(value);
+            body += &text("soft num", left - 8.0, y)
+                .set("text-anchor", "end")
+                .saying(&fit(value, LABEL, NAME_MAX));
         }
         for (column, value) in self.x.1.iter().enumerate() {
             let x = left + wide * (column as f64 + 0.5);
-            body += &text("soft num", x, bottom + 16.0).set("text-anchor", "middle").saying(value);
+            let value = fit(value, LABEL, wide - 6.0);
+            body += &text("soft num", x, bottom + 16.0).set("text-anchor", "middle").saying(&value);
         }
-        let columns = wide * self.x.1.len() as f64;
-        body +=
-            &text("soft", left + columns / 2.0, bottom + 34.0).set("text-anchor", "middle").saying(self.x.0);
+        let label = text("soft", left + columns / 2.0, bottom + 34.0).set("text-anchor", "middle");
+        body += &label.saying(&fit(self.x.0, LABEL, columns));
         for cell in &self.cells {
             let place = (left + wide * cell.x as f64, bottom - HIGH * (cell.y as f64 + 1.0));
             body += &cell.draw(place, wide);
         }
-        let total =
-            (left + columns + 10.0).max(width(self.title, 12.0) + 6.0).max(width(self.y.0, LABEL) + 6.0);
         let (name, key) = (self.name.to_owned(), self.key.to_owned());
         Panel { name, width: total, height: bottom + 42.0, key, body }
     }
@@ -117,9 +122,13 @@ impl Cell {
         };
         let mut marks = rect.holding(&title(&self.says));
         let first = if self.below.is_empty() { y + HIGH / 2.0 + 4.0 } else { y + HIGH / 2.0 - 2.0 };
-        marks += &text(format!("{weight} num {ink}"), first).saying(&self.text);
+        marks += &text(format!("{weight} num {ink}"), first).saying(&fit(&self.text, TEXT, wide - 8.0));
         if !self.below.is_empty() {
-            marks += &text(format!("in num {ink}"), y + HIGH / 2.0 + 12.0).saying(&self.below);
+            marks += &text(format!("in num {ink}"), y + HIGH / 2.0 + 12.0).saying(&fit(
+                &self.below,
+                SMALL,
+                wide - 8.0,
+            ));
         }
         if let Paint::Of(look) = self.paint {
             marks += &look.marker(x + 9.0, y + 10.0, 3.6).empty();

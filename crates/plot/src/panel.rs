@@ -1,7 +1,7 @@
 //! Panels, and sheets of them for papers.
 
 use crate::look::{Look, Theme, style, swatch};
-use crate::svg::{Element, escape, short, width};
+use crate::svg::{Element, escape, fit, short, width};
 
 /// A drawing.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,14 +58,14 @@ impl Sheet<'_> {
         let columns = self.columns.clamp(1, self.panels.len().max(1));
         let cell = |of: fn(&Panel) -> f64| self.panels.iter().map(of).fold(0.0, f64::max) + MARGIN;
         let (cell_width, cell_height) = (cell(|panel| panel.width), cell(|panel| panel.height));
-        let inner = (cell_width * columns as f64).max(width(self.title, 15.0)).max(200.0);
+        let inner = (cell_width * columns as f64).max(360.0);
         let legend = self.legend_lines(inner);
         let top = MARGIN + LINE + legend.len() as f64 * LINE + 8.0;
         let mut body = Element::new("text")
             .at("x", MARGIN)
             .at("y", MARGIN + 14.0)
             .set("class", "sheet")
-            .saying(self.title);
+            .saying(&fit(self.title, 15.0, inner));
         for (line, entries) in legend.iter().enumerate() {
             body += &legend_line(entries, MARGIN + LINE * (line as f64 + 1.0));
         }
@@ -94,7 +94,7 @@ impl Sheet<'_> {
         let mut lines: Vec<Vec<(&str, Look, f64)>> = Vec::new();
         let mut x = f64::INFINITY;
         for (name, look) in self.legend {
-            let wide = 34.0 + width(name, 12.0) + 18.0;
+            let wide = 34.0 + width(&fit(name, 12.0, 200.0), 12.0) + 18.0;
             if x + wide > max {
                 lines.push(Vec::new());
                 x = MARGIN;
@@ -110,7 +110,11 @@ fn legend_line(entries: &[(&str, Look, f64)], y: f64) -> String {
     let entry = |(name, look, x): &(&str, Look, f64)| {
         let place =
             Element::new("g").set("transform", format!("translate({} {})", short(*x), short(y + 4.0)));
-        let text = Element::new("text").set("class", "name").at("x", x + 34.0).at("y", y + 14.0).saying(name);
+        let text = Element::new("text")
+            .set("class", "name")
+            .at("x", x + 34.0)
+            .at("y", y + 14.0)
+            .saying(&fit(name, 12.0, 200.0));
         place.holding(&swatch(*look)) + &text
     };
     entries.iter().map(entry).collect()

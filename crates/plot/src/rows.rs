@@ -1,7 +1,7 @@
 //! Rows: one value each with its interval, on a common scale.
 
-use crate::frame::{LABEL, line};
-use crate::svg::{Element, title, width};
+use crate::frame::{NAME, NAME_MAX, line};
+use crate::svg::{Element, fit, head, title, width};
 use crate::{Axis, Look, Panel};
 
 /// A plot of rows.
@@ -47,17 +47,15 @@ impl Rows<'_> {
     /// Draws it.
     pub fn panel(&self) -> Panel {
         let widest =
-            |of: fn(&Row) -> &str| self.rows.iter().map(|row| width(of(row), LABEL)).fold(0.0, f64::max);
-        let (left, right) = (widest(|row| &row.label) + 16.0, self.width - widest(|row| &row.says) - 14.0);
-        let top = if self.title.is_empty() { 8.0 } else { 26.0 };
+            |of: fn(&Row) -> &str| self.rows.iter().map(|row| width(of(row), NAME)).fold(0.0, f64::max);
+        let (left, right) =
+            (widest(|row| &row.label).min(NAME_MAX) + 16.0, self.width - widest(|row| &row.says) - 14.0);
+        let (mut body, high) = head(self.title, self.width - 8.0);
+        let top = high + 7.0;
         let bottom = top + STEP * self.rows.len() as f64;
         let x = |value: f64| left + self.x.scale.place(value) * (right - left).max(40.0);
         let text =
             |class: &str, x: f64, y: f64| Element::new("text").set("class", class).at("x", x).at("y", y);
-        let mut body = String::new();
-        if !self.title.is_empty() {
-            body += &text("head", 2.0, 13.0).saying(self.title);
-        }
         for (value, label) in &self.x.ticks {
             body += &line("grid", (x(*value), top), (x(*value), bottom));
             body += &text("soft num", x(*value), bottom + 15.0).set("text-anchor", "middle").saying(label);
@@ -71,7 +69,7 @@ impl Rows<'_> {
             let y = top + STEP * (at as f64 + 0.5);
             let mut marks = text(&format!("end {}", row.look.class()), left - 10.0, y + 3.8)
                 .set("text-anchor", "end")
-                .saying(&row.label);
+                .saying(&fit(&row.label, NAME, NAME_MAX));
             if let Some((low, high)) = row.interval {
                 let class = format!("iv {}", row.look.class());
                 marks += &line(&class, (x(low), y), (x(high), y));

@@ -1,5 +1,9 @@
 //! Scales: from values to places between 0 and 1, with ticks at round values.
 
+/// Ticks of a decade of a logarithmic scale, from few to many.
+const OF_DECADE: [&[f64]; 4] =
+    [&[1.0], &[1.0, 3.0], &[1.0, 2.0, 5.0], &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]];
+
 /// How values lie along an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
@@ -88,20 +92,18 @@ impl Scale {
         if !self.is_log {
             return self.linear_ticks(about);
         }
-        let decades = (self.high / self.low).log10();
-        let of_decade: &[f64] = match decades / about as f64 {
-            crowd if crowd <= 0.35 => &[1.0, 2.0, 5.0],
-            crowd if crowd <= 0.6 => &[1.0, 3.0],
-            _ => &[1.0],
-        };
-        let every = ((decades / about as f64).ceil() as i32).max(1);
-        let first = self.low.log10().floor() as i32;
-        let last = self.high.log10().ceil() as i32;
+        let every = (((self.high / self.low).log10() / about as f64).ceil() as i32).max(1);
+        let sparse = OF_DECADE.iter().map(|digits| self.log_ticks(digits, every));
+        // The first that is enough; what spans too little for any is read as differences.
+        let enough = sparse.into_iter().find(|ticks| ticks.len() >= about.min(4));
+        enough.unwrap_or_else(|| self.linear_ticks(about))
+    }
+
+    fn log_ticks(&self, digits: &[f64], every: i32) -> Vec<f64> {
+        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let decades = (first..=last).filter(|decade| decade.rem_euclid(every) == 0);
-        let all = decades.flat_map(|decade| of_decade.iter().map(move |digit| digit * 10_f64.powi(decade)));
-        let within: Vec<f64> = all.filter(|tick| self.holds(*tick)).collect();
-        // Less than a decade may hold none, or one that says nothing of the scale.
-        if within.len() < 2 { self.linear_ticks(about) } else { within }
+        let all = decades.flat_map(|decade| digits.iter().map(move |digit| digit * 10_f64.powi(decade)));
+        all.filter(|tick| self.holds(*tick)).collect()
     }
 
     fn linear_ticks(&self, about: usize) -> Vec<f64> {

@@ -28,16 +28,64 @@ pub(crate) fn short(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// The width of a text, guessed from above: nobody knows the font that it will be shown in.
+/// The width of a text, guessed by a font that is wider than most: nobody knows the one that it will be shown in.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
-        'i' | 'j' | 'l' | 't' | 'f' | 'r' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '(' | ')' => 0.4,
-        'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.95,
+        'i' | 'j' | 'l' => 0.31,
+        't' | 'f' | 'r' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '(' | ')' | '/' | '-' => 0.42,
+        '<' | '>' | '=' | '+' | '~' | 'w' | '#' => 0.86,
+        'm' | 'M' | 'W' | '%' | '@' => 1.0,
         c if c.is_ascii_uppercase() => 0.74,
-        c if c.is_ascii() => 0.6,
+        c if c.is_ascii() => 0.64,
         _ => 1.0,
     };
     text.chars().map(em).sum::<f64>() * size
+}
+
+/// Bold text is so much wider.
+pub(crate) const BOLD: f64 = 1.1;
+
+/// As much of a text as fits, with an ellipsis where something is missing.
+pub(crate) fn fit(text: &str, size: f64, max: f64) -> String {
+    if width(text, size) <= max {
+        return text.to_owned();
+    }
+    let mut fitting = String::new();
+    for c in text.chars() {
+        fitting.push(c);
+        if width(&fitting, size) + size > max {
+            fitting.pop();
+            break;
+        }
+    }
+    fitting + "\u{2026}"
+}
+
+/// Of the titles of panels.
+const HEAD: f64 = 12.0 * BOLD;
+/// Between their lines.
+const HEAD_LINE: f64 = 15.0;
+
+/// A title that is broken at its commas into lines no wider than this, and the height that it takes.
+pub(crate) fn head(title: &str, max: f64) -> (String, f64) {
+    let mut lines: Vec<String> = Vec::new();
+    for part in title.split(", ").filter(|part| !part.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if width(&format!("{line}, {part}"), HEAD) <= max => *line += &format!(", {part}"),
+            Some(line) => {
+                line.push(',');
+                lines.push(part.to_owned());
+            }
+            None => lines.push(part.to_owned()),
+        }
+    }
+    let text = |(at, line): (usize, &String)| {
+        let text =
+            Element::new("text").set("class", "head").at("x", 2.0).at("y", 13.0 + HEAD_LINE * at as f64);
+        text.saying(&fit(line, HEAD, max))
+    };
+    let markup = lines.iter().enumerate().map(text).collect();
+    (markup, if lines.is_empty() { 0.0 } else { HEAD_LINE * lines.len() as f64 + 3.0 })
 }
 
 /// An element of SVG or HTML that is being written.
@@ -109,6 +157,17 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         assert_eq!([short(1.0), short(0.126), short(-0.001), short(20.10)], ["1", "0.13", "0", "20.1"]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_shortened_or_broken() {
+        let long = "a".repeat(300);
+        let fitting = fit(&long, 10.0, 100.0);
+        assert!(fitting.ends_with('\u{2026}') && width(&fitting, 10.0) <= 104.0, "{fitting}");
+        assert_eq!(fit("short", 10.0, 100.0), "short");
+        let (one, two) = (head("a = 1, b = 2", 300.0), head("a = 1, b = 2", 50.0));
+        assert_eq!((one.0.matches("<text").count(), two.0.matches("<text").count()), (1, 2));
+        assert!(two.1 > one.1 && head("", 100.0) == (String::new(), 0.0));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::grid::Grid;
 use super::study::{Measured, Study, place_of};
 use super::{Plot, SVG_MARK, planes};
 use crate::sweep::{heads, row};
-use crate::text::{count, duration};
+use crate::text::{count, duration, ratio_interval};
 
 /// A plot, or several of a kind, and the table of its numbers.
 #[derive(Clone, Debug)]
@@ -246,7 +246,7 @@ impl<'s> Drawn<'s> {
             let Some(comparison) = line.line.against_first else { continue };
             let mut cells = line.line.point.clone();
             cells.extend([line.line.scheme.clone(), format!("{:.2}", comparison.ratio)]);
-            cells.push(format!("({:.2} .. {:.2})", comparison.interval.low, comparison.interval.high));
+            cells.push(ratio_interval(comparison.interval.low, comparison.interval.high));
             cells.push(crate::text::percent(comparison.interval.confidence));
             cells
                 .extend([format!("{:.3}", comparison.p_value), crate::text::percent(comparison.superiority)]);

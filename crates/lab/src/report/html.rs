@@ -117,7 +117,7 @@ fn links(report: &Report) -> Vec<(String, String)> {
 }
 
 fn list(class: &str, sentences: &[String]) -> String {
-    let item = |sentence: &String| Element::new("li").saying(sentence);
+    let item = |sentence: &String| Element::new("li").holding(&coded(sentence));
     let items: String = sentences.iter().map(item).collect();
     if items.is_empty() { items } else { format!("<ul class=\"{class}\">{items}</ul>\n") }
 }
@@ -223,6 +223,15 @@ fn one_study(number: usize, study: &Study, is_alone: bool) -> String {
     format!("<div class=\"study\" id=\"study-{nth}\">\n{title}{inner}</div>\n")
 }
 
+/// A text in which names of commands and settings stand between backticks.
+fn coded(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let part = |(at, part): (usize, &str)| {
+        if at % 2 == 1 { Element::new("code").saying(part) } else { escape(part) }
+    };
+    parts.map(part).collect()
+}
+
 fn folded(title: &str, inner: &str) -> String {
     format!("<details><summary>{}</summary>\n{inner}</details>\n", escape(title))
 }
@@ -234,7 +243,7 @@ fn figure(figure: &Figure) -> String {
     let legend: String = figure.legend.iter().map(entry).collect();
     let legend = if legend.is_empty() { legend } else { format!("<p class=\"legend\">{legend}</p>\n") };
     let panel = |panel: &plot::Panel| {
-        let style = format!("max-width:{:.0}px", panel.width * 1.25);
+        let style = format!("max-width:{:.0}px", panel.width * 1.5);
         Element::new("div").set("class", "panel").set("style", style).key(&panel.key).holding(&panel.inline())
             + "\n"
     };
@@ -245,7 +254,7 @@ fn figure(figure: &Figure) -> String {
         "<figure id=\"{}\">\n<h3>{}</h3>\n{legend}<div class=\"{class}\">\n{panels}</div>\n<figcaption>{}</figcaption>\n{}</figure>\n",
         escape(&figure.id),
         escape(&figure.title),
-        escape(&figure.caption),
+        coded(&figure.caption),
         folded("Numbers", &figure.grid.html()),
     )
 }

@@ -7,6 +7,7 @@ use super::figures::{Drawn, Figure, look};
 use super::grid::Grid;
 use super::study::Leader;
 use crate::sweep::verdict_name;
+use crate::text::ratio_interval;
 
 impl Drawn<'_> {
     /// The axes of maps: the one that runs across, and the longest of the others.
@@ -84,7 +85,7 @@ pub(super) fn leaders(drawn: Drawn<'_>) -> Option<Figure> {
     Some(Figure {
         id: drawn.id("leaders"),
         title: "Who is ahead where".to_owned(),
-        caption: "The scheme with the highest median at each point, and its ratio to the second. Strong colour and bold: its \
+        caption: "The scheme that is faster than most others in pairs of the same repetition, and its ratio to the next. Strong colour and bold: its \
                   interval lies beyond 5% of difference with 90% confidence. Pale: ahead in these runs, and not decided."
             .to_owned(),
         legend: drawn.legend(),
@@ -107,7 +108,7 @@ pub(super) fn leaders_grid(drawn: Drawn<'_>) -> Grid {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let of = leader.comparison.as_ref();
         cells.push(or_dash(of.map(|of| format!("{:.2}", of.ratio))));
-        cells.push(or_dash(of.map(|of| format!("({:.2} .. {:.2})", of.interval.low, of.interval.high))));
+        cells.push(or_dash(of.map(|of| ratio_interval(of.interval.low, of.interval.high))));
         cells.push(or_dash(of.map(|of| crate::text::percent(of.interval.confidence))));
         cells.push(verdict_name(leader.verdict).to_owned());
         grid.row(drawn.point_key(&leader.point, &[]), cells);
@@ -119,17 +120,16 @@ pub(super) fn leaders_grid(drawn: Drawn<'_>) -> Grid {
 pub(super) fn sentence(leader: &Leader) -> String {
     match &leader.comparison {
         Some(of) => format!(
-            "{} is ahead of {} by {:.2} ({:.2} .. {:.2}, confidence {}): {}",
+            "{} has {:.2} times the throughput of {} {}, confidence {}: {}",
             leader.scheme,
-            leader.second,
             of.ratio,
-            of.interval.low,
-            of.interval.high,
+            leader.second,
+            ratio_interval(of.interval.low, of.interval.high),
             crate::text::percent(of.interval.confidence),
             if leader.verdict == Verdict::Faster { "decided" } else { "not decided" }
         ),
         None => {
-            format!("{} has the highest median; there are no pairs with {}", leader.scheme, leader.second)
+            format!("{} is ahead; there are no pairs with {}", leader.scheme, leader.second)
         }
     }
 }
@@ -149,7 +149,7 @@ pub(super) fn crossovers(drawn: Drawn<'_>) -> Option<Figure> {
                 y: 0,
                 paint: Paint::Ratio(of.ratio),
                 text: format!("{:.2}", of.ratio),
-                below: format!("{:.2} .. {:.2}", of.interval.low, of.interval.high),
+                below: ratio_interval(of.interval.low, of.interval.high),
                 is_decided: !of.interval.contains(1.0)
                     && of.interval.confidence >= crate::sweep::CONFIDENCE - 1e-12,
                 says: format!("{scheme} against {first}: {:.2}", of.ratio),
@@ -170,7 +170,7 @@ pub(super) fn crossovers(drawn: Drawn<'_>) -> Option<Figure> {
         let Some(of) = line.line.against_first else { continue };
         let mut cells = line.line.point.clone();
         cells.extend([line.line.scheme.clone(), format!("{:.2}", of.ratio)]);
-        cells.push(format!("({:.2} .. {:.2})", of.interval.low, of.interval.high));
+        cells.push(ratio_interval(of.interval.low, of.interval.high));
         cells.push(if of.interval.contains(1.0) { "no" } else { "yes" }.to_owned());
         grid.row(drawn.line_key(line), cells);
     }

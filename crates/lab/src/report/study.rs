@@ -64,9 +64,10 @@ pub struct Measured {
 pub struct Leader {
     /// The point.
     pub point: Vec<String>,
-    /// The scheme with the highest median.
+    /// The scheme that is faster than most others in the repetitions that both have; of several the one with the higher
+    /// median.
     pub scheme: String,
-    /// The one with the second highest.
+    /// The next by the same measure.
     pub second: String,
     /// The first against the second, in the repetitions that both have.
     pub comparison: Option<Comparison>,
@@ -272,10 +273,20 @@ impl Measured {
 impl Leader {
     /// Of the lines of a point; none when there are fewer than two results to compare.
     fn of(lines: &[Measured]) -> Option<Self> {
-        let mut by_median: Vec<(f64, &Line)> =
+        let measured: Vec<(f64, &Line)> =
             lines.iter().filter_map(|line| Some((line.line.median()?, &line.line))).collect();
-        by_median.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let [(_, first), (_, second), ..] = by_median[..] else { return None };
+        // Pairs say more than medians do, of which some come from worse times than others.
+        let beaten = |line: &Line| {
+            let others = measured.iter().filter(|(_, other)| other.scheme != line.scheme);
+            let ratio = |other: &Line| {
+                compared(&line.throughput_txn_s, &other.throughput_txn_s).map_or(0.0, |of| of.ratio)
+            };
+            others.filter(|(_, other)| ratio(other) > 1.0).count()
+        };
+        let mut ranked: Vec<(usize, f64, &Line)> =
+            measured.iter().map(|(median, line)| (beaten(line), *median, *line)).collect();
+        ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+        let [(_, _, first), (_, _, second), ..] = ranked[..] else { return None };
         let comparison = compared(&first.throughput_txn_s, &second.throughput_txn_s);
         Some(Self {
             point: first.point.clone(),

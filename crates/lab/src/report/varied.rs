@@ -93,7 +93,27 @@ pub(super) fn varied(runs: &[&Value]) -> Vec<Varied> {
         }
     }
     let several = all.into_iter().filter(|(_, values)| values.len() > 1);
-    several.map(|(name, values)| Varied { name, values: ordered(values) }).collect()
+    let several = several.map(|(name, values)| Varied { name, values: ordered(values) }).collect();
+    independent(several, &chosen)
+}
+
+/// Leaves out what goes with something else, value for value: clients are as many as workers unless asked for.
+fn independent(mut all: Vec<Varied>, chosen: &[(String, BTreeMap<String, String>)]) -> Vec<Varied> {
+    // Of two that go together the one stays that people think of.
+    all.sort_by_key(|varied| varied.name == CLIENTS.1);
+    let mut kept: Vec<Varied> = Vec::new();
+    for varied in all {
+        let goes_with = |other: &Varied| {
+            let pairs = chosen.iter().map(|(_, chosen)| (chosen.get(&other.name), chosen.get(&varied.name)));
+            let pairs: BTreeSet<_> = pairs.collect();
+            pairs.len() == varied.values.len() && pairs.len() == other.values.len()
+        };
+        if !kept.iter().any(goes_with) {
+            kept.push(varied);
+        }
+    }
+    kept.sort_by(|a, b| a.name.cmp(&b.name));
+    kept
 }
 
 /// Values in their own order: numbers by size, all else by letters.
@@ -131,6 +151,11 @@ mod tests {
             [Varied { name: "ycsb.theta".to_owned(), values: vec!["0.5".to_owned(), "0.9".to_owned()] }]
         );
         assert_eq!(found[0].numbers(), Some(vec![0.5, 0.9]));
+        let crowd = |workers: u64| json!({ "workers": workers, "clients_asked": workers, "settings": {} });
+        let together = [crowd(1), crowd(2), crowd(4)];
+        let names: Vec<String> =
+            varied(&together.iter().collect::<Vec<_>>()).into_iter().map(|of| of.name).collect();
+        assert_eq!(names, ["workers"], "clients go with them");
         let older = json!({ "workers": 2, "settings": { "ycsb.theta": 0.5 } });
         let found = varied(&[&older, &runs[1]]);
         assert_eq!(

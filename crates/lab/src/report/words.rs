@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use stats::Verdict;
 
 use super::study::{Leader, Study};
-use crate::sweep::MARGIN;
-use crate::text::{percent, plural};
+use crate::sweep::{Line, MARGIN};
+use crate::text::{percent, plural, ratio_interval};
 
 /// What a study says: sentences for people.
 pub(super) fn findings(study: &Study) -> Vec<String> {
@@ -37,6 +37,7 @@ pub(super) fn findings(study: &Study) -> Vec<String> {
             percent(MARGIN - 1.0)
         ));
     }
+    sentences.extend(study.schemes.iter().filter_map(|scheme| against_first(study, scheme)));
     if study.leaders.len() > 1 {
         sentences.push(format!(
             "Each verdict is 90% sure by itself: of {} some may be wrong by chance. Trust what neighbouring points agree on.",
@@ -89,14 +90,46 @@ fn of_leader(study: &Study, scheme: &str, points: usize, least: &Leader, most: &
         let words = study.point_in_words(&leader.point, &[]);
         let place = if words.is_empty() { String::new() } else { format!(" at {words}") };
         format!(
-            "{:.2} times the throughput of {} ({:.2} .. {:.2}){place}",
-            of.ratio, leader.second, of.interval.low, of.interval.high
+            "{:.2} times the throughput of {} {}{place}",
+            of.ratio,
+            leader.second,
+            ratio_interval(of.interval.low, of.interval.high)
         )
     };
     if points == 1 {
         return format!("{scheme} has {}.", at(most));
     }
     format!("{scheme} has, where it leads least, {}; where it leads most, {}.", at(least), at(most))
+}
+
+/// What is decided between a scheme and the one that all are compared with.
+fn against_first(study: &Study, scheme: &str) -> Option<String> {
+    let own =
+        study.lines.iter().filter(|line| line.line.scheme == scheme && line.line.against_first.is_some());
+    let own: Vec<&Line> = own.map(|line| &line.line).collect();
+    let of = |verdict| own.iter().copied().filter(|line| line.verdict() == Some(verdict)).collect::<Vec<_>>();
+    let all = own.len();
+    let mut parts = Vec::new();
+    for (verdict, word) in [(Verdict::Faster, "faster"), (Verdict::Slower, "slower")] {
+        let lines = of(verdict);
+        let farthest = |line: &&&Line| line.against_first.map_or(0.0, |of| of.ratio.ln().abs());
+        let most = lines.iter().max_by(|a, b| farthest(a).total_cmp(&farthest(b)));
+        if let Some((line, of)) = most.and_then(|line| Some((line, line.against_first?))) {
+            let place = study.point_in_words(&line.point, &[]);
+            let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
+            let interval = ratio_interval(of.interval.low, of.interval.high);
+            let most = if lines.len() > 1 { "most clearly " } else { "" };
+            parts.push(format!(
+                "{word} at {} of {all} points ({most}{:.2} {interval}{place})",
+                lines.len(),
+                of.ratio
+            ));
+        }
+    }
+    let same = of(Verdict::Same).len();
+    parts.extend((same > 0).then(|| format!("the same at {same}")));
+    let told = format!("{scheme} against {}: {}.", study.first, parts.join(", "));
+    (!parts.is_empty()).then_some(told)
 }
 
 /// What a reader must know beside a study's figures.

@@ -4,7 +4,7 @@ use stats::Comparison;
 
 use super::summary::{MARGIN, verdict_name};
 use super::{Line, Summary, Sweep};
-use crate::text::{Lines, Table, count, duration_s, percent, plural};
+use crate::text::{Lines, Table, count, duration_s, percent, plural, ratio_interval};
 
 /// What a sweep will do and take, before anything runs; `made` of its runs are there already.
 pub fn plan(sweep: &Sweep, made: usize) -> String {
@@ -75,7 +75,7 @@ pub(crate) fn row(line: &Line, has_others: bool) -> Vec<String> {
     row.push(or_dash(line.p99_us.map(|us| crate::text::duration((us * 1e3) as u64))));
     if has_others {
         let ratio = |of: &Comparison| format!("{:.2}", of.ratio);
-        let interval = |of: &Comparison| format!("({:.2} .. {:.2})", of.interval.low, of.interval.high);
+        let interval = |of: &Comparison| ratio_interval(of.interval.low, of.interval.high);
         row.push(or_dash(line.against_first.as_ref().map(ratio)));
         row.push(or_dash(line.against_first.as_ref().map(interval)));
         row.push(or_dash(line.verdict().map(|verdict| verdict_name(verdict).to_owned())));

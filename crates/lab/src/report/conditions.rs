@@ -16,7 +16,9 @@ pub(super) struct Conditions {
     a: String,
     b: String,
     margin: f64,
+    /// The names of what was varied, and how each was: `linear`, `log`, `choice` and the like.
     space: Vec<String>,
+    kinds: Vec<String>,
     points: Vec<Point>,
 }
 
@@ -42,6 +44,7 @@ impl Conditions {
         let space = value["space"].as_array()?.iter();
         let space: Vec<String> =
             space.map(|of| Some(of["name"].as_str()?.to_owned())).collect::<Option<_>>()?;
+        let kinds = value["space"].as_array()?.iter().map(|of| shown(&of["kind"])).collect();
         let points = value["points"].as_array()?.iter().map(|point| Point::read(point, &space)).collect();
         Some(Self {
             workload: text("workload")?,
@@ -49,6 +52,7 @@ impl Conditions {
             b: text("b")?,
             margin: value["margin"].as_f64()?,
             space,
+            kinds,
             points,
         })
     }
@@ -89,8 +93,16 @@ impl Conditions {
         let name = &self.space[axis];
         let numbers: Option<Vec<f64>> = texts.iter().map(|text| text.parse::<f64>().ok()).collect();
         if let Some(numbers) = numbers {
-            let axis = Axis::numbers(name.clone(), Scale::of_setting(numbers.iter().copied()), plain);
-            return (numbers, axis);
+            let mut levels = numbers.clone();
+            levels.sort_by(f64::total_cmp);
+            levels.dedup();
+            if levels.len() <= LEVELS_MAX {
+                return (numbers, Axis::measured_at(name.clone(), &levels, plain));
+            }
+            let all = numbers.iter().copied();
+            let is_log = self.kinds[axis].starts_with("log");
+            let scale = if is_log { Scale::log_over(all) } else { Scale::over(all) };
+            return (numbers, Axis::numbers(name.clone(), scale, plain));
         }
         let mut words: Vec<String> = ordered(texts.iter().map(|text| (*text).clone()).collect());
         words.dedup();
@@ -133,6 +145,8 @@ impl Point {
     }
 }
 
+/// An axis of so many numbers at most is labelled at each.
+const LEVELS_MAX: usize = 8;
 /// Scatters are drawn of so many pairs of coordinates at most.
 const PLANES_MAX: usize = 3;
 
@@ -176,9 +190,9 @@ fn scatter(conditions: &Conditions, claims: &[Claim], (x, y): (usize, usize)) ->
         look: look(&point.class),
         is_hollow: point.role == "held_out",
         size: match point.role.as_str() {
-            "held_out" => 6.0,
-            "refined" => 4.6,
-            _ => 3.4,
+            "held_out" => 5.0,
+            "refined" => 3.8,
+            _ => 2.7,
         },
         says: says(conditions, point),
     });

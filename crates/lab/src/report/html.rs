@@ -70,15 +70,15 @@ fn head(report: &Report) -> String {
         report.studies.iter().flat_map(|study| &study.schemes).map(String::as_str).collect();
     schemes.sort_unstable();
     schemes.dedup();
-    let facts =
-        [plural(runs, "run"), plural(schemes.len(), "scheme"), plural(report.machines.len(), "machine")];
+    let counts = [(runs, "run"), (schemes.len(), "scheme"), (report.machines.len(), "machine")];
+    let facts = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, noun)| plural(count, noun));
+    let facts: Vec<String> = facts.chain([report.folder.clone()]).map(|fact| escape(&fact)).collect();
     let links: String = links(report).iter().map(|(id, text)| link(id, text)).collect();
     format!(
-        "<header>\n<p class=\"kicker\">Contend report</p>\n<h1>{}</h1>\n<p class=\"meta\">{} &middot; <code>{}</code></p>\n\
+        "<header>\n<p class=\"kicker\">Contend report</p>\n<h1>{}</h1>\n<p class=\"meta\">{}</p>\n\
          <nav aria-label=\"Contents\">{links}</nav>\n</header>",
         escape(&report.title),
         facts.join(" &middot; "),
-        escape(&report.folder),
     )
 }
 

@@ -5,6 +5,16 @@ use super::study::Study;
 use super::varied::{MISSING, ordered};
 use crate::registry::Catalogue;
 
+/// What drives a run and is no setting of the catalogue: what it is, and what it stresses.
+const DRIVES: [(&str, &str, &str); 6] = [
+    ("workers", "threads that execute", "conflicts, and the scheduler beyond the cores"),
+    ("clients", "logical sessions in flight", "waits, which others may use, and conflicts"),
+    ("retry", "what a client does after an abort", "wasted work under contention"),
+    ("pinned", "whether workers stay on their cores", "the scheduler and caches"),
+    ("asked_s", "seconds that were measured", "rare events: short runs miss them"),
+    ("warmup_s", "seconds before them", "cold caches and growing tables"),
+];
+
 /// The settings off their standard values and those that vary, with what each is for.
 pub(super) fn off_standard(study: &Study) -> Grid {
     let mut grid = Grid::new(
@@ -22,14 +32,16 @@ pub(super) fn off_standard(study: &Study) -> Grid {
         let is_off = known.is_some() && is_off;
         let missing = if is_off && study.is_of_recipe { "NO REASON WAS GIVEN" } else { "" };
         let why = study.why.get(&name).map_or(missing, String::as_str).to_owned();
-        let said = |of: fn(&engine::setting::Setting) -> &str| {
-            known.map_or(String::new(), |setting| of(setting).to_owned())
+        let drive = DRIVES.iter().find(|(drive, ..)| *drive == name);
+        let (standard, doc, stresses) = match (known, drive) {
+            (Some(setting), _) => (setting.default, setting.doc, setting.stresses),
+            (None, Some((_, doc, stresses))) => ("", *doc, *stresses),
+            (None, None) => ("", "", ""),
         };
         let label = if is_off { format!("{name} *") } else { name.clone() };
-        grid.row(
-            "",
-            vec![label, listed(&values), said(|s| s.default), why, said(|s| s.doc), said(|s| s.stresses)],
-        );
+        let said = [standard, doc, stresses].map(str::to_owned);
+        let [standard, doc, stresses] = said;
+        grid.row("", vec![label, listed(&values), standard, why, doc, stresses]);
     }
     grid
 }

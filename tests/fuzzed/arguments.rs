@@ -32,7 +32,8 @@ pub fn arguments(input: &[u8]) {
             | Command::List(_)
             | Command::Sweep(_)
             | Command::Compare(_)
-            | Command::Recheck(_) => {}
+            | Command::Recheck(_)
+            | Command::Report(_) => {}
         },
         Err(error) => {
             let code = error.exit_code();

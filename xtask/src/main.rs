@@ -17,6 +17,7 @@ mod fuzz;
 mod house;
 mod isolation;
 mod models;
+mod report_browser;
 mod sanitize;
 mod settings;
 mod sim;
@@ -98,6 +99,11 @@ const COMMANDS: &[Command] = &[
         run: Perhaps("[SECONDS]", fuzz::fuzz),
     },
     Command {
+        name: "report-browser",
+        says: "a small report in headless Chromium; screenshots to a folder if one is named",
+        run: Perhaps("[FOLDER]", report_browser::look),
+    },
+    Command {
         name: "ci",
         says: "check, loom, facade, bench, isolation, a tenth of the mutants, settings: what .ci/run runs then",
         run: Alone(ci),
@@ -149,7 +155,7 @@ fn help() -> String {
             Alone(_) => (*name).to_owned(),
             With(what, _) | Perhaps(what, _) => format!("{name} {what}"),
         };
-        format!("  {typed:<14} {says}\n")
+        format!("  {typed:<24} {says}\n")
     };
     let lines: String = COMMANDS.iter().map(line).collect();
     format!("cargo xtask COMMAND\n\n{lines}")

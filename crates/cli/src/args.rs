@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Conditions(Conditions),
     /// Test a claim of `conditions` again, at other points
     Recheck(Recheck),
+    /// Tell what a directory of results says: a page with plots, tables, plots for papers
+    Report(Report),
     /// Try to show that schemes do not isolate as they promise
     Check(Check),
     /// What there is to choose from
@@ -239,6 +241,35 @@ fn minutes(text: &str) -> Result<f64, String> {
     minutes
         .filter(|minutes| *minutes > 0.0 && *minutes <= 100_000.0)
         .ok_or_else(|| "give a time such as `90s`, `30m` or `1.5h`".to_owned())
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Report {
+    /// A directory that `sweep`, `run --out` or `conditions` filled, or a file of results
+    pub(crate) results: PathBuf,
+    /// What is made of it
+    #[arg(long, value_enum, default_value_t = Form::Html)]
+    pub(crate) format: Form,
+    /// The file of a page, or the directory of plots or tables [default: `report.html`, `plots`, `tables` beside the
+    /// results]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) out: Option<PathBuf>,
+    /// The scheme that the others are compared with [default: the first of the recipe]
+    #[arg(long, value_name = "SCHEME")]
+    pub(crate) against: Option<String>,
+}
+
+/// What is made of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// One page that opens without a network, and the text
+    Html,
+    /// Findings and tables on standard output
+    Text,
+    /// Each plot as a file, for papers
+    Svg,
+    /// A row a run, and a row for each scheme at each point, for notebooks
+    Csv,
 }
 
 /// What both a run and an explanation are about.

@@ -10,6 +10,7 @@ mod demo;
 mod live;
 mod out;
 mod process;
+mod report;
 mod run;
 mod sweep;
 
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare(&args, &mut out),
         Command::Conditions(args) => conditions::conditions(&args, &mut out),
         Command::Recheck(args) => conditions::recheck(&args, &mut out),
+        Command::Report(args) => report::report(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(list) => Ok(self::list(&list, &mut out)),
         Command::Explain(args) => explain(&args, &mut out),

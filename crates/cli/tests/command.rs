@@ -484,3 +484,65 @@ fn results_are_compared_cell_by_cell_and_can_fail_a_gate() {
     assert_refused(&format!("compare {before} {slower} --margin 0.5"), "--margin 0.5");
     std::fs::remove_dir_all(folder).expect("its own directory");
 }
+
+/// What a file of a report begins with.
+fn beginning(path: &std::path::Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.chars().take(40).collect()
+}
+
+#[test]
+fn a_sweep_is_reported_as_text_a_page_plots_and_tables() {
+    let sweep = Sweep::new("reported");
+    assert_eq!(sweep.run("").status.code(), Some(0));
+    let results = sweep.0.join("a");
+    let report = |more: &str| output(&format!("report {} {more}", results.display()));
+
+    let made = report("");
+    let text = String::from_utf8_lossy(&made.stdout);
+    assert_eq!(made.status.code(), Some(0), "{made:?}");
+    assert!(made.stderr.is_empty() && !text.contains('\x1b'), "{text}");
+    assert!(text.contains("of serial") && text.contains("Tested: ycsb.theta from 0 to 0.9"), "{text}");
+    assert!(text.trim_end().ends_with("report.html"), "where the page is: {text}");
+    assert!(beginning(&results.join("report.html")).contains("contend report"));
+    let page = std::fs::read(results.join("report.html")).expect("there");
+    assert_eq!(report("").status.code(), Some(0), "a report takes the place of an older one");
+    assert_eq!(std::fs::read(results.join("report.html")).expect("there"), page, "and is the same");
+
+    let only = report("--format text");
+    assert!(text.starts_with(&*String::from_utf8_lossy(&only.stdout)), "{only:?}");
+    for (format, file) in
+        [("svg", "plots/throughput-1.svg"), ("csv", "tables/runs.csv"), ("csv", "tables/lines.csv")]
+    {
+        let made = report(&format!("--format {format}"));
+        assert_eq!(made.status.code(), Some(0), "{made:?}");
+        assert!(String::from_utf8_lossy(&made.stdout).contains(file.split('/').next_back().expect("a name")));
+        assert!(!beginning(&results.join(file)).is_empty());
+    }
+    let rows = std::fs::read_to_string(results.join("tables/runs.csv")).expect("there").lines().count();
+    assert_eq!(rows, 9, "a row a run, below the heads");
+    assert_eq!(report("--against silo --format text").status.code(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_reported_is_refused_with_the_way_out() {
+    let sweep = Sweep::new("unreported");
+    let folder = sweep.0.display();
+    assert_refused(&format!("report {folder}"), "contend sweep");
+    assert_refused(&format!("report {folder}/nowhere"), "cannot be read");
+    std::fs::write(sweep.0.join("odd.json"), "{\"kind\": \"run\"").expect("writable");
+    assert_refused(&format!("report {folder}"), "is not JSON");
+    let result = "{\"kind\":\"run\",\"workload\":\"ycsb\",\"scheme\":\"silo\",\"throughput_txn_s\":1}";
+    std::fs::write(sweep.0.join("odd.json"), result).expect("writable");
+    assert_refused(&format!("report {folder} --against mvto"), "give one of silo");
+    assert_refused(&format!("report {folder} --format text --out x"), "--out");
+    assert_refused(&format!("report {folder} --out {folder}"), "is a directory");
+    assert_refused(&format!("report {folder} --out {folder}/a.toml"), "move it away");
+    assert_refused(&format!("report {folder} --out {folder}/a.toml/x.html"), "cannot be written to");
+    assert_eq!(
+        std::fs::read_to_string(sweep.0.join("a.toml")).expect("there"),
+        RECIPE,
+        "nothing was touched"
+    );
+    assert_eq!(output(&format!("report {folder}")).status.code(), Some(0), "what a run leaves is enough");
+}

@@ -17,7 +17,7 @@ use crate::text::{Lines, Table, percent, plural};
 use crate::{Arrival, Mode, Refusal};
 
 /// What was chosen, and so tells one cell from another; settings come on top.
-const CHOSEN: [&str; 16] = [
+pub(crate) const CHOSEN: [&str; 16] = [
     "workload",
     "scheme",
     "workers",

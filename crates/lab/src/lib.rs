@@ -14,6 +14,7 @@ mod traffic;
 pub mod compare;
 pub mod conditions;
 pub mod json;
+pub mod report;
 pub mod sweep;
 pub mod text;
 

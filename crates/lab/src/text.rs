@@ -501,6 +501,16 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// The interval of a ratio, with as many digits as it takes to see on which side of 1 its ends are.
+pub(crate) fn ratio_interval(low: f64, high: f64) -> String {
+    let end = |end: f64| {
+        let is_clear = |digits: &usize| end == 1.0 || format!("{end:.digits$}").parse() != Ok(1.0);
+        let digits = (2..6).find(is_clear).unwrap_or(6);
+        format!("{end:.digits$}")
+    };
+    format!("({} .. {})", end(low), end(high))
+}
+
 /// A number in groups of three digits.
 pub fn count(number: f64) -> String {
     let digits = format!("{:.0}", number.max(0.0));
@@ -576,6 +586,12 @@ mod tests {
         );
         assert_eq!([duration(17), duration(2_500), duration(7_000_000)], ["17 ns", "2.5 us", "7.0 ms"]);
         assert_eq!([bytes(100), bytes(3 << 29), bytes(1 << 10)], ["100 B", "1.5 GiB", "1.0 KiB"]);
+    }
+
+    #[test]
+    fn an_interval_shows_on_which_side_of_one_it_ends() {
+        assert_eq!(ratio_interval(0.531, 0.9988), "(0.53 .. 0.999)");
+        assert_eq!(ratio_interval(1.0, 1.000_04), "(1.00 .. 1.00004)");
     }
 
     #[test]

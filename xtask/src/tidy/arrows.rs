@@ -8,6 +8,7 @@ use super::{Findings, Tree, crate_of, folder_of, join};
 const ARROWS: &[(&str, &str)] = &[
     ("stdx", ""),
     ("stats", "stdx"),
+    ("plot", ""),
     ("sync", "stdx"),
     ("storage", "stdx sync"),
     ("engine", "stdx sync storage"),
@@ -19,12 +20,13 @@ const ARROWS: &[(&str, &str)] = &[
     ("sim", "stdx sync"),
     ("runs", "stdx sync storage engine schemes workloads checker durability sim"),
     ("trials", "stdx sync storage engine schemes workloads checker proof sim"),
-    ("lab", "stdx stats sync engine schemes workloads checker durability sim runs trials"),
+    ("lab", "stdx stats plot sync engine schemes workloads checker durability sim runs trials"),
     ("cli", "stdx sync engine schemes workloads checker durability sim runs trials lab"),
     ("contend", "stdx sync storage engine schemes durability"),
     (
         "tests",
-        "stdx stats sync storage engine schemes workloads checker proof durability sim runs trials lab cli contend",
+        "stdx stats plot sync storage engine schemes workloads checker proof durability sim runs trials lab cli \
+         contend",
     ),
     // What a target does is a library of the tests, which replay its inputs.
     ("fuzz", "tests"),

@@ -1,4 +1,5 @@
-//! What the results of a sweep say: a line for each scheme at each point.
+//! What results say: a line for each scheme at each point. All that is told of a sweep, in a table, as JSON or in a
+//! report, takes its figures from here.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ pub struct Line {
     /// Its values of what varies, in the order of [`Sweep::axes`].
     pub point: Vec<String>,
     /// The scheme.
-    pub scheme: &'static str,
+    pub scheme: String,
     /// Commits a second, by repetition; those without a result are left out.
     pub throughput_txn_s: BTreeMap<u64, f64>,
     /// The interval of their median.
@@ -49,6 +50,29 @@ pub struct Line {
 }
 
 impl Line {
+    /// The line of a scheme at a point from its runs by repetition, with the throughputs of what it is compared with.
+    pub(crate) fn new(
+        point: &[String],
+        scheme: &str,
+        runs: &BTreeMap<u64, &Value>,
+        first: Option<&BTreeMap<u64, f64>>,
+    ) -> Self {
+        let throughput_txn_s = throughputs(runs.iter().map(|(repetition, run)| (*repetition, *run)));
+        let values: Vec<f64> = throughput_txn_s.values().copied().collect();
+        let median = |of: &dyn Fn(&Value) -> Option<f64>| {
+            Spread::of(runs.values().filter_map(|run| of(run))).map(|spread| spread.median)
+        };
+        Self {
+            point: point.to_vec(),
+            scheme: scheme.to_owned(),
+            interval: Interval::of_median(&values, CONFIDENCE),
+            abort_rate: median(&|run| run["abort_rate"].as_f64()),
+            p99_us: median(&|run| run["latency_us"]["p99"].as_f64()),
+            against_first: first.and_then(|first| compared(&throughput_txn_s, first)),
+            throughput_txn_s,
+        }
+    }
+
     /// The median throughput.
     pub fn median(&self) -> Option<f64> {
         Spread::of(self.throughput_txn_s.values().copied()).map(|spread| spread.median)
@@ -56,7 +80,7 @@ impl Line {
 
     /// What the comparison with the first scheme allows to be said.
     pub fn verdict(&self) -> Option<Verdict> {
-        Some(self.against_first.as_ref()?.verdict(MARGIN, CONFIDENCE))
+        self.against_first.as_ref().map(judged)
     }
 }
 
@@ -67,11 +91,11 @@ impl Summary {
     /// Files that cannot be read.
     pub fn new(sweep: &Sweep, store: &Store) -> Result<Self, Refusal> {
         let mut summary = Self { lines: Vec::new(), made: 0, starved: 0, failed: 0, machines: Vec::new() };
-        let mut cells: BTreeMap<(&[String], &str), BTreeMap<u64, Entry>> = BTreeMap::new();
+        let mut cells: BTreeMap<(&[String], &str), BTreeMap<u64, Value>> = BTreeMap::new();
         for unit in &sweep.units {
-            let Some(entry) = store.get(&unit.id)? else { continue };
-            summary.count(&entry.value);
-            cells.entry((&unit.point, unit.scheme)).or_default().insert(unit.repetition, entry);
+            let Some(Entry { value, .. }) = store.get(&unit.id)? else { continue };
+            summary.count(&value);
+            cells.entry((&unit.point, unit.scheme)).or_default().insert(unit.repetition, value);
         }
         let mut points: Vec<&[String]> = Vec::new();
         for unit in &sweep.units {
@@ -80,15 +104,13 @@ impl Summary {
         points.sort_by_key(|point| place(sweep, point));
         points.dedup();
         for point in points {
-            let first = throughputs(cells.get(&(point, sweep.schemes[0])));
-            for scheme in &sweep.schemes {
-                let is_first = *scheme == sweep.schemes[0];
-                summary.lines.push(line(
-                    point,
-                    scheme,
-                    cells.get(&(point, scheme)),
-                    (!is_first).then_some(&first),
-                ));
+            let runs =
+                |scheme| cells.get(&(point, scheme)).into_iter().flatten().map(|(nth, value)| (*nth, value));
+            let first = throughputs(runs(sweep.schemes[0]));
+            for &scheme in &sweep.schemes {
+                let is_first = scheme == sweep.schemes[0];
+                let runs: BTreeMap<u64, &Value> = runs(scheme).collect();
+                summary.lines.push(Line::new(point, scheme, &runs, (!is_first).then_some(&first)));
             }
         }
         Ok(summary)
@@ -98,15 +120,20 @@ impl Summary {
         self.made += 1;
         self.starved += usize::from(value["starved"] == true);
         self.failed += usize::from(value["check"]["verdict"] == "failed");
-        let mut machine = value["machine"].clone();
-        // How busy it was differs from run to run, and does not make it another.
-        for name in ["load_average", "memory_available_bytes"] {
-            machine.as_object_mut().map(|machine| machine.remove(name));
-        }
+        let machine = machine(value);
         if !self.machines.contains(&machine) {
             self.machines.push(machine);
         }
     }
+}
+
+/// The machine that a run was made on. How busy it was differs from run to run, and does not make it another.
+pub(crate) fn machine(run: &Value) -> Value {
+    let mut machine = run["machine"].clone();
+    for name in ["load_average", "memory_available_bytes"] {
+        machine.as_object_mut().map(|machine| machine.remove(name));
+    }
+    machine
 }
 
 /// Where a point is among those of the recipe, axis by axis.
@@ -116,49 +143,33 @@ fn place(sweep: &Sweep, point: &[String]) -> Vec<usize> {
         .collect()
 }
 
-fn throughputs(entries: Option<&BTreeMap<u64, Entry>>) -> BTreeMap<u64, f64> {
-    let of =
-        |(repetition, entry): (&u64, &Entry)| Some((*repetition, entry.value["throughput_txn_s"].as_f64()?));
-    entries.into_iter().flatten().filter_map(of).collect()
+/// Commits a second by repetition, of those runs that are results.
+pub(crate) fn throughputs<'v>(runs: impl Iterator<Item = (u64, &'v Value)>) -> BTreeMap<u64, f64> {
+    runs.filter_map(|(repetition, run)| Some((repetition, run["throughput_txn_s"].as_f64()?))).collect()
 }
 
-fn line(
-    point: &[String],
-    scheme: &'static str,
-    entries: Option<&BTreeMap<u64, Entry>>,
-    first: Option<&BTreeMap<u64, f64>>,
-) -> Line {
-    let throughput_txn_s = throughputs(entries);
-    let values: Vec<f64> = throughput_txn_s.values().copied().collect();
-    let figure = |of: &dyn Fn(&Value) -> Option<f64>| {
-        let all = entries.into_iter().flatten().filter_map(|(_, entry)| of(&entry.value));
-        Spread::of(all).map(|spread| spread.median)
-    };
-    let pairs: Vec<(f64, f64)> = first
-        .into_iter()
-        .flatten()
-        .filter_map(|(repetition, first)| Some((*throughput_txn_s.get(repetition)?, *first)))
-        .collect();
-    Line {
-        point: point.to_vec(),
-        scheme,
-        interval: Interval::of_median(&values, CONFIDENCE),
-        abort_rate: figure(&|value| value["abort_rate"].as_f64()),
-        p99_us: figure(&|value| value["latency_us"]["p99"].as_f64()),
-        // A scheme that commits nothing has no ratio, and its median says why.
-        against_first: paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok(),
-        throughput_txn_s,
-    }
+/// How the first series compares with the second in the same repetitions; none when nothing can be compared.
+pub(crate) fn compared(a: &BTreeMap<u64, f64>, b: &BTreeMap<u64, f64>) -> Option<Comparison> {
+    let pairs: Vec<(f64, f64)> =
+        a.iter().filter_map(|(repetition, a)| Some((*a, *b.get(repetition)?))).collect();
+    // A scheme that commits nothing has no ratio, and its median says why.
+    paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok()
 }
 
-/// A line as JSON.
+/// What a comparison allows to be said where the laboratory decides what matters.
+pub(crate) fn judged(comparison: &Comparison) -> Verdict {
+    comparison.verdict(MARGIN, CONFIDENCE)
+}
+
+/// A line of a sweep as JSON.
 pub fn json(sweep: &Sweep, line: &Line) -> Value {
-    let point: serde_json::Map<String, Value> = sweep
-        .axes
-        .iter()
-        .zip(&line.point)
-        .map(|(name, value)| (name.clone(), value.as_str().into()))
-        .collect();
+    json_of(&sweep.recipe.workload, &sweep.axes, sweep.schemes[0], line)
+}
+
+/// A line as JSON, given the names of what varies and what it is compared with.
+pub(crate) fn json_of(workload: &str, axes: &[String], first: &str, line: &Line) -> Value {
+    let point: serde_json::Map<String, Value> =
+        axes.iter().zip(&line.point).map(|(name, value)| (name.clone(), value.as_str().into())).collect();
     let interval = |interval: &Interval| {
         let Interval { low, high, confidence } = interval;
         json!({ "low": low, "high": high, "confidence": confidence })
@@ -175,10 +186,10 @@ pub fn json(sweep: &Sweep, line: &Line) -> Value {
     json!({
         "schema": SCHEMA,
         "kind": "point",
-        "workload": sweep.recipe.workload,
+        "workload": workload,
         "point": point,
         "scheme": line.scheme,
-        "first": sweep.schemes[0],
+        "first": first,
         "results": line.throughput_txn_s.len(),
         "throughput_txn_s": line.median(),
         "interval": line.interval.as_ref().map(interval),
@@ -237,7 +248,7 @@ mod tests {
         let summary = Summary::new(&sweep, &store).expect("readable");
         assert_eq!((summary.made, summary.starved, summary.failed, summary.machines.len()), (24, 4, 1, 2));
         let heads: Vec<(&str, &str)> =
-            summary.lines.iter().map(|line| (line.point[0].as_str(), line.scheme)).collect();
+            summary.lines.iter().map(|line| (line.point[0].as_str(), line.scheme.as_str())).collect();
         assert_eq!(heads, [("0.9", "silo"), ("0.9", "no_wait"), ("0.5", "silo"), ("0.5", "no_wait")]);
         let of = |at: usize| summary.lines[at].against_first.expect("compared");
         assert!(summary.lines[0].against_first.is_none());

@@ -4,7 +4,7 @@ use stats::Comparison;
 
 use super::summary::{MARGIN, verdict_name};
 use super::{Line, Summary, Sweep};
-use crate::text::{Lines, Table, count, duration_s, percent, plural};
+use crate::text::{Lines, Table, count, duration_s, percent, plural, ratio_interval};
 
 /// What a sweep will do and take, before anything runs; `made` of its runs are there already.
 pub fn plan(sweep: &Sweep, made: usize) -> String {
@@ -40,15 +40,8 @@ pub fn plan(sweep: &Sweep, made: usize) -> String {
 /// The table of a sweep's results, and what a reader must know beside it.
 pub fn results(sweep: &Sweep, summary: &Summary) -> String {
     let mut table = Table::default();
-    let first = sweep.schemes[0];
-    let against = format!("of {first}");
-    let mut head: Vec<&str> = sweep.axes.iter().map(String::as_str).collect();
-    head.extend(["scheme", "runs", "txn/s", "(interval)", "aborts", "p99"]);
     let has_others = sweep.schemes.len() > 1;
-    if has_others {
-        head.extend([against.as_str(), "(interval)", "verdict"]);
-    }
-    table.row(head);
+    table.row(heads(&sweep.axes, has_others.then_some(sweep.schemes[0])));
     for line in &summary.lines {
         table.row(row(line, has_others));
     }
@@ -57,10 +50,21 @@ pub fn results(sweep: &Sweep, summary: &Summary) -> String {
     lines.0
 }
 
-fn row(line: &Line, has_others: bool) -> Vec<String> {
+/// What stands above the columns of lines, which are compared with a scheme or with none.
+pub(crate) fn heads(axes: &[String], against: Option<&str>) -> Vec<String> {
+    let fixed = ["scheme", "runs", "txn/s", "(interval)", "aborts", "p99"].map(str::to_owned);
+    let mut heads = [axes, &fixed].concat();
+    if let Some(first) = against {
+        heads.extend([format!("of {first}"), "(interval)".to_owned(), "verdict".to_owned()]);
+    }
+    heads
+}
+
+/// The figures of a line as text, in the columns of [`heads`].
+pub(crate) fn row(line: &Line, has_others: bool) -> Vec<String> {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let mut row = line.point.clone();
-    row.extend([line.scheme.to_owned(), line.throughput_txn_s.len().to_string()]);
+    row.extend([line.scheme.clone(), line.throughput_txn_s.len().to_string()]);
     row.push(or_dash(line.median().map(count)));
     row.push(or_dash(
         line.interval
@@ -71,7 +75,7 @@ fn row(line: &Line, has_others: bool) -> Vec<String> {
     row.push(or_dash(line.p99_us.map(|us| crate::text::duration((us * 1e3) as u64))));
     if has_others {
         let ratio = |of: &Comparison| format!("{:.2}", of.ratio);
-        let interval = |of: &Comparison| format!("({:.2} .. {:.2})", of.interval.low, of.interval.high);
+        let interval = |of: &Comparison| ratio_interval(of.interval.low, of.interval.high);
         row.push(or_dash(line.against_first.as_ref().map(ratio)));
         row.push(or_dash(line.against_first.as_ref().map(interval)));
         row.push(or_dash(line.verdict().map(|verdict| verdict_name(verdict).to_owned())));

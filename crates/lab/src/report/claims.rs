@@ -1,0 +1,181 @@
+//! Claims: statements with the condition under which they hold, and what they rest on.
+
+use serde_json::Value;
+
+use super::grid::Grid;
+use super::varied::shown;
+use crate::text::percent;
+
+/// A claim, as `contend conditions` writes it.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Its name.
+    pub name: String,
+    /// What is claimed, with its condition.
+    pub statement: String,
+    /// How to test it again.
+    pub recheck: String,
+    value: Value,
+}
+
+impl Claim {
+    /// Reads a claim; none when it is no claim.
+    pub(super) fn read(value: &Value) -> Option<Self> {
+        let text = |key: &str| Some(value[key].as_str()?.to_owned());
+        let is_claim = value["kind"] == "claim";
+        is_claim.then_some(Self {
+            name: text("name")?,
+            statement: text("statement")?,
+            recheck: text("recheck").unwrap_or_default(),
+            value: value.clone(),
+        })
+    }
+
+    /// The boxes of the predicate: in each, what holds of features.
+    pub(super) fn predicate(&self) -> Vec<Vec<Condition>> {
+        let boxes = self.value["predicate"].as_array().into_iter().flatten();
+        boxes.map(|of| of.as_array().into_iter().flatten().filter_map(Condition::read).collect()).collect()
+    }
+
+    /// What the claim rests on, fact by fact.
+    pub(super) fn facts(&self) -> Vec<(String, String)> {
+        let value = &self.value;
+        let mut facts = vec![("predicate".to_owned(), self.in_words())];
+        let mut fact =
+            |name: &str, text: Option<String>| facts.extend(text.map(|text| (name.to_owned(), text)));
+        let (a, b) = (shown(&value["a"]), shown(&value["b"]));
+        let winner = if value["winner"] == "b" { [&b, &a] } else { [&a, &b] };
+        let ratio = &value["ratio"];
+        fact(
+            "ratio where it holds",
+            ratio["median"].as_f64().map(|median| {
+                let ends = match (ratio["p10"].as_f64(), ratio["p90"].as_f64()) {
+                    (Some(low), Some(high)) => {
+                        format!(", between {low:.2} and {high:.2} at eight of ten points")
+                    }
+                    _ => String::new(),
+                };
+                format!("{median:.2} in the median ({a} to {b}){ends}")
+            }),
+        );
+        fact(
+            "matters from",
+            value["margin"].as_f64().map(|margin| format!("{margin:.2} ({} to {})", winner[0], winner[1])),
+        );
+        fact("fresh points", held_out(&value["held_out"]));
+        fact("explored", explored(&value["exploration"]));
+        let text = |value: &Value| Some(shown(value)).filter(|text| text != "null");
+        fact("trust", text(&value["trust"]));
+        fact("build", text(&value["build"]));
+        fact("evidence", value["evidence"].as_array().map(|runs| crate::text::plural(runs.len(), "run")));
+        facts
+    }
+
+    fn in_words(&self) -> String {
+        if let Some(words) = self.value["in_words"].as_str() {
+            return words.to_owned();
+        }
+        let one = |conditions: &Vec<Condition>| {
+            conditions.iter().map(Condition::in_words).collect::<Vec<_>>().join(" and ")
+        };
+        self.predicate().iter().map(one).collect::<Vec<_>>().join(", or ")
+    }
+
+    /// Why it is so: the mechanisms that were toggled.
+    pub(super) fn mechanisms(&self) -> Grid {
+        let head = [
+            "mechanism",
+            "setting",
+            "from",
+            "to",
+            "at",
+            "says",
+            "gap before",
+            "gap after",
+            "share",
+            "(interval)",
+            "p",
+        ];
+        let mut grid = Grid::new(format!("Why: mechanisms toggled one at a time ({})", self.name), 6, &head);
+        for of in self.value["mechanisms"].as_array().into_iter().flatten() {
+            let text = |key: &str| {
+                Some(shown(&of[key])).filter(|text| text != "null").unwrap_or_else(|| "-".to_owned())
+            };
+            let number =
+                |value: &Value, show: fn(f64) -> String| value.as_f64().map_or_else(|| "-".to_owned(), show);
+            let at = of["at"].as_object().into_iter().flatten();
+            let at: Vec<String> = at.map(|(name, value)| format!("{name} = {}", shown(value))).collect();
+            let interval = match (of["interval"]["low"].as_f64(), of["interval"]["high"].as_f64()) {
+                (Some(low), Some(high)) => format!("({low:.2} .. {high:.2})"),
+                _ => "-".to_owned(),
+            };
+            let mut cells = ["name", "setting", "from", "to"].map(text).to_vec();
+            cells.extend([at.join(", "), text("says")]);
+            cells.extend(["gap_before", "gap_after"].map(|key| number(&of[key], |gap| format!("{gap:.2}"))));
+            cells.extend([
+                number(&of["share"], percent),
+                interval,
+                number(&of["p_adjusted"], |p| format!("{p:.3}")),
+            ]);
+            grid.row("", cells);
+        }
+        grid
+    }
+}
+
+/// What holds of a feature.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Condition {
+    pub(super) feature: String,
+    pub(super) above: Option<f64>,
+    pub(super) at_most: Option<f64>,
+    pub(super) one_of: Vec<String>,
+}
+
+impl Condition {
+    fn read(value: &Value) -> Option<Self> {
+        let one_of = value["one_of"].as_array().into_iter().flatten().map(shown).collect();
+        Some(Self {
+            feature: value["feature"].as_str()?.to_owned(),
+            above: value["above"].as_f64(),
+            at_most: value["at_most"].as_f64(),
+            one_of,
+        })
+    }
+
+    fn in_words(&self) -> String {
+        let mut words = Vec::new();
+        words.extend(self.above.map(|above| format!("{} > {}", self.feature, plot::plain(above))));
+        words.extend(self.at_most.map(|most| format!("{} <= {}", self.feature, plot::plain(most))));
+        if !self.one_of.is_empty() {
+            words.push(format!("{} in {}", self.feature, self.one_of.join(", ")));
+        }
+        words.join(" and ")
+    }
+}
+
+fn held_out(of: &Value) -> Option<String> {
+    let (points, agree) = (of["points"].as_u64()?, of["agree"].as_u64()?);
+    let share = of["share"].as_f64().map_or_else(String::new, |share| format!(" ({})", percent(share)));
+    let interval = match (of["interval"]["low"].as_f64(), of["interval"]["high"].as_f64()) {
+        (Some(low), Some(high)) => {
+            format!(", {} to {} with {} confidence", percent(low), percent(high), confidence(of))
+        }
+        _ => String::new(),
+    };
+    let undecided = of["undecided"].as_u64().filter(|number| *number > 0);
+    let undecided = undecided.map_or_else(String::new, |number| format!("; {number} more decided nothing"));
+    Some(format!("{agree} of {points} fresh points agree{share}{interval}{undecided}"))
+}
+
+fn confidence(of: &Value) -> String {
+    of["interval"]["confidence"].as_f64().map_or_else(|| "unknown".to_owned(), percent)
+}
+
+fn explored(of: &Value) -> Option<String> {
+    let points = of["points"].as_u64()? as usize;
+    let runs = of["runs"]
+        .as_u64()
+        .map_or_else(String::new, |runs| format!(", {}", crate::text::plural(runs as usize, "run")));
+    Some(format!("{}{runs}", crate::text::plural(points, "point")))
+}

@@ -1,0 +1,249 @@
+//! Conditions: the points at which two schemes were compared, as scatters with the region that was predicted.
+
+use plot::{Axis, Dot, Look, Region, Scale, Scatter, plain};
+use serde_json::Value;
+
+use super::claims::Claim;
+use super::figures::Figure;
+use super::grid::Grid;
+use super::varied::{ordered, shown};
+use crate::text::plural;
+
+/// What `contend conditions` explored.
+#[derive(Clone, Debug)]
+pub(super) struct Conditions {
+    workload: String,
+    a: String,
+    b: String,
+    margin: f64,
+    /// The names of what was varied, and how each was: `linear`, `log`, `choice` and the like.
+    space: Vec<String>,
+    kinds: Vec<String>,
+    points: Vec<Point>,
+}
+
+#[derive(Clone, Debug)]
+struct Point {
+    /// Values by name, in the order of the space.
+    values: Vec<String>,
+    role: String,
+    pairs: u64,
+    ratio: Option<f64>,
+    interval: Option<(f64, f64)>,
+    class: String,
+    predicted: Option<String>,
+}
+
+impl Conditions {
+    /// Reads the file; none when it is none.
+    pub(super) fn read(value: &Value) -> Option<Self> {
+        if value["kind"] != "conditions" {
+            return None;
+        }
+        let text = |key: &str| Some(value[key].as_str()?.to_owned());
+        let space = value["space"].as_array()?.iter();
+        let space: Vec<String> =
+            space.map(|of| Some(of["name"].as_str()?.to_owned())).collect::<Option<_>>()?;
+        let kinds = value["space"].as_array()?.iter().map(|of| shown(&of["kind"])).collect();
+        let points = value["points"].as_array()?.iter().map(|point| Point::read(point, &space)).collect();
+        Some(Self {
+            workload: text("workload")?,
+            a: text("a")?,
+            b: text("b")?,
+            margin: value["margin"].as_f64()?,
+            space,
+            kinds,
+            points,
+        })
+    }
+
+    pub(super) fn title(&self) -> String {
+        format!("{}: where is {} ahead of {}, and where not?", self.workload, self.a, self.b)
+    }
+
+    /// What was found, in words.
+    pub(super) fn findings(&self) -> String {
+        let count = |class: &str| self.points.iter().filter(|point| point.class == class).count();
+        let held_out: Vec<&Point> = self.points.iter().filter(|point| point.role == "held_out").collect();
+        let judged = held_out.iter().filter(|point| point.predicted.is_some()).count();
+        let agree = held_out.iter().filter(|point| point.predicted.as_ref() == Some(&point.class)).count();
+        let fresh = if judged > 0 {
+            format!(
+                " On {judged} fresh points, which no rule was made from, {agree} agree with what was predicted."
+            )
+        } else {
+            " No fresh points were measured, so nothing is known of how well the rule holds elsewhere."
+                .to_owned()
+        };
+        format!(
+            "Of {}, {} is ahead by {:.2} or more at {}, {} at {}, and at {} neither is.{fresh}",
+            plural(self.points.len(), "point"),
+            self.a,
+            self.margin,
+            count("a"),
+            self.b,
+            count("b"),
+            self.points.len() - count("a") - count("b"),
+        )
+    }
+
+    /// The numbers of a coordinate: its values where they are numbers, or else places among them.
+    fn numbers(&self, axis: usize) -> (Vec<f64>, Axis) {
+        let texts: Vec<&String> = self.points.iter().map(|point| &point.values[axis]).collect();
+        let name = &self.space[axis];
+        let numbers: Option<Vec<f64>> = texts.iter().map(|text| text.parse::<f64>().ok()).collect();
+        if let Some(numbers) = numbers {
+            let mut levels = numbers.clone();
+            levels.sort_by(f64::total_cmp);
+            levels.dedup();
+            if levels.len() <= LEVELS_MAX {
+                return (numbers, Axis::measured_at(name.clone(), &levels, plain));
+            }
+            let all = numbers.iter().copied();
+            let is_log = self.kinds[axis].starts_with("log");
+            let scale = if is_log { Scale::log_over(all) } else { Scale::over(all) };
+            return (numbers, Axis::numbers(name.clone(), scale, plain));
+        }
+        let mut words: Vec<String> = ordered(texts.iter().map(|text| (*text).clone()).collect());
+        words.dedup();
+        let place = |text: &&String| words.iter().position(|word| word == *text).unwrap_or(0) as f64;
+        (texts.iter().map(place).collect(), Axis::words(name.clone(), &words))
+    }
+
+    fn in_words(&self, class: &str) -> String {
+        match class {
+            "a" => format!("{} ahead", self.a),
+            "b" => format!("{} ahead", self.b),
+            _ => "level".to_owned(),
+        }
+    }
+}
+
+impl Point {
+    fn read(value: &Value, space: &[String]) -> Self {
+        let interval = &value["interval"];
+        Self {
+            values: space.iter().map(|name| shown(&value["point"][name])).collect(),
+            role: shown(&value["role"]),
+            pairs: value["pairs"].as_u64().unwrap_or(0),
+            ratio: value["ratio"].as_f64(),
+            interval: interval["low"].as_f64().zip(interval["high"].as_f64()),
+            class: shown(&value["class"]),
+            predicted: value["predicted"].as_str().map(str::to_owned),
+        }
+    }
+
+    fn is_surprise(&self) -> bool {
+        self.predicted.as_ref().is_some_and(|predicted| *predicted != self.class)
+    }
+
+    fn ratio_in_words(&self) -> (String, String) {
+        let ratio = self.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
+        let interval =
+            self.interval.map_or_else(|| "-".to_owned(), |(low, high)| format!("({low:.2} .. {high:.2})"));
+        (ratio, interval)
+    }
+}
+
+/// An axis of so many numbers at most is labelled at each.
+const LEVELS_MAX: usize = 8;
+/// Scatters are drawn of so many pairs of coordinates at most.
+const PLANES_MAX: usize = 3;
+
+/// Looks of the classes: as in maps, blue and orange, and grey for neither.
+const fn look(class: &str) -> Look {
+    match class.as_bytes() {
+        b"a" => Look(0),
+        b"b" => Look(1),
+        _ => Look(5),
+    }
+}
+
+/// The scatters of what was explored.
+pub(super) fn figures(conditions: &Conditions, claims: &[Claim]) -> Vec<Figure> {
+    let axes = conditions.space.len();
+    let planes = (0..axes).flat_map(|x| (x + 1..axes).map(move |y| (x, y))).take(PLANES_MAX);
+    let panels: Vec<_> = planes.map(|(x, y)| scatter(conditions, claims, (x, y))).collect();
+    let legend = ["a", "b", "level"].map(|class| (conditions.in_words(class), look(class))).to_vec();
+    if panels.is_empty() {
+        return Vec::new();
+    }
+    vec![Figure {
+        id: "conditions".to_owned(),
+        title: format!("Where {} is ahead of {}", conditions.a, conditions.b),
+        caption: "Each mark is a point at which both were measured side by side. Small: explored; of middle size: where the \
+                  ranking flips, looked at more closely; large outlines: fresh random points, which tested the rule. A \
+                  point that was not as predicted says so. The shaded boxes are the rule's."
+            .to_owned(),
+        legend,
+        panels,
+        columns: 2,
+        grid: grid(conditions),
+    }]
+}
+
+fn scatter(conditions: &Conditions, claims: &[Claim], (x, y): (usize, usize)) -> plot::Panel {
+    let ((across, x_axis), (up, y_axis)) = (conditions.numbers(x), conditions.numbers(y));
+    let dots = conditions.points.iter().zip(across.iter().zip(&up)).map(|(point, (&x, &y))| Dot {
+        x,
+        y,
+        look: look(&point.class),
+        is_hollow: point.role == "held_out",
+        size: match point.role.as_str() {
+            "held_out" => 5.0,
+            "refined" => 3.8,
+            _ => 2.7,
+        },
+        says: says(conditions, point),
+    });
+    let (name_x, name_y) = (&conditions.space[x], &conditions.space[y]);
+    let name = format!("Points over {name_x} and {name_y}");
+    let regions =
+        claims.iter().flat_map(Claim::predicate).filter_map(|of| region(&of, name_x, name_y)).collect();
+    let (dots, size) = (dots.collect(), (480.0, 330.0));
+    Scatter { title: "", name: &name, x: &x_axis, y: &y_axis, regions, dots, size }.panel()
+}
+
+/// The box of a predicate in a plane; none when it says nothing of the plane, or more than a plane can show.
+fn region(of: &[super::claims::Condition], x: &str, y: &str) -> Option<Region> {
+    let ends = |name: &str| {
+        let own = of.iter().filter(|condition| condition.feature == name);
+        own.fold((None, None), |(low, high), condition| (condition.above.or(low), condition.at_most.or(high)))
+    };
+    let is_of_plane = of.iter().any(|condition| {
+        (condition.feature == x || condition.feature == y)
+            && (condition.above.is_some() || condition.at_most.is_some())
+    });
+    is_of_plane.then(|| Region { x: ends(x), y: ends(y) })
+}
+
+fn says(conditions: &Conditions, point: &Point) -> String {
+    let at: Vec<String> =
+        conditions.space.iter().zip(&point.values).map(|(name, value)| format!("{name} = {value}")).collect();
+    let (ratio, interval) = point.ratio_in_words();
+    let surprise = if point.is_surprise() { ": NOT AS PREDICTED" } else { "" };
+    format!(
+        "{}: {} to {} {ratio} {interval}, {}{surprise}",
+        at.join(", "),
+        conditions.a,
+        conditions.b,
+        point.role
+    )
+}
+
+fn grid(conditions: &Conditions) -> Grid {
+    let mut grid = Grid::new("Every point", conditions.space.len() + 3, &[]);
+    grid.head.clone_from(&conditions.space);
+    grid.head.extend(["role", "class", "predicted", "pairs", "ratio", "(interval)"].map(str::to_owned));
+    for point in &conditions.points {
+        let mut cells = point.values.clone();
+        cells.extend([point.role.replace('_', " "), conditions.in_words(&point.class)]);
+        let predicted =
+            point.predicted.as_ref().map_or_else(|| "-".to_owned(), |class| conditions.in_words(class));
+        cells.push(if point.is_surprise() { format!("{predicted}: WRONG") } else { predicted });
+        let (ratio, interval) = point.ratio_in_words();
+        cells.extend([point.pairs.to_string(), ratio, interval]);
+        grid.row("", cells);
+    }
+    grid
+}

@@ -1,0 +1,548 @@
+//! Figures: the plots of a study, each with the table of its numbers.
+
+use plot::{
+    Axis, Bar, Bars, Lines, Look, Panel, Point, Row, Rows, Scale, Series, Sheet, micros, percent, plain, si,
+};
+
+use super::details::{Details, Latency};
+use super::grid::Grid;
+use super::study::{Measured, Study, place_of};
+use super::{Plot, SVG_MARK, planes};
+use crate::sweep::{heads, row};
+use crate::text::{count, duration, ratio_interval};
+
+/// A plot, or several of a kind, and the table of its numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Figure {
+    /// Its name among all figures of a report: letters, digits and `-`.
+    pub(super) id: String,
+    pub(super) title: String,
+    /// How it is read.
+    pub(super) caption: String,
+    pub(super) legend: Vec<(String, Look)>,
+    pub(super) panels: Vec<Panel>,
+    /// Panels beside each other in a file.
+    pub(super) columns: usize,
+    pub(super) grid: Grid,
+}
+
+impl Figure {
+    /// As a file of its own.
+    pub(super) fn file(&self) -> Plot {
+        let Self { title, legend, panels, columns, .. } = self;
+        let svg = Sheet { title, legend, panels, columns: *columns }.file();
+        Plot { name: format!("{}.svg", self.id), title: self.title.clone(), svg: SVG_MARK.to_owned() + &svg }
+    }
+}
+
+/// Panels of a figure at most: a page with more is read by nobody.
+pub(super) const PANELS_MAX: usize = 36;
+/// Of a panel of lines.
+const SIZE: (f64, f64) = (380.0, 250.0);
+/// Of a panel of bars or rows.
+const WIDE: f64 = 470.0;
+
+/// A study that is being drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drawn<'s> {
+    pub(super) number: usize,
+    pub(super) study: &'s Study,
+}
+
+/// The figures of a study, which has this number among those of the report.
+pub(super) fn of_study(number: usize, study: &Study) -> Vec<Figure> {
+    let drawn = Drawn { number, study };
+    let mut figures = Vec::new();
+    if !study.is_scattered() {
+        figures.push(drawn.throughput());
+        figures.extend(drawn.ratio());
+        figures.extend(planes::leaders(drawn));
+        figures.extend(planes::crossovers(drawn));
+        figures.extend(drawn.latency("latency", "Latency", |details| details.latency.as_ref()));
+        figures.extend(drawn.latency("service", "Service time", |details| details.service.as_ref()));
+        figures.extend(drawn.parts(&BREAKDOWN, |details| details.breakdown.clone()));
+        figures.extend(drawn.parts(&REASONS, |details| details.reasons.clone()));
+        figures.extend(drawn.types());
+    }
+    figures.retain(|figure| !figure.panels.is_empty());
+    figures
+}
+
+/// The look of a scheme: the same in all reports.
+pub(super) fn look(study: &Study, scheme: &str) -> Look {
+    let known = place_of(scheme);
+    if known < usize::MAX {
+        return Look(known);
+    }
+    let place = study.schemes.iter().position(|name| name == scheme).unwrap_or(0);
+    Look(crate::Catalogue.schemes().len() + place)
+}
+
+/// A figure of bars that are made of parts.
+struct Parts {
+    id: &'static str,
+    title: &'static str,
+    label: &'static str,
+    caption: &'static str,
+    /// Whether the parts of a bar are a whole.
+    is_whole: bool,
+}
+
+const BREAKDOWN: Parts = Parts {
+    id: "breakdown",
+    title: "Where the time goes",
+    label: "share of the time of sampled transactions",
+    caption: "Means over the repetitions. Phases are sampled while transactions run; `run.sample_every` says how often.",
+    is_whole: true,
+};
+const REASONS: Parts = Parts {
+    id: "aborts",
+    title: "Why attempts were aborted",
+    label: "share of the attempts",
+    caption: "Of the attempts of all repetitions together; what rolled back by its own wish is no abort.",
+    is_whole: false,
+};
+
+impl<'s> Drawn<'s> {
+    pub(super) fn id(&self, name: &str) -> String {
+        format!("{name}-{}", self.number + 1)
+    }
+
+    /// By what the page finds all of a scheme.
+    pub(super) fn scheme_key(&self, scheme: &str) -> String {
+        let place = self.study.schemes.iter().position(|name| name == scheme).unwrap_or(0);
+        format!("{}s{place}", self.number)
+    }
+
+    /// By what the page finds all of a value.
+    pub(super) fn value_key(&self, axis: usize, value: &str) -> String {
+        format!("{}a{axis}v{}", self.number, self.study.number_of(axis, value))
+    }
+
+    /// By what the page finds a point; without some of its coordinates.
+    pub(super) fn point_key(&self, point: &[String], except: &[usize]) -> String {
+        let own = point.iter().enumerate().filter(|(axis, _)| !except.contains(axis));
+        own.map(|(axis, value)| self.value_key(axis, value)).collect::<Vec<_>>().join(" ")
+    }
+
+    pub(super) fn line_key(&self, line: &Measured) -> String {
+        let key = self.scheme_key(&line.line.scheme) + " " + &self.point_key(&line.line.point, &[]);
+        key.trim_end().to_owned()
+    }
+
+    pub(super) fn legend(&self) -> Vec<(String, Look)> {
+        self.study.schemes.iter().map(|scheme| (scheme.clone(), look(self.study, scheme))).collect()
+    }
+
+    /// The axis along which lines run: of numbers when there is one, and the longest.
+    pub(super) fn across(&self) -> Option<usize> {
+        let several = self.study.axes.iter().enumerate().filter(|(_, axis)| axis.values.len() > 1);
+        let rank = |(at, axis): &(usize, &super::Varied)| {
+            (axis.numbers().is_some(), axis.values.len(), core::cmp::Reverse(*at))
+        };
+        several.max_by_key(rank).map(|(at, _)| at)
+    }
+
+    fn axis_across(&self, at: usize) -> Axis {
+        let axis = &self.study.axes[at];
+        match axis.numbers() {
+            Some(numbers) => Axis::measured_at(axis.label(), &numbers, plain),
+            None => Axis::words(axis.label(), &axis.values),
+        }
+    }
+
+    /// The points without the coordinates of some axes, each once: a panel for each.
+    pub(super) fn panels_without(&self, axes: &[usize]) -> Vec<Vec<String>> {
+        let mut heads: Vec<Vec<String>> = Vec::new();
+        for point in self.study.points() {
+            let mut head = point.to_vec();
+            axes.iter().for_each(|at| head[*at].clear());
+            if !heads.contains(&head) {
+                heads.push(head);
+            }
+        }
+        heads.truncate(PANELS_MAX);
+        heads
+    }
+
+    /// What is left out of a figure of so many panels, as a sentence.
+    pub(super) fn left_out(&self, axes: &[usize]) -> String {
+        let mut heads: Vec<Vec<&String>> = Vec::new();
+        for point in self.study.points() {
+            let own = point.iter().enumerate().filter(|(at, _)| !axes.contains(at));
+            heads.push(own.map(|(_, value)| value).collect());
+        }
+        heads.sort_unstable();
+        heads.dedup();
+        if heads.len() > PANELS_MAX {
+            format!(" The first {PANELS_MAX} of {} panels are drawn; the table has all.", heads.len())
+        } else {
+            String::new()
+        }
+    }
+
+    fn throughput(&self) -> Figure {
+        let title = "Throughput".to_owned();
+        let tops = self.study.lines.iter().filter_map(|line| {
+            Some(line.line.interval.map_or(line.line.median()?, |interval| interval.high))
+        });
+        let y = Axis::numbers("transactions a second", Scale::from_zero(tops), si);
+        let value = |line: &Measured| {
+            let median = line.line.median()?;
+            let interval = line.line.interval.map(|interval| (interval.low, interval.high));
+            Some((median, interval, format!("{} txn/s", count(median))))
+        };
+        let panels = self.lines(&y, None, &self.study.schemes.iter().collect::<Vec<_>>(), &value);
+        let grid = self.throughput_grid();
+        let caption = format!(
+            "Medians of the repetitions with exact intervals; a line between two points is no measurement.{}",
+            self.left_out(&self.across().into_iter().collect::<Vec<_>>())
+        );
+        Figure { id: self.id("throughput"), title, caption, legend: self.legend(), panels, columns: 3, grid }
+    }
+
+    /// The table of throughputs, which is that of a sweep.
+    pub(super) fn throughput_grid(&self) -> Grid {
+        let has_others = self.study.schemes.len() > 1;
+        let head = heads(&self.names(), has_others.then_some(self.study.first.as_str()));
+        let words = self.study.axes.len() + 1;
+        let mut grid = Grid { caption: "Throughput".to_owned(), head, words, rows: Vec::new() };
+        for line in &self.study.lines {
+            grid.row(self.line_key(line), row(&line.line, has_others));
+        }
+        grid
+    }
+
+    fn ratio(&self) -> Option<Figure> {
+        let first = &self.study.first;
+        let others: Vec<&String> = self.study.schemes.iter().filter(|scheme| *scheme != first).collect();
+        let compared = |line: &Measured| {
+            let comparison = line.line.against_first?;
+            let interval = (comparison.interval.low, comparison.interval.high);
+            Some((comparison.ratio, Some(interval), format!("{:.2} of {first}", comparison.ratio)))
+        };
+        let ends = self.study.lines.iter().filter_map(compared);
+        let ends: Vec<f64> = ends
+            .flat_map(|(ratio, interval, _)| {
+                [ratio, interval.map_or(ratio, |i| i.0), interval.map_or(ratio, |i| i.1)]
+            })
+            .collect();
+        if ends.is_empty() {
+            return None;
+        }
+        let y =
+            Axis::numbers(format!("ratio to {first}"), Scale::log_over(ends.into_iter().chain([1.0])), plain);
+        let panels = self.lines(&y, Some(1.0), &others, &compared);
+        let mut grid = Grid {
+            caption: format!("Throughput against {first}"),
+            words: self.study.axes.len() + 1,
+            ..Grid::default()
+        };
+        grid.head = self.names();
+        grid.head.extend(
+            ["scheme", "ratio", "(interval)", "confidence", "p", "ahead in", "verdict"].map(str::to_owned),
+        );
+        for line in &self.study.lines {
+            let Some(comparison) = line.line.against_first else { continue };
+            let mut cells = line.line.point.clone();
+            cells.extend([line.line.scheme.clone(), format!("{:.2}", comparison.ratio)]);
+            cells.push(ratio_interval(comparison.interval.low, comparison.interval.high));
+            cells.push(crate::text::percent(comparison.interval.confidence));
+            cells
+                .extend([format!("{:.3}", comparison.p_value), crate::text::percent(comparison.superiority)]);
+            cells.push(line.line.verdict().map_or("", crate::sweep::verdict_name).to_owned());
+            grid.row(self.line_key(line), cells);
+        }
+        let caption = format!(
+            "Above 1: faster than {first}. Each ratio is made of the pairs of a repetition, which answered the same requests \
+             one soon after the other; what slowed one slowed both, so this says more than the throughputs do."
+        );
+        let title = format!("Against {first}");
+        let legend = self.legend().into_iter().filter(|(name, _)| name != first).collect();
+        Some(Figure { id: self.id("ratio"), title, caption, legend, panels, columns: 3, grid })
+    }
+
+    /// The names of what varies.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.study.axes.iter().map(|axis| axis.name.clone()).collect()
+    }
+
+    /// Lines along the axis that runs across, a panel for each combination of the others; rows where nothing varies.
+    fn lines(&self, y: &Axis, reference: Option<f64>, schemes: &[&String], value: &Value<'_>) -> Vec<Panel> {
+        let Some(across) = self.across() else { return self.rows(y, reference, value) };
+        let x = self.axis_across(across);
+        let panel = |head: &Vec<String>| {
+            let series = schemes.iter().map(|scheme| self.series(head, across, scheme, value)).collect();
+            let title = self.study.point_in_words(head, &[across]);
+            let name = format!("{} by {}: {title}", y.label, x.label);
+            let key = self.point_key(head, &[across]);
+            Lines { title: &title, name: &name, x: &x, y, reference, series, size: SIZE, key: &key }.panel()
+        };
+        self.panels_without(&[across]).iter().map(panel).collect()
+    }
+
+    fn series(&self, head: &[String], across: usize, scheme: &str, value: &Value<'_>) -> Series {
+        let axis = &self.study.axes[across];
+        let numbers = axis.numbers();
+        let mut points = Vec::new();
+        for (at, text) in axis.values.iter().enumerate() {
+            let mut point = head.to_vec();
+            point[across].clone_from(text);
+            let measured = self.study.line(&point, scheme).and_then(|line| Some((line, value(line)?)));
+            let Some((_, (y, interval, says))) = measured else { continue };
+            let x = numbers.as_ref().map_or(at as f64, |numbers| numbers[at]);
+            let says = format!("{scheme}, {} = {text}: {says}", axis.name);
+            points.push(Point { x, y, interval, key: self.value_key(across, text), says });
+        }
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series {
+            name: scheme.to_owned(),
+            look: look(self.study, scheme),
+            key: self.scheme_key(scheme),
+            points,
+        }
+    }
+
+    fn rows(&self, x: &Axis, reference: Option<f64>, value: &Value<'_>) -> Vec<Panel> {
+        let row = |line: &Measured| {
+            let (value, interval, says) = value(line)?;
+            let (label, key) = (line.line.scheme.clone(), self.line_key(line));
+            Some(Row { look: look(self.study, &label), label, value, interval, says, key })
+        };
+        let rows = self.study.lines.iter().filter_map(row).collect();
+        vec![Rows { title: "", name: &x.label, x, reference, rows, width: 640.0, key: "" }.panel()]
+    }
+
+    fn latency(&self, id: &str, title: &str, of: impl Fn(&Details) -> Option<&Latency>) -> Option<Figure> {
+        let all = || self.study.lines.iter().filter_map(|line| of(&line.details));
+        let highs = all().flat_map(|latency| latency.points().iter().map(|(_, us)| *us));
+        let y = Axis::numbers(title.to_lowercase(), Scale::log_over(highs.filter(|us| *us > 0.0)), micros);
+        let last = all()
+            .flat_map(|latency| latency.points())
+            .map(|(share, _)| nines(*share))
+            .fold(nines(0.99), f64::max);
+        let labels = [
+            (0.5, "50%"),
+            (0.9, "90%"),
+            (0.99, "99%"),
+            (0.999, "99.9%"),
+            (0.9999, "99.99%"),
+            (0.99999, "99.999%"),
+        ];
+        let ticks = labels.iter().map(|(share, label)| (nines(*share), (*label).to_owned()));
+        let ticks = ticks.filter(|(at, _)| *at <= last + 1e-9).collect();
+        let x = Axis { label: "share of transactions".to_owned(), scale: Scale::linear(0.0, last), ticks };
+        let panel = |point: &Vec<String>| {
+            let series = |scheme: &String| {
+                let latency = of(&self.study.line(point, scheme)?.details)?;
+                let point = |(share, us): &(f64, f64)| Point {
+                    x: nines(*share),
+                    y: *us,
+                    interval: None,
+                    key: String::new(),
+                    says: if latency.curve.is_empty() {
+                        format!("{scheme}: {} for {}", micros(*us), percent(*share))
+                    } else {
+                        String::new()
+                    },
+                };
+                let points = latency.points().iter().filter(|(_, us)| *us > 0.0).map(point).collect();
+                Some(Series {
+                    name: scheme.clone(),
+                    look: look(self.study, scheme),
+                    key: self.scheme_key(scheme),
+                    points,
+                })
+            };
+            let series = self.study.schemes.iter().filter_map(series).collect();
+            let words = self.study.point_in_words(point, &[]);
+            let (name, key) =
+                (format!("{title} by share of transactions: {words}"), self.point_key(point, &[]));
+            Lines { title: &words, name: &name, x: &x, y: &y, reference: None, series, size: SIZE, key: &key }
+                .panel()
+        };
+        all().next()?;
+        let caption = format!(
+            "The latency that a share of the transactions did not exceed: medians over the repetitions, or histograms of all \
+             repetitions together where they were kept.{}",
+            self.left_out(&[])
+        );
+        let (panels, grid) =
+            (self.panels_without(&[]).iter().map(panel).collect(), self.latencies(title, of));
+        Some(Figure {
+            id: self.id(id),
+            title: title.to_owned(),
+            caption,
+            legend: self.legend(),
+            panels,
+            columns: 3,
+            grid,
+        })
+    }
+
+    fn latencies(&self, title: &str, of: impl Fn(&Details) -> Option<&Latency>) -> Grid {
+        let mut grid =
+            Grid { caption: title.to_owned(), words: self.study.axes.len() + 1, ..Grid::default() };
+        grid.head = self.names();
+        grid.head.extend(["scheme", "mean", "p50", "p95", "p99", "p99.9", "max"].map(str::to_owned));
+        for line in &self.study.lines {
+            let Some(latency) = of(&line.details) else { continue };
+            let mut cells = line.line.point.clone();
+            cells.push(line.line.scheme.clone());
+            let quantiles = [0.5, 0.95, 0.99, 0.999].map(|share| latency.quantile(share));
+            let all = [latency.mean].into_iter().chain(quantiles).chain([latency.max]);
+            cells.extend(all.map(told_us));
+            grid.row(self.line_key(line), cells);
+        }
+        grid
+    }
+
+    fn parts(&self, parts: &Parts, of: impl Fn(&Details) -> Vec<(String, f64)>) -> Option<Figure> {
+        let of_lines: Vec<Vec<(String, f64)>> =
+            self.study.lines.iter().map(|line| of(&line.details)).collect();
+        let names = names(&of_lines);
+        if names.is_empty() {
+            return None;
+        }
+        let looks: Vec<(String, Look)> =
+            names.iter().enumerate().map(|(at, name)| (name.clone(), Look(at))).collect();
+        let tops = of_lines.iter().map(|parts| parts.iter().map(|(_, share)| share).sum::<f64>());
+        let scale = if parts.is_whole { Scale::linear(0.0, 1.0) } else { Scale::from_zero(tops) };
+        let x = Axis::numbers(parts.label, scale, percent);
+        let value = |line: usize, name: &str| {
+            of_lines[line].iter().find(|(its, _)| its == name).map_or(0.0, |(_, share)| *share)
+        };
+        let figure =
+            BarFigure { drawn: *self, x: &x, parts: &looks, value: &value, show: crate::text::percent };
+        Some(Figure {
+            id: self.id(parts.id),
+            title: parts.title.to_owned(),
+            caption: format!("{}{}", parts.caption, self.left_out(&[])),
+            grid: figure.grid(parts.title),
+            panels: figure.panels(),
+            legend: looks,
+            columns: 2,
+        })
+    }
+
+    fn types(&self) -> Option<Figure> {
+        let rates = |line: &Measured| -> Vec<(String, f64)> {
+            line.details.types.iter().map(|of| (of.name.clone(), of.throughput_txn_s)).collect()
+        };
+        let of_lines: Vec<Vec<(String, f64)>> = self.study.lines.iter().map(rates).collect();
+        let names = names(&of_lines);
+        if names.len() < 2 {
+            return None;
+        }
+        let looks: Vec<(String, Look)> =
+            names.iter().enumerate().map(|(at, name)| (name.clone(), Look(at))).collect();
+        let tops = of_lines.iter().map(|parts| parts.iter().map(|(_, rate)| rate).sum::<f64>());
+        let x = Axis::numbers("commits a second", Scale::from_zero(tops), si);
+        let value = |line: usize, name: &str| {
+            of_lines[line].iter().find(|(its, _)| its == name).map_or(0.0, |(_, rate)| *rate)
+        };
+        let figure = BarFigure { drawn: *self, x: &x, parts: &looks, value: &value, show: count };
+        let mut grid = Grid {
+            caption: "Each type of transaction".to_owned(),
+            words: self.study.axes.len() + 2,
+            ..Grid::default()
+        };
+        grid.head = self.names();
+        grid.head.extend(
+            ["scheme", "type", "txn/s", "aborts", "rolled back", "p50", "p99", "max"].map(str::to_owned),
+        );
+        for line in &self.study.lines {
+            for of in &line.details.types {
+                let mut cells = line.line.point.clone();
+                cells.extend([line.line.scheme.clone(), of.name.clone(), count(of.throughput_txn_s)]);
+                cells.extend([of.abort_rate, of.rollback_rate].map(crate::text::percent));
+                let latency = of.latency.as_ref();
+                cells.extend(
+                    [0.5, 0.99].map(|share| told_us(latency.and_then(|latency| latency.quantile(share)))),
+                );
+                cells.push(told_us(latency.and_then(|latency| latency.max)));
+                grid.row(self.line_key(line), cells);
+            }
+        }
+        Some(Figure {
+            id: self.id("types"),
+            title: "Types of transaction".to_owned(),
+            caption: format!("Medians of the repetitions.{}", self.left_out(&[])),
+            panels: figure.panels(),
+            legend: looks,
+            columns: 2,
+            grid,
+        })
+    }
+}
+
+/// A value to plot, its interval, and what it says; none where there is none.
+type Value<'v> = dyn Fn(&Measured) -> Option<(f64, Option<(f64, f64)>, String)> + 'v;
+
+/// Where a share of all stands on an axis on which each further nine is as far.
+fn nines(share: f64) -> f64 {
+    -(1.0 - share).max(1e-9).log10()
+}
+
+/// Microseconds as text.
+fn told_us(us: Option<f64>) -> String {
+    us.map_or_else(|| "-".to_owned(), |us| duration((us * 1e3) as u64))
+}
+
+/// The names of the parts that are anywhere more than nothing, in order.
+fn names(of_lines: &[Vec<(String, f64)>]) -> Vec<String> {
+    let mut names: Vec<String> =
+        of_lines.iter().flatten().filter(|(_, value)| *value > 0.0).map(|(name, _)| name.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// A bar for each scheme, a panel for each point.
+struct BarFigure<'a> {
+    drawn: Drawn<'a>,
+    x: &'a Axis,
+    parts: &'a [(String, Look)],
+    /// The value of a part of the line with this number.
+    value: &'a dyn Fn(usize, &str) -> f64,
+    show: fn(f64) -> String,
+}
+
+impl BarFigure<'_> {
+    fn panels(&self) -> Vec<Panel> {
+        let study = self.drawn.study;
+        let panel = |point: &Vec<String>| {
+            let lines = study.lines.iter().enumerate().filter(|(_, line)| line.line.point == *point);
+            let bars = lines.map(|(at, line)| self.bar(at, line)).collect();
+            let title = study.point_in_words(point, &[]);
+            let (name, key) = (format!("{}: {title}", self.x.label), self.drawn.point_key(point, &[]));
+            Bars { title: &title, name: &name, x: self.x, parts: self.parts, bars, width: WIDE, key: &key }
+                .panel()
+        };
+        self.drawn.panels_without(&[]).iter().map(panel).collect()
+    }
+
+    fn bar(&self, at: usize, line: &Measured) -> Bar {
+        let scheme = &line.line.scheme;
+        let values: Vec<f64> = self.parts.iter().map(|(name, _)| (self.value)(at, name)).collect();
+        let says = self.parts.iter().zip(&values);
+        let says =
+            says.map(|((name, _), value)| format!("{scheme}, {name}: {}", (self.show)(*value))).collect();
+        Bar { label: scheme.clone(), says, values, key: self.drawn.scheme_key(scheme) }
+    }
+
+    fn grid(&self, caption: &str) -> Grid {
+        let study = self.drawn.study;
+        let mut grid = Grid { caption: caption.to_owned(), words: study.axes.len() + 1, ..Grid::default() };
+        grid.head = self.drawn.names();
+        grid.head.push("scheme".to_owned());
+        grid.head.extend(self.parts.iter().map(|(name, _)| name.clone()));
+        for (at, line) in study.lines.iter().enumerate() {
+            let mut cells = line.line.point.clone();
+            cells.push(line.line.scheme.clone());
+            cells.extend(self.parts.iter().map(|(name, _)| (self.show)((self.value)(at, name))));
+            grid.row(self.drawn.line_key(line), cells);
+        }
+        grid
+    }
+}

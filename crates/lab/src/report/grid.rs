@@ -1,0 +1,76 @@
+//! Tables: the numbers under a plot, told to people and to those who cannot see the plot.
+
+use plot::{Element, escape};
+
+use crate::text::Table;
+
+/// A table whose rows a page can find.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Grid {
+    /// What it shows.
+    pub(super) caption: String,
+    pub(super) head: Vec<String>,
+    /// Columns from the left that hold words; the others hold numbers.
+    pub(super) words: usize,
+    /// Rows with their keys.
+    pub(super) rows: Vec<(String, Vec<String>)>,
+}
+
+impl Grid {
+    pub(super) fn new(caption: impl Into<String>, words: usize, head: &[&str]) -> Self {
+        let head = head.iter().map(|&text| text.to_owned()).collect();
+        Self { caption: caption.into(), head, words, rows: Vec::new() }
+    }
+
+    pub(super) fn row(&mut self, key: impl Into<String>, cells: Vec<String>) {
+        self.rows.push((key.into(), cells));
+    }
+
+    /// For a terminal.
+    pub(super) fn text(&self) -> String {
+        let mut table = Table::default();
+        table.row(self.head.clone());
+        self.rows.iter().for_each(|(_, cells)| table.row(cells.clone()));
+        table.render()
+    }
+
+    /// For a page. Rows scroll sideways where they do not fit.
+    pub(super) fn html(&self) -> String {
+        let cell = |at: usize, name: &'static str, text: &String| {
+            let cell = Element::new(name);
+            let cell = if name == "th" { cell.set("scope", "col") } else { cell };
+            if at < self.words { cell.saying(text) } else { cell.set("class", "n").saying(text) }
+        };
+        let cells = |name, cells: &[String]| {
+            cells.iter().enumerate().map(|(at, text)| cell(at, name, text)).collect::<String>()
+        };
+        let row = |(key, its): &(String, Vec<String>)| {
+            Element::new("tr").key(key).holding(&cells("td", its)) + "\n"
+        };
+        let body: String = self.rows.iter().map(row).collect();
+        format!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table><caption>{0}</caption>\
+             <thead><tr>{1}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n",
+            escape(&self.caption),
+            cells("th", &self.head),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_table_is_told_in_two_ways_with_the_same_texts() {
+        let mut grid = Grid::new("a <caption>", 1, &["scheme", "txn/s"]);
+        grid.row("0s1", vec!["a&b".to_owned(), "1,000".to_owned()]);
+        assert_eq!(grid.text(), "scheme  txn/s\na&b     1,000\n");
+        let html = grid.html();
+        assert!(
+            html.contains("<tr data-k=\"0s1\"><td>a&amp;b</td><td class=\"n\">1,000</td></tr>"),
+            "{html}"
+        );
+        assert!(html.contains("<caption>a &lt;caption&gt;</caption>"));
+    }
+}

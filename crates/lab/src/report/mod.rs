@@ -1,0 +1,138 @@
+//! Reports: what a directory of results says, in words, tables and plots.
+//!
+//! A [`Report`] is read once and told in many forms: as text for a terminal, as one page that opens anywhere without a
+//! network, as plots for papers, as tables for programs. All forms take their figures from the same [`Study`], whose
+//! lines are those of [`sweep`](crate::sweep); no form computes one again, and the page's script only hides and shows.
+//!
+//! Nothing is said without its condition: a ratio stands beside the point at which it was measured and the interval that
+//! it has.
+
+mod claims;
+mod conditions;
+mod csv;
+mod details;
+mod evidence;
+mod figures;
+mod file;
+mod grid;
+mod html;
+mod material;
+mod planes;
+mod region;
+mod study;
+mod told;
+mod varied;
+mod words;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::Refusal;
+use crate::sweep::machine;
+use conditions::Conditions;
+use figures::Figure;
+use material::Material;
+
+pub use claims::Claim;
+pub use csv::{MARK as CSV_MARK, lines as lines_csv, runs as runs_csv};
+pub use details::{Details, Latency, OfType};
+pub use file::write;
+pub use html::{MARK as HTML_MARK, page};
+pub use study::{Leader, Measured, Study};
+pub use told::text;
+pub use varied::Varied;
+
+/// What a directory of results says.
+#[derive(Debug)]
+pub struct Report {
+    /// What it is about.
+    pub title: String,
+    /// The directory, as its reader called it.
+    pub folder: String,
+    /// Runs that belong together.
+    pub studies: Vec<Study>,
+    /// What was claimed of the results, each with what it rests on.
+    pub claims: Vec<Claim>,
+    /// The machines, each once.
+    pub machines: Vec<Value>,
+    /// What was in the directory and could not be shown, a sentence each.
+    pub remarks: Vec<String>,
+    conditions: Option<Conditions>,
+}
+
+/// What the files of plots begin with, so that they are known for what they are.
+pub const SVG_MARK: &str = "<!-- contend plot -->\n";
+
+/// A plot as a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plot {
+    /// The file's name, without a directory.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// The file.
+    pub svg: String,
+}
+
+impl Report {
+    /// Reads a directory that `contend sweep`, `contend run` or `contend conditions` filled, or a file of results.
+    /// `against` is the scheme that the others are compared with, where it was measured; without it, the first of the
+    /// recipe.
+    ///
+    /// # Errors
+    /// What cannot be read, is no result, or is nothing at all; a scheme that was not measured.
+    pub fn read(path: &Path, against: Option<&str>) -> Result<Self, Refusal> {
+        let material = Material::read(path)?;
+        let studies = study::studies(&material, against);
+        if let Some(name) = against.filter(|name| !studies.iter().any(|study| study.first == *name)) {
+            let mut measured: Vec<&str> =
+                studies.iter().flat_map(|study| &study.schemes).map(String::as_str).collect();
+            measured.sort_unstable();
+            measured.dedup();
+            return Err(Refusal(format!(
+                "`--against {name}`: was not measured here: give one of {}",
+                measured.join(", ")
+            )));
+        }
+        let mut machines: Vec<Value> = Vec::new();
+        for machine in material.runs.iter().map(machine) {
+            if !machine.is_null() && !machines.contains(&machine) {
+                machines.push(machine);
+            }
+        }
+        let folder = path.display().to_string();
+        let title = title(&studies, material.conditions.as_ref(), &folder);
+        let Material { conditions, claims, remarks, .. } = material;
+        Ok(Self { title, folder, studies, claims, machines, remarks, conditions })
+    }
+
+    /// All plots, each as a file of its own.
+    pub fn plots(&self) -> Vec<Plot> {
+        self.figures().iter().map(|figure| figure.file()).collect()
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let of_studies =
+            self.studies.iter().enumerate().flat_map(|(number, study)| figures::of_study(number, study));
+        let of_conditions = self.conditions.iter().flat_map(|of| conditions::figures(of, &self.claims));
+        of_conditions.chain(of_studies).collect()
+    }
+}
+
+/// What a report is called: by its recipe when there is one.
+fn title(studies: &[Study], conditions: Option<&Conditions>, folder: &str) -> String {
+    match (conditions, studies) {
+        (Some(conditions), _) => conditions.title(),
+        (None, [study]) => study.title.clone(),
+        (None, studies) => match studies.iter().find(|study| study.is_of_recipe) {
+            Some(study) => {
+                format!("{}, and {} more", study.title, crate::text::plural(studies.len() - 1, "study"))
+            }
+            None => format!("Results in {folder}"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

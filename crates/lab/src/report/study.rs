@@ -1,0 +1,343 @@
+//! Studies: runs that belong together, as lines of figures.
+//!
+//! A recipe that lies beside the results says which belong together, in which order, and why they were made. Runs without
+//! one are grouped by workload, and what differs among them is found. Runs of different builds are never put into one
+//! study.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use stats::{Comparison, Verdict};
+
+use super::details::Details;
+use super::material::Material;
+use super::varied::{MISSING, Varied, chosen, is_of_another, is_same, shown, value_of, varied};
+use crate::Catalogue;
+use crate::sweep::{Line, Recipe, compared, judged, throughputs};
+
+/// Runs that belong together.
+#[derive(Debug)]
+pub struct Study {
+    /// What they are to show.
+    pub title: String,
+    /// Whether a recipe says so.
+    pub is_of_recipe: bool,
+    /// Their workload.
+    pub workload: String,
+    /// What made them, where it is known.
+    pub build: Option<String>,
+    /// Why settings are off their standard values, by name.
+    pub why: BTreeMap<String, String>,
+    /// What varies, in the order of the values in [`Line::point`].
+    pub axes: Vec<Varied>,
+    /// The schemes, in the order in which they are shown.
+    pub schemes: Vec<String>,
+    /// What the others are compared with.
+    pub first: String,
+    /// A line for each scheme at each point, by point.
+    pub lines: Vec<Measured>,
+    /// Who is ahead at each point.
+    pub leaders: Vec<Leader>,
+    /// The runs.
+    pub runs: Vec<Value>,
+    /// Runs that the recipe asks for and that are not there.
+    pub missing: usize,
+}
+
+/// What was measured of a scheme at a point.
+#[derive(Debug)]
+pub struct Measured {
+    /// Throughput with its interval, and how it compares.
+    pub line: Line,
+    /// Runs that were made, whatever came of them.
+    pub runs: usize,
+    /// Of them, those whose check failed: they are no results.
+    pub failed: usize,
+    /// Of them, those whose workers did not get the processor time that they asked for.
+    pub starved: usize,
+    /// What else they say.
+    pub details: Details,
+}
+
+/// Who is ahead at a point.
+#[derive(Clone, Debug)]
+pub struct Leader {
+    /// The point.
+    pub point: Vec<String>,
+    /// The scheme that is faster than most others in the repetitions that both have; of several the one with the higher
+    /// median.
+    pub scheme: String,
+    /// The next by the same measure.
+    pub second: String,
+    /// The first against the second, in the repetitions that both have.
+    pub comparison: Option<Comparison>,
+    /// Whether it is ahead by more than what does not matter.
+    pub verdict: Verdict,
+}
+
+/// The studies of what was found.
+pub(super) fn studies(material: &Material, against: Option<&str>) -> Vec<Study> {
+    let mut is_taken = vec![false; material.runs.len()];
+    let mut studies = Vec::new();
+    for recipe in &material.recipes {
+        let mut own = Vec::new();
+        for (run, is_taken) in material.runs.iter().zip(&mut is_taken) {
+            if asks_for(recipe, run) {
+                *is_taken = true;
+                own.push(run);
+            }
+        }
+        studies.extend(by_build(&own).into_values().map(|runs| of_recipe(recipe, &runs, against)));
+    }
+    let rest = material.runs.iter().zip(is_taken).filter(|(_, is_taken)| !is_taken);
+    let mut by_workload: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+    for (run, _) in rest {
+        by_workload.entry(shown(&run["workload"])).or_default().push(run);
+    }
+    for runs in by_workload.into_values() {
+        studies.extend(by_build(&runs).into_values().map(|runs| of_runs(&runs, against)));
+    }
+    name_builds(&mut studies);
+    studies
+}
+
+/// Says in titles which build they are of, where the same would stand twice.
+fn name_builds(studies: &mut [Study]) {
+    let titles: Vec<String> = studies.iter().map(|study| study.title.clone()).collect();
+    for study in studies {
+        let is_twice = titles.iter().filter(|title| **title == study.title).count() > 1;
+        if let Some(build) = study.build.as_ref().filter(|_| is_twice) {
+            study.title = format!("{} (build {build})", study.title);
+        }
+    }
+}
+
+fn by_build<'v>(runs: &[&'v Value]) -> BTreeMap<Option<String>, Vec<&'v Value>> {
+    let mut builds: BTreeMap<Option<String>, Vec<&Value>> = BTreeMap::new();
+    for run in runs {
+        builds.entry(run["build"].as_str().map(str::to_owned)).or_default().push(run);
+    }
+    builds
+}
+
+/// Whether a run is one of those that a recipe asks for.
+fn asks_for(recipe: &Recipe, run: &Value) -> bool {
+    let scheme = shown(&run["scheme"]);
+    let has = |name: &String, is_wanted: &dyn Fn(&str) -> bool| {
+        is_of_another(name, &scheme) || value_of(run, name).is_some_and(|value| is_wanted(&value))
+    };
+    let fixed =
+        || recipe.settings.iter().all(|(name, value)| has(name, &|its| is_same(its, &value.to_string())));
+    let vary = || {
+        let is_one = |values: &[_], its: &str| {
+            values.iter().any(|value: &_| is_same(its, &ToString::to_string(value)))
+        };
+        recipe.vary.iter().all(|(name, values)| has(name, &|its| is_one(values, its)))
+    };
+    let seeds = recipe.seed..recipe.seed.saturating_add(recipe.repeat);
+    run["workload"] == recipe.workload.as_str()
+        && recipe.schemes.contains(&scheme)
+        && run["seed"].as_u64().is_none_or(|seed| seeds.contains(&seed))
+        && run["asked_s"].as_f64().is_none_or(|seconds| (seconds - recipe.seconds).abs() < 1e-9)
+        && fixed()
+        && vary()
+}
+
+fn of_recipe(recipe: &Recipe, runs: &[&Value], against: Option<&str>) -> Study {
+    let axes = recipe.vary.iter().map(|(name, values)| Varied {
+        name: name.clone(),
+        values: values.iter().map(ToString::to_string).collect(),
+    });
+    let axes: Vec<Varied> = axes.collect();
+    let points: usize = axes.iter().map(|axis| axis.values.len()).product();
+    let mut study = Study::new(runs, axes, recipe.schemes.clone(), against);
+    let lines = points * recipe.schemes.len();
+    study.missing =
+        (lines * recipe.repeat as usize).saturating_sub(study.lines.iter().map(|line| line.runs).sum());
+    (study.title, study.is_of_recipe, study.why) = (recipe.title.clone(), true, recipe.why.clone());
+    study
+}
+
+fn of_runs(runs: &[&Value], against: Option<&str>) -> Study {
+    let mut schemes: Vec<String> = runs.iter().map(|run| shown(&run["scheme"])).collect();
+    schemes.sort_by_key(|scheme| (place_of(scheme), scheme.clone()));
+    schemes.dedup();
+    Study::new(runs, varied(runs), schemes, against)
+}
+
+/// Where a scheme stands in the catalogue; unknown ones come last.
+pub(super) fn place_of(scheme: &str) -> usize {
+    Catalogue.schemes().iter().position(|info| info.name == scheme).unwrap_or(usize::MAX)
+}
+
+impl Study {
+    fn new(runs: &[&Value], axes: Vec<Varied>, schemes: Vec<String>, against: Option<&str>) -> Self {
+        let cells = cells(runs, &axes);
+        let made: BTreeSet<&str> = cells.keys().map(|(_, scheme)| scheme.as_str()).collect();
+        let schemes: Vec<String> =
+            schemes.into_iter().filter(|scheme| made.contains(scheme.as_str())).collect();
+        let first =
+            against.filter(|name| made.contains(name)).map_or_else(|| schemes[0].clone(), str::to_owned);
+        let mut points: Vec<&Vec<usize>> = cells.keys().map(|(point, _)| point).collect();
+        points.dedup();
+        let workload = shown(&runs[0]["workload"]);
+        let mut study = Self {
+            title: format!("{workload}: {}", schemes.join(", ")),
+            is_of_recipe: false,
+            build: runs[0]["build"].as_str().map(str::to_owned),
+            why: BTreeMap::new(),
+            lines: Vec::new(),
+            leaders: Vec::new(),
+            runs: runs.iter().map(|run| (*run).clone()).collect(),
+            missing: 0,
+            workload,
+            axes,
+            schemes,
+            first,
+        };
+        for point in points {
+            study.add_point(point, &cells);
+        }
+        study
+    }
+
+    fn add_point(&mut self, at: &[usize], cells: &Cells<'_>) {
+        let point: Vec<String> =
+            self.axes.iter().zip(at).map(|(axis, at)| axis.values[*at].clone()).collect();
+        let of = |scheme: &String| cells.get(&(at.to_vec(), scheme.clone()));
+        let of_first = throughputs(of(&self.first).into_iter().flatten().map(|(nth, run)| (*nth, *run)));
+        let mut lines = Vec::new();
+        for scheme in &self.schemes {
+            let Some(runs) = of(scheme) else { continue };
+            let first = (*scheme != self.first).then_some(&of_first);
+            lines.push(Measured::new(Line::new(&point, scheme, runs, first), runs));
+        }
+        self.leaders.extend(Leader::of(&lines));
+        self.lines.extend(lines);
+    }
+
+    /// The number of a value of what varies.
+    pub(super) fn number_of(&self, axis: usize, value: &str) -> usize {
+        self.axes[axis].values.iter().position(|its| its == value).unwrap_or(0)
+    }
+
+    /// A point in words; `except` is the number of a coordinate that is said elsewhere.
+    pub(super) fn point_in_words(&self, point: &[String], except: &[usize]) -> String {
+        let coordinates = self.axes.iter().zip(point).enumerate();
+        let told = coordinates.filter(|(at, _)| !except.contains(at));
+        told.map(|(_, (axis, value))| format!("{} = {value}", axis.name)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The points, each once, in their order.
+    pub(super) fn points(&self) -> Vec<&[String]> {
+        let mut points: Vec<&[String]> = self.lines.iter().map(|line| line.line.point.as_slice()).collect();
+        points.dedup();
+        points
+    }
+
+    /// The line of a scheme at a point.
+    pub(super) fn line(&self, point: &[String], scheme: &str) -> Option<&Measured> {
+        self.lines.iter().find(|line| line.line.point == point && line.line.scheme == scheme)
+    }
+
+    /// Whether points were drawn rather than combined: then there are no lines between them.
+    pub(super) fn is_scattered(&self) -> bool {
+        let all = self.axes.iter().fold(1_usize, |all, axis| all.saturating_mul(axis.values.len()));
+        self.axes.len() > 1 && all > 16 && self.points().len() * 3 < all
+    }
+
+    /// What all runs have alike, by name; what a scheme has by itself, too.
+    pub(super) fn fixed(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (name, value) in self.runs.iter().flat_map(chosen) {
+            all.entry(name).or_default().insert(value);
+        }
+        all
+    }
+}
+
+impl Measured {
+    fn new(line: Line, runs: &BTreeMap<u64, &Value>) -> Self {
+        let values: Vec<&Value> = runs.values().copied().collect();
+        let count = |is: &dyn Fn(&Value) -> bool| values.iter().filter(|run| is(run)).count();
+        Self {
+            line,
+            runs: values.len(),
+            failed: count(&|run| run["check"]["verdict"] == "failed"),
+            starved: count(&|run| run["starved"] == true),
+            details: Details::of(&values),
+        }
+    }
+}
+
+impl Leader {
+    /// Of the lines of a point; none when there are fewer than two results to compare.
+    fn of(lines: &[Measured]) -> Option<Self> {
+        let measured: Vec<(f64, &Line)> =
+            lines.iter().filter_map(|line| Some((line.line.median()?, &line.line))).collect();
+        // Pairs say more than medians do, of which some come from worse times than others.
+        let beaten = |line: &Line| {
+            let others = measured.iter().filter(|(_, other)| other.scheme != line.scheme);
+            let ratio = |other: &Line| {
+                compared(&line.throughput_txn_s, &other.throughput_txn_s).map_or(0.0, |of| of.ratio)
+            };
+            others.filter(|(_, other)| ratio(other) > 1.0).count()
+        };
+        let mut ranked: Vec<(usize, f64, &Line)> =
+            measured.iter().map(|(median, line)| (beaten(line), *median, *line)).collect();
+        ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+        let [(_, _, first), (_, _, second), ..] = ranked[..] else { return None };
+        let comparison = compared(&first.throughput_txn_s, &second.throughput_txn_s);
+        Some(Self {
+            point: first.point.clone(),
+            scheme: first.scheme.clone(),
+            second: second.scheme.clone(),
+            verdict: comparison.as_ref().map_or(Verdict::Unclear, judged),
+            comparison,
+        })
+    }
+}
+
+/// Runs by point, scheme and repetition. A point is the numbers of its values.
+type Cells<'v> = BTreeMap<(Vec<usize>, String), BTreeMap<u64, &'v Value>>;
+
+fn cells<'v>(runs: &[&'v Value], axes: &[Varied]) -> Cells<'v> {
+    let mut cells = Cells::new();
+    let mut repetitions: Vec<(u64, u64)> = runs.iter().map(|run| repetition(run)).collect();
+    repetitions.sort_unstable();
+    repetitions.dedup();
+    for run in runs {
+        let scheme = shown(&run["scheme"]);
+        let nth = repetitions.binary_search(&repetition(run)).unwrap_or(0) as u64;
+        for point in points_of(run, &scheme, axes) {
+            let cell = cells.entry((point, scheme.clone())).or_default();
+            // What was measured again under the same seed is one more repetition of its own.
+            let again =
+                (0..).map(|times| nth + times * repetitions.len() as u64).find(|nth| !cell.contains_key(nth));
+            cell.extend(again.map(|nth| (nth, *run)));
+        }
+    }
+    cells
+}
+
+/// What pairs runs of different schemes: they answered the same requests, one soon after the other.
+fn repetition(run: &Value) -> (u64, u64) {
+    (run["seed"].as_u64().unwrap_or(0), run["round"].as_u64().unwrap_or(0))
+}
+
+/// The points that a run is of: more than one where a setting of another scheme varies, which says nothing to it.
+fn points_of(run: &Value, scheme: &str, axes: &[Varied]) -> Vec<Vec<usize>> {
+    axes.iter().fold(vec![Vec::new()], |points, axis| {
+        let value = value_of(run, &axis.name);
+        let numbers: Vec<usize> = if value.is_none() && is_of_another(&axis.name, scheme) {
+            (0..axis.values.len()).collect()
+        } else {
+            let value = value.unwrap_or_else(|| MISSING.to_owned());
+            axis.values.iter().position(|its| is_same(its, &value)).into_iter().collect()
+        };
+        let longer = |point: &Vec<usize>| {
+            numbers.iter().map(|at| [point.as_slice(), &[*at]].concat()).collect::<Vec<_>>()
+        };
+        points.iter().flat_map(longer).collect()
+    })
+}

@@ -1,0 +1,298 @@
+//! Tests of reports as a whole: from files to what is told.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// What nobody should be able to bring into a page.
+const HOSTILE: &str = "</script><script>window.intruder=1</script>";
+
+/// A directory of results that is gone when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, runs: &[Value]) -> Self {
+        let path = std::env::temp_dir().join(format!("contend-report-{name}-{}", std::process::id()));
+        fs::create_dir_all(path.join("runs")).expect("writable");
+        for (nth, run) in runs.iter().enumerate() {
+            fs::write(path.join("runs").join(format!("{nth:03}.json")), format!("{run}\n"))
+                .expect("writable");
+        }
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
+        fs::write(path, text).expect("writable");
+    }
+
+    fn read(&self) -> Report {
+        Report::read(&self.0, None).expect("readable")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).expect("its own directory");
+    }
+}
+
+fn run(scheme: &str, theta: f64, seed: u64, throughput: f64) -> Value {
+    json!({
+        "kind": "run", "workload": "ycsb", "scheme": scheme, "workers": 2, "clients_asked": 2, "retry": "same",
+        "pinned": false, "warmup_s": 0.1, "asked_s": 1.0, "seed": seed, "round": 0, "build": "b1",
+        "settings": { "ycsb.theta": theta, "ycsb.records": 1000 },
+        "throughput_txn_s": throughput, "abort_rate": 0.25, "commits": 900, "user_aborts": 0, "measured_s": 1.0,
+        "aborts": { "lock_busy": 300 }, "check": { "verdict": "passed" }, "starved": false, "cpu_share": 0.99,
+        "latency_us": { "mean": 2.0, "p50": 1.5, "p95": 4.0, "p99": 9.0, "p999": 20.0, "max": 90.0 },
+        "by_type": { "read": { "commits": 600, "aborts": {}, "user_aborts": 0, "latency_us": null },
+                     "update": { "commits": 300, "aborts": { "lock_busy": 300 }, "user_aborts": 0, "latency_us": null } },
+        "breakdown": { "useful": 0.75, "wait": 0.25 }, "machine": { "cpu": "a cpu", "cores": 2, "load_average": 0.5 },
+        "command": format!("contend run ycsb --scheme {scheme} --seed {seed}"),
+    })
+}
+
+/// Two schemes that change places between two points, six times each.
+fn crossing() -> Vec<Value> {
+    let of = |seed: u64| {
+        let base = 1_000.0 * seed as f64;
+        let points = [("no_wait", 0.5, 1.3), ("silo", 0.5, 1.0), ("no_wait", 0.9, 0.7), ("silo", 0.9, 1.0)];
+        points.map(|(scheme, theta, factor)| run(scheme, theta, seed, base * (factor + 0.001 * seed as f64)))
+    };
+    (1..=6).flat_map(of).collect()
+}
+
+const RECIPE: &str = "title = \"Does skew decide?\"\nworkload = \"ycsb\"\nschemes = [\"silo\", \"no_wait\"]\nrepeat = 6\n\
+                      seconds = 1.0\n[settings]\n\"ycsb.records\" = 1000\n[vary]\n\"ycsb.theta\" = [0.9, 0.5]\n\
+                      [why]\n\"ycsb.records\" = \"loads quickly\"\n\"ycsb.theta\" = \"the question\"\n";
+
+#[test]
+fn who_is_ahead_is_said_with_its_condition() {
+    let report = Folder::new("crossing", &crossing()).read();
+    let study = &report.studies[0];
+    assert_eq!((study.axes.len(), study.axes[0].name.as_str(), study.lines.len()), (1, "ycsb.theta", 4));
+    let leaders: Vec<(&str, &str)> =
+        study.leaders.iter().map(|leader| (leader.point[0].as_str(), leader.scheme.as_str())).collect();
+    assert_eq!(leaders, [("0.5", "no_wait"), ("0.9", "silo")]);
+    let text = text(&report);
+    assert!(text.contains("the winner changes with the settings: no_wait at 1, silo at 1"), "{text}");
+    assert!(
+        text.contains("no_wait has 1.30 times the throughput of silo (1.30 .. 1.30) at ycsb.theta = 0.5"),
+        "{text}"
+    );
+    assert!(!text.contains("up to"), "{text}");
+}
+
+#[test]
+fn a_recipe_gives_title_order_and_reasons_and_says_what_is_missing() {
+    let mut runs = crossing();
+    runs.pop();
+    // Neither another build's run nor one that the recipe does not ask for is mixed with its own.
+    let mut other = run("silo", 0.5, 1, 5.0);
+    other["build"] = "b2".into();
+    runs.extend([other, run("silo", 0.7, 1, 7.0)]);
+    let folder = Folder::new("recipe", &runs);
+    folder.write("recipe-1.toml", RECIPE);
+    folder.write("recipe-2.toml", "title = 7");
+    let report = folder.read();
+    let told: Vec<(bool, usize, usize)> =
+        report.studies.iter().map(|study| (study.is_of_recipe, study.runs.len(), study.missing)).collect();
+    assert_eq!(told, [(true, 23, 1), (true, 1, 23), (false, 1, 0)]);
+    let study = &report.studies[0];
+    assert_eq!(study.title, "Does skew decide? (build b1)");
+    assert_eq!(
+        (study.first.as_str(), study.axes[0].values[0].as_str()),
+        ("silo", "0.9"),
+        "in the recipe's order"
+    );
+    assert!(report.remarks[0].starts_with("recipe-2.toml is no recipe"), "{:?}", report.remarks);
+    let text = text(&report);
+    assert!(text.contains("UNFINISHED: 1 run that"), "{text}");
+    let page = page(&report);
+    assert!(page.contains("<td>ycsb.records *</td><td>1000</td>") && page.contains("<td>loads quickly</td>"));
+}
+
+#[test]
+fn all_forms_tell_the_same_figures_and_the_same_bytes_again() {
+    let folder = Folder::new("forms", &crossing());
+    let report = folder.read();
+    let line = &report.studies[0].lines[0];
+    let median = line.line.median().expect("measured");
+    let (count, ratio) = (crate::text::count(median), "1.30");
+    let (text, page) = (text(&report), page(&report));
+    for form in [&text, &page] {
+        assert!(form.contains(&count) && form.contains(ratio), "{form}");
+    }
+    let csv = lines_csv(&report);
+    // From the right: the title has a comma in it.
+    let place = |line: usize, text: &str| csv.lines().nth(line)?.rsplit(',').position(|field| field == text);
+    assert!(place(1, &median.to_string()).is_some(), "{csv}");
+    assert_eq!(place(1, &median.to_string()), place(0, "throughput_txn_s"), "{csv}");
+    let plots = report.plots();
+    assert!(plots[0].svg.contains(&format!("{count} txn/s")));
+    assert_eq!(page, super::page(&folder.read()));
+    assert_eq!(plots, folder.read().plots());
+}
+
+#[test]
+fn every_figure_has_plots_with_names_and_a_table_of_the_same_lines() {
+    let report = Folder::new("figures", &crossing()).read();
+    let figures = report.figures();
+    let ids: Vec<&str> = figures.iter().map(|figure| figure.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        ["throughput-1", "ratio-1", "leaders-1", "latency-1", "breakdown-1", "aborts-1", "types-1"]
+    );
+    for figure in &figures {
+        assert!(
+            figure.panels.iter().all(|panel| !panel.name.is_empty() && panel.body.len() > 200),
+            "{}",
+            figure.id
+        );
+        assert!(!figure.grid.rows.is_empty(), "{}", figure.id);
+        let width = figure.grid.head.len();
+        assert!(figure.grid.rows.iter().all(|(_, cells)| cells.len() == width), "{}", figure.id);
+    }
+}
+
+#[test]
+fn no_text_of_a_result_becomes_markup() {
+    let mut runs = crossing();
+    for run in &mut runs {
+        run["settings"][HOSTILE] =
+            run["seed"].as_u64().expect("a number").is_multiple_of(2).to_string().into();
+        run["machine"]["cpu"] = HOSTILE.into();
+        run["command"] = HOSTILE.into();
+        run["aborts"][HOSTILE] = 7.into();
+        run["breakdown"][HOSTILE] = 0.5.into();
+        run["by_type"][HOSTILE] = json!({ "commits": 5 });
+        if run["scheme"] == "silo" {
+            run["scheme"] = HOSTILE.into();
+        }
+    }
+    let folder = Folder::new("hostile", &runs);
+    let recipe = RECIPE.replace("Does skew decide?", HOSTILE);
+    folder.write("recipe-1.toml", &recipe.replace("[\"silo\", \"no_wait\"]", "[\"no_wait\"]"));
+    let report = folder.read();
+    let page = page(&report);
+    assert_eq!(page.matches("<script").count(), 2, "the data and ours");
+    assert_eq!(page.matches("</script>").count(), 2);
+    assert!(page.contains("&lt;script&gt;window.intruder=1"));
+    assert!(report.plots().iter().all(|plot| !plot.svg.contains("<script")));
+    assert!(runs_csv(&report).lines().count() == 25, "a row a run");
+}
+
+#[test]
+fn runs_that_failed_are_counted_and_their_figures_left_out() {
+    let mut runs = crossing();
+    runs[0]["throughput_txn_s"] = Value::Null;
+    runs[0]["check"]["verdict"] = "failed".into();
+    runs[1]["starved"] = true.into();
+    let report = Folder::new("failed", &runs).read();
+    let line = &report.studies[0].lines[0];
+    assert_eq!((line.runs, line.failed, line.line.throughput_txn_s.len()), (6, 1, 5));
+    let text = text(&report);
+    assert!(text.contains("CHECK FAILED in 1 run") && text.contains("STARVED: in 1 of 24 runs"), "{text}");
+    assert!(page(&report).contains("<td class=\"n\">no result</td>"));
+}
+
+#[test]
+fn a_setting_of_one_scheme_says_nothing_to_the_others() {
+    let mut runs = crossing();
+    for run in runs.iter_mut().filter(|run| run["scheme"] == "silo") {
+        let epoch = if run["settings"]["ycsb.theta"] == 0.5 { 10 } else { 40 };
+        run["settings"]["silo.epoch_ms"] = epoch.into();
+    }
+    let report = Folder::new("owned", &runs).read();
+    let study = &report.studies[0];
+    let names: Vec<&str> = study.axes.iter().map(|axis| axis.name.as_str()).collect();
+    assert_eq!(names, ["silo.epoch_ms", "ycsb.theta"]);
+    let of = |scheme: &str| study.lines.iter().filter(|line| line.line.scheme == scheme).count();
+    assert_eq!((of("silo"), of("no_wait")), (2, 4), "the other stands beside each of its values");
+}
+
+#[test]
+fn the_tested_region_names_what_was_covered_and_what_was_not() {
+    let report = Folder::new("region", &crossing()).read();
+    let text = text(&report);
+    assert!(text.contains("Tested: ycsb.theta from 0.5 to 0.9 (2 levels), all else fixed."), "{text}");
+    let page = page(&report);
+    let row = "<td>ycsb.theta</td><td>0.5 to 0.9</td><td>a number from 0 to 0.999</td><td>2</td>";
+    assert!(page.contains(row), "the legal range stands beside it");
+}
+
+#[test]
+fn another_scheme_can_be_what_others_are_compared_with() {
+    let folder = Folder::new("against", &crossing());
+    let report = Report::read(&folder.0, Some("silo")).expect("measured");
+    assert_eq!(report.studies[0].first, "silo");
+    let says = Report::read(&folder.0, Some("mvto")).expect_err("not measured").0;
+    assert!(says.contains("--against mvto") && says.contains("no_wait, silo"), "{says}");
+}
+
+#[test]
+fn conditions_and_claims_are_shown_with_what_they_rest_on() {
+    let folder = Folder::new("conditions", &[]);
+    let point = |theta: f64, role: &str, class: &str, predicted: Value| {
+        json!({ "point": { "ycsb.theta": theta, "workers": 2 }, "features": {}, "role": role, "pairs": 6, "ratio": 1.2,
+                "interval": { "low": 1.1, "high": 1.3, "confidence": 0.9 }, "class": class, "predicted": predicted,
+                "runs": [] })
+    };
+    let points = [
+        point(0.3, "explored", "level", Value::Null),
+        point(0.95, "held_out", "a", "a".into()),
+        point(0.9, "held_out", "level", "a".into()),
+    ];
+    let conditions = json!({
+        "schema": 1, "kind": "conditions", "workload": "ycsb", "a": "silo", "b": "no_wait", "margin": 1.1,
+        "space": [{ "name": "ycsb.theta", "kind": "linear" }, { "name": "workers", "kind": "integer" }], "points": points,
+    });
+    folder.write("conditions.json", &conditions.to_string());
+    let claim = json!({
+        "kind": "claim", "name": "skew", "statement": "silo beats no_wait by 1.1x or more when ycsb.theta > 0.8",
+        "a": "silo", "b": "no_wait", "winner": "a", "margin": 1.1, "recheck": "contend recheck x",
+        "predicate": [[{ "feature": "ycsb.theta", "above": 0.8 }]],
+        "held_out": { "points": 2, "agree": 1, "share": 0.5 },
+        "mechanisms": [{ "name": "backoff", "setting": "retry", "says": "nothing", "at": {}, "share": null }],
+    });
+    folder.write("claims/skew.json", &claim.to_string());
+    let report = folder.read();
+    let (text, page) = (text(&report), page(&report));
+    for form in [&text, &page] {
+        assert!(form.contains("On 2 fresh points, which no rule was made from, 1 agree"), "{form}");
+        assert!(
+            form.contains("1 of 2 fresh points agree (50.0%)") && form.contains("contend recheck x"),
+            "{form}"
+        );
+    }
+    assert!(
+        page.contains("class=\"region\"") && page.contains("NOT AS PREDICTED") && page.contains("backoff")
+    );
+    assert!(
+        text.contains("predicate: ycsb.theta > 0.8") || text.contains("predicate: ycsb.theta &gt; 0.8"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_no_result_is_refused_with_the_way_out() {
+    let refusal = |folder: &Folder| Report::read(&folder.0, None).expect_err("refused").0;
+    let folder = Folder::new("odd", &[]);
+    assert!(refusal(&folder).contains("contend sweep"), "{}", refusal(&folder));
+    folder.write("runs/a.json", "{\"kind\": \"run\", \"work");
+    assert!(refusal(&folder).contains("a.json`: is not JSON"), "{}", refusal(&folder));
+    folder.write("runs/a.json", "{\"kind\": \"run\", \"scheme\": \"silo\"}");
+    assert!(refusal(&folder).contains("has no `workload`"), "{}", refusal(&folder));
+    folder.write(
+        "runs/a.json",
+        "{\"kind\": \"run\", \"scheme\": \"silo\", \"workload\": \"ycsb\", \"settings\": 7}",
+    );
+    assert_eq!(folder.read().studies[0].lines[0].line.median(), None, "odd, and still shown");
+    folder.write("conditions.json", "[]");
+    assert!(refusal(&folder).contains("conditions.json"), "{}", refusal(&folder));
+    assert!(Report::read(&folder.0.join("nowhere"), None).is_err());
+}

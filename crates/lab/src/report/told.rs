@@ -1,0 +1,40 @@
+//! Reports as text for a terminal.
+
+use super::figures::Drawn;
+use super::{Report, evidence, planes, region, words};
+use crate::text::Lines;
+
+/// A report as tables and sentences.
+pub fn text(report: &Report) -> String {
+    let mut lines = Lines::default();
+    lines.add(&report.title);
+    report.remarks.iter().for_each(|remark| lines.add(format!("NOTE: {remark}")));
+    if let Some(conditions) = &report.conditions {
+        lines.add(conditions.findings());
+    }
+    for claim in &report.claims {
+        lines.add(format!("\nclaim {}: {}", claim.name, claim.statement));
+        claim.facts().iter().for_each(|(name, fact)| lines.add(format!("  {name}: {fact}")));
+        lines.add(format!("  check it again: {}", claim.recheck));
+    }
+    for (number, study) in report.studies.iter().enumerate() {
+        let drawn = Drawn { number, study };
+        lines.add(format!("\n{}", study.title));
+        words::findings(study).iter().for_each(|sentence| lines.add(format!("- {sentence}")));
+        lines.add(format!("- {}", region::sentence(study)));
+        words::cautions(study).iter().for_each(|sentence| lines.add(sentence));
+        lines.add("");
+        // Of what a page draws, a terminal shows the first table: throughputs with their verdicts.
+        lines.add(drawn.throughput_grid().text().trim_end());
+        if study.schemes.len() > 1 && study.leaders.len() > 1 {
+            lines.add("");
+            lines.add(planes::leaders_grid(drawn).text().trim_end());
+        }
+    }
+    for machine in &report.machines {
+        let facts: Vec<String> =
+            evidence::machine(machine).iter().map(|(name, fact)| format!("{name} {fact}")).collect();
+        lines.add(format!("\nmachine: {}", facts.join(", ")));
+    }
+    lines.0
+}

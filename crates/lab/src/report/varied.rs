@@ -1,0 +1,166 @@
+//! What was chosen for runs, and what of it varies among them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::compare::CHOSEN;
+use crate::registry::Catalogue;
+
+/// Something that varies among runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Varied {
+    /// Its name: a setting, or what drives a run.
+    pub name: String,
+    /// Its values, in the order of the recipe or else in their own.
+    pub values: Vec<String>,
+}
+
+impl Varied {
+    /// Its values as numbers, when all of them are.
+    pub fn numbers(&self) -> Option<Vec<f64>> {
+        self.values
+            .iter()
+            .map(|value| value.parse::<f64>().ok().filter(|number| number.is_finite()))
+            .collect()
+    }
+
+    /// Its name with its unit, as an axis is labelled.
+    pub fn label(&self) -> String {
+        match Catalogue.setting(&self.name).map_or("", |setting| setting.unit) {
+            "" => self.name.clone(),
+            unit => format!("{} ({unit})", self.name),
+        }
+    }
+}
+
+/// The value of what a run does not tell, because another version made it.
+pub(super) const MISSING: &str = "-";
+
+/// What results call it and recipes do not.
+const CLIENTS: (&str, &str) = ("clients_asked", "clients");
+
+/// All that was chosen for a run but workload, scheme and seed, by name, as text.
+pub(super) fn chosen(run: &Value) -> BTreeMap<String, String> {
+    let drives = CHOSEN.iter().filter(|name| !["workload", "scheme", "isolation"].contains(name));
+    let drives = drives.filter(|name| !run[**name].is_null()).map(|name| {
+        let known = if *name == CLIENTS.0 { CLIENTS.1 } else { name };
+        (known.to_owned(), shown(&run[*name]))
+    });
+    let settings = run["settings"].as_object().into_iter().flatten();
+    drives.chain(settings.map(|(name, value)| (name.clone(), shown(value)))).collect()
+}
+
+/// The value of something that recipes vary, where a run has it.
+pub(super) fn value_of(run: &Value, name: &str) -> Option<String> {
+    let own = if name == CLIENTS.1 { CLIENTS.0 } else { name };
+    [&run["settings"][name], &run[own], &run["point"][name]]
+        .into_iter()
+        .find(|value| !value.is_null())
+        .map(shown)
+}
+
+/// Whether a name is a setting of a scheme other than this one: then it says nothing of its runs.
+pub(super) fn is_of_another(name: &str, scheme: &str) -> bool {
+    Catalogue.owner(name).is_some_and(|owner| owner != scheme)
+}
+
+/// A value of JSON as text, without quotation marks.
+pub(super) fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Whether two texts are the same value: `0.50` is `0.5`.
+pub(super) fn is_same(a: &str, b: &str) -> bool {
+    a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a.to_bits() == b.to_bits())
+}
+
+/// What varies among runs, by name; a setting of a scheme among those of the scheme.
+pub(super) fn varied(runs: &[&Value]) -> Vec<Varied> {
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut add = |name: &String, value: &str| {
+        let values = all.entry(name.clone()).or_default();
+        if !values.iter().any(|its| its == value) {
+            values.push(value.to_owned());
+        }
+    };
+    let chosen: Vec<(String, BTreeMap<String, String>)> =
+        runs.iter().map(|run| (shown(&run["scheme"]), chosen(run))).collect();
+    let names: BTreeSet<&String> = chosen.iter().flat_map(|(_, chosen)| chosen.keys()).collect();
+    for (scheme, chosen) in &chosen {
+        for name in names.iter().filter(|name| chosen.contains_key(**name) || !is_of_another(name, scheme)) {
+            add(name, chosen.get(*name).map_or(MISSING, String::as_str));
+        }
+    }
+    let several = all.into_iter().filter(|(_, values)| values.len() > 1);
+    let several = several.map(|(name, values)| Varied { name, values: ordered(values) }).collect();
+    independent(several, &chosen)
+}
+
+/// Leaves out what goes with something else, value for value: clients are as many as workers unless asked for.
+fn independent(mut all: Vec<Varied>, chosen: &[(String, BTreeMap<String, String>)]) -> Vec<Varied> {
+    // Of two that go together the one stays that people think of.
+    all.sort_by_key(|varied| varied.name == CLIENTS.1);
+    let mut kept: Vec<Varied> = Vec::new();
+    for varied in all {
+        let goes_with = |other: &Varied| {
+            let pairs = chosen.iter().map(|(_, chosen)| (chosen.get(&other.name), chosen.get(&varied.name)));
+            let pairs: BTreeSet<_> = pairs.collect();
+            pairs.len() == varied.values.len() && pairs.len() == other.values.len()
+        };
+        if !kept.iter().any(goes_with) {
+            kept.push(varied);
+        }
+    }
+    kept.sort_by(|a, b| a.name.cmp(&b.name));
+    kept
+}
+
+/// Values in their own order: numbers by size, all else by letters.
+pub(super) fn ordered(mut values: Vec<String>) -> Vec<String> {
+    let number = |text: &String| text.parse::<f64>().ok();
+    values.sort_by(|a, b| match (number(a), number(b)) {
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        (Some(_), None) => core::cmp::Ordering::Less,
+        (None, Some(_)) => core::cmp::Ordering::Greater,
+        (None, None) => a.cmp(b),
+    });
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_ordered_by_size_and_words_by_letters() {
+        let values = ["10", "9", "auto", "0.5"].map(str::to_owned).to_vec();
+        assert_eq!(ordered(values), ["0.5", "9", "10", "auto"]);
+        assert!(is_same("0.50", "0.5") && is_same("a", "a") && !is_same("0.5", "0.6") && !is_same("a", "b"));
+    }
+
+    #[test]
+    fn what_all_runs_have_alike_does_not_vary() {
+        let run = |theta: f64, workers: u64| json!({ "workers": workers, "settings": { "ycsb.theta": theta, "x": 1 } });
+        let runs = [run(0.9, 2), run(0.5, 2)];
+        let found = varied(&runs.iter().collect::<Vec<_>>());
+        assert_eq!(
+            found,
+            [Varied { name: "ycsb.theta".to_owned(), values: vec!["0.5".to_owned(), "0.9".to_owned()] }]
+        );
+        assert_eq!(found[0].numbers(), Some(vec![0.5, 0.9]));
+        let crowd = |workers: u64| json!({ "workers": workers, "clients_asked": workers, "settings": {} });
+        let together = [crowd(1), crowd(2), crowd(4)];
+        let names: Vec<String> =
+            varied(&together.iter().collect::<Vec<_>>()).into_iter().map(|of| of.name).collect();
+        assert_eq!(names, ["workers"], "clients go with them");
+        let older = json!({ "workers": 2, "settings": { "ycsb.theta": 0.5 } });
+        let found = varied(&[&older, &runs[1]]);
+        assert_eq!(
+            (found[0].name.as_str(), found[0].values.as_slice()),
+            ("x", ["1", "-"].map(str::to_owned).as_slice())
+        );
+    }
+}

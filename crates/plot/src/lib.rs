@@ -1,0 +1,37 @@
+//! Plots as SVG: what the laboratory draws, and nothing else.
+//!
+//! A plot is a [`Panel`]: a drawing with a size and a name for those who cannot see it. A page shows panels beside each
+//! other ([`Panel::inline`]); a paper takes them as one file with title and legend ([`Sheet`]). Colours are classes, so
+//! that one style sheet ([`style`]) serves light pages, dark ones and paper.
+//!
+//! *Invariants:* the same plot gives the same bytes; no text reaches the markup unescaped; no series is told from
+//! another by its colour alone: each [`Look`] has a marker and a dash of its own, and lines are named where they end.
+//!
+//! A mark may carry a *key*, words that the plot does not understand and writes to `data-k`: by them a page hides what
+//! its reader does not want to see.
+#![forbid(unsafe_code)]
+
+mod axis;
+mod bars;
+mod frame;
+mod labels;
+mod lines;
+mod look;
+mod map;
+mod panel;
+mod rows;
+mod scale;
+mod scatter;
+mod svg;
+
+pub use axis::Axis;
+pub use bars::{Bar, Bars};
+pub use labels::{micros, percent, plain, si};
+pub use lines::{Lines, Point, Series};
+pub use look::{Look, Theme, style, swatch};
+pub use map::{Cell, Map, Paint};
+pub use panel::{Panel, Sheet};
+pub use rows::{Row, Rows};
+pub use scale::Scale;
+pub use scatter::{Dot, Region, Scatter};
+pub use svg::{Element, escape};

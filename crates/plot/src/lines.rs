@@ -1,0 +1,179 @@
+//! Lines with intervals, each named where it ends.
+
+use crate::frame::{Frame, LABEL, NAME, NAME_MAX, apart, line};
+use crate::svg::{Element, fit, short, title, width};
+use crate::{Axis, Look, Panel};
+
+/// A plot of lines.
+#[derive(Clone, Debug)]
+pub struct Lines<'a> {
+    /// What stands above it.
+    pub title: &'a str,
+    /// What it shows, for those who cannot see it.
+    pub name: &'a str,
+    /// Across.
+    pub x: &'a Axis,
+    /// Up.
+    pub y: &'a Axis,
+    /// A value of `y` that means something: 1 for ratios.
+    pub reference: Option<f64>,
+    /// The lines.
+    pub series: Vec<Series>,
+    /// Width and height in pixels.
+    pub size: (f64, f64),
+    /// By what a page finds it.
+    pub key: &'a str,
+}
+
+/// A line.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// How it looks.
+    pub look: Look,
+    /// By what a page finds all of it.
+    pub key: String,
+    /// Its points, from left to right.
+    pub points: Vec<Point>,
+}
+
+/// A point of a line.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Across.
+    pub x: f64,
+    /// Up.
+    pub y: f64,
+    /// The interval of `y`.
+    pub interval: Option<(f64, f64)>,
+    /// By what a page finds it, besides the line.
+    pub key: String,
+    /// What it says when it is pointed at; without it there is no marker.
+    pub says: String,
+}
+
+/// Points of different series at the same place are so far beside each other that their intervals can be told apart.
+const BESIDE: f64 = 4.0;
+
+impl Lines<'_> {
+    /// Draws it.
+    pub fn panel(&self) -> Panel {
+        let names = self.series.iter().map(|series| width(&fit(&series.name, NAME, NAME_MAX), NAME));
+        let mut frame = Frame::new(self.title, (self.x, self.y), self.size, names.fold(0.0, f64::max) + 14.0);
+        if let Some(value) = self.reference {
+            frame.reference(value);
+        }
+        let has_intervals =
+            self.series.iter().flat_map(|series| &series.points).any(|point| point.interval.is_some());
+        let middle = (self.series.len() as f64 - 1.0) / 2.0;
+        for (at, series) in self.series.iter().enumerate() {
+            let beside = if has_intervals { (at as f64 - middle) * BESIDE } else { 0.0 };
+            let body = series.draw(&frame, beside);
+            frame.body += &body;
+        }
+        let names = self.names(&frame);
+        frame.body += &names;
+        frame.panel(self.name.to_owned(), self.key)
+    }
+
+    /// The names of the lines at their right ends.
+    fn names(&self, frame: &Frame<'_>) -> String {
+        let ends = self.series.iter().filter_map(|series| Some((series, series.points.last()?)));
+        let ends: Vec<(&Series, &Point)> = ends.collect();
+        let wanted: Vec<f64> = ends.iter().map(|(_, point)| frame.y(point.y)).collect();
+        let placed = apart(&wanted, LABEL + 1.5, frame.heights());
+        let text = |((series, _), y): (&(&Series, &Point), f64)| {
+            let class = format!("end {}", series.look.class());
+            let text = Element::new("text").set("class", class).key(&series.key).at("x", frame.right() + 9.0);
+            text.at("y", y + 3.8).saying(&fit(&series.name, NAME, NAME_MAX))
+        };
+        ends.iter().zip(placed).map(text).collect()
+    }
+}
+
+impl Series {
+    fn draw(&self, frame: &Frame<'_>, beside: f64) -> String {
+        let place = |point: &Point| (frame.x(point.x) + beside, frame.y(point.y));
+        let mut body = String::new();
+        // Point by point, so that a page can hide one.
+        for pair in self.points.windows(2) {
+            let ((x1, y1), (x2, y2)) = (place(&pair[0]), place(&pair[1]));
+            let path = format!("M{} {}L{} {}", short(x1), short(y1), short(x2), short(y2));
+            let segment =
+                Element::new("path").set("class", format!("ln {}", self.look.class())).set("d", path);
+            let key = [self.key.as_str(), &pair[0].key, &pair[1].key].join(" ");
+            body += &segment.set("stroke-dasharray", self.look.dash()).key(key.trim()).empty();
+        }
+        let marked = self.points.iter().filter(|point| !point.says.is_empty());
+        for point in marked {
+            let (x, y) = place(point);
+            let mark = self.look.marker(x, y, 3.9).holding(&title(&point.says));
+            let interval =
+                point.interval.map(|(low, high)| whisker(x, frame.y(low), frame.y(high), self.look));
+            let key = [self.key.as_str(), &point.key].join(" ");
+            body += &Element::new("g").key(key.trim()).holding(&(interval.unwrap_or_default() + &mark));
+        }
+        body
+    }
+}
+
+/// An upright interval.
+fn whisker(x: f64, low: f64, high: f64, look: Look) -> String {
+    let class = format!("iv {}", look.class());
+    let cap = |y: f64| line(&class, (x - 2.6, y), (x + 2.6, y));
+    line(&class, (x, low), (x, high)) + &cap(low) + &cap(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Scale, plain};
+
+    fn point(x: f64, y: f64) -> Point {
+        Point { x, y, interval: Some((y * 0.9, y * 1.1)), key: format!("x{x}"), says: format!("{y} at {x}") }
+    }
+
+    fn plot(names: &[&str]) -> Panel {
+        let x = Axis::measured_at("theta", &[0.0, 1.0, 2.0], plain);
+        let y = Axis::numbers("txn/s", Scale::from_zero([10.0]), plain);
+        let series = |(at, name): (usize, &&str)| Series {
+            name: (*name).to_owned(),
+            look: Look(at),
+            key: format!("s{at}"),
+            points: vec![point(0.0, 4.0), point(1.0, 5.0), point(2.0, 6.0)],
+        };
+        let series = names.iter().enumerate().map(series).collect();
+        Lines { title: "t", name: "n", x: &x, y: &y, reference: None, series, size: (360.0, 240.0), key: "" }
+            .panel()
+    }
+
+    #[test]
+    fn each_point_has_its_interval_its_words_and_its_keys() {
+        let panel = plot(&["silo", "a<b"]);
+        assert_eq!(panel.body.matches("<path class=\"mk").count(), 6);
+        assert_eq!(panel.body.matches("class=\"iv").count(), 18, "a line and two caps each");
+        assert!(
+            panel.body.contains("data-k=\"s0 x0 x1\"") && panel.body.contains("data-k=\"s1 x2\""),
+            "{}",
+            panel.body
+        );
+        assert!(panel.body.contains("a&lt;b</text>") && panel.body.contains("<title>5 at 1</title>"));
+    }
+
+    #[test]
+    fn names_at_the_same_end_do_not_overlap_and_stay_within() {
+        let panel = plot(&["one", "two", "three", "four", "five"]);
+        let heights: Vec<f64> = panel
+            .body
+            .split("class=\"end")
+            .skip(1)
+            .map(|rest| {
+                let y = rest.split("y=\"").nth(1).and_then(|rest| rest.split('"').next());
+                y.expect("a height").parse().expect("a number")
+            })
+            .collect();
+        assert!(heights.windows(2).all(|pair| (pair[1] - pair[0]).abs() >= 11.0), "{heights:?}");
+        assert!(heights.iter().all(|y| (0.0..240.0).contains(y)));
+    }
+}

@@ -53,6 +53,7 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
             for line in &summary.lines {
                 out.print(&format!("{}\n", sweep::json(&sweep, line)));
             }
+            sweep::left_out(&sweep).iter().for_each(|object| out.print(&format!("{object}\n")));
         }
     }
     ended?;

@@ -1,7 +1,7 @@
 //! Sweeps: one recipe, all combinations of what it varies, measured so that the comparison is fair.
 //!
 //! A [`Recipe`] is a file of settings: what is fixed, what varies, and why it is off the standard. A [`Sweep`] is the
-//! runs that it asks for, each a [`Unit`] that one command makes. Repetitions come one after the other, so that a sweep
+//! runs that it asks for, each a [`Unit`] that one command makes; what a scheme cannot run is [`LeftOut`], and said. Repetitions come one after the other, so that a sweep
 //! that is cut short is a sweep of fewer repetitions; in each, points come in random order, and the schemes of a point
 //! directly after one another, in random order too: what changes slowly on the machine meets all of them alike. All
 //! schemes of a repetition answer the same requests, drawn from the repetition's seed.
@@ -18,9 +18,9 @@ mod told;
 mod units;
 
 pub use measuring::Measuring;
-pub use recipe::Recipe;
+pub use recipe::{Recipe, Scalar, VARIANT, Variant};
 pub use store::{Entry, Store};
-pub(crate) use summary::{CONFIDENCE, verdict_name};
-pub use summary::{Line, Summary, json};
+pub(crate) use summary::{CONFIDENCE, MARGIN, verdict_name};
+pub use summary::{Line, Summary, json, left_out};
 pub use told::{plan, results};
-pub use units::{Sweep, Unit, digest};
+pub use units::{LeftOut, Sweep, Unit, digest};

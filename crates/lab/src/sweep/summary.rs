@@ -1,11 +1,11 @@
 //! What the results of a sweep say: a line for each scheme at each point.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
 
-use super::{Entry, Store, Sweep};
+use super::{Entry, LeftOut, Store, Sweep};
 use crate::Refusal;
 use crate::json::SCHEMA;
 
@@ -36,6 +36,9 @@ pub struct Line {
     pub point: Vec<String>,
     /// The scheme.
     pub scheme: &'static str,
+    /// What was measured, by repetition: objects of [`json::run`](crate::json::run), those of runs that failed their
+    /// check among them.
+    pub results: BTreeMap<u64, Entry>,
     /// Commits a second, by repetition; those without a result are left out.
     pub throughput_txn_s: BTreeMap<u64, f64>,
     /// The interval of their median.
@@ -73,6 +76,8 @@ impl Summary {
             summary.count(&entry.value);
             cells.entry((&unit.point, unit.scheme)).or_default().insert(unit.repetition, entry);
         }
+        let planned: BTreeSet<(&[String], &str)> =
+            sweep.units.iter().map(|unit| (unit.point.as_slice(), unit.scheme)).collect();
         let mut points: Vec<&[String]> = Vec::new();
         for unit in &sweep.units {
             points.extend((unit.repetition == 0).then_some(unit.point.as_slice()));
@@ -81,7 +86,8 @@ impl Summary {
         points.dedup();
         for point in points {
             let first = throughputs(cells.get(&(point, sweep.schemes[0])));
-            for scheme in &sweep.schemes {
+            let is_run = |scheme: &&&str| planned.contains(&(point, **scheme));
+            for scheme in sweep.schemes.iter().filter(is_run) {
                 let is_first = *scheme == sweep.schemes[0];
                 summary.lines.push(line(
                     point,
@@ -111,9 +117,8 @@ impl Summary {
 
 /// Where a point is among those of the recipe, axis by axis.
 fn place(sweep: &Sweep, point: &[String]) -> Vec<usize> {
-    let axes = sweep.recipe.vary.values().zip(point);
-    axes.map(|(values, value)| values.iter().position(|other| other.to_string() == *value).unwrap_or(0))
-        .collect()
+    let axes = sweep.recipe.axes().into_iter().zip(point);
+    axes.map(|((_, values), value)| values.iter().position(|other| other == value).unwrap_or(0)).collect()
 }
 
 fn throughputs(entries: Option<&BTreeMap<u64, Entry>>) -> BTreeMap<u64, f64> {
@@ -147,6 +152,7 @@ fn line(
         p99_us: figure(&|value| value["latency_us"]["p99"].as_f64()),
         // A scheme that commits nothing has no ratio, and its median says why.
         against_first: paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok(),
+        results: entries.cloned().unwrap_or_default(),
         throughput_txn_s,
     }
 }
@@ -186,6 +192,25 @@ pub fn json(sweep: &Sweep, line: &Line) -> Value {
         "p99_us": line.p99_us,
         "against_first": line.against_first.as_ref().map(comparison),
     })
+}
+
+/// What was left out as JSON: an object for each scheme and reason.
+pub fn left_out(sweep: &Sweep) -> Vec<Value> {
+    let object = |left_out: &LeftOut| {
+        let named = |point: &Vec<String>| {
+            sweep.axes.iter().zip(point).map(|(name, value)| (name.clone(), value.as_str().into())).collect()
+        };
+        let points: Vec<serde_json::Map<String, Value>> = left_out.points.iter().map(named).collect();
+        json!({
+            "schema": SCHEMA,
+            "kind": "left_out",
+            "workload": sweep.recipe.workload,
+            "scheme": left_out.scheme,
+            "points": points,
+            "why": left_out.why,
+        })
+    };
+    sweep.left_out.iter().map(object).collect()
 }
 
 /// The name of a verdict in results.

@@ -25,6 +25,7 @@ pub fn arguments(input: &[u8]) {
             Command::Run(run) => plan(run.request()),
             Command::Explain(explain) => plan(Ok(explain.request())),
             Command::Check(check) => inquire(&check.question()),
+            Command::Reproduce(reproduce) => find(reproduce.id.as_deref(), reproduce.list),
             // They take nothing, or files.
             Command::Demo | Command::List(_) | Command::Sweep(_) | Command::Compare(_) => {}
         },
@@ -33,6 +34,14 @@ pub fn arguments(input: &[u8]) {
             assert!(code == 0 || code == 2, "exit code {code}");
             assert!(!error.to_string().is_empty(), "a refusal says why");
         }
+    }
+}
+
+/// Finds the experiment that is asked for.
+fn find(id: Option<&str>, is_list: bool) {
+    assert!(id.is_some() != is_list, "there is an id, or there is none to be");
+    if let Some(Err(refusal)) = id.map(lab::reproduce::find) {
+        assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}");
     }
 }
 

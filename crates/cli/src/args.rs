@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Sweep(Sweep),
     /// Compare two sets of results, cell by cell
     Compare(Compare),
+    /// Repeat an experiment of the literature, and say what becomes of its claim
+    Reproduce(Reproduce),
     /// Try to show that schemes do not isolate as they promise
     Check(Check),
     /// What there is to choose from
@@ -107,6 +109,31 @@ pub(crate) struct Compare {
     #[arg(long)]
     pub(crate) gate: bool,
     /// How results are printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Reproduce {
+    /// The experiment: see `contend reproduce --list`
+    #[arg(required_unless_present = "list")]
+    pub(crate) id: Option<String>,
+    /// Print all experiments with what they wait for, and run none
+    #[arg(long, conflicts_with_all = ["id", "out", "budget", "dry_run", "seed"])]
+    pub(crate) list: bool,
+    /// The directory that results are kept in, and taken from if they are there [default: the id in small letters]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Begin no run after this time
+    #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
+    pub(crate) budget: Option<f64>,
+    /// Say what would be run, and how long it may take
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// What all random numbers begin with [default: that of the recipe]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// How it is printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
 }

@@ -8,6 +8,7 @@ mod check;
 mod demo;
 mod live;
 mod out;
+mod reproduce;
 mod run;
 mod sweep;
 
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, &mut out),
         Command::Sweep(args) => sweep::sweep(&args, &mut out),
         Command::Compare(args) => compare(&args, &mut out),
+        Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(list) => Ok(self::list(&list, &mut out)),
         Command::Explain(args) => explain(&args, &mut out),

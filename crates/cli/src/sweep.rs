@@ -23,12 +23,8 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
     })?;
     let in_recipe = |refusal: Refusal| Refusal(format!("`{name}`: {refusal}"));
     let mut recipe = Recipe::parse(&text).map_err(in_recipe)?;
-    if let Some(minutes) = args.budget {
-        if !(0.0..=100_000.0).contains(&minutes) {
-            return Err(Refusal(format!("`--budget {minutes}`: give a number of minutes from 0 to 100000")));
-        }
-        recipe.budget_minutes = Some(minutes);
-    }
+    check_budget(args.budget)?;
+    recipe.budget_minutes = args.budget.or(recipe.budget_minutes);
     let sweep = Sweep::new(recipe, &build()?).map_err(in_recipe)?;
     let folder = args.out.clone().unwrap_or_else(|| args.recipe.with_extension(""));
     if args.dry_run || args.commands {
@@ -43,8 +39,7 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
     let store = Store::open(&folder)?;
     store.keep_recipe(&text)?;
     live::take_interrupts();
-    let ended = Measuring::new(&sweep, &store)?
-        .all(|unit, label| if is_stopped() || out.is_closed() { Ok(None) } else { run(unit, label) });
+    let ended = measure(&sweep, &store, out);
     // What was measured is shown, whatever came after it.
     let summary = Summary::new(&sweep, &store)?;
     match args.format {
@@ -66,9 +61,25 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
     })
 }
 
+/// Refuses a budget that is none.
+pub(crate) fn check_budget(minutes: Option<f64>) -> Result<(), Refusal> {
+    match minutes.filter(|minutes| !(0.0..=100_000.0).contains(minutes)) {
+        Some(minutes) => {
+            Err(Refusal(format!("`--budget {minutes}`: give a number of minutes from 0 to 100000")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Makes the runs of a sweep that are left, until the user stops or nobody reads what comes of it.
+pub(crate) fn measure(sweep: &Sweep, store: &Store, out: &Out) -> Result<(), Refusal> {
+    Measuring::new(sweep, store)?
+        .all(|unit, label| if is_stopped() || out.is_closed() { Ok(None) } else { run(unit, label) })
+}
+
 /// What makes the runs: results of one build are not taken for those of another. A commit if it says what was built,
 /// or else a digest of the program.
-fn build() -> Result<String, Refusal> {
+pub(crate) fn build() -> Result<String, Refusal> {
     let is_committed = option_env!("CONTEND_IS_CHANGED") == Some("false");
     if let Some(commit) = option_env!("CONTEND_COMMIT").filter(|_| is_committed) {
         return Ok(commit.to_owned());
@@ -81,7 +92,7 @@ fn build() -> Result<String, Refusal> {
 }
 
 /// The runs whose results are not there.
-fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>, Refusal> {
+pub(crate) fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>, Refusal> {
     if !folder.exists() {
         return Ok(sweep.units.iter().collect());
     }

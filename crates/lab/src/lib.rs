@@ -10,6 +10,7 @@ mod registry;
 
 pub mod compare;
 pub mod json;
+pub mod reproduce;
 pub mod sweep;
 pub mod text;
 

@@ -47,6 +47,14 @@ impl Partial {
             published => published,
         }
     }
+
+    /// Gives the file its name, in place of another that may have it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn replace(self) -> io::Result<()> {
+        fs::rename(&self.path, &self.whole)
+    }
 }
 
 impl Drop for Partial {
@@ -80,6 +88,8 @@ mod tests {
         let error = write("second").publish().expect_err("there is another");
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&whole).expect("there"), "first");
+        write("third").replace().expect("it may");
+        assert_eq!(fs::read_to_string(&whole).expect("there"), "third");
         assert_eq!(fs::read_dir(&folder).expect("there").count(), 1, "nothing partial is left");
         fs::remove_dir_all(folder).expect("its own directory");
     }

@@ -15,7 +15,7 @@ pub(crate) const CONFIDENCE: f64 = 0.9;
 pub(crate) const MARGIN: f64 = 1.05;
 
 /// What a sweep's results say.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Summary {
     /// By point, and at each by scheme, in the order of the recipe.
     pub lines: Vec<Line>,
@@ -52,6 +52,34 @@ pub struct Line {
 }
 
 impl Line {
+    /// A scheme's results at a point, by repetition.
+    pub(crate) fn of(point: Vec<String>, scheme: &'static str, results: BTreeMap<u64, Entry>) -> Self {
+        let throughput_txn_s = throughputs(&results);
+        let values: Vec<f64> = throughput_txn_s.values().copied().collect();
+        let figure = |of: &dyn Fn(&Value) -> Option<f64>| {
+            Spread::of(results.values().filter_map(|entry| of(&entry.value))).map(|spread| spread.median)
+        };
+        Self {
+            point,
+            scheme,
+            interval: Interval::of_median(&values, CONFIDENCE),
+            abort_rate: figure(&|value| value["abort_rate"].as_f64()),
+            p99_us: figure(&|value| value["latency_us"]["p99"].as_f64()),
+            against_first: None,
+            throughput_txn_s,
+            results,
+        }
+    }
+
+    /// Compares it with the first scheme's throughputs, by repetition.
+    fn compare(&mut self, first: &BTreeMap<u64, f64>) {
+        let own = &self.throughput_txn_s;
+        let pairs: Vec<(f64, f64)> =
+            first.iter().filter_map(|(repetition, first)| Some((*own.get(repetition)?, *first))).collect();
+        // A scheme that commits nothing has no ratio, and its median says why.
+        self.against_first = paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok();
+    }
+
     /// The median throughput.
     pub fn median(&self) -> Option<f64> {
         Spread::of(self.throughput_txn_s.values().copied()).map(|spread| spread.median)
@@ -69,7 +97,7 @@ impl Summary {
     /// # Errors
     /// Files that cannot be read.
     pub fn new(sweep: &Sweep, store: &Store) -> Result<Self, Refusal> {
-        let mut summary = Self { lines: Vec::new(), made: 0, starved: 0, failed: 0, machines: Vec::new() };
+        let mut summary = Self::default();
         let mut cells: BTreeMap<(&[String], &str), BTreeMap<u64, Entry>> = BTreeMap::new();
         for unit in &sweep.units {
             let Some(entry) = store.get(&unit.id)? else { continue };
@@ -85,16 +113,15 @@ impl Summary {
         points.sort_by_key(|point| place(sweep, point));
         points.dedup();
         for point in points {
-            let first = throughputs(cells.get(&(point, sweep.schemes[0])));
+            let first = cells.get(&(point, sweep.schemes[0])).map(throughputs);
             let is_run = |scheme: &&&str| planned.contains(&(point, **scheme));
             for scheme in sweep.schemes.iter().filter(is_run) {
-                let is_first = *scheme == sweep.schemes[0];
-                summary.lines.push(line(
-                    point,
-                    scheme,
-                    cells.get(&(point, scheme)),
-                    (!is_first).then_some(&first),
-                ));
+                let results = cells.remove(&(point, scheme)).unwrap_or_default();
+                let mut line = Line::of(point.to_vec(), scheme, results);
+                if *scheme != sweep.schemes[0] {
+                    first.iter().for_each(|first| line.compare(first));
+                }
+                summary.lines.push(line);
             }
         }
         Ok(summary)
@@ -121,40 +148,10 @@ fn place(sweep: &Sweep, point: &[String]) -> Vec<usize> {
     axes.map(|((_, values), value)| values.iter().position(|other| other == value).unwrap_or(0)).collect()
 }
 
-fn throughputs(entries: Option<&BTreeMap<u64, Entry>>) -> BTreeMap<u64, f64> {
+fn throughputs(entries: &BTreeMap<u64, Entry>) -> BTreeMap<u64, f64> {
     let of =
         |(repetition, entry): (&u64, &Entry)| Some((*repetition, entry.value["throughput_txn_s"].as_f64()?));
-    entries.into_iter().flatten().filter_map(of).collect()
-}
-
-fn line(
-    point: &[String],
-    scheme: &'static str,
-    entries: Option<&BTreeMap<u64, Entry>>,
-    first: Option<&BTreeMap<u64, f64>>,
-) -> Line {
-    let throughput_txn_s = throughputs(entries);
-    let values: Vec<f64> = throughput_txn_s.values().copied().collect();
-    let figure = |of: &dyn Fn(&Value) -> Option<f64>| {
-        let all = entries.into_iter().flatten().filter_map(|(_, entry)| of(&entry.value));
-        Spread::of(all).map(|spread| spread.median)
-    };
-    let pairs: Vec<(f64, f64)> = first
-        .into_iter()
-        .flatten()
-        .filter_map(|(repetition, first)| Some((*throughput_txn_s.get(repetition)?, *first)))
-        .collect();
-    Line {
-        point: point.to_vec(),
-        scheme,
-        interval: Interval::of_median(&values, CONFIDENCE),
-        abort_rate: figure(&|value| value["abort_rate"].as_f64()),
-        p99_us: figure(&|value| value["latency_us"]["p99"].as_f64()),
-        // A scheme that commits nothing has no ratio, and its median says why.
-        against_first: paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok(),
-        results: entries.cloned().unwrap_or_default(),
-        throughput_txn_s,
-    }
+    entries.iter().filter_map(of).collect()
 }
 
 /// A line as JSON.

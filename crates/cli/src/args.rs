@@ -119,7 +119,7 @@ pub(crate) struct Reproduce {
     #[arg(required_unless_present = "list")]
     pub(crate) id: Option<String>,
     /// Print all experiments with what they wait for, and run none
-    #[arg(long, conflicts_with_all = ["id", "out", "budget", "dry_run", "seed"])]
+    #[arg(long, conflicts_with_all = ["id", "out", "budget", "dry_run", "repeat", "seed"])]
     pub(crate) list: bool,
     /// The directory that results are kept in, and taken from if they are there [default: the id in small letters]
     #[arg(long, value_name = "DIR")]
@@ -130,6 +130,9 @@ pub(crate) struct Reproduce {
     /// Say what would be run, and how long it may take
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Runs of each scheme at each point, for a verdict that is undecided [default: those of the recipe]
+    #[arg(long, value_name = "R")]
+    pub(crate) repeat: Option<u64>,
     /// What all random numbers begin with [default: that of the recipe]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,

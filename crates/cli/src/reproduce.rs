@@ -29,10 +29,10 @@ pub(crate) fn reproduce(args: &args::Reproduce, out: &mut Out) -> Result<u8, Ref
         return Ok(0);
     }
     live::take_interrupts();
+    let store = Store::open(&folder)?;
     let mut ended = Ok(());
     let mut results = Vec::new();
     for (name, text, sweep) in sweeps {
-        let store = Store::open(&folder)?;
         store.keep_recipe(text)?;
         ended = ended.and_then(|()| measure(&sweep, &store, out));
         let summary = Summary::new(&sweep, &store)?;
@@ -40,7 +40,7 @@ pub(crate) fn reproduce(args: &args::Reproduce, out: &mut Out) -> Result<u8, Ref
     }
     let finding = Finding::new(&experiment, results, args.seed.unwrap_or(1));
     let claim = finding.claim(&folder);
-    let kept = reproduce::keep(&folder, &claim)?;
+    let kept = reproduce::keep(&store, &claim)?;
     match args.format {
         Format::Text => {
             out.print(&reproduce::finding(&finding));
@@ -92,6 +92,7 @@ fn sweeps(
         let text = reproduce::recipe(name).expect("it is ready, so its recipes are there");
         let mut recipe = Recipe::parse(text)?;
         recipe.seed = args.seed.unwrap_or(recipe.seed);
+        recipe.repeat = args.repeat.unwrap_or(recipe.repeat);
         let share = args.budget.map(|minutes| minutes / experiment.recipes.len() as f64);
         recipe.budget_minutes = share.or(recipe.budget_minutes);
         sweeps.push((name.clone(), text, Sweep::new(recipe, &build()?)?));

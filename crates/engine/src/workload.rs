@@ -144,6 +144,9 @@ pub struct Forecast {
     pub growth_bytes: u64,
     /// Rows that it adds, in the mean.
     pub growth_rows: f64,
+    /// What the settings come to, by name: quantities that conclusions are better stated in than in the settings that
+    /// they are made of. The same names under all settings of a workload.
+    pub features: Vec<(&'static str, f64)>,
 }
 
 /// Where and how a run drives a workload, as far as the workload may know.

@@ -292,7 +292,8 @@ fn table_memory(table: &TableMemory) -> Value {
     })
 }
 
-fn machine(machine: &Machine) -> Value {
+/// A machine and its state.
+pub(crate) fn machine(machine: &Machine) -> Value {
     json!({
         "cpu": machine.cpu,
         "cores": machine.cores,

@@ -7,8 +7,10 @@ mod measure;
 mod partial;
 mod plan;
 mod registry;
+mod space;
 
 pub mod compare;
+pub mod conditions;
 pub mod json;
 pub mod reproduce;
 pub mod sweep;
@@ -24,6 +26,7 @@ pub use partial::Partial;
 pub use plan::{Plan, Request, Subject};
 pub use registry::{Catalogue, SettingOf};
 pub use runs::{Monitor, Step};
+pub use space::Space;
 pub use stats::Spread;
 pub use trials::Report;
 

@@ -48,7 +48,8 @@ impl Partial {
         }
     }
 
-    /// Gives the file its name, in place of another that may have it.
+    /// Gives the file its name, in place of one that may have it: for what is derived from other files and can be made
+    /// again.
     ///
     /// # Errors
     /// Those of the system.
@@ -88,7 +89,7 @@ mod tests {
         let error = write("second").publish().expect_err("there is another");
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&whole).expect("there"), "first");
-        write("third").replace().expect("it may");
+        write("third").replace().expect("renamed");
         assert_eq!(fs::read_to_string(&whole).expect("there"), "third");
         assert_eq!(fs::read_dir(&folder).expect("there").count(), 1, "nothing partial is left");
         fs::remove_dir_all(folder).expect("its own directory");

@@ -1,15 +1,13 @@
 //! What came of an experiment: the claim beside our figures, and what may be said of it.
 
-use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use super::{Experiment, Instance, Outcome, Relation};
+use crate::Refusal;
 use crate::json::SCHEMA;
-use crate::sweep::{Summary, Sweep};
-use crate::{Partial, Refusal};
+use crate::sweep::{Store, Summary, Sweep};
 
 /// What may be said of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,32 +185,21 @@ fn conditions((name, sweep, summary): &(String, Sweep, Summary)) -> Value {
     })
 }
 
-/// Keeps a claim in a directory of results, in place of an earlier one of the same experiment, and says where.
+/// Keeps a claim among results, in place of an earlier one of the same experiment, and says where.
 ///
 /// # Errors
 /// When the system refuses.
-pub fn keep(folder: &Path, claim: &Value) -> Result<PathBuf, Refusal> {
+pub fn keep(store: &Store, claim: &Value) -> Result<PathBuf, Refusal> {
     let name = claim["name"].as_str().unwrap_or("claim");
-    let whole = folder.join("claims").join(format!("{name}.json"));
-    let write = || -> io::Result<()> {
-        fs::create_dir_all(folder.join("claims"))?;
-        let partial = folder.join("claims").join(format!("{name}-{}.partial", std::process::id()));
-        let mut partial = Partial::create(partial, &whole)?;
-        partial.fill(|file| writeln!(file, "{claim:#}"))?;
-        partial.replace()
-    };
-    write().map_err(|error| {
-        Refusal(format!(
-            "`{}`: could not be written ({error}): make room in {} and ask again; what was measured is kept",
-            whole.display(),
-            folder.display()
-        ))
-    })?;
-    Ok(whole)
+    let path = Path::new("claims").join(format!("{name}.json"));
+    store.derive(&path, &format!("{claim:#}\n"))?;
+    Ok(store.path().join(path))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -233,8 +220,9 @@ mod tests {
         let finding = Finding::new(&experiment, Vec::new(), 1);
         assert_eq!(finding.verdict, Verdict::Holds, "{:?}", finding.parts);
         let folder = std::env::temp_dir().join(format!("contend-claims-{}", std::process::id()));
+        let store = Store::open(&folder).expect("writable");
         for _ in 0..2 {
-            let path = keep(&folder, &finding.claim(&folder)).expect("writable");
+            let path = keep(&store, &finding.claim(&folder)).expect("writable");
             let text = fs::read_to_string(path).expect("written");
             let claim: Value = serde_json::from_str(&text).expect("JSON");
             assert_eq!((&claim["kind"], &claim["name"]), (&"reproduction".into(), &"S-F7".into()));

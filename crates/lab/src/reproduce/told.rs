@@ -151,9 +151,13 @@ fn parts(finding: &Finding<'_>) -> String {
     format!("{}{}", lines.0, table.render())
 }
 
-/// A figure of any size.
+/// A figure of any size, to the digits that tell.
 fn figure(value: f64) -> String {
-    if value.abs() >= 1_000.0 { count(value) } else { format!("{value:.3}") }
+    match value.abs() {
+        size if size >= 1_000.0 => count(value),
+        size if size >= 0.1 => format!("{value:.3}"),
+        _ => format!("{value:.5}"),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! The measuring of a sweep: which run comes next, whether there is time for it, and whether it has to be made again.
-//! How a run is made is up to the caller.
+//! The measuring of a sweep: which run comes next, and whether there is time for it.
 
-use serde_json::{Value, json};
 use sync::clock;
 
+use super::bench::{Bench, Run};
 use super::{Store, Sweep, Unit};
 use crate::Refusal;
 use crate::text::duration_s;
@@ -33,25 +32,20 @@ impl<'s> Measuring<'s> {
     }
 
     /// Has `run` make all runs that are left and keeps their results, until there is no time or it returns none.
-    /// It is told a line about the run under way, and returns an object of [`json::run`](crate::json::run).
     ///
     /// # Errors
     /// Those of `run`, and results that cannot be written; what was measured before is kept.
-    pub fn all(
-        mut self,
-        mut run: impl FnMut(&Unit, &str) -> Result<Option<Value>, Refusal>,
-    ) -> Result<(), Refusal> {
+    pub fn all(mut self, run: impl Run) -> Result<(), Refusal> {
+        let mut bench = Bench::new(self.store, &self.sweep.build, &self.sweep.axes, ATTEMPTS_MAX, run);
         for nth in 0..self.left.len() {
             let unit = self.left[nth];
             let budget_s = self.sweep.recipe.budget_minutes.map(|minutes| minutes * 60.0);
             let would_end_s = self.elapsed_s() + self.real_s(unit.lasts_s);
-            if budget_s.is_some_and(|budget_s| would_end_s > budget_s) {
+            if budget_s.is_some_and(|budget_s| would_end_s > budget_s)
+                || bench.result(unit, &self.label(nth))?.is_none()
+            {
                 break;
             }
-            let label = self.label(nth);
-            let Some(mut value) = unstarved(|| run(unit, &label))? else { break };
-            self.describe(unit, &mut value);
-            self.store.put(unit, &value)?;
             self.guessed_s += unit.lasts_s;
         }
         Ok(())
@@ -73,60 +67,14 @@ impl<'s> Measuring<'s> {
         let to_go = duration_s(self.real_s(guessed_s));
         format!("[{}/{of}] {}: about {to_go} to go", of - left + nth + 1, self.sweep.label(self.left[nth]))
     }
-
-    /// Says in a result what it is of, so that it can be understood and made again by itself.
-    fn describe(&self, unit: &Unit, value: &mut Value) {
-        let point = self.sweep.axes.iter().cloned().zip(unit.point.iter().map(|value| json!(value)));
-        value["id"] = unit.id.clone().into();
-        value["build"] = self.sweep.build.clone().into();
-        value["command"] = format!("contend {}", unit.command().join(" ")).into();
-        value["repetition"] = unit.repetition.into();
-        value["point"] = point.collect();
-    }
-}
-
-/// Makes a run, again as long as it is starved, and returns the least starved one with the number of attempts; none if
-/// one was not made.
-fn unstarved(mut run: impl FnMut() -> Result<Option<Value>, Refusal>) -> Result<Option<Value>, Refusal> {
-    let share = |value: &Value| value["cpu_share"].as_f64().unwrap_or(0.0);
-    let mut best: Option<Value> = None;
-    for attempt in 1..=ATTEMPTS_MAX {
-        let Some(value) = run()? else { return Ok(None) };
-        let mut better = match best {
-            Some(best) if share(&best) >= share(&value) => best,
-            _ => value,
-        };
-        better["attempts"] = attempt.into();
-        let is_starved = better["starved"] == true;
-        best = Some(better);
-        if !is_starved {
-            break;
-        }
-    }
-    Ok(best)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::sweep::Recipe;
-
-    fn result(cpu_share: f64) -> Value {
-        json!({ "kind": "run", "cpu_share": cpu_share, "starved": cpu_share < 0.95 })
-    }
-
-    #[test]
-    fn a_starved_run_is_made_again_and_the_least_starved_one_counts() {
-        let of = |shares: &[f64]| {
-            let mut left = shares.iter();
-            let value = unstarved(|| Ok(left.next().map(|share| result(*share)))).expect("made");
-            value.map(|value| (value["cpu_share"].as_f64(), value["attempts"].as_u64()))
-        };
-        assert_eq!(of(&[0.99, 0.5]), Some((Some(0.99), Some(1))));
-        assert_eq!(of(&[0.5, 0.96, 0.5]), Some((Some(0.96), Some(2))));
-        assert_eq!(of(&[0.5, 0.7, 0.6, 0.99]), Some((Some(0.7), Some(3))), "three times at most");
-        assert_eq!(of(&[0.5]), None, "interrupted before it could be made again");
-    }
 
     #[test]
     fn runs_are_made_until_one_is_not_or_there_is_no_time() {
@@ -139,7 +87,7 @@ mod tests {
             let mut made = 0;
             let run = |_: &Unit, _: &str| {
                 made += 1;
-                Ok((made <= limit).then(|| result(1.0)))
+                Ok((made <= limit).then(|| json!({ "kind": "run", "starved": false })))
             };
             Measuring::new(sweep, &store).expect("readable").all(run).expect("written");
             store.all().expect("readable").len()

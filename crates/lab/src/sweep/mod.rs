@@ -10,6 +10,7 @@
 //! build. Results lie under it in a [`Store`], so that nothing is measured twice and nothing is overwritten, whatever
 //! recipes share the directory and however often a sweep is killed.
 
+mod bench;
 mod measuring;
 mod recipe;
 mod store;
@@ -17,7 +18,9 @@ mod summary;
 mod told;
 mod units;
 
+pub use bench::{Bench, Run};
 pub use measuring::Measuring;
+pub(crate) use recipe::DRIVES;
 pub use recipe::{Recipe, Scalar, VARIANT, Variant};
 pub use store::{Entry, Store};
 pub(crate) use summary::{CONFIDENCE, MARGIN, verdict_name};

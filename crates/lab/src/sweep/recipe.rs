@@ -110,7 +110,7 @@ impl core::fmt::Display for Scalar {
 }
 
 /// What can be fixed or varied and is no setting of the catalogue: what drives a run.
-const DRIVES: [&str; 3] = ["workers", "clients", "retry"];
+pub(crate) const DRIVES: [&str; 3] = ["workers", "clients", "retry"];
 
 impl Recipe {
     /// Reads a recipe, and finds out whether it can be understood; whether it can be run [`Sweep::new`] says.

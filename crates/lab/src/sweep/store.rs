@@ -70,6 +70,11 @@ impl Store {
         Ok(store)
     }
 
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     fn runs(&self) -> PathBuf {
         self.0.join("runs")
     }
@@ -92,6 +97,17 @@ impl Store {
                 Err(error) => return Err(self.unwritten(&path, &error)),
             }
         }
+    }
+
+    /// Writes what was derived from the results, by its path in the directory, in place of what was derived before.
+    ///
+    /// # Errors
+    /// When the system refuses; what was derived before is then still there.
+    pub fn derive(&self, path: &Path, text: &str) -> Result<(), Refusal> {
+        let whole = self.0.join(path);
+        let made = whole.parent().map_or(Ok(()), fs::create_dir_all);
+        let written = made.and_then(|()| self.write(&whole, text)).and_then(Partial::replace);
+        written.map_err(|error| self.unwritten(&whole, &error))
     }
 
     /// The result with an id, if there is one.
@@ -235,6 +251,17 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(path.join("recipe-2.toml")).expect("there"), "two");
         assert!(!path.join("recipe-3.toml").exists());
+        fs::remove_dir_all(path).expect("its own directory");
+    }
+
+    #[test]
+    fn what_is_derived_is_written_over() {
+        let path = folder("derived");
+        let store = Store::open(&path).expect("writable");
+        for text in ["one", "two"] {
+            store.derive(Path::new("claims/a.json"), text).expect("written");
+        }
+        assert_eq!(fs::read_to_string(path.join("claims/a.json")).expect("there"), "two");
         fs::remove_dir_all(path).expect("its own directory");
     }
 

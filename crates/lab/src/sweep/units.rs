@@ -108,7 +108,8 @@ impl Sweep {
         let mut firsts = Vec::new();
         for point in points {
             for scheme in self.schemes.clone() {
-                let (unit, plan) = Unit::new(&self.recipe, &self.build, (scheme, &self.axes, point))?;
+                let place = (scheme, self.axes.as_slice(), point.as_slice());
+                let (unit, plan) = Unit::planned(&self.recipe, &self.build, place, 0)?;
                 let suits = plan.suits(&plan.subjects[0]);
                 firsts.push(suits.is_ok().then_some(unit));
                 if let Err(Refusal(why)) = suits {
@@ -151,18 +152,36 @@ impl Sweep {
 }
 
 impl Unit {
-    fn new(
+    /// The run of a scheme at a point, given by the names and values of what varies.
+    ///
+    /// # Errors
+    /// When it cannot be made, with the values.
+    pub(crate) fn new(
         recipe: &Recipe,
         build: &str,
         (scheme, axes, point): (&'static str, &[String], &[String]),
+        repetition: u64,
+    ) -> Result<Self, Refusal> {
+        let (unit, plan) = Self::planned(recipe, build, (scheme, axes, point), repetition)?;
+        let suits = plan.suits(&plan.subjects[0]);
+        suits.map_err(|Refusal(says)| Refusal(at(axes, point) + &says))?;
+        Ok(unit)
+    }
+
+    /// The same with its plan, whether the scheme suits it or not.
+    fn planned(
+        recipe: &Recipe,
+        build: &str,
+        (scheme, axes, point): (&'static str, &[String], &[String]),
+        repetition: u64,
     ) -> Result<(Self, Plan), Refusal> {
         let named: Vec<(String, String)> = axes.iter().cloned().zip(point.iter().cloned()).collect();
         let told = |Refusal(says): Refusal| Refusal(at(axes, point) + &says);
-        let request = recipe.request(scheme, &named, 0).map_err(told)?;
+        let request = recipe.request(scheme, &named, repetition).map_err(told)?;
         let plan = Plan::for_any_scheme(&request).map_err(told)?;
         let lasts_s = plan.lasts_s() + plan.forecast.rows as f64 / ROWS_S;
         let id = id(&plan, build);
-        Ok((Self { id, scheme, point: point.to_vec(), repetition: 0, request, lasts_s }, plan))
+        Ok((Self { id, scheme, point: point.to_vec(), repetition, request, lasts_s }, plan))
     }
 
     /// The same in another repetition.

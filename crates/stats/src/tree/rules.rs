@@ -98,6 +98,17 @@ impl Condition {
         self.axis.name()
     }
 
+    /// The numbers that a value is above, and at most; none where there is no such bound.
+    pub fn bounds(&self) -> (Option<f64>, Option<f64>) {
+        (self.above, self.at_most)
+    }
+
+    /// The words that a choice is among; none when it is not asked for one.
+    pub fn words(&self) -> Option<Vec<&str>> {
+        let (set, words) = (self.among?, self.axis.choices()?);
+        Some(words.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1).map(|(_, word)| &**word).collect())
+    }
+
     /// Whether a value of the axis meets it.
     pub fn holds(&self, value: f64) -> bool {
         self.above.is_none_or(|bound| value > bound)
@@ -120,14 +131,8 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.axis.name();
         let text = |bound: f64| self.axis.text(bound);
-        if let (Some(set), Some(words)) = (self.among, self.axis.choices()) {
-            let among: Vec<&str> = words
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| set >> i & 1 == 1)
-                .map(|(_, word)| &**word)
-                .collect();
-            return write!(f, "{name} is {}", among.join(" or "));
+        if let Some(words) = self.words() {
+            return write!(f, "{name} is {}", words.join(" or "));
         }
         match (self.above, self.at_most) {
             (Some(above), Some(at_most)) => write!(f, "{} < {name} <= {}", text(above), text(at_most)),

@@ -68,7 +68,23 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
         rows,
         growth_bytes: growth(settings),
         growth_rows: growth_rows(settings),
+        features: vec![
+            ("clients at the busiest warehouse", f64::from(drive.clients) * settings.busiest_home()),
+            ("multi-warehouse share", multi_warehouse(settings)),
+            ("read-only share", read_only(settings)),
+        ],
     }
+}
+
+/// The share of transactions that touch more warehouses than their home.
+fn multi_warehouse(settings: &Settings) -> f64 {
+    let payments = settings.remote_payment_pct / 100.0;
+    settings.share(0) * settings.remote_new_order() + settings.share(1) * payments
+}
+
+/// The share of transactions that only read.
+fn read_only(settings: &Settings) -> f64 {
+    (0..Tpcc::TYPES.len()).filter(|&kind| Tpcc::TYPES[kind].read_only).map(|kind| settings.share(kind)).sum()
 }
 
 /// Bytes of rows that a New-Order adds.
@@ -104,11 +120,10 @@ fn mix(settings: &Settings) -> String {
     let share = |kind: usize| 100.0 * settings.share(kind);
     let named = Tpcc::TYPES.iter().enumerate().filter(|&(kind, _)| settings.share(kind) > 0.0);
     let parts: Vec<_> = named.map(|(kind, of)| format!("{} {:.1}%", of.name, share(kind))).collect();
-    let is_read_only = |kind: &usize| Tpcc::TYPES[*kind].read_only;
-    let read_only: f64 = (0..Tpcc::TYPES.len()).filter(is_read_only).map(share).sum();
     format!(
-        "Mix: {}; {read_only:.1}% only read, {:.2}% roll back by themselves.",
+        "Mix: {}; {:.1}% only read, {:.2}% roll back by themselves.",
         parts.join(", "),
+        100.0 * read_only(settings),
         share(0) * settings.rollback_pct / 100.0,
     )
 }
@@ -136,7 +151,7 @@ fn remote(settings: &Settings) -> String {
         "Multi-warehouse transactions: {:.1}% of the New-Orders, {:.1}% of the Payments, {:.1}% of all.",
         100.0 * orders,
         100.0 * payments,
-        100.0 * (settings.share(0) * orders + settings.share(1) * payments),
+        100.0 * multi_warehouse(settings),
     )
 }
 
@@ -219,6 +234,24 @@ mod tests {
         assert!(
             said(&[("profile", "eased")], 1).sentences.join("\n").contains("0.00% for the next order number")
         );
+    }
+
+    #[test]
+    fn features_say_what_settings_come_to_together() {
+        let of = |given: &[(&str, &str)], clients: u32, name: &str| {
+            let features = said(given, clients).features;
+            features.iter().find(|(other, _)| *other == name).expect("always there").1
+        };
+        let crowd = "clients at the busiest warehouse";
+        for (given, clients) in
+            [(&[][..], 3), (&[("warehouses", "4")], 12), (&[("warehouses", "4"), ("home", "uniform")], 12)]
+        {
+            assert!((of(given, clients, crowd) - 3.0).abs() < 1e-9, "{given:?}");
+        }
+        assert!(of(&[("warehouses", "4"), ("home", "zipf:0.9")], 12, crowd) > 4.0);
+        assert!((of(&[], 1, "read-only share") - 0.08).abs() < 1e-9);
+        let none = [("warehouses", "4"), ("remote_item_pct", "0"), ("remote_payment_pct", "0")];
+        assert!(of(&none, 1, "multi-warehouse share").abs() < 1e-12);
     }
 
     #[test]

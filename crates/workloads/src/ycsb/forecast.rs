@@ -20,7 +20,11 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
         if settings.mix.inserts { settings.ops_per_txn as f64 / INSERT_EVERY as f64 } else { 0.0 };
     let growth_bytes = (growth_rows * width as f64).ceil() as u64;
     let (rows, row_bytes) = (settings.records, settings.records * width);
-    Forecast { sentences, row_bytes, rows, growth_bytes, growth_rows }
+    let features = vec![
+        ("writes a transaction", settings.ops_per_txn as f64 * settings.mix.write_share()),
+        ("conflicting transactions in flight", expected_conflicts(settings, generator) * others(drive)),
+    ];
+    Forecast { sentences, row_bytes, rows, growth_bytes, growth_rows, features }
 }
 
 fn operations(settings: &Settings) -> String {
@@ -75,14 +79,25 @@ fn hot_records(settings: &Settings, generator: &Generator) -> String {
     }
 }
 
-/// Two operations conflict when they are on one record and one of them writes it. Of the pairs that two
-/// transactions form, each conflicts with a small probability of its own.
-fn conflicts(settings: &Settings, generator: &Generator, drive: Drive) -> String {
-    let writes = settings.mix.write_share();
-    let one_writes = 1.0 - (1.0 - writes).powi(2);
+/// How many pairs of operations of two transactions conflict, in the mean: they do when they are on one record and one
+/// of them writes it. None where only inserts write.
+fn expected_conflicts(settings: &Settings, generator: &Generator) -> f64 {
+    if settings.mix.inserts {
+        return 0.0;
+    }
+    let one_writes = 1.0 - (1.0 - settings.mix.write_share()).powi(2);
     let pairs = (settings.ops_per_txn as f64).powi(2);
-    let expected = pairs * generator.collision() * one_writes;
-    let others = f64::from(drive.clients.saturating_sub(1));
+    pairs * generator.collision() * one_writes
+}
+
+/// Transactions in flight beside one.
+fn others(drive: Drive) -> f64 {
+    f64::from(drive.clients.saturating_sub(1))
+}
+
+/// Of the pairs that two transactions form, each conflicts with a small probability of its own.
+fn conflicts(settings: &Settings, generator: &Generator, drive: Drive) -> String {
+    let expected = expected_conflicts(settings, generator);
     let happens = |expected: f64| percent(-100.0 * (-expected).exp_m1());
     if settings.mix.inserts {
         return "Loaded records are only read; conflicts can come from inserts alone: new index entries beside \
@@ -97,7 +112,7 @@ fn conflicts(settings: &Settings, generator: &Generator, drive: Drive) -> String
          transaction meets such another in about {}.",
         happens(expected),
         drive.clients,
-        happens(expected * others)
+        happens(expected * others(drive))
     )
 }
 

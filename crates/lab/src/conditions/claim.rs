@@ -1,0 +1,272 @@
+//! Claims: what was concluded, where it is said to hold, what speaks for it, and how to test it again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use stats::Interval;
+
+use super::predicate::Predicate;
+use super::study::{Class, Question, Study};
+use crate::text::percent;
+use crate::{Refusal, Space};
+
+/// A conclusion with its conditions. Written as a file, it can be tested again by itself.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Claim {
+    /// The version of what the keys mean.
+    pub schema: u32,
+    /// Always `claim`.
+    pub kind: String,
+    /// What it is called, and its file.
+    pub name: String,
+    /// All of it in a sentence.
+    pub statement: String,
+    /// The workload.
+    pub workload: String,
+    /// The two schemes.
+    pub a: String,
+    /// See `a`.
+    pub b: String,
+    /// What is compared.
+    pub metric: String,
+    /// By how much the winner is ahead at least.
+    pub margin: f64,
+    /// Which of the two wins.
+    pub winner: Class,
+    /// Where it wins.
+    pub predicate: Predicate,
+    /// The same in words.
+    pub in_words: String,
+    /// Where measurements were made: nothing is said beyond.
+    pub space: Value,
+    /// What was the same in all of them, by name.
+    pub settings: std::collections::BTreeMap<String, String>,
+    /// Seconds that were measured in each run.
+    pub seconds: f64,
+    /// Seconds before them.
+    pub warmup: f64,
+    /// Whether workers stayed on their cores.
+    pub pin: bool,
+    /// What it was derived from.
+    pub exploration: Explored,
+    /// How it fared where nothing had been measured.
+    pub held_out: HeldOut,
+    /// Throughput of the winner over that of the other, at held-out points where the claim holds that it wins; none
+    /// if there was no such point.
+    pub ratio: Option<Ratio>,
+    /// What the gap depends on, at a point where it is wide.
+    pub mechanisms: Vec<Mechanism>,
+    /// Changes with which the winner is no longer ahead by the margin: the claim holds without them only.
+    pub holds_without: Vec<String>,
+    /// The ids of the runs at its held-out points.
+    pub evidence: Vec<String>,
+    /// The command that tests it again.
+    pub recheck: String,
+    /// `A`: measured natively.
+    pub trust: String,
+    /// What made the runs.
+    pub build: String,
+    /// The machine that they were made on.
+    pub machine: Value,
+}
+
+/// What a claim was derived from.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Explored {
+    /// Points.
+    pub points: usize,
+    /// Runs.
+    pub runs: usize,
+}
+
+/// How a claim fared at fresh random points.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct HeldOut {
+    /// Points, all over the space.
+    pub points: usize,
+    /// Those at which the winner is ahead by the margin where the claim says so, and only there.
+    pub agree: usize,
+    /// Those of the others at which the interval of the ratio reaches across the margin, so that more pairs might agree.
+    pub undecided: usize,
+    /// `agree` of `points`.
+    pub share: f64,
+    /// Where the share of all points of the space is. With more than one claim, all of their intervals hold together.
+    pub interval: Bounds,
+    /// The seed that the points were drawn with.
+    pub seed: u64,
+}
+
+/// An interval in a file.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Bounds {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// The confidence that it has.
+    pub confidence: f64,
+}
+
+impl From<Interval> for Bounds {
+    fn from(interval: Interval) -> Self {
+        let Interval { low, high, confidence } = interval;
+        Self { low, high, confidence }
+    }
+}
+
+/// How far the winner was ahead.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Ratio {
+    /// In the median.
+    pub median: f64,
+    /// A tenth of the points had less.
+    pub p10: f64,
+    /// A tenth had more.
+    pub p90: f64,
+    /// Points.
+    pub points: usize,
+}
+
+impl Ratio {
+    /// Of some ratios; none of none.
+    pub(super) fn of(mut ratios: Vec<f64>) -> Option<Self> {
+        ratios.sort_by(f64::total_cmp);
+        let last = ratios.len().checked_sub(1)?;
+        let at = |share: f64| ratios[(share * last as f64).round() as usize];
+        Some(Self { median: at(0.5), p10: at(0.1), p90: at(0.9), points: ratios.len() })
+    }
+}
+
+/// One thing that was changed, at a point where the gap is wide, on identical requests.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Mechanism {
+    /// What it is.
+    pub name: String,
+    /// The setting.
+    pub setting: String,
+    /// Its value in the claim.
+    pub from: String,
+    /// The value that it was given.
+    pub to: String,
+    /// The point.
+    pub at: Value,
+    /// Throughput of the winner over that of the other before.
+    pub gap_before: f64,
+    /// And after.
+    pub gap_after: f64,
+    /// Where `gap_after` over `gap_before` is.
+    pub interval: Bounds,
+    /// How likely so clear a change would be if there were none, given that all mechanisms of the study were looked at.
+    pub p_adjusted: f64,
+    /// The share of the gap, on a scale of ratios, that is gone; more than 1 if the ranking turns around, negative if
+    /// the gap has grown. None where the change is not clear.
+    pub share: Option<f64>,
+    /// The same in words.
+    pub says: String,
+}
+
+impl Claim {
+    /// Reads a claim.
+    ///
+    /// # Errors
+    /// What is no claim.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let claim: Self = serde_json::from_str(text).map_err(|error| {
+            Refusal(format!("is no claim ({error}): give a file that `contend conditions` wrote"))
+        })?;
+        if claim.kind != "claim" || claim.winner == Class::Level {
+            return Err(Refusal("is no claim of one scheme beating another".to_owned()));
+        }
+        Ok(claim)
+    }
+
+    /// The study that it came of, to be measured again.
+    ///
+    /// # Errors
+    /// When this version cannot measure it.
+    pub fn study(
+        &self,
+        budget_minutes: f64,
+        held_out: usize,
+        seed: u64,
+        build: &str,
+    ) -> Result<Study, Refusal> {
+        let space = Space::of_json(&self.space)?;
+        let question = Question {
+            workload: Some(self.workload.clone()),
+            a: self.a.clone(),
+            b: self.b.clone(),
+            vary: space.items(),
+            set: self.settings.iter().map(|(name, value)| format!("{name}={value}")).collect(),
+            margin: self.margin,
+            seconds: self.seconds,
+            warmup: self.warmup,
+            budget_minutes,
+            points: None,
+            held_out,
+            seed,
+            pin: self.pin,
+            check: true,
+        };
+        Study::new(question, build)
+    }
+
+    /// The names of the winner and of the other.
+    pub fn names(&self) -> (&str, &str) {
+        if self.winner == Class::A { (&self.a, &self.b) } else { (&self.b, &self.a) }
+    }
+}
+
+/// The sentence of a claim.
+pub(super) fn statement(
+    (winner, loser): (&str, &str),
+    margin: f64,
+    predicate: &Predicate,
+    held_out: &HeldOut,
+) -> String {
+    let HeldOut { points, share, interval, .. } = held_out;
+    let beats = format!("{winner} beats {loser} by {margin} times or more");
+    let agree = format!(
+        "{} of {points} held-out points agree ({} .. {})",
+        percent(*share),
+        percent(interval.low),
+        percent(interval.high)
+    );
+    match &predicate.0[..] {
+        [] => format!("{beats} nowhere in the space; {agree}"),
+        [terms] if terms.is_empty() => format!("{beats} everywhere in the space; {agree}"),
+        _ => format!("{beats} when {predicate}; {agree}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_of_points_that_were_measured() {
+        let ratio = Ratio::of((0..=10).map(|at| 1.0 + f64::from(at)).collect()).expect("points");
+        assert_eq!(ratio, Ratio { median: 6.0, p10: 2.0, p90: 10.0, points: 11 });
+        assert_eq!(Ratio::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_statement_carries_its_condition_and_its_test() {
+        let interval = Bounds { low: 0.84, high: 0.98, confidence: 0.95 };
+        let held_out = HeldOut { points: 50, agree: 47, undecided: 1, share: 0.94, interval, seed: 1 };
+        let term = super::super::Term { feature: "reads".to_owned(), above: Some(0.5), ..Default::default() };
+        let said = |boxes| statement(("silo", "mvto"), 1.1, &Predicate(boxes), &held_out);
+        assert_eq!(
+            said(vec![vec![term]]),
+            "silo beats mvto by 1.1 times or more when reads > 0.5; 94.0% of 50 held-out points agree (84.0% .. 98.0%)"
+        );
+        assert!(said(vec![vec![]]).contains("everywhere in the space"));
+        assert!(said(vec![]).contains("nowhere in the space"));
+    }
+
+    #[test]
+    fn what_is_no_claim_is_refused() {
+        for text in ["", "{}", "[1]", "{\"kind\":\"run\"}"] {
+            assert!(Claim::parse(text).expect_err("none").0.contains("contend conditions"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Where to measure next: where nothing was measured yet, and where the ranking flips.
+
+use stats::Halton;
+use stdx::Rng;
+
+use super::study::{Class, Role, Sample};
+use crate::Space;
+
+/// Points that fill the space before any flip is looked for: this many, and as many more for each axis.
+const FIRST_POINTS: usize = 6;
+/// After them one point in so many fills the space further: a region between the others may have been missed.
+const FILLING_EVERY: usize = 4;
+/// Neighbours closer than this, in coordinates from 0 to 1, are not parted further.
+const TOLERANCE: f64 = 0.02;
+/// A point is measured this often at most while exploring.
+const PAIRS_MAX: usize = 3;
+/// Its neighbours, by which a point is doubted.
+const NEIGHBOURS: usize = 3;
+
+/// What to measure next.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Next {
+    /// A new point.
+    Point(Vec<f64>, Role),
+    /// One of the points again.
+    Again(usize),
+}
+
+/// An exploration of a space.
+#[derive(Debug)]
+pub(super) struct Exploration<'s> {
+    space: &'s Space,
+    margin: f64,
+    filling: Halton,
+    rng: Rng,
+    steps: usize,
+}
+
+impl<'s> Exploration<'s> {
+    pub(super) fn new(space: &'s Space, margin: f64, seed: u64) -> Self {
+        let mut rng = Rng::from_path(&[seed, 0x6578_706c_6f72_65]);
+        let filling = Halton::moved(space.axes().len(), &mut rng);
+        Self { space, margin, filling, rng, steps: 0 }
+    }
+
+    /// What to measure next, given what was measured.
+    pub(super) fn next(&mut self, samples: &[Sample]) -> Next {
+        self.steps += 1;
+        let first = FIRST_POINTS * (1 + self.space.axes().len());
+        if self.steps > first && !self.steps.is_multiple_of(FILLING_EVERY) {
+            let places: Vec<Vec<f64>> =
+                samples.iter().map(|sample| self.space.units(&sample.point)).collect();
+            let classes: Vec<Class> =
+                samples.iter().map(|sample| Class::of(sample.ratio(), self.margin)).collect();
+            if let Some(doubted) = doubted(samples, &places, &classes) {
+                return Next::Again(doubted);
+            }
+            if let Some(between) = self.between(&places, &classes) {
+                return match samples.iter().position(|sample| sample.point == between) {
+                    Some(at) => Next::Again(at),
+                    None => Next::Point(between, Role::Refined),
+                };
+            }
+        }
+        let units = self.filling.next().expect("a sequence has no end");
+        Next::Point(self.space.point(&units), Role::Explored)
+    }
+
+    /// A point halfway between two that disagree, where such are farthest apart: each point's nearest of another class.
+    fn between(&mut self, places: &[Vec<f64>], classes: &[Class]) -> Option<Vec<f64>> {
+        let nearest_other = |at: usize| {
+            let others = (0..places.len()).filter(|&other| classes[other] != classes[at]);
+            others
+                .map(|other| (distance(&places[at], &places[other]), other))
+                .min_by(|a, b| a.0.total_cmp(&b.0))
+        };
+        let mut edges: Vec<(f64, usize, usize)> = (0..places.len())
+            .filter_map(|at| nearest_other(at).map(|(far, other)| (far, at.min(other), at.max(other))))
+            .filter(|(far, ..)| *far > TOLERANCE)
+            .collect();
+        edges.sort_by(|a, b| b.0.total_cmp(&a.0));
+        edges.dedup();
+        let known =
+            |point: &[f64]| places.iter().any(|place| distance(place, &self.space.units(point)) < 1e-9);
+        let mut middles = edges.into_iter().map(|(_, a, b)| {
+            let axes = self.space.axes().iter().zip(&places[a]).zip(&places[b]);
+            let units: Vec<f64> = axes
+                // Between two words there is none.
+                .map(|((axis, &a), &b)| match axis.choices() {
+                    Some(_) => [a, b][self.rng.below(2) as usize],
+                    None => f64::midpoint(a, b),
+                })
+                .collect();
+            self.space.point(&units)
+        });
+        middles.find(|middle| !known(middle))
+    }
+}
+
+/// A point whose nearest neighbours are all of one other class: chance may have put it there.
+fn doubted(samples: &[Sample], places: &[Vec<f64>], classes: &[Class]) -> Option<usize> {
+    let is_alone = |at: usize| {
+        let mut others: Vec<(f64, usize)> = (0..places.len())
+            .filter(|&other| other != at)
+            .map(|other| (distance(&places[at], &places[other]), other))
+            .collect();
+        others.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let nearest: Vec<Class> = others.iter().take(NEIGHBOURS).map(|(_, other)| classes[*other]).collect();
+        nearest.len() == NEIGHBOURS
+            && nearest[0] != classes[at]
+            && nearest.iter().all(|class| *class == nearest[0])
+    };
+    (0..samples.len()).find(|&at| samples[at].pairs.len() < PAIRS_MAX && is_alone(at))
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::predicate::Features;
+    use super::*;
+
+    fn space(items: &[&str]) -> Space {
+        Space::parse(&items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>()).expect("legal")
+    }
+
+    fn sample(point: Vec<f64>, ratio: f64) -> Sample {
+        let (features, runs) = (Features::new(), Vec::new());
+        Sample { point, features, role: Role::Explored, pairs: vec![(ratio, 1.0)], runs }
+    }
+
+    /// Explores with a ratio that is known, for some steps.
+    fn explore(space: &Space, steps: usize, ratio: impl Fn(&[f64]) -> f64) -> Vec<Sample> {
+        let mut exploration = Exploration::new(space, 1.1, 1);
+        let mut samples: Vec<Sample> = Vec::new();
+        for _ in 0..steps {
+            match exploration.next(&samples) {
+                Next::Point(point, role) => {
+                    let of = sample(point.clone(), ratio(&point));
+                    samples.push(Sample { role, ..of });
+                }
+                Next::Again(at) => {
+                    let again = (ratio(&samples[at].point), 1.0);
+                    samples[at].pairs.push(again);
+                }
+            }
+        }
+        samples
+    }
+
+    #[test]
+    fn most_points_are_spent_where_the_ranking_flips() {
+        let space = space(&["ycsb.theta=0..0.9", "ycsb.read_pct=0..100"]);
+        let flip = |point: &[f64]| point[0] / 0.9 + point[1] / 100.0 - 1.0;
+        let samples = explore(&space, 120, |point| if flip(point) > 0.0 { 1.3 } else { 0.7 });
+        let near = |role: Role| {
+            let of: Vec<&Sample> = samples.iter().filter(|sample| sample.role == role).collect();
+            let near = of.iter().filter(|sample| flip(&sample.point).abs() < 0.15).count();
+            (near as f64 / of.len() as f64, of.len())
+        };
+        let ((filling, explored), (refining, refined)) = (near(Role::Explored), near(Role::Refined));
+        assert!(explored >= 30 && refined >= 50, "{explored} {refined}");
+        assert!(refining > 1.5 * filling, "{refining} {filling}");
+    }
+
+    #[test]
+    fn a_flip_is_narrowed_down_as_by_bisection() {
+        let space = space(&["ycsb.theta=0..0.9"]);
+        let samples = explore(&space, 40, |point| if point[0] < 0.37 { 1.3 } else { 0.7 });
+        let nearest = samples.iter().map(|sample| (sample.point[0] - 0.37).abs()).fold(1.0, f64::min);
+        assert!(nearest < 0.02, "{nearest}");
+    }
+
+    #[test]
+    fn one_that_stands_alone_is_measured_again() {
+        let space = space(&["ycsb.theta=0..0.9"]);
+        let mut samples = explore(&space, 12, |_| 1.0);
+        samples[5].pairs = vec![(2.0, 1.0)];
+        let mut exploration = Exploration { steps: 12, ..Exploration::new(&space, 1.1, 1) };
+        assert_eq!(exploration.next(&samples), Next::Again(5));
+        samples[5].pairs = vec![(2.0, 1.0); PAIRS_MAX];
+        assert!(matches!(exploration.next(&samples), Next::Point(..)), "three times at most");
+    }
+
+    #[test]
+    fn without_a_flip_the_space_is_filled() {
+        let samples = explore(&space(&["ycsb.theta=0..0.9", "retry=same|drop"]), 60, |_| 1.5);
+        assert!(samples.iter().all(|sample| sample.role == Role::Explored));
+        let words =
+            |word: f64| samples.iter().filter(|sample| sample.point[1].total_cmp(&word).is_eq()).count();
+        assert!(words(0.0) > 20 && words(1.0) > 20);
+    }
+}

@@ -1,0 +1,459 @@
+//! The course of a study: explore, conclude, test, explain.
+
+use serde_json::{Value, json};
+use stats::share;
+use stdx::Rng;
+
+use super::claim::{Claim, Explored, HeldOut, Ratio, statement};
+use super::explore::{Exploration, Next};
+use super::fit::Map;
+use super::pairs::{Pairs, Stop};
+use super::study::{Class, Role, Sample, Study};
+use super::why::{self, Site};
+use crate::json::SCHEMA;
+use crate::sweep::{Run, Store, digest};
+use crate::{Machine, Refusal};
+
+/// The confidence of what is said, all claims of a study together.
+pub(super) const CONFIDENCE: f64 = 0.9;
+/// Shares of the budget after which no more is explored, and no more tested.
+const EXPLORED_BY: f64 = 0.5;
+const TESTED_BY: f64 = 0.85;
+/// Pairs at each held-out point: the median is then off the truth half as often as a single pair is.
+const HELD_OUT_PAIRS: u64 = 3;
+/// Repetitions of held-out points begin here, so that their requests are none that the exploration has seen.
+const FRESH: u64 = 1 << 32;
+
+/// What a study found.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// What was measured.
+    pub samples: Vec<Sample>,
+    /// What was predicted at held-out points, in the order of these.
+    pub predicted: Vec<Class>,
+    /// What is concluded.
+    pub claims: Vec<Claim>,
+    /// Random points that could not be run under both schemes.
+    pub impossible: usize,
+    /// Whether whoever watched did not want more.
+    pub is_interrupted: bool,
+    /// The command of a run whose check failed, and ended all of it.
+    pub failed: Option<String>,
+}
+
+/// Answers a study's question, and keeps all runs in the store: what is there already is not made again.
+///
+/// # Errors
+/// Those of the runs and of the store. What was measured before is kept.
+pub fn investigate(study: &Study, store: &Store, run: impl Run) -> Result<Findings, Refusal> {
+    let mut findings = Findings::default();
+    let mut pairs = Pairs::new(study, store, run);
+    let ended = course(study, store, &mut pairs, &mut findings);
+    match ended {
+        Ok(()) => {}
+        Err(Stop::Interrupted) => findings.is_interrupted = true,
+        Err(Stop::Failed(command)) => findings.failed = Some(command),
+        Err(Stop::Refused(refusal)) => return Err(refusal),
+    }
+    Ok(findings)
+}
+
+fn course<R: Run>(
+    study: &Study,
+    store: &Store,
+    pairs: &mut Pairs<'_, R>,
+    findings: &mut Findings,
+) -> Result<(), Stop> {
+    explore(study, pairs, findings)?;
+    if findings.samples.is_empty() {
+        let says =
+            "there was no time for a single pair of runs: give a larger `--budget`, or lower `--seconds`";
+        return Err(Stop::Refused(Refusal(says.to_owned())));
+    }
+    let map = Map::fit(&study.space, &findings.samples, study.question.margin);
+    let tested = test(study, pairs, (&map, study.question.seed), findings);
+    findings.claims = conclude(study, &map, findings, store);
+    tested?;
+    let sites: Vec<Site> = findings.claims.iter().filter_map(|claim| site(claim, findings)).collect();
+    let explained = why::explain(study, pairs, &sites)?;
+    for (site, (mechanisms, holds_without)) in sites.iter().zip(explained) {
+        let claim = findings.claims.iter_mut().find(|claim| claim.winner == site.winner);
+        let claim = claim.expect("each site is of a claim");
+        (claim.mechanisms, claim.holds_without) = (mechanisms, holds_without);
+    }
+    Ok(())
+}
+
+fn explore<R: Run>(study: &Study, pairs: &mut Pairs<'_, R>, findings: &mut Findings) -> Result<(), Stop> {
+    let mut exploration = Exploration::new(&study.space, study.question.margin, study.question.seed);
+    let points_max = study.question.points.unwrap_or(usize::MAX);
+    while findings.samples.len() < points_max && pairs.has_time(study, EXPLORED_BY, 2) {
+        let what = format!("exploring, point {}", findings.samples.len() + 1);
+        match exploration.next(&findings.samples) {
+            Next::Point(point, role) => {
+                let Ok(features) = study.features(&point) else {
+                    findings.impossible += 1;
+                    continue;
+                };
+                let pair = pairs.measure(study, &point, 0, &what)?;
+                let runs = pair.ids().collect();
+                findings.samples.push(Sample { point, features, role, pairs: vec![pair.throughputs], runs });
+            }
+            Next::Again(at) => {
+                let sample = &mut findings.samples[at];
+                let pair = pairs.measure(study, &sample.point, sample.pairs.len() as u64, &what)?;
+                sample.pairs.push(pair.throughputs);
+                sample.runs.extend(pair.ids());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Measures fresh random points, and notes what the map predicts for them.
+pub(super) fn test<R: Run>(
+    study: &Study,
+    pairs: &mut Pairs<'_, R>,
+    (map, seed): (&Map, u64),
+    findings: &mut Findings,
+) -> Result<(), Stop> {
+    let mut rng = Rng::from_path(&[seed, 0x6865_6c64_6f75_74]);
+    let of = study.question.held_out;
+    while findings.predicted.len() < of {
+        let point = study.space.random(&mut rng);
+        let Ok(features) = study.features(&point) else {
+            findings.impossible += 1;
+            continue;
+        };
+        if !pairs.has_time(study, TESTED_BY, 2 * HELD_OUT_PAIRS as usize) {
+            break;
+        }
+        let what = format!("testing, point {} of {of}", findings.predicted.len() + 1);
+        let (mut throughputs, mut runs) = (Vec::new(), Vec::new());
+        for repetition in 0..HELD_OUT_PAIRS {
+            let pair = pairs.measure(
+                study,
+                &point,
+                FRESH + seed.wrapping_mul(HELD_OUT_PAIRS) + repetition,
+                &what,
+            )?;
+            throughputs.push(pair.throughputs);
+            runs.extend(pair.ids());
+        }
+        findings.predicted.push(map.predict(&features));
+        findings.samples.push(Sample { point, features, role: Role::HeldOut, pairs: throughputs, runs });
+    }
+    Ok(())
+}
+
+/// The claims that the map makes, each with how it fared at the held-out points.
+fn conclude(study: &Study, map: &Map, findings: &Findings, store: &Store) -> Vec<Claim> {
+    let held_out: Vec<&Sample> =
+        findings.samples.iter().filter(|sample| sample.role == Role::HeldOut).collect();
+    let winners = [Class::A, Class::B].into_iter().filter(|class| !map.of(*class).is_never());
+    let count = winners.clone().count();
+    // Without a point that it was tested on a conclusion is none.
+    let is_tested = !held_out.is_empty();
+    let folder = store.path().display();
+    let seed = study.question.seed.wrapping_add(1);
+    let concluded = winners.filter(|_| is_tested).map(|winner| {
+        let claim = claim(study, map, winner, (&held_out, count), findings);
+        let recheck = format!("contend recheck {folder}/claims/{}.json --seed {seed}", claim.name);
+        Claim { recheck, ..claim }
+    });
+    concluded.collect()
+}
+
+/// How a predicate fares at points: whether the winner is ahead by the margin where it says so, and only there.
+pub(super) fn fare(
+    predicate: &super::Predicate,
+    winner: Class,
+    samples: &[&Sample],
+    (margin, claims, seed): (f64, usize, u64),
+) -> HeldOut {
+    let agrees = |sample: &&&Sample| {
+        predicate.holds(&sample.features) == (Class::of(sample.ratio(), margin) == winner)
+    };
+    let edge = if winner == Class::A { margin } else { 1.0 / margin };
+    let is_undecided =
+        |sample: &&&Sample| sample.interval(CONFIDENCE).is_none_or(|interval| interval.contains(edge));
+    let (points, agree) = (samples.len(), samples.iter().filter(agrees).count());
+    let undecided = samples.iter().filter(|sample| !agrees(sample) && is_undecided(sample)).count();
+    let confidence = 1.0 - (1.0 - CONFIDENCE) / claims.max(1) as f64;
+    let interval = share(agree as u64, points as u64, confidence).expect("there are points");
+    HeldOut { points, agree, undecided, share: agree as f64 / points as f64, interval: interval.into(), seed }
+}
+
+fn claim(
+    study: &Study,
+    map: &Map,
+    winner: Class,
+    (held_out, claims): (&[&Sample], usize),
+    findings: &Findings,
+) -> Claim {
+    let [a, b] = study.schemes;
+    let names = if winner == Class::A { (a, b) } else { (b, a) };
+    let (margin, predicate) = (study.question.margin, map.of(winner));
+    let fared = fare(predicate, winner, held_out, (margin, claims, study.question.seed));
+    let inside = held_out.iter().filter(|sample| predicate.holds(&sample.features));
+    let ahead = |sample: &&Sample| if winner == Class::A { sample.ratio() } else { 1.0 / sample.ratio() };
+    let explored = findings.samples.iter().filter(|sample| sample.role != Role::HeldOut);
+    let name = format!("{}-over-{}-{}", names.0, names.1, study.digest());
+    Claim {
+        schema: SCHEMA,
+        kind: "claim".to_owned(),
+        statement: statement(names, margin, predicate, &fared),
+        workload: study.workload().to_owned(),
+        a: a.to_owned(),
+        b: b.to_owned(),
+        metric: "throughput_txn_s".to_owned(),
+        margin,
+        winner,
+        predicate: predicate.clone(),
+        in_words: predicate.to_string(),
+        space: study.space.json(),
+        settings: study.fixed(),
+        seconds: study.question.seconds,
+        warmup: study.question.warmup,
+        pin: study.question.pin,
+        exploration: Explored {
+            points: explored.clone().count(),
+            runs: explored.map(|sample| sample.runs.len()).sum(),
+        },
+        held_out: fared,
+        ratio: Ratio::of(inside.map(|sample| ahead(sample)).collect()),
+        mechanisms: Vec::new(),
+        holds_without: Vec::new(),
+        evidence: held_out.iter().flat_map(|sample| sample.runs.clone()).collect(),
+        recheck: format!(
+            "contend recheck DIR/claims/{name}.json --seed {}",
+            study.question.seed.wrapping_add(1)
+        ),
+        trust: "A".to_owned(),
+        build: study.build.clone(),
+        machine: crate::json::machine(&Machine::of_this_process()),
+        name,
+    }
+}
+
+/// The point at which a claim's winner is farthest ahead, of those where the claim says so.
+fn site(claim: &Claim, findings: &Findings) -> Option<Site> {
+    let ahead = |sample: &&Sample| {
+        let log = sample.ratio().ln();
+        if claim.winner == Class::A { log } else { -log }
+    };
+    let inside = findings.samples.iter().filter(|sample| claim.predicate.holds(&sample.features));
+    let widest = inside
+        .filter(|sample| ahead(sample) > claim.margin.ln())
+        .max_by(|a, b| ahead(a).total_cmp(&ahead(b)))?;
+    Some(Site { winner: claim.winner, point: widest.point.clone() })
+}
+
+impl Study {
+    /// A digest of the question: the same for a study that goes on, and for no other.
+    pub(super) fn digest(&self) -> String {
+        let question = json!([
+            self.space.json(),
+            self.fixed(),
+            self.schemes,
+            self.workload(),
+            self.question.margin,
+            [self.question.seconds, self.question.warmup],
+            self.question.pin,
+        ]);
+        digest(question.to_string().as_bytes())[..8].to_owned()
+    }
+}
+
+impl Findings {
+    /// The points that were measured, as an object for programs.
+    pub fn json(&self, study: &Study) -> Value {
+        let [a, b] = study.schemes;
+        let mut predicted = self.predicted.iter();
+        let mut point = |sample: &Sample| {
+            let predicted = if sample.role == Role::HeldOut { predicted.next() } else { None };
+            json!({
+                "point": study.space.point_json(&sample.point),
+                "features": sample.features,
+                "role": sample.role.name(),
+                "pairs": sample.pairs.len(),
+                "ratio": sample.ratio(),
+                "interval": sample.interval(CONFIDENCE).map(super::claim::Bounds::from),
+                "class": Class::of(sample.ratio(), study.question.margin).name(),
+                "predicted": predicted.map(|class| class.name()),
+                "runs": sample.runs,
+            })
+        };
+        json!({
+            "schema": SCHEMA,
+            "kind": "conditions",
+            "workload": study.workload(),
+            "a": a,
+            "b": b,
+            "metric": "throughput_txn_s",
+            "margin": study.question.margin,
+            "space": study.space.json(),
+            "settings": study.fixed(),
+            "impossible": self.impossible,
+            "interrupted": self.is_interrupted,
+            "points": self.samples.iter().map(&mut point).collect::<Vec<_>>(),
+            "claims": self.claims.iter().map(|claim| claim.name.as_str()).collect::<Vec<_>>(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::predicate::Feature;
+    use super::super::study::tests::question;
+    use super::super::{Question, recheck};
+    use super::*;
+    use crate::sweep::Unit;
+    use crate::{Plan, Request};
+
+    fn folder(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("contend-conditions-{name}-{}", std::process::id()))
+    }
+
+    fn setting(request: &Request, name: &str) -> f64 {
+        let plan = Plan::new(request).expect("possible");
+        plan.subjects[0].values.text(name).parse().expect("a number")
+    }
+
+    /// A machine on which silo is faster by a factor where few records are hot, slower where they are, and level with
+    /// mvto once rows are small; all of it under noise that both of a pair share, and under some that they do not.
+    fn throughput(unit: &Unit) -> f64 {
+        let request = &unit.request;
+        let (theta, reads) = (setting(request, "ycsb.theta"), setting(request, "ycsb.read_pct"));
+        let ahead = match (theta < 0.5, reads < 40.0) {
+            (true, _) => 1.5,
+            (false, true) => 0.6,
+            (false, false) => 1.0,
+        };
+        let ahead: f64 = if setting(request, "ycsb.value_bytes") < 9.0 { 1.0 } else { ahead };
+        let noise = |path: &[u64], by: f64| (by * (Rng::from_path(path).unit() - 0.5)).exp();
+        let shared = noise(&[request.seed, theta.to_bits(), reads.to_bits()], 0.5);
+        let own = noise(&[request.seed, theta.to_bits(), u64::from(unit.scheme.as_bytes()[0]), 1], 0.04);
+        100_000.0 * shared * own * if unit.scheme == "silo" { ahead } else { 1.0 }
+    }
+
+    fn result(unit: &Unit) -> Value {
+        json!({
+            "kind": "run", "throughput_txn_s": throughput(unit), "measured_s": 1.0, "starved": false,
+            "check": { "verdict": "passed" },
+        })
+    }
+
+    fn study(vary: &[&str]) -> Study {
+        Study::new(question(vary), "a build").expect("possible")
+    }
+
+    #[test]
+    fn planted_conditions_are_found_tested_explained_and_tested_again() {
+        let path = folder("planted");
+        let store = Store::open(&path).expect("writable");
+        let study = study(&["ycsb.theta=0..0.9", "ycsb.read_pct=0..100"]);
+        let findings =
+            investigate(&study, &store, |unit: &Unit, _: &str| Ok(Some(result(unit)))).expect("made");
+        let told = findings.text(&study);
+        let [fast, slow] = &findings.claims[..] else { panic!("two claims: {told}") };
+        assert_eq!((fast.names(), slow.names()), (("silo", "mvto"), ("mvto", "silo")));
+        let features = |theta: f64, reads: f64| {
+            let of = |name: &str, value| (name.to_owned(), Feature::Number(value));
+            [
+                of("ycsb.theta", theta),
+                of("ycsb.read_pct", reads),
+                of("writes a transaction", 1.0 - reads / 100.0),
+            ]
+            .into()
+        };
+        assert!(
+            fast.predicate.holds(&features(0.3, 80.0)) && !fast.predicate.holds(&features(0.7, 80.0)),
+            "{told}"
+        );
+        assert!(
+            slow.predicate.holds(&features(0.7, 10.0)) && !slow.predicate.holds(&features(0.7, 80.0)),
+            "{told}"
+        );
+        for claim in [fast, slow] {
+            assert!(claim.held_out.share >= 0.9 && claim.held_out.points == 50, "{told}");
+            assert!((claim.held_out.interval.confidence - 0.95).abs() < 1e-9, "of two claims together");
+            assert_eq!(claim.holds_without, ["ycsb.value_bytes=8"], "{told}");
+            assert_eq!(claim.mechanisms[0].setting, "ycsb.value_bytes", "{told}");
+            let written = serde_json::to_string(claim).expect("text");
+            let read = Claim::parse(&written).expect("a claim");
+            let again = read.study(100.0, 40, 9, "a build").expect("possible");
+            let rechecked = recheck(&read, &again, &store, |unit: &Unit, _: &str| Ok(Some(result(unit))));
+            let rechecked = rechecked.expect("made");
+            assert_eq!(rechecked.verdict, stats::Verdict::Same, "{}", rechecked.text(&read));
+            let turned = |unit: &Unit| json!({ "kind": "run", "throughput_txn_s": 1e10 / throughput(unit), "measured_s": 1.0 });
+            let other = read.study(100.0, 40, 10, "a build").expect("possible");
+            let refuted =
+                recheck(&read, &other, &store, |unit: &Unit, _: &str| Ok(Some(turned(unit)))).expect("made");
+            assert_eq!(refuted.verdict, stats::Verdict::Slower, "{}", refuted.text(&read));
+        }
+        std::fs::remove_dir_all(path).expect("its own directory");
+    }
+
+    #[test]
+    fn a_study_that_was_stopped_goes_on_without_measuring_again() {
+        let path = folder("stopped");
+        let store = Store::open(&path).expect("writable");
+        let study = study(&["ycsb.theta=0..0.9", "ycsb.read_pct=0..100"]);
+        let mut made = 0;
+        let mut limited = |limit: usize| {
+            let run = |unit: &Unit, _: &str| {
+                made += 1;
+                Ok((made <= limit).then(|| result(unit)))
+            };
+            let findings = investigate(&study, &store, run).expect("made");
+            (findings.is_interrupted, findings.json(&study))
+        };
+        assert!(limited(101).0, "stopped in the middle of a pair");
+        let whole = limited(usize::MAX);
+        assert!(!whole.0);
+        let before = made;
+        let again = investigate(&study, &store, |_: &Unit, _: &str| -> Result<Option<Value>, Refusal> {
+            panic!("everything is there")
+        });
+        assert_eq!(
+            again.expect("readable").json(&study),
+            whole.1,
+            "the same measurements give the same answer"
+        );
+        assert!(before > 300);
+        std::fs::remove_dir_all(path).expect("its own directory");
+    }
+
+    #[test]
+    fn schemes_that_are_alike_give_no_claim_and_a_failed_check_ends_it() {
+        let path = folder("alike");
+        let store = Store::open(&path).expect("writable");
+        let alike = Question { points: Some(20), ..question(&["ycsb.theta=0..0.9"]) };
+        let alike = Study::new(alike, "a build").expect("possible");
+        let same = |unit: &Unit| json!({ "kind": "run", "throughput_txn_s": 100.0, "measured_s": 1.0, "id": unit.id });
+        let findings =
+            investigate(&alike, &store, |unit: &Unit, _: &str| Ok(Some(same(unit)))).expect("made");
+        assert!(findings.claims.is_empty());
+        assert!(findings.text(&alike).contains("no claim: nowhere"), "{}", findings.text(&alike));
+        let broken = Study::new(Question { seed: 5, ..alike.question.clone() }, "a build").expect("possible");
+        let failed = |_: &Unit, _: &str| Ok(Some(json!({ "kind": "run", "check": { "verdict": "failed" } })));
+        let findings = investigate(&broken, &store, failed).expect("made");
+        assert!(findings.failed.is_some() && findings.claims.is_empty());
+        std::fs::remove_dir_all(path).expect("its own directory");
+    }
+
+    #[test]
+    fn without_time_nothing_is_claimed() {
+        let path = folder("hurried");
+        let store = Store::open(&path).expect("writable");
+        let hurried = Question { budget_minutes: 1e-6, ..question(&["ycsb.theta=0..0.9"]) };
+        let study = Study::new(hurried, "a build").expect("possible");
+        let refusal =
+            investigate(&study, &store, |unit: &Unit, _: &str| Ok(Some(result(unit)))).expect_err("no time");
+        assert!(refusal.0.contains("--budget"));
+        std::fs::remove_dir_all(path).expect("its own directory");
+    }
+}

@@ -1,0 +1,125 @@
+//! Pairs of runs: both schemes at a point, one directly after the other, on the same requests.
+
+use serde_json::Value;
+use stdx::Rng;
+use sync::clock;
+
+use super::study::Study;
+use crate::Refusal;
+use crate::sweep::{Bench, Run, Store, Unit};
+use crate::text::duration_s;
+
+/// Seconds that a run takes beside what is guessed: starting, and ending.
+const EXTRA_S: f64 = 0.3;
+
+/// Why no more can be measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Whoever watches does not want more.
+    Interrupted,
+    /// The check of this run failed: what its scheme does is wrong, and how fast does not matter.
+    Failed(String),
+    /// Something cannot be done.
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// What two runs side by side gave.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    /// Throughputs of A and B.
+    pub(super) throughputs: (f64, f64),
+    /// The results.
+    pub(super) values: [Value; 2],
+}
+
+impl Pair {
+    /// Their ids.
+    pub(super) fn ids(&self) -> impl Iterator<Item = String> {
+        self.values.iter().filter_map(|value| value["id"].as_str().map(str::to_owned))
+    }
+}
+
+/// Where pairs are measured.
+pub(super) struct Pairs<'s, R> {
+    bench: Bench<'s, R>,
+    budget_s: f64,
+    begun_ns: u64,
+    /// Seconds that the runs took which were made here, not found.
+    made_s: f64,
+}
+
+impl<'s, R: Run> Pairs<'s, R> {
+    pub(super) fn new(study: &'s Study, store: &'s Store, run: R) -> Self {
+        // A pair that is starved is starved on both sides, and another pair says more than the same one again.
+        let bench = Bench::new(store, &study.build, &study.axes, 1, run);
+        let budget_s = study.question.budget_minutes * 60.0;
+        Self { bench, budget_s, begun_ns: clock::now_ns(), made_s: 0.0 }
+    }
+
+    /// Measures both schemes of a study at a point; `what` is said about it while it lasts.
+    pub(super) fn measure(
+        &mut self,
+        study: &Study,
+        point: &[f64],
+        repetition: u64,
+        what: &str,
+    ) -> Result<Pair, Stop> {
+        let [a, b] = study.schemes;
+        let units = [study.unit(a, point, repetition)?, study.unit(b, point, repetition)?];
+        let mut values = [Value::Null, Value::Null];
+        let is_turned = Rng::from_path(&[study.question.seed, digits(&units[0].id)]).below(2) == 1;
+        for at in if is_turned { [1, 0] } else { [0, 1] } {
+            values[at] = self.run(study, &units[at], what)?;
+        }
+        let of = |at: usize| throughput(&values[at]);
+        Ok(Pair { throughputs: (of(0), of(1)), values })
+    }
+
+    fn run(&mut self, study: &Study, unit: &Unit, what: &str) -> Result<Value, Stop> {
+        let named: Vec<String> =
+            study.axes.iter().zip(&unit.point).map(|(name, value)| format!("{name}={value}")).collect();
+        let left_s = (self.budget_s - self.elapsed_s()).max(0.0);
+        let label = format!("{what}: {} at {}; {} left", unit.scheme, named.join(" "), duration_s(left_s));
+        let (begun_ns, made) = (clock::now_ns(), self.bench.made());
+        let value = self.bench.result(unit, &label)?.ok_or(Stop::Interrupted)?;
+        if self.bench.made() > made {
+            self.made_s += (clock::now_ns() - begun_ns) as f64 / 1e9;
+        }
+        if value["check"]["verdict"] == "failed" {
+            return Err(Stop::Failed(value["command"].as_str().unwrap_or_default().to_owned()));
+        }
+        Ok(value)
+    }
+
+    /// Seconds since the beginning.
+    pub(super) fn elapsed_s(&self) -> f64 {
+        (clock::now_ns() - self.begun_ns) as f64 / 1e9
+    }
+
+    /// Whether so many more runs fit into this share of the budget.
+    pub(super) fn has_time(&self, study: &Study, share: f64, runs: usize) -> bool {
+        let of_run_s = match self.bench.made() {
+            0 => study.question.warmup + study.question.seconds + EXTRA_S,
+            made => self.made_s / made as f64,
+        };
+        self.elapsed_s() + runs as f64 * of_run_s <= share * self.budget_s
+    }
+}
+
+/// Commits a second. A run that committed nothing is taken for one that committed once, or no ratio could be told: it
+/// was slower than that.
+fn throughput(value: &Value) -> f64 {
+    let seconds = value["measured_s"].as_f64().filter(|seconds| *seconds > 0.0).unwrap_or(1.0);
+    value["throughput_txn_s"].as_f64().unwrap_or(0.0).max(1.0 / seconds)
+}
+
+/// An id as a number to begin a random one with.
+fn digits(id: &str) -> u64 {
+    u64::from_str_radix(&id[..id.len().min(15)], 16).unwrap_or(0)
+}

@@ -1,0 +1,419 @@
+//! What is asked, and the points that are measured to answer it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use stats::{Interval, Paired, Spread, paired};
+use stdx::Rng;
+
+use super::predicate::{Feature, Features};
+use crate::registry::pairs;
+use crate::sweep::{DRIVES, Recipe, Scalar, Unit};
+use crate::{Catalogue, Plan, Refusal, Space};
+
+/// Random points that are tried before a space is said to hold none that can be run.
+const TRIES: u64 = 200;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The workload; without one that of the settings that are named.
+    pub workload: Option<String>,
+    /// A scheme.
+    pub a: String,
+    /// The one that it is compared with.
+    pub b: String,
+    /// What varies, as [`Space::parse`] reads it.
+    pub vary: Vec<String>,
+    /// What is fixed, as `name=value`; besides settings `workers`, `clients` and `retry`.
+    pub set: Vec<String>,
+    /// The ratio from which on one scheme beats the other.
+    pub margin: f64,
+    /// Seconds that are measured in each run.
+    pub seconds: f64,
+    /// Seconds before them.
+    pub warmup: f64,
+    /// Minutes for all of it.
+    pub budget_minutes: f64,
+    /// Points that are explored at most; without it, what there is time for.
+    pub points: Option<usize>,
+    /// Fresh points that claims are tested on.
+    pub held_out: usize,
+    /// What all random numbers begin with.
+    pub seed: u64,
+    /// Whether workers stay on their cores.
+    pub pin: bool,
+    /// Whether runs are checked.
+    pub check: bool,
+}
+
+/// A question that was found possible.
+#[derive(Debug)]
+pub struct Study {
+    /// What was asked.
+    pub question: Question,
+    /// What varies.
+    pub space: Space,
+    /// The two schemes.
+    pub schemes: [&'static str; 2],
+    /// What makes the runs.
+    pub build: String,
+    /// The names of what varies.
+    pub axes: Vec<String>,
+    pub(super) recipe: Recipe,
+}
+
+/// Who is ahead by more than the margin.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// The first scheme.
+    A,
+    /// Neither.
+    Level,
+    /// The second.
+    B,
+}
+
+impl Class {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::A, Self::Level, Self::B];
+
+    /// What a ratio of A to B says.
+    pub fn of(ratio: f64, margin: f64) -> Self {
+        if ratio > margin {
+            Self::A
+        } else if ratio < 1.0 / margin {
+            Self::B
+        } else {
+            Self::Level
+        }
+    }
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::A => "a",
+            Self::Level => "level",
+            Self::B => "b",
+        }
+    }
+}
+
+/// Why a point was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// To fill the space.
+    Explored,
+    /// To find out where the ranking flips.
+    Refined,
+    /// To test what was found.
+    HeldOut,
+}
+
+impl Role {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Explored => "explored",
+            Self::Refined => "refined",
+            Self::HeldOut => "held_out",
+        }
+    }
+}
+
+/// A measured point.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Its values on the axes of the space.
+    pub point: Vec<f64>,
+    /// What its settings come to.
+    pub(super) features: Features,
+    /// Why it was measured.
+    pub role: Role,
+    /// Throughputs of A and B, side by side, by repetition.
+    pub pairs: Vec<(f64, f64)>,
+    /// The ids of the runs.
+    pub runs: Vec<String>,
+}
+
+impl Sample {
+    /// The median ratio of its pairs.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn ratio(&self) -> f64 {
+        let logs = self.pairs.iter().map(|(a, b)| a.ln() - b.ln());
+        Spread::of(logs).expect("a sample has pairs").median.exp()
+    }
+
+    /// Where the ratio is, with the confidence that so few pairs have; none for a single pair, which has none.
+    pub fn interval(&self, confidence: f64) -> Option<Interval> {
+        let comparison = paired(&self.pairs, Paired::SignedRanks, confidence).ok();
+        comparison.map(|comparison| comparison.interval).filter(|interval| interval.confidence > 0.0)
+    }
+}
+
+impl Study {
+    /// Finds out whether a question can be answered; `build` says what will make the runs.
+    ///
+    /// # Errors
+    /// What is unknown, out of range or contradictory, and a space of which no point can be run.
+    pub fn new(question: Question, build: &str) -> Result<Self, Refusal> {
+        judge(&question)?;
+        let schemes = [&question.a, &question.b].map(|name| Catalogue.scheme(name).map(|info| info.name));
+        let [a, b] = schemes;
+        let schemes = [a?, b?];
+        if schemes[0] == schemes[1] {
+            return Err(Refusal(format!("`--a` and `--b` are both {}: name two schemes", schemes[0])));
+        }
+        let space = Space::parse(&question.vary)?;
+        let axes: Vec<String> = space.axes().iter().map(|axis| axis.name().to_owned()).collect();
+        let given = pairs(&question.set)?;
+        if let Some((name, _)) = given.iter().find(|(name, _)| axes.contains(name)) {
+            return Err(Refusal(format!(
+                "`{name}` is both fixed and varied: leave it out of `--set` or `--vary`"
+            )));
+        }
+        let workload = workload(&question, axes.iter().chain(given.iter().map(|(name, _)| name)))?;
+        let recipe = recipe(&question, workload, schemes, &axes, &given)?;
+        let study = Self { question, space, schemes, build: build.to_owned(), axes, recipe };
+        study.refuse_empty()?;
+        Ok(study)
+    }
+
+    /// The run of a scheme at a point.
+    ///
+    /// # Errors
+    /// When the point cannot be run.
+    pub(super) fn unit(&self, scheme: &'static str, point: &[f64], repetition: u64) -> Result<Unit, Refusal> {
+        let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
+        Unit::new(&self.recipe, &self.build, (scheme, &self.axes, &values), repetition)
+    }
+
+    /// The same with other settings.
+    pub(super) fn with(&self, changes: &[(&str, &str)]) -> Self {
+        let mut recipe = self.recipe.clone();
+        for (name, value) in changes {
+            recipe.settings.insert((*name).to_owned(), Scalar::Text((*value).to_owned()));
+        }
+        Self {
+            question: self.question.clone(),
+            space: self.space.clone(),
+            build: self.build.clone(),
+            axes: self.axes.clone(),
+            schemes: self.schemes,
+            recipe,
+        }
+    }
+
+    /// What a point's settings come to: its own values, and what the workload makes of them.
+    ///
+    /// # Errors
+    /// When the point cannot be run under both schemes.
+    pub(super) fn features(&self, point: &[f64]) -> Result<Features, Refusal> {
+        let [a, b] = self.schemes.map(|scheme| self.unit(scheme, point, 0));
+        let (plan, _) = (Plan::new(&a?.request)?, b?);
+        let own = self.space.axes().iter().zip(point).map(|(axis, &value)| {
+            let feature = match axis.choices() {
+                Some(_) => Feature::Word(axis.text(value)),
+                None => Feature::Number(value),
+            };
+            (axis.name().to_owned(), feature)
+        });
+        // With one setting alone they would only be other names for it.
+        let derived = plan.forecast.features.into_iter().filter(|_| self.axes.len() > 1);
+        Ok(own.chain(derived.map(|(name, value)| (name.to_owned(), Feature::Number(value)))).collect())
+    }
+
+    /// The workload's name.
+    pub fn workload(&self) -> &str {
+        &self.recipe.workload
+    }
+
+    /// What is fixed, by name.
+    pub fn fixed(&self) -> BTreeMap<String, String> {
+        self.recipe.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+    }
+
+    fn refuse_empty(&self) -> Result<(), Refusal> {
+        let mut rng = Rng::new(self.question.seed);
+        let middle = self.space.point(&vec![0.5; self.axes.len()]);
+        let Err(refusal) = self.features(&middle) else { return Ok(()) };
+        let is_possible = (0..TRIES).any(|_| self.features(&self.space.random(&mut rng)).is_ok());
+        if is_possible {
+            Ok(())
+        } else {
+            Err(Refusal(format!("no point of the space can be run: {refusal}")))
+        }
+    }
+}
+
+fn judge(question: &Question) -> Result<(), Refusal> {
+    let Question { margin, budget_minutes, held_out, points, .. } = question;
+    if !(1.0..=100.0).contains(margin) {
+        return Err(Refusal(format!(
+            "`--margin {margin}`: give a ratio from 1 on, for example 1.1 for a tenth"
+        )));
+    }
+    if !(*budget_minutes > 0.0 && *budget_minutes <= 100_000.0) {
+        return Err(Refusal(format!(
+            "`--budget`: {budget_minutes} minutes are none or too many: give up to 100000"
+        )));
+    }
+    if !(5..=10_000).contains(held_out) {
+        return Err(Refusal(format!(
+            "`--held-out {held_out}`: give from 5 to 10000 points; fewer show nothing"
+        )));
+    }
+    if points.is_some_and(|points| !(4..=100_000).contains(&points)) {
+        return Err(Refusal("`--points`: give from 4 to 100000".to_owned()));
+    }
+    Ok(())
+}
+
+/// The workload that was named, or that the settings belong to.
+fn workload<'n>(
+    question: &Question,
+    names: impl Iterator<Item = &'n String> + Clone,
+) -> Result<String, Refusal> {
+    if let Some(name) = &question.workload {
+        return Ok(Catalogue.workload(name)?.name.to_owned());
+    }
+    let is_of = |name: &str, workload: &str| name.split_once('.').is_some_and(|(of, _)| of == workload);
+    let mut workloads = Catalogue.workloads().iter().map(|workload| workload.name);
+    let found = workloads.find(|workload| names.clone().any(|name| is_of(name, workload)));
+    found.map(str::to_owned).ok_or_else(|| {
+        Refusal(
+            "no setting says which workload is meant: name it, for example `contend conditions ycsb`"
+                .to_owned(),
+        )
+    })
+}
+
+/// What is the same in all runs. It needs no reasons: what is off the standard is what was asked.
+fn recipe(
+    question: &Question,
+    workload: String,
+    schemes: [&str; 2],
+    axes: &[String],
+    fixed: &[(String, String)],
+) -> Result<Recipe, Refusal> {
+    let mut settings = BTreeMap::new();
+    for (name, value) in fixed {
+        if settings.insert(name.clone(), Scalar::Text(value.clone())).is_some() {
+            return Err(Refusal(format!("`--set {name}` is given twice; give it once")));
+        }
+    }
+    for name in settings.keys().chain(axes).filter(|name| !DRIVES.contains(&name.as_str())) {
+        Catalogue.setting(name)?;
+        if let Some(owner) = Catalogue.owner(name).filter(|owner| !schemes.contains(owner)) {
+            return Err(Refusal(format!(
+                "`{name}` is a setting of {owner}, which is not compared: leave it out"
+            )));
+        }
+    }
+    Ok(Recipe {
+        title: format!("{} against {}", schemes[0], schemes[1]),
+        workload,
+        schemes: schemes.map(str::to_owned).to_vec(),
+        repeat: 1,
+        seconds: question.seconds,
+        warmup: question.warmup,
+        seed: question.seed,
+        budget_minutes: None,
+        pin: question.pin,
+        check: question.check,
+        settings,
+        vary: BTreeMap::new(),
+        variants: Vec::new(),
+        why: BTreeMap::new(),
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A question about two schemes that can be run without loading much.
+    pub(crate) fn question(vary: &[&str]) -> Question {
+        Question {
+            workload: Some("ycsb".to_owned()),
+            a: "silo".to_owned(),
+            b: "mvto".to_owned(),
+            vary: vary.iter().map(|&item| item.to_owned()).collect(),
+            set: vec!["ycsb.records=1000".to_owned(), "ycsb.workload=custom".to_owned()],
+            margin: 1.1,
+            seconds: 1.0,
+            warmup: 0.0,
+            budget_minutes: 1_000.0,
+            points: Some(60),
+            held_out: 50,
+            seed: 1,
+            pin: false,
+            check: false,
+        }
+    }
+
+    fn refusal(question: Question) -> String {
+        Study::new(question, "a build").expect_err("refused").0
+    }
+
+    #[test]
+    fn the_workload_is_that_of_the_settings() {
+        let asked = |vary: &[&str], set: &[&str]| Question {
+            workload: None,
+            set: set.iter().map(|&pair| pair.to_owned()).collect(),
+            ..question(vary)
+        };
+        let study = Study::new(asked(&["tpcc.warehouses=1..2", "workers=1..2"], &[]), "").expect("possible");
+        assert_eq!(study.workload(), "tpcc");
+        let study = Study::new(asked(&["workers=1..2"], &["ycsb.theta=0.5"]), "").expect("possible");
+        assert_eq!((study.workload(), study.fixed()["ycsb.theta"].as_str()), ("ycsb", "0.5"));
+        assert!(refusal(asked(&["workers=1..2"], &[])).contains("contend conditions ycsb"));
+    }
+
+    #[test]
+    fn features_are_the_values_and_what_they_come_to() {
+        let study = Study::new(question(&["ycsb.read_pct=0..100", "retry=same|drop"]), "").expect("possible");
+        let features = study.features(&[50.0, 1.0]).expect("possible");
+        assert_eq!(features["ycsb.read_pct"], Feature::Number(50.0));
+        assert_eq!(features["retry"], Feature::Word("drop".to_owned()));
+        assert_eq!(features["writes a transaction"], Feature::Number(0.5));
+        let alone = Study::new(question(&["ycsb.read_pct=0..100"]), "").expect("possible");
+        assert_eq!(alone.features(&[50.0]).expect("possible").len(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_refused_with_the_way_out() {
+        let good = || question(&["ycsb.theta=0..0.9"]);
+        assert!(refusal(Question { b: "silo".to_owned(), ..good() }).contains("name two"));
+        assert!(refusal(Question { b: "silos".to_owned(), ..good() }).contains("did you mean `silo`"));
+        assert!(refusal(Question { margin: 0.9, ..good() }).contains("from 1 on"));
+        assert!(refusal(Question { budget_minutes: f64::NAN, ..good() }).contains("--budget"));
+        assert!(refusal(Question { held_out: 0, ..good() }).contains("--held-out"));
+        assert!(refusal(Question { points: Some(1), ..good() }).contains("--points"));
+        assert!(refusal(Question { set: vec!["ycsb.theta=0.5".to_owned()], ..good() }).contains("both"));
+        assert!(
+            refusal(Question { set: vec!["ycsb.tehta=0.5".to_owned()], ..good() }).contains("ycsb.theta")
+        );
+        assert!(
+            refusal(Question { set: vec!["tictoc.x=1".to_owned()], ..good() }).contains("unknown setting")
+        );
+        assert!(
+            refusal(Question { set: vec!["si.wait_us=1".to_owned()], ..good() }).contains("not compared")
+        );
+        assert!(refusal(Question { seconds: 0.0, ..good() }).contains("--seconds"));
+        let alone = Question { a: "uncontrolled".to_owned(), set: vec!["workers=2".to_owned()], ..good() };
+        assert!(refusal(alone).contains("no point of the space can be run"));
+    }
+
+    #[test]
+    fn classes_begin_beyond_the_margin() {
+        let of = |ratio: f64| Class::of(ratio, 1.25);
+        assert_eq!(
+            [of(1.3), of(1.25), of(1.0), of(0.8), of(0.79)].map(Class::name),
+            ["a", "level", "level", "level", "b"]
+        );
+    }
+}

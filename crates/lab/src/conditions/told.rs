@@ -1,0 +1,212 @@
+//! Findings, claims and their tests as text for people.
+
+use serde_json::Value;
+use stats::Verdict;
+
+use super::claim::{Claim, HeldOut, Mechanism};
+use super::investigate::{CONFIDENCE, Findings};
+use super::recheck::Rechecked;
+use super::study::{Class, Role, Sample, Study};
+use crate::text::{Lines, Table, percent, plural};
+
+impl Study {
+    /// What is asked, and where it is looked for.
+    pub fn text(&self) -> String {
+        let mut lines = Lines::default();
+        let [a, b] = self.schemes;
+        lines.add(format!(
+            "{}: where does {a} beat {b}, and where {b} {a}, by {} times?",
+            self.workload(),
+            self.question.margin
+        ));
+        for axis in self.space.axes() {
+            let range = match axis.choices() {
+                Some(words) => words.join(", "),
+                None => format!(
+                    "{} .. {}{}",
+                    axis.ends().0,
+                    axis.ends().1,
+                    if axis.is_logarithmic() { ", by ratio" } else { "" }
+                ),
+            };
+            lines.add(format!("  {} = {range}", axis.name()));
+        }
+        for (name, value) in self.fixed() {
+            lines.add(format!("  {name} = {value}, always"));
+        }
+        lines.0
+    }
+}
+
+impl Findings {
+    /// What was measured, and what is concluded.
+    pub fn text(&self, study: &Study) -> String {
+        let mut lines = Lines(study.text());
+        let of = |role: Role| self.samples.iter().filter(|sample| sample.role == role).count();
+        let runs: usize = self.samples.iter().map(|sample| sample.runs.len()).sum();
+        let explored = of(Role::Explored) + of(Role::Refined);
+        lines.add(format!(
+            "measured: {} explored, {} of them where the ranking flips; {} held out; {}",
+            plural(explored, "point"),
+            of(Role::Refined),
+            of(Role::HeldOut),
+            plural(runs, "run")
+        ));
+        lines.add(self.tally(study));
+        if self.impossible > 0 {
+            lines.add(format!(
+                "{} of random settings cannot be run and are left out",
+                plural(self.impossible, "point")
+            ));
+        }
+        for claim in &self.claims {
+            lines.add("");
+            lines.add(claim.text().trim_end());
+        }
+        if self.claims.is_empty() {
+            lines.add("");
+            lines.add(self.silence(study));
+        }
+        if let Some(command) = &self.failed {
+            lines.add(format!("CHECK FAILED: `{command}`; nothing is concluded of a scheme that is wrong."));
+        }
+        if self.is_interrupted {
+            lines.add("INTERRUPTED: what was measured is kept; start it again to go on.");
+        }
+        lines.0
+    }
+
+    /// How often who is ahead.
+    fn tally(&self, study: &Study) -> String {
+        let [a, b] = study.schemes;
+        let held_out = self.samples.iter().filter(|sample| sample.role == Role::HeldOut);
+        let classes: Vec<Class> =
+            held_out.map(|sample| Class::of(sample.ratio(), study.question.margin)).collect();
+        let of = |class: Class| classes.iter().filter(|other| **other == class).count();
+        format!(
+            "of {}: {a} is ahead at {}, {b} at {}, neither at {}",
+            plural(classes.len(), "random point"),
+            of(Class::A),
+            of(Class::B),
+            of(Class::Level)
+        )
+    }
+
+    /// Why there is no claim.
+    fn silence(&self, study: &Study) -> String {
+        let [a, b] = study.schemes;
+        let is_tested = self.samples.iter().any(|sample| sample.role == Role::HeldOut);
+        if !is_tested {
+            return "no claim: there was no time to test one; start it again with a larger `--budget` to go on".to_owned();
+        }
+        let widest =
+            self.samples.iter().map(Sample::ratio).map(f64::ln).map(f64::abs).fold(0.0, f64::max).exp();
+        format!(
+            "no claim: nowhere in the space are {a} and {b} found to be further apart than {} times as a rule; the \
+             widest gap at a point was {widest:.2}",
+            study.question.margin
+        )
+    }
+}
+
+impl Claim {
+    /// All of it.
+    pub fn text(&self) -> String {
+        let mut lines = Lines::default();
+        lines.add(format!("CLAIM {}", self.name));
+        lines.add(format!("  {}", self.statement));
+        if let Some(ratio) = &self.ratio {
+            lines.add(format!(
+                "  where it says so: {:.2} times in the median of {}, {:.2} .. {:.2} for eight in ten of them",
+                ratio.median,
+                plural(ratio.points, "held-out point"),
+                ratio.p10,
+                ratio.p90
+            ));
+        }
+        let HeldOut { points, agree, undecided, .. } = self.held_out;
+        if agree < points {
+            lines.add(format!(
+                "  of {} that do not agree {undecided} might with more pairs",
+                plural(points - agree, "point")
+            ));
+        }
+        if let Some(first) = self.mechanisms.first() {
+            lines.add(format!(
+                "  why, at {}, where it is {:.2} times ahead:",
+                point(&first.at),
+                first.gap_before
+            ));
+            lines.add(mechanisms(&self.mechanisms).trim_end());
+        }
+        if !self.holds_without.is_empty() {
+            lines.add(format!(
+                "  ONLY WITHOUT {}: with it the winner is not ahead there",
+                self.holds_without.join(", ")
+            ));
+        }
+        lines.add(format!("  test it again: {}", self.recheck));
+        lines.0
+    }
+}
+
+fn mechanisms(mechanisms: &[Mechanism]) -> String {
+    let mut table = Table::default();
+    table.row(["    changed", "setting", "gap after", "of before (interval)", "p of all", "accounts for"]);
+    for mechanism in mechanisms {
+        let Mechanism { name, setting, to, gap_after, interval, p_adjusted, says, gap_before, .. } =
+            mechanism;
+        table.row([
+            format!("    {name}"),
+            format!("{setting}={to}"),
+            format!("{gap_after:.2}"),
+            format!("{:.2} ({:.2} .. {:.2})", gap_after / gap_before, interval.low, interval.high),
+            format!("{p_adjusted:.2}"),
+            says.split(':').next().unwrap_or_default().to_owned(),
+        ]);
+    }
+    table.render()
+}
+
+fn point(at: &Value) -> String {
+    let pairs = at.as_object().into_iter().flatten();
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    pairs.map(|(name, value)| format!("{name}={}", text(value))).collect::<Vec<String>>().join(" ")
+}
+
+impl Rechecked {
+    /// How a claim fared.
+    pub fn text(&self, claim: &Claim) -> String {
+        let mut lines = Lines::default();
+        lines.add(&claim.statement);
+        let Some(HeldOut { points, agree, undecided, interval, seed, share }) = &self.held_out else {
+            lines.add("not one point was measured: give a larger `--budget`");
+            return lines.0;
+        };
+        lines.add(format!(
+            "seed {seed}: {agree} of {points} fresh points agree, {} ({} .. {}); {undecided} of the others might with \
+             more pairs",
+            percent(*share),
+            percent(interval.low),
+            percent(interval.high)
+        ));
+        lines.add(match self.verdict {
+            Verdict::Slower => "DOES NOT HOLD: clearly fewer points agree than the claim says",
+            Verdict::Unclear => {
+                "UNDECIDED: fewer points agree, and so few may by chance; give more `--points`"
+            }
+            Verdict::Same | Verdict::Faster => "HOLDS",
+        });
+        if !self.is_same_build {
+            lines.add("another build than that of the claim made these runs");
+        }
+        if let Some(command) = &self.failed {
+            lines.add(format!("CHECK FAILED: `{command}`"));
+        }
+        if self.is_interrupted {
+            lines.add("INTERRUPTED: what was measured is kept; start it again to go on.");
+        }
+        lines.add(format!("the interval has a confidence of {}", percent(CONFIDENCE)));
+        lines.0
+    }
+}

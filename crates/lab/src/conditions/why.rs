@@ -1,0 +1,286 @@
+//! Why a ranking is as it is: mechanisms are changed one at a time, on identical requests, at a point where the winner
+//! is far ahead.
+//!
+//! What goes away with a mechanism was due to it, as far as it acts alone: mechanisms that replace each other show
+//! nothing one by one, and shares need not add up to one.
+
+use stats::{Comparison, Paired, Verdict, holm, paired, shuffle};
+use stdx::Rng;
+
+use super::claim::Mechanism;
+use super::investigate::CONFIDENCE;
+use super::pairs::{Pairs, Stop};
+use super::study::{Class, Study};
+use crate::sweep::Run;
+use crate::text::percent;
+use crate::{Catalogue, SettingOf};
+
+/// Repetitions of each change: the fewest with which an interval has 90 percent.
+const REPETITIONS: u64 = 5;
+
+/// What can be changed: what it is about, the setting, and the value that it is given. Values that a run has already
+/// are left out, and so are settings of other workloads and schemes.
+const CHANGES: [(&str, &str, &str); 20] = [
+    ("backoff: longer pauses after an abort", "retry", "backoff"),
+    ("aborted work: it is dropped and not done again", "retry", "drop"),
+    ("index kind: keys are in an ordered index", "ycsb.key_bytes", "48"),
+    ("key layout: hot keys share leaves", "ycsb.hot_placement", "adjacent"),
+    ("reads before writes: updates overwrite blindly", "ycsb.write", "blind"),
+    ("copying of values: rows are small", "ycsb.value_bytes", "8"),
+    ("commit-time updates: sums are read and written", "tpcc.commutative", "off"),
+    ("write-set order: the hottest rows come first", "tpcc.hot_rows", "first"),
+    ("length of transactions: a Delivery is ten", "tpcc.delivery", "per_district"),
+    ("district counter: order ids come from outside", "tpcc.profile", "eased"),
+    ("allocation: no memory is reserved", "run.reserve_mb", "0"),
+    ("waiting: a lock is not waited for", "no_wait.spin", "0"),
+    ("waiting: a version is not waited for", "mvto.wait_us", "0"),
+    ("waiting: a writer is not waited for", "si.wait_us", "0"),
+    ("read-only snapshots", "silo.snapshots", "on"),
+    ("epochs: they are short", "silo.epoch_ms", "1"),
+    ("partitions: there is one", "hstore.partitions", "1"),
+    ("batch size: batches are large", "aria.batch", "256"),
+    ("reordering: there is none", "aria.reordering", "false"),
+    ("fallback: there is none", "aria.fallback", "off"),
+];
+
+/// Where something is to be explained.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    /// Who is far ahead.
+    pub(super) winner: Class,
+    /// The point.
+    pub(super) point: Vec<f64>,
+}
+
+/// A change at a site with the gaps that were measured, by repetition: before and after.
+struct Trial<'s> {
+    site: usize,
+    name: &'static str,
+    setting: &'static str,
+    to: &'static str,
+    changed: Study,
+    gaps: Vec<(f64, f64)>,
+    original: &'s Study,
+}
+
+/// For each site the mechanisms, and in words the changes without which its claim does not hold.
+pub(super) fn explain<R: Run>(
+    study: &Study,
+    pairs: &mut Pairs<'_, R>,
+    sites: &[Site],
+) -> Result<Vec<(Vec<Mechanism>, Vec<String>)>, Stop> {
+    let mut trials: Vec<Trial<'_>> =
+        sites.iter().enumerate().flat_map(|(at, site)| changes(study, at, &site.point)).collect();
+    for repetition in 0..REPETITIONS {
+        if !pairs.has_time(study, 1.0, 2 * (trials.len() + sites.len())) {
+            break;
+        }
+        let what = format!("explaining, repetition {} of {REPETITIONS}", repetition + 1);
+        let gap = |pairs: &mut Pairs<'_, R>, study: &Study, site: &Site| {
+            let (a, b) = pairs.measure(study, &site.point, repetition, &what)?.throughputs;
+            Ok::<f64, Stop>(if site.winner == Class::A { a / b } else { b / a })
+        };
+        let before = sites.iter().map(|site| gap(pairs, study, site)).collect::<Result<Vec<f64>, Stop>>()?;
+        let mut order: Vec<usize> = (0..trials.len()).collect();
+        shuffle(&mut order, &mut Rng::from_path(&[study.question.seed, 0x0077_6879, repetition]));
+        for at in order {
+            let after = gap(pairs, &trials[at].changed, &sites[trials[at].site])?;
+            let before = before[trials[at].site];
+            trials[at].gaps.push((before, after));
+        }
+    }
+    Ok(judge(&trials, sites))
+}
+
+/// The changes that are possible at a point.
+fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
+    let is_own = |name: &str| match Catalogue.settings().find(|(_, setting)| setting.name == name) {
+        Some((SettingOf::Run, _)) | None => true,
+        Some((SettingOf::Workload(of), _)) => of == study.workload(),
+        Some((SettingOf::Scheme(of), _)) => study.schemes.contains(&of),
+    };
+    let possible = CHANGES.into_iter().filter(|(_, setting, to)| {
+        is_own(setting) && !study.axes.iter().any(|axis| axis == setting) && study.value(setting) != *to
+    });
+    possible
+        .map(|(name, setting, to)| {
+            let (changed, gaps) = (study.with(&[(setting, to)]), Vec::new());
+            Trial { site, name, setting, to, changed, gaps, original: study }
+        })
+        .filter(|trial| trial.changed.features(point).is_ok())
+        .collect()
+}
+
+impl Study {
+    /// The value of something that does not vary.
+    fn value(&self, name: &str) -> String {
+        let standard = || match name {
+            "retry" => "same".to_owned(),
+            _ => Catalogue.setting(name).map(|setting| setting.default.to_owned()).unwrap_or_default(),
+        };
+        self.fixed().get(name).cloned().unwrap_or_else(standard)
+    }
+}
+
+/// What the gaps say. Of all changes of a study together, the chance that one is said to matter that does not is that of
+/// the confidence.
+fn judge(trials: &[Trial<'_>], sites: &[Site]) -> Vec<(Vec<Mechanism>, Vec<String>)> {
+    let compared: Vec<(&Trial<'_>, Comparison)> = trials
+        .iter()
+        .filter_map(|trial| {
+            let turned: Vec<(f64, f64)> = trial.gaps.iter().map(|&(before, after)| (after, before)).collect();
+            Some((trial, paired(&turned, Paired::SignedRanks, CONFIDENCE).ok()?))
+        })
+        .collect();
+    let adjusted = holm(&compared.iter().map(|(_, comparison)| comparison.p_value).collect::<Vec<f64>>());
+    let mut all = vec![(Vec::new(), Vec::new()); sites.len()];
+    for ((trial, comparison), p_adjusted) in compared.into_iter().zip(adjusted) {
+        let mechanism = mechanism(trial, &comparison, p_adjusted, &sites[trial.site].point);
+        let (mechanisms, holds_without) = &mut all[trial.site];
+        if trial.is_decisive() {
+            holds_without.push(format!("{}={}", trial.setting, trial.to));
+        }
+        mechanisms.push(mechanism);
+    }
+    for (mechanisms, _) in &mut all {
+        let strength = |mechanism: &Mechanism| (mechanism.gap_after / mechanism.gap_before).ln().abs();
+        mechanisms.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+    }
+    all
+}
+
+impl Trial<'_> {
+    /// Whether after the change the winner is clearly not ahead by the margin any more.
+    fn is_decisive(&self) -> bool {
+        let margin = self.original.question.margin;
+        let after: Vec<(f64, f64)> = self.gaps.iter().map(|&(_, after)| (after, 1.0)).collect();
+        let comparison = paired(&after, Paired::SignedRanks, CONFIDENCE);
+        comparison.is_ok_and(|comparison| {
+            matches!(comparison.verdict(margin, CONFIDENCE), Verdict::Same | Verdict::Slower)
+        })
+    }
+}
+
+fn mechanism(trial: &Trial<'_>, comparison: &Comparison, p_adjusted: f64, point: &[f64]) -> Mechanism {
+    let median = |of: &dyn Fn(&(f64, f64)) -> f64| {
+        stats::Spread::of(trial.gaps.iter().map(|gaps| of(gaps).ln()))
+            .map_or(1.0, |spread| spread.median.exp())
+    };
+    let (gap_before, gap_after) = (median(&|gaps| gaps.0), median(&|gaps| gaps.1));
+    let interval = comparison.interval;
+    // Five repetitions alone cannot survive being looked at twenty at a time; their interval is told beside.
+    let is_clear = interval.confidence >= CONFIDENCE && !interval.contains(1.0);
+    let share = is_clear.then(|| -comparison.ratio.ln() / gap_before.ln());
+    let says = match share {
+        None => "no clear change".to_owned(),
+        Some(share) if share < 0.0 => format!("the gap grows from {gap_before:.2} to {gap_after:.2}"),
+        Some(share) if share > 1.0 => {
+            format!("all of the gap, and more: {gap_before:.2} becomes {gap_after:.2}")
+        }
+        Some(share) => format!("{} of the gap: {gap_before:.2} becomes {gap_after:.2}", percent(share)),
+    };
+    Mechanism {
+        name: trial.name.to_owned(),
+        setting: trial.setting.to_owned(),
+        from: trial.original.value(trial.setting),
+        to: trial.to.to_owned(),
+        at: trial.original.space.point_json(point),
+        gap_before,
+        gap_after,
+        interval: interval.into(),
+        p_adjusted,
+        share,
+        says,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::study::tests::question;
+    use super::*;
+    use engine::setting::Values;
+
+    #[test]
+    fn changes_are_legal_and_change_something() {
+        for (_, name, to) in CHANGES {
+            if name == "retry" {
+                assert!(["drop", "backoff"].contains(&to));
+                continue;
+            }
+            let setting = Catalogue.setting(name).unwrap_or_else(|refusal| panic!("{refusal}"));
+            Values::new([setting], &[(name.to_owned(), to.to_owned())])
+                .unwrap_or_else(|error| panic!("{error}"));
+            assert_ne!(setting.default, to, "{name}");
+        }
+    }
+
+    fn trials<'s>(study: &'s Study, gaps: &[(&str, &str, f64)]) -> Vec<Trial<'s>> {
+        let mut trials = changes(study, 0, &[0.5]);
+        trials.retain(|trial| gaps.iter().any(|(name, to, _)| trial.setting == *name && trial.to == *to));
+        for trial in &mut trials {
+            let (.., after) =
+                gaps.iter().find(|gap| (gap.0, gap.1) == (trial.setting, trial.to)).expect("kept");
+            trial.gaps = (0..5)
+                .map(|at| 1.0 + 0.01 * f64::from(at))
+                .map(|noise| (2.0 * noise, after * noise * noise))
+                .collect();
+        }
+        trials
+    }
+
+    #[test]
+    fn changes_are_those_of_the_workload_and_the_two_schemes_that_are_not_made_yet() {
+        let mut question = question(&["ycsb.theta=0..0.9"]);
+        question.set.push("ycsb.write=blind".to_owned());
+        let study = Study::new(question, "").expect("possible");
+        let settings: Vec<&str> = changes(&study, 0, &[0.5]).iter().map(|trial| trial.setting).collect();
+        for present in ["retry", "ycsb.value_bytes", "mvto.wait_us", "silo.snapshots", "run.reserve_mb"] {
+            assert!(settings.contains(&present), "{present}");
+        }
+        for absent in ["ycsb.write", "tpcc.hot_rows", "si.wait_us", "aria.batch"] {
+            assert!(!settings.contains(&absent), "{absent}");
+        }
+    }
+
+    #[test]
+    fn the_gap_is_laid_to_what_removes_it() {
+        let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
+        let gaps = [
+            ("retry", "drop", 1.41),
+            ("retry", "backoff", 2.0),
+            ("ycsb.value_bytes", "8", 0.7),
+            ("mvto.wait_us", "0", 2.8),
+        ];
+        let trials = trials(&study, &gaps);
+        let site = Site { winner: Class::A, point: vec![0.5] };
+        let [(mechanisms, holds_without)] = &judge(&trials, &[site])[..] else { panic!("one site") };
+        let of = |setting: &str, to: &str| {
+            mechanisms
+                .iter()
+                .find(|mechanism| (&*mechanism.setting, &*mechanism.to) == (setting, to))
+                .expect("judged")
+        };
+        assert!((of("retry", "drop").share.expect("clear") - 0.5).abs() < 0.05);
+        assert!(of("ycsb.value_bytes", "8").share.expect("clear") > 1.0);
+        assert!(of("mvto.wait_us", "0").share.expect("clear") < 0.0);
+        assert_eq!(holds_without, &["ycsb.value_bytes=8"], "there the other is ahead");
+        assert_eq!(mechanisms[0].setting, "ycsb.value_bytes", "the strongest comes first");
+        assert!(
+            of("retry", "drop").says.contains("of the gap: 2.04 becomes"),
+            "{}",
+            of("retry", "drop").says
+        );
+    }
+
+    #[test]
+    fn what_chance_may_have_done_is_no_mechanism() {
+        let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
+        let mut trials = trials(&study, &[("retry", "drop", 2.0)]);
+        trials[0].gaps = [(2.0, 1.9), (2.0, 2.1), (2.0, 2.2), (2.0, 1.8), (2.0, 2.05)].to_vec();
+        let site = Site { winner: Class::A, point: vec![0.5] };
+        let (mechanisms, _) = &judge(&trials, std::slice::from_ref(&site))[0];
+        assert_eq!((mechanisms[0].share, mechanisms[0].says.as_str()), (None, "no clear change"));
+        trials[0].gaps.truncate(3);
+        assert_eq!(judge(&trials, &[site])[0].0[0].share, None, "three repetitions are too few");
+    }
+}

@@ -1,0 +1,316 @@
+//! Spaces: settings that vary, each between two values or among some words.
+
+use engine::setting::{Range, Values};
+use serde_json::{Value, json};
+use stats::{Axis, Scale};
+use stdx::Rng;
+
+use crate::sweep::DRIVES;
+use crate::{Catalogue, Refusal};
+/// Where settings are looked at when no range is given: what the literature varies, as far as a small machine holds it.
+const EXPLORED: [(&str, &str); 12] = [
+    ("workers", "1..4"),
+    ("clients", "2..64"),
+    ("retry", "same|drop|backoff"),
+    ("tpcc.warehouses", "1..8"),
+    ("tpcc.remote_item_pct", "0..20"),
+    ("tpcc.remote_payment_pct", "0..100"),
+    ("tpcc.mix", "full|narrow"),
+    ("tpcc.audit_pct", "0..50"),
+    ("ycsb.records", "1000..1000000"),
+    ("ycsb.ops_per_txn", "1..64"),
+    ("ycsb.read_pct", "0..100"),
+    ("ycsb.theta", "0..0.99"),
+];
+
+/// Whole numbers are spaced by ratio when the last is this many times the first.
+const WIDE: f64 = 8.0;
+/// Other numbers are so from here on.
+const VERY_WIDE: f64 = 100.0;
+/// A real setting takes this many values at least, between its ends: more digits would claim too much.
+const STEPS: f64 = 100.0;
+
+/// Settings that vary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Space(Vec<Axis>);
+
+impl Space {
+    /// Reads axes such as `tpcc.warehouses`, `ycsb.theta=0..0.99` or `retry=same|drop`.
+    ///
+    /// # Errors
+    /// Unknown names, ranges that are none or are not legal, names without a range that have no usual one, and no axis
+    /// at all, with the way out.
+    pub fn parse(items: &[String]) -> Result<Self, Refusal> {
+        let axes = items.iter().map(|item| axis(item)).collect::<Result<Vec<_>, _>>()?;
+        if axes.is_empty() {
+            return Err(Refusal(
+                "`--vary`: name a setting or more, for example `--vary ycsb.theta=0..0.99`".to_owned(),
+            ));
+        }
+        let twice = (1..axes.len()).find(|&at| axes[..at].iter().any(|axis| axis.name() == axes[at].name()));
+        if let Some(twice) = twice {
+            return Err(Refusal(format!("`--vary`: `{}` is given twice: leave one out", axes[twice].name())));
+        }
+        Ok(Self(axes))
+    }
+
+    /// Its axes.
+    pub fn axes(&self) -> &[Axis] {
+        &self.0
+    }
+
+    /// The point at coordinates from 0 to 1, with values that a person would write.
+    ///
+    /// # Panics
+    /// When there are not as many coordinates as axes.
+    pub fn point(&self, units: &[f64]) -> Vec<f64> {
+        let values = Axis::point(&self.0, units);
+        self.0.iter().zip(values).map(|(axis, value)| legible(axis, value)).collect()
+    }
+
+    /// A point at random, all alike.
+    pub fn random(&self, rng: &mut Rng) -> Vec<f64> {
+        let units: Vec<f64> = self.0.iter().map(|_| rng.unit()).collect();
+        self.point(&units)
+    }
+
+    /// The coordinates of a point.
+    pub fn units(&self, point: &[f64]) -> Vec<f64> {
+        self.0.iter().zip(point).map(|(axis, &value)| axis.unit_of(value)).collect()
+    }
+
+    /// The values of a point, by name, as settings.
+    pub fn named(&self, point: &[f64]) -> Vec<(String, String)> {
+        self.0.iter().zip(point).map(|(axis, &value)| (axis.name().to_owned(), axis.text(value))).collect()
+    }
+
+    /// The axes as objects for programs.
+    pub fn json(&self) -> Value {
+        let axis = |axis: &Axis| {
+            let (low, high) = axis.ends();
+            let kind = match axis.scale() {
+                Scale::Linear { .. } => "linear",
+                Scale::Log { .. } => "log",
+                Scale::Integer { .. } => "integer",
+                Scale::LogInteger { .. } => "log_integer",
+                Scale::Choice(words) => {
+                    return json!({ "name": axis.name(), "kind": "choice", "choices": words });
+                }
+            };
+            json!({ "name": axis.name(), "kind": kind, "low": low, "high": high })
+        };
+        self.0.iter().map(axis).collect()
+    }
+
+    /// What [`parse`](Self::parse) makes this space of.
+    pub fn items(&self) -> Vec<String> {
+        let item = |axis: &Axis| match axis.choices() {
+            Some(words) => format!("{}={}", axis.name(), words.join("|")),
+            None => format!("{}={}..{}", axis.name(), axis.ends().0, axis.ends().1),
+        };
+        self.0.iter().map(item).collect()
+    }
+
+    /// The space of such objects.
+    ///
+    /// # Errors
+    /// When they are not what [`json`](Self::json) makes, or are not legal here.
+    pub fn of_json(value: &Value) -> Result<Self, Refusal> {
+        let axes = value.as_array().into_iter().flatten().map(|axis| {
+            let name = axis["name"].as_str()?;
+            if let Some(words) = axis["choices"].as_array() {
+                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+                return Some(format!("{name}={}", words.join("|")));
+            }
+            Some(format!("{name}={}..{}", axis["low"].as_f64()?, axis["high"].as_f64()?))
+        });
+        let items = axes.collect::<Option<Vec<String>>>();
+        let items = items.ok_or_else(|| Refusal("`space`: has an axis without a name or ends".to_owned()))?;
+        Self::parse(&items)
+    }
+
+    /// A point of an object of names and values.
+    ///
+    /// # Errors
+    /// When a value is missing or of another kind.
+    pub fn point_of_json(&self, value: &Value) -> Result<Vec<f64>, Refusal> {
+        let of = |axis: &Axis| {
+            let value = &value[axis.name()];
+            match (axis.choices(), value.as_str()) {
+                (Some(words), Some(word)) => words.iter().position(|other| other == word).map(|at| at as f64),
+                _ => value.as_f64(),
+            }
+            .ok_or_else(|| Refusal(format!("`{}`: a point has no value of it", axis.name())))
+        };
+        self.0.iter().map(of).collect()
+    }
+
+    /// A point as such an object.
+    pub fn point_json(&self, point: &[f64]) -> Value {
+        let of = |(axis, &value): (&Axis, &f64)| {
+            let told = match axis.scale() {
+                Scale::Choice(_) => Value::from(axis.text(value)),
+                Scale::Integer { .. } | Scale::LogInteger { .. } => Value::from(value as i64),
+                Scale::Linear { .. } | Scale::Log { .. } => Value::from(value),
+            };
+            (axis.name().to_owned(), told)
+        };
+        self.0.iter().zip(point).map(of).collect()
+    }
+}
+
+fn axis(item: &str) -> Result<Axis, Refusal> {
+    let (name, range) = match item.split_once('=') {
+        Some((name, range)) => (name.trim(), range.trim()),
+        None => (item.trim(), ""),
+    };
+    let setting = if DRIVES.contains(&name) { None } else { Some(Catalogue.setting(name)?) };
+    let range = if range.is_empty() { explored(name)? } else { range };
+    let scale = match range.split_once("..") {
+        Some((low, high)) => numbers(name, low, high, setting.map(|setting| setting.range))?,
+        None => words(name, range)?,
+    };
+    let axis = Axis::new(name, scale).map_err(|error| Refusal(format!("`--vary`: {error}")))?;
+    if let Some(setting) = setting {
+        let (low, high) = axis.ends();
+        let texts = axis.choices().map_or_else(|| vec![axis.text(low), axis.text(high)], <[String]>::to_vec);
+        for text in texts {
+            Values::new([setting], &[(name.to_owned(), text)])?;
+        }
+    }
+    Ok(axis)
+}
+
+/// Where a setting is looked at if nothing is said.
+fn explored(name: &str) -> Result<&'static str, Refusal> {
+    if let Some((_, range)) = EXPLORED.iter().find(|(other, _)| *other == name) {
+        return Ok(range);
+    }
+    Err(Refusal(format!(
+        "`--vary {name}`: say between which values, for example `{name}=1..10` or `{name}=a|b`; legal values are in \
+         `contend list settings`"
+    )))
+}
+
+fn words(name: &str, range: &str) -> Result<Scale, Refusal> {
+    let words: Vec<String> = range.split('|').map(|word| word.trim().to_owned()).collect();
+    let is_odd = |at: usize| words[at].is_empty() || words[..at].contains(&words[at]);
+    if words.len() < 2 || (0..words.len()).any(is_odd) {
+        return Err(Refusal(format!(
+            "`--vary {name}={range}`: give two ends, `LOW..HIGH`, or different words, `A|B`"
+        )));
+    }
+    Ok(Scale::Choice(words))
+}
+
+/// The scale between two numbers: by the kind of the setting, and by ratio if they are far apart.
+fn numbers(name: &str, low: &str, high: &str, range: Option<Range>) -> Result<Scale, Refusal> {
+    let refusal = || {
+        Refusal(format!(
+            "`--vary {name}={low}..{high}`: both ends must be numbers, the first the smaller one"
+        ))
+    };
+    // What drives a run is counted.
+    if range.is_none_or(|range| matches!(range, Range::Int(..))) {
+        let end =
+            |text: &str| text.trim().parse::<f64>().ok().filter(|end| end.fract() == 0.0 && end.abs() < 1e15);
+        let low = end(low).ok_or_else(refusal)? as i64;
+        let high = end(high).ok_or_else(refusal)? as i64;
+        let is_wide = low > 0 && high as f64 >= WIDE * low as f64;
+        return Ok(if is_wide { Scale::LogInteger { low, high } } else { Scale::Integer { low, high } });
+    }
+    let end = |text: &str| text.trim().parse::<f64>().ok().filter(|end| end.is_finite());
+    let (low, high) = (end(low).ok_or_else(refusal)?, end(high).ok_or_else(refusal)?);
+    let is_wide = low > 0.0 && high >= VERY_WIDE * low;
+    Ok(if is_wide { Scale::Log { low, high } } else { Scale::Linear { low, high } })
+}
+
+/// A value with no more digits than its axis has use for.
+fn legible(axis: &Axis, value: f64) -> f64 {
+    let (low, high) = axis.ends();
+    let width = match axis.scale() {
+        Scale::Linear { .. } => high - low,
+        Scale::Log { .. } => value,
+        _ => return value,
+    };
+    let digits = (STEPS / width).log10().ceil().clamp(0.0, 15.0) as usize;
+    let rounded: f64 = format!("{value:.digits$}").parse().expect("a number was written");
+    rounded.clamp(low, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space(items: &[&str]) -> Result<Space, Refusal> {
+        Space::parse(&items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>())
+    }
+
+    fn refusal(items: &[&str]) -> String {
+        space(items).expect_err("refused").0
+    }
+
+    #[test]
+    fn ranges_become_the_scale_of_their_setting() {
+        let space = space(&[
+            "tpcc.warehouses=1..8",
+            "workers = 1..4",
+            "ycsb.theta=0..0.99",
+            "retry=same|drop",
+            "tpcc.audit_pct=0.1..100",
+        ])
+        .expect("legal");
+        let scales: Vec<&Scale> = space.axes().iter().map(Axis::scale).collect();
+        assert_eq!(scales[0], &Scale::LogInteger { low: 1, high: 8 });
+        assert_eq!(scales[1], &Scale::Integer { low: 1, high: 4 });
+        assert_eq!(scales[2], &Scale::Linear { low: 0.0, high: 0.99 });
+        assert_eq!(scales[3], &Scale::Choice(vec!["same".to_owned(), "drop".to_owned()]));
+        assert_eq!(scales[4], &Scale::Log { low: 0.1, high: 100.0 });
+        assert_eq!(Space::of_json(&space.json()).expect("legal"), space);
+        assert_eq!(Space::parse(&space.items()).expect("legal"), space);
+    }
+
+    #[test]
+    fn usual_ranges_are_legal() {
+        for (name, _) in EXPLORED {
+            space(&[name]).unwrap_or_else(|refusal| panic!("{refusal}"));
+        }
+    }
+
+    #[test]
+    fn values_are_such_as_a_person_writes_and_come_back() {
+        let space =
+            space(&["ycsb.theta=0..0.99", "ycsb.records=1000..1000000", "retry=same|drop"]).expect("legal");
+        let mut rng = Rng::new(1);
+        for _ in 0..1_000 {
+            let point = space.random(&mut rng);
+            for (name, value) in space.named(&point) {
+                assert!(value.len() <= 7, "{name}={value}");
+            }
+            assert_eq!(space.point_of_json(&space.point_json(&point)).expect("whole"), point);
+        }
+        assert_eq!(
+            space.named(&space.point(&[0.0, 1.0, 0.9])),
+            [
+                ("ycsb.theta".to_owned(), "0".to_owned()),
+                ("ycsb.records".to_owned(), "1000000".to_owned()),
+                ("retry".to_owned(), "drop".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused_with_the_way_out() {
+        assert!(refusal(&[]).contains("--vary ycsb.theta=0..0.99"));
+        assert!(refusal(&["ycsb.tehta=0..1"]).contains("did you mean `ycsb.theta`"));
+        assert!(refusal(&["ycsb.value_bytes"]).contains("ycsb.value_bytes=1..10"));
+        assert!(refusal(&["ycsb.theta=0..2"]).contains("from 0 to 0.999"));
+        assert!(refusal(&["ycsb.theta=0.9..0.1"]).contains("low end"));
+        assert!(refusal(&["ycsb.theta=a..b"]).contains("both ends"));
+        assert!(refusal(&["workers=1.5..3"]).contains("both ends"));
+        assert!(refusal(&["retry=same"]).contains("`A|B`"));
+        assert!(refusal(&["retry=same|same"]).contains("different"));
+        assert!(refusal(&["ycsb.write=rmw|blnd"]).contains("one of rmw, blind"));
+        assert!(refusal(&["workers", "workers=1..2"]).contains("twice"));
+    }
+}

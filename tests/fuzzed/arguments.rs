@@ -4,6 +4,7 @@
 //! exit code 2, or with 0 where it prints a help; what is refused later is told in a sentence; a plan has runs.
 
 use clap::Parser;
+use lab::conditions::{self, Study};
 use lab::{Inquiry, Plan, Question, Refusal, Request};
 
 /// As the command itself reads them.
@@ -26,8 +27,13 @@ pub fn arguments(input: &[u8]) {
             Command::Explain(explain) => plan(Ok(explain.request())),
             Command::Check(check) => inquire(&check.question()),
             Command::Reproduce(reproduce) => find(reproduce.id.as_deref(), reproduce.list),
+            Command::Conditions(asked) => study(asked.question()),
             // They take nothing, or files.
-            Command::Demo | Command::List(_) | Command::Sweep(_) | Command::Compare(_) => {}
+            Command::Demo
+            | Command::List(_)
+            | Command::Sweep(_)
+            | Command::Compare(_)
+            | Command::Recheck(_) => {}
         },
         Err(error) => {
             let code = error.exit_code();
@@ -49,6 +55,14 @@ fn find(id: Option<&str>, is_list: bool) {
 fn inquire(question: &Question) {
     match Inquiry::new(question) {
         Ok(inquiry) => assert!(!inquiry.campaigns.is_empty(), "an inquiry has campaigns"),
+        Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
+    }
+}
+
+/// Plans a study.
+fn study(question: conditions::Question) {
+    match Study::new(question, "a build") {
+        Ok(study) => assert!(!study.axes.is_empty(), "something varies"),
         Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
     }
 }

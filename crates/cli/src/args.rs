@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lab::{Question, Refusal, Request, Retry};
+use lab::{Question, Refusal, Request, Retry, conditions};
 
 /// A laboratory of concurrency control: which scheme wins, by how much, and under which conditions.
 #[derive(Debug, Parser)]
@@ -25,6 +25,10 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Repeat an experiment of the literature, and say what becomes of its claim
     Reproduce(Reproduce),
+    /// Find out under which conditions one scheme beats another, and why
+    Conditions(Conditions),
+    /// Test a claim of `conditions` again, at other points
+    Recheck(Recheck),
     /// Try to show that schemes do not isolate as they promise
     Check(Check),
     /// What there is to choose from
@@ -114,6 +118,114 @@ pub(crate) struct Compare {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct Conditions {
+    /// The workload [default: that of the settings]
+    workload: Option<String>,
+    /// A scheme
+    #[arg(long, value_name = "SCHEME")]
+    a: String,
+    /// The scheme that it is compared with
+    #[arg(long, value_name = "SCHEME")]
+    b: String,
+    /// What varies, with commas: settings, `workers`, `clients`, `retry`; between two values or among words
+    #[arg(long, value_name = "NAME[=LOW..HIGH|=A|B],..", value_delimiter = ',', required = true)]
+    vary: Vec<String>,
+    /// What is the same in all runs: a setting, `workers`, `clients` or `retry`
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// The ratio from which on one scheme beats the other
+    #[arg(long, value_name = "RATIO", default_value_t = 1.1, allow_negative_numbers = true)]
+    margin: f64,
+    /// Time for all of it: half to explore, the rest to test and explain
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = minutes)]
+    budget: f64,
+    /// Measured time of each run
+    #[arg(long, value_name = "S", default_value_t = 0.5, allow_negative_numbers = true)]
+    seconds: f64,
+    /// Time before it that does not count
+    #[arg(long, value_name = "S", default_value_t = 0.2, allow_negative_numbers = true)]
+    warmup: f64,
+    /// Points that are explored at most [default: what there is time for]
+    #[arg(long, value_name = "N")]
+    points: Option<usize>,
+    /// Fresh random points that claims are tested on
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    held_out: usize,
+    /// What all random numbers begin with
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Keep each worker on a core of its own
+    #[arg(long)]
+    pin: bool,
+    /// Do not check the database after a run
+    #[arg(long)]
+    no_check: bool,
+    /// The directory that results and claims are kept in, and taken from if they are there
+    #[arg(long, value_name = "DIR", default_value = "conditions")]
+    pub(crate) out: PathBuf,
+    /// Say what would be asked
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How findings are printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+impl Conditions {
+    /// The question that these arguments ask.
+    pub(crate) fn question(&self) -> conditions::Question {
+        conditions::Question {
+            workload: self.workload.clone(),
+            a: self.a.clone(),
+            b: self.b.clone(),
+            vary: self.vary.clone(),
+            set: self.set.clone(),
+            margin: self.margin,
+            seconds: self.seconds,
+            warmup: self.warmup,
+            budget_minutes: self.budget,
+            points: self.points,
+            held_out: self.held_out,
+            seed: self.seed,
+            pin: self.pin,
+            check: !self.no_check,
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Recheck {
+    /// A file of a claim, which `contend conditions` wrote
+    pub(crate) claim: PathBuf,
+    /// What the points and requests are drawn with: another seed than that of the claim
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) seed: u64,
+    /// Fresh random points
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub(crate) points: usize,
+    /// Time for all of it
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = minutes)]
+    pub(crate) budget: f64,
+    /// The directory that results are kept in [default: the one that the claim is in]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// How the outcome is printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// Minutes of a time such as `90s`, `30m` or `1.5h`; a number alone is of minutes.
+fn minutes(text: &str) -> Result<f64, String> {
+    let units = [("s", 1.0 / 60.0), ("m", 1.0), ("h", 60.0)];
+    let with_unit = units.iter().find_map(|(unit, minutes)| Some((text.strip_suffix(unit)?, *minutes)));
+    let (number, of_unit) = with_unit.unwrap_or((text, 1.0));
+    let minutes = number.trim().parse::<f64>().ok().map(|number| number * of_unit);
+    minutes
+        .filter(|minutes| *minutes > 0.0 && *minutes <= 100_000.0)
+        .ok_or_else(|| "give a time such as `90s`, `30m` or `1.5h`".to_owned())
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct Reproduce {
     /// The experiment: see `contend reproduce --list`
     #[arg(required_unless_present = "list")]
@@ -125,7 +237,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Begin no run after this time
-    #[arg(long, value_name = "MINUTES", allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = minutes)]
     pub(crate) budget: Option<f64>,
     /// Say what would be run, and how long it may take
     #[arg(long)]
@@ -366,6 +478,15 @@ mod tests {
         assert!(request("contend run tpcc --log x").is_err());
         assert!(request("contend run tpcc --durability group").is_err());
         assert!(request("contend run tpcc --durability none").is_ok());
+    }
+
+    #[test]
+    fn times_have_units() {
+        let near = |text: &str, wanted: f64| (minutes(text).expect("a time") - wanted).abs() < 1e-9;
+        assert!(near("90s", 1.5) && near("30m", 30.0) && near("1.5h", 90.0) && near("2", 2.0));
+        for text in ["", "m", "-1m", "0s", "nan", "inf", "5d", "1e9h"] {
+            assert!(minutes(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -5,9 +5,11 @@
 
 mod args;
 mod check;
+mod conditions;
 mod demo;
 mod live;
 mod out;
+mod process;
 mod reproduce;
 mod run;
 mod sweep;
@@ -35,6 +37,8 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, &mut out),
         Command::Sweep(args) => sweep::sweep(&args, &mut out),
         Command::Compare(args) => compare(&args, &mut out),
+        Command::Conditions(args) => conditions::conditions(&args, &mut out),
+        Command::Recheck(args) => conditions::recheck(&args, &mut out),
         Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(list) => Ok(self::list(&list, &mut out)),

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use lab::Refusal;
 use lab::reproduce::{self, Experiment, Finding, Status};
-use lab::sweep::{self, Recipe, Store, Summary, Sweep};
+use lab::sweep::{self, Measuring, Recipe, Store, Summary, Sweep};
 
 use crate::args::{self, Format};
 use crate::live::{self, is_stopped};
 use crate::out::Out;
-use crate::sweep::{build, check_budget, left, measure};
+use crate::process::{build, run_unless_stopped};
+use crate::sweep::left;
 use crate::{CHECK_FAILED, INTERRUPTED};
 
 pub(crate) fn reproduce(args: &args::Reproduce, out: &mut Out) -> Result<u8, Refusal> {
@@ -34,7 +35,9 @@ pub(crate) fn reproduce(args: &args::Reproduce, out: &mut Out) -> Result<u8, Ref
     let mut results = Vec::new();
     for (name, text, sweep) in sweeps {
         store.keep_recipe(text)?;
-        ended = ended.and_then(|()| measure(&sweep, &store, out));
+        ended = ended.and_then(|()| {
+            Measuring::new(&sweep, &store)?.all(|unit, label| run_unless_stopped(unit, label, out))
+        });
         let summary = Summary::new(&sweep, &store)?;
         results.push((name, sweep, summary));
     }
@@ -86,7 +89,6 @@ fn sweeps(
     experiment: &Experiment,
     args: &args::Reproduce,
 ) -> Result<Vec<(String, &'static str, Sweep)>, Refusal> {
-    check_budget(args.budget)?;
     let mut sweeps = Vec::new();
     for name in &experiment.recipes {
         let text = reproduce::recipe(name).expect("it is ready, so its recipes are there");

@@ -160,7 +160,9 @@ pub struct Mechanism {
     /// The share of the gap, on a scale of ratios, that is gone; more than 1 if the ranking turns around, negative if
     /// the gap has grown. None where the change is not clear.
     pub share: Option<f64>,
-    /// The same in words.
+    /// How often it was measured.
+    pub repetitions: usize,
+    /// In words what it accounts for.
     pub says: String,
 }
 

@@ -17,8 +17,8 @@ use crate::{Machine, Refusal};
 /// The confidence of what is said, all claims of a study together.
 pub(super) const CONFIDENCE: f64 = 0.9;
 /// Shares of the budget after which no more is explored, and no more tested.
-const EXPLORED_BY: f64 = 0.5;
-const TESTED_BY: f64 = 0.85;
+const EXPLORED_BY: f64 = 0.4;
+const TESTED_BY: f64 = 0.65;
 /// Pairs at each held-out point: the median is then off the truth half as often as a single pair is.
 const HELD_OUT_PAIRS: u64 = 3;
 /// Repetitions of held-out points begin here, so that their requests are none that the exploration has seen.

@@ -26,4 +26,5 @@ pub use claim::{Claim, HeldOut, Mechanism, Ratio};
 pub use investigate::{Findings, investigate};
 pub use predicate::{Predicate, Term};
 pub use recheck::{Rechecked, recheck};
+pub use stats::Verdict;
 pub use study::{Class, Question, Role, Sample, Study};

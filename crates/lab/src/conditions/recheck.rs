@@ -26,6 +26,17 @@ pub struct Rechecked {
     pub is_same_build: bool,
 }
 
+impl Rechecked {
+    /// The name of the verdict in results.
+    pub const fn verdict_name(&self) -> &'static str {
+        match self.verdict {
+            Verdict::Slower => "does_not_hold",
+            Verdict::Unclear => "undecided",
+            Verdict::Same | Verdict::Faster => "holds",
+        }
+    }
+}
+
 /// Tests a claim at the points of a study that was made [from it](Claim::study).
 ///
 /// # Errors

@@ -152,17 +152,17 @@ impl Claim {
 
 fn mechanisms(mechanisms: &[Mechanism]) -> String {
     let mut table = Table::default();
-    table.row(["    changed", "setting", "gap after", "of before (interval)", "p of all", "accounts for"]);
+    table.row(["    changed", "", "gap", "of before (interval)", "runs", "accounts for"]);
     for mechanism in mechanisms {
-        let Mechanism { name, setting, to, gap_after, interval, p_adjusted, says, gap_before, .. } =
+        let Mechanism { name, setting, to, gap_after, interval, repetitions, says, gap_before, .. } =
             mechanism;
         table.row([
             format!("    {name}"),
             format!("{setting}={to}"),
             format!("{gap_after:.2}"),
             format!("{:.2} ({:.2} .. {:.2})", gap_after / gap_before, interval.low, interval.high),
-            format!("{p_adjusted:.2}"),
-            says.split(':').next().unwrap_or_default().to_owned(),
+            repetitions.to_string(),
+            says.clone(),
         ]);
     }
     table.render()

@@ -1,10 +1,15 @@
 //! Why a ranking is as it is: mechanisms are changed one at a time, on identical requests, at a point where the winner
 //! is far ahead.
 //!
+//! A few repetitions of all changes say which of them are worth following; these are then tested on requests that
+//! they were not chosen by, so that having looked at many does not make one of them seem to matter.
+//!
 //! What goes away with a mechanism was due to it, as far as it acts alone: mechanisms that replace each other show
 //! nothing one by one, and shares need not add up to one.
 
-use stats::{Comparison, Paired, Verdict, holm, paired, shuffle};
+use core::ops::Range;
+
+use stats::{Comparison, Paired, Spread, Verdict, holm, paired, shuffle};
 use stdx::Rng;
 
 use super::claim::Mechanism;
@@ -15,8 +20,17 @@ use crate::sweep::Run;
 use crate::text::percent;
 use crate::{Catalogue, SettingOf};
 
-/// Repetitions of each change: the fewest with which an interval has 90 percent.
-const REPETITIONS: u64 = 5;
+/// Repetitions of each change to find out which are worth following.
+const SCREENED: u64 = 3;
+/// A change is, that moves the gap by this factor or more.
+const WORTH: f64 = 1.05;
+/// The most that are followed at a site.
+const FOLLOWED_MAX: usize = 4;
+/// Repetitions of each that is followed: a difference that is always on the same side is then one of chance in 128
+/// cases, few enough for several to be told from it together.
+const TESTED: u64 = 8;
+/// Requests of these begin here.
+const FRESH: u64 = 1 << 31;
 
 /// What can be changed: what it is about, the setting, and the value that it is given. Values that a run has already
 /// are left out, and so are settings of other workloads and schemes.
@@ -60,6 +74,7 @@ struct Trial<'s> {
     to: &'static str,
     changed: Study,
     gaps: Vec<(f64, f64)>,
+    is_followed: bool,
     original: &'s Study,
 }
 
@@ -71,25 +86,61 @@ pub(super) fn explain<R: Run>(
 ) -> Result<Vec<(Vec<Mechanism>, Vec<String>)>, Stop> {
     let mut trials: Vec<Trial<'_>> =
         sites.iter().enumerate().flat_map(|(at, site)| changes(study, at, &site.point)).collect();
-    for repetition in 0..REPETITIONS {
-        if !pairs.has_time(study, 1.0, 2 * (trials.len() + sites.len())) {
+    let all: Vec<usize> = (0..trials.len()).collect();
+    repeat(study, pairs, sites, (&mut trials, &all), (0..SCREENED, "looking for reasons"))?;
+    let followed: Vec<usize> = (0..sites.len()).flat_map(|site| worth_following(&trials, site)).collect();
+    for &at in &followed {
+        trials[at].gaps.clear();
+        trials[at].is_followed = true;
+    }
+    let fresh = (FRESH..FRESH + TESTED, "testing reasons");
+    repeat(study, pairs, sites, (&mut trials, &followed), fresh)?;
+    Ok(judge(&trials, sites))
+}
+
+/// Measures the sites as they are, and with each of the `chosen` changes, as often as there is time for.
+fn repeat<R: Run>(
+    study: &Study,
+    pairs: &mut Pairs<'_, R>,
+    sites: &[Site],
+    (trials, chosen): (&mut [Trial<'_>], &[usize]),
+    (repetitions, what): (Range<u64>, &str),
+) -> Result<(), Stop> {
+    let concerned: Vec<usize> =
+        (0..sites.len()).filter(|site| chosen.iter().any(|&at| trials[at].site == *site)).collect();
+    let of = repetitions.end - repetitions.start;
+    for (nth, repetition) in repetitions.enumerate() {
+        if !pairs.has_time(study, 1.0, 2 * (chosen.len() + concerned.len())) {
             break;
         }
-        let what = format!("explaining, repetition {} of {REPETITIONS}", repetition + 1);
+        let what = format!("{what}, repetition {} of {of}", nth + 1);
         let gap = |pairs: &mut Pairs<'_, R>, study: &Study, site: &Site| {
             let (a, b) = pairs.measure(study, &site.point, repetition, &what)?.throughputs;
             Ok::<f64, Stop>(if site.winner == Class::A { a / b } else { b / a })
         };
-        let before = sites.iter().map(|site| gap(pairs, study, site)).collect::<Result<Vec<f64>, Stop>>()?;
-        let mut order: Vec<usize> = (0..trials.len()).collect();
+        let mut before = vec![1.0; sites.len()];
+        for &site in &concerned {
+            before[site] = gap(pairs, study, &sites[site])?;
+        }
+        let mut order = chosen.to_vec();
         shuffle(&mut order, &mut Rng::from_path(&[study.question.seed, 0x0077_6879, repetition]));
         for at in order {
-            let after = gap(pairs, &trials[at].changed, &sites[trials[at].site])?;
-            let before = before[trials[at].site];
-            trials[at].gaps.push((before, after));
+            let trial = &mut trials[at];
+            let after = gap(pairs, &trial.changed, &sites[trial.site])?;
+            trial.gaps.push((before[trial.site], after));
         }
     }
-    Ok(judge(&trials, sites))
+    Ok(())
+}
+
+/// The changes at a site that seem to move the gap most.
+fn worth_following(trials: &[Trial<'_>], site: usize) -> Vec<usize> {
+    let moved = |at: usize| trials[at].moved().ln().abs();
+    let mut worth: Vec<usize> =
+        (0..trials.len()).filter(|&at| trials[at].site == site && moved(at) >= WORTH.ln()).collect();
+    worth.sort_by(|&a, &b| moved(b).total_cmp(&moved(a)));
+    worth.truncate(FOLLOWED_MAX);
+    worth
 }
 
 /// The changes that are possible at a point.
@@ -105,7 +156,7 @@ fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
     possible
         .map(|(name, setting, to)| {
             let (changed, gaps) = (study.with(&[(setting, to)]), Vec::new());
-            Trial { site, name, setting, to, changed, gaps, original: study }
+            Trial { site, name, setting, to, changed, gaps, is_followed: false, original: study }
         })
         .filter(|trial| trial.changed.features(point).is_ok())
         .collect()
@@ -125,31 +176,47 @@ impl Study {
 /// What the gaps say. Of all changes of a study together, the chance that one is said to matter that does not is that of
 /// the confidence.
 fn judge(trials: &[Trial<'_>], sites: &[Site]) -> Vec<(Vec<Mechanism>, Vec<String>)> {
-    let compared: Vec<(&Trial<'_>, Comparison)> = trials
-        .iter()
-        .filter_map(|trial| {
-            let turned: Vec<(f64, f64)> = trial.gaps.iter().map(|&(before, after)| (after, before)).collect();
-            Some((trial, paired(&turned, Paired::SignedRanks, CONFIDENCE).ok()?))
-        })
-        .collect();
-    let adjusted = holm(&compared.iter().map(|(_, comparison)| comparison.p_value).collect::<Vec<f64>>());
+    let compared: Vec<(&Trial<'_>, Comparison)> =
+        trials.iter().filter_map(|trial| Some((trial, trial.comparison()?))).collect();
+    let followed = |of: &&(&Trial<'_>, Comparison)| of.0.is_followed;
+    let p_values: Vec<f64> =
+        compared.iter().filter(followed).map(|(_, comparison)| comparison.p_value).collect();
+    let mut adjusted = holm(&p_values).into_iter();
     let mut all = vec![(Vec::new(), Vec::new()); sites.len()];
-    for ((trial, comparison), p_adjusted) in compared.into_iter().zip(adjusted) {
-        let mechanism = mechanism(trial, &comparison, p_adjusted, &sites[trial.site].point);
+    for (trial, comparison) in &compared {
+        let p_adjusted = if trial.is_followed { adjusted.next().unwrap_or(1.0) } else { 1.0 };
+        let mechanism = mechanism(trial, comparison, p_adjusted, &sites[trial.site].point);
         let (mechanisms, holds_without) = &mut all[trial.site];
-        if trial.is_decisive() {
+        if mechanism.share.is_some() && trial.is_decisive() {
             holds_without.push(format!("{}={}", trial.setting, trial.to));
         }
         mechanisms.push(mechanism);
     }
     for (mechanisms, _) in &mut all {
-        let strength = |mechanism: &Mechanism| (mechanism.gap_after / mechanism.gap_before).ln().abs();
-        mechanisms.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+        let strength = |mechanism: &Mechanism| {
+            (mechanism.share.is_some(), (mechanism.gap_after / mechanism.gap_before).ln().abs())
+        };
+        mechanisms.sort_by(|a, b| {
+            let (a, b) = (strength(a), strength(b));
+            b.0.cmp(&a.0).then(b.1.total_cmp(&a.1))
+        });
     }
     all
 }
 
 impl Trial<'_> {
+    /// The gap after the change over that before it, in the median; 1 if it was not measured.
+    fn moved(&self) -> f64 {
+        let logs = self.gaps.iter().map(|&(before, after)| (after / before).ln());
+        Spread::of(logs).map_or(1.0, |spread| spread.median.exp())
+    }
+
+    /// How the gap after the change compares with that before it.
+    fn comparison(&self) -> Option<Comparison> {
+        let turned: Vec<(f64, f64)> = self.gaps.iter().map(|&(before, after)| (after, before)).collect();
+        paired(&turned, Paired::SignedRanks, CONFIDENCE).ok()
+    }
+
     /// Whether after the change the winner is clearly not ahead by the margin any more.
     fn is_decisive(&self) -> bool {
         let margin = self.original.question.margin;
@@ -163,21 +230,18 @@ impl Trial<'_> {
 
 fn mechanism(trial: &Trial<'_>, comparison: &Comparison, p_adjusted: f64, point: &[f64]) -> Mechanism {
     let median = |of: &dyn Fn(&(f64, f64)) -> f64| {
-        stats::Spread::of(trial.gaps.iter().map(|gaps| of(gaps).ln()))
-            .map_or(1.0, |spread| spread.median.exp())
+        Spread::of(trial.gaps.iter().map(|gaps| of(gaps).ln())).map_or(1.0, |spread| spread.median.exp())
     };
     let (gap_before, gap_after) = (median(&|gaps| gaps.0), median(&|gaps| gaps.1));
     let interval = comparison.interval;
-    // Five repetitions alone cannot survive being looked at twenty at a time; their interval is told beside.
-    let is_clear = interval.confidence >= CONFIDENCE && !interval.contains(1.0);
+    let is_clear = trial.is_followed && p_adjusted <= 1.0 - CONFIDENCE && !interval.contains(1.0);
     let share = is_clear.then(|| -comparison.ratio.ln() / gap_before.ln());
     let says = match share {
-        None => "no clear change".to_owned(),
-        Some(share) if share < 0.0 => format!("the gap grows from {gap_before:.2} to {gap_after:.2}"),
-        Some(share) if share > 1.0 => {
-            format!("all of the gap, and more: {gap_before:.2} becomes {gap_after:.2}")
-        }
-        Some(share) => format!("{} of the gap: {gap_before:.2} becomes {gap_after:.2}", percent(share)),
+        None if trial.is_followed => "no clear change".to_owned(),
+        None => "not followed".to_owned(),
+        Some(share) if share < 0.0 => "none: the gap grows".to_owned(),
+        Some(share) if share > 1.0 => "all of the gap, and more".to_owned(),
+        Some(share) => format!("{} of the gap", percent(share)),
     };
     Mechanism {
         name: trial.name.to_owned(),
@@ -190,6 +254,7 @@ fn mechanism(trial: &Trial<'_>, comparison: &Comparison, p_adjusted: f64, point:
         interval: interval.into(),
         p_adjusted,
         share,
+        repetitions: trial.gaps.len(),
         says,
     }
 }
@@ -220,8 +285,9 @@ mod tests {
         for trial in &mut trials {
             let (.., after) =
                 gaps.iter().find(|gap| (gap.0, gap.1) == (trial.setting, trial.to)).expect("kept");
-            trial.gaps = (0..5)
-                .map(|at| 1.0 + 0.01 * f64::from(at))
+            trial.is_followed = true;
+            trial.gaps = (0..8)
+                .map(|at| 1.0 + 0.002 * f64::from(at))
                 .map(|noise| (2.0 * noise, after * noise * noise))
                 .collect();
         }
@@ -265,11 +331,7 @@ mod tests {
         assert!(of("mvto.wait_us", "0").share.expect("clear") < 0.0);
         assert_eq!(holds_without, &["ycsb.value_bytes=8"], "there the other is ahead");
         assert_eq!(mechanisms[0].setting, "ycsb.value_bytes", "the strongest comes first");
-        assert!(
-            of("retry", "drop").says.contains("of the gap: 2.04 becomes"),
-            "{}",
-            of("retry", "drop").says
-        );
+        assert!(of("retry", "drop").says.ends_with("% of the gap"), "{}", of("retry", "drop").says);
     }
 
     #[test]

@@ -1,0 +1,106 @@
+//! `contend conditions` and `contend recheck`: where one scheme beats another, why, and whether that still holds.
+
+use std::fs;
+use std::path::Path;
+
+use lab::Refusal;
+use lab::conditions::{Claim, Findings, Rechecked, Study, Verdict, investigate, recheck as test_again};
+use lab::sweep::Store;
+use serde_json::json;
+
+use crate::args::{self, Format};
+use crate::live::{self, is_stopped};
+use crate::out::Out;
+use crate::process::{build, run_unless_stopped};
+use crate::{CHECK_FAILED, INTERRUPTED};
+
+pub(crate) fn conditions(args: &args::Conditions, out: &mut Out) -> Result<u8, Refusal> {
+    let study = Study::new(args.question(), &build()?)?;
+    if args.dry_run {
+        out.print(&study.text());
+        return Ok(0);
+    }
+    let store = Store::open(&args.out)?;
+    live::take_interrupts();
+    let findings = investigate(&study, &store, |unit, label| run_unless_stopped(unit, label, out))?;
+    keep(&study, &store, &findings)?;
+    match args.format {
+        Format::Text => out.print(&findings.text(&study)),
+        Format::Json => {
+            out.print(&format!("{}\n", findings.json(&study)));
+            for claim in &findings.claims {
+                out.print(&format!("{}\n", text_of(claim)));
+            }
+        }
+    }
+    Ok(code(findings.failed.is_some(), false))
+}
+
+/// Writes down what was found beside the runs that speak for it.
+fn keep(study: &Study, store: &Store, findings: &Findings) -> Result<(), Refusal> {
+    store.derive(Path::new("conditions.json"), &format!("{}\n", findings.json(study)))?;
+    for claim in &findings.claims {
+        let path = Path::new("claims").join(format!("{}.json", claim.name));
+        store.derive(&path, &format!("{}\n", text_of(claim)))?;
+    }
+    Ok(())
+}
+
+fn text_of(claim: &Claim) -> String {
+    serde_json::to_string(claim).expect("names are text, and numbers finite")
+}
+
+pub(crate) fn recheck(args: &args::Recheck, out: &mut Out) -> Result<u8, Refusal> {
+    let name = args.claim.display();
+    let text = fs::read_to_string(&args.claim).map_err(|error| {
+        Refusal(format!("`{name}`: cannot be read ({error}): give a file that `contend conditions` wrote"))
+    })?;
+    let in_claim = |refusal: Refusal| Refusal(format!("`{name}`: {refusal}"));
+    let claim = Claim::parse(&text).map_err(in_claim)?;
+    if args.seed == claim.held_out.seed {
+        return Err(Refusal(format!(
+            "`--seed {}`: the claim was tested with it: give another, for other points and requests",
+            args.seed
+        )));
+    }
+    let study = claim.study(args.budget, args.points, args.seed, &build()?).map_err(in_claim)?;
+    let own = args.claim.parent().and_then(Path::parent).filter(|folder| folder.join("runs").is_dir());
+    let store = match args.out.as_deref().or(own) {
+        Some(folder) => Store::open(folder)?,
+        None => {
+            let says = "is in no directory of results: say with `--out DIR` where to keep the new ones";
+            return Err(in_claim(Refusal(says.to_owned())));
+        }
+    };
+    live::take_interrupts();
+    let rechecked = test_again(&claim, &study, &store, |unit, label| run_unless_stopped(unit, label, out))?;
+    match args.format {
+        Format::Text => out.print(&rechecked.text(&claim)),
+        Format::Json => out.print(&format!("{}\n", object(&claim, &rechecked))),
+    }
+    Ok(code(rechecked.failed.is_some(), rechecked.verdict == Verdict::Slower))
+}
+
+fn object(claim: &Claim, rechecked: &Rechecked) -> serde_json::Value {
+    json!({
+        "schema": lab::json::SCHEMA,
+        "kind": "recheck",
+        "claim": claim.name,
+        "statement": claim.statement,
+        "held_out": rechecked.held_out,
+        "verdict": rechecked.verdict_name(),
+        "same_build": rechecked.is_same_build,
+        "interrupted": rechecked.is_interrupted,
+    })
+}
+
+/// The exit code of what came out.
+fn code(is_wrong: bool, is_refuted: bool) -> u8 {
+    if is_wrong || is_refuted {
+        CHECK_FAILED
+    } else if is_stopped() {
+        INTERRUPTED
+    } else {
+        0
+    }
+}

@@ -27,6 +27,7 @@ pub fn arguments(input: &[u8]) {
             Command::Explain(explain) => plan(Ok(explain.request())),
             Command::Check(check) => inquire(&check.question()),
             Command::Reproduce(reproduce) => find(reproduce.id.as_deref(), reproduce.list),
+            Command::Sensitivity(asked) => screen(asked.question()),
             Command::Conditions(asked) => study(asked.question()),
             // They take nothing, or files.
             Command::Demo
@@ -40,6 +41,14 @@ pub fn arguments(input: &[u8]) {
             assert!(code == 0 || code == 2, "exit code {code}");
             assert!(!error.to_string().is_empty(), "a refusal says why");
         }
+    }
+}
+
+/// Draws the points of a question of sensitivity.
+fn screen(question: lab::sensitivity::Question) {
+    match lab::sensitivity::Study::new(question, "a build") {
+        Ok(study) => assert!(!study.axes.is_empty(), "something varies"),
+        Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
     }
 }
 

@@ -12,6 +12,7 @@ mod out;
 mod process;
 mod reproduce;
 mod run;
+mod sensitivity;
 mod sweep;
 
 use std::process::ExitCode;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Conditions(args) => conditions::conditions(&args, &mut out),
         Command::Recheck(args) => conditions::recheck(&args, &mut out),
         Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
+        Command::Sensitivity(args) => sensitivity::sensitivity(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(list) => Ok(self::list(&list, &mut out)),
         Command::Explain(args) => explain(&args, &mut out),

@@ -13,6 +13,7 @@ pub mod compare;
 pub mod conditions;
 pub mod json;
 pub mod reproduce;
+pub mod sensitivity;
 pub mod sweep;
 pub mod text;
 

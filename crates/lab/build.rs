@@ -18,6 +18,7 @@ fn main() {
     let mut list = String::from("&[\n");
     for path in recipes {
         let name = path.file_stem().and_then(|name| name.to_str()).expect("names are plain");
+        let path = path.to_str().expect("folders are named in Unicode");
         writeln!(list, "({name:?}, include_str!({path:?})),").expect("a string takes any text");
     }
     list += "]\n";

@@ -26,7 +26,7 @@ pub fn arguments(input: &[u8]) {
             Command::Run(run) => plan(run.request()),
             Command::Explain(explain) => plan(Ok(explain.request())),
             Command::Check(check) => inquire(&check.question()),
-            Command::Reproduce(reproduce) => find(reproduce.id.as_deref(), reproduce.list),
+            Command::Reproduce(reproduce) => find(reproduce.id.as_deref()),
             Command::Sensitivity(asked) => screen(asked.question()),
             Command::Conditions(asked) => study(asked.question()),
             // They take nothing, or files.
@@ -52,9 +52,8 @@ fn screen(question: lab::sensitivity::Question) {
     }
 }
 
-/// Finds the experiment that is asked for.
-fn find(id: Option<&str>, is_list: bool) {
-    assert!(id.is_some() != is_list, "there is an id, or there is none to be");
+/// Finds the experiment that is asked for, if one is.
+fn find(id: Option<&str>) {
     if let Some(Err(refusal)) = id.map(lab::reproduce::find) {
         assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}");
     }

@@ -230,7 +230,6 @@ fn minutes(text: &str) -> Result<f64, String> {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Reproduce {
     /// The experiment: see `contend reproduce --list`
-    #[arg(required_unless_present = "list")]
     pub(crate) id: Option<String>,
     /// Print all experiments with what they wait for, and run none
     #[arg(long, conflicts_with_all = ["id", "out", "budget", "dry_run", "repeat", "seed"])]

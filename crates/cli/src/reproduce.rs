@@ -14,8 +14,11 @@ use crate::sweep::left;
 use crate::{CHECK_FAILED, INTERRUPTED};
 
 pub(crate) fn reproduce(args: &args::Reproduce, out: &mut Out) -> Result<u8, Refusal> {
-    let Some(id) = args.id.as_ref().filter(|_| !args.list) else {
+    if args.list {
         return Ok(list(args.format, out));
+    }
+    let Some(id) = &args.id else {
+        return Err(Refusal("name an experiment: `contend reproduce --list` has them all".to_owned()));
     };
     let experiment = reproduce::find(id)?;
     refuse_what_cannot_be_run(&experiment)?;

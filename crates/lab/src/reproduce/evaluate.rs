@@ -128,6 +128,8 @@ struct Results<'s> {
 
 /// Values of axes by name.
 type At = BTreeMap<String, String>;
+/// Those by which a place is told from others.
+type Place = Vec<(String, String)>;
 
 impl<'s> Results<'s> {
     fn at(&self, line: &Line) -> At {
@@ -145,12 +147,12 @@ impl<'s> Results<'s> {
     }
 
     /// What a place is told by: the values of a line that are not given.
-    fn open(&self, line: &Line, given: &[&str]) -> Vec<(String, String)> {
+    fn open(&self, line: &Line, given: &[&str]) -> Place {
         self.at(line).into_iter().filter(|(name, _)| !given.contains(&name.as_str())).collect()
     }
 
     /// Pairs of lines of two cells, with the place of the first: what the second cell does not give it has alike.
-    fn pairs(&self, of: &Cell, to: &Cell) -> Vec<(Vec<(String, String)>, &'s Line, &'s Line)> {
+    fn pairs(&self, of: &Cell, to: &Cell) -> Vec<(Place, &'s Line, &'s Line)> {
         let given: Vec<&str> = of.at.keys().map(String::as_str).collect();
         let other: Vec<&str> = to.at.keys().map(String::as_str).collect();
         let partner = |line: &'s Line| {
@@ -162,7 +164,7 @@ impl<'s> Results<'s> {
     }
 
     fn ratios(&self, of: &Cell, to: &Cell, low: Option<f64>, high: Option<f64>) -> Vec<Instance> {
-        let decided = |(at, of, to): (Vec<(String, String)>, &Line, &Line)| {
+        let decided = |(at, of, to): (Place, &Line, &Line)| {
             let compared = change(Metric::ThroughputTxnS, to, of);
             let outcome = compared.as_ref().map(|compared| Outcome::of_range(&compared.interval, low, high));
             Instance {
@@ -192,7 +194,7 @@ impl<'s> Results<'s> {
     }
 
     /// The lines of a cell along an axis, by what else is open.
-    fn series(&self, of: &Cell, axis: &str) -> BTreeMap<Vec<(String, String)>, Vec<&'s Line>> {
+    fn series(&self, of: &Cell, axis: &str) -> BTreeMap<Place, Vec<&'s Line>> {
         let given: Vec<&str> = of.at.keys().map(String::as_str).chain([axis]).collect();
         let mut series: BTreeMap<_, Vec<&Line>> = BTreeMap::new();
         for line in self.lines(of) {
@@ -213,7 +215,7 @@ impl<'s> Results<'s> {
             (false, margin) => margin.unwrap_or(MARGIN),
             (true, margin) => margin.unwrap_or(SHARE_MARGIN).exp(),
         };
-        let decided = |(at, lines): (Vec<(String, String)>, Vec<&Line>)| {
+        let decided = |(at, lines): (Place, Vec<&Line>)| {
             let ends = lines.first().zip(lines.last()).and_then(|(first, last)| change(metric, first, last));
             let steps: Vec<Option<Verdict>> = lines
                 .windows(2)
@@ -232,7 +234,7 @@ impl<'s> Results<'s> {
     }
 
     fn crossings(&self, first: &Cell, then: &Cell, axis: &str, ends: (f64, f64)) -> Vec<Instance> {
-        let mut by_place: BTreeMap<Vec<(String, String)>, Vec<Outcome>> = BTreeMap::new();
+        let mut by_place: BTreeMap<Place, Vec<Outcome>> = BTreeMap::new();
         for (mut place, first, then) in self.pairs(first, then) {
             let Some(at) = place.iter().position(|(name, _)| name == axis) else { continue };
             let Ok(value) = place.remove(at).1.parse::<f64>() else { continue };

@@ -84,7 +84,7 @@ fn side_by_side<R: Run>(
     // A point of its own number has requests of its own, so that a step on which nothing changes shows chance.
     let number = measured.samples.len() as u64;
     let mut order: Vec<usize> = (0..study.schemes.len()).collect();
-    stats::shuffle(&mut order, &mut Rng::from_path(&[study.question.seed, 0x6f72_6465_72, number]));
+    stats::shuffle(&mut order, &mut Rng::from_path(&[study.question.seed, 0x006f_7264_6572, number]));
     let mut sample =
         Sample { throughput_txn_s: vec![0.0; order.len()], runs: vec![String::new(); order.len()], point };
     for scheme in order {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn study(points: Option<usize>, method: Method) -> Study {
-        Study::new(Question { points, method, ..question() }, "a build").expect("possible")
+        Study::new(Question { method, points, ..question() }, "a build").expect("possible")
     }
 
     fn result() -> Value {

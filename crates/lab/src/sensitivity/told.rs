@@ -149,7 +149,7 @@ fn sentence(study: &Study, outcome: &Outcome) -> String {
     moving.sort_by(|a, b| b.1.elementary.mu_star.total_cmp(&a.1.elementary.mu_star));
     let names: Vec<String> =
         moving.iter().map(|(name, of)| format!("{name} ({:.2})", of.elementary.mu_star.exp())).collect();
-    let mut text = match outcome.chance {
+    let text = match outcome.chance {
         None => format!("{} was not screened: see the shares", outcome.name),
         Some(chance) if names.is_empty() => {
             format!(
@@ -162,14 +162,13 @@ fn sentence(study: &Study, outcome: &Outcome) -> String {
             format!("{}: moved in {what} by {}; chance {:.2}", outcome.name, names.join(", "), chance.exp())
         }
     };
-    if let Some(predicted) = outcome.predicted {
-        let share = percent(predicted.max(0.0));
-        text += &format!("; the surrogate predicts {share} of the variance");
-        if predicted < PREDICTED_MIN {
-            text += ", too little for its shares to say much";
-        }
-    }
-    text
+    text + &outcome.predicted.map_or_else(String::new, surrogate)
+}
+
+/// How much may be read off the shares.
+fn surrogate(predicted: f64) -> String {
+    let little = if predicted < PREDICTED_MIN { ", too little for its shares to say much" } else { "" };
+    format!("; the surrogate predicts {} of the variance{little}", percent(predicted.max(0.0)))
 }
 
 fn outcome(study: &Study, outcome: &Outcome) -> Value {

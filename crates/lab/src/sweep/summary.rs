@@ -118,8 +118,8 @@ impl Summary {
             for scheme in sweep.schemes.iter().filter(is_run) {
                 let results = cells.remove(&(point, scheme)).unwrap_or_default();
                 let mut line = Line::of(point.to_vec(), scheme, results);
-                if *scheme != sweep.schemes[0] {
-                    first.iter().for_each(|first| line.compare(first));
+                if let Some(first) = first.as_ref().filter(|_| *scheme != sweep.schemes[0]) {
+                    line.compare(first);
                 }
                 summary.lines.push(line);
             }

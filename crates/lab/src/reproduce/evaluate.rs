@@ -42,7 +42,8 @@ impl Outcome {
         }
     }
 
-    /// What an interval says of a range: it lies in it, or beyond it, or neither; too little confidence decides nothing.
+    /// What an interval says of a range: it lies in it, or beyond it, or neither. Too little confidence decides
+    /// nothing.
     fn of_range(interval: &Interval, low: Option<f64>, high: Option<f64>) -> Self {
         let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
         if interval.confidence < CONFIDENCE - 1e-12 {
@@ -234,25 +235,36 @@ impl<'s> Results<'s> {
     }
 
     fn crossings(&self, first: &Cell, then: &Cell, axis: &str, ends: (f64, f64)) -> Vec<Instance> {
-        let mut by_place: BTreeMap<Place, Vec<Outcome>> = BTreeMap::new();
+        let mut by_place: BTreeMap<Place, Vec<(f64, Verdict)>> = BTreeMap::new();
         for (mut place, first, then) in self.pairs(first, then) {
             let Some(at) = place.iter().position(|(name, _)| name == axis) else { continue };
             let Ok(value) = place.remove(at).1.parse::<f64>() else { continue };
-            let outcomes = by_place.entry(place).or_default();
-            let wanted = match value {
-                value if value <= ends.0 => Verdict::Faster,
-                value if value >= ends.1 => Verdict::Slower,
-                _ => continue,
-            };
             let found = change(Metric::ThroughputTxnS, then, first)
                 .map_or(Verdict::Unclear, |compared| compared.verdict(MARGIN, CONFIDENCE));
-            outcomes.push(Outcome::of_verdict(found, wanted));
+            by_place.entry(place).or_default().push((value, found));
         }
-        let decided = |(at, outcomes): (_, Vec<Outcome>)| {
-            let outcome = Outcome::of_all(&outcomes);
-            Instance { at, estimate: None, interval: None, outcome }
-        };
-        by_place.into_iter().map(decided).collect()
+        by_place.into_iter().map(|(at, found)| crossing(at, &found, ends)).collect()
+    }
+}
+
+/// What follows from who was ahead at values of an axis. The crossing lies between the last value where the first is
+/// ahead and the first one where the other is.
+fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> Instance {
+    let wanted = |value: f64| {
+        if value <= ends.0 { Some(Verdict::Faster) } else { (value >= ends.1).then_some(Verdict::Slower) }
+    };
+    let decided = |(value, found): &(f64, Verdict)| Some(Outcome::of_verdict(*found, wanted(*value)?));
+    let outcomes: Vec<Outcome> = found.iter().filter_map(decided).collect();
+    let of =
+        |verdict: Verdict| found.iter().filter(move |(_, found)| *found == verdict).map(|(value, _)| *value);
+    let low = of(Verdict::Faster).max_by(f64::total_cmp);
+    let high = of(Verdict::Slower).min_by(f64::total_cmp);
+    let interval = low.zip(high).filter(|(low, high)| low < high);
+    Instance {
+        at,
+        estimate: None,
+        interval: interval.map(|(low, high)| Interval { low, high, confidence: CONFIDENCE }),
+        outcome: Outcome::of_all(&outcomes),
     }
 }
 
@@ -399,7 +411,8 @@ mod tests {
     fn a_trend_goes_its_way_and_never_back() {
         let rule = |metric: &str, goes: &str| {
             format!(
-                "kind = \"trend\"\nmetric = \"{metric}\"\nof = {{ scheme = \"silo\" }}\naxis = \"ycsb.theta\"\ngoes = \"{goes}\""
+                "kind = \"trend\"\nmetric = \"{metric}\"\nof = {{ scheme = \"silo\" }}\naxis = \"ycsb.theta\"\n\
+                 goes = \"{goes}\""
             )
         };
         let along = |at: [f64; 3]| {
@@ -438,7 +451,8 @@ mod tests {
     fn a_crossing_lies_in_its_range() {
         let rule = |low: f64, high: f64| {
             format!(
-                "kind = \"crossing\"\nfirst = {{ scheme = \"silo\" }}\nthen = {{ scheme = \"no_wait\" }}\naxis = \"ycsb.theta\"\nlow = {low}\nhigh = {high}"
+                "kind = \"crossing\"\nfirst = {{ scheme = \"silo\" }}\nthen = {{ scheme = \"no_wait\" }}\n\
+                 axis = \"ycsb.theta\"\nlow = {low}\nhigh = {high}"
             )
         };
         let crossing_at = |at: f64| {
@@ -448,6 +462,9 @@ mod tests {
             }
         };
         assert_eq!(decide(&rule(0.5, 0.9), crossing_at(0.7)), [Outcome::Holds]);
+        let found = [(0.5, Verdict::Faster), (0.8, Verdict::Unclear), (0.9, Verdict::Slower)];
+        let between = crossing(Vec::new(), &found, (0.5, 0.9)).interval.expect("both sides are known");
+        assert!((between.low - 0.5).abs() < 1e-9 && (between.high - 0.9).abs() < 1e-9);
         assert_eq!(decide(&rule(0.5, 0.8), crossing_at(0.85)), [Outcome::Fails]);
         assert_eq!(decide(&rule(0.8, 0.9), crossing_at(0.7)), [Outcome::Fails]);
         let wild = |scheme: &str, _: f64, repetition: u64| (noise(repetition, scheme, true), 0.0);

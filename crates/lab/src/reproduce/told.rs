@@ -68,6 +68,8 @@ pub fn entry(experiment: &Experiment) -> String {
     lines.add(format!("claim: {}", experiment.claim));
     lines.add(format!("condition: {}", experiment.condition));
     lines.add(format!("stresses: {}", experiment.stresses));
+    let needs: Vec<&str> = experiment.needs.iter().map(|need| need.name()).collect();
+    lines.add(format!("needs: {}", needs.join(", ")));
     lines.0
 }
 

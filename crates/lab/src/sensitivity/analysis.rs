@@ -39,8 +39,8 @@ pub struct Outcome {
     pub chance: Option<f64>,
     /// What each setting explains of the variance, in the order of the axes; none where points are too few.
     pub shares: Vec<Share>,
-    /// How much of the variance between points the surrogate predicts that it was not fitted to; negative when less than
-    /// nothing.
+    /// How much of the variance between points the surrogate predicts that it was not fitted to; negative when less
+    /// than nothing.
     pub predicted: Option<f64>,
 }
 
@@ -85,8 +85,8 @@ impl Analysis {
     }
 }
 
-/// The logarithms of a scheme's throughput, or of its ratio to another's, by point. A scheme that commits nothing counts
-/// as one transaction a second, since nothing has no logarithm.
+/// The logarithms of a scheme's throughput, or of its ratio to another's, by point. A scheme that commits nothing
+/// counts as one transaction a second, since nothing has no logarithm.
 fn logs(measured: &Measured, scheme: usize, to: Option<usize>) -> Vec<f64> {
     let log = |throughputs: &[f64], scheme: usize| throughputs[scheme].max(1.0).ln();
     let of = |throughputs: &[f64]| log(throughputs, scheme) - to.map_or(0.0, |to| log(throughputs, to));
@@ -215,8 +215,8 @@ pub(super) mod tests {
     use super::super::{Method, Question, Sample};
     use super::*;
 
-    /// What would be measured if silo slowed down with theta by a factor of `e`, and nothing else mattered; `no_wait` by
-    /// the share of reads, too.
+    /// What would be measured if silo slowed down with theta by a factor of `e`, and nothing else mattered; `no_wait`
+    /// by the share of reads, too.
     pub(crate) fn planted(method: Method, noise: f64) -> (Study, Measured) {
         let study = Study::new(Question { method, ..question() }, "a build").expect("possible");
         let along: Vec<Vec<f64>> = match method {

@@ -3,7 +3,8 @@
 //! A [`Study`] is a space of settings and some schemes. [`measure`] screens it along Morris' trajectories, on which one
 //! setting after the other takes a large step, and then fills it evenly as long as there is time. An [`Analysis`] says
 //! what each setting does: the mean size of its steps beside that of a step on which nothing changed, which is what
-//! chance does; and which share of the variance it explains, by Sobol's indices of a tree that was fitted to all points.
+//! chance does; and which share of the variance it explains, by Sobol's indices of a tree that was fitted to all
+//! points.
 
 mod analysis;
 mod measure;

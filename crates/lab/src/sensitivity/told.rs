@@ -143,7 +143,7 @@ fn range(interval: &Interval) -> String {
 
 /// What moves a figure, the most first.
 fn sentence(study: &Study, outcome: &Outcome) -> String {
-    let what = if outcome.is_ranking { "the ranking" } else { "the throughput" };
+    let what = if outcome.is_ranking { "the ranking" } else { "throughput" };
     let mut moving: Vec<(&String, &Effect)> =
         study.axes.iter().zip(&outcome.effects).filter(|(_, effect)| effect.matters).collect();
     moving.sort_by(|a, b| b.1.elementary.mu_star.total_cmp(&a.1.elementary.mu_star));
@@ -159,7 +159,7 @@ fn sentence(study: &Study, outcome: &Outcome) -> String {
             )
         }
         Some(chance) => {
-            format!("{}: moved in {what} by {}; chance {:.2}", outcome.name, names.join(", "), chance.exp())
+            format!("{}: {what} is moved by {}; chance {:.2}", outcome.name, names.join(", "), chance.exp())
         }
     };
     text + &outcome.predicted.map_or_else(String::new, surrogate)
@@ -208,7 +208,7 @@ mod tests {
         let (study, measured) = planted(Method::Morris, 0.05);
         let analysis = Analysis::new(&study, &measured);
         let text = analysis.text(&study, &measured);
-        let says = "no_wait/silo: moved in the ranking by ycsb.read_pct (1.6";
+        let says = "no_wait/silo: the ranking is moved by ycsb.read_pct (1.6";
         assert!(text.contains(says), "{text}");
         assert!(text.contains("nothing is said of settings beyond ycsb.theta=0..0.9"), "{text}");
         let object = analysis.json(&study, &measured);

@@ -1,10 +1,11 @@
 //! Sweeps: one recipe, all combinations of what it varies, measured so that the comparison is fair.
 //!
 //! A [`Recipe`] is a file of settings: what is fixed, what varies, and why it is off the standard. A [`Sweep`] is the
-//! runs that it asks for, each a [`Unit`] that one command makes; what a scheme cannot run is [`LeftOut`], and said. Repetitions come one after the other, so that a sweep
-//! that is cut short is a sweep of fewer repetitions; in each, points come in random order, and the schemes of a point
-//! directly after one another, in random order too: what changes slowly on the machine meets all of them alike. All
-//! schemes of a repetition answer the same requests, drawn from the repetition's seed.
+//! runs that it asks for, each a [`Unit`] that one command makes; what a scheme cannot run of it is [`LeftOut`].
+//! Repetitions come one after the other, so that a sweep that is cut short is a sweep of fewer repetitions; in each,
+//! points come in random order, and the schemes of a point directly after one another, in random order too: what
+//! changes slowly on the machine meets all of them alike. All schemes of a repetition answer the same requests, drawn
+//! from the repetition's seed.
 //!
 //! A unit's *id* is a digest of all that can change its outcome and that we know: the resolved settings, the seed, the
 //! build. Results lie under it in a [`Store`], so that nothing is measured twice and nothing is overwritten, whatever

@@ -12,7 +12,7 @@ mod common;
 
 use common::movers::{self, Movers};
 use common::{drain, secondary_entries};
-use engine::driver::{self, Control, Job, Limit, Retry};
+use engine::driver::{self, Control, Job, Limit, Retry, Traffic};
 use engine::setting::Values;
 use engine::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
 use schemes::catalogue::{self, Visit};
@@ -40,6 +40,8 @@ impl Visit for Explore {
             pin: false,
             sample_every: 0,
             latencies: false,
+            traffic: Traffic::default(),
+            is_steady: None,
         };
         let values = Values::new(S::SETTINGS, &[]).expect("legal settings");
         Explorer::new(seed).run(|| {

@@ -3,7 +3,7 @@
 //! inserted.
 
 use engine::Admits;
-use engine::driver::{Job, Limit, Retry};
+use engine::driver::{Job, Limit, Retry, Traffic};
 use engine::setting::Values;
 use runs::{Measured, Monitor, Spec, TableMemory, Verdict, WORKLOADS};
 use schemes::catalogue;
@@ -27,6 +27,17 @@ fn run_by(
     given: &[(&str, &str)],
     requests: impl Fn(usize) -> u64,
 ) -> Measured {
+    run_over(false, scheme, (workers, clients), given, requests)
+}
+
+/// The same, with ordered indexes only if that is wanted.
+fn run_over(
+    is_ordered_only: bool,
+    scheme: &str,
+    (workers, clients): (usize, usize),
+    given: &[(&str, &str)],
+    requests: impl Fn(usize) -> u64,
+) -> Measured {
     let position = catalogue::INFO.iter().position(|info| info.name == scheme).expect("catalogued");
     let tpcc = WORKLOADS.iter().find(|workload| workload.name == "tpcc").expect("there is a TPC-C");
     let given: Vec<_> =
@@ -45,8 +56,18 @@ fn run_by(
         pin: false,
         sample_every: 0,
         latencies: false,
+        traffic: Traffic::default(),
+        is_steady: None,
     };
-    let spec = Spec { workload: tpcc.name, scheme, values: &values, job, reserve_bytes: 0, check: true };
+    let spec = Spec {
+        workload: tpcc.name,
+        scheme,
+        values: &values,
+        job,
+        is_ordered_only,
+        reserve_bytes: 0,
+        check: true,
+    };
     let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");
     assert_eq!(measured.verdict, Verdict::Passed, "{scheme}");
     let ended: u64 = measured.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
@@ -62,6 +83,16 @@ fn deliveries_by_district_pass_the_checks_and_count_once() {
         let queued = measured.memory.iter().find(|table| table.name == "new_order").expect("declared");
         // Enough Deliveries to empty the queues of all districts, and those of the first alone hold a tenth.
         assert!(queued.entries < 60, "{}: {} orders are left", info.name, queued.entries);
+    }
+}
+
+#[test]
+fn every_scheme_passes_the_checks_over_ordered_indexes_alone() {
+    for info in catalogue::INFO {
+        let workers = if info.workers == Admits::One { 1 } else { 2 };
+        run_over(true, info.name, (workers, workers), &[("tpcc.audit_pct", "10")], |clients| {
+            300 / clients as u64
+        });
     }
 }
 

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use engine::setting::{Range, Setting};
-use lab::{Catalogue, Monitor, Plan, Request, Retry, SettingOf, Step};
+use lab::{Arrival, Catalogue, Mode, Monitor, Plan, Request, Retry, SettingOf, Step};
 use stdx::{Rng, panics};
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{clock, waiter, workers};
@@ -28,6 +28,12 @@ const ROWS_MAX: u64 = 400_000;
 const ROW_BYTES_MAX: u64 = 200 << 20;
 /// Microseconds that a transaction may pause: longer ones would let none commit in time.
 const PAUSE_US_MAX: u64 = 2_000;
+/// Microseconds of a round trip, of which a transaction may have dozens.
+const RTT_US_MAX: u64 = 1_000;
+/// Milliseconds without a request between two bursts.
+const LULL_MS_MAX: u64 = 100;
+/// What the waits of terminals are multiplied by at most: they come to half a minute in the standard.
+const WAIT_SCALE_MAX: f64 = 0.01;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -81,7 +87,7 @@ fn request(rng: &mut Rng) -> Request {
     let scheme = schemes[pick(rng, schemes.len())].name;
     let workload = workloads[pick(rng, workloads.len())].name;
     let workers = 1 + rng.below(4);
-    let clients = workers * [1, 1, 3, 16][pick(rng, 4)];
+    let clients = [Some(1), Some(1), Some(3), Some(16), None][pick(rng, 5)].map(|each: u64| workers * each);
     let is_own = |of: SettingOf| match of {
         SettingOf::Run => true,
         SettingOf::Workload(name) => name == workload,
@@ -93,10 +99,21 @@ fn request(rng: &mut Rng) -> Request {
             set.push(format!("{}={value}", setting.name));
         }
     }
+    if set.iter().any(|pair| pair == "tpcc.terminals=on") {
+        set.retain(|pair| !pair.starts_with("tpcc.wait_scale="));
+        set.push(format!("tpcc.wait_scale={}", [0.0, 0.001, WAIT_SCALE_MAX][pick(rng, 3)]));
+    }
+    let arrivals = Arrival::ALL[[0, 0, 0, 1, 2, 3][pick(rng, 6)]];
     Request {
+        mode: Mode::ALL[[0, 0, 1][pick(rng, 3)]],
+        rtt_us: [None, None, Some(0), Some(3), Some(50), Some(RTT_US_MAX)][pick(rng, 6)],
+        batch: [1, 1, 1, 7][pick(rng, 4)],
+        arrivals,
+        rate: (arrivals != Arrival::Closed).then(|| [200.0, 5_000.0, 1e6][pick(rng, 3)]),
+        cooldown: [0.0, 0.0, 0.1][pick(rng, 3)],
         schemes: Some(scheme.to_owned()),
         workers: Some(workers),
-        clients: Some(clients),
+        clients,
         seconds: SECONDS,
         warmup: 0.0,
         seed: rng.below(1_000),
@@ -110,7 +127,11 @@ fn request(rng: &mut Rng) -> Request {
 fn value(setting: &Setting, rng: &mut Rng) -> Option<String> {
     match setting.range {
         Range::Int(min, max) => {
-            let max = if setting.name == "run.pause_us" { PAUSE_US_MAX } else { max };
+            let max = match setting.name {
+                "run.pause_us" => PAUSE_US_MAX,
+                "run.lull_ms" => LULL_MS_MAX,
+                _ => max,
+            };
             // As likely small as large; the ends are where things break.
             let span = ((max - min) as f64).max(1.0).ln() * rng.below(1_001) as f64 / 1_000.0;
             let within = min + ((span.exp() - 1.0).round() as u64).min(max - min);
@@ -125,14 +146,20 @@ fn value(setting: &Setting, rng: &mut Rng) -> Option<String> {
 
 /// The run as a command.
 fn told(request: &Request) -> String {
-    let Request { workload, schemes, workers, clients, seconds, seed, set, retry, .. } = request;
+    let Request { workload, schemes, workers, clients, seconds, cooldown, seed, set, retry, .. } = request;
     let scheme = schemes.as_deref().unwrap_or_default();
-    let (workers, clients) = (workers.unwrap_or_default(), clients.unwrap_or_default());
+    let workers = workers.unwrap_or_default();
+    let clients = clients.map(|clients| format!("--clients {clients} ")).unwrap_or_default();
+    let Request { mode, rtt_us, batch, arrivals, rate, .. } = request;
+    let rtt_us = rtt_us.map(|rtt_us| format!("--rtt-us {rtt_us} ")).unwrap_or_default();
+    let rate = rate.map(|rate| format!(" --rate {rate}")).unwrap_or_default();
     let set: Vec<String> = set.iter().map(|pair| format!(" --set {pair}")).collect();
     format!(
-        "contend run {workload} --scheme {scheme} --workers {workers} --clients {clients} --seconds {seconds} \
-         --warmup 0 --seed {seed} --retry {}{}",
+        "contend run {workload} --scheme {scheme} --workers {workers} {clients}--seconds {seconds} --warmup 0 \
+         --cooldown {cooldown} --seed {seed} --retry {} --mode {} {rtt_us}--batch {batch} --arrivals {}{rate}{}",
         retry.name(),
+        mode.name(),
+        arrivals.name(),
         set.concat()
     )
 }

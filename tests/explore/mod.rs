@@ -4,7 +4,7 @@
 
 use core::marker::PhantomData;
 
-use engine_sim::driver::{self, Control, Job, Limit, Retry};
+use engine_sim::driver::{self, Control, Job, Limit, Retry, Traffic};
 use engine_sim::setting::Values;
 use engine_sim::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
 use schemes_sim::catalogue::{self, Visit};
@@ -89,6 +89,8 @@ impl<W: Workload> Visit for Explore<W> {
             pin: false,
             sample_every: 0,
             latencies: false,
+            traffic: Traffic::default(),
+            is_steady: None,
         };
         let ((commits, aborts), trace) = Explorer::new(seed).run(|| {
             let mut schema = Schema::new();

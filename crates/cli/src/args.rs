@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lab::{Question, Refusal, Request, Retry, conditions, sensitivity};
+use lab::{Arrival, Mode, Question, Refusal, Request, Retry, WarmUp, conditions, sensitivity};
 
 /// A laboratory of concurrency control: which scheme wins, by how much, and under which conditions.
 #[derive(Debug, Parser)]
@@ -49,9 +49,12 @@ pub(crate) struct Run {
     /// Measured time
     #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
     seconds: f64,
-    /// Time before it that does not count
-    #[arg(long, value_name = "S", default_value_t = 1.0, allow_negative_numbers = true)]
-    warmup: f64,
+    /// Time before it that does not count, or `auto`: until the run is steady, 30 seconds at most
+    #[arg(long, value_name = "S|auto", default_value = "1", allow_negative_numbers = true)]
+    warmup: WarmUp,
+    /// Time after it in which the load goes on and does not count
+    #[arg(long, value_name = "S", default_value_t = 0.0, allow_negative_numbers = true)]
+    cooldown: f64,
     /// Runs of each scheme, in random order
     #[arg(long, value_name = "R", default_value_t = 1)]
     repeat: u64,
@@ -64,6 +67,21 @@ pub(crate) struct Run {
     /// What a client does after an abort
     #[arg(long, value_enum, default_value_t = RetryPolicy::Same)]
     retry: RetryPolicy,
+    /// What a client sends in a message: a request, or one statement after the other
+    #[arg(long, value_enum, default_value_t = ModeOfClients::Procedure)]
+    mode: ModeOfClients,
+    /// A message and its answer: in microseconds, or `rdma` (3), `tcp` (50), `10ms`, `100ms`
+    #[arg(long, value_name = "US|NAME", value_parser = lab::rtt_us, allow_negative_numbers = true)]
+    rtt_us: Option<u64>,
+    /// Requests that a client sends in one message
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    batch: u64,
+    /// How requests arrive: each client's next when its last was answered, or by themselves
+    #[arg(long, value_enum, default_value_t = ArrivalProcess::Closed)]
+    arrivals: ArrivalProcess,
+    /// How many requests arrive by themselves
+    #[arg(long, value_name = "TXN_S", allow_negative_numbers = true)]
+    rate: Option<f64>,
     /// Keep each worker on a core of its own
     #[arg(long)]
     pin: bool,
@@ -460,6 +478,26 @@ enum RetryPolicy {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ModeOfClients {
+    /// A whole request
+    Procedure,
+    /// One statement, while the transaction holds what it holds
+    Interactive,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ArrivalProcess {
+    /// When the client's last request was answered
+    Closed,
+    /// By themselves, at equal distances
+    Constant,
+    /// By themselves, at random
+    Poisson,
+    /// By themselves, at random, in bursts: see `run.burst_ms`
+    Bursty,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Durability {
     /// Never: there is no log
     None,
@@ -498,16 +536,32 @@ impl Run {
                 "this version keeps no log: leave out `--log`, and give `--durability none` or nothing";
             return Err(Refusal(says.to_owned()));
         }
+        let (warmup, until_steady) = self.warmup.of_request();
         Ok(Request {
             schemes: self.scheme.clone(),
             seconds: self.seconds,
-            warmup: self.warmup,
+            warmup,
+            until_steady,
+            cooldown: self.cooldown,
             repeat: self.repeat,
             retry: match self.retry {
                 RetryPolicy::Same => Retry::Same,
                 RetryPolicy::Drop => Retry::Drop,
                 RetryPolicy::Backoff => Retry::Backoff,
             },
+            mode: match self.mode {
+                ModeOfClients::Procedure => Mode::Procedure,
+                ModeOfClients::Interactive => Mode::Interactive,
+            },
+            rtt_us: self.rtt_us,
+            batch: self.batch,
+            arrivals: match self.arrivals {
+                ArrivalProcess::Closed => Arrival::Closed,
+                ArrivalProcess::Constant => Arrival::Constant,
+                ArrivalProcess::Poisson => Arrival::Poisson,
+                ArrivalProcess::Bursty => Arrival::Bursty,
+            },
+            rate: self.rate,
             pin: self.pin,
             check: !self.no_check,
             ..self.choice.request()
@@ -543,7 +597,8 @@ mod tests {
     #[test]
     fn everything_given_is_taken() {
         let line = "contend run ycsb --scheme a,b --workers 3 --clients 9 --seconds 0.5 --warmup 0 --repeat 2 \
-                    --seed 7 --set x=1 --set y=2 --retry backoff --pin --no-check";
+                    --seed 7 --set x=1 --set y=2 --retry backoff --pin --no-check --mode interactive --rtt-us tcp \
+                    --batch 4 --arrivals bursty --rate 2500 --cooldown 0.25";
         let request = request(&line.split_whitespace().collect::<Vec<_>>().join(" ")).expect("possible");
         assert_eq!(
             (request.schemes.as_deref(), request.workers, request.clients),
@@ -551,7 +606,17 @@ mod tests {
         );
         assert_eq!((request.repeat, request.seed, request.set.len()), (2, 7, 2));
         assert!(request.pin && !request.check && request.retry == Retry::Backoff);
+        assert_eq!((request.mode, request.rtt_us, request.batch), (Mode::Interactive, Some(50), 4));
+        assert_eq!((request.arrivals, request.rate), (Arrival::Bursty, Some(2_500.0)));
+        assert!((request.cooldown - 0.25).abs() < 1e-9 && !request.until_steady);
         assert!((request.seconds - 0.5).abs() < 1e-9 && request.warmup.abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_warm_up_can_be_left_to_the_run() {
+        let auto = request("contend run tpcc --warmup auto").expect("possible");
+        assert!(auto.until_steady && auto.warmup >= 30.0);
+        assert!(parse("contend run tpcc --warmup soon").is_err());
     }
 
     #[test]

@@ -65,13 +65,11 @@ pub(crate) fn recheck(args: &args::Recheck, out: &mut Out) -> Result<u8, Refusal
     }
     let study = claim.study(args.budget, args.points, args.seed, &build()?).map_err(in_claim)?;
     let own = args.claim.parent().and_then(Path::parent).filter(|folder| folder.join("runs").is_dir());
-    let store = match args.out.as_deref().or(own) {
-        Some(folder) => Store::open(folder)?,
-        None => {
-            let says = "is in no directory of results: say with `--out DIR` where to keep the new ones";
-            return Err(in_claim(Refusal(says.to_owned())));
-        }
+    let Some(folder) = args.out.as_deref().or(own) else {
+        let says = "is in no directory of results: say with `--out DIR` where to keep the new ones";
+        return Err(in_claim(Refusal(says.to_owned())));
     };
+    let store = Store::open(folder)?;
     live::take_interrupts();
     let rechecked = test_again(&claim, &study, &store, |unit, label| run_unless_stopped(unit, label, out))?;
     match args.format {

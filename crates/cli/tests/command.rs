@@ -54,6 +54,27 @@ fn wrong_requests_are_refused_with_the_way_out() {
 }
 
 #[test]
+fn wrong_traffic_is_refused_with_the_way_out() {
+    assert_refused("run ycsb --rate 100", "--arrivals poisson");
+    assert_refused("run ycsb --arrivals poisson", "--rate 10000");
+    assert_refused("run ycsb --arrivals constant --rate 0", "above 0");
+    assert_refused("run ycsb --arrivals constant --rate -5", "above 0");
+    assert_refused("run ycsb --arrivals sometimes --rate 5", "poisson");
+    assert_refused("run ycsb --rtt-us -1", "`tcp` (50)");
+    assert_refused("run ycsb --rtt-us udp", "`tcp` (50)");
+    assert_refused("run ycsb --mode dialogue", "interactive");
+    assert_refused("run ycsb --mode interactive", "--rtt-us tcp");
+    assert_refused("run ycsb --mode interactive --rtt-us tcp --batch 4", "leave out `--batch`");
+    assert_refused("run ycsb --mode interactive --rtt-us tcp --scheme silo,aria", "aria: a batch");
+    assert_refused("run ycsb --scheme aria --arrivals poisson --rate 5", "--arrivals closed");
+    assert_refused("run ycsb --batch 0", "from 1 to");
+    assert_refused("run ycsb --warmup soon", "`auto`");
+    assert_refused("run ycsb --cooldown -1", "--cooldown -1");
+    assert_refused("run tpcc --scheme silo --set tpcc.terminals=on --clients 4", "leave out `--clients`");
+    assert_refused("run tpcc --scheme silo --set tpcc.wait_scale=0.5", "tpcc.terminals=on");
+}
+
+#[test]
 fn wrong_checks_are_refused_with_the_way_out() {
     assert_refused("check sillo", "did you mean `silo`");
     assert_refused("check silo --seconds 0", "--seconds 10");
@@ -148,6 +169,61 @@ fn runs_are_lines_of_json_without_control_characters_and_summaries_follow() {
     let kinds: Vec<bool> = text.lines().map(|line| line.contains("\"kind\":\"run\"")).collect();
     assert_eq!(kinds, [true, true, false]);
     assert!(text.lines().take(2).all(|line| line.contains("\"verdict\":\"passed\"")), "{text}");
+}
+
+/// A result of a run of `silo`, as JSON.
+fn result_of(more: &str) -> String {
+    let made = run("silo", &format!("{more} --format json")).output().expect("the binary starts");
+    let text = String::from_utf8_lossy(&made.stdout).into_owned();
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+    assert!(text.contains("\"verdict\":\"passed\""), "{text}");
+    text
+}
+
+#[test]
+fn each_kind_of_traffic_runs_and_says_what_it_was() {
+    let dialogue = result_of("--seconds 0.1 --clients 100 --mode interactive --rtt-us tcp");
+    for part in ["\"mode\":\"interactive\"", "\"rtt_us\":50", "\"target_sustained\":null"] {
+        assert!(dialogue.contains(part), "{part}: {dialogue}");
+    }
+    let messages = result_of("--seconds 0.1 --batch 8 --rtt-us 3 --cooldown 0.05");
+    for part in ["\"batch\":8", "\"cooldown_s\":0.05", "\"service_histogram\":{\"", "\"mode\":\"procedure\""] {
+        assert!(messages.contains(part), "{part}: {messages}");
+    }
+    for arrivals in ["constant", "poisson", "bursty"] {
+        let set = "--set run.burst_ms=2 --set run.lull_ms=2";
+        let open = result_of(&format!("--seconds 0.3 --arrivals {arrivals} --rate 2000 {set}"));
+        let said = format!("\"arrivals\":\"{arrivals}\"");
+        for part in [said.as_str(), "\"rate_txn_s\":2000.0", "\"skipped\":0", "\"latency_histogram\":{\""] {
+            assert!(open.contains(part), "{part}: {open}");
+        }
+    }
+}
+
+#[test]
+fn a_rate_beyond_what_can_be_served_is_said_in_words() {
+    let more = "--seconds 0.2 --rtt-us 10ms --arrivals constant --rate 10000 --set run.queue_max=10";
+    let made = run("silo", more).output().expect("the binary starts");
+    let text = String::from_utf8_lossy(&made.stdout);
+    assert!(text.contains("traffic: procedure, 10.0 ms a request; constant arrivals, 10,000 txn/s"), "{text}");
+    assert!(text.contains("TARGET NOT SUSTAINED: silo (round 1): ") && text.contains("were skipped"), "{text}");
+    assert!(text.contains("service p99"), "{text}");
+}
+
+#[test]
+fn terminals_bring_their_clients_and_a_warm_up_can_end_by_itself() {
+    let set = ["terminals=on", "wait_scale=0.001", "items=50", "customers_per_district=10"];
+    let set: Vec<String> = set.iter().map(|pair| format!("--set tpcc.{pair}")).collect();
+    let line = format!("run tpcc --scheme silo --workers 2 --seconds 0.2 --warmup 0.1 --format json {}", set.join(" "));
+    let terminals = output(&line);
+    let text = String::from_utf8_lossy(&terminals.stdout);
+    assert_eq!(terminals.status.code(), Some(0), "{}", String::from_utf8_lossy(&terminals.stderr));
+    assert!(text.contains("\"clients\":10,") && text.contains("\"tpcc.terminals\":\"on\""), "{text}");
+    let mut command = contend("run ycsb --scheme silo --workers 1 --seconds 0.1 --warmup auto --set ycsb.records=500");
+    let made = command.output().expect("the binary starts");
+    let text = String::from_utf8_lossy(&made.stdout);
+    assert!(text.contains("0.1 s after a steady state"), "{text}");
+    assert!(text.contains("warm-up: silo (round 1) was steady after") || text.contains("NOT STEADY: silo"), "{text}");
 }
 
 #[test]

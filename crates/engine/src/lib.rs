@@ -38,4 +38,6 @@ pub use storage::{
     TableId, Text, Which, additive,
 };
 pub use transaction::Transaction;
-pub use workload::{ClientId, Drive, Forecast, Homes, Loader, Quiesced, Share, TxnType, Violation, Workload};
+pub use workload::{
+    ClientId, Drive, Forecast, Homes, Loader, Pace, Quiesced, Share, TxnType, Violation, Workload,
+};

@@ -1,6 +1,7 @@
-//! Where an attempt's time goes, by sampled phase clocks.
+//! Where an attempt's time goes, by sampled phase clocks; and the messages of an interactive client, which are waited
+//! for where its statements begin, behind a branch that is there for the clocks.
 
-use sync::clock;
+use sync::{clock, waiter};
 
 /// The phases between which time is divided. What a phase's code calls counts as that phase unless it
 /// switches itself.
@@ -19,7 +20,7 @@ pub enum Phase {
     Commit,
     /// Attempts that aborted, from the abort back to their beginning, and their undoing.
     Abort,
-    /// Waiting between attempts: backoff, injected pauses.
+    /// Waiting: for the next statement of an interactive client, between attempts, in injected pauses.
     Wait,
 }
 
@@ -31,10 +32,17 @@ impl Phase {
         ["useful", "index", "cc", "timestamp", "commit", "abort", "wait"];
 }
 
-/// Divides the time of sampled transactions between phases; off, it costs a branch.
+/// Divides the time of sampled transactions between phases, and waits for the messages of interactive clients; when it
+/// does neither, it costs a branch.
 #[derive(Debug)]
 pub struct Meter {
+    /// Whether there is anything to do where a phase begins.
     is_on: bool,
+    is_sampling: bool,
+    /// Nanoseconds of a round trip between two messages of an attempt; 0 if its client sends but one.
+    rtt_ns: u64,
+    /// Whether a statement of the running attempt was executed.
+    has_begun: bool,
     phase: Phase,
     since: u64,
     /// Ticks by phase of the transactions sampled so far.
@@ -46,14 +54,31 @@ pub struct Meter {
 impl Default for Meter {
     fn default() -> Self {
         let zero = [0; Phase::COUNT];
-        Self { is_on: false, phase: Phase::Wait, since: 0, ticks: zero, attempt: zero }
+        Self {
+            is_on: false,
+            is_sampling: false,
+            rtt_ns: 0,
+            has_begun: false,
+            phase: Phase::Wait,
+            since: 0,
+            ticks: zero,
+            attempt: zero,
+        }
     }
 }
 
 impl Meter {
+    /// From now on a round trip of so many nanoseconds lies between two statements of an attempt, and between the last
+    /// one and its end; none if it is 0. The message of the first statement begins the attempt, so it comes before
+    /// that, and is up to the caller.
+    pub fn converse(&mut self, rtt_ns: u64) {
+        self.rtt_ns = rtt_ns;
+        self.is_on = self.is_sampling || rtt_ns > 0;
+    }
+
     /// Begins to sample a transaction.
     pub fn start(&mut self) {
-        self.is_on = true;
+        (self.is_on, self.is_sampling) = (true, true);
         self.phase = Phase::Wait;
         self.since = clock::ticks();
     }
@@ -61,7 +86,7 @@ impl Meter {
     /// Ends the sampling.
     pub fn stop(&mut self) {
         self.switch(Phase::Wait);
-        self.is_on = false;
+        (self.is_on, self.is_sampling) = (self.rtt_ns > 0, false);
     }
 
     /// From now on time counts as `phase`; returns the phase before.
@@ -70,8 +95,28 @@ impl Meter {
         if self.is_on { self.note(phase) } else { phase }
     }
 
+    /// As [`switch`](Self::switch) where a message of the client is to have come: a statement, or the wish to end.
+    #[inline]
+    pub fn receive(&mut self, phase: Phase) {
+        if self.is_on {
+            self.wait_for_message();
+            self.note(phase);
+        }
+    }
+
+    #[cold]
+    fn wait_for_message(&mut self) {
+        if core::mem::replace(&mut self.has_begun, true) && self.rtt_ns > 0 {
+            self.note(Phase::Wait);
+            waiter::pause_ns(self.rtt_ns);
+        }
+    }
+
     #[cold]
     fn note(&mut self, phase: Phase) -> Phase {
+        if !self.is_sampling {
+            return phase;
+        }
         let now = clock::ticks();
         self.attempt[self.phase as usize] += now.wrapping_sub(self.since);
         self.since = now;
@@ -82,6 +127,7 @@ impl Meter {
     #[inline]
     pub fn ended(&mut self, aborted: bool) {
         if self.is_on {
+            self.has_begun = false;
             self.note(Phase::Wait);
             for (phase, ticks) in core::mem::take(&mut self.attempt).into_iter().enumerate() {
                 let waited = phase == Phase::Wait as usize;

@@ -525,6 +525,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
                 }
             }
             let home = |key| store.home(which, key);
+            attempt.receive();
             attempt.reach((from.map(home), to.map(home)))?;
             let range = (store, group, which, (from, to));
             Ok(match store.key_words(which) {

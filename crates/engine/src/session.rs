@@ -149,14 +149,21 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         executed: Result<T, Abort>,
         change: impl FnMut(Change<'db, S>, &mut Slot<'db, S>),
     ) -> Result<T, Abort> {
-        self.meter.switch(Phase::Commit);
         let scheme = self.db.scheme();
         let decided = match executed {
-            Ok(output) => scheme.precommit(&mut self.txn, End::Commit).map(|()| output),
+            Ok(output) => {
+                self.meter.receive(Phase::Commit);
+                scheme.precommit(&mut self.txn, End::Commit).map(|()| output)
+            }
             Err(Abort::Rollback) => {
+                self.meter.receive(Phase::Commit);
                 Err(scheme.precommit(&mut self.txn, End::Rollback).err().unwrap_or(Abort::Rollback))
             }
-            Err(abort) => Err(abort),
+            // The scheme has ended it: no message is waited for.
+            Err(abort) => {
+                self.meter.switch(Phase::Commit);
+                Err(abort)
+            }
         };
         match &decided {
             Ok(_) => {
@@ -395,6 +402,7 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         direction: Direction,
         mut see: impl FnMut(R::Key, &R) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
+        self.receive();
         self.reach(homes(&keys))?;
         let see = |key, words: &[u64]| see(R::Key::from_ordered(key), row_of(words));
         let place = (table.id(), Which::Primary, table.group());
@@ -409,6 +417,7 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         direction: Direction,
         mut see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
+        self.receive();
         self.reach(homes(&keys))?;
         let typed = I::Key::from_ordered;
         let holds = |key, words: &[u64]| I::holds(typed(key), row_of(words));

@@ -18,6 +18,21 @@ pub struct TxnType {
     pub read_only: bool,
 }
 
+/// What a client waits for around a request of some type, when it keeps to the workload's pace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// Nanoseconds before it is sent: for keying it in.
+    pub before_ns: u64,
+    /// Nanoseconds after it was answered, in the mean: for thinking about the answer. Distributed exponentially, up to
+    /// ten times the mean.
+    pub after_mean_ns: u64,
+}
+
+impl Pace {
+    /// No wait at all.
+    pub const NONE: Self = Self { before_ns: 0, after_mean_ns: 0 };
+}
+
 /// A logical session: the source of a sequence of inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientId(pub u32);
@@ -180,6 +195,17 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Takes the settings (already known to be in range) and refuses those that contradict each other;
     /// declares the tables.
     fn declare(values: &Values, drive: Drive, schema: &mut Schema) -> Result<Self, SettingError>;
+
+    /// How many clients there are, if these settings make them terminals of people, who keep to the workload's
+    /// [`pace`](Self::pace).
+    fn terminals(_values: &Values) -> Option<u64> {
+        None
+    }
+
+    /// What a terminal waits for around a request of a type.
+    fn pace(&self, _kind: usize) -> Pace {
+        Pace::NONE
+    }
 
     /// What the settings stress and how much they load.
     fn forecast(&self) -> Forecast;

@@ -11,14 +11,43 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use stats::{Comparison, Paired, Verdict, holm, paired, unpaired};
 
-use crate::Refusal;
 use crate::json::SCHEMA;
 use crate::sweep::{CONFIDENCE, verdict_name};
 use crate::text::{Lines, Table, percent, plural};
+use crate::{Arrival, Mode, Refusal};
 
 /// What was chosen, and so tells one cell from another; settings come on top.
-const CHOSEN: [&str; 9] =
-    ["workload", "scheme", "workers", "clients_asked", "retry", "pinned", "warmup_s", "asked_s", "isolation"];
+const CHOSEN: [&str; 16] = [
+    "workload",
+    "scheme",
+    "workers",
+    "clients_asked",
+    "retry",
+    "pinned",
+    "warmup_s",
+    "warmup_auto",
+    "asked_s",
+    "cooldown_s",
+    "isolation",
+    "mode",
+    "rtt_us",
+    "batch",
+    "arrivals",
+    "rate_txn_s",
+];
+
+/// What a result was chosen to be that does not say so, because there was no choice when it was made.
+fn unsaid(name: &str) -> Value {
+    match name {
+        "warmup_auto" => json!(false),
+        "cooldown_s" => json!(0.0),
+        "mode" => json!(Mode::default().name()),
+        "rtt_us" => json!(0),
+        "batch" => json!(1),
+        "arrivals" => json!(Arrival::default().name()),
+        _ => Value::Null,
+    }
+}
 /// What tells one machine from another.
 const MACHINE: [&str; 8] =
     ["cpu", "cores", "memory_bytes", "cache_bytes", "kernel", "governor", "huge_pages", "numa_balancing"];
@@ -143,7 +172,8 @@ pub fn compare(first: &[Value], second: &[Value], question: &Question) -> Result
 
 /// All that was chosen, by name, but what may differ.
 fn chosen(value: &Value, across: &[String]) -> Map<String, Value> {
-    let own = CHOSEN.iter().map(|name| ((*name).to_owned(), value[*name].clone()));
+    let of = |name: &str| value.get(name).cloned().unwrap_or_else(|| unsaid(name));
+    let own = CHOSEN.iter().map(|name| ((*name).to_owned(), of(name)));
     let settings = value["settings"].as_object().into_iter().flatten();
     let all = own.chain(settings.map(|(name, value)| (name.clone(), value.clone())));
     all.filter(|(name, _)| !is_free(name, across)).collect()
@@ -340,6 +370,22 @@ mod tests {
                 .0
                 .contains("--across shceme")
         );
+    }
+
+    #[test]
+    fn results_from_before_there_were_modes_are_those_of_procedures() {
+        let first = series("silo", 0.5, 1.0);
+        let told = |mode: &str| {
+            let mut values = series("silo", 0.5, 1.0);
+            for value in &mut values {
+                value["mode"] = mode.into();
+                value["rate_txn_s"] = Value::Null;
+            }
+            values
+        };
+        assert!(compare(&first, &told("procedure"), &question(&[])).is_ok());
+        let says = compare(&first, &told("interactive"), &question(&[])).expect_err("another mode").0;
+        assert!(says.contains("--across mode"), "{says}");
     }
 
     #[test]

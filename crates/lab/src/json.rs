@@ -15,6 +15,8 @@ use trials::{Replay, Report, Subject, Violation};
 
 use crate::measure::{Totals, abort_rate};
 use crate::registry::SettingOf;
+use crate::steady::Steadiness;
+use crate::traffic::{Arrival, rate_txn_s};
 use crate::{Catalogue, Machine, Plan, Record, Results, Spread};
 
 /// The version of what the objects mean.
@@ -43,11 +45,12 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
     extend(&mut object, of_run);
     let is_result = record.is_result();
     let figure = |value: Value| if is_result { value } else { Value::Null };
+    let may_queue = plan.job.traffic.may_queue();
     let of_type = |(info, tally): (&engine::TxnType, _)| {
-        (info.name.to_owned(), counts(&Totals::from(tally), is_result))
+        (info.name.to_owned(), counts(&Totals::from(tally), may_queue, is_result))
     };
     let by_type: Map<String, Value> = plan.workload.types.iter().zip(&measured.types).map(of_type).collect();
-    extend(&mut object, counts(&totals, is_result));
+    extend(&mut object, counts(&totals, may_queue, is_result));
     let figures = json!({
         "throughput_txn_s": record.throughput(),
         "abort_rate": figure(abort_rate(totals.commits, &totals.aborts).into()),
@@ -55,7 +58,27 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
         "breakdown": figure(breakdown(&measured.phase_ticks)),
     });
     extend(&mut object, figures);
+    extend(&mut object, course(plan, record));
     Value::Object(object)
+}
+
+/// How a run went on, and what came of the requests that arrived by themselves.
+fn course(plan: &Plan, record: &Record) -> Value {
+    let series = &record.measured.series;
+    let offer = record.offer(plan);
+    json!({
+        "offered_txn_s": offer.map(|offer| offer.offered_txn_s),
+        "skipped": offer.map(|offer| offer.skipped),
+        "target_sustained": offer.map(|offer| offer.is_sustained),
+        "warmed_up_s": seconds(series.warmup_ns),
+        "warmup_steady": series.is_warm,
+        "steady": record.steadiness().map(|steadiness| steadiness == Steadiness::Steady),
+        "series": record.is_result().then(|| json!({
+            "interval_s": seconds(series.interval_ns),
+            "warmup_txn_s": series.warmup_txn_s,
+            "measured_txn_s": series.measured_txn_s,
+        })),
+    })
 }
 
 /// What the runs of a scheme say together; its figures are `null` when none of them is a result.
@@ -181,7 +204,8 @@ pub(crate) fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
     let subject = &plan.subjects[subject];
     let settings: Map<String, Value> =
         subject.values.iter().map(|(name, value)| (name.to_owned(), setting(name, value))).collect();
-    let (warmup_s, asked_s) = plan.times_s();
+    let [warmup_s, asked_s, cooldown_s] = plan.times_s();
+    let traffic = &plan.job.traffic;
     let mut object = Map::new();
     let chosen = json!({
         "schema": SCHEMA,
@@ -197,7 +221,14 @@ pub(crate) fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
         "seed": plan.job.seed,
         "repeat": plan.repeat,
         "warmup_s": warmup_s,
+        "warmup_auto": plan.job.is_steady.is_some(),
         "asked_s": asked_s,
+        "cooldown_s": cooldown_s,
+        "mode": traffic.mode.name(),
+        "rtt_us": traffic.rtt_ns / 1_000,
+        "batch": traffic.batch,
+        "arrivals": Arrival::of(traffic).name(),
+        "rate_txn_s": rate_txn_s(traffic),
         "settings": settings,
     });
     extend(&mut object, chosen);
@@ -219,8 +250,9 @@ fn extend(object: &mut Map<String, Value>, more: Value) {
     object.extend(more);
 }
 
-/// What was counted; the latency, which is a figure, only of a result.
-fn counts(totals: &Totals, is_result: bool) -> Value {
+/// What was counted; the latency, which is a figure, only of a result. Where no request may wait before it is served,
+/// service is latency, and its histogram is not written twice.
+fn counts(totals: &Totals, may_queue: bool, is_result: bool) -> Value {
     let reasons = Abort::ALL.into_iter().zip(totals.aborts).filter(|(_, count)| *count > 0);
     let aborts: Map<String, Value> =
         reasons.map(|(reason, count)| (reason.name().to_owned(), count.into())).collect();
@@ -229,7 +261,17 @@ fn counts(totals: &Totals, is_result: bool) -> Value {
         "user_aborts": totals.user_aborts,
         "aborts": aborts,
         "latency_us": is_result.then(|| latency(&totals.latency_ns)),
+        "service_us": is_result.then(|| latency(if may_queue { &totals.service_ns } else { &totals.latency_ns })),
+        "latency_histogram": is_result.then(|| histogram(&totals.latency_ns)),
+        "service_histogram": (is_result && may_queue).then(|| histogram(&totals.service_ns)),
     })
+}
+
+/// A histogram as a whole: the longest duration of each bucket that is not empty, and what it has; what is longer than
+/// any bucket is counted apart.
+fn histogram(ns: &Histogram) -> Value {
+    let buckets: Vec<[u64; 2]> = ns.buckets().map(|(upper_ns, count)| [upper_ns, count]).collect();
+    json!({ "unit": "ns", "buckets": buckets, "beyond_range": ns.overflows() })
 }
 
 fn latency(ns: &Histogram) -> Value {
@@ -320,6 +362,8 @@ fn seconds(ns: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use engine::driver::Arrived;
+
     use super::*;
     use crate::Request;
     use crate::measure::tests::{failed, record};
@@ -375,6 +419,38 @@ mod tests {
     }
 
     #[test]
+    fn histograms_are_whole_and_service_is_apart_where_requests_may_wait() {
+        let closed = run(&plan(), &record(0, 0, 400), &Machine::default());
+        let bucket = &closed["latency_histogram"]["buckets"][0];
+        assert!(
+            bucket[0].as_u64().is_some_and(|ns| (2_500..2_503).contains(&ns)) && bucket[1] == 1,
+            "{bucket}"
+        );
+        assert_eq!(closed["by_type"]["read"]["latency_histogram"], closed["latency_histogram"]);
+        assert_eq!(
+            (&closed["service_us"], &closed["service_histogram"]),
+            (&closed["latency_us"], &Value::Null)
+        );
+        let set = vec!["ycsb.records=100".to_owned()];
+        let (arrivals, rate) = (Arrival::Constant, Some(1e3));
+        let request =
+            Request { schemes: Some("silo".to_owned()), arrivals, rate, set, ..Request::new("ycsb") };
+        let mut record = record(0, 0, 400);
+        record.measured.types[0].service_ns.record(1_500);
+        record.measured.arrived = Arrived { offered: 405, skipped: 3 };
+        let open = run(&Plan::new(&request).expect("legal"), &record, &Machine::default());
+        assert_eq!((&open["service_us"]["max"], &open["latency_us"]["max"]), (&1.5.into(), &2.5.into()));
+        assert_eq!(open["service_histogram"]["buckets"].as_array().map(Vec::len), Some(1));
+        // 400 commits and a rollback of the 405 that came in the second.
+        assert_eq!((&open["target_sustained"], &open["skipped"]), (&true.into(), &3.into()));
+        assert_eq!((&open["offered_txn_s"], &open["rate_txn_s"]), (&405.0.into(), &1000.0.into()));
+        record.measured.arrived.offered = 406;
+        let open = run(&Plan::new(&request).expect("legal"), &record, &Machine::default());
+        assert_eq!(open["target_sustained"], false);
+        assert_eq!((&closed["target_sustained"], &closed["rate_txn_s"]), (&Value::Null, &Value::Null));
+    }
+
+    #[test]
     fn memory_is_told_by_table_after_loading_and_at_the_end() {
         let table = |entries| TableMemory {
             name: "order",
@@ -419,7 +495,16 @@ mod tests {
         let [passed, failed] = [passed, failed].map(|record| run(&plan(), &record, &Machine::default()));
         assert_eq!(failed["check"]["verdict"], "failed");
         assert_eq!(failed["check"]["details"][0], "money is conserved: 2 is not 3");
-        for figure in ["throughput_txn_s", "abort_rate", "latency_us", "breakdown"] {
+        let figures = [
+            "throughput_txn_s",
+            "abort_rate",
+            "latency_us",
+            "service_us",
+            "latency_histogram",
+            "breakdown",
+            "series",
+        ];
+        for figure in figures {
             assert!(!passed[figure].is_null() && failed[figure].is_null(), "{figure}");
         }
         assert_eq!(failed["by_type"]["read"]["latency_us"], Value::Null);
@@ -427,8 +512,10 @@ mod tests {
             assert_eq!(passed[count], failed[count], "{count}");
             assert_eq!(passed["by_type"]["read"][count], failed["by_type"]["read"][count], "{count}");
         }
-        let is_in_a_figure =
-            |path: &String| ["latency_us.", "breakdown."].iter().any(|figure| path.contains(figure));
+        let is_in_a_figure = |path: &String| {
+            let figures = ["latency_us.", "service_us.", "_histogram.", "breakdown.", "series."];
+            figures.iter().any(|figure| path.contains(figure))
+        };
         let mut names = paths(&passed, "");
         names.retain(|path| !is_in_a_figure(path));
         assert_eq!(paths(&failed, ""), names);

@@ -8,6 +8,8 @@ mod partial;
 mod plan;
 mod registry;
 mod space;
+mod steady;
+mod traffic;
 
 pub mod compare;
 pub mod conditions;
@@ -19,16 +21,17 @@ pub mod text;
 
 use core::fmt;
 
-pub use engine::driver::Retry;
+pub use engine::driver::{Mode, Retry};
 pub use inquiry::{Inquiry, Question};
 pub use machine::Machine;
 pub use measure::{Record, Results};
 pub use partial::Partial;
-pub use plan::{Plan, Request, Subject};
+pub use plan::{Plan, Request, Subject, WarmUp};
 pub use registry::{Catalogue, SettingOf};
 pub use runs::{Monitor, Step};
 pub use space::Space;
 pub use stats::Spread;
+pub use traffic::{Arrival, rtt_us};
 pub use trials::Report;
 
 /// Why something was refused before anything was loaded. The text names the way out.

@@ -1,17 +1,35 @@
 //! Measuring: one run of a plan, and what the runs of a plan say together.
 
 use engine::Abort;
-use engine::driver::TypeTally;
+use engine::driver::{Arrived, Retry, TypeTally};
 use runs::{Measured, Monitor, Verdict};
 use stats::Spread;
 use stdx::Histogram;
 
 use crate::plan::Plan;
+use crate::steady::Steadiness;
+use crate::traffic::rate_txn_s;
 use crate::{Refusal, machine};
 
 /// Workers that get a smaller share of the processor time they ask for are starved: others used their
 /// cores, and the figures say as much about those.
 const STARVED_BELOW: f64 = 0.95;
+
+/// An open loop of which so many arrivals were answered has sustained its rate.
+const SUSTAINED_FROM: f64 = 0.99;
+
+/// What came of the arrivals of an open loop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Offer {
+    /// Arrivals a second. Random ones are not exactly as many as asked for.
+    pub(crate) offered_txn_s: f64,
+    /// Those that were committed, rolled back or dropped, a second.
+    pub(crate) answered_txn_s: f64,
+    /// Those that nobody had room for.
+    pub(crate) skipped: u64,
+    /// Whether nearly all were answered.
+    pub(crate) is_sustained: bool,
+}
 
 /// A run that was made.
 #[derive(Debug)]
@@ -33,6 +51,21 @@ pub(crate) struct Totals {
     pub(crate) user_aborts: u64,
     pub(crate) aborts: [u64; Abort::ALL.len()],
     pub(crate) latency_ns: Histogram,
+    /// Empty where it is the same.
+    pub(crate) service_ns: Histogram,
+}
+
+impl Totals {
+    /// Adds what `other` has counted.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.commits += other.commits;
+        self.user_aborts += other.user_aborts;
+        for (sum, aborts) in self.aborts.iter_mut().zip(other.aborts) {
+            *sum += aborts;
+        }
+        self.latency_ns.merge(&other.latency_ns);
+        self.service_ns.merge(&other.service_ns);
+    }
 }
 
 impl Plan {
@@ -72,15 +105,30 @@ impl Record {
 
     pub(crate) fn totals(&self) -> Totals {
         let mut totals = Totals::default();
-        for tally in &self.measured.types {
-            totals.commits += tally.commits;
-            totals.user_aborts += tally.user_aborts;
-            for (sum, aborts) in totals.aborts.iter_mut().zip(tally.aborts) {
-                *sum += aborts;
-            }
-            totals.latency_ns.merge(&tally.latency_ns);
-        }
+        self.measured.types.iter().for_each(|tally| totals.merge(&Totals::from(tally)));
         totals
+    }
+
+    /// What came of the arrivals of an open loop: a second, those that came and those that were answered; whether the
+    /// asked rate was sustained.
+    pub(crate) fn offer(&self, plan: &Plan) -> Option<Offer> {
+        rate_txn_s(&plan.job.traffic).filter(|_| self.is_result())?;
+        let totals = self.totals();
+        let dropped: u64 = if plan.job.retry == Retry::Drop { totals.aborts.iter().sum() } else { 0 };
+        let answered = totals.commits + totals.user_aborts + dropped;
+        let Arrived { offered, skipped } = self.measured.arrived;
+        let seconds = self.measured.measured_ns as f64 / 1e9;
+        Some(Offer {
+            offered_txn_s: offered as f64 / seconds,
+            answered_txn_s: answered as f64 / seconds,
+            skipped,
+            is_sustained: answered as f64 >= SUSTAINED_FROM * offered as f64,
+        })
+    }
+
+    /// Whether the measured time was steady; none when it was too short to say.
+    pub(crate) fn steadiness(&self) -> Option<Steadiness> {
+        self.is_result().then(|| Steadiness::of(&self.measured.series)).flatten()
     }
 }
 
@@ -92,8 +140,8 @@ pub(crate) fn abort_rate(commits: u64, aborts: &[u64]) -> f64 {
 
 impl From<&TypeTally> for Totals {
     fn from(tally: &TypeTally) -> Self {
-        let TypeTally { commits, user_aborts, aborts, latency_ns } = tally.clone();
-        Self { commits, user_aborts, aborts, latency_ns }
+        let TypeTally { commits, user_aborts, aborts, latency_ns, service_ns } = tally.clone();
+        Self { commits, user_aborts, aborts, latency_ns, service_ns }
     }
 }
 
@@ -151,6 +199,7 @@ impl Results {
 #[cfg(test)]
 pub(crate) mod tests {
     use engine::Violation;
+    use engine::driver::Series;
     use runs::Phase;
 
     use super::*;
@@ -162,6 +211,8 @@ pub(crate) mod tests {
         tally.latency_ns.record(2_500);
         let measured = Measured {
             types: vec![tally, TypeTally::default()],
+            arrived: Arrived::default(),
+            series: Series::default(),
             phase_ticks: [1; Phase::COUNT],
             load_ns: 1_000_000,
             measured_ns: 1_000_000_000,

@@ -1,14 +1,15 @@
 //! Plans: a request checked whole, before anything is loaded.
 
-use engine::driver::{Job, Limit, Retry};
+use engine::driver::{Job, Limit, Mode, Retry};
 use engine::setting::Values;
-use engine::{Admits, Drive, Family, Forecast, Info, Isolation};
+use engine::{Admits, Drive, Forecast, Info, Isolation};
 use runs::{Spec, WorkloadInfo};
 use stdx::Rng;
 use sync::workers;
 
 use crate::registry::{Catalogue, pairs};
-use crate::{Refusal, machine};
+use crate::traffic::{Arrival, traffic};
+use crate::{Refusal, machine, steady};
 
 /// The most workers and clients: far above what a machine has, and below what it could not start.
 const WORKERS_MAX: u64 = 1_024;
@@ -26,12 +27,16 @@ pub struct Request {
     pub schemes: Option<String>,
     /// Threads that execute; without it the cores.
     pub workers: Option<u64>,
-    /// Logical sessions in flight; without it one a worker.
+    /// Logical sessions in flight; without it one a worker, or the workload's terminals.
     pub clients: Option<u64>,
     /// Seconds that are measured.
     pub seconds: f64,
-    /// Seconds before them.
+    /// Seconds before them, or at most so many, where the warm-up ends when the run is steady.
     pub warmup: f64,
+    /// Whether the warm-up ends as soon as the run is steady.
+    pub until_steady: bool,
+    /// Seconds after them in which the load goes on.
+    pub cooldown: f64,
     /// Runs of each scheme.
     pub repeat: u64,
     /// What all random numbers begin with.
@@ -40,6 +45,16 @@ pub struct Request {
     pub set: Vec<String>,
     /// What a client does after an abort.
     pub retry: Retry,
+    /// What a client sends in a message.
+    pub mode: Mode,
+    /// Microseconds of a round trip between a client and its worker; without it there is no network between.
+    pub rtt_us: Option<u64>,
+    /// Requests that a client sends in one message.
+    pub batch: u64,
+    /// How requests arrive.
+    pub arrivals: Arrival,
+    /// How many arrive a second, if they do so by themselves.
+    pub rate: Option<f64>,
     /// Whether workers stay on their cores.
     pub pin: bool,
     /// Whether runs are checked.
@@ -56,12 +71,51 @@ impl Request {
             clients: None,
             seconds: 5.0,
             warmup: 1.0,
+            until_steady: false,
+            cooldown: 0.0,
             repeat: 1,
             seed: 1,
             set: Vec::new(),
             retry: Retry::Same,
+            mode: Mode::Procedure,
+            rtt_us: None,
+            batch: 1,
+            arrivals: Arrival::Closed,
+            rate: None,
             pin: false,
             check: true,
+        }
+    }
+}
+
+/// What a warm-up is to be, as it is written: seconds, or `auto`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WarmUp {
+    /// So many seconds.
+    Seconds(f64),
+    /// Until the run is steady.
+    Auto,
+}
+
+impl core::str::FromStr for WarmUp {
+    type Err = Refusal;
+
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => text.parse().map(Self::Seconds).map_err(|_| {
+                Refusal(format!("`{text}` is no warm-up: give seconds, for example 1.5, or `auto`"))
+            }),
+        }
+    }
+}
+
+impl WarmUp {
+    /// Seconds at most, and whether it may end earlier: what a [`Request`] has of it.
+    pub fn of_request(self) -> (f64, bool) {
+        match self {
+            Self::Seconds(seconds) => (seconds, false),
+            Self::Auto => (steady::WARMUP_S_MAX, true),
         }
     }
 }
@@ -126,7 +180,7 @@ impl Plan {
         let given = pairs(&request.set)?;
         refuse_settings_of_absent_schemes(&schemes, &given)?;
         let shared = Catalogue.values(workload, None, &given)?;
-        let job = job(request, &shared)?;
+        let job = job(request, &shared, runs::terminals(workload.name, &shared))?;
         let drive = Drive { workers: job.workers as u32, clients: job.clients as u32, seed: job.seed };
         let forecast = runs::forecast(workload.name, &shared, drive)?;
         refuse_beyond_memory(workload, &shared, &forecast, machine::available_bytes())?;
@@ -157,18 +211,17 @@ impl Plan {
         self.subjects.iter().filter(|subject| subject.clients > self.job.clients)
     }
 
-    /// Seconds before and during the measured time of a run.
-    pub(crate) fn times_s(&self) -> (f64, f64) {
-        let Limit::Time { warmup_ns, measured_ns } = self.job.limit else {
+    /// Seconds before, during and after the measured time of a run.
+    pub(crate) fn times_s(&self) -> [f64; 3] {
+        let Limit::Time { warmup_ns, measured_ns, cooldown_ns } = self.job.limit else {
             panic!("plans are of timed runs")
         };
-        (warmup_ns as f64 / 1e9, measured_ns as f64 / 1e9)
+        [warmup_ns, measured_ns, cooldown_ns].map(|ns| ns as f64 / 1e9)
     }
 
-    /// Seconds that the transactions of a run take.
+    /// Seconds that the transactions of a run take at most, but for those in flight at its end.
     pub fn lasts_s(&self) -> f64 {
-        let (warmup_s, measured_s) = self.times_s();
-        warmup_s + measured_s
+        self.times_s().iter().sum()
     }
 
     /// The run of a subject.
@@ -178,16 +231,17 @@ impl Plan {
             scheme: subject.scheme.name,
             values: &subject.values,
             job: self.job,
+            is_ordered_only: subject.values.text("run.index") == "ordered",
             reserve_bytes: self.reserve_bytes,
             check: self.check,
         }
     }
 }
 
-fn job(request: &Request, values: &Values) -> Result<Job, Refusal> {
+fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job, Refusal> {
     let cores = workers::cores() as u64;
     let workers = within("--workers", request.workers.unwrap_or(cores), 1, WORKERS_MAX)?;
-    let clients = within("--clients", request.clients.unwrap_or(workers), workers, CLIENTS_MAX)
+    let clients = within("--clients", request.clients.or(terminals).unwrap_or(workers), workers, CLIENTS_MAX)
         .map_err(|refusal| Refusal(format!("{refusal}; each worker serves a client or more")))?;
     let measured_ns = nanoseconds("--seconds", request.seconds)?;
     if measured_ns == 0 {
@@ -199,12 +253,18 @@ fn job(request: &Request, values: &Values) -> Result<Job, Refusal> {
         workers: workers as usize,
         clients: clients as usize,
         retry: request.retry,
-        limit: Limit::Time { warmup_ns: nanoseconds("--warmup", request.warmup)?, measured_ns },
+        limit: Limit::Time {
+            warmup_ns: nanoseconds("--warmup", request.warmup)?,
+            measured_ns,
+            cooldown_ns: nanoseconds("--cooldown", request.cooldown)?,
+        },
         seed: request.seed,
         pause_ns: values.int("run.pause_us") * 1_000,
         pin: request.pin,
         sample_every: values.int("run.sample_every"),
         latencies: true,
+        traffic: traffic(request, values, terminals.is_some())?,
+        is_steady: request.until_steady.then_some(steady::is_warm),
     })
 }
 
@@ -242,13 +302,6 @@ fn refuse_for_scheme(scheme: &Info, job: &Job) -> Result<(), Refusal> {
         let says = format!(
             "{name} does not protect transactions from each other and runs with one worker and one client only: \
              give `--workers 1`"
-        );
-        return Err(Refusal(says));
-    }
-    if scheme.family == Family::Batched && job.retry == Retry::Drop {
-        let says = format!(
-            "{name} puts aborted transactions at the front of its next batch, which `--retry drop` would deny them: \
-             give `--retry same`"
         );
         return Err(Refusal(says));
     }
@@ -293,9 +346,11 @@ fn reserve_bytes(
     forecast: &Forecast,
     available: Option<u64>,
 ) -> Result<usize, Refusal> {
-    let Limit::Time { warmup_ns, measured_ns } = job.limit else { panic!("plans are of timed runs") };
+    let Limit::Time { warmup_ns, measured_ns, cooldown_ns } = job.limit else {
+        panic!("plans are of timed runs")
+    };
     let Ok(asked_mb) = values.text("run.reserve_mb").parse::<u64>() else {
-        let seconds = (warmup_ns + measured_ns) as f64 / 1e9;
+        let seconds = (warmup_ns + measured_ns + cooldown_ns) as f64 / 1e9;
         let running = job.workers.min(workers::cores()) as f64;
         let of_txn = forecast.growth_bytes as f64 + forecast.growth_rows * ROW_OVERHEAD_BYTES;
         let growth = (of_txn * FAST_TXN_S * running * seconds) as u64;
@@ -351,6 +406,7 @@ mod tests {
         assert!(refusal(&Request { seconds: 0.0, ..small() }).contains("measures nothing"));
         assert!(refusal(&Request { seconds: -1.0, ..small() }).contains("--seconds -1"));
         assert!(refusal(&Request { warmup: f64::NAN, ..small() }).contains("--warmup"));
+        assert!(refusal(&Request { cooldown: -1.0, ..small() }).contains("--cooldown -1"));
         assert!(refusal(&Request { repeat: 0, ..small() }).contains("--repeat 0"));
     }
 
@@ -363,16 +419,22 @@ mod tests {
     }
 
     #[test]
-    fn one_worker_schemes_refuse_more_and_batches_refuse_dropping() {
+    fn one_worker_schemes_refuse_more() {
         let info = Info { workers: Admits::One, ..*Catalogue.scheme("silo").expect("catalogued") };
         let mut job = Plan::new(&Request { workers: Some(1), ..small() }).expect("legal").job;
         assert!(refuse_for_scheme(&info, &job).is_ok());
         job.clients = 2;
         assert!(refuse_for_scheme(&info, &job).is_err());
-        let info = Info { workers: Admits::Any, family: Family::Batched, ..info };
+        let info = Info { workers: Admits::Any, ..info };
         assert!(refuse_for_scheme(&info, &job).is_ok());
-        job.retry = Retry::Drop;
-        assert!(refuse_for_scheme(&info, &job).is_err());
+    }
+
+    #[test]
+    fn what_a_scheme_s_driver_cannot_do_is_refused_in_its_name() {
+        let of = |schemes: &str| Request { schemes: Some(schemes.to_owned()), retry: Retry::Drop, ..small() };
+        assert!(Plan::new(&of("silo")).is_ok());
+        let says = refusal(&of("silo,aria"));
+        assert!(says.starts_with("aria: ") && says.contains("`--retry same`"), "{says}");
     }
 
     #[test]

@@ -10,6 +10,32 @@ use crate::Refusal;
 /// Settings of a run whatever its workload and scheme.
 pub(crate) const RUN_SETTINGS: &[Setting] = &[
     Setting {
+        name: "run.index",
+        default: "standard",
+        range: Range::Choice(&["standard", "ordered"]),
+        unit: "",
+        doc: "what kind of index finds rows by their key: `standard` is a hash index where nothing is ever asked for \
+              by range, `ordered` an ordered one everywhere",
+        stresses: "the cost of finding rows, and conflicts of neighbours in leaves",
+    },
+    Setting {
+        name: "run.burst_ms",
+        default: "20",
+        range: Range::Int(1, 60_000),
+        unit: "milliseconds",
+        doc: "how long a burst of `--arrivals bursty` lasts in the mean; with the standard lulls, requests come five \
+              times as fast in bursts as the rate says",
+        stresses: "queues that grow while a burst lasts",
+    },
+    Setting {
+        name: "run.lull_ms",
+        default: "80",
+        range: Range::Int(1, 60_000),
+        unit: "milliseconds",
+        doc: "how long no request comes between two bursts of `--arrivals bursty`, in the mean",
+        stresses: "how much faster requests come in bursts than in the mean",
+    },
+    Setting {
         name: "run.pause_us",
         default: "0",
         range: Range::Int(0, 60_000_000),
@@ -17,6 +43,15 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         doc: "wait inside each transaction before it commits, as for an interactive client; pays with more \
               clients than workers, when others use the worker meanwhile",
         stresses: "how long transactions hold what they hold",
+    },
+    Setting {
+        name: "run.queue_max",
+        default: "1000",
+        range: Range::Int(0, 100_000_000),
+        unit: "requests",
+        doc: "how many requests that arrive by themselves may wait for a free client, at all workers together; what comes \
+              then is skipped and counted",
+        stresses: "latency against skipped requests, where more arrive than can be served",
     },
     Setting {
         name: "run.reserve_mb",

@@ -8,10 +8,12 @@ use stdx::Rng;
 use crate::sweep::DRIVES;
 use crate::{Catalogue, Refusal};
 /// Where settings are looked at when no range is given: what the literature varies, as far as a small machine holds it.
-const EXPLORED: [(&str, &str); 12] = [
+const EXPLORED: [(&str, &str); 14] = [
     ("workers", "1..4"),
     ("clients", "2..64"),
     ("retry", "same|drop|backoff"),
+    ("mode", "procedure|interactive"),
+    ("rtt_us", "0..1000"),
     ("tpcc.warehouses", "1..8"),
     ("tpcc.remote_item_pct", "0..20"),
     ("tpcc.remote_payment_pct", "0..100"),

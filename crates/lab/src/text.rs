@@ -10,7 +10,8 @@ use stdx::Histogram;
 use trials::Report;
 
 use crate::measure::{Totals, abort_rate};
-use crate::{Catalogue, Machine, Plan, Record, Results, Spread};
+use crate::steady::Steadiness;
+use crate::{Catalogue, Machine, Plan, Record, Results, Spread, traffic};
 
 /// Lines of text.
 #[derive(Debug, Default)]
@@ -55,7 +56,10 @@ impl Table {
 
 /// What is run, in two lines.
 pub fn header(plan: &Plan) -> String {
-    let (warmup_s, measured_s) = plan.times_s();
+    let [warmup_s, measured_s, cooldown_s] = plan.times_s();
+    let warmup =
+        if plan.job.is_steady.is_some() { "a steady state".to_owned() } else { format!("{warmup_s} s") };
+    let cooldown = if cooldown_s > 0.0 { format!(" and before {cooldown_s} s") } else { String::new() };
     let retry = match plan.job.retry {
         Retry::Same => "same request",
         Retry::Drop => "dropped",
@@ -69,9 +73,12 @@ pub fn header(plan: &Plan) -> String {
     let raised = if raised.is_empty() { String::new() } else { format!(" ({})", raised.join(", ")) };
     let mut lines = Lines::default();
     lines.add(format!(
-        "{}: {workers}, {clients}{raised}; {measured_s} s after {warmup_s} s, {rounds}; aborted: {retry}; seed {}",
+        "{}: {workers}, {clients}{raised}; {measured_s} s after {warmup}{cooldown}, {rounds}; aborted: {retry}; seed {}",
         plan.workload.name, plan.job.seed,
     ));
+    if let Some(told) = traffic::told(&plan.job.traffic) {
+        lines.add(format!("traffic: {told}"));
+    }
     let changed = changed_settings(plan);
     let pairs: Vec<String> =
         changed.iter().map(|(setting, value)| format!("{}={value}", setting.name)).collect();
@@ -119,6 +126,8 @@ pub fn results(plan: &Plan, results: &Results) -> String {
     head.extend(has_ratio.then_some("ratio"));
     head.extend((has_ratio && has_rounds).then_some("(min .. max)"));
     head.extend(["aborts", "p50", "p95", "p99", "max"]);
+    let may_queue = plan.job.traffic.may_queue();
+    head.extend(may_queue.then_some(SERVICE_HEADS).into_iter().flatten());
     table.row(head);
     for (position, subject) in plan.subjects.iter().enumerate() {
         let mut row = vec![subject.scheme.name.to_owned()];
@@ -138,6 +147,7 @@ pub fn results(plan: &Plan, results: &Results) -> String {
         }
         row.push(percent(abort_rate(totals.commits, &totals.aborts)));
         row.extend(latencies(&totals.latency_ns));
+        row.extend(may_queue.then(|| service(&totals.service_ns)).into_iter().flatten());
         table.row(row);
     }
     table.render()
@@ -158,6 +168,7 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
             lines.add(format!("CHECK FAILED: {scheme} (round {round}): {violation}"));
         }
     }
+    courses(plan, results).into_iter().for_each(|line| lines.add(line));
     let passed = results.records.iter().filter(|record| record.measured.verdict == Verdict::Passed).count();
     if !plan.check {
         lines.add("check: skipped, so that these figures are not known to be of correct runs");
@@ -184,10 +195,43 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     lines.0
 }
 
+/// What is to be said of how runs went on: of warm-ups, of changes, and of rates that were not sustained.
+fn courses(plan: &Plan, results: &Results) -> Vec<String> {
+    let mut lines = Vec::new();
+    for record in &results.records {
+        let name = format!("{} (round {})", plan.subjects[record.subject].scheme.name, record.round + 1);
+        if let Some(offer) = record.offer(plan).filter(|offer| !offer.is_sustained) {
+            lines.push(format!(
+                "TARGET NOT SUSTAINED: {name}: {} of {} requests a second were answered; {} were skipped.",
+                count(offer.answered_txn_s),
+                count(offer.offered_txn_s),
+                count(offer.skipped as f64)
+            ));
+        } else if let Some(offer) = record.offer(plan).filter(|offer| offer.skipped > 0) {
+            lines.push(format!("skipped: {name}: {} requests", count(offer.skipped as f64)));
+        }
+        let series = &record.measured.series;
+        let warmup_s = series.warmup_ns as f64 / 1e9;
+        match series.is_warm {
+            Some(true) => lines.push(format!("warm-up: {name} was steady after {warmup_s:.1} s")),
+            Some(false) => {
+                lines.push(format!("NOT STEADY: {name} was not after {warmup_s:.1} s of warm-up."))
+            }
+            None => {}
+        }
+        if let Some(told) = record.steadiness().and_then(Steadiness::told) {
+            lines.push(format!("NOT STEADY: {name} {told}."));
+        }
+    }
+    lines
+}
+
 /// A single run by type of transaction, and where its time went.
 pub fn details(plan: &Plan, record: &Record) -> String {
     let mut table = Table::default();
-    table.row(["type", "commits", "rolled back", "aborts", "p50", "p95", "p99", "max"]);
+    let may_queue = plan.job.traffic.may_queue();
+    let head = ["type", "commits", "rolled back", "aborts", "p50", "p95", "p99", "max"];
+    table.row(head.into_iter().chain(may_queue.then_some(SERVICE_HEADS).into_iter().flatten()));
     for (info, tally) in plan.workload.types.iter().zip(&record.measured.types) {
         let totals = Totals::from(tally);
         if totals.commits + totals.user_aborts + totals.aborts.iter().sum::<u64>() == 0 {
@@ -197,6 +241,7 @@ pub fn details(plan: &Plan, record: &Record) -> String {
             vec![info.name.to_owned(), count(totals.commits as f64), count(totals.user_aborts as f64)];
         row.push(percent(abort_rate(totals.commits, &totals.aborts)));
         row.extend(latencies(&totals.latency_ns));
+        row.extend(may_queue.then(|| service(&totals.service_ns)).into_iter().flatten());
         table.row(row);
     }
     let mut lines = Lines(table.render());
@@ -416,14 +461,17 @@ fn machine(machine: &Machine) -> String {
 
 fn merged(records: &[&Record]) -> Totals {
     records.iter().map(|record| record.totals()).fold(Totals::default(), |mut sum, totals| {
-        sum.commits += totals.commits;
-        sum.user_aborts += totals.user_aborts;
-        for (sum, aborts) in sum.aborts.iter_mut().zip(totals.aborts) {
-            *sum += aborts;
-        }
-        sum.latency_ns.merge(&totals.latency_ns);
+        sum.merge(&totals);
         sum
     })
+}
+
+/// Of the time that serving took, beside latencies that have the wait before it.
+const SERVICE_HEADS: [&str; 2] = ["service p50", "service p99"];
+
+fn service(ns: &Histogram) -> [String; 2] {
+    let [p50, _, p99, _] = latencies(ns);
+    [p50, p99]
 }
 
 fn latencies(ns: &Histogram) -> [String; 4] {
@@ -501,9 +549,11 @@ pub fn bytes(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use engine::driver::Arrived;
+
     use super::*;
-    use crate::Request;
     use crate::measure::tests::{failed, record};
+    use crate::{Arrival, Request};
 
     fn plan(repeat: u64) -> Plan {
         let set = vec!["ycsb.records=100".to_owned(), "ycsb.theta=0.5".to_owned()];
@@ -551,6 +601,44 @@ mod tests {
         assert!(header(&plan).contains("2 workers, 2 clients (aria 40); 5 s"), "{}", header(&plan));
         let text = explanation(&plan, &Machine::default());
         assert!(text.contains("Under aria, whose batches need one a place, there are 40 clients."), "{text}");
+    }
+
+    #[test]
+    fn traffic_and_what_came_of_it_are_told() {
+        let set = vec!["ycsb.records=100".to_owned()];
+        let request = Request {
+            schemes: Some("silo".to_owned()),
+            workers: Some(1),
+            arrivals: Arrival::Poisson,
+            rate: Some(1_000.0),
+            until_steady: true,
+            cooldown: 0.5,
+            set,
+            ..Request::new("ycsb")
+        };
+        let plan = Plan::new(&request).expect("legal");
+        let text = header(&plan);
+        assert!(text.contains("5 s after a steady state and before 0.5 s"), "{text}");
+        assert!(
+            text.contains("\ntraffic: poisson arrivals, 1,000 txn/s, of which 1,000 may wait\n"),
+            "{text}"
+        );
+        let mut run = record(0, 0, 400);
+        run.measured.types[0].service_ns.record(1_500);
+        run.measured.arrived = Arrived { offered: 1_000, skipped: 500 };
+        run.measured.series.is_warm = Some(false);
+        run.measured.series.measured_txn_s = (0..100).map(|i| f64::from(100 + i)).collect();
+        let made = Results { records: vec![run] };
+        let table = results(&plan, &made);
+        assert!(table.contains("service p99") && table.contains("1.5 us"), "{table}");
+        let notes = notes(&plan, &made, &Machine { cores: 1, ..Machine::default() });
+        for line in [
+            "TARGET NOT SUSTAINED: silo (round 1): 401 of 1,000 requests a second were answered; 500 were skipped.",
+            "NOT STEADY: silo (round 1) was not after 0.0 s of warm-up.",
+            "NOT STEADY: silo (round 1) changed by +6",
+        ] {
+            assert!(notes.contains(line), "{line}: {notes}");
+        }
     }
 
     #[test]

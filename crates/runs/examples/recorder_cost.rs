@@ -8,7 +8,7 @@
 use std::marker::PhantomData;
 use std::process::ExitCode;
 
-use engine::driver::{self, Control, Job, Limit, Retry};
+use engine::driver::{self, Control, Job, Limit, Retry, Traffic};
 use engine::setting::Values;
 use engine::{Admits, Database, Drive, Env, Forecast, Records, Schema, Scheme, Workload};
 use schemes::catalogue::{self, Visit};
@@ -87,6 +87,8 @@ fn us<S: Scheme, W: Workload>(is_recorded: bool) -> f64 {
         pin: false,
         sample_every: 0,
         latencies: false,
+        traffic: Traffic::default(),
+        is_steady: None,
     };
     // New memory costs more than what is written to it, and is asked for beforehand in both runs.
     let requests = REQUESTS as usize / clients;

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use engine::driver::{self, Control, Job};
+use engine::driver::{self, Control, Driver, Job};
 use engine::setting::{SettingError, Values};
 use engine::{Database, Drive, Env, Forecast, Isolation, Schema, Scheme, Share, Violation, Workload};
 use schemes::catalogue;
@@ -25,10 +25,15 @@ pub fn isolation(scheme: &str, values: &Values) -> Isolation {
     isolation.unwrap_or_else(|| panic!("no scheme `{scheme}`"))
 }
 
+/// How many clients there are if the settings make them terminals, who wait as the workload says.
+pub fn terminals(workload: &str, values: &Values) -> Option<u64> {
+    workload::with(workload, values, TerminalsOf(values))
+}
+
 /// Refuses what a run would refuse, before anything is loaded.
 ///
 /// # Errors
-/// Settings of the workload, or of the scheme, that contradict each other.
+/// Settings of the workload, or of the scheme, that contradict each other, and what the scheme's driver cannot do.
 pub fn admit(spec: &Spec<'_>) -> Result<(), SettingError> {
     forecast(spec.workload, spec.values, spec.drive())?;
     with_scheme(spec.scheme, Admit(spec))
@@ -81,6 +86,16 @@ impl Visit for ForecastOf<'_> {
     }
 }
 
+struct TerminalsOf<'s>(&'s Values);
+
+impl Visit for TerminalsOf<'_> {
+    type Out = Option<u64>;
+
+    fn visit<W: Workload>(self) -> Self::Out {
+        W::terminals(self.0)
+    }
+}
+
 struct IsolationUnder<'s>(&'s Values);
 
 impl catalogue::Visit for IsolationUnder<'_> {
@@ -97,6 +112,9 @@ impl catalogue::Visit for Admit<'_> {
     type Out = Result<(), SettingError>;
 
     fn visit<S: Scheme>(self) -> Self::Out {
+        if let Some(says) = S::Driver::refuses(&self.0.job) {
+            return Err(SettingError(format!("{}: {says}", self.0.scheme)));
+        }
         S::new(self.0.values, self.0.env()).map(drop)
     }
 }
@@ -143,6 +161,9 @@ impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
         let job = Job { clients: S::clients(spec.values, spec.job.clients), ..spec.job };
         let spec = &Spec { job, ..*spec };
         let mut schema = Schema::new();
+        if spec.is_ordered_only {
+            schema.order_all();
+        }
         let workload = W::declare(spec.values, spec.drive(), &mut schema)?;
         let db = Database::<S>::new(&schema, spec.values, spec.env())?;
 
@@ -158,6 +179,8 @@ impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
             timed(|| if spec.check { check(&db, &workload, &outcome.ledgers) } else { Verdict::Skipped });
         Ok(Measured {
             types: outcome.types,
+            arrived: outcome.arrived,
+            series: outcome.series,
             phase_ticks: outcome.phase_ticks,
             load_ns,
             measured_ns: outcome.measured_ns,

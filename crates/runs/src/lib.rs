@@ -6,12 +6,12 @@ mod instance;
 mod workload;
 
 use engine::Violation;
-use engine::driver::{Control, Job, TypeTally};
+use engine::driver::{Arrived, Control, Job, Series, TypeTally};
 use engine::setting::Values;
 use sync::atomic::{AtomicU32, Ordering};
 
 pub use engine::Phase;
-pub use instance::{admit, clients, forecast, isolation, run};
+pub use instance::{admit, clients, forecast, isolation, run, terminals};
 pub use storage::TableMemory;
 pub use workload::{WORKLOADS, WorkloadInfo};
 
@@ -26,6 +26,8 @@ pub struct Spec<'s> {
     pub values: &'s Values,
     /// How it is driven.
     pub job: Job,
+    /// Whether all indexes are ordered ones.
+    pub is_ordered_only: bool,
     /// Bytes that the system is asked for before the run, so that growing tables wait for no page faults.
     pub reserve_bytes: usize,
     /// Whether its consistency is checked afterwards.
@@ -37,6 +39,10 @@ pub struct Spec<'s> {
 pub struct Measured {
     /// By the workload's types of transaction.
     pub types: Vec<TypeTally>,
+    /// What came of the arrivals of an open loop.
+    pub arrived: Arrived,
+    /// How fast it went.
+    pub series: Series,
     /// Ticks of sampled transactions by [`Phase`].
     pub phase_ticks: [u64; Phase::COUNT],
     /// Nanoseconds that loading took.

@@ -4,7 +4,7 @@
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::driver::{self, Control, Driver, Job, Limit, Retry};
+use engine::driver::{self, Arrivals, Control, Driver, Job, Limit, Mode, Open, Process, Retry, Traffic};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, ClientId, Database, Direction, Drive, Env, Forecast, Home, Homes, Index, IndexOn, Key, Loader,
@@ -495,6 +495,8 @@ fn job(plan: Plan, limit: Limit) -> Job {
         pin: false,
         sample_every: 1,
         latencies: false,
+        traffic: Traffic::default(),
+        is_steady: None,
     }
 }
 
@@ -789,7 +791,7 @@ fn a_run_by_time_ends_between_batches() {
         let (db, programs) = database(plan);
         db.load(&programs, 1);
         for _ in 0..2 {
-            let limit = Limit::Time { warmup_ns: 1_000_000, measured_ns: 5_000_000 };
+            let limit = Limit::Time { warmup_ns: 1_000_000, measured_ns: 5_000_000, cooldown_ns: 1_000_000 };
             driver::run(&db, &programs, &job(plan, limit), &Control::new(plan.workers));
             Model::of(&db, &programs);
         }
@@ -823,6 +825,42 @@ fn dropping_aborted_requests_is_refused() {
     let refuses = <<Aria as Scheme>::Driver as Driver<Aria>>::refuses;
     assert!(refuses(&job).is_some_and(|says| says.contains("`--retry same`")));
     assert_eq!(refuses(&Job { retry: Retry::Backoff, ..job }), None);
+}
+
+#[test]
+fn what_a_batch_cannot_wait_for_is_refused_and_a_round_trip_of_a_request_is_not() {
+    let refuses = |traffic| {
+        <<Aria as Scheme>::Driver as Driver<Aria>>::refuses(&Job { traffic, ..job(PLAN, Limit::Requests(1)) })
+    };
+    let plain = Traffic::default();
+    assert_eq!(refuses(Traffic { rtt_ns: 50_000, ..plain }), None);
+    let open = Arrivals::Open(Open { process: Process::Constant, rate_txn_s: 1e3, queue_max: 1 });
+    for (traffic, way_out) in [
+        (Traffic { mode: Mode::Interactive, ..plain }, "`--mode procedure`"),
+        (Traffic { arrivals: open, ..plain }, "`--arrivals closed`"),
+        (Traffic { batch: 2, ..plain }, "`--clients`"),
+        (Traffic { is_paced: true, ..plain }, "terminals"),
+    ] {
+        assert!(refuses(traffic).is_some_and(|says| says.contains(way_out)), "{traffic:?}");
+    }
+}
+
+#[test]
+fn requests_that_take_a_round_trip_to_come_end_once_whatever_the_number_of_workers() {
+    for workers in [1, 2] {
+        let plan = Plan { workers, fallback: true, ..PLAN };
+        let (db, programs) = database(plan);
+        db.load(&programs, 1);
+        let traffic = Traffic { rtt_ns: 20_000, ..Traffic::default() };
+        let job = Job { traffic, latencies: true, ..job(plan, Limit::Requests(20)) };
+        let outcome = driver::run(&db, &programs, &job, &Control::new(workers));
+        let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
+        assert_eq!(ended, 20 * plan.clients as u64);
+        // All but the first requests have been under way, and that is a part of their latency.
+        let at_once = outcome.types.iter().map(|tally| tally.latency_ns.quantile(0.5)).min();
+        assert!(at_once.is_some_and(|ns| ns >= 20_000), "{at_once:?}");
+        Model::of(&db, &programs);
+    }
 }
 
 #[test]

@@ -78,6 +78,13 @@ impl Histogram {
         self.max_ns
     }
 
+    /// What was counted, by duration: the longest duration of each bucket that is not empty, in nanoseconds and
+    /// rising, and how many it has. What is beyond [`Self::LIMIT_NS`] has no bucket.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        let recorded = self.buckets.iter().flat_map(hdrhistogram::Histogram::iter_recorded);
+        recorded.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
+    }
+
     /// The duration in nanoseconds that a share of `quantile` (from 0 to 1) does not exceed, to three
     /// digits; zero when nothing was counted.
     pub fn quantile(&self, quantile: f64) -> u64 {
@@ -135,6 +142,20 @@ mod tests {
         assert_eq!(histogram.quantile(0.5), 20);
         assert_three_digits(histogram.quantile(0.75), Histogram::LIMIT_NS);
         assert_eq!(histogram.quantile(0.99), 3 * Histogram::LIMIT_NS);
+    }
+
+    #[test]
+    fn buckets_hold_all_that_has_one() {
+        let histogram = of([1, 1, 2, 1_000_000, 1_000_001, u64::MAX]);
+        let buckets: Vec<(u64, u64)> = histogram.buckets().collect();
+        assert_eq!(buckets[..2], [(1, 2), (2, 1)]);
+        let (upper_ns, count) = buckets[2];
+        assert!(upper_ns >= 1_000_001 && upper_ns <= 1_001_001 && count == 2, "{buckets:?}");
+        assert_eq!(
+            buckets.iter().map(|bucket| bucket.1).sum::<u64>() + histogram.overflows(),
+            histogram.count()
+        );
+        assert_eq!(Histogram::new().buckets().count(), 0);
     }
 
     #[test]

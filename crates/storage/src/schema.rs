@@ -41,6 +41,7 @@ pub(crate) struct TableDecl {
 pub struct Schema {
     pub(crate) tables: Vec<TableDecl>,
     pub(crate) has_marks: bool,
+    is_ordered_only: bool,
 }
 
 /// Declares the column groups and secondary indexes of one table.
@@ -66,6 +67,7 @@ impl Schema {
     ) -> TableBuilder<'_, K> {
         let id = TableId(u16::try_from(self.tables.len()).expect("fewer than 65,536 tables"));
         let key = KeyDecl::of::<K>();
+        let lookup = if self.is_ordered_only && lookup == Lookup::Point { Lookup::Ordered } else { lookup };
         self.tables.push(TableDecl { name, lookup, key, expected_rows, groups: Vec::new() });
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
     }
@@ -74,6 +76,12 @@ impl Schema {
     /// recorded histories tell values apart. Records are then a word wider than their rows.
     pub fn mark_values(&mut self) {
         self.has_marks = true;
+    }
+
+    /// Gives tables that are declared from now on ordered indexes even where equality is all that is asked: to see what
+    /// hash indexes are worth.
+    pub fn order_all(&mut self) {
+        self.is_ordered_only = true;
     }
 
     /// The names of the tables, in the order of their ids.
@@ -113,5 +121,41 @@ impl<K: Key> TableBuilder<'_, K> {
         assert!(position < R::Indexes::COUNT, "an index of a group is named in the row's `Indexes`");
         group.indexes.push(IndexDecl::of::<R, I>(name));
         Index { id: self.id, group: table.group, position: position as u16, keys: PhantomData }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Home;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Number(u64);
+
+    impl Key for Number {
+        type Ordered = u64;
+
+        fn ordered(self) -> u64 {
+            self.0
+        }
+
+        fn from_ordered(ordered: u64) -> Self {
+            Self(ordered)
+        }
+
+        fn home(self) -> Home {
+            Home::Everywhere
+        }
+    }
+
+    #[test]
+    fn ordered_indexes_take_the_place_of_hash_indexes_and_of_nothing_else() {
+        let mut schema = Schema::new();
+        schema.table::<Number>("before", Lookup::Point, 1);
+        schema.order_all();
+        schema.table::<Number>("points", Lookup::Point, 1);
+        schema.table::<Number>("log", Lookup::Heap, 1);
+        let lookups: Vec<Lookup> = schema.tables.iter().map(|table| table.lookup).collect();
+        assert_eq!(lookups, [Lookup::Point, Lookup::Ordered, Lookup::Heap]);
     }
 }

@@ -13,14 +13,14 @@
 //!    every fiber has ended or was unwound: whatever the code borrows outlives it.
 
 use core::cell::Cell;
-use core::cmp::Reverse;
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
+use crate::wheel::Wheel;
 use crate::{backend, clock};
 
 /// The usual stack of a fiber, in bytes: deep enough for every procedure and for the report of a
@@ -30,6 +30,9 @@ pub const STACK_BYTES: usize = 64 * 1024;
 /// How many conditions are looked at between two fibers that run, so that hundreds of waiting fibers
 /// do not slow down the running ones.
 const LOOKS_PER_SWITCH: usize = 16;
+/// How many are looked at when no fiber can run, before the clock is read again: thousands of waiting fibers must not
+/// keep a sleeping one waiting.
+const LOOKS_WHEN_IDLE: usize = 1_024;
 
 /// A condition on the stack of the fiber that waits for it, usable while that fiber is suspended.
 type Condition = NonNull<dyn FnMut() -> bool>;
@@ -121,8 +124,8 @@ pub struct Crew<'a> {
     conditions: Vec<Wait>,
     /// Where the next look at a condition begins.
     next_look: usize,
-    /// Waits with a deadline, the earliest first, among them some that are over.
-    timers: BinaryHeap<Reverse<(u64, Wait)>>,
+    /// Waits with a deadline, among them some that are over.
+    timers: Wheel<Wait>,
     borrows: PhantomData<Box<dyn FnOnce() + 'a>>,
 }
 
@@ -183,8 +186,7 @@ impl<'a> Crew<'a> {
                 // A crew inside a fiber of another crew: that one knows how to be idle.
                 give_way();
             } else {
-                let earliest_ns = self.timers.peek().map(|timer| timer.0.0);
-                backend::idle(idle_rounds, earliest_ns, !self.conditions.is_empty());
+                backend::idle(idle_rounds, self.timers.earliest_ns(), !self.conditions.is_empty());
                 idle_rounds += 1;
             }
         }
@@ -217,13 +219,13 @@ impl<'a> Crew<'a> {
     }
 
     fn add_timer(&mut self, deadline_ns: u64, wait: Wait) {
-        // Waits that ended long before their deadline must not fill the heap. Sweeping it only when
+        // Waits that ended long before their deadline must not fill the wheel. Sweeping it only when
         // most of it is such rubbish keeps the cost of a timer constant.
-        if self.timers.len() > 64 + 2 * self.fibers.len() {
+        if self.timers.len() > 1_024 + 2 * self.fibers.len() {
             let fibers = &self.fibers;
-            self.timers.retain(|timer| !is_over(fibers, timer.0.1));
+            self.timers.retain(|wait| !is_over(fibers, *wait));
         }
-        self.timers.push(Reverse((deadline_ns, wait)));
+        self.timers.insert(deadline_ns, wait);
     }
 
     /// Makes the fibers runnable whose moment has come or whose condition holds.
@@ -231,7 +233,7 @@ impl<'a> Crew<'a> {
         if !self.timers.is_empty() {
             self.wake_timers(clock::now_ns());
         }
-        let looks = if self.runnable.is_empty() { usize::MAX } else { LOOKS_PER_SWITCH };
+        let looks = if self.runnable.is_empty() { LOOKS_WHEN_IDLE } else { LOOKS_PER_SWITCH };
         for _ in 0..looks.min(self.conditions.len()) {
             if self.next_look >= self.conditions.len() {
                 self.next_look = 0;
@@ -249,13 +251,8 @@ impl<'a> Crew<'a> {
     }
 
     fn wake_timers(&mut self, now_ns: u64) {
-        while let Some(&Reverse((deadline_ns, wait))) = self.timers.peek() {
-            let is_over = is_over(&self.fibers, wait);
-            if !is_over && deadline_ns > now_ns {
-                break;
-            }
-            self.timers.pop();
-            if !is_over {
+        while let Some(wait) = self.timers.pop(now_ns) {
+            if !is_over(&self.fibers, wait) {
                 self.end_wait(wait, false);
             }
         }
@@ -414,7 +411,7 @@ mod tests {
             let (number, is_ready) = crew.runnable.pop_front().expect("one of the two can go on");
             crew.resume(number, is_ready);
         }
-        assert!(crew.timers.len() < 100, "{} timers for no fibers", crew.timers.len());
+        assert!(crew.timers.len() <= 1_024 + 2 * 2, "{} timers for no fibers", crew.timers.len());
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod barrier;
 mod cell;
 mod latch;
 mod seqlock;
+mod wheel;
 
 pub mod clock;
 pub mod fiber;

@@ -18,6 +18,7 @@ mod barrier;
 mod cell;
 mod latch;
 mod seqlock;
+mod wheel;
 
 #[path = "stepped_clock.rs"]
 pub mod clock;

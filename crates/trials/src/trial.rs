@@ -49,7 +49,7 @@ impl Tried {
 /// The same over one build of the engine.
 macro_rules! trial {
     ($engine:ident, $schemes:ident, $workloads:ident) => {
-        use $engine::driver::{self, Control, Job, Limit, Retry};
+        use $engine::driver::{self, Control, Job, Limit, Retry, Traffic};
         use $engine::setting::{SettingError, Values};
         use $engine::{Database, Drive, Env, Isolation, Records, Schema, Scheme, Share, Workload};
         use $schemes::catalogue::{self, Visit};
@@ -93,6 +93,8 @@ macro_rules! trial {
                     pin: false,
                     sample_every: 0,
                     latencies: false,
+                    traffic: Traffic::default(),
+                    is_steady: None,
                 };
                 let records = Records::default();
                 let run = |mix: &Mix, job| {

@@ -15,6 +15,9 @@
 //! decides by numbers in the batch, by records and by leaves: the batches are formed by rule ([`Roster`],
 //! of which each worker has its own copy), and leaves have the same shape whoever changes the indexes.
 //!
+//! A client's next request takes a round trip to come. When it has come is told by the clock of the leading worker alone,
+//! which all others take over, so that they still form the same batches.
+//!
 //! What workers leave to each other in one step they read in a later one: the barrier orders it, so every
 //! access may be Relaxed.
 //!
@@ -31,7 +34,8 @@ use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use sync::{Barrier, Broken, Latched, clock, waiter};
 
 use super::books::Books;
-use super::{Driver, Job, Limit, Part, Retry, Stage, Tally};
+use super::traffic::Sent;
+use super::{Arrivals, Driver, Job, Limit, Mode, Part, Retry, Stage, Tally};
 use crate::session::{Change, Place};
 use crate::{Abort, Batching, ClientId, Database, Observe, Scheme, Session, Ticket, Workload};
 
@@ -43,10 +47,33 @@ impl<S: Batching> Driver<S> for Batched {
     type Shared<'r, W: Workload> = Shared<'r, S, W>;
 
     fn refuses(job: &Job) -> Option<&'static str> {
-        (job.retry == Retry::Drop).then_some(
-            "in batches an aborted transaction comes first in the next one, which `--retry drop` would deny it: give \
-             `--retry same`",
-        )
+        let traffic = &job.traffic;
+        let refusals = [
+            (
+                job.retry == Retry::Drop,
+                "in batches an aborted transaction comes first in the next one, which `--retry drop` would deny it: \
+                 give `--retry same`",
+            ),
+            (
+                traffic.mode == Mode::Interactive,
+                "a batch executes as a whole and waits for no client, so that a transaction can be no dialogue: give \
+                 `--mode procedure`",
+            ),
+            (
+                traffic.arrivals != Arrivals::Closed,
+                "batches are formed of the clients' next requests, by rule and not by the clock: give \
+                 `--arrivals closed`",
+            ),
+            (
+                traffic.batch > 1,
+                "a client has one place in a batch: give `--batch 1`, and more clients with `--clients`",
+            ),
+            (
+                traffic.is_paced,
+                "batches are formed of the clients' next requests, which are there at once: leave the terminals out",
+            ),
+        ];
+        refusals.into_iter().find(|(is_refused, _)| *is_refused).map(|(_, says)| says)
     }
 
     fn shared<'r, W: Workload>(db: &'r Database<S>, job: &Job) -> Shared<'r, S, W> {
@@ -72,6 +99,8 @@ pub struct Shared<'r, S: Scheme, W: Workload> {
     barrier: Barrier,
     /// Whether the present batch is the last.
     is_last: AtomicBool,
+    /// What the clock of the leading worker said in the present batch, where anything waits for it.
+    now_ns: AtomicU64,
     /// By place: whether the transaction goes into the next batch.
     again: Box<[AtomicBool]>,
     /// The last batch that changed an index.
@@ -107,6 +136,7 @@ impl<'r, S: Batching, W: Workload> Shared<'r, S, W> {
         Self {
             barrier: Barrier::new(job.workers),
             is_last: AtomicBool::new(false),
+            now_ns: AtomicU64::new(0),
             again: (0..places_max(db, job)).map(|_| AtomicBool::new(false)).collect(),
             changed_in: AtomicU64::new(0),
             changes: (0..job.workers).map(|_| boxes()).collect(),
@@ -152,20 +182,24 @@ struct Roster {
     /// Requests of each client.
     requests: u64,
     batch: Vec<Request>,
-    /// In the order in which they were sent.
+    /// In the order in which they came.
     queue: VecDeque<Request>,
+    /// Nanoseconds that a request takes to come, and the answer to go.
+    rtt_ns: u64,
+    /// Requests that have not come yet, with the moments at which they will, in this order.
+    under_way: VecDeque<(u64, Request)>,
 }
 
 impl Roster {
-    fn new(clients: u32, requests: u64, places_max: usize) -> Self {
+    fn new(clients: u32, requests: u64, places_max: usize, rtt_ns: u64) -> Self {
         let clients = if requests == 0 { 0 } else { clients };
         let queue = (0..clients).map(|client| Request { client, sequence: 0, retries: 0 }).collect();
-        Self { places_max, requests, batch: Vec::new(), queue }
+        Self { places_max, requests, batch: Vec::new(), queue, rtt_ns, under_way: VecDeque::new() }
     }
 
-    /// The next batch: first those of the last one that are to run again, in their order, then what was
-    /// sent since.
-    fn form(&mut self, again: impl Fn(usize) -> bool) {
+    /// The next batch, at `now_ns`: first those of the last one that are to run again, in their order, then what has
+    /// come since.
+    fn form(&mut self, now_ns: u64, again: impl Fn(usize) -> bool) {
         let mut kept = 0;
         for place in 0..self.batch.len() {
             let request = self.batch[place];
@@ -173,12 +207,25 @@ impl Roster {
                 self.batch[kept] = Request { retries: request.retries + 1, ..request };
                 kept += 1;
             } else if request.sequence + 1 < self.requests {
-                self.queue.push_back(Request { sequence: request.sequence + 1, retries: 0, ..request });
+                let next = Request { sequence: request.sequence + 1, retries: 0, ..request };
+                if self.rtt_ns == 0 {
+                    self.queue.push_back(next);
+                } else {
+                    self.under_way.push_back((now_ns + self.rtt_ns, next));
+                }
             }
         }
         self.batch.truncate(kept);
+        while let Some((_, request)) = self.under_way.pop_front_if(|(comes_ns, _)| *comes_ns <= now_ns) {
+            self.queue.push_back(request);
+        }
         let free = self.places_max - kept;
         self.batch.extend(self.queue.drain(..free.min(self.queue.len())));
+    }
+
+    /// When the next request comes, if any is under way.
+    fn next_comes_ns(&self) -> Option<u64> {
+        self.under_way.front().map(|(comes_ns, _)| *comes_ns)
     }
 }
 
@@ -215,7 +262,8 @@ impl<W: Workload> Client<W> {
         result: &Result<W::Output, Abort>,
         rest: Option<W::Input>,
     ) {
-        books.book(workload, self.kind, self.birth, self.input(), result, rest.is_none());
+        let sent = Sent { birth: self.birth, late_ns: 0 };
+        books.book(workload, self.kind, sent, self.input(), result, rest.is_none());
         if rest.is_some() {
             self.input = rest;
         } else if !is_aborted(result) {
@@ -294,7 +342,12 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         Self {
             part,
             shared,
-            roster: Roster::new(part.job.clients as u32, requests, places_max(part.db, part.job)),
+            roster: Roster::new(
+                part.job.clients as u32,
+                requests,
+                places_max(part.db, part.job),
+                part.job.traffic.rtt_ns,
+            ),
             batch: 0,
             clients: part.clients().map(|_| Client { input: None, kind: 0, birth }).collect(),
             // One at least: it also changes the indexes.
@@ -316,7 +369,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         }
         shared.barrier.wait()?;
         while !shared.is_last.load(Ordering::Relaxed) {
-            self.roster.form(|place| shared.again[place].load(Ordering::Relaxed));
+            self.form();
             if self.roster.batch.is_empty() {
                 break;
             }
@@ -333,6 +386,9 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 self.part.db.scheme().turn();
                 let is_last = control.stage() == Stage::Stopping || control.is_interrupted();
                 shared.is_last.store(is_last, Ordering::Relaxed);
+                if self.part.job.traffic.rtt_ns > 0 {
+                    shared.now_ns.store(clock::now_ns(), Ordering::Relaxed);
+                }
             }
             self.decide(); // 2
             let comes_last = shared.barrier.wait()?;
@@ -355,6 +411,20 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         }
         // Nobody leaves before all are past what may panic.
         shared.barrier.wait().map(|_| ())
+    }
+
+    /// Forms the next batch; waits if all requests are under way.
+    fn form(&mut self) {
+        let shared = self.shared;
+        let now_ns = shared.now_ns.load(Ordering::Relaxed);
+        self.roster.form(now_ns, |place| shared.again[place].load(Ordering::Relaxed));
+        if self.roster.batch.is_empty()
+            && let Some(comes_ns) = self.roster.next_comes_ns()
+        {
+            waiter::pause_ns(comes_ns.saturating_sub(clock::now_ns()));
+            // By its own moment, which all workers know alike.
+            self.roster.form(comes_ns, |_| unreachable!("the batch is empty"));
+        }
     }
 
     /// Step 1.
@@ -510,30 +580,44 @@ mod tests {
 
     #[test]
     fn aborted_requests_come_first_in_their_order_and_then_the_longest_waiting() {
-        let mut roster = Roster::new(5, u64::MAX, 3);
-        roster.form(|_| unreachable!("there was no batch before"));
+        let mut roster = Roster::new(5, u64::MAX, 3, 0);
+        roster.form(0, |_| unreachable!("there was no batch before"));
         assert_eq!(clients(&roster), [(0, 0, 0), (1, 0, 0), (2, 0, 0)]);
-        roster.form(|place| place != 1);
+        roster.form(0, |place| place != 1);
         assert_eq!(clients(&roster), [(0, 0, 1), (2, 0, 1), (3, 0, 0)]);
-        roster.form(|place| place == 1);
+        roster.form(0, |place| place == 1);
         assert_eq!(clients(&roster), [(2, 0, 2), (4, 0, 0), (1, 1, 0)]);
-        roster.form(|_| false);
+        roster.form(0, |_| false);
         assert_eq!(clients(&roster), [(0, 1, 0), (3, 1, 0), (2, 1, 0)]);
     }
 
     #[test]
     fn every_client_sends_its_requests_and_no_more() {
-        let mut roster = Roster::new(3, 2, 2);
+        let mut roster = Roster::new(3, 2, 2, 0);
         let mut sent = Vec::new();
-        roster.form(|_| false);
+        roster.form(0, |_| false);
         while !roster.batch.is_empty() {
             sent.extend(clients(&roster));
-            roster.form(|_| false);
+            roster.form(0, |_| false);
         }
         sent.sort_unstable();
         assert_eq!(sent, [(0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 1, 0), (2, 0, 0), (2, 1, 0)]);
-        let mut none = Roster::new(3, 0, 2);
-        none.form(|_| false);
+        let mut none = Roster::new(3, 0, 2, 0);
+        none.form(0, |_| false);
         assert!(none.batch.is_empty());
+    }
+    #[test]
+    fn a_request_takes_a_round_trip_to_come() {
+        let mut roster = Roster::new(3, u64::MAX, 2, 100);
+        roster.form(0, |_| unreachable!("there was no batch before"));
+        assert_eq!(clients(&roster), [(0, 0, 0), (1, 0, 0)]);
+        roster.form(10, |place| place == 1);
+        assert_eq!(clients(&roster), [(1, 0, 1), (2, 0, 0)], "what aborted is here already");
+        roster.form(20, |_| false);
+        assert_eq!((clients(&roster), roster.next_comes_ns()), (vec![], Some(110)));
+        roster.form(110, |_| unreachable!("the batch was empty"));
+        assert_eq!(clients(&roster), [(0, 1, 0)]);
+        roster.form(120, |_| false);
+        assert_eq!(clients(&roster), [(1, 1, 0), (2, 1, 0)]);
     }
 }

@@ -3,7 +3,8 @@
 use sync::{clock, waiter};
 
 use super::latencies::Latencies;
-use super::{Control, Job, Stage, Tally};
+use super::traffic::Sent;
+use super::{Arrived, Control, Job, Stage, Tally};
 use crate::meter::Phase;
 use crate::{Abort, Workload};
 
@@ -14,6 +15,8 @@ const MAINTAIN_EVERY: u64 = 16;
 pub(super) struct Books<'r, W: Workload> {
     /// Where those who watch the run look; none if latencies are not counted.
     watched: Option<&'r Latencies>,
+    /// Whether latency is more than service.
+    may_queue: bool,
     tally: Tally,
     ledger: W::Ledger,
     /// The stage that the books are at: the worker turns them.
@@ -27,6 +30,7 @@ impl<'r, W: Workload> Books<'r, W> {
     pub(super) fn new(job: &Job, control: &'r Control, worker: usize) -> Self {
         Self {
             watched: job.latencies.then(|| &*control.latencies[worker]),
+            may_queue: job.traffic.may_queue(),
             tally: Tally::new(W::TYPES.len()),
             ledger: W::Ledger::default(),
             stage: Stage::WarmUp,
@@ -64,14 +68,14 @@ impl<'r, W: Workload> Books<'r, W> {
         self.served.is_multiple_of(MAINTAIN_EVERY)
     }
 
-    /// Writes down how an attempt ended, of a request that was submitted at `birth`, in ticks, and of which
-    /// nothing is left to be sent if `is_last`.
+    /// Writes down how an attempt ended, of a request that was `sent` before, and of which nothing is left to be sent
+    /// if `is_last`.
     #[inline]
     pub(super) fn book(
         &mut self,
         workload: &W,
         kind: usize,
-        birth: u64,
+        sent: Sent,
         input: &W::Input,
         result: &Result<W::Output, Abort>,
         is_last: bool,
@@ -84,7 +88,11 @@ impl<'r, W: Workload> Books<'r, W> {
                 if is_measured && is_last {
                     tally.commits += 1;
                     if let Some(watched) = self.watched {
-                        let latency_ns = clock::ticks_to_ns(clock::ticks().wrapping_sub(birth));
+                        let service_ns = clock::ticks_to_ns(clock::ticks().wrapping_sub(sent.birth));
+                        let latency_ns = service_ns + sent.late_ns;
+                        if self.may_queue {
+                            tally.service_ns.record(service_ns);
+                        }
                         tally.latency_ns.record(latency_ns);
                         watched.record(latency_ns);
                     }
@@ -94,6 +102,11 @@ impl<'r, W: Workload> Books<'r, W> {
             Err(reason) if is_measured => tally.aborts[*reason as usize] += 1,
             Err(_) => {}
         }
+    }
+
+    /// Writes down what came of the worker's arrivals.
+    pub(super) fn add_arrived(&mut self, arrived: Arrived) {
+        self.tally.arrived.merge(arrived);
     }
 
     /// Adds a session's ticks by phase.

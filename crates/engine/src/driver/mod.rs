@@ -1,19 +1,26 @@
 //! Drivers: how transactions reach the workers, and what a run counts.
 
+mod arrivals;
 mod batched;
 mod books;
+mod conductor;
 mod latencies;
 mod per_worker;
+mod sender;
+mod traffic;
 
 use stdx::Histogram;
 use sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use sync::{Padded, clock, waiter, workers};
+use sync::{Padded, clock, workers};
 
 use crate::meter::Phase;
 use crate::{Abort, Database, Homes, Observe, Scheme, Session, Workload};
 
+pub use arrivals::Arrived;
 pub use batched::Batched;
+pub use conductor::Series;
 pub use per_worker::PerWorker;
+pub use traffic::{Arrivals, Mode, Open, Process, Traffic};
 
 use latencies::Latencies;
 
@@ -52,6 +59,8 @@ pub enum Limit {
         warmup_ns: u64,
         /// Nanoseconds that count.
         measured_ns: u64,
+        /// Nanoseconds after them in which the load goes on.
+        cooldown_ns: u64,
     },
     /// This many requests of each client, all of them counted.
     Requests(u64),
@@ -78,6 +87,11 @@ pub struct Job {
     pub sample_every: u64,
     /// Whether latencies are counted.
     pub latencies: bool,
+    /// How requests come, and what their messages cost.
+    pub traffic: Traffic,
+    /// Ends the warm-up of a timed run before its time, when it says yes of the commits a second of each interval so
+    /// far.
+    pub is_steady: Option<fn(&[f64]) -> bool>,
 }
 
 /// Where a run stands.
@@ -87,6 +101,8 @@ pub enum Stage {
     WarmUp,
     /// Transactions run and count.
     Measured,
+    /// Transactions run and do not count any more.
+    CoolDown,
     /// Clients end with the transaction that they are in.
     Stopping,
 }
@@ -140,6 +156,7 @@ impl Control {
         match self.stage.load(Ordering::Relaxed) {
             0 => Stage::WarmUp,
             1 => Stage::Measured,
+            2 => Stage::CoolDown,
             _ => Stage::Stopping,
         }
     }
@@ -166,8 +183,11 @@ pub struct TypeTally {
     pub user_aborts: u64,
     /// Attempts that the scheme aborted, by reason (the number of [`Abort`]).
     pub aborts: [u64; Abort::ALL.len()],
-    /// From first submission to commit, retries included, in nanoseconds.
+    /// From the moment at which a request was to be sent to its commit, retries included, in nanoseconds.
     pub latency_ns: Histogram,
+    /// From the moment at which a client took the request up to its commit. Empty where these moments are the same:
+    /// see [`Traffic::may_queue`].
+    pub service_ns: Histogram,
 }
 
 impl TypeTally {
@@ -178,6 +198,7 @@ impl TypeTally {
             *sum += aborts;
         }
         self.latency_ns.merge(&other.latency_ns);
+        self.service_ns.merge(&other.service_ns);
     }
 }
 
@@ -186,6 +207,8 @@ impl TypeTally {
 pub struct Tally {
     /// By the workload's types of transaction.
     pub types: Vec<TypeTally>,
+    /// What came of the arrivals of an open loop.
+    pub arrived: Arrived,
     /// Ticks of sampled transactions by [`Phase`].
     pub phase_ticks: [u64; Phase::COUNT],
     /// When the worker's measured stage began and ended, by the common clock.
@@ -208,6 +231,10 @@ impl Tally {
 pub struct Outcome<W: Workload> {
     /// By type of transaction, all workers together.
     pub types: Vec<TypeTally>,
+    /// What came of the arrivals of an open loop.
+    pub arrived: Arrived,
+    /// How fast a timed run went.
+    pub series: Series,
     /// Ticks of sampled transactions by [`Phase`].
     pub phase_ticks: [u64; Phase::COUNT],
     /// The measured time in nanoseconds: that of the worker that noticed its beginning first.
@@ -315,37 +342,39 @@ pub fn observe<S: Scheme, W: Workload, V: Observe>(
     // One thread more conducts a timed run.
     let ended = workers::run(job.workers + usize::from(timed), job.pin, |worker| {
         if worker == job.workers {
-            conduct(job, control);
-            return None;
+            return Ended::Conductor(conductor::conduct(job, control));
         }
-        Some(S::Driver::work(Part { db, workload, job, control, observe, worker }, &shared))
+        Ended::Worker(S::Driver::work(Part { db, workload, job, control, observe, worker }, &shared))
     });
-    summarize(ended.into_iter().flatten())
+    summarize(ended)
 }
 
-/// Moves a timed run from stage to stage.
-fn conduct(job: &Job, control: &Control) {
-    let Limit::Time { warmup_ns, measured_ns } = job.limit else { return };
-    for (stage, lasts_ns) in [(Stage::WarmUp, warmup_ns), (Stage::Measured, measured_ns)] {
-        control.enter(stage);
-        let until_ns = clock::now_ns().saturating_add(lasts_ns);
-        while !control.is_interrupted() && clock::now_ns() < until_ns {
-            waiter::pause_ns((until_ns - clock::now_ns().min(until_ns)).min(20_000_000));
-        }
-    }
-    control.enter(Stage::Stopping);
+/// What a thread of a run comes back with.
+enum Ended<L> {
+    Conductor(Series),
+    Worker((Tally, L)),
 }
 
-fn summarize<W: Workload>(ended: impl Iterator<Item = (Tally, W::Ledger)>) -> Outcome<W> {
+fn summarize<W: Workload>(ended: Vec<Ended<W::Ledger>>) -> Outcome<W> {
     let mut outcome = Outcome {
         types: vec![TypeTally::default(); W::TYPES.len()],
+        arrived: Arrived::default(),
+        series: Series::default(),
         phase_ticks: [0; Phase::COUNT],
         measured_ns: 0,
         cpu_share: 1.0,
         ledgers: Vec::new(),
     };
     let (mut wall_ns, mut cpu_ns, mut idle_ns) = (0, 0, 0);
-    for (tally, ledger) in ended {
+    for ended in ended {
+        let (tally, ledger) = match ended {
+            Ended::Conductor(series) => {
+                outcome.series = series;
+                continue;
+            }
+            Ended::Worker(counted) => counted,
+        };
+        outcome.arrived.merge(tally.arrived);
         for (sum, counted) in outcome.types.iter_mut().zip(&tally.types) {
             sum.merge(counted);
         }
@@ -362,4 +391,26 @@ fn summarize<W: Workload>(ended: impl Iterator<Item = (Tally, W::Ledger)>) -> Ou
     let asked_ns = wall_ns.saturating_sub(idle_ns).max(1);
     outcome.cpu_share = (cpu_ns as f64 / asked_ns as f64).min(1.0);
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A job of no workload in particular.
+    pub(super) fn job(workers: usize) -> Job {
+        Job {
+            workers,
+            clients: workers,
+            retry: Retry::Same,
+            limit: Limit::Requests(1),
+            seed: 1,
+            pause_ns: 0,
+            pin: false,
+            sample_every: 0,
+            latencies: true,
+            traffic: Traffic::default(),
+            is_steady: None,
+        }
+    }
 }

@@ -6,9 +6,11 @@ use core::cell::RefCell;
 use stdx::Rng;
 use sync::{clock, fiber, waiter};
 
+use super::arrivals::Queue;
 use super::books::Books;
-use super::{Driver, Job, Limit, Part, Retry, Stage, Tally};
-use crate::{Abort, ClientId, Database, Observe, Scheme, Session, Ticket, Workload};
+use super::sender::Sender;
+use super::{Arrivals, Driver, Job, Limit, Part, Retry, Stage, Tally};
+use crate::{Abort, ClientId, Database, Observe, Pace, Scheme, Session, Ticket, Workload};
 
 /// Runs transactions one by one.
 #[derive(Clone, Copy, Debug)]
@@ -30,19 +32,53 @@ impl<S: Scheme> Driver<S> for PerWorker {
 
     fn work<W: Workload, V: Observe>(part: Part<'_, S, W, V>, (): &()) -> (Tally, W::Ledger) {
         let books = RefCell::new(Books::<W>::new(part.job, part.control, part.worker));
+        let queue = match part.job.traffic.arrivals {
+            Arrivals::Closed => None,
+            Arrivals::Open(open) => {
+                Some(RefCell::new(Queue::new(part.job, open, part.worker, clock::now_ns())))
+            }
+        };
+        let desk = Desk { books: &books, queue: queue.as_ref() };
         let mut clients = part.clients();
         if part.clients().count() == 1 {
             let client = clients.next().expect("counted");
-            Client::new(part, client, &books).serve();
+            Client::new(part, client, desk).serve();
         } else {
             let mut crew = fiber::Crew::new();
             for client in clients {
-                let books = &books;
-                crew.spawn(STACK_BYTES, move || Client::new(part, client, books).serve());
+                crew.spawn(STACK_BYTES, move || Client::new(part, client, desk).serve());
             }
             crew.run();
         }
-        books.into_inner().into_parts()
+        let mut books = books.into_inner();
+        books.add_arrived(queue.map(|queue| queue.into_inner().arrived()).unwrap_or_default());
+        books.into_parts()
+    }
+}
+
+/// What the clients of a worker have in common.
+struct Desk<'b, 'r, W: Workload> {
+    books: &'b RefCell<Books<'r, W>>,
+    /// The arrivals of an open loop.
+    queue: Option<&'b RefCell<Queue>>,
+}
+
+impl<W: Workload> Clone for Desk<'_, '_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<W: Workload> Copy for Desk<'_, '_, W> {}
+
+impl<W: Workload> Desk<'_, '_, W> {
+    /// The run has come to another stage: what arrived before belongs to the last one.
+    #[cold]
+    fn turn(&self, stage: Stage) {
+        let mut books = self.books.borrow_mut();
+        if let Some(queue) = self.queue {
+            queue.borrow_mut().admit(clock::now_ns(), books.stage);
+        }
+        books.turn(stage);
     }
 }
 
@@ -50,16 +86,20 @@ impl<S: Scheme> Driver<S> for PerWorker {
 struct Client<'b, 'r, S: Scheme, W: Workload, V: Observe> {
     part: Part<'r, S, W, V>,
     id: u32,
-    books: &'b RefCell<Books<'r, W>>,
+    desk: Desk<'b, 'r, W>,
+    sender: Sender<'b>,
     session: Session<'r, S, V::Observer>,
     scratch: W::Scratch,
     rng: Rng,
 }
 
-impl<'b, 'r, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
-    fn new(part: Part<'r, S, W, V>, id: u32, books: &'b RefCell<Books<'r, W>>) -> Self {
+impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
+    fn new(part: Part<'r, S, W, V>, id: u32, desk: Desk<'b, 'r, W>) -> Self {
         let rng = Rng::from_path(&[part.job.seed, u64::from(id)]);
-        Self { part, id, books, session: part.session(), scratch: W::Scratch::default(), rng }
+        let sender = Sender::new(part.job, part.control, desk.queue, id);
+        let mut session = part.session();
+        session.meter().converse(part.job.traffic.opening_ns());
+        Self { part, id, desk, sender, session, scratch: W::Scratch::default(), rng }
     }
 
     /// Sends one request after the other until the run is over.
@@ -69,16 +109,7 @@ impl<'b, 'r, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
             Limit::Time { .. } => u64::MAX,
         };
         for sequence in 0..requests {
-            let stage = self.part.control.stage();
-            let mut books = self.books.borrow_mut();
-            if books.stage != stage {
-                books.turn(stage);
-            }
-            let is_due = books.is_maintenance_due();
-            drop(books);
-            if is_due {
-                self.part.db.scheme().maintain(self.part.worker);
-            }
+            let stage = self.turn();
             if stage == Stage::Stopping || self.part.control.is_interrupted() {
                 break;
             }
@@ -86,9 +117,29 @@ impl<'b, 'r, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
             // The worker's other clients want their turn, waiting or not.
             waiter::give_way();
         }
-        let mut books = self.books.borrow_mut();
+        let mut books = self.desk.books.borrow_mut();
         books.add_phases(self.session.meter().take());
         books.end();
+    }
+
+    /// Looks where the run stands, and does what is due between two requests.
+    #[inline]
+    fn turn(&mut self) -> Stage {
+        let stage = self.part.control.stage();
+        if self.desk.books.borrow().stage != stage {
+            self.desk.turn(stage);
+        }
+        self.maintain();
+        stage
+    }
+
+    /// Calls `Scheme::maintain` every few attempts.
+    #[inline]
+    fn maintain(&mut self) {
+        let is_due = self.desk.books.borrow_mut().is_maintenance_due();
+        if is_due {
+            self.part.db.scheme().maintain(self.part.worker);
+        }
     }
 
     /// One request, until it has committed as a whole, rolled back, been dropped, or the run is over.
@@ -97,35 +148,34 @@ impl<'b, 'r, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         let mut rng = Rng::from_path(&[job.seed, u64::from(self.id), sequence]);
         let mut input = workload.generate(ClientId(self.id), sequence, &mut rng);
         let kind = workload.kind(&input);
-        let is_sampled = job.sample_every > 0
-            && sequence.is_multiple_of(job.sample_every)
-            && self.part.control.stage() == Stage::Measured;
-        let birth = clock::ticks();
-        let mut ticket = Ticket::new(birth, self.part.homes(&input));
+        let pace = if job.traffic.is_paced { workload.pace(kind) } else { Pace::NONE };
+        let Some(sent) = self.sender.send(sequence, pace) else { return };
+        // A long wait may have led into another stage.
+        let stage = self.part.control.stage();
+        if self.desk.books.borrow().stage != stage {
+            self.desk.turn(stage);
+        }
+        let is_sampled =
+            job.sample_every > 0 && sequence.is_multiple_of(job.sample_every) && stage == Stage::Measured;
+        let mut ticket = Ticket::new(sent.birth, self.part.homes(&input));
         ticket.read_only = W::TYPES[kind].read_only;
         if is_sampled {
             self.session.meter().start();
         }
         loop {
-            let scratch = &mut self.scratch;
-            let result = self.session.attempt(&ticket, |txn| {
-                let output = workload.execute(&input, scratch, txn)?;
-                if job.pause_ns > 0 {
-                    txn.pause(job.pause_ns);
-                }
-                Ok(output)
-            });
+            let result = self.attempt(&input, &ticket);
             let rest = result.as_ref().ok().and_then(|output| workload.rest(&input, output));
             if rest.is_none() {
                 self.part.control.count(self.part.worker, result.is_ok());
             }
-            self.books.borrow_mut().book(workload, kind, birth, &input, &result, rest.is_none());
+            self.desk.books.borrow_mut().book(workload, kind, sent, &input, &result, rest.is_none());
             if let Some(rest) = rest {
                 if self.part.control.stage() == Stage::Stopping {
                     break;
                 }
                 input = rest;
                 ticket = Ticket { homes: self.part.homes(&input), retries: 0, ..ticket };
+                self.open_again(0);
                 continue;
             }
             match result {
@@ -134,16 +184,39 @@ impl<'b, 'r, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
                 Err(_) => {}
             }
             // What the request waits for may need maintenance: a row that is to leave the indexes.
-            if self.books.borrow_mut().is_maintenance_due() {
-                self.part.db.scheme().maintain(self.part.worker);
-            }
+            self.maintain();
             ticket.retries += 1;
             let (first, longest) = if job.retry == Retry::Backoff { BACKOFF_NS } else { REGULATED_NS };
             let ceiling = (first << ticket.retries.min(20)).min(longest);
-            waiter::pause_ns(self.rng.below(ceiling));
+            let pause_ns = self.rng.below(ceiling);
+            self.open_again(pause_ns);
         }
         if is_sampled {
             self.session.meter().stop();
+        }
+        self.sender.answered(pace);
+    }
+
+    /// One attempt of a transaction.
+    #[inline]
+    fn attempt(&mut self, input: &W::Input, ticket: &Ticket) -> Result<W::Output, Abort> {
+        let Part { workload, job, .. } = self.part;
+        let scratch = &mut self.scratch;
+        self.session.attempt(ticket, |txn| {
+            let output = workload.execute(input, scratch, txn)?;
+            if job.pause_ns > 0 {
+                txn.pause(job.pause_ns);
+            }
+            Ok(output)
+        })
+    }
+
+    /// Waits before another transaction of a request, or another attempt: so long, and for the message that opens it.
+    #[inline]
+    fn open_again(&self, pause_ns: u64) {
+        let pause_ns = pause_ns + self.part.job.traffic.opening_ns();
+        if pause_ns > 0 {
+            waiter::pause_ns(pause_ns);
         }
     }
 }

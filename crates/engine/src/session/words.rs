@@ -86,7 +86,6 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             return Ok(Some(own));
         }
         let (scheme, txn) = (session.db.scheme(), &mut session.txn);
-        session.meter.switch(Phase::Index);
         let found = store.index(which).get(key, |leaf| scheme.read_gaps(txn, leaf));
         session.meter.switch(Phase::Useful);
         found
@@ -103,9 +102,16 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         self.session.db.tables()
     }
 
-    /// The row of a key that may live elsewhere.
+    /// A statement begins: where its client sends one at a time, it is waited for. What comes next is finding rows.
+    #[inline]
+    pub(crate) fn receive(&mut self) {
+        self.session.meter.receive(Phase::Index);
+    }
+
+    /// The row of a key that may live elsewhere, for a statement.
     #[inline]
     fn row<Y: Layout>(&mut self, layout: Y, key: Y::Key) -> Result<Option<RowRef<'db, S>>, Abort> {
+        self.receive();
         self.reach_home(layout.home(key))?;
         let store = self.store(layout.table());
         let found = self.find(store, key)?;
@@ -239,6 +245,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         home: Home,
         fill: impl FnOnce(&mut InsertGroups<'_, '_, 'db, K, S, O, L>) -> Result<(), Abort>,
     ) -> Result<bool, Abort> {
+        self.receive();
         self.reach_home(home)?;
         let store = self.store(table);
         let (row, is_added) = self.place(store, key, home)?;
@@ -333,8 +340,19 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         key: K,
         row: RowRef<'db, S>,
     ) -> Result<Placed<'db, S>, Abort> {
+        self.session.meter.switch(Phase::Index);
+        self.enter_found(index, key, row)
+    }
+
+    /// As `enter`, while rows are being found anyway.
+    #[inline]
+    fn enter_found<K: IndexedKey>(
+        &mut self,
+        index: IndexRef<'db, S>,
+        key: K,
+        row: RowRef<'db, S>,
+    ) -> Result<Placed<'db, S>, Abort> {
         let session = &mut *self.session;
-        session.meter.switch(Phase::Index);
         let mut watch = Watch { scheme: session.db.scheme(), txn: &mut session.txn, row };
         let placed = index.insert(key, row, &mut watch);
         session.meter.switch(Phase::Useful);
@@ -358,7 +376,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             self.session.added.push(Unlink { row, primary: None, secondary: [None; 2] });
             return Ok((row, true));
         }
-        match self.enter(store.index(Which::Primary), key, row) {
+        match self.enter_found(store.index(Which::Primary), key, row) {
             Ok(Placed::Added) => {
                 let primary = Some(key.any());
                 self.session.added.push(Unlink { row, primary, secondary: [None; 2] });
@@ -386,7 +404,6 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let (scheme, txn) = (session.db.scheme(), &mut session.txn);
         let place = Place { table: store.id(), which: Which::Primary, key: key.any() };
         if store.lookup() != Lookup::Heap {
-            session.meter.switch(Phase::Index);
             let found = match session.private.find(place) {
                 Some(own) => Some(own),
                 None => store.index(place.which).get(key, |leaf| {
@@ -641,7 +658,6 @@ where
     {
         let index = attempt.store(table).index(which);
         attempt.session.observer.scan(Facet::of(table, which, group), (from, to), direction);
-        attempt.session.meter.switch(Phase::Index);
         let own = if installs::<S>() { attempt.session.private.range(table, which, from, to) } else { 0..0 };
         let mut scan = Self { attempt, table, which, group, holds, see, direction, own, is_broken: false };
         index.scan(from, to, direction, &mut scan)?;

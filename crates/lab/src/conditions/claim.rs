@@ -85,7 +85,7 @@ pub struct HeldOut {
     pub points: usize,
     /// Those at which the winner is ahead by the margin where the claim says so, and only there.
     pub agree: usize,
-    /// Those of the others at which the interval of the ratio reaches across the margin, so that more pairs might agree.
+    /// Those of the others at which the interval of the ratio reaches across the margin: more pairs might agree.
     pub undecided: usize,
     /// `agree` of `points`.
     pub share: f64,

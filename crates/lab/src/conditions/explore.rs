@@ -38,7 +38,7 @@ pub(super) struct Exploration<'s> {
 
 impl<'s> Exploration<'s> {
     pub(super) fn new(space: &'s Space, margin: f64, seed: u64) -> Self {
-        let mut rng = Rng::from_path(&[seed, 0x6578_706c_6f72_65]);
+        let mut rng = Rng::from_path(&[seed, 0x0065_7870_6c6f_7265]);
         let filling = Halton::moved(space.axes().len(), &mut rng);
         Self { space, margin, filling, rng, steps: 0 }
     }

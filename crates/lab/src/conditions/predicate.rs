@@ -81,19 +81,22 @@ impl Term {
         }
     }
 
-    /// What this and another ask together if one begins where the other ends: nothing at all in the best case.
-    fn joined(&self, other: &Self) -> Option<Option<Self>> {
+    /// What this and another ask together, if one begins where the other ends.
+    fn joined(&self, other: &Self) -> Option<Self> {
         if self.feature != other.feature {
             return None;
         }
-        let term = |above, at_most| Self { feature: self.feature.clone(), above, at_most, one_of: None };
         let (low, high) = match (self.at_most, other.at_most, self.above, other.above) {
             (Some(end), _, _, Some(start)) if end.total_cmp(&start).is_eq() => (self, other),
             (_, Some(end), Some(start), _) if end.total_cmp(&start).is_eq() => (other, self),
             _ => return None,
         };
-        let whole = term(low.above, high.at_most);
-        Some((whole.above.is_some() || whole.at_most.is_some()).then_some(whole))
+        Some(Self { feature: self.feature.clone(), above: low.above, at_most: high.at_most, one_of: None })
+    }
+
+    /// Whether it asks for nothing.
+    fn is_empty(&self) -> bool {
+        self.above.is_none() && self.at_most.is_none() && self.one_of.is_none()
     }
 }
 
@@ -108,8 +111,9 @@ fn halves(boxes: &[Vec<Term>]) -> Option<(usize, usize, Vec<Term>)> {
             let differing: Vec<usize> = (0..a.len()).filter(|&at| a[at] != b[at]).collect();
             let [at] = differing[..] else { continue };
             if let Some(whole) = a[at].joined(&b[at]) {
-                let rest = a[at + 1..].iter().cloned();
-                return Some((first, second, a[..at].iter().cloned().chain(whole).chain(rest).collect()));
+                let (before, after) = (a[..at].iter().cloned(), a[at + 1..].iter().cloned());
+                let whole = before.chain([whole].into_iter().filter(|term| !term.is_empty())).chain(after);
+                return Some((first, second, whole.collect()));
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::sweep::{Run, Store};
 pub struct Rechecked {
     /// At the new points; none if not one was measured.
     pub held_out: Option<HeldOut>,
-    /// `Same` when the claim holds as before, `Slower` when fewer points agree than the claim allows for, `Unclear` when
+    /// `Same` when the claim holds as before, `Slower` when fewer points agree than it allows for, `Unclear` when
     /// so few points cannot tell.
     pub verdict: Verdict,
     /// Whether whoever watched did not want more.

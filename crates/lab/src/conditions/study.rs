@@ -175,7 +175,9 @@ impl Study {
                 "`{name}` is both fixed and varied: leave it out of `--set` or `--vary`"
             )));
         }
-        let workload = workload(&question, axes.iter().chain(given.iter().map(|(name, _)| name)))?;
+        let names: Vec<&str> =
+            axes.iter().chain(given.iter().map(|(name, _)| name)).map(String::as_str).collect();
+        let workload = workload(&question, &names)?;
         let recipe = recipe(&question, workload, schemes, &axes, &given)?;
         let study = Self { question, space, schemes, build: build.to_owned(), axes, recipe };
         study.refuse_empty()?;
@@ -273,21 +275,16 @@ fn judge(question: &Question) -> Result<(), Refusal> {
 }
 
 /// The workload that was named, or that the settings belong to.
-fn workload<'n>(
-    question: &Question,
-    names: impl Iterator<Item = &'n String> + Clone,
-) -> Result<String, Refusal> {
+fn workload(question: &Question, names: &[&str]) -> Result<String, Refusal> {
     if let Some(name) = &question.workload {
         return Ok(Catalogue.workload(name)?.name.to_owned());
     }
     let is_of = |name: &str, workload: &str| name.split_once('.').is_some_and(|(of, _)| of == workload);
     let mut workloads = Catalogue.workloads().iter().map(|workload| workload.name);
-    let found = workloads.find(|workload| names.clone().any(|name| is_of(name, workload)));
+    let found = workloads.find(|workload| names.iter().any(|name| is_of(name, workload)));
     found.map(str::to_owned).ok_or_else(|| {
-        Refusal(
-            "no setting says which workload is meant: name it, for example `contend conditions ycsb`"
-                .to_owned(),
-        )
+        let says = "no setting says which workload is meant: name it, for example `contend conditions ycsb`";
+        Refusal(says.to_owned())
     })
 }
 
@@ -319,7 +316,8 @@ fn recipe(
         schemes: schemes.map(str::to_owned).to_vec(),
         repeat: 1,
         seconds: question.seconds,
-        warmup: question.warmup,
+        warmup: Scalar::Real(question.warmup),
+        cooldown: 0.0,
         seed: question.seed,
         budget_minutes: None,
         pin: question.pin,

@@ -97,7 +97,9 @@ impl Findings {
         let [a, b] = study.schemes;
         let is_tested = self.samples.iter().any(|sample| sample.role == Role::HeldOut);
         if !is_tested {
-            return "no claim: there was no time to test one; start it again with a larger `--budget` to go on".to_owned();
+            let says =
+                "no claim: there was no time to test one; start it again with a larger `--budget` to go on";
+            return says.to_owned();
         }
         let widest =
             self.samples.iter().map(Sample::ratio).map(f64::ln).map(f64::abs).fold(0.0, f64::max).exp();
@@ -138,6 +140,8 @@ impl Claim {
                 first.gap_before
             ));
             lines.add(mechanisms(&self.mechanisms).trim_end());
+        } else {
+            lines.add("  why was not found out: there was no time, or no gap that was seen twice");
         }
         if !self.holds_without.is_empty() {
             lines.add(format!(

@@ -37,7 +37,7 @@ const FRESH: u64 = 1 << 31;
 const CHANGES: [(&str, &str, &str); 20] = [
     ("backoff: longer pauses after an abort", "retry", "backoff"),
     ("aborted work: it is dropped and not done again", "retry", "drop"),
-    ("index kind: keys are in an ordered index", "ycsb.key_bytes", "48"),
+    ("index kind: all indexes are ordered", "run.index", "ordered"),
     ("key layout: hot keys share leaves", "ycsb.hot_placement", "adjacent"),
     ("reads before writes: updates overwrite blindly", "ycsb.write", "blind"),
     ("copying of values: rows are small", "ycsb.value_bytes", "8"),
@@ -66,6 +66,15 @@ pub(super) struct Site {
     pub(super) point: Vec<f64>,
 }
 
+/// What the gap at a site is due to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reasons {
+    /// The changes, those that account for most first.
+    pub(super) mechanisms: Vec<Mechanism>,
+    /// Those without which the claim does not hold there.
+    pub(super) holds_without: Vec<String>,
+}
+
 /// A change at a site with the gaps that were measured, by repetition: before and after.
 struct Trial<'s> {
     site: usize,
@@ -78,12 +87,12 @@ struct Trial<'s> {
     original: &'s Study,
 }
 
-/// For each site the mechanisms, and in words the changes without which its claim does not hold.
+/// For each site the reasons for its gap.
 pub(super) fn explain<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
     sites: &[Site],
-) -> Result<Vec<(Vec<Mechanism>, Vec<String>)>, Stop> {
+) -> Result<Vec<Reasons>, Stop> {
     let mut trials: Vec<Trial<'_>> =
         sites.iter().enumerate().flat_map(|(at, site)| changes(study, at, &site.point)).collect();
     let all: Vec<usize> = (0..trials.len()).collect();
@@ -173,26 +182,29 @@ impl Study {
     }
 }
 
-/// What the gaps say. Of all changes of a study together, the chance that one is said to matter that does not is that of
-/// the confidence.
-fn judge(trials: &[Trial<'_>], sites: &[Site]) -> Vec<(Vec<Mechanism>, Vec<String>)> {
-    let compared: Vec<(&Trial<'_>, Comparison)> =
-        trials.iter().filter_map(|trial| Some((trial, trial.comparison()?))).collect();
+/// What the gaps say. Of all changes of a study together, the chance that one is said to matter that does not is what
+/// the confidence leaves.
+fn judge(trials: &[Trial<'_>], sites: &[Site]) -> Vec<Reasons> {
+    let compared: Vec<(&Trial<'_>, Comparison)> = trials
+        .iter()
+        .filter(|trial| trial.is_measured())
+        .filter_map(|trial| Some((trial, trial.comparison()?)))
+        .collect();
     let followed = |of: &&(&Trial<'_>, Comparison)| of.0.is_followed;
     let p_values: Vec<f64> =
         compared.iter().filter(followed).map(|(_, comparison)| comparison.p_value).collect();
     let mut adjusted = holm(&p_values).into_iter();
-    let mut all = vec![(Vec::new(), Vec::new()); sites.len()];
+    let mut all = vec![Reasons::default(); sites.len()];
     for (trial, comparison) in &compared {
         let p_adjusted = if trial.is_followed { adjusted.next().unwrap_or(1.0) } else { 1.0 };
         let mechanism = mechanism(trial, comparison, p_adjusted, &sites[trial.site].point);
-        let (mechanisms, holds_without) = &mut all[trial.site];
+        let Reasons { mechanisms, holds_without } = &mut all[trial.site];
         if mechanism.share.is_some() && trial.is_decisive() {
             holds_without.push(format!("{}={}", trial.setting, trial.to));
         }
         mechanisms.push(mechanism);
     }
-    for (mechanisms, _) in &mut all {
+    for Reasons { mechanisms, .. } in &mut all {
         let strength = |mechanism: &Mechanism| {
             (mechanism.share.is_some(), (mechanism.gap_after / mechanism.gap_before).ln().abs())
         };
@@ -205,6 +217,13 @@ fn judge(trials: &[Trial<'_>], sites: &[Site]) -> Vec<(Vec<Mechanism>, Vec<Strin
 }
 
 impl Trial<'_> {
+    /// Whether it was measured often enough to be told, at a gap that was seen again.
+    fn is_measured(&self) -> bool {
+        let before =
+            Spread::of(self.gaps.iter().map(|&(before, _)| before)).map_or(0.0, |spread| spread.median);
+        self.gaps.len() as u64 >= SCREENED && before > self.original.question.margin
+    }
+
     /// The gap after the change over that before it, in the median; 1 if it was not measured.
     fn moved(&self) -> f64 {
         let logs = self.gaps.iter().map(|&(before, after)| (after / before).ln());
@@ -319,7 +338,9 @@ mod tests {
         ];
         let trials = trials(&study, &gaps);
         let site = Site { winner: Class::A, point: vec![0.5] };
-        let [(mechanisms, holds_without)] = &judge(&trials, &[site])[..] else { panic!("one site") };
+        let [Reasons { mechanisms, holds_without }] = &judge(&trials, &[site])[..] else {
+            panic!("one site")
+        };
         let of = |setting: &str, to: &str| {
             mechanisms
                 .iter()
@@ -340,9 +361,12 @@ mod tests {
         let mut trials = trials(&study, &[("retry", "drop", 2.0)]);
         trials[0].gaps = [(2.0, 1.9), (2.0, 2.1), (2.0, 2.2), (2.0, 1.8), (2.0, 2.05)].to_vec();
         let site = Site { winner: Class::A, point: vec![0.5] };
-        let (mechanisms, _) = &judge(&trials, std::slice::from_ref(&site))[0];
+        let judge = |trials: &[Trial<'_>]| judge(trials, std::slice::from_ref(&site)).remove(0).mechanisms;
+        let mechanisms = judge(&trials);
         assert_eq!((mechanisms[0].share, mechanisms[0].says.as_str()), (None, "no clear change"));
-        trials[0].gaps.truncate(3);
-        assert_eq!(judge(&trials, &[site])[0].0[0].share, None, "three repetitions are too few");
+        trials[0].gaps = vec![(2.0, 1.0); 3];
+        assert_eq!(judge(&trials)[0].share, None, "three repetitions are too few");
+        trials[0].gaps = vec![(1.0, 0.5); 8];
+        assert!(judge(&trials).is_empty(), "there is no gap to be explained");
     }
 }

@@ -1,11 +1,12 @@
 //! Recipes: what a sweep measures, as a file in TOML.
 
+use core::str::FromStr;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::plan::Request;
-use crate::{Catalogue, Refusal, Retry};
+use crate::plan::{Request, WarmUp};
+use crate::{Arrival, Catalogue, Mode, Refusal, Retry, rtt_us};
 
 /// What a sweep measures.
 #[derive(Clone, Debug, Deserialize)]
@@ -23,9 +24,12 @@ pub struct Recipe {
     /// Seconds that are measured in each run.
     #[serde(default = "seconds")]
     pub seconds: f64,
-    /// Seconds before them.
+    /// Seconds before them, or `auto`.
     #[serde(default = "warmup")]
-    pub warmup: f64,
+    pub warmup: Scalar,
+    /// Seconds after them in which the load goes on.
+    #[serde(default)]
+    pub cooldown: f64,
     /// What all random numbers begin with, the order of runs included.
     #[serde(default = "seed")]
     pub seed: u64,
@@ -72,8 +76,8 @@ const fn seconds() -> f64 {
     2.0
 }
 
-const fn warmup() -> f64 {
-    0.5
+const fn warmup() -> Scalar {
+    Scalar::Real(0.5)
 }
 
 const fn seed() -> u64 {
@@ -110,7 +114,7 @@ impl core::fmt::Display for Scalar {
 }
 
 /// What can be fixed or varied and is no setting of the catalogue: what drives a run.
-pub(crate) const DRIVES: [&str; 3] = ["workers", "clients", "retry"];
+pub(crate) const DRIVES: [&str; 8] = ["workers", "clients", "retry", "mode", "rtt_us", "batch", "arrivals", "rate"];
 
 impl Recipe {
     /// Reads a recipe, and finds out whether it can be understood; whether it can be run [`Sweep::new`] says.
@@ -241,10 +245,13 @@ impl Recipe {
         repetition: u64,
     ) -> Result<Request, Refusal> {
         let fixed = self.settings.iter().map(|(name, value)| (name.clone(), value.to_string()));
+        let (warmup, until_steady) = self.warmup.to_string().parse::<WarmUp>()?.of_request();
         let mut request = Request {
             schemes: Some(scheme.to_owned()),
             seconds: self.seconds,
-            warmup: self.warmup,
+            warmup,
+            until_steady,
+            cooldown: self.cooldown,
             seed: self.seed.wrapping_add(repetition),
             pin: self.pin,
             check: self.check,
@@ -254,7 +261,12 @@ impl Recipe {
             match name.as_str() {
                 "workers" => request.workers = Some(number(&name, &value)?),
                 "clients" => request.clients = Some(number(&name, &value)?),
-                "retry" => request.retry = retry(&value)?,
+                "retry" => request.retry = word(&name, &value, &Retry::ALL, Retry::name)?,
+                "mode" => request.mode = word(&name, &value, &Mode::ALL, Mode::name)?,
+                "rtt_us" => request.rtt_us = Some(rtt_us(&value)?),
+                "batch" => request.batch = number(&name, &value)?,
+                "arrivals" => request.arrivals = word(&name, &value, &Arrival::ALL, Arrival::name)?,
+                "rate" => request.rate = Some(number(&name, &value)?),
                 // A setting of another scheme says nothing to this one.
                 _ if Catalogue.owner(&name).is_some_and(|owner| owner != scheme) => {}
                 _ => request.set.push(format!("{name}={value}")),
@@ -264,15 +276,18 @@ impl Recipe {
     }
 }
 
-fn number(name: &str, value: &str) -> Result<u64, Refusal> {
-    value.parse().map_err(|_| Refusal(format!("`{name} = {value}`: must be a whole number")))
+fn number<N: FromStr>(name: &str, value: &str) -> Result<N, Refusal> {
+    value.parse().map_err(|_| {
+        Refusal(format!("`{name} = {value}`: must be a number, and a whole one unless it is a rate"))
+    })
 }
 
-fn retry(value: &str) -> Result<Retry, Refusal> {
-    Retry::ALL
-        .into_iter()
-        .find(|retry| retry.name() == value)
-        .ok_or_else(|| Refusal(format!("`retry = \"{value}\"`: must be `same`, `drop` or `backoff`")))
+/// The one of `all` that has this name.
+fn word<T: Copy>(name: &str, value: &str, all: &[T], name_of: fn(T) -> &'static str) -> Result<T, Refusal> {
+    all.iter().copied().find(|one| name_of(*one) == value).ok_or_else(|| {
+        let names: Vec<String> = all.iter().map(|one| format!("`{}`", name_of(*one))).collect();
+        Refusal(format!("`{name} = \"{value}\"`: must be one of {}", names.join(", ")))
+    })
 }
 
 #[cfg(test)]
@@ -314,6 +329,28 @@ mod tests {
             text.replace("[why]", "[why]\n\"ycsb.distinct\" = \"a test\"\n\"ycsb.workload\" = \"a test\"");
         let request = Recipe::parse(&text).expect("legal").request("silo", &[], 0).expect("legal");
         assert_eq!(request.set, ["ycsb.distinct=false", "ycsb.records=1000", "ycsb.workload=f"]);
+    }
+
+    #[test]
+    fn traffic_can_be_fixed_and_varied() {
+        let text = RECIPE.replace("workers = 1", "workers = 1\nmode = \"interactive\"\nwarmup_is = 0");
+        let text = text.replace("warmup_is = 0", "arrivals = \"poisson\"\nrate = 1500.5");
+        let text = text.replace("[settings]", "warmup = \"auto\"\ncooldown = 0.25\n[settings]");
+        let recipe = Recipe::parse(&text).expect("legal");
+        let point = [("rtt_us".to_owned(), "tcp".to_owned())];
+        let request = recipe.request("silo", &point, 0).expect("legal");
+        assert_eq!((request.mode, request.rtt_us), (Mode::Interactive, Some(50)));
+        assert_eq!((request.arrivals, request.rate), (Arrival::Poisson, Some(1500.5)));
+        assert!(request.until_steady && request.warmup > 5.0 && request.cooldown > 0.2);
+        for (name, value, says) in [
+            ("mode", "dialogue", "`interactive`"),
+            ("arrivals", "open", "`poisson`"),
+            ("rtt_us", "-5", "`tcp` (50)"),
+            ("batch", "1.5", "whole"),
+        ] {
+            let point = [(name.to_owned(), value.to_owned())];
+            assert!(recipe.request("silo", &point, 0).expect_err("refused").0.contains(says), "{name}");
+        }
     }
 
     #[test]

@@ -200,10 +200,17 @@ impl Unit {
             clients,
             seconds,
             warmup,
+            until_steady,
+            cooldown,
             repeat,
             seed,
             set,
             retry,
+            mode,
+            rtt_us,
+            batch,
+            arrivals,
+            rate,
             pin,
             check,
         } = &self.request;
@@ -213,10 +220,16 @@ impl Unit {
         words.extend(workers.iter().flat_map(|workers| flag("workers", workers.to_string())));
         words.extend(clients.iter().flat_map(|clients| flag("clients", clients.to_string())));
         words.extend(flag("seconds", seconds.to_string()));
-        words.extend(flag("warmup", warmup.to_string()));
+        words.extend(flag("warmup", if *until_steady { "auto".to_owned() } else { warmup.to_string() }));
+        words.extend(flag("cooldown", cooldown.to_string()));
         words.extend(flag("repeat", repeat.to_string()));
         words.extend(flag("seed", seed.to_string()));
         words.extend(flag("retry", retry.name().to_owned()));
+        words.extend(flag("mode", mode.name().to_owned()));
+        words.extend(rtt_us.iter().flat_map(|rtt_us| flag("rtt-us", rtt_us.to_string())));
+        words.extend(flag("batch", batch.to_string()));
+        words.extend(flag("arrivals", arrivals.name().to_owned()));
+        words.extend(rate.iter().flat_map(|rate| flag("rate", rate.to_string())));
         words.extend(set.iter().flat_map(|pair| flag("set", pair.clone())));
         words.extend(flag("format", "json".to_owned()));
         words.extend(pin.then(|| "--pin".to_owned()));
@@ -308,7 +321,14 @@ mod tests {
         let first = ids(&sweep(""));
         assert_eq!(first.len(), 24);
         assert_eq!(first, ids(&sweep("budget_minutes = 3")), "when to stop changes no run");
-        for more in ["seconds = 1.0", "seed = 9", "check = false", "pin = true"] {
+        for more in [
+            "seconds = 1.0",
+            "seed = 9",
+            "check = false",
+            "pin = true",
+            "warmup = \"auto\"",
+            "cooldown = 1.0",
+        ] {
             assert!(first.is_disjoint(&ids(&sweep(more))), "{more}");
         }
         let recipe = sweep("").recipe;

@@ -14,7 +14,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::driver::{self, Control, Driver, Job, Limit, Retry, TypeTally};
+use engine::driver::{self, Control, Driver, Job, Limit, Retry, Traffic, TypeTally};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Quiesced, Schema, Scheme, Share,
@@ -100,6 +100,8 @@ pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<Outcome, Sett
         pin: false,
         sample_every: 0,
         latencies: false,
+        traffic: Traffic::default(),
+        is_steady: None,
     };
     let is_batched = S::Driver::refuses(&job).is_some();
     if is_batched {

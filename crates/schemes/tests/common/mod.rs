@@ -16,7 +16,7 @@ pub(crate) mod twins;
 use core::marker::PhantomData;
 use core::ops::RangeInclusive;
 
-use engine::driver::{self, Control, Job, Limit, Retry, TypeTally};
+use engine::driver::{self, Control, Driver, Job, Limit, Mode, Retry, Traffic, TypeTally};
 use engine::setting::Values;
 use engine::{
     Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Row, Schema, Scheme, Share, Ticket, Violation,
@@ -164,6 +164,8 @@ pub(crate) struct Plan {
     pub(crate) requests: u64,
     /// Nanoseconds that each transaction waits before it commits.
     pub(crate) pause_ns: u64,
+    /// Nanoseconds of a round trip before each statement; 0 for procedures.
+    pub(crate) rtt_ns: u64,
     /// Of the requests.
     pub(crate) seed: u64,
 }
@@ -171,11 +173,12 @@ pub(crate) struct Plan {
 /// Few and many workers, and many clients that wait inside their transactions. The latter back off: dozens of
 /// optimistic attempts that insert into one leaf, wait, and try again at once would abort each other for ever.
 pub(crate) const PLANS: &[Plan] = &[
-    Plan { workers: 1, clients: 1, requests: 2_000, pause_ns: 0, seed: 1 },
-    Plan { workers: 2, clients: 1, requests: 2_000, pause_ns: 0, seed: 1 },
-    Plan { workers: 4, clients: 1, requests: 500, pause_ns: 0, seed: 1 },
-    Plan { workers: 2, clients: 20, requests: 20, pause_ns: 20_000, seed: 1 },
-    Plan { workers: 1, clients: 50, requests: 20, pause_ns: 5_000, seed: 1 },
+    Plan { workers: 1, clients: 1, requests: 2_000, pause_ns: 0, rtt_ns: 0, seed: 1 },
+    Plan { workers: 2, clients: 1, requests: 2_000, pause_ns: 0, rtt_ns: 0, seed: 1 },
+    Plan { workers: 4, clients: 1, requests: 500, pause_ns: 0, rtt_ns: 0, seed: 1 },
+    Plan { workers: 2, clients: 20, requests: 20, pause_ns: 20_000, rtt_ns: 0, seed: 1 },
+    Plan { workers: 1, clients: 50, requests: 20, pause_ns: 5_000, rtt_ns: 0, seed: 1 },
+    Plan { workers: 2, clients: 20, requests: 10, pause_ns: 0, rtt_ns: 10_000, seed: 1 },
 ];
 
 /// Values of a scheme's settings that are not the standard ones.
@@ -222,9 +225,30 @@ impl<W: Workload> Visit for Run<W> {
     type Out = Vec<Vec<TypeTally>>;
 
     fn visit<S: Scheme>(self) -> Self::Out {
-        let admitted =
-            PLANS.iter().filter(|plan| plan.workers == 1 || S::INFO.workers == engine::Admits::Any);
+        let is_admitted = |plan: &&Plan| {
+            (plan.workers == 1 || S::INFO.workers == engine::Admits::Any)
+                && S::Driver::refuses(&job(plan, plan.workers * plan.clients)).is_none()
+        };
+        let admitted = PLANS.iter().filter(is_admitted);
         admitted.map(|plan| run_plan::<S, W>(plan, self.0)).collect()
+    }
+}
+
+/// A plan as a job.
+fn job(plan: &Plan, clients: usize) -> Job {
+    let mode = if plan.rtt_ns > 0 { Mode::Interactive } else { Mode::Procedure };
+    Job {
+        workers: plan.workers,
+        clients,
+        retry: if plan.pause_ns + plan.rtt_ns == 0 { Retry::Same } else { Retry::Backoff },
+        limit: Limit::Requests(plan.requests),
+        seed: plan.seed,
+        pause_ns: plan.pause_ns,
+        pin: false,
+        sample_every: 0,
+        latencies: false,
+        traffic: Traffic { mode, rtt_ns: plan.rtt_ns, ..Traffic::default() },
+        is_steady: None,
     }
 }
 
@@ -237,17 +261,7 @@ pub(crate) fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec
     let workload = W::declare(&values, drive, &mut schema).expect("standard values agree");
     let db = database_with::<S>(&schema, clients, plan.workers, given);
     db.load(&workload, 1);
-    let job = Job {
-        workers: plan.workers,
-        clients,
-        retry: if plan.pause_ns == 0 { Retry::Same } else { Retry::Backoff },
-        limit: Limit::Requests(plan.requests),
-        seed: plan.seed,
-        pause_ns: plan.pause_ns,
-        pin: false,
-        sample_every: 0,
-        latencies: false,
-    };
+    let job = job(plan, clients);
     let outcome = driver::run(&db, &workload, &job, &Control::new(plan.workers));
     let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
     assert_eq!(ended, clients as u64 * plan.requests, "every request ends once: {plan:?}");

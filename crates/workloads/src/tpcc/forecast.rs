@@ -7,7 +7,7 @@ use super::rows::{
     Customer, CustomerData, CustomerInfo, DistrictInfo, DistrictNext, DistrictYtd, History, Item, NewOrder,
     Order, OrderLine, Stock, StockInfo, Warehouse, WarehouseInfo,
 };
-use super::settings::{Home, Settings, Ytd};
+use super::settings::{Home, Settings, TERMINALS, Ytd};
 
 /// Lines of an order on average: 5 to 15.
 const LINES_MEAN: u64 = 10;
@@ -41,6 +41,9 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
         remote(settings),
         hottest(settings),
     ];
+    if settings.wait_scale.is_some() {
+        sentences.push(terminals(settings));
+    }
     if settings.delivers_by_district {
         sentences.push(
             "A Delivery is ten transactions, one a district, that its client sends one after the other; it counts \
@@ -142,6 +145,21 @@ fn concurrency(settings: &Settings, drive: Drive) -> String {
         "Concurrency: {:.2} workers and {:.2} clients a warehouse; {home}.",
         f64::from(drive.workers) / warehouses,
         f64::from(drive.clients) / warehouses,
+    )
+}
+
+fn terminals(settings: &Settings) -> String {
+    let cycle_s = settings.cycle_s();
+    let most = if cycle_s > 0.0 {
+        let rate = f64::from(TERMINALS) / cycle_s;
+        format!("a warehouse makes {rate:.2} transactions a second at most")
+    } else {
+        "they wait for nothing, so that it is they who are measured".to_owned()
+    };
+    format!(
+        "Terminals: ten a warehouse, each busy keying and thinking for {cycle_s:.3} s a transaction in the mean; {most}, \
+         whatever executes them. What is stressed is storage, not concurrency control; results are not comparable with \
+         those of clients that do not wait."
     )
 }
 
@@ -252,6 +270,27 @@ mod tests {
         assert!((of(&[], 1, "read-only share") - 0.08).abs() < 1e-9);
         let none = [("warehouses", "4"), ("remote_item_pct", "0"), ("remote_payment_pct", "0")];
         assert!(of(&none, 1, "multi-warehouse share").abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_warehouse_of_terminals_makes_about_half_a_transaction_a_second() {
+        let standard = settings(&[("terminals", "on"), ("warehouses", "2")], 20).expect("legal");
+        // 0.45 * (18 + 12) + 0.43 * (3 + 12) + 0.04 * (2 + 10 + 2 + 5 + 2 + 5), in seconds.
+        assert!((standard.cycle_s() - 20.99).abs() < 1e-9, "{}", standard.cycle_s());
+        let given = [("terminals", "on"), ("warehouses", "2"), ("wait_scale", "0.01")];
+        let scaled = settings(&given, 20).expect("legal");
+        assert!((scaled.cycle_s() - 0.2099).abs() < 1e-9, "{}", scaled.cycle_s());
+        let text = said(&[("terminals", "on")], 10).sentences.join("\n");
+        assert!(text.contains("0.48 transactions a second"), "{text}");
+        assert!(!said(&[], 10).sentences.join("\n").contains("erminals"));
+    }
+
+    #[test]
+    fn terminals_that_contradict_the_rest_are_refused() {
+        let refusal = |given: &[(&str, &str)], clients| settings(given, clients).expect_err("refused").0;
+        assert!(refusal(&[("terminals", "on")], 9).contains("leave out `--clients`"));
+        assert!(refusal(&[("terminals", "on"), ("home", "uniform")], 10).contains("`tpcc.home`"));
+        assert!(refusal(&[("wait_scale", "0.5")], 1).contains("`tpcc.terminals=on`"));
     }
 
     #[test]

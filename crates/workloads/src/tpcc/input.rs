@@ -10,7 +10,7 @@ use super::keys::home_number;
 use super::load::LOADED_AT_MS;
 use super::random::last_name;
 use super::rows::{DISTRICTS, LINES_MAX};
-use super::settings::{Home, Settings};
+use super::settings::{Home, Settings, TERMINALS};
 
 /// A request.
 #[derive(Clone, Debug, PartialEq)]
@@ -235,6 +235,8 @@ impl Settings {
         let (warehouses, clients) = (u64::from(self.warehouses), u64::from(self.clients));
         let client = u64::from(client.0) % clients;
         match &self.home {
+            // One after the other, so that each of them has another district (TPC-C 2.8.1.1).
+            Home::Fixed if self.wait_scale.is_some() => (client / u64::from(TERMINALS)) as u16 + 1,
             Home::Fixed if clients > warehouses => (client % warehouses) as u16 + 1,
             Home::Fixed => {
                 let (first, next) = (client * warehouses / clients, (client + 1) * warehouses / clients);
@@ -361,6 +363,27 @@ mod tests {
                 Input::Audit(_) => panic!("no audits were asked for"),
             }
         }
+    }
+
+    #[test]
+    fn a_terminal_keeps_to_a_warehouse_and_a_district_of_its_own() {
+        let given = [("warehouses", "3"), ("terminals", "on"), ("mix", "0,0,0,0,1")];
+        let settings = settings(&given, 30).expect("legal");
+        let mut places: Vec<(u16, u8)> = Vec::new();
+        for client in 0..30 {
+            let place = |sequence| {
+                let rng = &mut Rng::from_path(&[1, u64::from(client), sequence]);
+                match settings.generate(ClientId(client), sequence, rng) {
+                    Input::StockLevel(input) => (input.warehouse, input.district),
+                    other => panic!("{other:?}"),
+                }
+            };
+            assert!((1..20).all(|sequence| place(sequence) == place(0)));
+            places.push(place(0));
+        }
+        places.sort_unstable();
+        places.dedup();
+        assert_eq!(places.len(), 30);
     }
 
     #[test]

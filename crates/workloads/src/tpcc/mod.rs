@@ -2,8 +2,8 @@
 //! transaction, of which New-Order and Payment make up nine in ten.
 //!
 //! All five types run with their inserts, deletes, range scans, look-ups by name and rollbacks. What is
-//! left out is what belongs to terminals: wait times and screens (what a screen shows is gathered, see
-//! [`Screen`], but not drawn). After a run the conditions of `check` say whether what was committed is
+//! left out are the terminals' screens (what one shows is gathered, see [`Screen`], but not drawn); their waits are made
+//! where asked for. After a run the conditions of `check` say whether what was committed is
 //! what the specification asks for; an [`Audit`] says it while the run lasts, where asked for.
 
 mod audit;
@@ -25,8 +25,8 @@ mod stock_level;
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Counter, Drive, Forecast, Homes, Loader, Quiesced, Schema, Share, Transaction, TxnType,
-    Violation, Workload,
+    Abort, ClientId, Counter, Drive, Forecast, Homes, Loader, Pace, Quiesced, Schema, Share, Transaction,
+    TxnType, Violation, Workload,
 };
 use stdx::Rng;
 use zerocopy::FromZeros;
@@ -207,6 +207,14 @@ impl Workload for Tpcc {
         let first = u64::from(settings.customers) + 1;
         let order_numbers = (0..counters).map(|_| Counter::new(first)).collect();
         Ok(Self { settings, drive, tables, order_numbers })
+    }
+
+    fn terminals(values: &Values) -> Option<u64> {
+        settings::terminals(values)
+    }
+
+    fn pace(&self, kind: usize) -> Pace {
+        self.settings.pace(kind)
     }
 
     fn forecast(&self) -> Forecast {

@@ -1,5 +1,6 @@
 //! Settings: what a user may say about TPC-C, and what the workload makes of it.
 
+use engine::Pace;
 use engine::setting::{Range, Setting, SettingError, Values};
 use stdx::{Rng, Zipf};
 
@@ -17,6 +18,13 @@ const WAREHOUSES_MAX: u64 = 4_096;
 const FULL: [u32; 5] = [45, 43, 4, 4, 4];
 /// The two-type mix of the research engines.
 const NARROW: [u32; 5] = [50, 50, 0, 0, 0];
+
+/// Terminals of a warehouse, one for each of its districts (TPC-C 4.2.2).
+pub(super) const TERMINALS: u32 = DISTRICTS as u32;
+/// Seconds to key in a request of each type (TPC-C 5.2.5.7).
+const KEYING_S: [u64; 5] = [18, 3, 2, 2, 2];
+/// Seconds to think about its answer, in the mean (TPC-C 5.2.5.7).
+const THINKING_S: [u64; 5] = [12, 12, 10, 5, 5];
 
 /// The settings of TPC-C.
 pub(super) const SETTINGS: &[Setting] = &[
@@ -135,6 +143,25 @@ pub(super) const SETTINGS: &[Setting] = &[
         stresses: "Payments against each other: reading the sums first makes them conflict on the warehouse",
     },
     Setting {
+        name: "tpcc.terminals",
+        default: "off",
+        range: Range::Choice(&["on", "off"]),
+        unit: "",
+        doc: "Whether clients are terminals of people: ten a warehouse, each with a warehouse and a district of its own, \
+              who key in what they send and think about the answer, as the standard has it; a warehouse then makes \
+              about 0.48 transactions a second, and a run without them does not compare.",
+        stresses: "storage and idle connections instead of concurrency control",
+    },
+    Setting {
+        name: "tpcc.wait_scale",
+        default: "1",
+        range: Range::Real(0.0, 1.0),
+        unit: "of the standard's times",
+        doc: "What the terminals' times to key and to think are multiplied by: 1 is the standard, 0.01 makes a hundred \
+              times the load.",
+        stresses: "how much of a terminal's time a transaction takes",
+    },
+    Setting {
         name: "tpcc.rollback_pct",
         default: "1",
         range: Range::Real(0.0, 100.0),
@@ -166,6 +193,8 @@ pub(super) struct Settings {
     pub(super) is_eased: bool,
     pub(super) is_hot_last: bool,
     pub(super) ytd: Ytd,
+    /// What the waits of terminals are multiplied by; none where clients are no terminals.
+    pub(super) wait_scale: Option<f64>,
     /// Whether each district's part of a Delivery is a transaction.
     pub(super) delivers_by_district: bool,
     pub(super) random_item: NuRand,
@@ -239,7 +268,8 @@ impl Settings {
     /// Reads the values.
     ///
     /// # Errors
-    /// When a New-Order at 100% rollbacks would be all there is: such a run commits nothing.
+    /// When a New-Order at 100% rollbacks would be all there is: such a run commits nothing. When clients are to be
+    /// terminals, and are not.
     pub(super) fn new(values: &Values, clients: u32, seed: u64) -> Result<Self, SettingError> {
         let weights = mix(values.text("tpcc.mix")).expect("checked against its range");
         let warehouses = values.int("tpcc.warehouses");
@@ -258,6 +288,7 @@ impl Settings {
             let way_out = "lower `tpcc.rollback_pct`, or give `tpcc.mix` another transaction";
             return Err(SettingError(format!("every transaction would roll back; {way_out}")));
         }
+        let wait_scale = wait_scale(values, &home, clients)?;
         Ok(Self {
             seed,
             warehouses: warehouses as u16,
@@ -273,11 +304,28 @@ impl Settings {
             is_eased,
             is_hot_last: values.text("tpcc.hot_rows") == "last",
             ytd: if values.text("tpcc.commutative") == "on" { Ytd::Added } else { Ytd::Updated },
+            wait_scale,
             delivers_by_district: values.text("tpcc.delivery") == "per_district",
             random_item: NuRand::items(items),
             random_customer: NuRand::customers(customers),
             random_name: NuRand::names_run(customers),
         })
+    }
+
+    /// What a terminal waits for around a request of a type. Audits are not made by people.
+    pub(super) fn pace(&self, kind: usize) -> Pace {
+        let (Some(scale), Some(keying_s)) = (self.wait_scale, KEYING_S.get(kind)) else { return Pace::NONE };
+        let ns = |seconds: u64| (seconds as f64 * 1e9 * scale) as u64;
+        Pace { before_ns: ns(*keying_s), after_mean_ns: ns(THINKING_S[kind]) }
+    }
+
+    /// Seconds of a terminal between two requests, in the mean.
+    pub(super) fn cycle_s(&self) -> f64 {
+        let of_type = |kind: usize| {
+            let Pace { before_ns, after_mean_ns } = self.pace(kind);
+            self.share(kind) * (before_ns + after_mean_ns) as f64 / 1e9
+        };
+        (0..KEYING_S.len()).map(of_type).sum()
     }
 
     /// Districts of all warehouses.
@@ -323,6 +371,37 @@ impl Settings {
             Home::Zipf { ranks, .. } => ranks.probability(0),
         }
     }
+}
+
+/// The terminals that these settings ask for.
+pub(super) fn terminals(values: &Values) -> Option<u64> {
+    let are_there = values.text("tpcc.terminals") == "on";
+    are_there.then(|| values.int("tpcc.warehouses") * u64::from(TERMINALS))
+}
+
+/// What the waits of terminals are multiplied by, if clients are to be terminals.
+fn wait_scale(values: &Values, home: &Home, clients: u32) -> Result<Option<f64>, SettingError> {
+    let scale = values.real("tpcc.wait_scale");
+    let refuse = |says: String| Err(SettingError(says));
+    let Some(terminals) = terminals(values) else {
+        if scale < 1.0 {
+            return refuse(format!(
+                "`tpcc.wait_scale={scale}` is of the waits of terminals, and there are none: give \
+                 `tpcc.terminals=on`"
+            ));
+        }
+        return Ok(None);
+    };
+    if !matches!(home, Home::Fixed) {
+        return refuse("terminals belong to a warehouse each: leave `tpcc.home` at `fixed`".to_owned());
+    }
+    if u64::from(clients) != terminals {
+        return refuse(format!(
+            "`tpcc.terminals=on` makes ten clients a warehouse, {terminals} together, not {clients}: leave out \
+             `--clients`"
+        ));
+    }
+    Ok(Some(scale))
 }
 
 /// The warehouses in an order fixed by the seed (Fisher and Yates).

@@ -1,0 +1,141 @@
+//! The conductor of a timed run: a thread that moves it from stage to stage, and looks at how fast it goes meanwhile.
+
+use sync::{clock, waiter};
+
+use super::{Control, Job, Limit, Stage};
+
+/// Intervals of the measured time; fewer when they would be shorter than what follows.
+const INTERVALS: u64 = 100;
+/// Shorter intervals say more of the conductor's own delays than of the run.
+const INTERVAL_MIN_NS: u64 = 10_000_000;
+/// How long the conductor sleeps before it looks whether the run is interrupted.
+const NAP_MAX_NS: u64 = 20_000_000;
+
+/// How fast a timed run went: commits a second of each interval. An interval lasts as long as it is to or a little
+/// longer, when the conductor came late; its rate is that of the time that it lasted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// Nanoseconds that an interval is to last.
+    pub interval_ns: u64,
+    /// Of the warm-up, by interval.
+    pub warmup_txn_s: Vec<f64>,
+    /// Of the measured time, by interval; what is left when it ends is no interval.
+    pub measured_txn_s: Vec<f64>,
+    /// Nanoseconds that the warm-up lasted.
+    pub warmup_ns: u64,
+    /// Whether the warm-up ended because the run was steady: none if nobody was to judge it.
+    pub is_warm: Option<bool>,
+}
+
+/// Moves a timed run from stage to stage.
+pub(super) fn conduct(job: &Job, control: &Control) -> Series {
+    let Limit::Time { warmup_ns, measured_ns, cooldown_ns } = job.limit else { return Series::default() };
+    let mut series = Series { interval_ns: interval_ns(measured_ns), ..Series::default() };
+    let start_ns = clock::now_ns();
+    control.enter(Stage::WarmUp);
+    let is_steady = |so_far: &[f64]| job.is_steady.is_some_and(|is_steady| is_steady(so_far));
+    let ended_early = watch(control, series.interval_ns, warmup_ns, &mut series.warmup_txn_s, is_steady);
+    series.is_warm = job.is_steady.map(|_| ended_early);
+    series.warmup_ns = clock::now_ns() - start_ns;
+    control.enter(Stage::Measured);
+    watch(control, series.interval_ns, measured_ns, &mut series.measured_txn_s, |_| false);
+    if cooldown_ns > 0 {
+        control.enter(Stage::CoolDown);
+        watch(control, cooldown_ns, cooldown_ns, &mut Vec::new(), |_| false);
+    }
+    control.enter(Stage::Stopping);
+    series
+}
+
+/// Nanoseconds of an interval.
+fn interval_ns(measured_ns: u64) -> u64 {
+    (measured_ns / INTERVALS).max(INTERVAL_MIN_NS)
+}
+
+/// Watches a stage that lasts `lasts_ns`, unless the run is interrupted or `is_over` says of the rates so far that
+/// it is over; whether that was why it ended.
+fn watch(
+    control: &Control,
+    interval_ns: u64,
+    lasts_ns: u64,
+    rates: &mut Vec<f64>,
+    is_over: impl Fn(&[f64]) -> bool,
+) -> bool {
+    let until_ns = clock::now_ns().saturating_add(lasts_ns);
+    let (mut begun_ns, mut commits) = (clock::now_ns(), control.progress().0);
+    loop {
+        let ends_ns = begun_ns.saturating_add(interval_ns);
+        if sleep(control, ends_ns.min(until_ns)).is_none() || ends_ns > until_ns {
+            return false;
+        }
+        let (now_ns, progress) = (clock::now_ns(), control.progress().0);
+        rates.push((progress - commits) as f64 * 1e9 / (now_ns - begun_ns) as f64);
+        (begun_ns, commits) = (now_ns, progress);
+        if is_over(rates) {
+            return true;
+        }
+    }
+}
+
+/// Sleeps until a moment; none when the run is interrupted before.
+fn sleep(control: &Control, until_ns: u64) -> Option<()> {
+    loop {
+        let left_ns = until_ns.saturating_sub(clock::now_ns());
+        if control.is_interrupted() {
+            return None;
+        }
+        if left_ns == 0 {
+            return Some(());
+        }
+        waiter::pause_ns(left_ns.min(NAP_MAX_NS));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::job;
+    use super::*;
+
+    fn timed(warmup_ms: u64, measured_ms: u64, cooldown_ms: u64) -> Job {
+        let ns = |ms| ms * 1_000_000;
+        let (warmup_ns, measured_ns, cooldown_ns) = (ns(warmup_ms), ns(measured_ms), ns(cooldown_ms));
+        Job { limit: Limit::Time { warmup_ns, measured_ns, cooldown_ns }, ..job(1) }
+    }
+
+    #[test]
+    fn a_run_has_about_a_hundred_intervals_unless_they_would_be_too_short() {
+        assert_eq!(interval_ns(5_000_000_000), 50_000_000);
+        assert_eq!(interval_ns(300_000_000), INTERVAL_MIN_NS);
+    }
+
+    #[test]
+    fn all_stages_pass_and_their_intervals_are_kept() {
+        let control = Control::new(1);
+        let series = conduct(&timed(40, 60, 1), &control);
+        assert_eq!(control.stage(), Stage::Stopping);
+        // A conductor that sleeps too long has fewer of them.
+        assert!((1..=4).contains(&series.warmup_txn_s.len()), "{series:?}");
+        assert!((1..=6).contains(&series.measured_txn_s.len()), "{series:?}");
+        assert!(series.warmup_ns >= 40_000_000);
+        assert_eq!(series.is_warm, None);
+    }
+
+    #[test]
+    fn a_warm_up_ends_when_the_run_is_steady_and_not_after_its_limit() {
+        let judged = |is_steady: fn(&[f64]) -> bool, warmup_ms| {
+            let job = Job { is_steady: Some(is_steady), ..timed(warmup_ms, 10, 0) };
+            conduct(&job, &Control::new(1))
+        };
+        let steady = judged(|so_far| so_far.len() == 3, 60_000);
+        assert_eq!((steady.warmup_txn_s.len(), steady.is_warm), (3, Some(true)));
+        assert_eq!(judged(|_| false, 30).is_warm, Some(false));
+    }
+
+    #[test]
+    fn an_interrupted_run_is_conducted_to_its_end_at_once() {
+        let control = Control::new(1);
+        control.interrupt();
+        let series = conduct(&timed(3_600_000, 3_600_000, 3_600_000), &control);
+        assert_eq!((series.measured_txn_s.len(), control.stage()), (0, Stage::Stopping));
+    }
+}

@@ -26,6 +26,8 @@ pub fn arguments(input: &[u8]) {
             Command::Run(run) => plan(run.request()),
             Command::Explain(explain) => plan(Ok(explain.request())),
             Command::Check(check) => inquire(&check.question()),
+            Command::Reproduce(reproduce) => find(reproduce.id.as_deref()),
+            Command::Sensitivity(asked) => screen(asked.question()),
             Command::Conditions(asked) => study(asked.question()),
             // They take nothing, or files.
             Command::Demo
@@ -40,6 +42,21 @@ pub fn arguments(input: &[u8]) {
             assert!(code == 0 || code == 2, "exit code {code}");
             assert!(!error.to_string().is_empty(), "a refusal says why");
         }
+    }
+}
+
+/// Draws the points of a question of sensitivity.
+fn screen(question: lab::sensitivity::Question) {
+    match lab::sensitivity::Study::new(question, "a build") {
+        Ok(study) => assert!(!study.axes.is_empty(), "something varies"),
+        Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
+    }
+}
+
+/// Finds the experiment that is asked for, if one is.
+fn find(id: Option<&str>) {
+    if let Some(Err(refusal)) = id.map(lab::reproduce::find) {
+        assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}");
     }
 }
 

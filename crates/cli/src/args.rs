@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lab::{Arrival, Mode, Question, Refusal, Request, Retry, WarmUp, conditions};
+use lab::{Arrival, Mode, Question, Refusal, Request, Retry, WarmUp, conditions, sensitivity};
 
 /// A laboratory of concurrency control: which scheme wins, by how much, and under which conditions.
 #[derive(Debug, Parser)]
@@ -23,12 +23,16 @@ pub(crate) enum Command {
     Sweep(Sweep),
     /// Compare two sets of results, cell by cell
     Compare(Compare),
+    /// Repeat an experiment of the literature, and say what becomes of its claim
+    Reproduce(Reproduce),
     /// Find out under which conditions one scheme beats another, and why
     Conditions(Conditions),
     /// Test a claim of `conditions` again, at other points
     Recheck(Recheck),
     /// Tell what a directory of results says: a page with plots, tables, plots for papers
     Report(Report),
+    /// Find out which settings move the throughput of schemes, and which move their ranking
+    Sensitivity(Sensitivity),
     /// Try to show that schemes do not isolate as they promise
     Check(Check),
     /// What there is to choose from
@@ -270,6 +274,113 @@ pub(crate) enum Form {
     Svg,
     /// A row a run, and a row for each scheme at each point, for notebooks
     Csv,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Reproduce {
+    /// The experiment: see `contend reproduce --list`
+    pub(crate) id: Option<String>,
+    /// Print all experiments with what they wait for, and run none
+    #[arg(long, conflicts_with_all = ["id", "out", "budget", "dry_run", "repeat", "seed"])]
+    pub(crate) list: bool,
+    /// The directory that results are kept in, and taken from if they are there [default: the id in small letters]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Begin no run after this time
+    #[arg(long, value_name = "TIME", value_parser = minutes)]
+    pub(crate) budget: Option<f64>,
+    /// Say what would be run, and how long it may take
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Runs of each scheme at each point, for a verdict that is undecided [default: those of the recipe]
+    #[arg(long, value_name = "R")]
+    pub(crate) repeat: Option<u64>,
+    /// What all random numbers begin with [default: that of the recipe]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sensitivity {
+    /// The workload: see `contend list workloads`
+    workload: String,
+    /// Schemes with commas between them; the ranking is that of each against the first
+    #[arg(long, value_name = "A,B", value_delimiter = ',', required = true)]
+    schemes: Vec<String>,
+    /// What varies, with commas: settings, `workers`, `clients`, `retry`; between two values or among words
+    #[arg(long, value_name = "NAME[=LOW..HIGH|=A|B],..", value_delimiter = ',', required = true)]
+    vary: Vec<String>,
+    /// What is the same in all runs: a setting, `workers`, `clients` or `retry`
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Where to measure first
+    #[arg(long, value_enum, default_value_t = Method::Morris)]
+    method: Method,
+    /// Time for all of it
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = minutes)]
+    budget: f64,
+    /// Points that are measured at most [default: what there is time for]
+    #[arg(long, value_name = "N")]
+    points: Option<usize>,
+    /// Measured time of each run
+    #[arg(long, value_name = "S", default_value_t = 0.5, allow_negative_numbers = true)]
+    seconds: f64,
+    /// Time before it that does not count
+    #[arg(long, value_name = "S", default_value_t = 0.2, allow_negative_numbers = true)]
+    warmup: f64,
+    /// What all random numbers begin with
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Keep each worker on a core of its own
+    #[arg(long)]
+    pin: bool,
+    /// Do not check the database after a run
+    #[arg(long)]
+    no_check: bool,
+    /// The directory that results are kept in, and taken from if they are there
+    #[arg(long, value_name = "DIR", default_value = "sensitivity")]
+    pub(crate) out: PathBuf,
+    /// Say what would be measured
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// How findings are printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// Where a study of sensitivity measures first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Method {
+    /// Along trajectories on which one setting after the other changes, and then everywhere
+    Morris,
+    /// Everywhere
+    Sobol,
+}
+
+impl Sensitivity {
+    /// The question that these arguments ask.
+    pub(crate) fn question(&self) -> sensitivity::Question {
+        sensitivity::Question {
+            workload: self.workload.clone(),
+            schemes: self.schemes.clone(),
+            vary: self.vary.clone(),
+            set: self.set.clone(),
+            method: match self.method {
+                Method::Morris => sensitivity::Method::Morris,
+                Method::Sobol => sensitivity::Method::Sobol,
+            },
+            seconds: self.seconds,
+            warmup: self.warmup,
+            budget_minutes: self.budget,
+            points: self.points,
+            seed: self.seed,
+            pin: self.pin,
+            check: !self.no_check,
+        }
+    }
 }
 
 /// What both a run and an explanation are about.

@@ -11,7 +11,9 @@ mod live;
 mod out;
 mod process;
 mod report;
+mod reproduce;
 mod run;
+mod sensitivity;
 mod sweep;
 
 use std::process::ExitCode;
@@ -40,6 +42,8 @@ fn main() -> ExitCode {
         Command::Conditions(args) => conditions::conditions(&args, &mut out),
         Command::Recheck(args) => conditions::recheck(&args, &mut out),
         Command::Report(args) => report::report(&args, &mut out),
+        Command::Reproduce(args) => reproduce::reproduce(&args, &mut out),
+        Command::Sensitivity(args) => sensitivity::sensitivity(&args, &mut out),
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(list) => Ok(self::list(&list, &mut out)),
         Command::Explain(args) => explain(&args, &mut out),

@@ -48,6 +48,7 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
             for line in &summary.lines {
                 out.print(&format!("{}\n", sweep::json(&sweep, line)));
             }
+            sweep::left_out(&sweep).iter().for_each(|object| out.print(&format!("{object}\n")));
         }
     }
     ended?;
@@ -61,7 +62,7 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
 }
 
 /// The runs whose results are not there.
-fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>, Refusal> {
+pub(crate) fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>, Refusal> {
     if !folder.exists() {
         return Ok(sweep.units.iter().collect());
     }

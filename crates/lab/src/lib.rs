@@ -15,6 +15,8 @@ pub mod compare;
 pub mod conditions;
 pub mod json;
 pub mod report;
+pub mod reproduce;
+pub mod sensitivity;
 pub mod sweep;
 pub mod text;
 

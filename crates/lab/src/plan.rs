@@ -165,6 +165,16 @@ impl Plan {
     /// # Errors
     /// Whatever is unknown, out of range, contradictory, or beyond the memory available.
     pub fn new(request: &Request) -> Result<Self, Refusal> {
+        let plan = Self::for_any_scheme(request)?;
+        plan.subjects.iter().try_for_each(|subject| plan.suits(subject))?;
+        Ok(plan)
+    }
+
+    /// Checks all of a request but whether its schemes can run it: that [`suits`](Self::suits) says.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(crate) fn for_any_scheme(request: &Request) -> Result<Self, Refusal> {
         let workload = Catalogue.workload(&request.workload)?;
         let schemes = Catalogue.schemes_of(request.schemes.as_deref())?;
         let given = pairs(&request.set)?;
@@ -184,12 +194,16 @@ impl Plan {
         let order = order(subjects.len(), repeat, request.seed);
         let reserve_bytes = reserve_bytes(&shared, &job, &forecast, machine::available_bytes())?;
         let check = request.check;
-        let plan = Self { workload, subjects, job, repeat, check, forecast, reserve_bytes, order };
-        for subject in &plan.subjects {
-            refuse_for_scheme(subject.scheme, &plan.job)?;
-            runs::admit(&plan.spec(subject))?;
-        }
-        Ok(plan)
+        Ok(Self { workload, subjects, job, repeat, check, forecast, reserve_bytes, order })
+    }
+
+    /// Whether a scheme can run what is planned, which others may be able to.
+    ///
+    /// # Errors
+    /// What it cannot do, and what to change.
+    pub(crate) fn suits(&self, subject: &Subject) -> Result<(), Refusal> {
+        refuse_for_scheme(subject.scheme, &self.job)?;
+        Ok(runs::admit(&self.spec(subject))?)
     }
 
     /// The schemes that have more clients than were asked for.

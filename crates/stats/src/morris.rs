@@ -75,6 +75,14 @@ impl MorrisDesign {
     /// # Panics
     /// When there are not as many outcomes as points.
     pub fn effects(&self, outcomes: &[f64]) -> Vec<ElementaryEffects> {
+        self.elementary(outcomes).iter().map(|effects| ElementaryEffects::of(effects)).collect()
+    }
+
+    /// For each axis its effect in each trajectory, for a change across the whole axis.
+    ///
+    /// # Panics
+    /// When there are not as many outcomes as points.
+    pub fn elementary(&self, outcomes: &[f64]) -> Vec<Vec<f64>> {
         assert_eq!(outcomes.len(), self.points.len(), "each point has an outcome");
         let mut effects = vec![Vec::new(); self.axes];
         let trajectories = self.points.chunks_exact(self.axes + 1).zip(outcomes.chunks_exact(self.axes + 1));
@@ -85,12 +93,16 @@ impl MorrisDesign {
                 effects[moved].push((change[1] - change[0]) / step(&moved));
             }
         }
-        effects.iter().map(|effects| ElementaryEffects::of(effects)).collect()
+        effects
     }
 }
 
 impl ElementaryEffects {
-    fn of(effects: &[f64]) -> Self {
+    /// What the effects of an axis come to, one a trajectory.
+    ///
+    /// # Panics
+    /// Without effects.
+    pub fn of(effects: &[f64]) -> Self {
         let mu = mean(effects);
         let sizes: Vec<f64> = effects.iter().map(|effect| effect.abs()).collect();
         let squares: f64 = effects.iter().map(|effect| (effect - mu).powi(2)).sum();

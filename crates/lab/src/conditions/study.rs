@@ -324,6 +324,7 @@ fn recipe(
         check: question.check,
         settings,
         vary: BTreeMap::new(),
+        variants: Vec::new(),
         why: BTreeMap::new(),
     })
 }

@@ -205,12 +205,13 @@ impl Study {
         let point: Vec<String> =
             self.axes.iter().zip(at).map(|(axis, at)| axis.values[*at].clone()).collect();
         let of = |scheme: &String| cells.get(&(at.to_vec(), scheme.clone()));
-        let of_first = throughputs(of(&self.first).into_iter().flatten().map(|(nth, run)| (*nth, *run)));
+        let of_first = throughputs(of(&self.first).into_iter().flatten().map(|(nth, run)| (nth, *run)));
         let mut lines = Vec::new();
         for scheme in &self.schemes {
             let Some(runs) = of(scheme) else { continue };
             let first = (*scheme != self.first).then_some(&of_first);
-            lines.push(Measured::new(Line::new(&point, scheme, runs, first), runs));
+            let results = runs.iter().map(|(nth, run)| (*nth, (*run).clone())).collect();
+            lines.push(Measured::new(Line::new(point.clone(), scheme, results, first), runs));
         }
         self.leaders.extend(Leader::of(&lines));
         self.lines.extend(lines);

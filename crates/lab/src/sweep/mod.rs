@@ -1,10 +1,11 @@
 //! Sweeps: one recipe, all combinations of what it varies, measured so that the comparison is fair.
 //!
 //! A [`Recipe`] is a file of settings: what is fixed, what varies, and why it is off the standard. A [`Sweep`] is the
-//! runs that it asks for, each a [`Unit`] that one command makes. Repetitions come one after the other, so that a sweep
-//! that is cut short is a sweep of fewer repetitions; in each, points come in random order, and the schemes of a point
-//! directly after one another, in random order too: what changes slowly on the machine meets all of them alike. All
-//! schemes of a repetition answer the same requests, drawn from the repetition's seed.
+//! runs that it asks for, each a [`Unit`] that one command makes; what a scheme cannot run of it is [`LeftOut`].
+//! Repetitions come one after the other, so that a sweep that is cut short is a sweep of fewer repetitions; in each,
+//! points come in random order, and the schemes of a point directly after one another, in random order too: what
+//! changes slowly on the machine meets all of them alike. All schemes of a repetition answer the same requests, drawn
+//! from the repetition's seed.
 //!
 //! A unit's *id* is a digest of all that can change its outcome and that we know: the resolved settings, the seed, the
 //! build. Results lie under it in a [`Store`], so that nothing is measured twice and nothing is overwritten, whatever
@@ -21,10 +22,10 @@ mod units;
 pub use bench::{Bench, Run};
 pub use measuring::Measuring;
 pub(crate) use recipe::DRIVES;
-pub use recipe::{Recipe, Scalar};
+pub use recipe::{Recipe, Scalar, VARIANT, Variant};
 pub use store::{Entry, Store};
 pub(crate) use summary::{CONFIDENCE, MARGIN, compared, json_of, judged, machine, throughputs, verdict_name};
-pub use summary::{Line, Summary, json};
+pub use summary::{Line, Summary, json, left_out};
 pub(crate) use told::{heads, row};
 pub use told::{plan, results};
-pub use units::{Sweep, Unit, digest};
+pub use units::{LeftOut, Sweep, Unit, digest};

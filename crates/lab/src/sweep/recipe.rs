@@ -47,10 +47,26 @@ pub struct Recipe {
     /// What varies, by name: each combination of the values is a point.
     #[serde(default)]
     pub vary: BTreeMap<String, Vec<Scalar>>,
+    /// What varies together: each combination of a variant with the values that vary is a point.
+    #[serde(default)]
+    pub variants: Vec<Variant>,
     /// Why a setting is not, or not always, at its standard value.
     #[serde(default)]
     pub why: BTreeMap<String, String>,
 }
+
+/// Settings that change together, such as workers and warehouses where each worker is to have one.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Variant {
+    /// What the point is called in results.
+    pub name: String,
+    /// The settings, by name.
+    #[serde(flatten)]
+    pub settings: BTreeMap<String, Scalar>,
+}
+
+/// The name of the axis of [`Recipe::variants`].
+pub const VARIANT: &str = "variant";
 
 const fn repeat() -> u64 {
     5
@@ -115,6 +131,26 @@ impl Recipe {
         Ok(recipe)
     }
 
+    /// What varies: names with the values, variants first.
+    pub fn axes(&self) -> Vec<(&str, Vec<String>)> {
+        let mut axes: Vec<(&str, Vec<String>)> = Vec::new();
+        if !self.variants.is_empty() {
+            axes.push((VARIANT, self.variants.iter().map(|variant| variant.name.clone()).collect()));
+        }
+        for (name, values) in &self.vary {
+            axes.push((name, values.iter().map(ToString::to_string).collect()));
+        }
+        axes
+    }
+
+    /// All settings with a value of the recipe, each as often as it has one.
+    fn given(&self) -> impl Iterator<Item = (&String, &Scalar)> {
+        let varied =
+            self.vary.iter().flat_map(|(name, values)| values.iter().map(move |value| (name, value)));
+        let of_variants = self.variants.iter().flat_map(|variant| &variant.settings);
+        self.settings.iter().chain(varied).chain(of_variants)
+    }
+
     fn judge(&self) -> Result<(), Refusal> {
         let refuse = |says: String| Err(Refusal(says));
         if self.schemes.is_empty() {
@@ -143,7 +179,8 @@ impl Recipe {
                 ));
             }
         }
-        for name in self.settings.keys().chain(self.vary.keys()).chain(self.why.keys()) {
+        self.judge_variants()?;
+        for name in self.given().map(|(name, _)| name).chain(self.why.keys()) {
             if !DRIVES.contains(&name.as_str()) {
                 Catalogue.setting(name)?;
             }
@@ -157,16 +194,48 @@ impl Recipe {
         }
     }
 
+    fn judge_variants(&self) -> Result<(), Refusal> {
+        for (at, variant) in self.variants.iter().enumerate() {
+            let name = &variant.name;
+            if name.trim().is_empty() || self.variants[..at].iter().any(|other| other.name == *name) {
+                return Err(Refusal(format!(
+                    "the variant `{name}` cannot be told from others: give each a name of its own"
+                )));
+            }
+            let is_elsewhere =
+                |name: &&String| self.settings.contains_key(*name) || self.vary.contains_key(*name);
+            if let Some(twice) = variant.settings.keys().find(is_elsewhere) {
+                return Err(Refusal(format!(
+                    "`{twice}` is set by the variant `{name}` and by `[settings]` or `[vary]`: leave one out"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// A setting that is off its standard value somewhere without a reason.
     fn unjustified(&self) -> Option<&str> {
-        let is_off = |name: &str, value: &Scalar| {
+        let is_off = |(name, value): &(&String, &Scalar)| {
             let standard = Catalogue.setting(name).ok().map(|setting| setting.default);
             standard.is_some_and(|standard| standard != value.to_string())
         };
-        let fixed = self.settings.iter().filter(|(name, value)| is_off(name, value)).map(|(name, _)| name);
-        let varied = self.vary.iter().filter(|(name, values)| values.iter().any(|value| is_off(name, value)));
         let is_silent = |name: &&String| self.why.get(*name).is_none_or(|why| why.trim().is_empty());
-        fixed.chain(varied.map(|(name, _)| name)).find(is_silent).map(String::as_str)
+        self.given().filter(is_off).map(|(name, _)| name).find(is_silent).map(String::as_str)
+    }
+
+    /// The values of a point by name, with a variant's settings in its place.
+    fn resolved(&self, point: &[(String, String)]) -> Vec<(String, String)> {
+        let mut resolved = Vec::new();
+        for (name, value) in point {
+            match self.variants.iter().find(|variant| name == VARIANT && variant.name == *value) {
+                Some(variant) => {
+                    let settings = variant.settings.iter();
+                    resolved.extend(settings.map(|(name, value)| (name.clone(), value.to_string())));
+                }
+                None => resolved.push((name.clone(), value.clone())),
+            }
+        }
+        resolved
     }
 
     /// The request of one scheme with these values of what varies, in one repetition.
@@ -189,7 +258,7 @@ impl Recipe {
             check: self.check,
             ..Request::new(&self.workload)
         };
-        for (name, value) in fixed.chain(point.iter().cloned()) {
+        for (name, value) in fixed.chain(self.resolved(point)) {
             match name.as_str() {
                 "workers" => request.workers = Some(number(&name, &value)?),
                 "clients" => request.clients = Some(number(&name, &value)?),
@@ -315,6 +384,49 @@ mod tests {
             .replace("\"ycsb.records\" = 1000", &records)
             .replace("\"ycsb.records\" = \"quick to load\"", "");
         assert!(Recipe::parse(&text).is_ok(), "the standard value needs none");
+    }
+
+    const VARIANTS: &str = r#"
+        title = "a test"
+        workload = "tpcc"
+        schemes = ["silo"]
+        [[variants]]
+        name = "one"
+        workers = 1
+        [[variants]]
+        name = "two"
+        workers = 2
+        "tpcc.warehouses" = 2
+        [vary]
+        "tpcc.mix" = ["full", "narrow"]
+        [why]
+        "tpcc.warehouses" = "one a worker"
+        "tpcc.mix" = "the question"
+    "#;
+
+    #[test]
+    fn variants_are_an_axis_whose_settings_change_together() {
+        let recipe = Recipe::parse(VARIANTS).expect("legal");
+        let axes = recipe.axes();
+        assert_eq!(axes[0], ("variant", vec!["one".to_owned(), "two".to_owned()]));
+        assert_eq!(axes[1].0, "tpcc.mix");
+        let point = [("variant".to_owned(), "two".to_owned()), ("tpcc.mix".to_owned(), "full".to_owned())];
+        let request = recipe.request("silo", &point, 0).expect("legal");
+        assert_eq!(
+            (request.workers, request.set),
+            (Some(2), vec!["tpcc.warehouses=2".to_owned(), "tpcc.mix=full".to_owned()])
+        );
+    }
+
+    #[test]
+    fn variants_are_held_to_the_same_rules() {
+        assert!(refusal(&VARIANTS.replace("\"two\"", "\"one\"")).contains("`one`"), "a name twice");
+        assert!(
+            refusal(&VARIANTS.replace("\"tpcc.warehouses\" = 2", "\"tpcc.mix\" = \"full\""))
+                .contains("tpcc.mix")
+        );
+        assert!(refusal(&VARIANTS.replace("\"one a worker\"", "\"\"")).contains("[why]"));
+        assert!(refusal(&VARIANTS.replace("workers = 1", "wokers = 1")).contains("wokers"));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! What results say: a line for each scheme at each point. All that is told of a sweep, in a table, as JSON or in a
 //! report, takes its figures from here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
 
-use super::{Entry, Store, Sweep};
+use super::{Entry, LeftOut, Store, Sweep};
 use crate::Refusal;
 use crate::json::SCHEMA;
 
@@ -16,7 +16,7 @@ pub(crate) const CONFIDENCE: f64 = 0.9;
 pub(crate) const MARGIN: f64 = 1.05;
 
 /// What a sweep's results say.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Summary {
     /// By point, and at each by scheme, in the order of the recipe.
     pub lines: Vec<Line>,
@@ -37,6 +37,9 @@ pub struct Line {
     pub point: Vec<String>,
     /// The scheme.
     pub scheme: String,
+    /// What was measured, by repetition: objects of [`json::run`](crate::json::run), those of runs that failed their
+    /// check among them.
+    pub results: BTreeMap<u64, Value>,
     /// Commits a second, by repetition; those without a result are left out.
     pub throughput_txn_s: BTreeMap<u64, f64>,
     /// The interval of their median.
@@ -50,26 +53,27 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of a scheme at a point from its runs by repetition, with the throughputs of what it is compared with.
+    /// The line of a scheme at a point from its results by repetition, with the throughputs of what it is compared with.
     pub(crate) fn new(
-        point: &[String],
+        point: Vec<String>,
         scheme: &str,
-        runs: &BTreeMap<u64, &Value>,
+        results: BTreeMap<u64, Value>,
         first: Option<&BTreeMap<u64, f64>>,
     ) -> Self {
-        let throughput_txn_s = throughputs(runs.iter().map(|(repetition, run)| (*repetition, *run)));
+        let throughput_txn_s = throughputs(&results);
         let values: Vec<f64> = throughput_txn_s.values().copied().collect();
         let median = |of: &dyn Fn(&Value) -> Option<f64>| {
-            Spread::of(runs.values().filter_map(|run| of(run))).map(|spread| spread.median)
+            Spread::of(results.values().filter_map(of)).map(|spread| spread.median)
         };
         Self {
-            point: point.to_vec(),
+            point,
             scheme: scheme.to_owned(),
             interval: Interval::of_median(&values, CONFIDENCE),
             abort_rate: median(&|run| run["abort_rate"].as_f64()),
             p99_us: median(&|run| run["latency_us"]["p99"].as_f64()),
             against_first: first.and_then(|first| compared(&throughput_txn_s, first)),
             throughput_txn_s,
+            results,
         }
     }
 
@@ -90,13 +94,15 @@ impl Summary {
     /// # Errors
     /// Files that cannot be read.
     pub fn new(sweep: &Sweep, store: &Store) -> Result<Self, Refusal> {
-        let mut summary = Self { lines: Vec::new(), made: 0, starved: 0, failed: 0, machines: Vec::new() };
+        let mut summary = Self::default();
         let mut cells: BTreeMap<(&[String], &str), BTreeMap<u64, Value>> = BTreeMap::new();
         for unit in &sweep.units {
             let Some(Entry { value, .. }) = store.get(&unit.id)? else { continue };
             summary.count(&value);
             cells.entry((&unit.point, unit.scheme)).or_default().insert(unit.repetition, value);
         }
+        let planned: BTreeSet<(&[String], &str)> =
+            sweep.units.iter().map(|unit| (unit.point.as_slice(), unit.scheme)).collect();
         let mut points: Vec<&[String]> = Vec::new();
         for unit in &sweep.units {
             points.extend((unit.repetition == 0).then_some(unit.point.as_slice()));
@@ -104,13 +110,12 @@ impl Summary {
         points.sort_by_key(|point| place(sweep, point));
         points.dedup();
         for point in points {
-            let runs =
-                |scheme| cells.get(&(point, scheme)).into_iter().flatten().map(|(nth, value)| (*nth, value));
-            let first = throughputs(runs(sweep.schemes[0]));
-            for &scheme in &sweep.schemes {
-                let is_first = scheme == sweep.schemes[0];
-                let runs: BTreeMap<u64, &Value> = runs(scheme).collect();
-                summary.lines.push(Line::new(point, scheme, &runs, (!is_first).then_some(&first)));
+            let first = cells.get(&(point, sweep.schemes[0])).map(throughputs);
+            let is_run = |scheme: &&&str| planned.contains(&(point, **scheme));
+            for scheme in sweep.schemes.iter().filter(is_run) {
+                let results = cells.remove(&(point, scheme)).unwrap_or_default();
+                let first = first.as_ref().filter(|_| *scheme != sweep.schemes[0]);
+                summary.lines.push(Line::new(point.to_vec(), scheme, results, first));
             }
         }
         Ok(summary)
@@ -138,14 +143,14 @@ pub(crate) fn machine(run: &Value) -> Value {
 
 /// Where a point is among those of the recipe, axis by axis.
 fn place(sweep: &Sweep, point: &[String]) -> Vec<usize> {
-    let axes = sweep.recipe.vary.values().zip(point);
-    axes.map(|(values, value)| values.iter().position(|other| other.to_string() == *value).unwrap_or(0))
-        .collect()
+    let axes = sweep.recipe.axes().into_iter().zip(point);
+    axes.map(|((_, values), value)| values.iter().position(|other| other == value).unwrap_or(0)).collect()
 }
 
 /// Commits a second by repetition, of those runs that are results.
-pub(crate) fn throughputs<'v>(runs: impl Iterator<Item = (u64, &'v Value)>) -> BTreeMap<u64, f64> {
-    runs.filter_map(|(repetition, run)| Some((repetition, run["throughput_txn_s"].as_f64()?))).collect()
+pub(crate) fn throughputs<'v>(runs: impl IntoIterator<Item = (&'v u64, &'v Value)>) -> BTreeMap<u64, f64> {
+    let of = |(repetition, run): (&u64, &Value)| Some((*repetition, run["throughput_txn_s"].as_f64()?));
+    runs.into_iter().filter_map(of).collect()
 }
 
 /// How the first series compares with the second in the same repetitions; none when nothing can be compared.
@@ -197,6 +202,25 @@ pub(crate) fn json_of(workload: &str, axes: &[String], first: &str, line: &Line)
         "p99_us": line.p99_us,
         "against_first": line.against_first.as_ref().map(comparison),
     })
+}
+
+/// What was left out as JSON: an object for each scheme and reason.
+pub fn left_out(sweep: &Sweep) -> Vec<Value> {
+    let object = |left_out: &LeftOut| {
+        let named = |point: &Vec<String>| {
+            sweep.axes.iter().zip(point).map(|(name, value)| (name.clone(), value.as_str().into())).collect()
+        };
+        let points: Vec<serde_json::Map<String, Value>> = left_out.points.iter().map(named).collect();
+        json!({
+            "schema": SCHEMA,
+            "kind": "left_out",
+            "workload": sweep.recipe.workload,
+            "scheme": left_out.scheme,
+            "points": points,
+            "why": left_out.why,
+        })
+    };
+    sweep.left_out.iter().map(object).collect()
 }
 
 /// The name of a verdict in results.

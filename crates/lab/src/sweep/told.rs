@@ -3,7 +3,7 @@
 use stats::Comparison;
 
 use super::summary::{MARGIN, verdict_name};
-use super::{Line, Summary, Sweep};
+use super::{LeftOut, Line, Summary, Sweep, VARIANT};
 use crate::text::{Lines, Table, count, duration_s, percent, plural, ratio_interval};
 
 /// What a sweep will do and take, before anything runs; `made` of its runs are there already.
@@ -14,6 +14,11 @@ pub fn plan(sweep: &Sweep, made: usize) -> String {
     for (name, values) in &recipe.vary {
         let values: Vec<String> = values.iter().map(ToString::to_string).collect();
         lines.add(format!("  {name} = {}", values.join(", ")));
+    }
+    for variant in &recipe.variants {
+        let settings: Vec<String> =
+            variant.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        lines.add(format!("  {VARIANT} {}: {}", variant.name, settings.join(", ")));
     }
     for (name, value) in &recipe.settings {
         lines.add(format!("  {name} = {value}"));
@@ -30,6 +35,7 @@ pub fn plan(sweep: &Sweep, made: usize) -> String {
     ));
     let lasts_s: f64 = sweep.units.iter().map(|unit| unit.lasts_s).sum();
     let left_s = lasts_s * (1.0 - made as f64 / sweep.units.len().max(1) as f64);
+    lines.0 += &left_out(sweep);
     lines.add(format!("about {} to go, by a guess before the first run", duration_s(left_s)));
     if let Some(minutes) = recipe.budget_minutes {
         lines.add(format!("no run begins after {minutes} minutes; start it again to go on"));
@@ -45,8 +51,16 @@ pub fn results(sweep: &Sweep, summary: &Summary) -> String {
     for line in &summary.lines {
         table.row(row(line, has_others));
     }
-    let mut lines = Lines(table.render());
-    lines.add(notes(sweep, summary).trim_end());
+    format!("{}{}{}", table.render(), left_out(sweep), notes(sweep, summary))
+}
+
+/// What schemes cannot run, a line for each reason.
+fn left_out(sweep: &Sweep) -> String {
+    let mut lines = Lines::default();
+    for LeftOut { scheme, points, why } in &sweep.left_out {
+        let (count, first) = (plural(points.len(), "point"), sweep.at(&points[0]));
+        lines.add(format!("left out: {scheme} at {count}, the first {first}{why}"));
+    }
     lines.0
 }
 

@@ -31,6 +31,19 @@ pub struct Sweep {
     pub points: usize,
     /// The runs, in the order in which they are to be made.
     pub units: Vec<Unit>,
+    /// What schemes cannot run of it.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Points that a scheme cannot run, for one reason.
+#[derive(Clone, Debug)]
+pub struct LeftOut {
+    /// The scheme.
+    pub scheme: &'static str,
+    /// The points, by their values of what varies.
+    pub points: Vec<Vec<String>>,
+    /// Why, and what could be changed.
+    pub why: String,
 }
 
 /// One run of a sweep.
@@ -51,15 +64,17 @@ pub struct Unit {
 }
 
 impl Sweep {
-    /// Finds the runs of a recipe; `build` says what makes them: a version and a commit, for example.
+    /// Finds the runs of a recipe; `build` says what makes them: a version and a commit, for example. Points that a
+    /// scheme cannot run, while others can, are left out.
     ///
     /// # Errors
-    /// Unknown names, and combinations that cannot be run, with the values that cannot.
+    /// Unknown names, combinations that no scheme can run, and schemes that can run none of them.
     pub fn new(recipe: Recipe, build: &str) -> Result<Self, Refusal> {
         let schemes = Catalogue.schemes_of(Some(&recipe.schemes.join(",")))?;
         let schemes: Vec<&'static str> = schemes.into_iter().map(|info| info.name).collect();
-        let axes: Vec<String> = recipe.vary.keys().cloned().collect();
-        let of_all = recipe.vary.values().map(Vec::len).chain([schemes.len(), recipe.repeat as usize]);
+        let axes: Vec<String> = recipe.axes().into_iter().map(|(name, _)| name.to_owned()).collect();
+        let of_axes = recipe.axes().into_iter().map(|(_, values)| values.len());
+        let of_all = of_axes.chain([schemes.len(), recipe.repeat as usize]);
         let count = of_all.fold(1_usize, usize::saturating_mul);
         if count > UNITS_MAX || recipe.repeat == 0 {
             return Err(Refusal(format!(
@@ -68,23 +83,63 @@ impl Sweep {
             )));
         }
         let points = combinations(&recipe);
-        // What holds for one repetition holds for all but its seed.
-        let mut firsts = Vec::new();
-        for point in &points {
-            for scheme in &schemes {
-                firsts.push(Unit::new(&recipe, build, (scheme, &axes, point), 0)?);
-            }
-        }
-        let mut units = Vec::new();
-        for repetition in 0..recipe.repeat {
-            let mut rng = Rng::from_path(&[recipe.seed, 0x7377_6565_7073, repetition]);
+        let (points_count, build) = (points.len(), build.to_owned());
+        let units = Vec::new();
+        let mut sweep =
+            Self { recipe, build, axes, schemes, points: points_count, units, left_out: Vec::new() };
+        let firsts = sweep.firsts(&points)?;
+        sweep.refuse_schemes_without_points(&firsts)?;
+        for repetition in 0..sweep.recipe.repeat {
+            let mut rng = Rng::from_path(&[sweep.recipe.seed, 0x7377_6565_7073, repetition]);
             for point in shuffled(points.len(), &mut rng) {
-                for scheme in shuffled(schemes.len(), &mut rng) {
-                    units.push(firsts[point * schemes.len() + scheme].again(&recipe, build, repetition)?);
+                for scheme in shuffled(sweep.schemes.len(), &mut rng) {
+                    let first = &firsts[point * sweep.schemes.len() + scheme];
+                    let unit = first.as_ref().map(|unit| unit.again(&sweep.recipe, &sweep.build, repetition));
+                    sweep.units.extend(unit.transpose()?);
                 }
             }
         }
-        Ok(Self { axes, schemes, points: points.len(), units, build: build.to_owned(), recipe })
+        Ok(sweep)
+    }
+
+    /// The runs of the first repetition by point and scheme; what holds for one holds for all but its seed. Notes
+    /// what is left out.
+    fn firsts(&mut self, points: &[Vec<String>]) -> Result<Vec<Option<Unit>>, Refusal> {
+        let mut firsts = Vec::new();
+        for point in points {
+            for scheme in self.schemes.clone() {
+                let place = (scheme, self.axes.as_slice(), point.as_slice());
+                let (unit, plan) = Unit::planned(&self.recipe, &self.build, place, 0)?;
+                let suits = plan.suits(&plan.subjects[0]);
+                firsts.push(suits.is_ok().then_some(unit));
+                if let Err(Refusal(why)) = suits {
+                    self.leave_out(scheme, point, why);
+                }
+            }
+        }
+        Ok(firsts)
+    }
+
+    fn leave_out(&mut self, scheme: &'static str, point: &[String], why: String) {
+        let is_same = |other: &&mut LeftOut| other.scheme == scheme && other.why == why;
+        match self.left_out.iter_mut().find(is_same) {
+            Some(same) => same.points.push(point.to_vec()),
+            None => self.left_out.push(LeftOut { scheme, points: vec![point.to_vec()], why }),
+        }
+    }
+
+    /// A scheme that can run nothing is a mistake in the recipe.
+    fn refuse_schemes_without_points(&self, firsts: &[Option<Unit>]) -> Result<(), Refusal> {
+        let runs = |scheme: &str| firsts.iter().flatten().any(|unit| unit.scheme == scheme);
+        match self.left_out.iter().find(|left_out| !runs(left_out.scheme)) {
+            Some(left_out) => Err(Refusal(self.at(&left_out.points[0]) + &left_out.why)),
+            None => Ok(()),
+        }
+    }
+
+    /// Where a point is, to begin a sentence with.
+    pub(crate) fn at(&self, point: &[String]) -> String {
+        at(&self.axes, point)
     }
 
     /// What a unit is about, in a line.
@@ -107,16 +162,26 @@ impl Unit {
         (scheme, axes, point): (&'static str, &[String], &[String]),
         repetition: u64,
     ) -> Result<Self, Refusal> {
+        let (unit, plan) = Self::planned(recipe, build, (scheme, axes, point), repetition)?;
+        let suits = plan.suits(&plan.subjects[0]);
+        suits.map_err(|Refusal(says)| Refusal(at(axes, point) + &says))?;
+        Ok(unit)
+    }
+
+    /// The same with its plan, whether the scheme suits it or not.
+    fn planned(
+        recipe: &Recipe,
+        build: &str,
+        (scheme, axes, point): (&'static str, &[String], &[String]),
+        repetition: u64,
+    ) -> Result<(Self, Plan), Refusal> {
         let named: Vec<(String, String)> = axes.iter().cloned().zip(point.iter().cloned()).collect();
-        let told = |refusal: Refusal| {
-            let values: Vec<String> = named.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            if values.is_empty() { refusal } else { Refusal(format!("at {}: {refusal}", values.join(", "))) }
-        };
+        let told = |Refusal(says): Refusal| Refusal(at(axes, point) + &says);
         let request = recipe.request(scheme, &named, repetition).map_err(told)?;
-        let plan = Plan::new(&request).map_err(told)?;
+        let plan = Plan::for_any_scheme(&request).map_err(told)?;
         let lasts_s = plan.lasts_s() + plan.forecast.rows as f64 / ROWS_S;
         let id = id(&plan, build);
-        Ok(Self { id, scheme, point: point.to_vec(), repetition, request, lasts_s })
+        Ok((Self { id, scheme, point: point.to_vec(), repetition, request, lasts_s }, plan))
     }
 
     /// The same in another repetition.
@@ -175,13 +240,20 @@ impl Unit {
 
 /// All combinations of what varies, the last axis fastest.
 fn combinations(recipe: &Recipe) -> Vec<Vec<String>> {
-    recipe.vary.values().fold(vec![Vec::new()], |points, values| {
+    recipe.axes().into_iter().fold(vec![Vec::new()], |points, (_, values)| {
         let longer = |point: &Vec<String>| {
-            let with = |value: &super::recipe::Scalar| [point.clone(), vec![value.to_string()]].concat();
+            let with = |value: &String| [point.clone(), vec![value.clone()]].concat();
             values.iter().map(with).collect::<Vec<_>>()
         };
         points.iter().flat_map(longer).collect()
     })
+}
+
+/// The values of a point by name, to begin a sentence with; nothing where nothing varies.
+fn at(axes: &[String], point: &[String]) -> String {
+    let values: Vec<String> =
+        axes.iter().zip(point).map(|(name, value)| format!("{name} = {value}")).collect();
+    if values.is_empty() { String::new() } else { format!("at {}: ", values.join(", ")) }
 }
 
 /// The digest of a plan's conditions and of what makes the run.
@@ -269,7 +341,9 @@ mod tests {
         let read = |path: &std::path::Path| std::fs::read_to_string(path).expect("readable");
         let mut texts: Vec<String> = std::fs::read_dir(root.join("experiments"))
             .expect("there")
-            .map(|file| read(&file.expect("readable").path()))
+            .map(|file| file.expect("readable").path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+            .map(|path| read(&path))
             .collect();
         let book = read(&root.join("docs/book/sweeps.md"));
         let shown = book.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
@@ -294,8 +368,23 @@ mod tests {
     }
 
     #[test]
+    fn points_that_a_scheme_cannot_run_are_left_out_and_said() {
+        let text = "title = \"a test\"\nworkload = \"tpcc\"\nschemes = [\"silo\", \"uncontrolled\"]\nrepeat = 2\n\
+                    [vary]\nworkers = [1, 2, 3]\n";
+        let sweep = Sweep::new(Recipe::parse(text).expect("legal"), "").expect("possible");
+        assert_eq!(sweep.units.len(), 2 * (3 + 1));
+        let [left_out] = sweep.left_out.as_slice() else { panic!("{:?}", sweep.left_out) };
+        assert_eq!((left_out.scheme, left_out.points.len()), ("uncontrolled", 2));
+        let told = crate::sweep::plan(&sweep, 0);
+        assert!(told.contains("left out: uncontrolled at 2 points, the first at workers = 2: "), "{told}");
+        let all = |line: &str| text.replace("[1, 2, 3]", line);
+        let wrong = Sweep::new(Recipe::parse(&all("[0]")).expect("legal"), "").expect_err("no workers").0;
+        assert!(wrong.starts_with("at workers = 0: "), "what no scheme can run is refused: {wrong}");
+    }
+
+    #[test]
     fn what_cannot_be_run_is_refused_with_the_values_that_cannot() {
-        let text = "title = \"a test\"\nworkload = \"tpcc\"\nschemes = [\"uncontrolled\"]\n[vary]\nworkers = [1, 2]\n";
+        let text = "title = \"a test\"\nworkload = \"tpcc\"\nschemes = [\"uncontrolled\"]\n[vary]\nworkers = [2, 3]\n";
         let says = Sweep::new(Recipe::parse(text).expect("legal"), "").expect_err("one worker only").0;
         assert!(says.starts_with("at workers = 2: "), "{says}");
         let many = "title = \"a test\"\nworkload = \"tpcc\"\nschemes = [\"silo\"]\nrepeat = 1000001\n";

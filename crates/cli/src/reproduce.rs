@@ -1,0 +1,106 @@
+//! `contend reproduce`: runs the recipes of an experiment of the literature, and says what becomes of its claim.
+
+use std::path::PathBuf;
+
+use lab::Refusal;
+use lab::reproduce::{self, Experiment, Finding, Status};
+use lab::sweep::{self, Measuring, Recipe, Store, Summary, Sweep};
+
+use crate::args::{self, Format};
+use crate::live::{self, is_stopped};
+use crate::out::Out;
+use crate::process::{build, run_unless_stopped};
+use crate::sweep::left;
+use crate::{CHECK_FAILED, INTERRUPTED};
+
+pub(crate) fn reproduce(args: &args::Reproduce, out: &mut Out) -> Result<u8, Refusal> {
+    if args.list {
+        return Ok(list(args.format, out));
+    }
+    let Some(id) = &args.id else {
+        return Err(Refusal("name an experiment: `contend reproduce --list` has them all".to_owned()));
+    };
+    let experiment = reproduce::find(id)?;
+    refuse_what_cannot_be_run(&experiment)?;
+    let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(experiment.id.to_lowercase()));
+    let sweeps = sweeps(&experiment, args)?;
+    if args.dry_run {
+        out.print(&reproduce::entry(&experiment));
+        for (name, _, sweep) in &sweeps {
+            let made = sweep.units.len() - left(sweep, &folder)?.len();
+            out.print(&format!("\nrecipe {name}: {}", sweep::plan(sweep, made)));
+        }
+        return Ok(0);
+    }
+    live::take_interrupts();
+    let store = Store::open(&folder)?;
+    let mut ended = Ok(());
+    let mut results = Vec::new();
+    for (name, text, sweep) in sweeps {
+        store.keep_recipe(text)?;
+        ended = ended.and_then(|()| {
+            Measuring::new(&sweep, &store)?.all(|unit, label| run_unless_stopped(unit, label, out))
+        });
+        let summary = Summary::new(&sweep, &store)?;
+        results.push((name, sweep, summary));
+    }
+    let finding = Finding::new(&experiment, results, args.seed.unwrap_or(1));
+    let claim = finding.claim(&folder);
+    let kept = reproduce::keep(&store, &claim)?;
+    match args.format {
+        Format::Text => {
+            out.print(&reproduce::finding(&finding));
+            out.print(&format!("claim kept in {}\n", kept.display()));
+        }
+        Format::Json => out.print(&format!("{claim}\n")),
+    }
+    ended?;
+    Ok(if finding.failed() > 0 {
+        CHECK_FAILED
+    } else if is_stopped() {
+        INTERRUPTED
+    } else {
+        0
+    })
+}
+
+fn list(format: Format, out: &mut Out) -> u8 {
+    let all = reproduce::all();
+    match format {
+        Format::Text => out.print(&reproduce::list(&all)),
+        Format::Json => all.iter().for_each(|one| out.print(&format!("{}\n", reproduce::json(one)))),
+    }
+    0
+}
+
+/// What waits or can never be tested is refused as anything else that cannot be done.
+fn refuse_what_cannot_be_run(experiment: &Experiment) -> Result<(), Refusal> {
+    let id = &experiment.id;
+    match experiment.status() {
+        Status::Ready => Ok(()),
+        Status::Waits(reason) => Err(Refusal(format!(
+            "{id} is not testable here yet: it waits for {reason}; see `contend reproduce --list`"
+        ))),
+        Status::NotHere(reason) => {
+            Err(Refusal(format!("{id} is not testable here: {reason}; see `contend reproduce --list`")))
+        }
+    }
+}
+
+/// The sweeps of an experiment's recipes: their names, their texts, and what they ask for. A budget is shared by all.
+fn sweeps(
+    experiment: &Experiment,
+    args: &args::Reproduce,
+) -> Result<Vec<(String, &'static str, Sweep)>, Refusal> {
+    let mut sweeps = Vec::new();
+    for name in &experiment.recipes {
+        let text = reproduce::recipe(name).expect("it is ready, so its recipes are there");
+        let mut recipe = Recipe::parse(text)?;
+        recipe.seed = args.seed.unwrap_or(recipe.seed);
+        recipe.repeat = args.repeat.unwrap_or(recipe.repeat);
+        let share = args.budget.map(|minutes| minutes / experiment.recipes.len() as f64);
+        recipe.budget_minutes = share.or(recipe.budget_minutes);
+        sweeps.push((name.clone(), text, Sweep::new(recipe, &build()?)?));
+    }
+    Ok(sweeps)
+}

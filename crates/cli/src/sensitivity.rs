@@ -1,0 +1,38 @@
+//! `contend sensitivity`: which settings move the throughput of schemes, and which move their ranking.
+
+use std::path::Path;
+
+use lab::Refusal;
+use lab::sensitivity::{Analysis, Study, measure};
+use lab::sweep::Store;
+
+use crate::args::{self, Format};
+use crate::live::{self, is_stopped};
+use crate::out::Out;
+use crate::process::{build, run_unless_stopped};
+use crate::{CHECK_FAILED, INTERRUPTED};
+
+pub(crate) fn sensitivity(args: &args::Sensitivity, out: &mut Out) -> Result<u8, Refusal> {
+    let study = Study::new(args.question(), &build()?)?;
+    if args.dry_run {
+        out.print(&study.text());
+        return Ok(0);
+    }
+    let store = Store::open(&args.out)?;
+    live::take_interrupts();
+    let measured = measure(&study, &store, |unit, label| run_unless_stopped(unit, label, out))?;
+    let analysis = Analysis::new(&study, &measured);
+    let object = analysis.json(&study, &measured);
+    store.derive(Path::new("sensitivity.json"), &format!("{object}\n"))?;
+    match args.format {
+        Format::Text => out.print(&analysis.text(&study, &measured)),
+        Format::Json => out.print(&format!("{object}\n")),
+    }
+    Ok(if measured.failed.is_some() {
+        CHECK_FAILED
+    } else if is_stopped() {
+        INTERRUPTED
+    } else {
+        0
+    })
+}

@@ -1,0 +1,492 @@
+//! Deciding relations on results.
+
+use std::collections::BTreeMap;
+
+use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
+use stdx::{Rng, Zipf};
+
+use super::{Cell, Direction, Metric, Relation, Rule};
+use crate::sweep::{CONFIDENCE, Line, MARGIN, Summary, Sweep};
+
+/// A relation at a place: one of the values that it leaves open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instance {
+    /// The values that the relation leaves open, by name.
+    pub at: Vec<(String, String)>,
+    /// What was found: a ratio, a figure, or the change along an axis, which is a ratio or, of shares, a difference.
+    pub estimate: Option<f64>,
+    /// Where the truth is.
+    pub interval: Option<Interval>,
+    /// What follows.
+    pub outcome: Outcome,
+}
+
+/// What results say of a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Fails,
+    /// They do not decide it: more of them might.
+    Undecided,
+}
+
+impl Outcome {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Fails => "fails",
+            Self::Undecided => "undecided",
+        }
+    }
+
+    /// What an interval says of a range: it lies in it, or beyond it, or neither. Too little confidence decides
+    /// nothing.
+    fn of_range(interval: &Interval, low: Option<f64>, high: Option<f64>) -> Self {
+        let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
+        if interval.confidence < CONFIDENCE - 1e-12 {
+            Self::Undecided
+        } else if low <= interval.low && interval.high <= high {
+            Self::Holds
+        } else if interval.high < low || high < interval.low {
+            Self::Fails
+        } else {
+            Self::Undecided
+        }
+    }
+
+    /// What follows of several that all have to hold.
+    fn of_all(outcomes: &[Self]) -> Self {
+        if outcomes.contains(&Self::Fails) {
+            Self::Fails
+        } else if outcomes.is_empty() || outcomes.contains(&Self::Undecided) {
+            Self::Undecided
+        } else {
+            Self::Holds
+        }
+    }
+
+    /// Whether a comparison came out as it has to.
+    fn of_verdict(found: Verdict, wanted: Verdict) -> Self {
+        match found {
+            Verdict::Unclear => Self::Undecided,
+            _ if found == wanted => Self::Holds,
+            _ => Self::Fails,
+        }
+    }
+}
+
+impl Relation {
+    /// Decides the relation on the results of its recipe, at each place that it leaves open.
+    pub fn decide(&self, sweep: &Sweep, summary: &Summary) -> Vec<Instance> {
+        let table = Results { sweep, lines: &summary.lines };
+        match &self.rule {
+            Rule::Ratio { of, to, low, high } => table.ratios(of, to, *low, *high),
+            Rule::Figure { metric, of, low, high } => table.figures(*metric, of, *low, *high),
+            Rule::Trend { metric, of, axis, goes, margin } => table.trends(*metric, of, axis, *goes, *margin),
+            Rule::Crossing { first, then, axis, low, high } => {
+                table.crossings(first, then, axis, (*low, *high))
+            }
+            Rule::HottestShare { .. } => self.compute(sweep.recipe.seed),
+        }
+    }
+
+    /// Decides a relation that needs no runs; nothing of the others. `seed` decides what is drawn.
+    pub fn compute(&self, seed: u64) -> Vec<Instance> {
+        let Rule::HottestShare { records, theta, ranks, draws, published, tolerance } = &self.rule else {
+            return Vec::new();
+        };
+        let zipf = Zipf::new(*records, *theta);
+        let interval = match draws {
+            None => {
+                let share = (0..*ranks).map(|rank| zipf.probability(rank)).sum();
+                Some(Interval { low: share, high: share, confidence: 1.0 })
+            }
+            Some(draws) => {
+                let mut rng = Rng::new(seed);
+                let hits = (0..*draws).filter(|_| zipf.rank(&mut rng) < *ranks).count();
+                stats::share(hits as u64, *draws, CONFIDENCE)
+            }
+        };
+        let (low, high) = (published * (1.0 - tolerance), published * (1.0 + tolerance));
+        let outcome = interval.as_ref().map(|interval| Outcome::of_range(interval, Some(low), Some(high)));
+        vec![Instance {
+            at: vec![("records".to_owned(), records.to_string()), ("hottest".to_owned(), ranks.to_string())],
+            estimate: interval.map(|interval| f64::midpoint(interval.low, interval.high)),
+            interval,
+            outcome: outcome.unwrap_or(Outcome::Undecided),
+        }]
+    }
+}
+
+/// The results of a sweep by point and scheme.
+struct Results<'s> {
+    sweep: &'s Sweep,
+    lines: &'s [Line],
+}
+
+/// Values of axes by name.
+type At = BTreeMap<String, String>;
+/// Those by which a place is told from others.
+type Place = Vec<(String, String)>;
+
+impl<'s> Results<'s> {
+    fn at(&self, line: &Line) -> At {
+        self.sweep.axes.iter().cloned().zip(line.point.iter().cloned()).collect()
+    }
+
+    /// The lines of a cell.
+    fn lines(&self, cell: &Cell) -> impl Iterator<Item = &'s Line> {
+        let is_meant = |line: &&Line| {
+            let at = self.at(line);
+            let is_at = |(name, value): (&String, &_)| at.get(name) == Some(&ToString::to_string(value));
+            line.scheme == cell.scheme && cell.at.iter().all(is_at)
+        };
+        self.lines.iter().filter(is_meant)
+    }
+
+    /// What a place is told by: the values of a line that are not given.
+    fn open(&self, line: &Line, given: &[&str]) -> Place {
+        self.at(line).into_iter().filter(|(name, _)| !given.contains(&name.as_str())).collect()
+    }
+
+    /// Pairs of lines of two cells, with the place of the first: what the second cell does not give it has alike.
+    fn pairs(&self, of: &Cell, to: &Cell) -> Vec<(Place, &'s Line, &'s Line)> {
+        let given: Vec<&str> = of.at.keys().map(String::as_str).collect();
+        let other: Vec<&str> = to.at.keys().map(String::as_str).collect();
+        let partner = |line: &'s Line| {
+            let rest = self.open(line, &other);
+            let partner = self.lines(to).find(|partner| self.open(partner, &other) == rest)?;
+            Some((self.open(line, &given), line, partner))
+        };
+        self.lines(of).filter_map(partner).collect()
+    }
+
+    fn ratios(&self, of: &Cell, to: &Cell, low: Option<f64>, high: Option<f64>) -> Vec<Instance> {
+        let decided = |(at, of, to): (Place, &Line, &Line)| {
+            let compared = change(Metric::ThroughputTxnS, to, of);
+            let outcome = compared.as_ref().map(|compared| Outcome::of_range(&compared.interval, low, high));
+            Instance {
+                at,
+                estimate: compared.map(|compared| compared.ratio),
+                interval: compared.map(|compared| compared.interval),
+                outcome: outcome.unwrap_or(Outcome::Undecided),
+            }
+        };
+        self.pairs(of, to).into_iter().map(decided).collect()
+    }
+
+    fn figures(&self, metric: Metric, of: &Cell, low: Option<f64>, high: Option<f64>) -> Vec<Instance> {
+        let given: Vec<&str> = of.at.keys().map(String::as_str).collect();
+        let decided = |line: &Line| {
+            let values: Vec<f64> = values(metric, line).into_values().collect();
+            let interval = Interval::of_median(&values, CONFIDENCE);
+            let outcome = interval.as_ref().map(|interval| Outcome::of_range(interval, low, high));
+            Instance {
+                at: self.open(line, &given),
+                estimate: Spread::of(values).map(|spread| spread.median),
+                interval,
+                outcome: outcome.unwrap_or(Outcome::Undecided),
+            }
+        };
+        self.lines(of).map(decided).collect()
+    }
+
+    /// The lines of a cell along an axis, by what else is open.
+    fn series(&self, of: &Cell, axis: &str) -> BTreeMap<Place, Vec<&'s Line>> {
+        let given: Vec<&str> = of.at.keys().map(String::as_str).chain([axis]).collect();
+        let mut series: BTreeMap<_, Vec<&Line>> = BTreeMap::new();
+        for line in self.lines(of) {
+            series.entry(self.open(line, &given)).or_default().push(line);
+        }
+        series
+    }
+
+    fn trends(
+        &self,
+        metric: Metric,
+        of: &Cell,
+        axis: &str,
+        goes: Direction,
+        margin: Option<f64>,
+    ) -> Vec<Instance> {
+        let margin = match (metric.is_share(), margin) {
+            (false, margin) => margin.unwrap_or(MARGIN),
+            (true, margin) => margin.unwrap_or(SHARE_MARGIN).exp(),
+        };
+        let decided = |(at, lines): (Place, Vec<&Line>)| {
+            let ends = lines.first().zip(lines.last()).and_then(|(first, last)| change(metric, first, last));
+            let steps: Vec<Option<Verdict>> = lines
+                .windows(2)
+                .map(|ends| Some(change(metric, ends[0], ends[1])?.verdict(margin, CONFIDENCE)))
+                .collect();
+            let whole = ends.as_ref().map(|ends| ends.verdict(margin, CONFIDENCE));
+            let shown = |ratio: f64| if metric.is_share() { ratio.ln() } else { ratio };
+            Instance {
+                at,
+                estimate: ends.map(|ends| shown(ends.ratio)),
+                interval: ends.map(|ends| ends.interval.map(shown)),
+                outcome: whole.map_or(Outcome::Undecided, |whole| trend(whole, &steps, goes)),
+            }
+        };
+        self.series(of, axis).into_iter().map(decided).collect()
+    }
+
+    fn crossings(&self, first: &Cell, then: &Cell, axis: &str, ends: (f64, f64)) -> Vec<Instance> {
+        let mut by_place: BTreeMap<Place, Vec<(f64, Verdict)>> = BTreeMap::new();
+        for (mut place, first, then) in self.pairs(first, then) {
+            let Some(at) = place.iter().position(|(name, _)| name == axis) else { continue };
+            let Ok(value) = place.remove(at).1.parse::<f64>() else { continue };
+            let found = change(Metric::ThroughputTxnS, then, first)
+                .map_or(Verdict::Unclear, |compared| compared.verdict(MARGIN, CONFIDENCE));
+            by_place.entry(place).or_default().push((value, found));
+        }
+        by_place.into_iter().map(|(at, found)| crossing(at, &found, ends)).collect()
+    }
+}
+
+/// What follows from who was ahead at values of an axis. The crossing lies between the last value where the first is
+/// ahead and the first one where the other is.
+fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> Instance {
+    let wanted = |value: f64| {
+        if value <= ends.0 { Some(Verdict::Faster) } else { (value >= ends.1).then_some(Verdict::Slower) }
+    };
+    let decided = |(value, found): &(f64, Verdict)| Some(Outcome::of_verdict(*found, wanted(*value)?));
+    let outcomes: Vec<Outcome> = found.iter().filter_map(decided).collect();
+    let of =
+        |verdict: Verdict| found.iter().filter(move |(_, found)| *found == verdict).map(|(value, _)| *value);
+    let low = of(Verdict::Faster).max_by(f64::total_cmp);
+    let high = of(Verdict::Slower).min_by(f64::total_cmp);
+    let interval = low.zip(high).filter(|(low, high)| low < high);
+    Instance {
+        at,
+        estimate: None,
+        interval: interval.map(|(low, high)| Interval { low, high, confidence: CONFIDENCE }),
+        outcome: Outcome::of_all(&outcomes),
+    }
+}
+
+/// A difference of shares that matters: a percentage point.
+const SHARE_MARGIN: f64 = 0.01;
+
+/// What follows from the whole way along an axis and from its steps.
+fn trend(whole: Verdict, steps: &[Option<Verdict>], goes: Direction) -> Outcome {
+    let (wanted, against) = match goes {
+        Direction::Up => (Verdict::Faster, vec![Verdict::Slower]),
+        Direction::Down => (Verdict::Slower, vec![Verdict::Faster]),
+        Direction::Level => (Verdict::Same, vec![Verdict::Faster, Verdict::Slower]),
+    };
+    let is_against = |step: &Option<Verdict>| step.is_some_and(|step| against.contains(&step));
+    if steps.iter().any(is_against) { Outcome::Fails } else { Outcome::of_verdict(whole, wanted) }
+}
+
+/// The values of a figure by repetition.
+fn values(metric: Metric, line: &Line) -> BTreeMap<u64, f64> {
+    let value = |(repetition, run): (&u64, &serde_json::Value)| Some((*repetition, metric.of(run)?));
+    line.results.iter().filter_map(value).collect()
+}
+
+/// The second in terms of the first, in pairs of a repetition: a ratio. Of shares, which may be 0 and have no ratio, it
+/// is the ratio of their exponentials, whose logarithm is the difference.
+fn change(metric: Metric, first: &Line, second: &Line) -> Option<Comparison> {
+    let (first, second) = (values(metric, first), values(metric, second));
+    let scaled = |value: f64| if metric.is_share() { value.exp() } else { value };
+    let pairs: Vec<(f64, f64)> = second
+        .iter()
+        .filter_map(|(repetition, second)| Some((scaled(*second), scaled(*first.get(repetition)?))))
+        .collect();
+    paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::sweep::Recipe;
+
+    fn sweep() -> Sweep {
+        let text = "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\", \"no_wait\"]\nrepeat = 8\n\
+                    [vary]\n\"ycsb.theta\" = [0.5, 0.8, 0.9]\n[why]\n\"ycsb.theta\" = \"a test\"\n";
+        Sweep::new(Recipe::parse(text).expect("legal"), "a build").expect("possible")
+    }
+
+    /// What eight runs of a scheme at each theta make of a throughput and a rate of aborts there.
+    fn summary(sweep: &Sweep, figures: impl Fn(&str, f64, u64) -> (f64, f64)) -> Summary {
+        let mut summary = Summary::default();
+        for theta in ["0.5", "0.8", "0.9"] {
+            for scheme in &sweep.schemes {
+                let entry = |repetition: u64| {
+                    let (throughput, aborts) = figures(scheme, theta.parse().unwrap(), repetition);
+                    let value = json!({
+                        "kind": "run", "throughput_txn_s": throughput, "abort_rate": aborts, "commits": 99,
+                        "user_aborts": 1, "latency_us": { "p99": 1e6 / throughput },
+                    });
+                    (repetition, value)
+                };
+                let results = (0..8).map(entry).collect();
+                summary.lines.push(Line::new(vec![theta.to_owned()], scheme, results, None));
+            }
+        }
+        summary
+    }
+
+    fn decide(rule: &str, figures: impl Fn(&str, f64, u64) -> (f64, f64)) -> Vec<Outcome> {
+        let text = format!("says = \"a test\"\n[rule]\n{rule}");
+        let relation: Relation = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let sweep = sweep();
+        let summary = summary(&sweep, figures);
+        relation.decide(&sweep, &summary).iter().map(|instance| instance.outcome).collect()
+    }
+
+    /// What a repetition adds by chance, up to 2%; or, on a machine that is no good, a factor of three.
+    fn noise(repetition: u64, scheme: &str, is_wild: bool) -> f64 {
+        let up = (repetition + scheme.len() as u64).is_multiple_of(2);
+        if is_wild {
+            if up { 3.0 } else { 0.4 }
+        } else {
+            1.0 + if up { 0.002 } else { -0.002 } * repetition as f64
+        }
+    }
+
+    const RATIO: &str =
+        "kind = \"ratio\"\nof = { scheme = \"no_wait\" }\nto = { scheme = \"silo\" }\nlow = 1.1\nhigh = 1.5";
+
+    #[test]
+    fn a_ratio_holds_fails_or_stays_undecided() {
+        let times = |factor: f64, is_wild: bool| {
+            move |scheme: &str, _: f64, repetition: u64| {
+                let base = if scheme == "silo" { 100.0 } else { 100.0 * factor };
+                (base * noise(repetition, scheme, is_wild), 0.0)
+            }
+        };
+        assert_eq!(decide(RATIO, times(1.3, false)), [Outcome::Holds; 3], "at each theta that is left open");
+        assert_eq!(decide(RATIO, times(1.7, false)), [Outcome::Fails; 3]);
+        assert_eq!(decide(RATIO, times(0.9, false)), [Outcome::Fails; 3]);
+        assert_eq!(decide(RATIO, times(1.5, false)), [Outcome::Undecided; 3], "the end lies in the interval");
+        assert_eq!(decide(RATIO, times(1.3, true)), [Outcome::Undecided; 3], "too wide");
+        let one = RATIO.replace("\"no_wait\"", "\"no_wait\", at = { \"ycsb.theta\" = 0.9 }");
+        assert_eq!(decide(&one, times(1.3, false)), [Outcome::Holds], "with silo at the same theta");
+        let away = one.replace("0.9", "0.7");
+        assert_eq!(decide(&away, times(1.3, false)), [], "nothing is there");
+        let across = one.replace("\"silo\"", "\"silo\", at = { \"ycsb.theta\" = 0.5 }");
+        assert_eq!(decide(&across, times(1.3, false)), [Outcome::Holds], "both are given");
+    }
+
+    #[test]
+    fn few_repetitions_decide_nothing() {
+        let relation: Relation = toml::from_str(&format!("says = \"a test\"\n[rule]\n{RATIO}")).unwrap();
+        let sweep = sweep();
+        let mut summary = summary(&sweep, |scheme, _, _| (if scheme == "silo" { 100.0 } else { 130.0 }, 0.0));
+        for line in &mut summary.lines {
+            line.results.retain(|repetition, _| *repetition < 4);
+        }
+        let found = relation.decide(&sweep, &summary);
+        assert_eq!(found[0].outcome, Outcome::Undecided);
+        assert!((found[0].estimate.unwrap() - 1.3).abs() < 1e-9);
+        summary.lines[0].results.clear();
+        assert_eq!(relation.decide(&sweep, &summary)[0].estimate, None, "nothing was measured");
+    }
+
+    #[test]
+    fn a_figure_is_held_to_its_range() {
+        let rule = |metric: &str, range: &str| {
+            format!("kind = \"figure\"\nmetric = \"{metric}\"\nof = {{ scheme = \"silo\" }}\n{range}")
+        };
+        let figures = |_: &str, theta: f64, _: u64| (1e6, theta);
+        let aborts = |range: &str| decide(&rule("abort_rate", range), figures);
+        assert_eq!(aborts("low = 0.7"), [Outcome::Fails, Outcome::Holds, Outcome::Holds]);
+        assert_eq!(aborts("low = 0.4\nhigh = 0.6"), [Outcome::Holds, Outcome::Fails, Outcome::Fails]);
+        assert_eq!(decide(&rule("rollback_rate", "low = 0.01\nhigh = 0.01"), figures), [Outcome::Holds; 3]);
+        assert_eq!(decide(&rule("latency_us_p99", "high = 1.1"), figures), [Outcome::Holds; 3]);
+        let wide =
+            |_: &str, _: f64, repetition: u64| (1e6, if repetition.is_multiple_of(2) { 0.1 } else { 0.9 });
+        assert_eq!(decide(&rule("abort_rate", "low = 0.5"), wide), [Outcome::Undecided; 3]);
+    }
+
+    #[test]
+    fn a_trend_goes_its_way_and_never_back() {
+        let rule = |metric: &str, goes: &str| {
+            format!(
+                "kind = \"trend\"\nmetric = \"{metric}\"\nof = {{ scheme = \"silo\" }}\naxis = \"ycsb.theta\"\n\
+                 goes = \"{goes}\""
+            )
+        };
+        let along = |at: [f64; 3]| {
+            move |scheme: &str, theta: f64, repetition: u64| {
+                let value = if theta < 0.6 {
+                    at[0]
+                } else if theta < 0.85 {
+                    at[1]
+                } else {
+                    at[2]
+                };
+                (value * noise(repetition, scheme, false), value / 1_000.0)
+            }
+        };
+        let throughput = |goes: &str, at: [f64; 3]| decide(&rule("throughput_txn_s", goes), along(at));
+        assert_eq!(throughput("down", [100.0, 90.0, 50.0]), [Outcome::Holds]);
+        assert_eq!(throughput("down", [100.0, 130.0, 50.0]), [Outcome::Fails], "up on the way");
+        assert_eq!(throughput("down", [100.0, 100.5, 100.0]), [Outcome::Fails], "it stays");
+        assert_eq!(throughput("up", [100.0, 90.0, 50.0]), [Outcome::Fails]);
+        assert_eq!(throughput("level", [100.0, 100.5, 100.0]), [Outcome::Holds]);
+        assert_eq!(throughput("level", [100.0, 130.0, 100.0]), [Outcome::Fails]);
+        let wild = |scheme: &str, theta: f64, repetition: u64| {
+            (noise(repetition, if theta > 0.85 { "other" } else { scheme }, true), 0.0)
+        };
+        assert_eq!(decide(&rule("throughput_txn_s", "level"), wild), [Outcome::Undecided]);
+        // From nothing to a few percent: a share has no ratio to 0.
+        assert_eq!(decide(&rule("abort_rate", "up"), along([0.0, 20.0, 60.0])), [Outcome::Holds]);
+        assert_eq!(
+            decide(&rule("abort_rate", "up"), along([0.0, 1.0, 2.0])),
+            [Outcome::Fails],
+            "a fifth of a point"
+        );
+    }
+
+    #[test]
+    fn a_crossing_lies_in_its_range() {
+        let rule = |low: f64, high: f64| {
+            format!(
+                "kind = \"crossing\"\nfirst = {{ scheme = \"silo\" }}\nthen = {{ scheme = \"no_wait\" }}\n\
+                 axis = \"ycsb.theta\"\nlow = {low}\nhigh = {high}"
+            )
+        };
+        let crossing_at = |at: f64| {
+            move |scheme: &str, theta: f64, repetition: u64| {
+                let is_ahead = (scheme == "silo") == (theta < at);
+                (if is_ahead { 120.0 } else { 100.0 } * noise(repetition, scheme, false), 0.0)
+            }
+        };
+        assert_eq!(decide(&rule(0.5, 0.9), crossing_at(0.7)), [Outcome::Holds]);
+        let found = [(0.5, Verdict::Faster), (0.8, Verdict::Unclear), (0.9, Verdict::Slower)];
+        let between = crossing(Vec::new(), &found, (0.5, 0.9)).interval.expect("both sides are known");
+        assert!((between.low - 0.5).abs() < 1e-9 && (between.high - 0.9).abs() < 1e-9);
+        assert_eq!(decide(&rule(0.5, 0.8), crossing_at(0.85)), [Outcome::Fails]);
+        assert_eq!(decide(&rule(0.8, 0.9), crossing_at(0.7)), [Outcome::Fails]);
+        let wild = |scheme: &str, _: f64, repetition: u64| (noise(repetition, scheme, true), 0.0);
+        assert_eq!(decide(&rule(0.5, 0.9), wild), [Outcome::Undecided]);
+    }
+
+    #[test]
+    fn the_hottest_share_is_computed_and_counted() {
+        let compute = |published: f64, draws: &str| {
+            let text = format!(
+                "says = \"a test\"\n[rule]\nkind = \"hottest_share\"\nrecords = 1000000\ntheta = 0.99\nranks = 1\n\
+                 published = {published}\ntolerance = 0.02\n{draws}"
+            );
+            let relation: Relation = toml::from_str(&text).unwrap();
+            relation.compute(1)[0].clone()
+        };
+        let computed = compute(0.065, "");
+        assert_eq!(computed.outcome, Outcome::Holds);
+        // The value is that of an independent computation: the zeta function of a million terms is 15.392.
+        assert!((computed.estimate.unwrap() - 1.0 / 15.392).abs() < 1e-5);
+        assert_eq!(compute(0.07, "").outcome, Outcome::Fails);
+        assert_eq!(compute(0.065, "draws = 1000000").outcome, Outcome::Holds);
+        assert_eq!(compute(0.07, "draws = 1000000").outcome, Outcome::Fails);
+        assert_eq!(compute(0.065, "draws = 1000").outcome, Outcome::Undecided, "too few");
+    }
+}

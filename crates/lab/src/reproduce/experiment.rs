@@ -1,0 +1,348 @@
+//! The catalogue of experiments: every figure, table and quantitative claim of the works that this laboratory began
+//! with.
+
+use engine::setting::nearest;
+use serde::Deserialize;
+
+use super::Relation;
+use crate::Refusal;
+
+/// An experiment of the literature.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// What it is called here: a letter for the work, and the number of the figure or table there.
+    pub id: String,
+    /// What it is about.
+    pub title: String,
+    /// The work that it is from.
+    #[serde(skip)]
+    pub work: String,
+    /// The figure, table or section of the work.
+    pub place: String,
+    /// What the work claims, in our words, with its figures.
+    pub claim: String,
+    /// When the claim is meant to hold.
+    pub condition: String,
+    /// What the experiment puts under load.
+    pub stresses: String,
+    /// What has to be there to repeat it.
+    pub needs: Vec<Need>,
+    /// How far a result from here can be trusted.
+    pub trust: Trust,
+    /// The names of the recipes that repeat it.
+    #[serde(default)]
+    pub recipes: Vec<String>,
+    /// What it waits for, where it cannot be repeated yet.
+    pub waits_for: Option<String>,
+    /// Why it never can be repeated here.
+    pub not_here: Option<String>,
+    /// What the recipes show of it on a small machine, and what they cannot.
+    pub shows: Option<String>,
+    /// What would refute it.
+    pub falsified_by: String,
+    /// What the claim means for the results of the recipes.
+    #[serde(default)]
+    pub relations: Vec<Relation>,
+}
+
+/// What an experiment needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// Nothing but this machine.
+    Native,
+    /// Many logical clients on few workers.
+    Clients,
+    /// Latency between client and engine, or between replicas, added on purpose.
+    Latency,
+    /// More cores than there are: simulated ones.
+    Cores,
+    /// Memory that is near to some cores and far from others, simulated.
+    Numa,
+    /// Hardware threads that share a core, simulated.
+    Smt,
+    /// Caches of another size, simulated.
+    Cache,
+    /// A network between machines.
+    Network,
+    /// Data beyond memory, or a slow device.
+    Disk,
+    /// TPC-E, and its mix with an analytic transaction.
+    Tpce,
+    /// `SmallBank`.
+    Smallbank,
+    /// Batches whose transactions are reordered before they are validated.
+    Reordering,
+    /// Schemes or variants of the engine that this version does not have.
+    Schemes,
+    /// A log.
+    Log,
+    /// Snapshots of a database on a device.
+    Snapshots,
+    /// A model of costs: hardware or products that nobody has here.
+    Model,
+}
+
+impl Need {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Clients => "clients",
+            Self::Latency => "latency",
+            Self::Cores => "cores",
+            Self::Numa => "numa",
+            Self::Smt => "smt",
+            Self::Cache => "cache",
+            Self::Network => "network",
+            Self::Disk => "disk",
+            Self::Tpce => "tpce",
+            Self::Smallbank => "smallbank",
+            Self::Reordering => "reordering",
+            Self::Schemes => "schemes",
+            Self::Log => "log",
+            Self::Snapshots => "snapshots",
+            Self::Model => "model",
+        }
+    }
+}
+
+/// How far a result can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Trust {
+    /// Measured, or computed in closed form.
+    A,
+    /// Simulated within what the simulator was calibrated for.
+    B,
+    /// Simulated beyond that.
+    C,
+    /// A model of costs only.
+    D,
+}
+
+impl Trust {
+    /// Its letter.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::B => "B",
+            Self::C => "C",
+            Self::D => "D",
+        }
+    }
+
+    /// What the letter means.
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::A => "measured or computed here",
+            Self::B => "simulated within the calibrated range",
+            Self::C => "simulated beyond the calibrated range",
+            Self::D => "a model of costs only",
+        }
+    }
+}
+
+/// Whether an experiment can be repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It can.
+    Ready,
+    /// Not yet: for want of this.
+    Waits(String),
+    /// Never here, because of this.
+    NotHere(String),
+}
+
+impl Status {
+    /// Its name in results.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Ready => "recipe",
+            Self::Waits(_) => "waits",
+            Self::NotHere(_) => "not testable here",
+        }
+    }
+
+    /// Why it cannot be repeated; nothing where it can.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Ready => "",
+            Self::Waits(reason) | Self::NotHere(reason) => reason,
+        }
+    }
+}
+
+/// A file of the catalogue.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Work {
+    work: String,
+    experiment: Vec<Experiment>,
+}
+
+/// The catalogue, a file a work.
+const WORKS: [&str; 5] = [
+    include_str!("../../../../experiments/catalogue/ermia.toml"),
+    include_str!("../../../../experiments/catalogue/batching.toml"),
+    include_str!("../../../../experiments/catalogue/many_cores.toml"),
+    include_str!("../../../../experiments/catalogue/sensitivity.toml"),
+    include_str!("../../../../experiments/catalogue/foedus.toml"),
+];
+
+/// The recipes that come along: names with texts, in the order of the names.
+const RECIPES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
+
+/// All experiments, in the order of the catalogue.
+///
+/// # Panics
+/// When the catalogue, which is part of the program, is wrong.
+pub fn all() -> Vec<Experiment> {
+    let of_work = |text: &&str| {
+        let Work { work, experiment } = toml::from_str(text).expect("the catalogue is tested");
+        experiment.into_iter().map(move |experiment| Experiment { work: work.clone(), ..experiment })
+    };
+    WORKS.iter().flat_map(of_work).collect()
+}
+
+/// The experiment with this id; large and small letters are the same.
+///
+/// # Errors
+/// When there is none, with the nearest id.
+pub fn find(id: &str) -> Result<Experiment, Refusal> {
+    let all = all();
+    let nearest = nearest(&id.to_uppercase(), all.iter().map(|experiment| experiment.id.as_str()))
+        .map_or_else(
+            || "see `contend reproduce --list`".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+    let found = all.into_iter().find(|experiment| experiment.id.eq_ignore_ascii_case(id));
+    found.ok_or_else(|| Refusal(format!("unknown experiment `{id}`; {nearest}")))
+}
+
+/// The text of the recipe with this name, if it comes along.
+pub fn recipe(name: &str) -> Option<&'static str> {
+    RECIPES.iter().find(|(other, _)| *other == name).map(|(_, text)| *text)
+}
+
+impl Experiment {
+    /// Whether it can be repeated.
+    pub fn status(&self) -> Status {
+        if let Some(reason) = &self.not_here {
+            return Status::NotHere(reason.clone());
+        }
+        let has_recipes = !self.recipes.is_empty() && self.recipes.iter().all(|name| recipe(name).is_some());
+        let is_computed = self.recipes.is_empty() && !self.relations.is_empty();
+        match &self.waits_for {
+            _ if has_recipes || is_computed => Status::Ready,
+            Some(reason) => Status::Waits(reason.clone()),
+            None => Status::Waits(format!("the recipes {}", self.recipes.join(", "))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::reproduce::Rule;
+    use crate::sweep::{Line, Recipe, Summary, Sweep};
+
+    #[test]
+    fn every_id_of_the_five_works_is_catalogued_once() {
+        let mut counts: BTreeMap<char, usize> = BTreeMap::new();
+        let mut ids = BTreeSet::new();
+        for experiment in all() {
+            *counts.entry(experiment.id.chars().next().expect("an id")).or_default() += 1;
+            assert!(ids.insert(experiment.id.clone()), "{} is there twice", experiment.id);
+        }
+        assert_eq!(counts, BTreeMap::from([('B', 23), ('C', 13), ('E', 9), ('F', 12), ('Q', 11), ('S', 32)]));
+    }
+
+    #[test]
+    fn every_experiment_says_what_it_claims_and_what_would_refute_it() {
+        for experiment in all() {
+            let Experiment { id, title, place, claim, condition, stresses, falsified_by, .. } = &experiment;
+            for text in [title, place, claim, condition, stresses, falsified_by] {
+                assert!(!text.is_empty() && text.is_ascii(), "{id}: {text}");
+            }
+            assert!(!experiment.needs.is_empty(), "{id} needs something");
+            match experiment.status() {
+                Status::Ready => {
+                    assert!(experiment.shows.is_some(), "{id}: say what a small machine shows of it");
+                    assert!(!experiment.relations.is_empty() && experiment.trust == Trust::A, "{id}");
+                }
+                Status::Waits(reason) | Status::NotHere(reason) => assert!(!reason.is_empty(), "{id}"),
+            }
+        }
+    }
+
+    /// Results of all runs of a recipe, of which each commits as much.
+    fn made_up(name: &str) -> (Sweep, Summary) {
+        let text = recipe(name).unwrap_or_else(|| panic!("no recipe {name}"));
+        let sweep = Sweep::new(Recipe::parse(text).expect("legal"), "a build").expect("possible");
+        let mut summary = Summary::default();
+        for first in sweep.units.iter().filter(|unit| unit.repetition == 0) {
+            let value = json!({
+                "throughput_txn_s": 1.0, "abort_rate": 0.0, "commits": 1, "user_aborts": 0,
+                "latency_us": { "p99": 1.0 }, "breakdown": { "index": 0.5 },
+            });
+            let result = |repetition: u64| (repetition, value.clone());
+            let results = (0..sweep.recipe.repeat).map(result).collect();
+            summary.lines.push(Line::new(first.point.clone(), first.scheme, results, None));
+        }
+        (sweep, summary)
+    }
+
+    #[test]
+    fn every_relation_is_decided_by_the_results_of_its_recipe() {
+        for experiment in all().iter().filter(|experiment| experiment.status() == Status::Ready) {
+            let sweeps: BTreeMap<&String, (Sweep, Summary)> =
+                experiment.recipes.iter().map(|name| (name, made_up(name))).collect();
+            for relation in &experiment.relations {
+                let (id, says) = (&experiment.id, &relation.says);
+                let instances = match relation.recipe.as_ref().or_else(|| experiment.recipes.first()) {
+                    Some(name) => {
+                        let (sweep, summary) =
+                            sweeps.get(name).unwrap_or_else(|| panic!("{id} has no recipe {name}"));
+                        let axis = match &relation.rule {
+                            Rule::Trend { axis, .. } | Rule::Crossing { axis, .. } => Some(axis),
+                            _ => None,
+                        };
+                        assert!(axis.is_none_or(|axis| sweep.axes.contains(axis)), "{id}: {says}");
+                        relation.decide(sweep, summary)
+                    }
+                    None => relation.compute(1),
+                };
+                assert!(!instances.is_empty(), "{id}: nothing in its recipe decides `{says}`");
+                let is_estimated = |of: &super::super::Instance| of.estimate.is_some();
+                let is_crossing = matches!(relation.rule, Rule::Crossing { .. });
+                assert!(is_crossing || instances.iter().all(is_estimated), "{id}: {says}: {instances:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_recipe_of_an_experiment_takes_minutes_and_has_pairs_enough_for_a_verdict() {
+        let named: BTreeSet<String> = all().into_iter().flat_map(|experiment| experiment.recipes).collect();
+        for (name, text) in RECIPES.iter().filter(|(name, _)| named.contains(*name)) {
+            let sweep = Sweep::new(Recipe::parse(text).expect("legal"), "a build").expect("possible");
+            let minutes = sweep.units.iter().map(|unit| unit.lasts_s).sum::<f64>() / 60.0;
+            assert!(
+                sweep.recipe.repeat >= 5,
+                "{name}: fewer pairs than five decide nothing: set `repeat = 5`"
+            );
+            assert!(minutes < 45.0, "{name} takes {minutes} minutes");
+        }
+    }
+
+    #[test]
+    fn ids_are_found_in_any_case_and_others_refused_with_the_nearest() {
+        assert_eq!(find("s-f5A").expect("catalogued").id, "S-F5a");
+        assert!(find("S-F9").expect_err("unknown").0.contains("did you mean `S-F"));
+        assert!(find("zzzzzzzz").expect_err("unknown").0.contains("--list"));
+    }
+}

@@ -1,0 +1,238 @@
+//! What came of an experiment: the claim beside our figures, and what may be said of it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::{Experiment, Instance, Outcome, Relation};
+use crate::Refusal;
+use crate::json::SCHEMA;
+use crate::sweep::{Store, Summary, Sweep};
+
+/// What may be said of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All of it holds wherever we looked.
+    Holds,
+    /// It holds in some places and not in others.
+    HoldsUnderCondition,
+    /// None of it holds.
+    DoesNotHold,
+    /// The results do not decide it: it needs more runs, or a quieter machine.
+    Undecided,
+}
+
+impl Verdict {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::HoldsUnderCondition => "holds under condition",
+            Self::DoesNotHold => "does not hold",
+            Self::Undecided => "undecided",
+        }
+    }
+
+    /// What follows from the parts of a claim.
+    fn of(outcomes: &[Outcome]) -> Self {
+        let has = |outcome| outcomes.contains(&outcome);
+        match (has(Outcome::Holds), has(Outcome::Fails), has(Outcome::Undecided)) {
+            (true, true, _) => Self::HoldsUnderCondition,
+            (true, false, false) => Self::Holds,
+            (false, true, false) => Self::DoesNotHold,
+            (_, _, true) | (false, false, false) => Self::Undecided,
+        }
+    }
+}
+
+/// What came of an experiment.
+#[derive(Debug)]
+pub struct Finding<'e> {
+    /// The experiment.
+    pub experiment: &'e Experiment,
+    /// The sweeps of its recipes, by the recipes' names, with their results.
+    pub sweeps: Vec<(String, Sweep, Summary)>,
+    /// The parts of the claim, and what the results say of each.
+    pub parts: Vec<(&'e Relation, Vec<Instance>)>,
+    /// What may be said.
+    pub verdict: Verdict,
+    /// What all random numbers began with.
+    pub seed: u64,
+}
+
+impl<'e> Finding<'e> {
+    /// Decides the parts of an experiment's claim on the results of its recipes; `seed` decides what is drawn where
+    /// there are no recipes.
+    pub fn new(experiment: &'e Experiment, sweeps: Vec<(String, Sweep, Summary)>, seed: u64) -> Self {
+        let decide = |relation: &'e Relation| {
+            let name = relation.recipe.as_ref().or_else(|| experiment.recipes.first());
+            let found = sweeps.iter().find(|(other, ..)| Some(other) == name);
+            let instances = match found {
+                Some((_, sweep, summary)) => relation.decide(sweep, summary),
+                None => relation.compute(seed),
+            };
+            (relation, instances)
+        };
+        let parts: Vec<(&Relation, Vec<Instance>)> = experiment.relations.iter().map(decide).collect();
+        let outcomes: Vec<Outcome> = parts.iter().flat_map(|(_, instances)| outcomes(instances)).collect();
+        Self { experiment, sweeps, parts, verdict: Verdict::of(&outcomes), seed }
+    }
+
+    /// Runs that failed their check, which are no results.
+    pub fn failed(&self) -> usize {
+        self.sweeps.iter().map(|(_, _, summary)| summary.failed).sum()
+    }
+
+    /// The parts in a sentence: what was found of each, where it is one thing.
+    pub(super) fn statement(&self) -> String {
+        let part = |(relation, instances): &(&Relation, Vec<Instance>)| {
+            let held = instances.iter().filter(|instance| instance.outcome == Outcome::Holds).count();
+            let found = match instances.as_slice() {
+                [Instance { estimate: Some(estimate), .. }] => format!("{estimate:.3}"),
+                all => format!("in {held} of {} places", all.len()),
+            };
+            format!("{}: {found}", relation.says.trim_end_matches('.'))
+        };
+        let parts: Vec<String> = self.parts.iter().map(part).collect();
+        format!("{} {}: {}", self.experiment.id, self.verdict.name(), parts.join("; "))
+    }
+
+    /// What was found as a record that says what it rests on, and how to test it again.
+    pub fn claim(&self, folder: &Path) -> Value {
+        let Experiment { id, title, work, place, claim, condition, trust, shows, falsified_by, .. } =
+            self.experiment;
+        let runs = || self.sweeps.iter().flat_map(|(_, _, summary)| &summary.lines);
+        let evidence: Vec<&str> =
+            runs().flat_map(|line| line.results.values()).filter_map(|run| run["id"].as_str()).collect();
+        let machines: Vec<&Value> =
+            self.sweeps.iter().flat_map(|(_, _, summary)| &summary.machines).collect();
+        json!({
+            "schema": SCHEMA,
+            "kind": "reproduction",
+            "name": id,
+            "title": title,
+            "statement": self.statement(),
+            "source": { "work": work, "place": place },
+            "claim": claim,
+            "condition": condition,
+            "verdict": self.verdict.name(),
+            "relations": self.parts.iter().map(part).collect::<Vec<_>>(),
+            "sweeps": self.sweeps.iter().map(conditions).collect::<Vec<_>>(),
+            "trust": trust.name(),
+            "shows": shows,
+            "falsified_by": falsified_by,
+            "evidence": evidence,
+            "machine": machines.first(),
+            "machines_differ": machines.iter().any(|other| *other != machines[0]),
+            "seed": self.seed,
+            "build": self.sweeps.first().map(|(_, sweep, _)| sweep.build.as_str()),
+            "recheck": format!("contend reproduce {id} --seed {} --out {}", self.seed + RECHECK, folder.display()),
+        })
+    }
+}
+
+/// How far the seed of a claim's test is from its own: further than repetitions reach.
+const RECHECK: u64 = 1_000;
+
+/// What the places of a part say; a part without a place is undecided.
+fn outcomes(instances: &[Instance]) -> Vec<Outcome> {
+    match instances {
+        [] => vec![Outcome::Undecided],
+        all => all.iter().map(|instance| instance.outcome).collect(),
+    }
+}
+
+fn part((relation, instances): &(&Relation, Vec<Instance>)) -> Value {
+    let instance = |instance: &Instance| {
+        let at: Map<String, Value> =
+            instance.at.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+        let interval = instance.interval.map(|interval| {
+            json!({ "low": interval.low, "high": interval.high, "confidence": interval.confidence })
+        });
+        json!({
+            "at": at,
+            "estimate": instance.estimate,
+            "interval": interval,
+            "outcome": instance.outcome.name(),
+        })
+    };
+    json!({
+        "says": relation.says,
+        "rule": relation.rule.name(),
+        "wanted": relation.rule.wanted(),
+        "places": instances.iter().map(instance).collect::<Vec<_>>(),
+    })
+}
+
+/// What was chosen for a sweep, and how much of it there is.
+fn conditions((name, sweep, summary): &(String, Sweep, Summary)) -> Value {
+    let recipe = &sweep.recipe;
+    let settings: Map<String, Value> =
+        recipe.settings.iter().map(|(name, value)| (name.clone(), value.to_string().into())).collect();
+    let varied: Map<String, Value> =
+        recipe.axes().into_iter().map(|(name, values)| (name.to_owned(), values.into())).collect();
+    json!({
+        "recipe": name,
+        "workload": recipe.workload,
+        "schemes": sweep.schemes,
+        "settings": settings,
+        "varied": varied,
+        "repeat": recipe.repeat,
+        "seconds": recipe.seconds,
+        "planned": sweep.units.len(),
+        "made": summary.made,
+        "starved": summary.starved,
+        "failed": summary.failed,
+    })
+}
+
+/// Keeps a claim among results, in place of an earlier one of the same experiment, and says where.
+///
+/// # Errors
+/// When the system refuses.
+pub fn keep(store: &Store, claim: &Value) -> Result<PathBuf, Refusal> {
+    let name = claim["name"].as_str().unwrap_or("claim");
+    let path = Path::new("claims").join(format!("{name}.json"));
+    store.derive(&path, &format!("{claim:#}\n"))?;
+    Ok(store.path().join(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_claim_holds_where_all_its_parts_do_and_is_undecided_where_any_is() {
+        use Outcome::{Fails, Holds, Undecided};
+        assert_eq!(Verdict::of(&[Holds, Holds]), Verdict::Holds);
+        assert_eq!(Verdict::of(&[Holds, Fails, Undecided]), Verdict::HoldsUnderCondition);
+        assert_eq!(Verdict::of(&[Fails, Fails]), Verdict::DoesNotHold);
+        assert_eq!(Verdict::of(&[Fails, Undecided]), Verdict::Undecided, "it may hold there");
+        assert_eq!(Verdict::of(&[Holds, Undecided]), Verdict::Undecided);
+        assert_eq!(Verdict::of(&[]), Verdict::Undecided);
+        assert_eq!(outcomes(&[]), [Undecided], "a part that nothing was measured of");
+    }
+
+    #[test]
+    fn a_finding_without_runs_is_a_claim_that_says_how_to_test_it_again() {
+        let experiment = super::super::find("s-f7").expect("catalogued");
+        let finding = Finding::new(&experiment, Vec::new(), 1);
+        assert_eq!(finding.verdict, Verdict::Holds, "{:?}", finding.parts);
+        let folder = std::env::temp_dir().join(format!("contend-claims-{}", std::process::id()));
+        let store = Store::open(&folder).expect("writable");
+        for _ in 0..2 {
+            let path = keep(&store, &finding.claim(&folder)).expect("writable");
+            let text = fs::read_to_string(path).expect("written");
+            let claim: Value = serde_json::from_str(&text).expect("JSON");
+            assert_eq!((&claim["kind"], &claim["name"]), (&"reproduction".into(), &"S-F7".into()));
+            assert!(
+                claim["recheck"].as_str().is_some_and(|line| line.contains("reproduce S-F7 --seed 1001"))
+            );
+            assert!(claim["statement"].as_str().is_some_and(|says| says.starts_with("S-F7 holds: ")));
+        }
+        assert_eq!(fs::read_dir(folder.join("claims")).expect("there").count(), 1);
+        fs::remove_dir_all(folder).expect("its own directory");
+    }
+}

@@ -1,0 +1,190 @@
+//! Experiments and what came of them, as text for people and objects for programs.
+
+use serde_json::{Value, json};
+
+use super::{Experiment, Finding, Instance, Status};
+use crate::json::SCHEMA;
+use crate::sweep;
+use crate::text::{Lines, Table, count, plural};
+
+/// All experiments with their status, by work.
+pub fn list(experiments: &[Experiment]) -> String {
+    let mut lines = Lines::default();
+    let mut work = "";
+    for experiment in experiments {
+        if experiment.work != work {
+            let gap = if work.is_empty() { "" } else { "\n" };
+            lines.add(format!("{gap}{}", experiment.work));
+            work = &experiment.work;
+        }
+        let status = experiment.status();
+        let name = status.name();
+        lines.add(format!("  {:<8} {name:<20} {}", experiment.id, experiment.title));
+        match &status {
+            Status::Ready => {}
+            Status::Waits(reason) => lines.add(format!("{:31} for {reason}", "")),
+            Status::NotHere(reason) => lines.add(format!("{:31} {reason}", "")),
+        }
+    }
+    let of = |name: &str| experiments.iter().filter(|one| one.status().name() == name).count();
+    lines.add(format!(
+        "\n{}: {} can be run, {} wait, {} cannot be tested here",
+        plural(experiments.len(), "experiment"),
+        of("recipe"),
+        of("waits"),
+        of("not testable here")
+    ));
+    lines.0
+}
+
+/// An experiment as an object.
+pub fn json(experiment: &Experiment) -> Value {
+    let status = experiment.status();
+    json!({
+        "schema": SCHEMA,
+        "kind": "experiment",
+        "id": experiment.id,
+        "title": experiment.title,
+        "source": { "work": experiment.work, "place": experiment.place },
+        "claim": experiment.claim,
+        "condition": experiment.condition,
+        "stresses": experiment.stresses,
+        "needs": experiment.needs.iter().map(|need| need.name()).collect::<Vec<_>>(),
+        "status": status.name(),
+        "reason": status.reason(),
+        "trust": experiment.trust.name(),
+        "recipes": experiment.recipes,
+        "shows": experiment.shows,
+        "falsified_by": experiment.falsified_by,
+        "relations": experiment.relations.iter().map(|relation| relation.says.as_str()).collect::<Vec<_>>(),
+    })
+}
+
+/// What an experiment claims, before anything is run.
+pub fn entry(experiment: &Experiment) -> String {
+    let mut lines = Lines::default();
+    lines.add(format!("{}: {}", experiment.id, experiment.title));
+    lines.add(format!("source: {}, {}", experiment.work, experiment.place));
+    lines.add(format!("claim: {}", experiment.claim));
+    lines.add(format!("condition: {}", experiment.condition));
+    lines.add(format!("stresses: {}", experiment.stresses));
+    let needs: Vec<&str> = experiment.needs.iter().map(|need| need.name()).collect();
+    lines.add(format!("needs: {}", needs.join(", ")));
+    lines.0
+}
+
+/// The claim beside what was found.
+pub fn finding(finding: &Finding<'_>) -> String {
+    let experiment = finding.experiment;
+    let mut lines = Lines(entry(experiment));
+    for (name, sweep, summary) in &finding.sweeps {
+        lines.add(format!("\nrecipe {name}: {}", sweep.recipe.title));
+        lines.add(sweep::results(sweep, summary).trim_end());
+        conditions(sweep).for_each(|line| lines.add(line));
+        machines(&summary.machines).for_each(|line| lines.add(line));
+    }
+    lines.add("");
+    lines.add(parts(finding).trim_end());
+    lines.add(format!("\nverdict: {}", finding.verdict.name()));
+    let trust = experiment.trust;
+    lines.add(format!("trust: {} ({})", trust.name(), trust.says()));
+    experiment.shows.iter().for_each(|shows| lines.add(format!("here: {shows}")));
+    lines.add(format!("refuted by: {}", experiment.falsified_by));
+    lines.0
+}
+
+/// What was the same in all runs of a sweep, and what differs in variants.
+fn conditions(sweep: &sweep::Sweep) -> impl Iterator<Item = String> {
+    let recipe = &sweep.recipe;
+    let pairs = |settings: &std::collections::BTreeMap<String, sweep::Scalar>| {
+        settings.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    };
+    let fixed = pairs(&recipe.settings);
+    let times = format!(
+        "{} s after {} s, {}",
+        recipe.seconds,
+        recipe.warmup,
+        plural(recipe.repeat as usize, "repetition")
+    );
+    let fixed =
+        format!("settings: {fixed}{}the others standard; {times}", if fixed.is_empty() { "" } else { "; " });
+    let variants: Vec<String> = recipe
+        .variants
+        .iter()
+        .map(|variant| format!("{}: {}", variant.name, pairs(&variant.settings)))
+        .collect();
+    [fixed].into_iter().chain(variants)
+}
+
+fn machines(machines: &[Value]) -> impl Iterator<Item = String> {
+    machines.iter().map(|machine| {
+        let (cpu, cores) =
+            (machine["cpu"].as_str().unwrap_or("unknown"), machine["cores"].as_u64().unwrap_or(0));
+        format!("machine: {cpu}, {}", plural(cores as usize, "core"))
+    })
+}
+
+/// The parts of the claim: what it wants, and what was found at each place that it leaves open.
+fn parts(finding: &Finding<'_>) -> String {
+    let mut table = Table::default();
+    table.row(["the claim wants", "of", "at", "found", "(interval)", "and it"]);
+    let mut lines = Lines::default();
+    for (nth, (relation, instances)) in finding.parts.iter().enumerate() {
+        lines.add(format!("{}. {}", nth + 1, relation.says));
+        for instance in instances {
+            let Instance { at, estimate, interval, outcome } = instance;
+            let at: Vec<String> = at.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            table.row([
+                relation.rule.wanted(),
+                format!("{}.", nth + 1),
+                at.join(" "),
+                estimate.map_or_else(|| "-".to_owned(), figure),
+                interval.map_or_else(
+                    || "-".to_owned(),
+                    |interval| format!("({} .. {})", figure(interval.low), figure(interval.high)),
+                ),
+                outcome.name().to_owned(),
+            ]);
+        }
+        if instances.is_empty() {
+            table.row([relation.rule.wanted(), format!("{}.", nth + 1), "nothing was measured".to_owned()]);
+        }
+    }
+    format!("{}{}", lines.0, table.render())
+}
+
+/// A figure of any size, to the digits that tell.
+fn figure(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1_000.0 => count(value),
+        size if size >= 0.1 => format!("{value:.3}"),
+        _ => format!("{value:.5}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{all, find};
+    use super::*;
+
+    #[test]
+    fn the_list_has_every_experiment_with_its_status() {
+        let (all, text) = (all(), list(&all()));
+        for experiment in &all {
+            let line = format!("  {:<8} {:<20} ", experiment.id, experiment.status().name());
+            assert!(text.contains(&line), "{line}");
+        }
+        assert!(text.contains("100 experiments: "), "{text}");
+        let objects: Vec<Value> = all.iter().map(json).collect();
+        assert!(objects.iter().all(|object| object["kind"] == "experiment" && !object["claim"].is_null()));
+    }
+
+    #[test]
+    fn a_finding_shows_the_claim_and_the_figures() {
+        let experiment = find("S-F7").expect("catalogued");
+        let told = finding(&Finding::new(&experiment, Vec::new(), 1));
+        for part in ["claim: ", "records=1000000", "0.065", "verdict: holds", "trust: A", "refuted by: "] {
+            assert!(told.contains(part), "no `{part}` in {told}");
+        }
+    }
+}

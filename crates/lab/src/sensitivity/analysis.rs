@@ -1,0 +1,292 @@
+//! What each setting does to the throughput of each scheme, and to the ratio of two.
+
+use stats::tree::{Growth, Observations, Tree};
+use stats::{Axis, Bootstrap, ElementaryEffects, Indices, Interval, Paired, SobolDesign, holm, paired};
+use stdx::Rng;
+
+use super::{Measured, Study};
+
+/// The confidence of intervals, and of what is said to matter, all settings of an outcome together.
+const CONFIDENCE: f64 = 0.9;
+/// Different points that a surrogate is fitted to at least.
+const SURROGATE_MIN: usize = 30;
+/// Pairs of points of which the shares of a surrogate's variance are made.
+const PAIRS: usize = 256;
+/// Surrogates of points drawn from the points, for intervals of the shares.
+const RESAMPLES: usize = 100;
+/// Parts into which points are dealt, each predicted by a surrogate of the others.
+const FOLDS: usize = 10;
+
+/// What was found of a study.
+#[derive(Debug)]
+pub struct Analysis {
+    /// Throughput of each scheme, and the ratio of each other scheme to the first.
+    pub outcomes: Vec<Outcome>,
+    /// Different points.
+    pub points: usize,
+}
+
+/// A figure, and what the settings do to it. It is looked at on a scale of ratios.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The figure: a scheme, or two with a slash between them.
+    pub name: String,
+    /// Whether it is a ratio of two schemes: their ranking.
+    pub is_ranking: bool,
+    /// What each setting does, in the order of the axes; none without trajectories.
+    pub effects: Vec<Effect>,
+    /// The mean size of the effect of a step on which nothing changes: what chance does.
+    pub chance: Option<f64>,
+    /// What each setting explains of the variance, in the order of the axes; none where points are too few.
+    pub shares: Vec<Share>,
+    /// How much of the variance between points the surrogate predicts that it was not fitted to; negative when less
+    /// than nothing.
+    pub predicted: Option<f64>,
+}
+
+/// What a setting does across its range, in logarithms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effect {
+    /// Mean, mean size and deviation.
+    pub elementary: ElementaryEffects,
+    /// Where the mean size is; none of few trajectories.
+    pub interval: Option<Interval>,
+    /// How likely so clear a difference from chance would be for any of the settings if there were none.
+    pub p_adjusted: f64,
+    /// Whether it does more than chance.
+    pub matters: bool,
+}
+
+/// What a setting explains of the variance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// Alone, and with all others.
+    pub indices: Indices,
+    /// Where the share together with all others is.
+    pub interval: Option<Interval>,
+}
+
+impl Analysis {
+    /// Looks at what was measured.
+    pub fn new(study: &Study, measured: &Measured) -> Self {
+        let points = merged(measured, &logs(measured, 0, None)).0.len();
+        let throughputs = (0..study.schemes.len()).map(|scheme| (scheme, None));
+        let ratios = (1..study.schemes.len()).map(|scheme| (scheme, Some(0)));
+        let outcome = |(scheme, to): (usize, Option<usize>)| {
+            let logs = logs(measured, scheme, to);
+            let (effects, chance) = screened(study, measured, &logs);
+            let (points, means) = merged(measured, &logs);
+            let (shares, predicted) = explained(study, &points, &means);
+            let name = study.schemes[scheme];
+            let name = to.map_or_else(|| name.to_owned(), |to| format!("{name}/{}", study.schemes[to]));
+            Outcome { name, is_ranking: to.is_some(), effects, chance, shares, predicted }
+        };
+        Self { outcomes: throughputs.chain(ratios).map(outcome).collect(), points }
+    }
+}
+
+/// The logarithms of a scheme's throughput, or of its ratio to another's, by point. A scheme that commits nothing
+/// counts as one transaction a second, since nothing has no logarithm.
+fn logs(measured: &Measured, scheme: usize, to: Option<usize>) -> Vec<f64> {
+    let log = |throughputs: &[f64], scheme: usize| throughputs[scheme].max(1.0).ln();
+    let of = |throughputs: &[f64]| log(throughputs, scheme) - to.map_or(0.0, |to| log(throughputs, to));
+    measured.samples.iter().map(|sample| of(&sample.throughput_txn_s)).collect()
+}
+
+/// The effects of the settings, and the mean size of what chance does.
+fn screened(study: &Study, measured: &Measured, logs: &[f64]) -> (Vec<Effect>, Option<f64>) {
+    let axes = study.axes.len();
+    let mut effects = vec![Vec::new(); axes + 1];
+    let trajectories = study.trajectories.iter().take(measured.trajectories);
+    for (trajectory, logs) in trajectories.zip(logs.chunks_exact(axes + 2)) {
+        for (all, own) in effects.iter_mut().zip(trajectory.design.elementary(logs)) {
+            all.extend(own);
+        }
+    }
+    let (settings, chance) = effects.split_at(axes);
+    let chance = &chance[0];
+    if chance.is_empty() {
+        return (Vec::new(), None);
+    }
+    let compared: Vec<(bool, f64)> = settings.iter().map(|own| against(own, chance)).collect();
+    let adjusted = holm(&compared.iter().map(|(_, p)| *p).collect::<Vec<f64>>());
+    let effect = |((own, (is_more, _)), p_adjusted): ((&Vec<f64>, &(bool, f64)), f64)| Effect {
+        elementary: ElementaryEffects::of(own),
+        interval: Bootstrap { resamples: 2_000, seed: study.question.seed }
+            .percentile(own, mean_size, CONFIDENCE),
+        p_adjusted,
+        matters: *is_more && p_adjusted <= 1.0 - CONFIDENCE,
+    };
+    let effects = settings.iter().zip(&compared).zip(adjusted).map(effect).collect();
+    (effects, Some(mean_size(chance)))
+}
+
+fn mean_size(effects: &[f64]) -> f64 {
+    ElementaryEffects::of(effects).mu_star
+}
+
+/// Whether effects are larger than those of chance on the same trajectories, and how likely that would be by chance.
+fn against(own: &[f64], chance: &[f64]) -> (bool, f64) {
+    let size = |effect: f64| effect.abs().max(f64::MIN_POSITIVE);
+    let pairs: Vec<(f64, f64)> =
+        own.iter().zip(chance).map(|(own, chance)| (size(*own), size(*chance))).collect();
+    let compared = paired(&pairs, Paired::SignedRanks, CONFIDENCE).expect("sizes are positive");
+    (compared.ratio > 1.0, compared.p_value)
+}
+
+/// Different points with the mean outcome at each: what was measured twice is one observation.
+fn merged(measured: &Measured, logs: &[f64]) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let mut points: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
+    for (sample, log) in measured.samples.iter().zip(logs) {
+        match points.iter_mut().find(|(point, _)| *point == sample.point) {
+            Some((_, all)) => all.push(*log),
+            None => points.push((sample.point.clone(), vec![*log])),
+        }
+    }
+    points.into_iter().map(|(point, all)| (point, all.iter().sum::<f64>() / all.len() as f64)).unzip()
+}
+
+/// The shares of the variance that settings explain, by a surrogate of the points; and how well that predicts.
+fn explained(study: &Study, points: &[Vec<f64>], logs: &[f64]) -> (Vec<Share>, Option<f64>) {
+    if points.len() < SURROGATE_MIN {
+        return (Vec::new(), None);
+    }
+    let axes = study.space.axes();
+    let mut rng = Rng::from_path(&[study.question.seed, 0x7375_7272]);
+    let design = SobolDesign::new(PAIRS, axes.len(), &mut rng);
+    let all: Vec<usize> = (0..points.len()).collect();
+    let indices = |chosen: &[usize]| {
+        let tree = surrogate(axes, points, logs, chosen);
+        let outcomes: Vec<f64> =
+            design.points().iter().map(|units| tree.predict(&Axis::point(axes, units))[0]).collect();
+        design.indices(&outcomes)
+    };
+    let Some(shares) = indices(&all) else { return (Vec::new(), None) };
+    let resampled: Vec<Vec<Indices>> = (0..RESAMPLES)
+        .filter_map(|_| {
+            let chosen: Vec<usize> = all.iter().map(|_| rng.below(points.len() as u64) as usize).collect();
+            indices(&chosen)
+        })
+        .collect();
+    let share = |(axis, indices): (usize, Indices)| {
+        let totals: Vec<f64> = resampled.iter().map(|of| of[axis].total).collect();
+        Share { indices, interval: middle(totals) }
+    };
+    let shares = shares.into_iter().enumerate().map(share).collect();
+    (shares, Some(predicted(axes, points, logs, &mut rng)))
+}
+
+fn surrogate(axes: &[Axis], points: &[Vec<f64>], logs: &[f64], chosen: &[usize]) -> Tree {
+    let own = chosen.iter().map(|&at| points[at].clone()).collect();
+    let outcomes: Vec<f64> = chosen.iter().map(|&at| logs[at]).collect();
+    Tree::grow(&Observations::of_numbers(axes.to_vec(), own, &outcomes), &Growth::default())
+}
+
+/// The range that holds the middle of replicates.
+fn middle(mut replicates: Vec<f64>) -> Option<Interval> {
+    replicates.sort_by(f64::total_cmp);
+    let at = |share: f64| replicates.get((share * (replicates.len().max(1) - 1) as f64).round() as usize);
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    Some(Interval { low: *at(tail)?, high: *at(1.0 - tail)?, confidence: CONFIDENCE })
+}
+
+/// The share of the variance that surrogates predict at points that they were not fitted to.
+fn predicted(axes: &[Axis], points: &[Vec<f64>], logs: &[f64], rng: &mut Rng) -> f64 {
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    stats::shuffle(&mut order, rng);
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let (mut missed, mut spread) = (0.0, 0.0);
+    for fold in 0..FOLDS {
+        let is_held_out = |at: usize| at % FOLDS == fold;
+        let others: Vec<usize> =
+            order.iter().enumerate().filter(|(at, _)| !is_held_out(*at)).map(|(_, &point)| point).collect();
+        let tree = surrogate(axes, points, logs, &others);
+        for (_, &point) in order.iter().enumerate().filter(|(at, _)| is_held_out(*at)) {
+            missed += (tree.predict(&points[point])[0] - logs[point]).powi(2);
+            spread += (logs[point] - mean).powi(2);
+        }
+    }
+    1.0 - missed / spread
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::study::tests::question;
+    use super::super::{Method, Question, Sample};
+    use super::*;
+
+    /// What would be measured if silo slowed down with theta by a factor of `e`, and nothing else mattered; `no_wait`
+    /// by the share of reads, too.
+    pub(crate) fn planted(method: Method, noise: f64) -> (Study, Measured) {
+        let study = Study::new(Question { method, ..question() }, "a build").expect("possible");
+        let along: Vec<Vec<f64>> = match method {
+            Method::Morris => study.trajectories.iter().flat_map(|one| one.points.clone()).collect(),
+            Method::Sobol => Vec::new(),
+        };
+        let mut rng = Rng::new(7);
+        let points: Vec<Vec<f64>> = along.into_iter().chain(study.filling()).take(120).collect();
+        let sample = |(number, point): (usize, Vec<f64>)| {
+            let mut chance = || noise * (rng.unit() - 0.5);
+            let (theta, reads) = (point[0] / 0.9, point[1] / 100.0);
+            let silo = 1_000.0 * (-theta + chance()).exp();
+            let no_wait = 1_000.0 * (-theta - 0.5 * reads + chance()).exp();
+            let runs = vec![format!("a{number}"), format!("b{number}")];
+            Sample { point, throughput_txn_s: vec![silo, no_wait], runs }
+        };
+        let samples = points.into_iter().enumerate().map(sample).collect();
+        let trajectories = if method == Method::Morris { study.trajectories.len() } else { 0 };
+        (study, Measured { samples, trajectories, ..Measured::default() })
+    }
+
+    #[test]
+    fn what_was_planted_matters_and_nothing_else_does() {
+        let (study, measured) = planted(Method::Morris, 0.05);
+        let analysis = Analysis::new(&study, &measured);
+        let matters = |outcome: &Outcome| outcome.effects.iter().map(|of| of.matters).collect::<Vec<bool>>();
+        let [silo, no_wait, ratio] = analysis.outcomes.as_slice() else { panic!("{analysis:?}") };
+        assert_eq!(matters(silo), [true, false], "{silo:?}");
+        assert_eq!(matters(no_wait), [true, true], "{no_wait:?}");
+        assert_eq!(matters(ratio), [false, true], "theta moves both alike, and not their ranking: {ratio:?}");
+        assert_eq!((ratio.name.as_str(), ratio.is_ranking), ("no_wait/silo", true));
+        let effect = silo.effects[0];
+        assert!((effect.elementary.mu + 1.0).abs() < 0.1, "{effect:?}");
+        assert!(effect.interval.is_some_and(|interval| interval.low < 1.0 && interval.high > 0.95));
+        assert!(silo.chance.is_some_and(|chance| chance < 0.1));
+    }
+
+    #[test]
+    fn shares_of_the_variance_are_those_of_what_was_planted() {
+        let (study, measured) = planted(Method::Sobol, 0.05);
+        let analysis = Analysis::new(&study, &measured);
+        let [silo, _, ratio] = analysis.outcomes.as_slice() else { panic!("{analysis:?}") };
+        assert!(silo.effects.is_empty() && silo.chance.is_none(), "there are no trajectories");
+        assert!(silo.shares[0].indices.total > 0.9 && silo.shares[1].indices.total < 0.1, "{silo:?}");
+        assert!(ratio.shares[1].indices.total > 0.9 && ratio.shares[0].indices.total < 0.1, "{ratio:?}");
+        assert!(silo.predicted.is_some_and(|predicted| predicted > 0.9), "{silo:?}");
+        let total = silo.shares[0];
+        assert!(total.interval.is_some_and(|interval| interval.low > 0.8), "{total:?}");
+    }
+
+    #[test]
+    fn noise_is_not_taken_for_an_effect() {
+        let (study, measured) = planted(Method::Morris, 20.0);
+        let analysis = Analysis::new(&study, &measured);
+        for outcome in &analysis.outcomes {
+            assert!(outcome.effects.iter().all(|effect| !effect.matters), "{outcome:?}");
+            assert!(outcome.predicted.is_some_and(|predicted| predicted < 0.5), "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn few_points_explain_nothing() {
+        let (study, mut measured) = planted(Method::Morris, 0.05);
+        measured.samples.truncate(10);
+        measured.trajectories = 2;
+        let analysis = Analysis::new(&study, &measured);
+        let silo = &analysis.outcomes[0];
+        assert!(silo.shares.is_empty() && silo.effects[0].interval.is_none() && !silo.effects[0].matters);
+        measured.samples.clear();
+        measured.trajectories = 0;
+        assert!(Analysis::new(&study, &measured).outcomes[0].effects.is_empty());
+    }
+}

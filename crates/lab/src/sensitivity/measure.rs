@@ -1,0 +1,166 @@
+//! Measuring the points of a study, as long as there is time.
+
+use serde_json::Value;
+use stdx::Rng;
+use sync::clock;
+
+use super::{Method, Study};
+use crate::Refusal;
+use crate::sweep::{Bench, Run, Store};
+use crate::text::duration_s;
+
+/// A run is made up to this often until its workers get the processor time that they ask for.
+const ATTEMPTS_MAX: u32 = 2;
+
+/// A measured point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Its values on the axes of the space.
+    pub point: Vec<f64>,
+    /// Commits a second by scheme, of runs side by side.
+    pub throughput_txn_s: Vec<f64>,
+    /// The ids of the runs.
+    pub runs: Vec<String>,
+}
+
+/// What was measured of a study.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// The points: those of trajectories first, in their order, then those that fill the space.
+    pub samples: Vec<Sample>,
+    /// Trajectories that are whole.
+    pub trajectories: usize,
+    /// Runs whose workers did not get the processor time that they asked for.
+    pub starved: usize,
+    /// Whether whoever watched did not want more.
+    pub is_interrupted: bool,
+    /// The command of a run whose check failed, and ended all of it.
+    pub failed: Option<String>,
+}
+
+/// Measures a study's points in their order until there is no time or enough of them, and keeps all runs in the store:
+/// what is there already is not made again.
+///
+/// # Errors
+/// Those of the runs and of the store. What was measured before is kept.
+pub fn measure(study: &Study, store: &Store, run: impl Run) -> Result<Measured, Refusal> {
+    let mut bench = Bench::new(store, &study.build, &study.axes, ATTEMPTS_MAX, run);
+    let mut measured = Measured::default();
+    let along: Vec<&Vec<f64>> = match study.question.method {
+        Method::Morris => study.trajectories.iter().flat_map(|trajectory| &trajectory.points).collect(),
+        Method::Sobol => Vec::new(),
+    };
+    let mut points = along.into_iter().cloned().chain(study.filling());
+    let (begun_ns, budget_s) = (clock::now_ns(), study.question.budget_minutes * 60.0);
+    let mut longest_s: f64 = 0.0;
+    while measured.samples.len() < study.question.points.unwrap_or(usize::MAX) {
+        let elapsed_s = seconds_since(begun_ns);
+        let Some(point) = points.next().filter(|_| elapsed_s + longest_s <= budget_s) else { break };
+        let label =
+            format!("point {}: {} left", measured.samples.len() + 1, duration_s(budget_s - elapsed_s));
+        let Some(sample) = side_by_side(study, &mut bench, point, &label, &mut measured)? else { break };
+        measured.samples.push(sample);
+        longest_s = longest_s.max(seconds_since(begun_ns) - elapsed_s);
+    }
+    if study.question.method == Method::Morris {
+        let whole = measured.samples.len() / (study.axes.len() + 2);
+        measured.trajectories = whole.min(study.trajectories.len());
+    }
+    Ok(measured)
+}
+
+fn seconds_since(then_ns: u64) -> f64 {
+    (clock::now_ns() - then_ns) as f64 / 1e9
+}
+
+/// The runs of all schemes at a point, in random order; none if one was interrupted or failed its check.
+fn side_by_side<R: Run>(
+    study: &Study,
+    bench: &mut Bench<'_, R>,
+    point: Vec<f64>,
+    label: &str,
+    measured: &mut Measured,
+) -> Result<Option<Sample>, Refusal> {
+    // A point of its own number has requests of its own, so that a step on which nothing changes shows chance.
+    let number = measured.samples.len() as u64;
+    let mut order: Vec<usize> = (0..study.schemes.len()).collect();
+    stats::shuffle(&mut order, &mut Rng::from_path(&[study.question.seed, 0x006f_7264_6572, number]));
+    let mut sample =
+        Sample { throughput_txn_s: vec![0.0; order.len()], runs: vec![String::new(); order.len()], point };
+    for scheme in order {
+        let unit = study.unit(study.schemes[scheme], &sample.point, number)?;
+        let label = format!("{label}, {}", study.schemes[scheme]);
+        let Some(value) = bench.result(&unit, &label)? else {
+            measured.is_interrupted = true;
+            return Ok(None);
+        };
+        let Some(throughput) = value["throughput_txn_s"].as_f64() else {
+            measured.failed = value["command"].as_str().map(str::to_owned);
+            return Ok(None);
+        };
+        measured.starved += usize::from(value["starved"] == Value::Bool(true));
+        sample.throughput_txn_s[scheme] = throughput;
+        sample.runs[scheme] = unit.id;
+    }
+    Ok(Some(sample))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Question;
+    use super::super::study::tests::question;
+    use super::*;
+    use crate::sweep::Unit;
+
+    fn with_store<T>(name: &str, work: impl FnOnce(&Store) -> T) -> T {
+        let path = std::env::temp_dir().join(format!("contend-sensitivity-{name}-{}", std::process::id()));
+        let out = work(&Store::open(&path).expect("writable"));
+        std::fs::remove_dir_all(path).expect("its own directory");
+        out
+    }
+
+    fn study(points: Option<usize>, method: Method) -> Study {
+        Study::new(Question { method, points, ..question() }, "a build").expect("possible")
+    }
+
+    fn result() -> Value {
+        json!({ "kind": "run", "throughput_txn_s": 100.0, "cpu_share": 1.0, "starved": false })
+    }
+
+    #[test]
+    fn whole_trajectories_come_first_and_nothing_is_measured_twice() {
+        with_store("resumes", |store| {
+            let mut made = 0;
+            let mut run = |_: &Unit, _: &str| {
+                made += 1;
+                Ok(Some(result()))
+            };
+            let first = measure(&study(Some(9), Method::Morris), store, &mut run).expect("measured");
+            assert_eq!((first.samples.len(), first.trajectories), (9, 2), "four points a trajectory");
+            let second = measure(&study(Some(43), Method::Morris), store, &mut run).expect("measured");
+            assert_eq!((second.samples.len(), second.trajectories, made), (43, 10, 86));
+            assert_eq!(second.samples[..9], first.samples);
+        });
+    }
+
+    #[test]
+    fn a_failed_check_or_an_interrupt_ends_it_with_what_there_is() {
+        with_store("ends", |store| {
+            let mut left = 3;
+            let run = |_: &Unit, _: &str| {
+                left -= 1;
+                Ok((left >= 0).then(result))
+            };
+            let measured = measure(&study(None, Method::Sobol), store, run).expect("measured");
+            assert_eq!(
+                (measured.samples.len(), measured.is_interrupted, measured.trajectories),
+                (1, true, 0)
+            );
+            let broken = |_: &Unit, _: &str| Ok(Some(json!({ "kind": "run", "throughput_txn_s": null })));
+            let measured = measure(&study(None, Method::Sobol), store, broken).expect("measured");
+            assert!(measured.failed.is_some_and(|command| command.starts_with("contend run ycsb")));
+        });
+    }
+}

@@ -1,0 +1,272 @@
+//! What is asked, and the points that are measured to answer it.
+
+use std::collections::BTreeMap;
+
+use stats::{Morris, MorrisDesign, SobolSequence};
+use stdx::Rng;
+
+use crate::registry::pairs;
+use crate::sweep::{DRIVES, Recipe, Scalar, Unit};
+use crate::{Catalogue, Refusal, Space};
+
+/// Trajectories of the screening: Morris takes 10 to 50.
+const TRAJECTORIES: usize = 10;
+/// Values of each setting on them.
+const LEVELS: usize = 4;
+/// Trajectories that are drawn at most for one whose points can all be run.
+const TRIES: usize = 200;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The workload.
+    pub workload: String,
+    /// The schemes; the ranking is that of each against the first.
+    pub schemes: Vec<String>,
+    /// What varies, as [`Space::parse`] reads it.
+    pub vary: Vec<String>,
+    /// What is fixed, as `name=value`; besides settings `workers`, `clients` and `retry`.
+    pub set: Vec<String>,
+    /// Where to measure first.
+    pub method: Method,
+    /// Seconds that are measured in each run.
+    pub seconds: f64,
+    /// Seconds before them.
+    pub warmup: f64,
+    /// Minutes for all of it.
+    pub budget_minutes: f64,
+    /// Points that are measured at most; without it, what there is time for.
+    pub points: Option<usize>,
+    /// What all random numbers begin with.
+    pub seed: u64,
+    /// Whether workers stay on their cores.
+    pub pin: bool,
+    /// Whether runs are checked.
+    pub check: bool,
+}
+
+/// Where to measure first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Along trajectories, and then everywhere: which settings matter at all.
+    Morris,
+    /// Everywhere: how much of the variance each explains.
+    Sobol,
+}
+
+impl Method {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Morris => "morris",
+            Self::Sobol => "sobol",
+        }
+    }
+}
+
+/// A question that was found possible.
+#[derive(Debug)]
+pub struct Study {
+    /// What was asked.
+    pub question: Question,
+    /// What varies.
+    pub space: Space,
+    /// The schemes.
+    pub schemes: Vec<&'static str>,
+    /// What makes the runs.
+    pub build: String,
+    /// The names of what varies.
+    pub axes: Vec<String>,
+    pub(super) trajectories: Vec<Trajectory>,
+    recipe: Recipe,
+}
+
+/// Points on which one setting after the other takes a step, and once nothing does: the last axis is none.
+#[derive(Debug)]
+pub(super) struct Trajectory {
+    pub(super) design: MorrisDesign,
+    pub(super) points: Vec<Vec<f64>>,
+}
+
+impl Study {
+    /// Finds out whether a question can be answered; `build` says what will make the runs.
+    ///
+    /// # Errors
+    /// What is unknown, out of range or contradictory, and a space of which hardly a point can be run.
+    pub fn new(question: Question, build: &str) -> Result<Self, Refusal> {
+        judge(&question)?;
+        let schemes = Catalogue.schemes_of(Some(&question.schemes.join(",")))?;
+        let schemes: Vec<&'static str> = schemes.into_iter().map(|info| info.name).collect();
+        let space = Space::parse(&question.vary)?;
+        let axes: Vec<String> = space.axes().iter().map(|axis| axis.name().to_owned()).collect();
+        let recipe = recipe(&question, &schemes, &axes)?;
+        let build = build.to_owned();
+        let mut study = Self { question, space, schemes, build, axes, trajectories: Vec::new(), recipe };
+        study.trajectories = study.draw()?;
+        Ok(study)
+    }
+
+    /// Trajectories of which all points can be run.
+    fn draw(&self) -> Result<Vec<Trajectory>, Refusal> {
+        let mut rng = Rng::from_path(&[self.question.seed, 0x7365_6e73_6974]);
+        let mut drawn = Vec::new();
+        let mut refused = None;
+        for _ in 0..TRIES {
+            let design = Morris { levels: LEVELS, trajectories: 1 }.design(self.axes.len() + 1, &mut rng);
+            let own = |units: &Vec<f64>| self.space.point(&units[..self.axes.len()]);
+            let points: Vec<Vec<f64>> = design.points().iter().map(own).collect();
+            match points.iter().find_map(|point| self.possible(point).err()) {
+                Some(refusal) => refused = Some(refusal),
+                None => drawn.push(Trajectory { design, points }),
+            }
+            if drawn.len() == TRAJECTORIES {
+                break;
+            }
+        }
+        match refused.filter(|_| drawn.is_empty()) {
+            Some(refusal) => Err(Refusal(format!(
+                "no way through the space can be run, on which each setting goes half of its range: {refusal}"
+            ))),
+            None => Ok(drawn),
+        }
+    }
+
+    /// Whether all schemes can run a point.
+    fn possible(&self, point: &[f64]) -> Result<(), Refusal> {
+        self.schemes.iter().try_for_each(|scheme| self.unit(scheme, point, 0).map(drop))
+    }
+
+    /// Points that fill the space evenly, without end; those that cannot be run are none of them.
+    pub(super) fn filling(&self) -> impl Iterator<Item = Vec<f64>> {
+        let mut rng = Rng::from_path(&[self.question.seed, 0x6669_6c6c]);
+        let points = SobolSequence::shifted(self.axes.len(), &mut rng).map(|units| self.space.point(&units));
+        points.filter(|point| self.possible(point).is_ok())
+    }
+
+    /// The run of a scheme at a point; each repetition has requests of its own.
+    ///
+    /// # Errors
+    /// When the point cannot be run.
+    pub(super) fn unit(&self, scheme: &'static str, point: &[f64], repetition: u64) -> Result<Unit, Refusal> {
+        let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
+        Unit::new(&self.recipe, &self.build, (scheme, &self.axes, &values), repetition)
+    }
+
+    /// What is fixed, by name.
+    pub fn fixed(&self) -> BTreeMap<String, String> {
+        self.recipe.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+    }
+}
+
+fn judge(question: &Question) -> Result<(), Refusal> {
+    let Question { budget_minutes, points, .. } = question;
+    if !(*budget_minutes > 0.0 && *budget_minutes <= 100_000.0) {
+        return Err(Refusal(format!(
+            "`--budget`: {budget_minutes} minutes are none or too many: give up to 100000"
+        )));
+    }
+    if points.is_some_and(|points| !(2..=100_000).contains(&points)) {
+        return Err(Refusal("`--points`: give from 2 to 100000".to_owned()));
+    }
+    Ok(())
+}
+
+/// What is the same in all runs. It needs no reasons: what is off the standard is what was asked.
+fn recipe(question: &Question, schemes: &[&str], axes: &[String]) -> Result<Recipe, Refusal> {
+    let mut settings = BTreeMap::new();
+    for (name, value) in pairs(&question.set)? {
+        if axes.contains(&name) || settings.contains_key(&name) {
+            return Err(Refusal(format!("`{name}` is given twice, by `--set` or `--vary`: leave one out")));
+        }
+        settings.insert(name, Scalar::Text(value));
+    }
+    for name in settings.keys().chain(axes).filter(|name| !DRIVES.contains(&name.as_str())) {
+        Catalogue.setting(name)?;
+        if let Some(owner) = Catalogue.owner(name).filter(|owner| !schemes.contains(owner)) {
+            return Err(Refusal(format!(
+                "`{name}` is a setting of {owner}, which is not among the schemes: leave it out"
+            )));
+        }
+    }
+    Ok(Recipe {
+        title: "which settings matter".to_owned(),
+        workload: Catalogue.workload(&question.workload)?.name.to_owned(),
+        schemes: question.schemes.clone(),
+        repeat: 1,
+        seconds: question.seconds,
+        warmup: Scalar::Real(question.warmup),
+        cooldown: 0.0,
+        seed: question.seed,
+        budget_minutes: None,
+        pin: question.pin,
+        check: question.check,
+        settings,
+        vary: BTreeMap::new(),
+        variants: Vec::new(),
+        why: BTreeMap::new(),
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) fn question() -> Question {
+        Question {
+            workload: "ycsb".to_owned(),
+            schemes: vec!["silo".to_owned(), "no_wait".to_owned()],
+            vary: ["ycsb.theta=0..0.9", "ycsb.read_pct=0..100"].map(str::to_owned).to_vec(),
+            set: ["workers=1", "ycsb.workload=custom", "ycsb.records=1000"].map(str::to_owned).to_vec(),
+            method: Method::Morris,
+            seconds: 0.1,
+            warmup: 0.0,
+            budget_minutes: 10.0,
+            points: None,
+            seed: 1,
+            pin: false,
+            check: true,
+        }
+    }
+
+    fn refusal(question: Question) -> String {
+        Study::new(question, "a build").expect_err("refused").0
+    }
+
+    #[test]
+    fn trajectories_are_of_points_that_can_be_run() {
+        // With fewer clients than workers nothing runs, which is half of this space.
+        let vary = vec!["workers=1..8".to_owned(), "clients=1..8".to_owned()];
+        let set = question().set[1..].to_vec();
+        let study = Study::new(Question { vary, set, ..question() }, "a build").expect("possible");
+        assert!(!study.trajectories.is_empty());
+        let points = study.trajectories.iter().flat_map(|trajectory| &trajectory.points);
+        for point in points.chain(&study.filling().take(50).collect::<Vec<_>>()) {
+            assert!(point[0] <= point[1], "{point:?}");
+        }
+    }
+
+    #[test]
+    fn a_trajectory_has_a_step_on_which_nothing_changes() {
+        let study = Study::new(question(), "a build").expect("possible");
+        assert_eq!(study.trajectories.len(), TRAJECTORIES);
+        for trajectory in &study.trajectories {
+            let same = trajectory.points.windows(2).filter(|ends| ends[0] == ends[1]).count();
+            assert_eq!((trajectory.points.len(), same), (4, 1));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_refused_with_the_way_out() {
+        let with = |vary: &str| Question { vary: vec![vary.to_owned()], ..question() };
+        assert!(refusal(with("ycsb.tehta=0..1")).contains("ycsb.theta"));
+        assert!(refusal(with("ycsb.records=10..100")).contains("given twice"));
+        assert!(refusal(with("aria.batch=1..64")).contains("aria"));
+        assert!(refusal(with("tpcc.warehouses=1..4")).contains("tpcc"));
+        assert!(refusal(Question { schemes: vec!["sillo".to_owned()], ..question() }).contains("silo"));
+        assert!(refusal(Question { budget_minutes: 0.0, ..question() }).contains("--budget"));
+        assert!(refusal(Question { points: Some(1), ..question() }).contains("--points"));
+        assert!(refusal(Question { seconds: 0.0, ..question() }).contains("--seconds"));
+        let set = vec!["workers=0".to_owned()];
+        assert!(refusal(Question { set, ..question() }).contains("workers"));
+    }
+}

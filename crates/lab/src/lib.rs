@@ -12,6 +12,7 @@ mod space;
 pub mod compare;
 pub mod conditions;
 pub mod json;
+pub mod probe;
 pub mod sweep;
 pub mod text;
 
@@ -19,7 +20,7 @@ use core::fmt;
 
 pub use engine::driver::Retry;
 pub use inquiry::{Inquiry, Question};
-pub use machine::Machine;
+pub use machine::{Cache, Machine};
 pub use measure::{Record, Results};
 pub use partial::Partial;
 pub use plan::{Plan, Request, Subject};

@@ -16,6 +16,8 @@ from typing import Any
 
 # Before Ray is imported, which reads it then.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+# What Ray will do by itself, and warns of until then.
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 
 import ray
 from ray.exceptions import RayError
@@ -72,9 +74,18 @@ class Plan:
         return cls(Path(said["program"]), said["recipe"], said["budget_s"], blocks)
 
 
-def say(kind: str, **what: Any) -> None:  # noqa: ANN401  whatever JSON has
-    """Tell `contend` something, in a line."""
-    print(json.dumps({"kind": kind, **what}), flush=True)
+class Listener:
+    """`contend`, which reads our standard output: from now on nobody else writes there, as Ray does now and then."""
+
+    def __init__(self) -> None:
+        """Keep standard output for ourselves, and send what others print to standard error."""
+        self.out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def say(self, kind: str, **what: Any) -> None:  # noqa: ANN401  whatever JSON has
+        """Say something, in a line."""
+        self.out.write(json.dumps({"kind": kind, **what}) + "\n")
+        self.out.flush()
 
 
 def is_stopped() -> bool:
@@ -106,7 +117,7 @@ def connect() -> None:
         raise RefusedError(says)
 
 
-def measure(plan: Plan) -> bool:
+def measure(plan: Plan, listener: Listener) -> bool:
     """Have all blocks made; return whether it was stopped.
 
     Raises:
@@ -126,20 +137,20 @@ def measure(plan: Plan) -> bool:
                 return True
             if hosts() != known_hosts:
                 known_hosts = hosts()
-                say("hosts", hosts=known_hosts)
+                listener.say("hosts", hosts=known_hosts)
             if plan.budget_s is not None and time.monotonic() - begun_s >= plan.budget_s:
                 waiting.clear()
             while waiting and len(running) < AHEAD * max(known_hosts, 1):
                 block = waiting.pop()
                 running[task.remote([program], plan.recipe, block.ids)] = block
             for ended in ray.wait(list(running), timeout=LOOK_EVERY_S)[0] if running else []:
-                tell(ended, running.pop(ended))
+                tell(listener, ended, running.pop(ended))
     finally:
         cancel(list(running))
     return False
 
 
-def tell(ended: "ray.ObjectRef[host.Made]", block: Block) -> None:
+def tell(listener: Listener, ended: "ray.ObjectRef[host.Made]", block: Block) -> None:
     """Pass on what came of a block.
 
     Raises:
@@ -152,7 +163,7 @@ def tell(ended: "ray.ObjectRef[host.Made]", block: Block) -> None:
         last = str(error).strip().splitlines()[-1]
         says = f"{block.label}: could not be made on {1 + RETRIES} attempts ({last})"
         raise RefusedError(says) from error
-    say("block", results=made["results"], placed=made["placed"])
+    listener.say("block", results=made["results"], placed=made["placed"])
     if made["says"]:
         says = f"{block.label}: on node {made['placed']['node']} {made['says']}"
         raise RefusedError(says)
@@ -170,12 +181,13 @@ def main() -> int:
     """Do what standard input says; return the exit code."""
     # At a terminal an interrupt is for `contend`, which then closes our standard input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    listener = Listener()
     try:
         plan = Plan.read(sys.stdin.readline())
         connect()
-        return INTERRUPTED if measure(plan) else 0
+        return INTERRUPTED if measure(plan, listener) else 0
     except RefusedError as refused:
-        say("refused", says=str(refused))
+        listener.say("refused", says=str(refused))
         return REFUSED
     except BrokenPipeError:
         # Nobody listens any more.

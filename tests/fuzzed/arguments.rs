@@ -33,6 +33,8 @@ pub fn arguments(input: &[u8]) {
             Command::Demo
             | Command::List(_)
             | Command::Sweep(_)
+            | Command::Merge(_)
+            | Command::Probe(_)
             | Command::Compare(_)
             | Command::Recheck(_)
             | Command::Report(_) => {}

@@ -21,6 +21,10 @@ pub(crate) enum Command {
     Run(Run),
     /// Measure all combinations of what a recipe varies
     Sweep(Sweep),
+    /// Bring results of several directories together
+    Merge(Merge),
+    /// What this machine is, and what can be measured on it
+    Probe(Probe),
     /// Compare two sets of results, cell by cell
     Compare(Compare),
     /// Repeat an experiment of the literature, and say what becomes of its claim
@@ -114,7 +118,44 @@ pub(crate) struct Sweep {
     /// Print the commands of the runs that are left, one a line, for whoever runs them elsewhere
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) commands: bool,
+    /// Make these runs only, by their ids: what other hosts are asked to do
+    #[arg(
+        long,
+        value_name = "ID,..",
+        value_delimiter = ',',
+        conflicts_with_all = ["dry_run", "commands", "budget", "executor"]
+    )]
+    pub(crate) only: Vec<String>,
+    /// Who places the runs
+    #[arg(long, value_enum, default_value_t = Executor::Local)]
+    pub(crate) executor: Executor,
     /// How results are printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Executor {
+    /// This host, one run after the other
+    Local,
+    /// A Ray cluster, one run a host at a time
+    Ray,
+    /// Slurm: writes a job array for you to submit
+    Slurm,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Merge {
+    /// The directory that takes the results
+    pub(crate) into: PathBuf,
+    /// The directories that they are taken from, which stay as they are
+    #[arg(required = true)]
+    pub(crate) from: Vec<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Probe {
+    /// How it is printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
 }

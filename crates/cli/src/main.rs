@@ -10,6 +10,7 @@ mod demo;
 mod live;
 mod out;
 mod process;
+mod ray;
 mod report;
 mod reproduce;
 mod run;
@@ -19,9 +20,9 @@ mod sweep;
 use std::process::ExitCode;
 
 use clap::Parser;
-use lab::{Machine, Plan, Refusal, compare, json, text};
+use lab::{Machine, Plan, Refusal, compare, json, probe, text};
 
-use args::{Args, Command, Compare, Explain, Format, List, Subject};
+use args::{Args, Command, Compare, Explain, Format, List, Probe, Subject};
 use out::Out;
 
 /// A check found a wrong result.
@@ -38,6 +39,8 @@ fn main() -> ExitCode {
         Command::Demo => demo::demo(&mut out),
         Command::Run(args) => run::run(&args, &mut out),
         Command::Sweep(args) => sweep::sweep(&args, &mut out),
+        Command::Merge(args) => sweep::merge(&args, &mut out),
+        Command::Probe(args) => Ok(self::probe(&args, &mut out)),
         Command::Compare(args) => compare(&args, &mut out),
         Command::Conditions(args) => conditions::conditions(&args, &mut out),
         Command::Recheck(args) => conditions::recheck(&args, &mut out),
@@ -69,6 +72,15 @@ fn list(list: &List, out: &mut Out) -> u8 {
         (Format::Json, Subject::Searches) => format!("{}\n", json::searches()),
     };
     out.print(&listed);
+    0
+}
+
+fn probe(args: &Probe, out: &mut Out) -> u8 {
+    let machine = Machine::of_this_process();
+    match args.format {
+        Format::Text => out.print(&probe::text(&machine)),
+        Format::Json => out.print(&format!("{}\n", probe::json(&machine))),
+    }
     0
 }
 

@@ -1,12 +1,13 @@
 //! Runs in processes of their own: each has the memory of a fresh start, and the others are kept when one fails.
 
-use std::fs;
-use std::process::{Command, Output, Stdio};
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
 
 use lab::Refusal;
-use lab::sweep::{self, Unit};
+use lab::sweep::{self, HostLock, Unit};
 use serde_json::Value;
-use sync::Latched;
+use sync::{Latched, waiter};
 
 use crate::live::{self, is_stopped};
 use crate::out::Out;
@@ -33,7 +34,35 @@ pub(crate) fn run_unless_stopped(unit: &Unit, label: &str, out: &Out) -> Result<
     if is_stopped() || out.is_closed() { Ok(None) } else { run(unit, label) }
 }
 
-/// Makes a run in a process of its own; none if it was interrupted.
+/// How often whoever waits for the host looks whether it is free. Each asks for it only after twice this time, so that
+/// who has just measured leaves it to who waits.
+const LOOK_EVERY_NS: u64 = 10_000_000;
+
+/// Takes the host for a timed run, as soon as nobody else measures on it; none if the user asked to stop.
+fn take_host(label: &str) -> Result<Option<File>, Refusal> {
+    let path = std::env::var_os("CONTEND_LOCK").map(PathBuf::from);
+    let lock = HostLock::new(path.as_deref());
+    waiter::pause_ns(2 * LOOK_EVERY_NS);
+    if let Some(held) = lock.take()? {
+        return Ok(Some(held));
+    }
+    let wait = || {
+        while !is_stopped() {
+            if let Some(held) = lock.take()? {
+                return Ok(Some(held));
+            }
+            waiter::pause_ns(LOOK_EVERY_NS);
+        }
+        Ok(None)
+    };
+    live::watched(
+        wait,
+        || format!("another sweep measures on this host, waiting for it; next: {label}"),
+        || (),
+    )
+}
+
+/// Makes a run in a process of its own, alone on the host; none if it was interrupted.
 fn run(unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
     let words = unit.command();
     let failed = |says: String| {
@@ -41,13 +70,15 @@ fn run(unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
     };
     let program = std::env::current_exe();
     let program = program.map_err(|error| failed(format!("cannot be started ({error})")))?;
-    let output = Latched::new(None);
-    let work = || {
-        let ended = Command::new(&program).args(&words).stdin(Stdio::null()).output();
-        *output.lock() = Some(ended);
-    };
-    live::watched(work, || label.to_owned(), || ());
-    let output = output.into_inner().expect("the run was waited for");
+    let Some(host) = take_host(label)? else { return Ok(None) };
+    let mut command = Command::new(&program);
+    // An empty file, and with it the host: the run keeps it even if this process is killed.
+    command.args(&words).stdin(Stdio::from(host)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = command.spawn();
+    drop(command);
+    let run = Latched::new(Some(run));
+    let work = || run.lock().take().expect("waited for once").and_then(Child::wait_with_output);
+    let output = live::watched(work, || label.to_owned(), || ());
     let Output { status, stdout, stderr } =
         output.map_err(|error| failed(format!("cannot be started ({error})")))?;
     match serde_json::from_slice::<Value>(&stdout) {

@@ -1,45 +1,41 @@
-//! `contend sweep`: makes the runs of a recipe and reports them.
+//! `contend sweep`: makes the runs of a recipe, here or elsewhere, and reports them; and `contend merge`.
 
 use std::fs;
 use std::path::Path;
 
-use lab::Refusal;
-use lab::sweep::{self, Measuring, Recipe, Store, Summary, Sweep, Unit};
+use lab::sweep::{self, JobArray, Measuring, Places, Recipe, Store, Summary, Sweep, Unit};
+use lab::{Machine, Refusal, probe, text};
+use serde_json::Value;
 
-use crate::args::{self, Format};
+use crate::args::{self, Executor, Format};
 use crate::live::{self, is_stopped};
 use crate::out::Out;
 use crate::process::{build, run_unless_stopped};
-use crate::{CHECK_FAILED, INTERRUPTED};
+use crate::{CHECK_FAILED, INTERRUPTED, ray};
 
 pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
-    let name = args.recipe.display();
-    let text = fs::read_to_string(&args.recipe).map_err(|error| {
-        Refusal(format!("`{name}`: cannot be read ({error}): give the path of a recipe, a file in TOML"))
-    })?;
-    let in_recipe = |refusal: Refusal| Refusal(format!("`{name}`: {refusal}"));
-    let mut recipe = Recipe::parse(&text).map_err(in_recipe)?;
-    if let Some(minutes) = args.budget {
-        if !(0.0..=100_000.0).contains(&minutes) {
-            return Err(Refusal(format!("`--budget {minutes}`: give a number of minutes from 0 to 100000")));
-        }
-        recipe.budget_minutes = Some(minutes);
-    }
-    let sweep = Sweep::new(recipe, &build()?).map_err(in_recipe)?;
+    let (sweep, text) = planned(args)?;
     let folder = args.out.clone().unwrap_or_else(|| args.recipe.with_extension(""));
+    if args.executor != Executor::Local {
+        sweep.portable()?;
+    }
     if args.dry_run || args.commands {
-        let left = left(&sweep, &folder)?;
-        if args.dry_run {
-            out.print(&sweep::plan(&sweep, sweep.units.len() - left.len()));
-        }
-        let commands = left.iter().filter(|_| args.commands);
-        commands.for_each(|unit| out.print(&format!("contend {}\n", unit.command().join(" "))));
+        describe(args, &sweep, &folder, out)?;
         return Ok(0);
     }
+    if !args.only.is_empty() {
+        return only(&sweep, &args.only, &Store::open(&folder)?, args.format, out);
+    }
     let store = Store::open(&folder)?;
-    store.keep_recipe(&text)?;
+    let recipe = store.keep_recipe(&text)?;
+    if args.executor == Executor::Slurm {
+        return job_array(args, &sweep, &store, &recipe, out);
+    }
     live::take_interrupts();
-    let ended = Measuring::new(&sweep, &store)?.all(|unit, label| run_unless_stopped(unit, label, out));
+    let ended = match args.executor {
+        Executor::Ray => ray::measure(&sweep, &store, &text),
+        _ => Measuring::new(&sweep, &store)?.all(|unit, label| run_unless_stopped(unit, label, out)),
+    };
     // What was measured is shown, whatever came after it.
     let summary = Summary::new(&sweep, &store)?;
     match args.format {
@@ -52,13 +48,38 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
         }
     }
     ended?;
-    Ok(if summary.failed > 0 {
-        CHECK_FAILED
-    } else if is_stopped() {
-        INTERRUPTED
-    } else {
-        0
-    })
+    Ok(code(summary.failed > 0))
+}
+
+/// Reads the recipe; returns it with the text that it was read from.
+fn planned(args: &args::Sweep) -> Result<(Sweep, String), Refusal> {
+    let name = args.recipe.display();
+    let text = fs::read_to_string(&args.recipe).map_err(|error| {
+        Refusal(format!("`{name}`: cannot be read ({error}): give the path of a recipe, a file in TOML"))
+    })?;
+    let in_recipe = |refusal: Refusal| Refusal(format!("`{name}`: {refusal}"));
+    let mut recipe = Recipe::parse(&text).map_err(in_recipe)?;
+    if let Some(minutes) = args.budget {
+        if !(0.0..=100_000.0).contains(&minutes) {
+            return Err(Refusal(format!("`--budget {minutes}`: give a number of minutes from 0 to 100000")));
+        }
+        recipe.budget_minutes = Some(minutes);
+    }
+    Ok((Sweep::new(recipe, &build()?).map_err(in_recipe)?, text))
+}
+
+/// Says what would be run, or by which commands.
+fn describe(args: &args::Sweep, sweep: &Sweep, folder: &Path, out: &mut Out) -> Result<(), Refusal> {
+    let left = left(sweep, folder)?;
+    if args.dry_run {
+        out.print(&sweep::plan(sweep, sweep.units.len() - left.len()));
+        if args.executor == Executor::Local {
+            out.print(&probe::applying(sweep, &Machine::of_this_process()));
+        }
+    }
+    let commands = left.iter().filter(|_| args.commands);
+    commands.for_each(|unit| out.print(&format!("contend {}\n", unit.command().join(" "))));
+    Ok(())
 }
 
 /// The runs whose results are not there.
@@ -67,4 +88,95 @@ pub(crate) fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>,
         return Ok(sweep.units.iter().collect());
     }
     Store::existing(folder)?.missing(sweep)
+}
+
+/// Makes some runs, and prints what came of each.
+fn only(sweep: &Sweep, ids: &[String], store: &Store, format: Format, out: &mut Out) -> Result<u8, Refusal> {
+    let units = sweep.only(ids)?;
+    live::take_interrupts();
+    let measuring = Measuring::only(sweep, store, units.clone())?;
+    let ended = measuring.all(|unit, label| run_unless_stopped(unit, label, out));
+    let mut has_failed = false;
+    for unit in units {
+        let Some(entry) = store.get(&unit.id)? else { continue };
+        has_failed |= entry.value["check"]["verdict"] == "failed";
+        match format {
+            Format::Text => out.print(&format!("{}: {}\n", sweep.label(unit), outcome(&entry.value))),
+            Format::Json => out.print(&format!("{}\n", entry.value)),
+        }
+    }
+    ended?;
+    Ok(code(has_failed))
+}
+
+/// What came of a run, in a few words.
+fn outcome(value: &Value) -> String {
+    let starved = if value["starved"] == true { ", starved" } else { "" };
+    match value["throughput_txn_s"].as_f64() {
+        Some(throughput) => format!("{} txn/s{starved}", text::count(throughput)),
+        None => "CHECK FAILED, no result".to_owned(),
+    }
+}
+
+/// Writes the job array of what is left, and says what to type.
+fn job_array(
+    args: &args::Sweep,
+    sweep: &Sweep,
+    store: &Store,
+    recipe: &Path,
+    out: &mut Out,
+) -> Result<u8, Refusal> {
+    if args.budget.is_some() {
+        let says = "`--budget`: a job array has no clock in common: leave it out, and `scancel` the job";
+        return Err(Refusal(says.to_owned()));
+    }
+    let left = store.missing(sweep)?;
+    if left.is_empty() {
+        out.print("all runs are made: nothing is left to submit\n");
+        return Ok(0);
+    }
+    let whole = |path: &Path| {
+        fs::canonicalize(path)
+            .map_err(|error| Refusal(format!("`{}`: cannot be found ({error})", path.display())))
+    };
+    let program = std::env::current_exe().map_err(|error| {
+        Refusal(format!("the program cannot find itself ({error}): start it by its path"))
+    })?;
+    let (recipe, folder) = (whole(recipe)?, whole(store.path())?);
+    let places = Places { program: &program, recipe: &recipe, folder: &folder };
+    let blocks = sweep::blocks(&left);
+    let array = JobArray::new(&blocks, places)?;
+    let file = |extension: &str| Path::new("slurm").join(&array.name).with_extension(extension);
+    store.derive(&file("blocks"), &array.blocks)?;
+    store.derive(&file("sh"), &array.script)?;
+    out.print(&format!(
+        "{} runs in {} blocks, one a task: a job array of {}\n  sbatch {}\nwhen it has ended:\n  contend sweep {} --out {} \
+         --dry-run   (what is left)\n",
+        left.len(),
+        blocks.len(),
+        array.tasks,
+        folder.join(file("sh")).display(),
+        args.recipe.display(),
+        store.path().display(),
+    ));
+    Ok(0)
+}
+
+/// `contend merge`: the union of directories of results.
+pub(crate) fn merge(args: &args::Merge, out: &mut Out) -> Result<u8, Refusal> {
+    let from = args.from.iter().map(|path| Store::existing(path)).collect::<Result<Vec<_>, _>>()?;
+    let into = Store::open(&args.into)?;
+    out.print(&sweep::merge(&into, &from)?.text());
+    Ok(0)
+}
+
+/// The exit code of what came out.
+fn code(has_failed: bool) -> u8 {
+    if has_failed {
+        CHECK_FAILED
+    } else if is_stopped() {
+        INTERRUPTED
+    } else {
+        0
+    }
 }

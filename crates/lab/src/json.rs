@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use stdx::Histogram;
 use trials::{Replay, Report, Subject, Violation};
 
+use crate::machine::Cache;
 use crate::measure::{Totals, abort_rate};
 use crate::registry::SettingOf;
 use crate::steady::Steadiness;
@@ -344,12 +345,23 @@ pub(crate) fn machine(machine: &Machine) -> Value {
         "kernel": machine.kernel,
         "virtual": machine.is_virtual,
         "threads_per_core": machine.threads_per_core,
+        "physical_cores": machine.physical_cores,
+        "numa_nodes": machine.numa_nodes,
+        "caches": machine.caches.iter().map(cache).collect::<Vec<_>>(),
+        "clock_source": machine.clock_source,
+        "cpu_quota": machine.cpu_quota,
+        "memory_limit_bytes": machine.memory_limit_bytes,
         "governor": machine.governor,
         "huge_pages": machine.huge_pages,
         "numa_balancing": machine.is_numa_balanced,
         "load_average": machine.load_average,
         "memory_available_bytes": machine.memory_available_bytes,
     })
+}
+
+fn cache(cache: &Cache) -> Value {
+    let Cache { level, kind, bytes, shared_by } = cache;
+    json!({ "level": level, "kind": kind, "bytes": bytes, "shared_by": shared_by })
 }
 
 fn spread(spread: Spread) -> Value {

@@ -14,6 +14,7 @@ mod traffic;
 pub mod compare;
 pub mod conditions;
 pub mod json;
+pub mod probe;
 pub mod report;
 pub mod reproduce;
 pub mod sensitivity;
@@ -24,7 +25,7 @@ use core::fmt;
 
 pub use engine::driver::{Mode, Retry};
 pub use inquiry::{Inquiry, Question};
-pub use machine::Machine;
+pub use machine::{Cache, Machine};
 pub use measure::{Record, Results};
 pub use partial::Partial;
 pub use plan::{Plan, Request, Subject, WarmUp};

@@ -312,6 +312,12 @@ fn refuse_for_scheme(scheme: &Info, job: &Job) -> Result<(), Refusal> {
 /// at two thirds fill.
 const ROW_OVERHEAD: u64 = 160;
 
+/// Bytes of memory that loaded data takes, growth during the run left aside.
+pub(crate) fn needed_bytes(forecast: &Forecast) -> u64 {
+    // A quarter more for versions of rows that are updated while they are loaded with their first.
+    forecast.row_bytes.saturating_mul(5) / 4 + forecast.rows.saturating_mul(ROW_OVERHEAD)
+}
+
 /// Refuses what will not fit, growth during the run left aside.
 fn refuse_beyond_memory(
     workload: &WorkloadInfo,
@@ -319,8 +325,7 @@ fn refuse_beyond_memory(
     forecast: &Forecast,
     available: Option<u64>,
 ) -> Result<(), Refusal> {
-    // A quarter more for versions of rows that are updated while they are loaded with their first.
-    let needed = forecast.row_bytes.saturating_mul(5) / 4 + forecast.rows.saturating_mul(ROW_OVERHEAD);
+    let needed = needed_bytes(forecast);
     let Some(available) = available.filter(|&available| available < needed) else { return Ok(()) };
     let scale = values.int(workload.scale);
     let fits = (scale as f64 * 0.9 * available as f64 / needed as f64) as u64;

@@ -8,7 +8,7 @@ use crate::Refusal;
 use crate::text::duration_s;
 
 /// How often a run is made at most until its workers get the processor time that they ask for.
-const ATTEMPTS_MAX: u32 = 3;
+pub(super) const ATTEMPTS_MAX: u32 = 3;
 
 /// A sweep that is being measured.
 #[derive(Debug)]
@@ -16,6 +16,7 @@ pub struct Measuring<'s> {
     sweep: &'s Sweep,
     store: &'s Store,
     left: Vec<&'s Unit>,
+    budget_s: Option<f64>,
     begun_ns: u64,
     /// Seconds that the runs which were made were guessed to take.
     guessed_s: f64,
@@ -27,8 +28,20 @@ impl<'s> Measuring<'s> {
     /// # Errors
     /// Results that cannot be read.
     pub fn new(sweep: &'s Sweep, store: &'s Store) -> Result<Self, Refusal> {
-        let (left, begun_ns) = (store.missing(sweep)?, clock::now_ns());
-        Ok(Self { sweep, store, left, begun_ns, guessed_s: 0.0 })
+        let budget_s = sweep.recipe.budget_minutes.map(|minutes| minutes * 60.0);
+        Ok(Self { budget_s, ..Self::only(sweep, store, sweep.units.iter().collect())? })
+    }
+
+    /// Begins with what is left of some runs of a sweep, whatever it says about time.
+    ///
+    /// # Errors
+    /// Results that cannot be read.
+    pub fn only(sweep: &'s Sweep, store: &'s Store, units: Vec<&'s Unit>) -> Result<Self, Refusal> {
+        let mut left = Vec::new();
+        for unit in units {
+            left.extend(store.get(&unit.id)?.is_none().then_some(unit));
+        }
+        Ok(Self { sweep, store, left, budget_s: None, begun_ns: clock::now_ns(), guessed_s: 0.0 })
     }
 
     /// Has `run` make all runs that are left and keeps their results, until there is no time or it returns none.
@@ -39,9 +52,8 @@ impl<'s> Measuring<'s> {
         let mut bench = Bench::new(self.store, &self.sweep.build, &self.sweep.axes, ATTEMPTS_MAX, run);
         for nth in 0..self.left.len() {
             let unit = self.left[nth];
-            let budget_s = self.sweep.recipe.budget_minutes.map(|minutes| minutes * 60.0);
             let would_end_s = self.elapsed_s() + self.real_s(unit.lasts_s);
-            if budget_s.is_some_and(|budget_s| would_end_s > budget_s)
+            if self.budget_s.is_some_and(|budget_s| would_end_s > budget_s)
                 || bench.result(unit, &self.label(nth))?.is_none()
             {
                 break;

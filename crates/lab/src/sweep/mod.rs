@@ -10,22 +10,32 @@
 //! A unit's *id* is a digest of all that can change its outcome and that we know: the resolved settings, the seed, the
 //! build. Results lie under it in a [`Store`], so that nothing is measured twice and nothing is overwritten, whatever
 //! recipes share the directory and however often a sweep is killed.
+//!
+//! Beyond one machine nothing is scheduled here. [`blocks`] of units that belong on one host are what others place: a
+//! [`JobArray`] of Slurm, or whatever starts `contend sweep FILE --only ID,..`. On each host a [`HostLock`] sees to it
+//! that one timed run is made at a time, and [`merge`] brings results together.
 
 mod bench;
+mod host;
 mod measuring;
+mod merge;
 mod recipe;
+mod slurm;
 mod store;
 mod summary;
 mod told;
 mod units;
 
 pub use bench::{Bench, Run};
+pub use host::HostLock;
 pub use measuring::Measuring;
+pub use merge::{Merged, merge};
 pub(crate) use recipe::DRIVES;
 pub use recipe::{Recipe, Scalar, VARIANT, Variant};
+pub use slurm::{JobArray, Places};
 pub use store::{Entry, Store};
 pub(crate) use summary::{CONFIDENCE, MARGIN, compared, json_of, judged, machine, throughputs, verdict_name};
 pub use summary::{Line, Summary, json, left_out};
 pub(crate) use told::{heads, row};
 pub use told::{plan, results};
-pub use units::{LeftOut, Sweep, Unit, digest};
+pub use units::{LeftOut, Sweep, Unit, blocks, digest};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::host::tag;
 use super::{Sweep, Unit};
 use crate::{Partial, Refusal};
 
@@ -42,11 +43,12 @@ impl Store {
         Ok(store)
     }
 
-    /// Removes what processes that are gone have left unfinished.
+    /// Removes what processes of this host that are gone have left unfinished; of another's nothing is known here.
     fn clear(&self) -> io::Result<()> {
+        let end = format!("-{}.partial", tag());
         for file in fs::read_dir(self.runs())? {
             let path = file?.path();
-            let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".partial"));
+            let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(&end));
             let writer = name.and_then(|name| name.rsplit_once('-')?.1.parse::<u32>().ok());
             if writer.is_some_and(|writer| !Path::new(&format!("/proc/{writer}")).exists()) {
                 fs::remove_file(path)?;
@@ -79,20 +81,20 @@ impl Store {
         self.0.join("runs")
     }
 
-    /// Keeps the text of a recipe beside the results, once.
+    /// Keeps the text of a recipe beside the results, once, and returns its path.
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn keep_recipe(&self, text: &str) -> Result<(), Refusal> {
+    pub fn keep_recipe(&self, text: &str) -> Result<PathBuf, Refusal> {
         let mut number = 1;
         loop {
             let path = self.0.join(format!("recipe-{number}.toml"));
             match fs::read_to_string(&path) {
-                Ok(earlier) if earlier == text => return Ok(()),
+                Ok(earlier) if earlier == text => return Ok(path),
                 Ok(_) => number += 1,
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     let written = self.write(&path, text).and_then(Partial::publish);
-                    return written.map_err(|error| self.unwritten(&path, &error));
+                    return written.map_err(|error| self.unwritten(&path, &error)).map(|()| path);
                 }
                 Err(error) => return Err(self.unwritten(&path, &error)),
             }
@@ -128,18 +130,23 @@ impl Store {
     /// # Errors
     /// When the system refuses; no part of the file is left. When there is a result with this id already, it stays.
     pub fn put(&self, unit: &Unit, value: &Value) -> Result<(), Refusal> {
-        let whole = self.runs().join(format!("{}.json", unit.id));
-        match self.write(&whole, &format!("{value}\n")).and_then(Partial::publish) {
-            // Another process was faster; both are right.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            written => written.map_err(|error| self.unwritten(&whole, &error)),
+        // When another process was faster both are right.
+        self.keep(&unit.id, &format!("{value}\n")).map(drop)
+    }
+
+    /// Keeps the text of a result under its id, unless there is one; whether there was none.
+    pub(super) fn keep(&self, id: &str, text: &str) -> Result<bool, Refusal> {
+        let whole = self.runs().join(format!("{id}.json"));
+        match self.write(&whole, text).and_then(Partial::publish) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            written => written.map(|()| true).map_err(|error| self.unwritten(&whole, &error)),
         }
     }
 
     /// Writes what is to be a file, under a name that says whose it is until then.
     fn write(&self, whole: &Path, text: &str) -> io::Result<Partial> {
         let name = whole.file_stem().unwrap_or_default().to_string_lossy();
-        let path = self.runs().join(format!("{name}-{}.partial", std::process::id()));
+        let path = self.runs().join(format!("{name}-{}-{}.partial", std::process::id(), tag()));
         let mut partial = Partial::create(path, whole)?;
         partial.fill(|file| file.write_all(text.as_bytes()))?;
         Ok(partial)
@@ -162,17 +169,43 @@ impl Store {
     /// # Errors
     /// A file that cannot be read, or is none of ours.
     pub fn all(&self) -> Result<Vec<Entry>, Refusal> {
-        let refused = |error: io::Error| Refusal(format!("`{}`: cannot be read ({error})", self.0.display()));
         let mut entries = Vec::new();
-        for file in fs::read_dir(self.runs()).map_err(refused)? {
-            let path = file.map_err(refused)?.path();
-            let Some(id) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".json")) else {
-                continue;
-            };
-            entries.push(entry(&path, id, &fs::read_to_string(&path).map_err(refused)?)?);
+        for name in self.names()? {
+            entries.extend(self.named(&name)?);
         }
-        entries.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(entries)
+    }
+
+    /// The names of the files of whole results, or of whatever else lies there, in order.
+    pub(super) fn names(&self) -> Result<Vec<String>, Refusal> {
+        let refused = |error: io::Error| Refusal(format!("`{}`: cannot be read ({error})", self.0.display()));
+        let mut names = Vec::new();
+        for file in fs::read_dir(self.runs()).map_err(refused)? {
+            let name = file.map_err(refused)?.file_name().to_string_lossy().into_owned();
+            names.extend((!name.ends_with(".partial")).then_some(name));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The result in a file; none if its name is not that of one.
+    pub(super) fn named(&self, name: &str) -> Result<Option<Entry>, Refusal> {
+        name.strip_suffix(".json").map_or(Ok(None), |id| self.get(id))
+    }
+
+    /// The texts of the recipes that were kept.
+    pub(super) fn recipes(&self) -> Result<Vec<String>, Refusal> {
+        let mut texts = Vec::new();
+        loop {
+            let path = self.0.join(format!("recipe-{}.toml", texts.len() + 1));
+            match fs::read_to_string(&path) {
+                Ok(text) => texts.push(text),
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(texts),
+                Err(error) => {
+                    return Err(Refusal(format!("`{}`: cannot be read ({error})", path.display())));
+                }
+            }
+        }
     }
 
     fn unwritten(&self, path: &Path, error: &io::Error) -> Refusal {
@@ -230,15 +263,17 @@ mod tests {
     fn what_a_kill_has_cut_short_is_removed_and_what_others_write_is_not() {
         let path = folder("partial");
         let store = Store::open(&path).expect("writable");
-        let of = |writer: u32| path.join("runs").join(format!("a-{writer}.partial"));
+        let of = |writer: u32, host: &str| path.join("runs").join(format!("a-{writer}-{host}.partial"));
         // No process has so great a number.
-        let (gone, alive) = (of(u32::MAX), of(std::process::id()));
-        for file in [&gone, &alive] {
+        let (gone, alive) = (of(u32::MAX, &tag()), of(std::process::id(), &tag()));
+        let elsewhere = of(u32::MAX, "another");
+        for file in [&gone, &alive, &elsewhere] {
             fs::write(file, "{").expect("written");
         }
         drop(store);
         Store::open(&path).expect("writable");
         assert!(!gone.exists() && alive.exists());
+        assert!(elsewhere.exists(), "a process of another host may still write");
         fs::remove_dir_all(path).expect("its own directory");
     }
 

@@ -142,6 +142,37 @@ impl Sweep {
         at(&self.axes, point)
     }
 
+    /// The runs with some ids, in the order of the sweep.
+    ///
+    /// # Errors
+    /// Ids of no run of this recipe and build.
+    pub fn only(&self, ids: &[String]) -> Result<Vec<&Unit>, Refusal> {
+        let unknown = ids.iter().find(|id| self.units.iter().all(|unit| unit.id != **id));
+        if let Some(id) = unknown {
+            return Err(Refusal(format!(
+                "`--only {id}`: no run of this recipe has this id here: ids are of the settings, the seed and the build, \
+                 which is {} on this host; take the same program and the same recipe to all hosts",
+                self.build
+            )));
+        }
+        Ok(self.units.iter().filter(|unit| ids.contains(&unit.id)).collect())
+    }
+
+    /// Refuses what would be something else on a host with other cores.
+    ///
+    /// # Errors
+    /// A recipe that leaves the number of workers to the host.
+    pub fn portable(&self) -> Result<(), Refusal> {
+        if self.units.iter().all(|unit| unit.request.workers.is_some()) {
+            return Ok(());
+        }
+        Err(Refusal(
+            "`workers` is not given, and would be the cores of whichever host makes a run: write `workers = 2`, for \
+             example, into `[settings]`"
+                .to_owned(),
+        ))
+    }
+
     /// What a unit is about, in a line.
     pub fn label(&self, unit: &Unit) -> String {
         let values = self.axes.iter().zip(&unit.point).map(|(name, value)| format!("{name}={value}"));
@@ -236,6 +267,13 @@ impl Unit {
         words.extend((!check).then(|| "--no-check".to_owned()));
         words
     }
+}
+
+/// Runs that are to be made one after the other on one host, so that they can be compared: those of a point in a
+/// repetition, with all schemes.
+pub fn blocks<'s>(units: &[&'s Unit]) -> Vec<Vec<&'s Unit>> {
+    let is_of_one = |a: &&Unit, b: &&Unit| a.repetition == b.repetition && a.point == b.point;
+    units.chunk_by(is_of_one).map(<[&Unit]>::to_vec).collect()
 }
 
 /// All combinations of what varies, the last axis fastest.
@@ -380,6 +418,36 @@ mod tests {
         let all = |line: &str| text.replace("[1, 2, 3]", line);
         let wrong = Sweep::new(Recipe::parse(&all("[0]")).expect("legal"), "").expect_err("no workers").0;
         assert!(wrong.starts_with("at workers = 0: "), "what no scheme can run is refused: {wrong}");
+    }
+
+    #[test]
+    fn runs_are_found_by_id_and_those_of_another_build_are_refused() {
+        let sweep = sweep("");
+        let ids = [sweep.units[5].id.clone(), sweep.units[2].id.clone()];
+        let found: Vec<&str> = sweep.only(&ids).expect("there").iter().map(|unit| unit.id.as_str()).collect();
+        assert_eq!(found, [&ids[1], &ids[0]], "in the order of the sweep");
+        let other = Sweep::new(sweep.recipe.clone(), "another build").expect("possible");
+        let says = other.only(&ids).expect_err("other ids").0;
+        assert!(says.contains(&ids[0]) && says.contains("another build"), "{says}");
+    }
+
+    #[test]
+    fn a_block_is_what_is_left_of_a_point_in_a_repetition() {
+        let sweep = sweep("");
+        let all: Vec<&Unit> = sweep.units.iter().collect();
+        let whole = blocks(&all);
+        assert_eq!(whole.iter().map(Vec::len).collect::<Vec<_>>(), [2; 12]);
+        assert!(whole.iter().all(|block| block[0].point == block[1].point));
+        let rest = blocks(&all[1..5]);
+        assert_eq!(rest.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1]);
+    }
+
+    #[test]
+    fn a_recipe_that_leaves_the_workers_to_the_host_is_for_one_host() {
+        assert!(sweep("").portable().is_ok());
+        let text = "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\"]\n";
+        let sweep = Sweep::new(Recipe::parse(text).expect("legal"), "").expect("possible");
+        assert!(sweep.portable().expect_err("cores").0.contains("workers = 2"));
     }
 
     #[test]

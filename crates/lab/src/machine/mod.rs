@@ -1,9 +1,17 @@
 //! The machine that a run was on: what a reader needs to judge its numbers, and nothing that names its
 //! owner. What the system does not tell is left out.
 
+mod limits;
+mod topology;
+
 use std::fs;
+use std::path::Path;
 
 use sync::workers;
+
+use limits::Limits;
+pub use topology::Cache;
+use topology::Topology;
 
 /// What is known of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +30,18 @@ pub struct Machine {
     pub is_virtual: bool,
     /// Hardware threads of a core; 0 when unknown.
     pub threads_per_core: usize,
+    /// Cores of the processor that the cores of this process are hardware threads of; 0 when unknown.
+    pub physical_cores: usize,
+    /// Memory nodes that these cores belong to; 0 when unknown.
+    pub numa_nodes: usize,
+    /// The caches that the first of these cores sees, the nearest first.
+    pub caches: Vec<Cache>,
+    /// What the system reads the time from.
+    pub clock_source: String,
+    /// Cores' worth of processor time that the control group of this process may use, if it is limited.
+    pub cpu_quota: Option<f64>,
+    /// Bytes of memory that the control group of this process may use, if it is limited.
+    pub memory_limit_bytes: Option<u64>,
     /// How the cores' clocks are governed; empty where there is nothing to govern, as under most hypervisors.
     pub governor: String,
     /// Whether the system uses huge pages without being asked: `always`, `madvise` or `never`.
@@ -44,16 +64,24 @@ impl Machine {
             read("/proc/sys/kernel/osrelease").trim()
         );
         let flags = colon_field(&cpu_info, "flags").unwrap_or_default();
+        let root = Path::new("/");
+        let (topology, limits) = (Topology::read(root), Limits::read(root));
         Self {
             cpu: colon_field(&cpu_info, "model name").unwrap_or(std::env::consts::ARCH).to_owned(),
             cores: workers::cores(),
             memory_bytes: kilobytes(&read("/proc/meminfo"), "MemTotal").unwrap_or(0),
-            cache_bytes: last_level_cache(),
+            cache_bytes: topology.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0),
             kernel: kernel.trim().to_owned(),
             is_virtual: flags.split_whitespace().any(|flag| flag == "hypervisor"),
-            threads_per_core: hardware_threads(&read(
-                "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
-            )),
+            threads_per_core: topology.threads_per_core,
+            physical_cores: topology.physical_cores,
+            numa_nodes: topology.numa_nodes,
+            caches: topology.caches,
+            clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+                .trim()
+                .to_owned(),
+            cpu_quota: limits.cpu_quota,
+            memory_limit_bytes: limits.memory_bytes,
             governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").trim().to_owned(),
             huge_pages: chosen(&read("/sys/kernel/mm/transparent_hugepage/enabled")).to_owned(),
             is_numa_balanced: !["", "0"].contains(&read("/proc/sys/kernel/numa_balancing").trim()),
@@ -67,11 +95,7 @@ impl Machine {
 /// control group; `None` when the system does not tell.
 pub(crate) fn available_bytes() -> Option<u64> {
     let system = kilobytes(&read("/proc/meminfo"), "MemAvailable")?;
-    let number = |path: &str| read(path).trim().parse::<u64>().ok();
-    let limit = number("/sys/fs/cgroup/memory.max");
-    let used = number("/sys/fs/cgroup/memory.current");
-    let group = limit.map_or(u64::MAX, |limit| limit.saturating_sub(used.unwrap_or(0)));
-    Some(system.min(group))
+    Some(Limits::read(Path::new("/")).memory_left_bytes.map_or(system, |group| group.min(system)))
 }
 
 /// Forgets the most memory that this process has had resident, so that a run is not charged with what
@@ -105,31 +129,9 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     value.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
-/// How many numbers a list of the system has, for example `0-1` or `0,4`.
-fn hardware_threads(list: &str) -> usize {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(last.trim().parse::<usize>().ok()? - first.trim().parse::<usize>().ok()? + 1)
-    };
-    list.split(',').filter_map(range).sum()
-}
-
 /// The word in brackets, by which the system marks what is chosen.
 fn chosen(text: &str) -> &str {
     text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(word, _)| word)
-}
-
-fn last_level_cache() -> u64 {
-    let size = |index| read(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size"));
-    (0..8).filter_map(|index| cache_size(size(index).trim())).max().unwrap_or(0)
-}
-
-/// A size as the system writes it, for example `1024K`.
-fn cache_size(text: &str) -> Option<u64> {
-    let units = [("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
-    let (number, unit) =
-        units.into_iter().find_map(|(suffix, unit)| Some((text.strip_suffix(suffix)?, unit)))?;
-    number.parse::<u64>().ok().map(|number| number * unit)
 }
 
 #[cfg(test)]
@@ -145,18 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn cache_sizes_have_units() {
-        assert_eq!(cache_size("512K"), Some(512 << 10));
-        assert_eq!(cache_size("32M"), Some(32 << 20));
-        assert_eq!(cache_size(""), None);
-    }
-
-    #[test]
-    fn lists_and_choices_of_the_system_are_understood() {
-        assert_eq!(
-            [hardware_threads("0-1\n"), hardware_threads("0,4"), hardware_threads("3"), hardware_threads("")],
-            [2, 2, 1, 0]
-        );
+    fn choices_of_the_system_are_understood() {
         assert_eq!((chosen("always [madvise] never"), chosen("")), ("madvise", ""));
     }
 

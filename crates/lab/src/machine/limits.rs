@@ -1,0 +1,149 @@
+//! What the control groups of this process allow it (Linux, `Documentation/admin-guide/cgroup-v2.rst` and
+//! `cgroup-v1`): its own group and all above it, whichever leaves least.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// More bytes than any machine has: how version 1 says that there is no limit.
+const NO_LIMIT_BYTES: u64 = 1 << 60;
+
+/// The limits of the control groups; none where there is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Limits {
+    /// Cores' worth of processor time.
+    pub(super) cpu_quota: Option<f64>,
+    /// Bytes of memory.
+    pub(super) memory_bytes: Option<u64>,
+    /// Bytes of it that can still be had; what only caches files can.
+    pub(super) memory_left_bytes: Option<u64>,
+}
+
+impl Limits {
+    /// Asks the system whose files lie under `root`.
+    pub(super) fn read(root: &Path) -> Self {
+        let mut limits = Self::default();
+        let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+        for line in groups.lines() {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+            if controllers.is_empty() {
+                for group in upwards(&root.join("sys/fs/cgroup"), path) {
+                    limits.take_v2(&group);
+                }
+                continue;
+            }
+            for controller in controllers.split(',') {
+                for group in upwards(&root.join("sys/fs/cgroup").join(controller), path) {
+                    limits.take_v1(&group);
+                }
+            }
+        }
+        limits
+    }
+
+    fn take_v2(&mut self, group: &Path) {
+        let text = read(group, "cpu.max");
+        let quota = text.split_once(' ').and_then(|(quota, period)| share(quota, period));
+        self.cpu_quota = least(self.cpu_quota, quota);
+        self.take_memory(group, ["memory.max", "memory.current", "inactive_file"]);
+    }
+
+    fn take_v1(&mut self, group: &Path) {
+        let quota = share(&read(group, "cpu.cfs_quota_us"), &read(group, "cpu.cfs_period_us"));
+        self.cpu_quota = least(self.cpu_quota, quota);
+        self.take_memory(group, ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"]);
+    }
+
+    fn take_memory(&mut self, group: &Path, [limit, used, cache]: [&str; 3]) {
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let Some(limit) = number(&read(group, limit)).filter(|limit| *limit < NO_LIMIT_BYTES) else { return };
+        let stat = read(group, "memory.stat");
+        let cached = stat.lines().find_map(|line| number(line.strip_prefix(cache)?)).unwrap_or(0);
+        let used = number(&read(group, used)).unwrap_or(0).saturating_sub(cached);
+        self.memory_bytes = least(self.memory_bytes, Some(limit));
+        self.memory_left_bytes = least(self.memory_left_bytes, Some(limit.saturating_sub(used)));
+    }
+}
+
+/// A group's folder, and those of the groups above it up to `top`.
+fn upwards(top: &Path, path: &str) -> Vec<PathBuf> {
+    let own = top.join(path.trim_start_matches('/'));
+    own.ancestors().take_while(|folder| folder.starts_with(top)).map(Path::to_owned).collect()
+}
+
+fn read(group: &Path, name: &str) -> String {
+    fs::read_to_string(group.join(name)).unwrap_or_default()
+}
+
+/// Microseconds of processor time in a period, as cores; none where they are not limited (`max`, or -1).
+fn share(quota: &str, period: &str) -> Option<f64> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|us| *us > 0.0);
+    Some(number(quota)? / number(period)?)
+}
+
+fn least<N: PartialOrd>(a: Option<N>, b: Option<N>) -> Option<N> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b < a { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read from a system with these files.
+    fn limits(name: &str, files: &[(&str, &str)]) -> Limits {
+        let root = std::env::temp_dir().join(format!("contend-limits-{name}-{}", std::process::id()));
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().expect("in a folder")).expect("writable");
+            fs::write(path, text).expect("writable");
+        }
+        let limits = Limits::read(&root);
+        fs::remove_dir_all(root).expect("its own directory");
+        limits
+    }
+
+    #[test]
+    fn the_group_that_leaves_least_decides_wherever_it_stands() {
+        let found = limits(
+            "v2",
+            &[
+                ("proc/self/cgroup", "0::/jobs/mine\n"),
+                ("sys/fs/cgroup/jobs/mine/cpu.max", "max 100000\n"),
+                ("sys/fs/cgroup/jobs/cpu.max", "150000 100000\n"),
+                ("sys/fs/cgroup/jobs/mine/memory.max", "1000\n"),
+                ("sys/fs/cgroup/jobs/mine/memory.current", "900\n"),
+                ("sys/fs/cgroup/jobs/mine/memory.stat", "anon 600\ninactive_file 300\n"),
+                ("sys/fs/cgroup/jobs/memory.max", "5000\n"),
+                ("sys/fs/cgroup/jobs/memory.current", "4950\n"),
+            ],
+        );
+        let wanted = Limits { cpu_quota: Some(1.5), memory_bytes: Some(1_000), memory_left_bytes: Some(50) };
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn groups_of_the_first_version_are_understood() {
+        let found = limits(
+            "v1",
+            &[
+                ("proc/self/cgroup", "4:memory:/box\n2:cpu,cpuacct:/\n0::/\n"),
+                ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n"),
+                ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+                ("sys/fs/cgroup/memory/box/memory.limit_in_bytes", "2000\n"),
+                ("sys/fs/cgroup/memory/box/memory.usage_in_bytes", "700\n"),
+                ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ],
+        );
+        let wanted =
+            Limits { cpu_quota: Some(0.5), memory_bytes: Some(2_000), memory_left_bytes: Some(1_300) };
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn where_nothing_is_limited_nothing_is_said() {
+        assert_eq!(limits("none", &[("proc/self/cgroup", "0::/\n2:cpu:/\n")]), Limits::default());
+    }
+}

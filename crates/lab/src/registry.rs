@@ -49,8 +49,8 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         default: "1000",
         range: Range::Int(0, 100_000_000),
         unit: "requests",
-        doc: "how many requests that arrive by themselves may wait for a free client, at all workers together; what comes \
-              then is skipped and counted",
+        doc: "how many requests that arrive by themselves may wait for a free client, at all workers together; what \
+              comes then is skipped and counted",
         stresses: "latency against skipped requests, where more arrive than can be served",
     },
     Setting {

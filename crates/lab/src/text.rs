@@ -73,7 +73,8 @@ pub fn header(plan: &Plan) -> String {
     let raised = if raised.is_empty() { String::new() } else { format!(" ({})", raised.join(", ")) };
     let mut lines = Lines::default();
     lines.add(format!(
-        "{}: {workers}, {clients}{raised}; {measured_s} s after {warmup}{cooldown}, {rounds}; aborted: {retry}; seed {}",
+        "{}: {workers}, {clients}{raised}; {measured_s} s after {warmup}{cooldown}, {rounds}; aborted: {retry}; \
+         seed {}",
         plan.workload.name, plan.job.seed,
     ));
     if let Some(told) = traffic::told(&plan.job.traffic) {

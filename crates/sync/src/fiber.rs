@@ -394,6 +394,38 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_of_which_all_fibers_sleep_sleeps() {
+        let before_ns = waiter::thread_idle_ns();
+        let mut crew = Crew::new();
+        for number in 0..1_000 {
+            crew.spawn(STACK_BYTES, move || waiter::pause_ns(20_000_000 + number * 1_000));
+        }
+        crew.run();
+        assert!(waiter::thread_idle_ns() > before_ns);
+    }
+
+    #[test]
+    fn a_condition_is_found_among_thousands_while_others_sleep() {
+        let (is_open, passed) = (Cell::new(false), Cell::new(0));
+        let mut crew = Crew::new();
+        for number in 0..3 * LOOKS_WHEN_IDLE as u64 {
+            let (is_open, passed) = (&is_open, &passed);
+            crew.spawn(STACK_BYTES, move || {
+                // With and without a deadline, which is far.
+                let deadline_ns = (number % 2 == 0).then(|| clock::now_ns() + 3_600_000_000_000);
+                assert!(waiter::wait_until(deadline_ns, || is_open.get()));
+                passed.set(passed.get() + 1);
+            });
+        }
+        crew.spawn(STACK_BYTES, || {
+            waiter::pause_ns(2_000_000);
+            is_open.set(true);
+        });
+        crew.run();
+        assert_eq!(passed.get(), 3 * LOOKS_WHEN_IDLE);
+    }
+
+    #[test]
     fn waits_that_end_early_leave_no_timers_behind() {
         let turn = Cell::new(0);
         let mut crew = Crew::new();

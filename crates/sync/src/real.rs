@@ -54,7 +54,8 @@ pub(crate) fn yield_now() {
 
 /// Passes a little time of a thread that has nothing to do before `until_ns`, if that is given. With
 /// `looking` it also waits for something that another thread may do at any moment. `round` counts the
-/// calls in vain: the longer the wait, the cheaper and the coarser.
+/// calls in vain: the longer the wait, the cheaper and the coarser. Who waits for a moment alone sleeps soon, up to
+/// nearly the end: on a busy machine, each yield in vain would wait for its turn.
 pub(crate) fn idle(round: u32, until_ns: Option<u64>, looking: bool) {
     /// About four microseconds: longer than a lock is held by one who runs.
     const SPIN_ROUNDS: u32 = 64;
@@ -67,10 +68,10 @@ pub(crate) fn idle(round: u32, until_ns: Option<u64>, looking: bool) {
         return;
     }
     let left_ns = until_ns.map_or(u64::MAX, |until_ns| until_ns.saturating_sub(crate::clock::now_ns()));
-    if round < YIELD_ROUNDS || left_ns < NAP_NS {
+    if looking && round < YIELD_ROUNDS || left_ns < 2 * NAP_NS {
         std::thread::yield_now();
     } else {
-        let nap_ns = if looking { NAP_NS } else { left_ns };
+        let nap_ns = if looking { NAP_NS } else { left_ns - NAP_NS };
         let start_ns = crate::clock::now_ns();
         std::thread::sleep(std::time::Duration::from_nanos(nap_ns));
         SLEPT_NS.set(SLEPT_NS.get() + crate::clock::now_ns() - start_ns);

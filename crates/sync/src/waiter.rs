@@ -56,10 +56,11 @@ fn wait(deadline_ns: Option<u64>, mut ready: Option<&mut dyn FnMut() -> bool>) -
     if in_fiber() {
         return fiber::wait(deadline_ns, ready);
     }
+    let looking = ready.is_some();
     let mut look = || ready.as_mut().is_some_and(|ready| ready());
     let mut round = 0;
     while deadline_ns.is_none_or(|deadline| clock::now_ns() < deadline) {
-        backend::idle(round, deadline_ns, true);
+        backend::idle(round, deadline_ns, looking);
         round += 1;
         if look() {
             return true;

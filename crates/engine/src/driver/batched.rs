@@ -15,8 +15,8 @@
 //! decides by numbers in the batch, by records and by leaves: the batches are formed by rule ([`Roster`],
 //! of which each worker has its own copy), and leaves have the same shape whoever changes the indexes.
 //!
-//! A client's next request takes a round trip to come. When it has come is told by the clock of the leading worker alone,
-//! which all others take over, so that they still form the same batches.
+//! A client's next request takes a round trip to come. Whether it has come is told by the clock of the leading
+//! worker alone, which all others take over, so that they still form the same batches.
 //!
 //! What workers leave to each other in one step they read in a later one: the barrier orders it, so every
 //! access may be Relaxed.

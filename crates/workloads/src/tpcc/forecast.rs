@@ -157,9 +157,9 @@ fn terminals(settings: &Settings) -> String {
         "they wait for nothing, so that it is they who are measured".to_owned()
     };
     format!(
-        "Terminals: ten a warehouse, each busy keying and thinking for {cycle_s:.3} s a transaction in the mean; {most}, \
-         whatever executes them. What is stressed is storage, not concurrency control; results are not comparable with \
-         those of clients that do not wait."
+        "Terminals: ten a warehouse, each busy keying and thinking for {cycle_s:.3} s a transaction in the mean; \
+         {most}, whatever executes them. What is stressed is storage, not concurrency control; results are not \
+         comparable with those of clients that do not wait."
     )
 }
 

@@ -2,8 +2,8 @@
 //! transaction, of which New-Order and Payment make up nine in ten.
 //!
 //! All five types run with their inserts, deletes, range scans, look-ups by name and rollbacks. What is
-//! left out are the terminals' screens (what one shows is gathered, see [`Screen`], but not drawn); their waits are made
-//! where asked for. After a run the conditions of `check` say whether what was committed is
+//! left out are the terminals' screens (what one shows is gathered, see [`Screen`], but not drawn); their
+//! waits are made where asked for. After a run the conditions of `check` say whether what was committed is
 //! what the specification asks for; an [`Audit`] says it while the run lasts, where asked for.
 
 mod audit;

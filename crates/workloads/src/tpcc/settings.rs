@@ -147,8 +147,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: "off",
         range: Range::Choice(&["on", "off"]),
         unit: "",
-        doc: "Whether clients are terminals of people: ten a warehouse, each with a warehouse and a district of its own, \
-              who key in what they send and think about the answer, as the standard has it; a warehouse then makes \
+        doc: "Whether clients are terminals: ten a warehouse, each with a warehouse and a district of its own, whose \
+              people key in what they send and think about the answer, as the standard has it; a warehouse then makes \
               about 0.48 transactions a second, and a run without them does not compare.",
         stresses: "storage and idle connections instead of concurrency control",
     },

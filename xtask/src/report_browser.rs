@@ -91,7 +91,8 @@ fn is_there(program: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A program without any network, where the system lets us take it away; the browser itself resolves no name either way.
+/// A program without any network, where the system lets us take it away; the browser itself resolves no name either
+/// way.
 fn offline(program: &str) -> Command {
     let mut probe = Command::new("unshare");
     probe.args(["--net", "true"]).stdin(Stdio::null()).stderr(Stdio::null());

@@ -315,6 +315,8 @@ pub(crate) enum Form {
     Svg,
     /// A row a run, and a row for each scheme at each point, for notebooks
     Csv,
+    /// The same as Parquet, where it was built in (`--features parquet`)
+    Parquet,
 }
 
 #[derive(Debug, clap::Args)]

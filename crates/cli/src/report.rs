@@ -23,7 +23,11 @@ pub(crate) fn report(args: &args::Report, out: &mut Out) -> Result<u8, Refusal> 
         }
         Form::Text => Vec::new(),
         Form::Svg => write_plots(&place("plots"), &report)?,
-        Form::Csv => write_tables(&place("tables"), &report)?,
+        Form::Csv => {
+            let tables = [report::runs_csv(&report), report::lines_csv(&report)].map(String::into_bytes);
+            write_tables(&place("tables"), "csv", report::CSV_MARK, &tables)?
+        }
+        Form::Parquet => write_tables(&place("tables"), "parquet", report::PARQUET_MARK, &report.parquet()?)?,
     };
     if matches!(args.format, Form::Html | Form::Text) {
         out.print(&report::text(&report));
@@ -31,7 +35,9 @@ pub(crate) fn report(args: &args::Report, out: &mut Out) -> Result<u8, Refusal> 
     if args.format == Form::Html {
         out.print("\nplots, settings and the evidence of every run, for any browser:\n");
     }
-    written.iter().for_each(|path| out.print(&format!("{}\n", path.display())));
+    for path in written {
+        out.print(&format!("{}\n", path.display()));
+    }
     Ok(0)
 }
 
@@ -50,11 +56,17 @@ fn write_plots(folder: &Path, report: &Report) -> Result<Vec<PathBuf>, Refusal> 
     Ok(written)
 }
 
-fn write_tables(folder: &Path, report: &Report) -> Result<Vec<PathBuf>, Refusal> {
+/// Writes the table of runs and that of lines.
+fn write_tables(
+    folder: &Path,
+    ending: &str,
+    mark: &str,
+    tables: &[Vec<u8>; 2],
+) -> Result<Vec<PathBuf>, Refusal> {
     let mut written = Vec::new();
-    for (name, text) in [("runs.csv", report::runs_csv(report)), ("lines.csv", report::lines_csv(report))] {
-        let path = folder.join(name);
-        report::write(&path, report::CSV_MARK, text.as_bytes())?;
+    for (name, bytes) in ["runs", "lines"].iter().zip(tables) {
+        let path = folder.join(format!("{name}.{ending}"));
+        report::write(&path, mark, bytes)?;
         written.push(path);
     }
     Ok(written)

@@ -536,6 +536,9 @@ fn what_cannot_be_reported_is_refused_with_the_way_out() {
     std::fs::write(sweep.0.join("odd.json"), result).expect("writable");
     assert_refused(&format!("report {folder} --against mvto"), "give one of silo");
     assert_refused(&format!("report {folder} --format text --out x"), "--out");
+    if !cfg!(feature = "parquet") {
+        assert_refused(&format!("report {folder} --format parquet"), "--features parquet");
+    }
     assert_refused(&format!("report {folder} --out {folder}"), "is a directory");
     assert_refused(&format!("report {folder} --out {folder}/a.toml"), "move it away");
     assert_refused(&format!("report {folder} --out {folder}/a.toml/x.html"), "cannot be written to");

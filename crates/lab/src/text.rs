@@ -505,7 +505,8 @@ pub fn percent(share: f64) -> String {
 /// The interval of a ratio, with as many digits as it takes to see on which side of 1 its ends are.
 pub(crate) fn ratio_interval(low: f64, high: f64) -> String {
     let end = |end: f64| {
-        let is_clear = |digits: &usize| end == 1.0 || format!("{end:.digits$}").parse() != Ok(1.0);
+        let is_one = end.to_bits() == 1_f64.to_bits();
+        let is_clear = |digits: &usize| is_one || format!("{end:.digits$}").parse() != Ok(1.0);
         let digits = (2..6).find(is_clear).unwrap_or(6);
         format!("{end:.digits$}")
     };

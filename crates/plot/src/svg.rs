@@ -71,7 +71,7 @@ pub(crate) fn head(title: &str, max: f64) -> (String, f64) {
     let mut lines: Vec<String> = Vec::new();
     for part in title.split(", ").filter(|part| !part.is_empty()) {
         match lines.last_mut() {
-            Some(line) if width(&format!("{line}, {part}"), HEAD) <= max => *line += &format!(", {part}"),
+            Some(line) if width(&format!("{line}, {part}"), HEAD) <= max => line.extend([", ", part]),
             Some(line) => {
                 line.push(',');
                 lines.push(part.to_owned());

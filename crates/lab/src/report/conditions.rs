@@ -171,7 +171,8 @@ pub(super) fn figures(conditions: &Conditions, claims: &[Claim]) -> Vec<Figure> 
     vec![Figure {
         id: "conditions".to_owned(),
         title: format!("Where {} is ahead of {}", conditions.a, conditions.b),
-        caption: "Each mark is a point at which both were measured side by side. Small: explored; of middle size: where the \
+        caption: "Each mark is a point at which both were measured side by side. Small: explored; of middle size: \
+                  where the \
                   ranking flips, looked at more closely; large outlines: fresh random points, which tested the rule. A \
                   point that was not as predicted says so. The shaded boxes are the rule's."
             .to_owned(),

@@ -194,7 +194,8 @@ mod tests {
     fn details_are_of_results_only() {
         let run = |commits: u64, throughput: Option<f64>| {
             json!({
-                "throughput_txn_s": throughput, "commits": commits, "aborts": { "read_changed": 100 }, "measured_s": 2.0,
+                "throughput_txn_s": throughput, "commits": commits, "aborts": { "read_changed": 100 },
+                "measured_s": 2.0,
                 "latency_us": { "mean": 2.0, "p50": 1.0, "p99": 9.0, "max": 50.0 },
                 "breakdown": { "useful": 0.75, "wait": 0.25 },
                 "by_type": { "read": { "commits": commits, "aborts": {}, "user_aborts": 0 }, "none": { "commits": 0 } },

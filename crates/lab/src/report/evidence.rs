@@ -46,28 +46,28 @@ fn command(run: &Value) -> String {
     if let Some(command) = run["command"].as_str() {
         return command.to_owned();
     }
-    let mut words = format!("contend run {} --scheme {}", shown(&run["workload"]), shown(&run["scheme"]));
-    let mut flag = |name: &str, value: &Value| {
-        if !value.is_null() {
-            words += &format!(" --{name} {}", shown(value));
-        }
-    };
+    let mut words = ["contend", "run"].map(str::to_owned).to_vec();
+    words.push(shown(&run["workload"]));
     let flags = [
+        ("scheme", "scheme"),
         ("workers", "workers"),
         ("clients", "clients_asked"),
         ("seconds", "asked_s"),
         ("warmup", "warmup_s"),
+        ("seed", "seed"),
+        ("retry", "retry"),
     ];
-    flags.iter().for_each(|(name, key)| flag(name, &run[*key]));
-    flag("seed", &run["seed"]);
-    flag("retry", &run["retry"]);
+    for (name, key) in flags.into_iter().filter(|(_, key)| !run[*key].is_null()) {
+        words.extend([format!("--{name}"), shown(&run[key])]);
+    }
+    words.extend((run["pinned"] == true).then(|| "--pin".to_owned()));
     for (name, value) in chosen(run) {
         let standard = crate::Catalogue.setting(&name).ok().map(|setting| setting.default);
         if standard.is_some_and(|standard| standard != value) {
-            words += &format!(" --set {name}={value}");
+            words.extend(["--set".to_owned(), format!("{name}={value}")]);
         }
     }
-    words
+    words.join(" ")
 }
 
 /// A machine, fact by fact.

@@ -92,7 +92,8 @@ const BREAKDOWN: Parts = Parts {
     id: "breakdown",
     title: "Where the time goes",
     label: "share of the time of sampled transactions",
-    caption: "Means over the repetitions. Phases are sampled while transactions run; `run.sample_every` says how often.",
+    caption: "Means over the repetitions. Phases are sampled while transactions run; `run.sample_every` says how \
+              often.",
     is_whole: true,
 };
 const REASONS: Parts = Parts {
@@ -103,7 +104,7 @@ const REASONS: Parts = Parts {
     is_whole: false,
 };
 
-impl<'s> Drawn<'s> {
+impl Drawn<'_> {
     pub(super) fn id(&self, name: &str) -> String {
         format!("{name}-{}", self.number + 1)
     }
@@ -156,7 +157,9 @@ impl<'s> Drawn<'s> {
         let mut heads: Vec<Vec<String>> = Vec::new();
         for point in self.study.points() {
             let mut head = point.to_vec();
-            axes.iter().for_each(|at| head[*at].clear());
+            for at in axes {
+                head[*at].clear();
+            }
             if !heads.contains(&head) {
                 heads.push(head);
             }
@@ -254,7 +257,8 @@ impl<'s> Drawn<'s> {
             grid.row(self.line_key(line), cells);
         }
         let caption = format!(
-            "Above 1: faster than {first}. Each ratio is made of the pairs of a repetition, which answered the same requests \
+            "Above 1: faster than {first}. Each ratio is made of the pairs of a repetition, which answered the same \
+             requests \
              one soon after the other; what slowed one slowed both, so this says more than the throughputs do."
         );
         let title = format!("Against {first}");
@@ -317,10 +321,8 @@ impl<'s> Drawn<'s> {
         let all = || self.study.lines.iter().filter_map(|line| of(&line.details));
         let highs = all().flat_map(|latency| latency.points().iter().map(|(_, us)| *us));
         let y = Axis::numbers(title.to_lowercase(), Scale::log_over(highs.filter(|us| *us > 0.0)), micros);
-        let last = all()
-            .flat_map(|latency| latency.points())
-            .map(|(share, _)| nines(*share))
-            .fold(nines(0.99), f64::max);
+        let last =
+            all().flat_map(Latency::points).map(|(share, _)| nines(*share)).fold(nines(0.99), f64::max);
         let labels = [
             (0.5, "50%"),
             (0.9, "90%"),
@@ -363,7 +365,8 @@ impl<'s> Drawn<'s> {
         };
         all().next()?;
         let caption = format!(
-            "The latency that a share of the transactions did not exceed: medians over the repetitions, or histograms of all \
+            "The latency that a share of the transactions did not exceed: medians over the repetitions, or histograms \
+             of all \
              repetitions together where they were kept.{}",
             self.left_out(&[])
         );

@@ -1,4 +1,5 @@
-//! Files of reports. They can be made again at any time, so a new one takes the place of an older one; of a file that is
+//! Files of reports. They can be made again at any time, so a new one takes the place of an older one; of a file that
+//! is
 //! none of ours nothing is touched.
 
 use std::fs::{self, File};

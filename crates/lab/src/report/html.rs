@@ -1,4 +1,5 @@
-//! Reports as one page: it opens from a file, asks no network for anything, and says all that matters without its script,
+//! Reports as one page: it opens from a file, asks no network for anything, and says all that matters without its
+//! script,
 //! which only hides what its reader does not want to see.
 
 use plot::{Element, Theme, escape, style, swatch};
@@ -28,10 +29,14 @@ pub fn page(report: &Report) -> String {
     format!(
         "{MARK}<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{light}\n@media screen and (prefers-color-scheme: dark) {{{dark}}}\n{CSS}</style>\n\
-         </head>\n<body>\n<a class=\"skip\" href=\"#findings\">To the findings</a>\n{head}\n<main>\n{findings}{sections}{reading}\
-         </main>\n<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n<meta name=\"color-scheme\" \
+         content=\"light dark\">\n\
+         <title>{title}</title>\n<style>\n{light}\n@media screen and (prefers-color-scheme: dark) \
+         {{{dark}}}\n{CSS}</style>\n\
+         </head>\n<body>\n<a class=\"skip\" href=\"#findings\">To the \
+         findings</a>\n{head}\n<main>\n{findings}{sections}{reading}\
+         </main>\n<script type=\"application/json\" \
+         id=\"data\">{data}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         title = escape(&report.title),
         head = head(report),
         findings = findings(report),
@@ -40,7 +45,8 @@ pub fn page(report: &Report) -> String {
     )
 }
 
-/// What the script needs, and whoever takes the numbers out of the page. `<` is written so that no text ends the element.
+/// What the script needs, and whoever takes the numbers out of the page. `<` is written so that no text ends the
+/// element.
 fn data(report: &Report) -> String {
     let study = |(number, study): (usize, &Study)| {
         let drawn = Drawn { number, study };
@@ -163,7 +169,8 @@ fn claims_section(claims: &[Claim]) -> String {
         let mechanisms = claim.mechanisms();
         let table = if mechanisms.rows.is_empty() { String::new() } else { mechanisms.html() };
         format!(
-            "<article class=\"claim\"><h3>{}</h3>\n<blockquote>{}</blockquote>\n{}{table}<p>Check it again, on fresh points: \
+            "<article class=\"claim\"><h3>{}</h3>\n<blockquote>{}</blockquote>\n{}{table}<p>Check it again, on fresh \
+             points: \
              <code>{}</code></p></article>\n",
             escape(&claim.name),
             escape(&claim.statement),
@@ -190,14 +197,17 @@ fn studies(report: &Report) -> String {
 fn one_study(number: usize, study: &Study, is_alone: bool) -> String {
     let (drawn, nth) = (Drawn { number, study }, number + 1);
     let figures: String = of_study(number, study).iter().map(figure).collect();
-    let scattered = "<p>Its points were drawn rather than combined, so that there are no lines between them; the table of \
+    let scattered = "<p>Its points were drawn rather than combined, so that there are no lines between them; the \
+                     table of \
                      runs has them all.</p>\n";
     let figures = if figures.is_empty() { scattered } else { &figures };
     let filters = format!(
-        "<div class=\"filters\" data-study=\"{number}\" hidden></div><p class=\"shown\" data-shown=\"{number}\" role=\"status\"></p>\n"
+        "<div class=\"filters\" data-study=\"{number}\" hidden></div><p class=\"shown\" data-shown=\"{number}\" \
+         role=\"status\"></p>\n"
     );
     let settings = region::off_standard(study).html()
-        + "<p class=\"note\">* off its standard value. All others are as the workload's specification or the scheme's paper \
+        + "<p class=\"note\">* off its standard value. All others are as the workload's specification or the scheme's \
+           paper \
            has them; the tested region lists every one.</p>\n";
     let tested = Element::new("p").saying(&region::sentence(study))
         + &folded("Every setting", &region::tested(study).html());
@@ -251,7 +261,8 @@ fn figure(figure: &Figure) -> String {
     let wide = figure.panels.iter().map(|panel| panel.width).fold(0.0, f64::max);
     let class = if wide > 400.0 { "panels wide" } else { "panels" };
     format!(
-        "<figure id=\"{}\">\n<h3>{}</h3>\n{legend}<div class=\"{class}\">\n{panels}</div>\n<figcaption>{}</figcaption>\n{}</figure>\n",
+        "<figure id=\"{}\">\n<h3>{}</h3>\n{legend}<div \
+         class=\"{class}\">\n{panels}</div>\n<figcaption>{}</figcaption>\n{}</figure>\n",
         escape(&figure.id),
         escape(&figure.title),
         coded(&figure.caption),
@@ -267,13 +278,17 @@ fn machines(report: &Report) -> String {
 /// What every reader of such figures has to know.
 fn reading() -> String {
     let says = [
-        "A throughput is the median of its repetitions. Its interval is made of order statistics, assumes nothing about how \
+        "A throughput is the median of its repetitions. Its interval is made of order statistics, assumes nothing \
+         about how \
          measurements are spread, and says how sure it is: three runs 75%, five 93.75%, six 96.9%.",
-        "A ratio is made of pairs: the runs of one repetition answered the same requests, one soon after the other. Its \
+        "A ratio is made of pairs: the runs of one repetition answered the same requests, one soon after the other. \
+         Its \
          interval is that of the signed ranks of the pairs' logarithms.",
-        "A verdict needs 90% of confidence and more than 5% of difference: `faster` and `slower` lie beyond the margin as a \
+        "A verdict needs 90% of confidence and more than 5% of difference: `faster` and `slower` lie beyond the \
+         margin as a \
          whole, `same` within it, `unclear` decides nothing.",
-        "Throughput counts commits, and neither rollbacks nor aborts. The abort rate is aborts by the scheme as a share of \
+        "Throughput counts commits, and neither rollbacks nor aborts. The abort rate is aborts by the scheme as a \
+         share of \
          all attempts but those that rolled back by their own wish.",
         "A run that failed its check is no result: it is counted, and its figures are left out.",
         "Nothing here says anything of points that were not measured, of other machines, or of more cores.",

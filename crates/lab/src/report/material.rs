@@ -83,7 +83,8 @@ impl Material {
             Ok(recipe) => self.recipes.push(recipe),
             // Another version knew other settings; its results are still results.
             Err(refusal) => self.remarks.push(format!(
-                "{} is no recipe that this version understands, so its runs are shown without its title and reasons ({})",
+                "{} is no recipe that this version understands, so its runs are shown without its title and reasons \
+                 ({})",
                 path.file_name().unwrap_or_default().to_string_lossy(),
                 refusal.0.lines().next().unwrap_or_default()
             )),

@@ -4,7 +4,8 @@
 //! network, as plots for papers, as tables for programs. All forms take their figures from the same [`Study`], whose
 //! lines are those of [`sweep`](crate::sweep); no form computes one again, and the page's script only hides and shows.
 //!
-//! Nothing is said without its condition: a ratio stands beside the point at which it was measured and the interval that
+//! Nothing is said without its condition: a ratio stands beside the point at which it was measured and the interval
+//! that
 //! it has.
 
 mod claims;
@@ -17,6 +18,8 @@ mod file;
 mod grid;
 mod html;
 mod material;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod planes;
 mod region;
 mod study;
@@ -64,6 +67,9 @@ pub struct Report {
 /// What the files of plots begin with, so that they are known for what they are.
 pub const SVG_MARK: &str = "<!-- contend plot -->\n";
 
+/// What the files of Parquet begin with, ours and all others: they are told apart by their names only.
+pub const PARQUET_MARK: &str = "PAR1";
+
 /// A plot as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plot {
@@ -109,7 +115,30 @@ impl Report {
 
     /// All plots, each as a file of its own.
     pub fn plots(&self) -> Vec<Plot> {
-        self.figures().iter().map(|figure| figure.file()).collect()
+        self.figures().iter().map(Figure::file).collect()
+    }
+
+    /// The tables of a row a run and of a row a line as Parquet.
+    ///
+    /// # Errors
+    /// In a build without it.
+    #[cfg(feature = "parquet")]
+    pub fn parquet(&self) -> Result<[Vec<u8>; 2], Refusal> {
+        let file = |rows| {
+            parquet::bytes(&rows).map_err(|error| Refusal(format!("Parquet cannot be written: {error}")))
+        };
+        Ok([file(csv::rows_of_runs(self))?, file(csv::rows_of_lines(self))?])
+    }
+
+    /// The tables of a row a run and of a row a line as Parquet.
+    ///
+    /// # Errors
+    /// In a build without it.
+    #[cfg(not(feature = "parquet"))]
+    pub fn parquet(&self) -> Result<[Vec<u8>; 2], Refusal> {
+        let says = "this build has no Parquet: give `--format csv`, or build with `cargo build --release --features \
+                    parquet`";
+        Err(Refusal(format!("`--format parquet`: {says}")))
     }
 
     fn figures(&self) -> Vec<Figure> {

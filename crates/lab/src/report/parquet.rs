@@ -1,11 +1,9 @@
 //! The tables of [`csv`](super::csv) as Parquet: a column is of numbers, of switches or of words, by what is in it.
 
-use std::sync::Arc;
-
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 use serde_json::Value;
@@ -22,9 +20,10 @@ pub(super) fn bytes(table: &Rows) -> Result<Vec<u8>, ParquetError> {
     let kinds: Vec<Physical> = (0..heads.len()).map(|at| kind(column(at))).collect();
     let fields: Vec<TypePtr> =
         heads.iter().zip(&kinds).map(|(head, kind)| field(head, *kind)).collect::<Result<_, _>>()?;
-    let schema = Arc::new(Type::group_type_builder("contend").with_fields(fields).build()?);
+    let schema = TypePtr::new(Type::group_type_builder("contend").with_fields(fields).build()?);
+    let properties = WriterPropertiesPtr::new(WriterProperties::builder().build());
     let mut file = Vec::new();
-    let mut writer = SerializedFileWriter::new(&mut file, schema, Arc::new(WriterProperties::builder().build()))?;
+    let mut writer = SerializedFileWriter::new(&mut file, schema, properties)?;
     let mut group = writer.next_row_group()?;
     for (at, kind) in kinds.iter().enumerate() {
         let values = column(at);
@@ -57,8 +56,9 @@ fn kind<'v>(values: impl Iterator<Item = &'v Value> + Clone) -> Physical {
 
 fn field(head: &str, kind: Physical) -> Result<TypePtr, ParquetError> {
     let field = Type::primitive_type_builder(head, kind).with_repetition(Repetition::OPTIONAL);
-    let field = if kind == Physical::BYTE_ARRAY { field.with_logical_type(Some(LogicalType::String)) } else { field };
-    field.build().map(Arc::new)
+    let field =
+        if kind == Physical::BYTE_ARRAY { field.with_logical_type(Some(LogicalType::String)) } else { field };
+    field.build().map(TypePtr::new)
 }
 
 fn write<'v, T: DataType>(
@@ -92,12 +92,16 @@ mod tests {
         assert!(file.starts_with(super::super::PARQUET_MARK.as_bytes()));
         let path = std::env::temp_dir().join(format!("contend-parquet-{}", std::process::id()));
         std::fs::write(&path, file).expect("writable");
-        let reader = SerializedFileReader::new(std::fs::File::open(&path).expect("there")).expect("a file of its kind");
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).expect("there"))
+            .expect("a file of its kind");
         let rows: Vec<String> =
             reader.get_row_iter(None).expect("rows").map(|row| row.expect("readable").to_string()).collect();
         std::fs::remove_file(&path).expect("its own file");
         assert_eq!(rows.len(), 2);
-        assert!(rows[0].contains("\"silo\"") && rows[0].contains("1.5") && rows[0].contains("\"7\""), "{rows:?}");
+        assert!(
+            rows[0].contains("\"silo\"") && rows[0].contains("1.5") && rows[0].contains("\"7\""),
+            "{rows:?}"
+        );
         assert!(rows[1].contains("null") && rows[1].contains("false"), "{rows:?}");
     }
 }

@@ -34,7 +34,9 @@ impl Drawn<'_> {
                 for (at_y, value_y) in of_y.iter().enumerate() {
                     let mut point = head.clone();
                     point[x].clone_from(value_x);
-                    y.iter().for_each(|y| point[*y].clone_from(value_y));
+                    if let Some(y) = y {
+                        point[y].clone_from(value_y);
+                    }
                     let key = self.point_key(&point, &[]);
                     cells.extend(cell(&point).map(|cell| Cell {
                         x: at_x,
@@ -85,8 +87,10 @@ pub(super) fn leaders(drawn: Drawn<'_>) -> Option<Figure> {
     Some(Figure {
         id: drawn.id("leaders"),
         title: "Who is ahead where".to_owned(),
-        caption: "The scheme that is faster than most others in pairs of the same repetition, and its ratio to the next. Strong colour and bold: its \
-                  interval lies beyond 5% of difference with 90% confidence. Pale: ahead in these runs, and not decided."
+        caption: "The scheme that is faster than most others in pairs of the same repetition, and its ratio to the \
+                  next. Strong colour and bold: its \
+                  interval lies beyond 5% of difference with 90% confidence. Pale: ahead in these runs, and not \
+                  decided."
             .to_owned(),
         legend: drawn.legend(),
         panels: drawn.maps("", &cell),
@@ -178,7 +182,8 @@ pub(super) fn crossovers(drawn: Drawn<'_>) -> Option<Figure> {
         id: drawn.id("crossover"),
         title: "Where the ranking flips".to_owned(),
         caption: format!(
-            "The ratio of a scheme to {first}, with its interval below. Blue: faster than {first}; orange: slower; a dot and \
+            "The ratio of a scheme to {first}, with its interval below. Blue: faster than {first}; orange: slower; a \
+             dot and \
              bold: the interval excludes 1 with 90% confidence. Another pair: `--against SCHEME`."
         ),
         legend: Vec::new(),

@@ -97,7 +97,8 @@ pub(super) fn sentence(study: &Study) -> String {
         return "One point was tested: nothing says what happens beside it.".to_owned();
     }
     format!(
-        "Tested: {}, all else fixed. Nothing is known outside of this region, nor between its levels, nor for other values of \
+        "Tested: {}, all else fixed. Nothing is known outside of this region, nor between its levels, nor for other \
+         values of \
          what was fixed.",
         axes.join("; ")
     )

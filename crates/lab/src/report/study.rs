@@ -1,6 +1,7 @@
 //! Studies: runs that belong together, as lines of figures.
 //!
-//! A recipe that lies beside the results says which belong together, in which order, and why they were made. Runs without
+//! A recipe that lies beside the results says which belong together, in which order, and why they were made. Runs
+//! without
 //! one are grouped by workload, and what differs among them is found. Runs of different builds are never put into one
 //! study.
 
@@ -313,9 +314,11 @@ fn cells<'v>(runs: &[&'v Value], axes: &[Varied]) -> Cells<'v> {
         for point in points_of(run, &scheme, axes) {
             let cell = cells.entry((point, scheme.clone())).or_default();
             // What was measured again under the same seed is one more repetition of its own.
-            let again =
-                (0..).map(|times| nth + times * repetitions.len() as u64).find(|nth| !cell.contains_key(nth));
-            cell.extend(again.map(|nth| (nth, *run)));
+            let mut nth = nth;
+            while cell.contains_key(&nth) {
+                nth += repetitions.len() as u64;
+            }
+            cell.insert(nth, *run);
         }
     }
     cells

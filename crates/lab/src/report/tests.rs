@@ -50,7 +50,8 @@ fn run(scheme: &str, theta: f64, seed: u64, throughput: f64) -> Value {
         "aborts": { "lock_busy": 300 }, "check": { "verdict": "passed" }, "starved": false, "cpu_share": 0.99,
         "latency_us": { "mean": 2.0, "p50": 1.5, "p95": 4.0, "p99": 9.0, "p999": 20.0, "max": 90.0 },
         "by_type": { "read": { "commits": 600, "aborts": {}, "user_aborts": 0, "latency_us": null },
-                     "update": { "commits": 300, "aborts": { "lock_busy": 300 }, "user_aborts": 0, "latency_us": null } },
+                     "update": { "commits": 300, "aborts": { "lock_busy": 300 }, "user_aborts": 0,
+                     "latency_us": null } },
         "breakdown": { "useful": 0.75, "wait": 0.25 }, "machine": { "cpu": "a cpu", "cores": 2, "load_average": 0.5 },
         "command": format!("contend run ycsb --scheme {scheme} --seed {seed}"),
     })
@@ -66,7 +67,8 @@ fn crossing() -> Vec<Value> {
     (1..=6).flat_map(of).collect()
 }
 
-const RECIPE: &str = "title = \"Does skew decide?\"\nworkload = \"ycsb\"\nschemes = [\"silo\", \"no_wait\"]\nrepeat = 6\n\
+const RECIPE: &str = "title = \"Does skew decide?\"\nworkload = \"ycsb\"\nschemes = [\"silo\", \"no_wait\"]\nrepeat = \
+6\n\
                       seconds = 1.0\n[settings]\n\"ycsb.records\" = 1000\n[vary]\n\"ycsb.theta\" = [0.9, 0.5]\n\
                       [why]\n\"ycsb.records\" = \"loads quickly\"\n\"ycsb.theta\" = \"the question\"\n";
 
@@ -249,7 +251,8 @@ fn conditions_and_claims_are_shown_with_what_they_rest_on() {
     ];
     let conditions = json!({
         "schema": 1, "kind": "conditions", "workload": "ycsb", "a": "silo", "b": "no_wait", "margin": 1.1,
-        "space": [{ "name": "ycsb.theta", "kind": "linear" }, { "name": "workers", "kind": "integer" }], "points": points,
+        "space": [{ "name": "ycsb.theta", "kind": "linear" }, { "name": "workers", "kind": "integer" }],
+        "points": points,
     });
     folder.write("conditions.json", &conditions.to_string());
     let claim = json!({

@@ -20,9 +20,13 @@ pub fn text(report: &Report) -> String {
     for (number, study) in report.studies.iter().enumerate() {
         let drawn = Drawn { number, study };
         lines.add(format!("\n{}", study.title));
-        words::findings(study).iter().for_each(|sentence| lines.add(format!("- {sentence}")));
+        for sentence in words::findings(study) {
+            lines.add(format!("- {sentence}"));
+        }
         lines.add(format!("- {}", region::sentence(study)));
-        words::cautions(study).iter().for_each(|sentence| lines.add(sentence));
+        for sentence in words::cautions(study) {
+            lines.add(sentence);
+        }
         lines.add("");
         // Of what a page draws, a terminal shows the first table: throughputs with their verdicts.
         lines.add(drawn.throughput_grid().text().trim_end());

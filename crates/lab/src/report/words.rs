@@ -40,7 +40,8 @@ pub(super) fn findings(study: &Study) -> Vec<String> {
     sentences.extend(study.schemes.iter().filter_map(|scheme| against_first(study, scheme)));
     if study.leaders.len() > 1 {
         sentences.push(format!(
-            "Each verdict is 90% sure by itself: of {} some may be wrong by chance. Trust what neighbouring points agree on.",
+            "Each verdict is 90% sure by itself: of {} some may be wrong by chance. Trust what neighbouring points \
+             agree on.",
             study.leaders.len()
         ));
     }
@@ -153,7 +154,8 @@ pub(super) fn cautions(study: &Study) -> Vec<String> {
     let starved = count(&|run| run["starved"] == true);
     if starved > 0 {
         sentences.push(format!(
-            "STARVED: in {starved} of {} the workers got less than 95% of the processor time that they asked for: something \
+            "STARVED: in {starved} of {} the workers got less than 95% of the processor time that they asked for: \
+             something \
              else used the cores, and absolute figures are too low. Ratios of pairs suffer less.",
             plural(all, "run")
         ));
@@ -172,7 +174,8 @@ pub(super) fn cautions(study: &Study) -> Vec<String> {
     });
     if crowded > 0 {
         sentences.push(format!(
-            "CROWDED: {} had more workers than the machine has cores; the system's scheduler is part of what they measure.",
+            "CROWDED: {} had more workers than the machine has cores; the system's scheduler is part of what they \
+             measure.",
             plural(crowded, "run")
         ));
     }
@@ -189,7 +192,8 @@ fn few_repetitions(study: &Study) -> Option<String> {
         .min()?;
     (least < 5 && study.schemes.len() > 1).then(|| {
         format!(
-            "FEW REPETITIONS: somewhere there are {} only, and fewer than five can never be 90% sure: verdicts there stay \
+            "FEW REPETITIONS: somewhere there are {} only, and fewer than five can never be 90% sure: verdicts there \
+             stay \
              `unclear`.",
             plural(least, "result")
         )

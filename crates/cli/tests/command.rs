@@ -187,7 +187,8 @@ fn each_kind_of_traffic_runs_and_says_what_it_was() {
         assert!(dialogue.contains(part), "{part}: {dialogue}");
     }
     let messages = result_of("--seconds 0.1 --batch 8 --rtt-us 3 --cooldown 0.05");
-    for part in ["\"batch\":8", "\"cooldown_s\":0.05", "\"service_histogram\":{\"", "\"mode\":\"procedure\""] {
+    for part in ["\"batch\":8", "\"cooldown_s\":0.05", "\"service_histogram\":{\"", "\"mode\":\"procedure\""]
+    {
         assert!(messages.contains(part), "{part}: {messages}");
     }
     for arrivals in ["constant", "poisson", "bursty"] {
@@ -205,8 +206,14 @@ fn a_rate_beyond_what_can_be_served_is_said_in_words() {
     let more = "--seconds 0.2 --rtt-us 10ms --arrivals constant --rate 10000 --set run.queue_max=10";
     let made = run("silo", more).output().expect("the binary starts");
     let text = String::from_utf8_lossy(&made.stdout);
-    assert!(text.contains("traffic: procedure, 10.0 ms a request; constant arrivals, 10,000 txn/s"), "{text}");
-    assert!(text.contains("TARGET NOT SUSTAINED: silo (round 1): ") && text.contains("were skipped"), "{text}");
+    assert!(
+        text.contains("traffic: procedure, 10.0 ms a request; constant arrivals, 10,000 txn/s"),
+        "{text}"
+    );
+    assert!(
+        text.contains("TARGET NOT SUSTAINED: silo (round 1): ") && text.contains("were skipped"),
+        "{text}"
+    );
     assert!(text.contains("service p99"), "{text}");
 }
 
@@ -214,16 +221,23 @@ fn a_rate_beyond_what_can_be_served_is_said_in_words() {
 fn terminals_bring_their_clients_and_a_warm_up_can_end_by_itself() {
     let set = ["terminals=on", "wait_scale=0.001", "items=50", "customers_per_district=10"];
     let set: Vec<String> = set.iter().map(|pair| format!("--set tpcc.{pair}")).collect();
-    let line = format!("run tpcc --scheme silo --workers 2 --seconds 0.2 --warmup 0.1 --format json {}", set.join(" "));
+    let line = format!(
+        "run tpcc --scheme silo --workers 2 --seconds 0.2 --warmup 0.1 --format json {}",
+        set.join(" ")
+    );
     let terminals = output(&line);
     let text = String::from_utf8_lossy(&terminals.stdout);
     assert_eq!(terminals.status.code(), Some(0), "{}", String::from_utf8_lossy(&terminals.stderr));
     assert!(text.contains("\"clients\":10,") && text.contains("\"tpcc.terminals\":\"on\""), "{text}");
-    let mut command = contend("run ycsb --scheme silo --workers 1 --seconds 0.1 --warmup auto --set ycsb.records=500");
+    let mut command =
+        contend("run ycsb --scheme silo --workers 1 --seconds 0.1 --warmup auto --set ycsb.records=500");
     let made = command.output().expect("the binary starts");
     let text = String::from_utf8_lossy(&made.stdout);
     assert!(text.contains("0.1 s after a steady state"), "{text}");
-    assert!(text.contains("warm-up: silo (round 1) was steady after") || text.contains("NOT STEADY: silo"), "{text}");
+    assert!(
+        text.contains("warm-up: silo (round 1) was steady after") || text.contains("NOT STEADY: silo"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -114,7 +114,8 @@ impl core::fmt::Display for Scalar {
 }
 
 /// What can be fixed or varied and is no setting of the catalogue: what drives a run.
-pub(crate) const DRIVES: [&str; 8] = ["workers", "clients", "retry", "mode", "rtt_us", "batch", "arrivals", "rate"];
+pub(crate) const DRIVES: [&str; 8] =
+    ["workers", "clients", "retry", "mode", "rtt_us", "batch", "arrivals", "rate"];
 
 impl Recipe {
     /// Reads a recipe, and finds out whether it can be understood; whether it can be run [`Sweep::new`] says.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::plan::needed_bytes;
 use crate::sweep::Sweep;
-use crate::text::{Lines, Table, bytes, count, plural};
+use crate::text::{Lines, bytes, count, plural};
 use crate::{Catalogue, Machine};
 
 /// The share of the free memory that loaded data may take: the rest is for rows and versions that a run adds.
@@ -166,13 +166,17 @@ pub fn warnings(machine: &Machine) -> Vec<Warning> {
     warn(
         machine.is_virtual,
         "virtual",
-        "it is virtual: its neighbours take time that it does not see, and caches; trust ratios of runs side by side"
+        "it is virtual: neighbours take time and caches that it does not see, and its cores may be hardware threads of \
+         one without a word; trust ratios of runs side by side"
             .to_owned(),
     );
     warn(
         machine.load_average > BUSY,
         "load",
-        format!("{:.1} threads ran in the last minute: wait for an idle machine", machine.load_average),
+        format!(
+            "{:.1} threads wanted a core in the last minute: wait for an idle machine",
+            machine.load_average
+        ),
     );
     let governor = machine.governor.as_str();
     warn(
@@ -221,11 +225,10 @@ pub fn applying(sweep: &Sweep, machine: &Machine) -> String {
 
 /// A machine, its rules and warnings, for people.
 pub fn text(machine: &Machine) -> String {
-    let mut table = Table::default();
-    for fact in facts(machine) {
-        table.row(fact);
+    let mut lines = Lines::default();
+    for (name, fact) in facts(machine) {
+        lines.add(format!("{name:<18}{fact}"));
     }
-    let mut lines = Lines(table.render());
     lines.add("\nwhat fits, at most:");
     for Rule { name, at_most, why } in rules(machine) {
         lines.add(format!("- {name}: {}\n  {why}", count(at_most as f64)));
@@ -241,7 +244,7 @@ pub fn text(machine: &Machine) -> String {
 }
 
 /// What is known of a machine, by name.
-fn facts(machine: &Machine) -> Vec<[String; 2]> {
+fn facts(machine: &Machine) -> [(&'static str, String); 13] {
     let told = |known: bool, text: String| if known { text } else { "unknown".to_owned() };
     let word = |word: &str| told(!word.is_empty(), word.to_owned());
     let caches = machine.caches.iter().map(|cache| {
@@ -256,7 +259,10 @@ fn facts(machine: &Machine) -> Vec<[String; 2]> {
         ("cores", machine.cores.to_string()),
         (
             "of the processor",
-            told(physical > 0, format!("{physical}, with {} hardware threads", machine.threads_per_core)),
+            told(
+                physical > 0,
+                format!("{physical}, of {} each", plural(machine.threads_per_core, "hardware thread")),
+            ),
         ),
         ("memory nodes", told(nodes > 0, nodes.to_string())),
         ("caches", told(!machine.caches.is_empty(), caches.collect::<Vec<_>>().join("; "))),
@@ -277,8 +283,6 @@ fn facts(machine: &Machine) -> Vec<[String; 2]> {
         ("virtual", if machine.is_virtual { "yes" } else { "no" }.to_owned()),
         ("system", machine.kernel.clone()),
     ]
-    .map(|(name, fact)| [name.to_owned(), fact])
-    .into()
 }
 
 /// A machine, its rules and warnings, for programs.

@@ -136,10 +136,10 @@ class Sweep:
         return {result["placed"]["node"] for result in self.results()}
 
 
-def claim(holds: bool, says: str) -> None:  # noqa: FBT001  a claim is just that
-    """Print what holds, and fail with what does not."""
+def claim(holds: bool, says: str, told: str = "") -> None:  # noqa: FBT001  a claim is just that
+    """Print what holds, and fail with what does not and what was told of it."""
     if not holds:
-        sys.exit(f"FAILED: {says}")
+        sys.exit(f"FAILED: {says} {told}")
     print(f"holds: {says}", flush=True)
 
 
@@ -163,7 +163,7 @@ def lose_a_node(sweep: Sweep, cluster: Cluster) -> None:
     cluster.kill("second")
     out, err = running.communicate(timeout=500)
     print(out, end="")
-    claim(running.returncode == 0, f"the sweep ends well although a node was lost {err}")
+    claim(running.returncode == 0, "the sweep ends well although a node was lost", err)
     results = sweep.results()
     claim(len(results) == RUNS, f"all {RUNS} results are there")
     claim(len({result["build"] for result in results}) == 1, "one build made them")
@@ -188,7 +188,7 @@ def go_on(sweep: Sweep, cluster: Cluster) -> None:
     wait_until("the longer sweep makes runs", lambda: len(longer.results()) > 1 or running.poll() is not None)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=300)
-    claim(running.returncode == INTERRUPTED and "UNFINISHED" in out, f"an interrupt ends a sweep early {err}")
+    claim(running.returncode == INTERRUPTED and "UNFINISHED" in out, "an interrupt ends a sweep early", err)
     contend = [pid for pid in marked() if b"--only" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     claim(not contend, "and no run is left behind")
 
@@ -203,12 +203,12 @@ def refuse(sweep: Sweep, cluster: Cluster) -> None:
         return err if ended.returncode == REFUSED else f"exit code {ended.returncode}: {err}"
 
     says = refusal(cluster.env | {"PATH": "/nowhere"})
-    claim("install Python" in says, "without Python: what to install")
+    claim("install Python" in says, "without Python: what to install", says)
     says = refusal(cluster.env | {"PATH": "/usr/bin:/bin"})
-    claim("python3 -m pip install" in says, "without the driver: what to install")
+    claim("python3 -m pip install" in says, "without the driver: what to install", says)
     cluster.end()
     says = refusal(cluster.env | {"RAY_ADDRESS": "127.0.0.1:1"})
-    claim("ray start" in says, "without a cluster: how to start one")
+    claim("ray start" in says, "without a cluster: how to start one", says)
 
 
 def main() -> None:

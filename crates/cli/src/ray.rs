@@ -1,6 +1,6 @@
-//! `contend sweep --executor ray`: has a Ray cluster make the runs of a sweep. A small program in Python, `contend_ray`,
-//! talks to Ray; it is told all blocks of runs in one line, answers with a line for each that was made, and ends when
-//! nobody speaks to it any more.
+//! `contend sweep --executor ray`: has a Ray cluster make the runs of a sweep. A small program in Python,
+//! `contend_ray`, talks to Ray; it is told all blocks of runs in one line, answers with a line for each that was made,
+//! and ends when nobody speaks to it any more.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

@@ -150,8 +150,8 @@ fn job_array(
     store.derive(&file("blocks"), &array.blocks)?;
     store.derive(&file("sh"), &array.script)?;
     out.print(&format!(
-        "{} runs in {} blocks, one a task: a job array of {}\n  sbatch {}\nwhen it has ended:\n  contend sweep {} --out {} \
-         --dry-run   (what is left)\n",
+        "{} runs in {} blocks, one a task: a job array of {}\n  sbatch {}\n\
+         when it has ended:\n  contend sweep {} --out {} --dry-run   (what is left)\n",
         left.len(),
         blocks.len(),
         array.tasks,

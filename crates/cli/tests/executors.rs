@@ -215,7 +215,8 @@ fn a_sweep_waits_for_its_host_and_can_be_stopped_meanwhile() {
     held.lock().expect("free");
     let mut stopped = host.start("sweep a.toml");
     let mut waiting = host.start("sweep a.toml");
-    [&stopped, &waiting].into_iter().for_each(wait_until_it_listens);
+    wait_until_it_listens(&stopped);
+    wait_until_it_listens(&waiting);
     waiter::pause_ns(A_WHILE_NS);
     assert!(host.results("a").is_empty() && waiting.try_wait().expect("started").is_none());
     interrupt(&stopped);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::plan::needed_bytes;
 use crate::sweep::Sweep;
-use crate::text::{Lines, Table, bytes, count, plural};
+use crate::text::{Lines, bytes, count, plural};
 use crate::{Catalogue, Machine};
 
 /// The share of the free memory that loaded data may take: the rest is for rows and versions that a run adds.
@@ -129,76 +129,81 @@ fn scale_in_cache(workload: &WorkloadInfo, machine: &Machine) -> Option<Rule> {
 
 /// What a reader of figures from a machine must know.
 pub fn warnings(machine: &Machine) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    let mut warn = |applies: bool, name: &'static str, says: String| {
-        warnings.extend(applies.then_some(Warning { name, says }));
-    };
-    let (cores, physical) = (machine.cores, machine.physical_cores);
-    warn(
-        cores > 1 && physical == 1,
-        "smt",
-        format!(
-            "the {cores} cores are hardware threads of one: every result of two workers or more is one of SMT"
+    of_cores(machine).into_iter().chain(of_the_system(machine)).flatten().collect()
+}
+
+fn warning(applies: bool, name: &'static str, says: String) -> Option<Warning> {
+    applies.then_some(Warning { name, says })
+}
+
+/// What follows from which cores this process has.
+fn of_cores(machine: &Machine) -> [Option<Warning>; 5] {
+    let (cores, physical, nodes) = (machine.cores, machine.physical_cores, machine.numa_nodes);
+    let quota = machine.cpu_quota.unwrap_or(f64::INFINITY);
+    [
+        warning(
+            cores > 1 && physical == 1,
+            "smt",
+            format!("the {cores} cores are hardware threads of one: every result of two workers or more is of SMT"),
         ),
-    );
-    warn(
-        physical > 1 && physical < cores,
-        "smt",
-        format!(
-            "the {cores} cores are hardware threads of {physical}: more workers than these are a result of SMT"
+        warning(
+            physical > 1 && physical < cores,
+            "smt",
+            format!("the {cores} cores are hardware threads of {physical}: with more workers a result is of SMT"),
         ),
-    );
-    warn(
-        machine.numa_nodes > 1,
-        "numa",
-        format!(
-            "the cores belong to {} memory nodes: give `--pin`, and tell results within a node from others",
-            machine.numa_nodes
+        warning(
+            nodes > 1,
+            "numa",
+            format!("the cores belong to {nodes} memory nodes: give `--pin`, and tell results within a node from others"),
         ),
-    );
-    if let Some(quota) = machine.cpu_quota.filter(|quota| *quota < cores as f64) {
-        warn(
-            true,
+        warning(
+            quota < cores as f64,
             "quota",
             format!("the control group grants {quota:.1} of {cores} cores: more are throttled"),
-        );
-    }
-    warn(
-        machine.is_virtual,
-        "virtual",
-        "it is virtual: its neighbours take time that it does not see, and caches; trust ratios of runs side by side"
-            .to_owned(),
-    );
-    warn(
-        machine.load_average > BUSY,
-        "load",
-        format!("{:.1} threads ran in the last minute: wait for an idle machine", machine.load_average),
-    );
-    let governor = machine.governor.as_str();
-    warn(
-        !["", "performance"].contains(&governor),
-        "governor",
-        format!(
-            "the clocks' governor is `{governor}`: `performance` keeps the clock from following the load"
         ),
-    );
-    let clock = machine.clock_source.as_str();
-    warn(
-        !["", "tsc", "kvm-clock", "arch_sys_counter"].contains(&clock),
-        "clock",
-        format!("the time comes from `{clock}`, which is slow to read: sample latencies rarely"),
-    );
-    warn(
-        machine.huge_pages == "always",
-        "huge_pages",
-        "huge pages are made without being asked for, at times of the system's choice".to_owned(),
-    );
-    warn(
-        machine.is_numa_balanced && machine.numa_nodes > 1,
-        "numa_balancing",
-        "the system moves pages between memory nodes while runs are made, which shows as noise".to_owned(),
-    );
-    warnings
+        warning(
+            machine.is_virtual,
+            "virtual",
+            "it is virtual: neighbours take time and caches that it does not see, and its cores may be hardware \
+             threads of one without a word; trust ratios of runs side by side"
+                .to_owned(),
+        ),
+    ]
+}
+
+/// What follows from how the system is set up, and how busy it is.
+fn of_the_system(machine: &Machine) -> [Option<Warning>; 5] {
+    let (load, governor, clock) = (machine.load_average, &machine.governor, &machine.clock_source);
+    [
+        warning(
+            load > BUSY,
+            "load",
+            format!("{load:.1} threads wanted a core in the last minute: wait for an idle machine"),
+        ),
+        warning(
+            !["", "performance"].contains(&governor.as_str()),
+            "governor",
+            format!(
+                "the clocks' governor is `{governor}`: `performance` keeps the clock from following the load"
+            ),
+        ),
+        warning(
+            !["", "tsc", "kvm-clock", "arch_sys_counter"].contains(&clock.as_str()),
+            "clock",
+            format!("the time comes from `{clock}`, which is slow to read: sample latencies rarely"),
+        ),
+        warning(
+            machine.huge_pages == "always",
+            "huge_pages",
+            "huge pages are made without being asked for, at times of the system's choice".to_owned(),
+        ),
+        warning(
+            machine.is_numa_balanced && machine.numa_nodes > 1,
+            "numa_balancing",
+            "the system moves pages between memory nodes while runs are made, which shows as noise"
+                .to_owned(),
+        ),
+    ]
 }
 
 /// What applies to a sweep on a machine, a line each.
@@ -221,11 +226,10 @@ pub fn applying(sweep: &Sweep, machine: &Machine) -> String {
 
 /// A machine, its rules and warnings, for people.
 pub fn text(machine: &Machine) -> String {
-    let mut table = Table::default();
-    for fact in facts(machine) {
-        table.row(fact);
+    let mut lines = Lines::default();
+    for (name, fact) in facts(machine) {
+        lines.add(format!("{name:<18}{fact}"));
     }
-    let mut lines = Lines(table.render());
     lines.add("\nwhat fits, at most:");
     for Rule { name, at_most, why } in rules(machine) {
         lines.add(format!("- {name}: {}\n  {why}", count(at_most as f64)));
@@ -241,7 +245,7 @@ pub fn text(machine: &Machine) -> String {
 }
 
 /// What is known of a machine, by name.
-fn facts(machine: &Machine) -> Vec<[String; 2]> {
+fn facts(machine: &Machine) -> [(&'static str, String); 13] {
     let told = |known: bool, text: String| if known { text } else { "unknown".to_owned() };
     let word = |word: &str| told(!word.is_empty(), word.to_owned());
     let caches = machine.caches.iter().map(|cache| {
@@ -256,7 +260,10 @@ fn facts(machine: &Machine) -> Vec<[String; 2]> {
         ("cores", machine.cores.to_string()),
         (
             "of the processor",
-            told(physical > 0, format!("{physical}, with {} hardware threads", machine.threads_per_core)),
+            told(
+                physical > 0,
+                format!("{physical}, of {} each", plural(machine.threads_per_core, "hardware thread")),
+            ),
         ),
         ("memory nodes", told(nodes > 0, nodes.to_string())),
         ("caches", told(!machine.caches.is_empty(), caches.collect::<Vec<_>>().join("; "))),
@@ -277,8 +284,6 @@ fn facts(machine: &Machine) -> Vec<[String; 2]> {
         ("virtual", if machine.is_virtual { "yes" } else { "no" }.to_owned()),
         ("system", machine.kernel.clone()),
     ]
-    .map(|(name, fact)| [name.to_owned(), fact])
-    .into()
 }
 
 /// A machine, its rules and warnings, for programs.

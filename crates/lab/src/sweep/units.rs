@@ -150,8 +150,8 @@ impl Sweep {
         let unknown = ids.iter().find(|id| self.units.iter().all(|unit| unit.id != **id));
         if let Some(id) = unknown {
             return Err(Refusal(format!(
-                "`--only {id}`: no run of this recipe has this id here: ids are of the settings, the seed and the build, \
-                 which is {} on this host; take the same program and the same recipe to all hosts",
+                "`--only {id}`: no run of this recipe has this id here: ids are of the settings, the seed and the \
+                 build, which is {} on this host; take the same program and the same recipe to all hosts",
                 self.build
             )));
         }

@@ -8,6 +8,7 @@ import logging
 import os
 import select
 import signal
+import socket
 import sys
 import time
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ AHEAD = 2
 RETRIES = 3
 # How often is looked whether hosts came or went, and whether to stop.
 LOOK_EVERY_S = 0.2
+# How long the cluster's address may take to answer.
+CONNECT_S = 10
 # How long blocks that are cancelled may take to end.
 CANCEL_S = 15
 REFUSED = 2
@@ -75,12 +78,14 @@ class Plan:
 
 
 class Listener:
-    """`contend`, which reads our standard output: from now on nobody else writes there, as Ray does now and then."""
+    """`contend`, which reads our standard output, where Ray prints what its nodes log when one is lost."""
 
     def __init__(self) -> None:
-        """Keep standard output for ourselves, and send what others print to standard error."""
+        """Keep standard output for ourselves; what others print there is in Ray's own logs, too."""
         self.out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
     def say(self, kind: str, **what: Any) -> None:  # noqa: ANN401  whatever JSON has
         """Say something, in a line."""
@@ -107,10 +112,14 @@ def connect() -> None:
 
     """
     start = f"ray start --num-cpus=0 --resources='{{\"{RESOURCE}\": 1}}'"
+    name, _, port = os.environ.get("RAY_ADDRESS", "").removeprefix("ray://").rpartition(":")
     try:
+        if name and port.isdigit():
+            # Ray itself would try for minutes.
+            socket.create_connection((name, int(port)), timeout=CONNECT_S).close()
         ray.init(address="auto", log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, RayError) as error:
-        says = f"no Ray cluster is found ({error}): start its first node with `{start} --head`, or set RAY_ADDRESS"
+    except (OSError, RayError) as error:
+        says = f"no Ray cluster is found ({error}): start its first node with `{start} --head`, or say with RAY_ADDRESS where it is"
         raise RefusedError(says) from error
     if hosts() == 0:
         says = f"no node of the Ray cluster has `{RESOURCE}`: start each that may be measured on with `{start}`"

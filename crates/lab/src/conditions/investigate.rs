@@ -386,7 +386,10 @@ mod tests {
             let rechecked = recheck(&read, &again, &store, |unit: &Unit, _: &str| Ok(Some(result(unit))));
             let rechecked = rechecked.expect("made");
             assert_eq!(rechecked.verdict, stats::Verdict::Same, "{}", rechecked.text(&read));
-            let turned = |unit: &Unit| json!({ "kind": "run", "throughput_txn_s": 1e10 / throughput(unit), "measured_s": 1.0 });
+            let turned = |unit: &Unit| {
+                let throughput = 1e10 / throughput(unit);
+                json!({ "kind": "run", "throughput_txn_s": throughput, "measured_s": 1.0 })
+            };
             let other = read.study(100.0, 40, 10, "a build").expect("possible");
             let refuted =
                 recheck(&read, &other, &store, |unit: &Unit, _: &str| Ok(Some(turned(unit)))).expect("made");

@@ -53,7 +53,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of a scheme at a point from its results by repetition, with the throughputs of what it is compared with.
+    /// The line of a scheme at a point from its results by repetition, with the throughputs of what it is compared
+    /// with.
     pub(crate) fn new(
         point: Vec<String>,
         scheme: &str,

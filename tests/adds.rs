@@ -30,7 +30,7 @@ impl<W: Workload> Visit for Explore<W> {
 
     fn visit<S: Scheme>(self) -> Vec<u64> {
         let workers = if S::INFO.workers == Admits::One { 1 } else { 2 };
-        let plan = Plan { workers, clients: 1, requests: 10, pause_ns: 0, seed: 1 + self.0 / 8 };
+        let plan = Plan { workers, clients: 1, requests: 10, pause_ns: 0, rtt_ns: 0, seed: 1 + self.0 / 8 };
         let (types, _) = Explorer::new(self.0).run(|| run_plan::<S, W>(&plan, &[]));
         types.iter().map(|tally| tally.user_aborts).collect()
     }

@@ -169,7 +169,9 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
             lines.add(format!("CHECK FAILED: {scheme} (round {round}): {violation}"));
         }
     }
-    courses(plan, results).into_iter().for_each(|line| lines.add(line));
+    for line in courses(plan, results) {
+        lines.add(line);
+    }
     let passed = results.records.iter().filter(|record| record.measured.verdict == Verdict::Passed).count();
     if !plan.check {
         lines.add("check: skipped, so that these figures are not known to be of correct runs");
@@ -216,7 +218,7 @@ fn courses(plan: &Plan, results: &Results) -> Vec<String> {
         match series.is_warm {
             Some(true) => lines.push(format!("warm-up: {name} was steady after {warmup_s:.1} s")),
             Some(false) => {
-                lines.push(format!("NOT STEADY: {name} was not after {warmup_s:.1} s of warm-up."))
+                lines.push(format!("NOT STEADY: {name} was not after {warmup_s:.1} s of warm-up."));
             }
             None => {}
         }

@@ -9,7 +9,7 @@ use crate::text::{count, duration, plural};
 
 /// The longest round trip, in microseconds.
 const RTT_US_MAX: u64 = 1_000_000;
-/// Round trips that have a name, in microseconds: reads over RDMA at 56 Gb/s, TCP at 10 Gb/s, and two distances.
+/// Round trips that have a name, in microseconds: RDMA on 56 Gb/s, TCP on 10 Gb/s, and two distances.
 const RTTS: [(&str, u64); 4] = [("rdma", 3), ("tcp", 50), ("10ms", 10_000), ("100ms", 100_000)];
 /// Requests of a message.
 const BATCH_MAX: u64 = 10_000;

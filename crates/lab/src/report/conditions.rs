@@ -177,6 +177,7 @@ pub(super) fn figures(conditions: &Conditions, claims: &[Claim]) -> Vec<Figure> 
                   point that was not as predicted says so. The shaded boxes are the rule's."
             .to_owned(),
         legend,
+        legend_keys: Vec::new(),
         panels,
         columns: 2,
         grid: grid(conditions),

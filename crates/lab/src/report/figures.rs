@@ -20,6 +20,8 @@ pub(super) struct Figure {
     /// How it is read.
     pub(super) caption: String,
     pub(super) legend: Vec<(String, Look)>,
+    /// By what a page finds the entries of the legend; empty when it hides none.
+    pub(super) legend_keys: Vec<String>,
     pub(super) panels: Vec<Panel>,
     /// Panels beside each other in a file.
     pub(super) columns: usize,
@@ -65,6 +67,15 @@ pub(super) fn of_study(number: usize, study: &Study) -> Vec<Figure> {
         figures.extend(drawn.types());
     }
     figures.retain(|figure| !figure.panels.is_empty());
+    for figure in &mut figures {
+        let is_scheme =
+            |(name, its): &&(String, Look)| study.schemes.contains(name) && *its == look(study, name);
+        let entries = figure.legend.iter().filter(is_scheme).map(|(name, _)| drawn.scheme_key(name));
+        let keys: Vec<String> = entries.collect();
+        if keys.len() == figure.legend.len() {
+            figure.legend_keys = keys;
+        }
+    }
     figures
 }
 
@@ -201,7 +212,16 @@ impl Drawn<'_> {
             "Medians of the repetitions with exact intervals; a line between two points is no measurement.{}",
             self.left_out(&self.across().into_iter().collect::<Vec<_>>())
         );
-        Figure { id: self.id("throughput"), title, caption, legend: self.legend(), panels, columns: 3, grid }
+        Figure {
+            id: self.id("throughput"),
+            title,
+            caption,
+            legend: self.legend(),
+            legend_keys: Vec::new(),
+            panels,
+            columns: 3,
+            grid,
+        }
     }
 
     /// The table of throughputs, which is that of a sweep.
@@ -263,7 +283,16 @@ impl Drawn<'_> {
         );
         let title = format!("Against {first}");
         let legend = self.legend().into_iter().filter(|(name, _)| name != first).collect();
-        Some(Figure { id: self.id("ratio"), title, caption, legend, panels, columns: 3, grid })
+        Some(Figure {
+            id: self.id("ratio"),
+            title,
+            caption,
+            legend,
+            legend_keys: Vec::new(),
+            panels,
+            columns: 3,
+            grid,
+        })
     }
 
     /// The names of what varies.
@@ -377,6 +406,7 @@ impl Drawn<'_> {
             title: title.to_owned(),
             caption,
             legend: self.legend(),
+            legend_keys: Vec::new(),
             panels,
             columns: 3,
             grid,
@@ -424,6 +454,7 @@ impl Drawn<'_> {
             grid: figure.grid(parts.title),
             panels: figure.panels(),
             legend: looks,
+            legend_keys: Vec::new(),
             columns: 2,
         })
     }
@@ -473,6 +504,7 @@ impl Drawn<'_> {
             caption: format!("Medians of the repetitions.{}", self.left_out(&[])),
             panels: figure.panels(),
             legend: looks,
+            legend_keys: Vec::new(),
             columns: 2,
             grid,
         })

@@ -248,9 +248,11 @@ fn folded(title: &str, inner: &str) -> String {
 
 /// A figure: title, legend, panels, how it is read, and its numbers.
 fn figure(figure: &Figure) -> String {
-    let entry =
-        |(name, look): &(String, plot::Look)| format!("<span>{}{}</span>", swatch(*look), escape(name));
-    let legend: String = figure.legend.iter().map(entry).collect();
+    let keys = figure.legend_keys.iter().map(String::as_str).chain(core::iter::repeat(""));
+    let entry = |((name, look), key): (&(String, plot::Look), &str)| {
+        Element::new("span").key(key).holding(&(swatch(*look) + &escape(name)))
+    };
+    let legend: String = figure.legend.iter().zip(keys).map(entry).collect();
     let legend = if legend.is_empty() { legend } else { format!("<p class=\"legend\">{legend}</p>\n") };
     let panel = |panel: &plot::Panel| {
         let style = format!("max-width:{:.0}px", panel.width * 1.5);

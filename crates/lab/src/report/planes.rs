@@ -93,6 +93,7 @@ pub(super) fn leaders(drawn: Drawn<'_>) -> Option<Figure> {
                   decided."
             .to_owned(),
         legend: drawn.legend(),
+        legend_keys: Vec::new(),
         panels: drawn.maps("", &cell),
         columns: 2,
         grid: leaders_grid(drawn),
@@ -187,6 +188,7 @@ pub(super) fn crossovers(drawn: Drawn<'_>) -> Option<Figure> {
              bold: the interval excludes 1 with 90% confidence. Another pair: `--against SCHEME`."
         ),
         legend: Vec::new(),
+        legend_keys: Vec::new(),
         panels,
         columns: 2,
         grid,

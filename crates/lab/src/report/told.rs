@@ -19,7 +19,7 @@ pub fn text(report: &Report) -> String {
     }
     for (number, study) in report.studies.iter().enumerate() {
         let drawn = Drawn { number, study };
-        lines.add(format!("\n{}", study.title));
+        lines.add(if study.title == report.title { String::new() } else { format!("\n{}", study.title) });
         for sentence in words::findings(study) {
             lines.add(format!("- {sentence}"));
         }

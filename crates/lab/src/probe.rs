@@ -154,7 +154,7 @@ fn of_cores(machine: &Machine) -> [Option<Warning>; 5] {
         warning(
             nodes > 1,
             "numa",
-            format!("the cores belong to {nodes} memory nodes: give `--pin`, and tell results within a node from others"),
+            format!("the cores belong to {nodes} memory nodes: give `--pin`, and tell results of one node from others"),
         ),
         warning(
             quota < cores as f64,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Proves `contend sweep --executor ray` on a cluster of two nodes on loopback, one of which is killed in the middle.
 # usage: tests/cluster/ray.sh [PROGRAM]    PROGRAM is `contend`; without it a debug build of this tree
-# Needs Linux with unshare and ip, Python 3.10 or later with venv, and PyPI when the environment is not there yet. CONTEND_RAY_VENV names that.
+# Needs Linux with unshare and ip, Python 3.10 or later with venv, and PyPI when the environment is not there yet.
+# CONTEND_RAY_VENV names that environment, which is kept.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 venv=${CONTEND_RAY_VENV:-${TMPDIR:-/tmp}/contend-ray-venv}

@@ -119,7 +119,7 @@ def connect() -> None:
             socket.create_connection((name, int(port)), timeout=CONNECT_S).close()
         ray.init(address="auto", log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, RayError) as error:
-        says = f"no Ray cluster is found ({error}): start its first node with `{start} --head`, or say with RAY_ADDRESS where it is"
+        says = f"no Ray cluster is found ({error}): start its first node with `{start} --head`, or set RAY_ADDRESS"
         raise RefusedError(says) from error
     if hosts() == 0:
         says = f"no node of the Ray cluster has `{RESOURCE}`: start each that may be measured on with `{start}`"

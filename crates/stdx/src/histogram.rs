@@ -150,7 +150,7 @@ mod tests {
         let buckets: Vec<(u64, u64)> = histogram.buckets().collect();
         assert_eq!(buckets[..2], [(1, 2), (2, 1)]);
         let (upper_ns, count) = buckets[2];
-        assert!(upper_ns >= 1_000_001 && upper_ns <= 1_001_001 && count == 2, "{buckets:?}");
+        assert!((1_000_001..=1_001_001).contains(&upper_ns) && count == 2, "{buckets:?}");
         assert_eq!(
             buckets.iter().map(|bucket| bucket.1).sum::<u64>() + histogram.overflows(),
             histogram.count()

@@ -55,7 +55,7 @@ impl Claim {
                     }
                     _ => String::new(),
                 };
-                format!("{median:.2} in the median ({a} to {b}){ends}")
+                format!("{median:.2} in the median ({} to {}){ends}", winner[0], winner[1])
             }),
         );
         fact(

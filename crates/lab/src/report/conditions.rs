@@ -1,5 +1,7 @@
 //! Conditions: the points at which two schemes were compared, as scatters with the region that was predicted.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use plot::{Axis, Dot, Look, Region, Scale, Scatter, plain};
 use serde_json::Value;
 
@@ -26,6 +28,8 @@ pub(super) struct Conditions {
 struct Point {
     /// Values by name, in the order of the space.
     values: Vec<String>,
+    /// What its settings come to, by name, as far as that is a number.
+    features: BTreeMap<String, f64>,
     role: String,
     pairs: u64,
     ratio: Option<f64>,
@@ -122,8 +126,10 @@ impl Conditions {
 impl Point {
     fn read(value: &Value, space: &[String]) -> Self {
         let interval = &value["interval"];
+        let features = value["features"].as_object().into_iter().flatten();
         Self {
             values: space.iter().map(|name| shown(&value["point"][name])).collect(),
+            features: features.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect(),
             role: shown(&value["role"]),
             pairs: value["pairs"].as_u64().unwrap_or(0),
             ratio: value["ratio"].as_f64(),
@@ -168,7 +174,7 @@ pub(super) fn figures(conditions: &Conditions, claims: &[Claim]) -> Vec<Figure> 
     if panels.is_empty() {
         return Vec::new();
     }
-    vec![Figure {
+    let points = Figure {
         id: "conditions".to_owned(),
         title: format!("Where {} is ahead of {}", conditions.a, conditions.b),
         caption: "Each mark is a point at which both were measured side by side. Small: explored; of middle size: \
@@ -181,12 +187,58 @@ pub(super) fn figures(conditions: &Conditions, claims: &[Claim]) -> Vec<Figure> 
         panels,
         columns: 2,
         grid: grid(conditions),
-    }]
+    };
+    crossover(conditions, claims, &points).into_iter().chain([points]).collect()
 }
 
-fn scatter(conditions: &Conditions, claims: &[Claim], (x, y): (usize, usize)) -> plot::Panel {
-    let ((across, x_axis), (up, y_axis)) = (conditions.numbers(x), conditions.numbers(y));
-    let dots = conditions.points.iter().zip(across.iter().zip(&up)).map(|(point, (&x, &y))| Dot {
+/// How far who is ahead, over each quantity that a claim is stated in: where the marks cross 1, the ranking flips.
+fn crossover(conditions: &Conditions, claims: &[Claim], points: &Figure) -> Option<Figure> {
+    let stated = claims.iter().flat_map(Claim::predicate).flatten().map(|condition| condition.feature);
+    let names: BTreeSet<String> = stated.collect();
+    let panels: Vec<_> = names.iter().filter_map(|name| ratios_over(conditions, claims, name)).collect();
+    (!panels.is_empty()).then(|| Figure {
+        id: "crossover".to_owned(),
+        title: "Where the ranking flips".to_owned(),
+        caption: format!(
+            "Throughput of {} over that of {}, by what the claims are stated in. Above 1 the first is ahead, below it the \
+             second. Marks as in the next figure; the shaded parts are where a claim is made.",
+            conditions.a, conditions.b
+        ),
+        legend: points.legend.clone(),
+        legend_keys: Vec::new(),
+        panels,
+        columns: 2,
+        grid: points.grid.clone(),
+    })
+}
+
+/// The ratio at each point over a quantity; none where it is not a number.
+fn ratios_over(conditions: &Conditions, claims: &[Claim], name: &str) -> Option<plot::Panel> {
+    let at = |point: &Point| point.features.get(name).copied().zip(point.ratio.filter(|ratio| *ratio > 0.0));
+    let places: Vec<(&Point, (f64, f64))> =
+        conditions.points.iter().filter_map(|point| Some((point, at(point)?))).collect();
+    if places.len() < 2 {
+        return None;
+    }
+    let across = || places.iter().map(|(_, (x, _))| *x);
+    let is_wide =
+        across().all(|x| x > 0.0) && across().fold(0.0, f64::max) > 20.0 * across().fold(f64::MAX, f64::min);
+    let scale = if is_wide { Scale::log_over(across()) } else { Scale::over(across()) };
+    let x_axis = Axis::numbers(name, scale, plain);
+    let ratios = places.iter().map(|(_, (_, ratio))| *ratio).chain([0.5, 2.0]);
+    let label = format!("{} to {}", conditions.a, conditions.b);
+    let y_axis = Axis::numbers(label, Scale::log_over(ratios), plain);
+    let dots = places.iter().map(|(point, (x, y))| dot(conditions, point, (*x, *y))).collect();
+    let regions = claims.iter().flat_map(Claim::predicate).filter_map(|of| region(&of, name, "")).collect();
+    let says = format!("The ratio over {name}");
+    Some(
+        Scatter { title: "", name: &says, x: &x_axis, y: &y_axis, regions, dots, size: (480.0, 330.0) }
+            .panel(),
+    )
+}
+
+fn dot(conditions: &Conditions, point: &Point, (x, y): (f64, f64)) -> Dot {
+    Dot {
         x,
         y,
         look: look(&point.class),
@@ -197,7 +249,13 @@ fn scatter(conditions: &Conditions, claims: &[Claim], (x, y): (usize, usize)) ->
             _ => 2.7,
         },
         says: says(conditions, point),
-    });
+    }
+}
+
+fn scatter(conditions: &Conditions, claims: &[Claim], (x, y): (usize, usize)) -> plot::Panel {
+    let ((across, x_axis), (up, y_axis)) = (conditions.numbers(x), conditions.numbers(y));
+    let places = conditions.points.iter().zip(across.iter().zip(&up));
+    let dots = places.map(|(point, (&x, &y))| dot(conditions, point, (x, y)));
     let (name_x, name_y) = (&conditions.space[x], &conditions.space[y]);
     let name = format!("Points over {name_x} and {name_y}");
     let regions =

@@ -240,7 +240,7 @@ fn another_scheme_can_be_what_others_are_compared_with() {
 fn conditions_and_claims_are_shown_with_what_they_rest_on() {
     let folder = Folder::new("conditions", &[]);
     let point = |theta: f64, role: &str, class: &str, predicted: Value| {
-        json!({ "point": { "ycsb.theta": theta, "workers": 2 }, "features": {}, "role": role, "pairs": 6, "ratio": 1.2,
+        json!({ "point": { "ycsb.theta": theta, "workers": 2 }, "features": { "ycsb.theta": theta }, "role": role, "pairs": 6, "ratio": 1.2,
                 "interval": { "low": 1.1, "high": 1.3, "confidence": 0.9 }, "class": class, "predicted": predicted,
                 "runs": [] })
     };
@@ -272,6 +272,7 @@ fn conditions_and_claims_are_shown_with_what_they_rest_on() {
             "{form}"
         );
     }
+    assert!(page.contains("The ratio over ycsb.theta"), "what the claim is stated in");
     assert!(
         page.contains("class=\"region\"") && page.contains("NOT AS PREDICTED") && page.contains("backoff")
     );
@@ -279,6 +280,24 @@ fn conditions_and_claims_are_shown_with_what_they_rest_on() {
         text.contains("predicate: ycsb.theta > 0.8") || text.contains("predicate: ycsb.theta &gt; 0.8"),
         "{text}"
     );
+}
+
+#[test]
+fn of_points_that_were_drawn_none_is_made_a_finding() {
+    let drawn = |nth: u32| {
+        let mut run =
+            run(["silo", "no_wait"][nth as usize % 2], f64::from(nth / 2) / 20.0, 1, 100.0 + f64::from(nth));
+        run["settings"]["ycsb.records"] = (1_000 + nth / 2).into();
+        run
+    };
+    let report = Folder::new("drawn", &(0..20).map(drawn).collect::<Vec<Value>>()).read();
+    let (text, page) = (text(&report), page(&report));
+    assert!(
+        text.contains("drawn rather than combined") && page.contains("drawn rather than combined"),
+        "{text}"
+    );
+    assert!(!text.contains("is ahead") && !text.contains("FEW REPETITIONS"), "{text}");
+    assert!(text.contains("Tested: "), "{text}");
 }
 
 #[test]

@@ -27,6 +27,10 @@ pub fn text(report: &Report) -> String {
         for sentence in words::cautions(study) {
             lines.add(sentence);
         }
+        if study.is_scattered() {
+            lines.add("Its points were drawn rather than combined; `--format csv` has them all.");
+            continue;
+        }
         lines.add("");
         // Of what a page draws, a terminal shows the first table: throughputs with their verdicts.
         lines.add(drawn.throughput_grid().text().trim_end());

@@ -11,6 +11,10 @@ use crate::text::{percent, plural, ratio_interval};
 /// What a study says: sentences for people.
 pub(super) fn findings(study: &Study) -> Vec<String> {
     let mut sentences = Vec::new();
+    // Points that were drawn are a sample of the space: what they say together, conditions say, and single ones nothing.
+    if study.is_scattered() {
+        return sentences;
+    }
     let points = study.points().len();
     if study.schemes.len() < 2 {
         sentences.push(format!(
@@ -179,7 +183,7 @@ pub(super) fn cautions(study: &Study) -> Vec<String> {
             plural(crowded, "run")
         ));
     }
-    sentences.extend(few_repetitions(study));
+    sentences.extend(few_repetitions(study).filter(|_| !study.is_scattered()));
     sentences
 }
 

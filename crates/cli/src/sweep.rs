@@ -48,7 +48,9 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
             for line in &summary.lines {
                 out.print(&format!("{}\n", sweep::json(&sweep, line)));
             }
-            sweep::left_out(&sweep).iter().for_each(|object| out.print(&format!("{object}\n")));
+            for object in sweep::left_out(&sweep) {
+                out.print(&format!("{object}\n"));
+            }
         }
     }
     ended?;

@@ -200,8 +200,8 @@ fn crossover(conditions: &Conditions, claims: &[Claim], points: &Figure) -> Opti
         id: "crossover".to_owned(),
         title: "Where the ranking flips".to_owned(),
         caption: format!(
-            "Throughput of {} over that of {}, by what the claims are stated in. Above 1 the first is ahead, below it the \
-             second. Marks as in the next figure; the shaded parts are where a claim is made.",
+            "Throughput of {} over that of {}, by what the claims are stated in. Above 1 the first is ahead, below it \
+             the second. Marks as in the next figure; the shaded parts are where a claim is made.",
             conditions.a, conditions.b
         ),
         legend: points.legend.clone(),

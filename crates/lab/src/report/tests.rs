@@ -240,7 +240,8 @@ fn another_scheme_can_be_what_others_are_compared_with() {
 fn conditions_and_claims_are_shown_with_what_they_rest_on() {
     let folder = Folder::new("conditions", &[]);
     let point = |theta: f64, role: &str, class: &str, predicted: Value| {
-        json!({ "point": { "ycsb.theta": theta, "workers": 2 }, "features": { "ycsb.theta": theta }, "role": role, "pairs": 6, "ratio": 1.2,
+        json!({ "point": { "ycsb.theta": theta, "workers": 2 }, "features": { "ycsb.theta": theta },
+                "role": role, "pairs": 6, "ratio": 1.2,
                 "interval": { "low": 1.1, "high": 1.3, "confidence": 0.9 }, "class": class, "predicted": predicted,
                 "runs": [] })
     };

@@ -11,7 +11,7 @@ use crate::text::{percent, plural, ratio_interval};
 /// What a study says: sentences for people.
 pub(super) fn findings(study: &Study) -> Vec<String> {
     let mut sentences = Vec::new();
-    // Points that were drawn are a sample of the space: what they say together, conditions say, and single ones nothing.
+    // Points that were drawn are a sample of the space: single ones say nothing.
     if study.is_scattered() {
         return sentences;
     }

@@ -118,6 +118,7 @@ fn wait_until_it_listens(child: &Child) {
     let status = format!("/proc/{}/status", child.id());
     let is_caught = || {
         let text = fs::read_to_string(&status).expect("it runs");
+        assert!(!text.contains("State:\tZ"), "it has ended");
         let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("as proc(5) has it");
         // SIGINT is the second signal.
         u64::from_str_radix(mask.trim(), 16).expect("a mask") & 0b10 != 0

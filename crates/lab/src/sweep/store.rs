@@ -51,7 +51,11 @@ impl Store {
             let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(&end));
             let writer = name.and_then(|name| name.rsplit_once('-')?.1.parse::<u32>().ok());
             if writer.is_some_and(|writer| !Path::new(&format!("/proc/{writer}")).exists()) {
-                fs::remove_file(path)?;
+                match fs::remove_file(path) {
+                    // Another has cleared it away.
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    removed => removed?,
+                }
             }
         }
         Ok(())
@@ -93,8 +97,13 @@ impl Store {
                 Ok(earlier) if earlier == text => return Ok(path),
                 Ok(_) => number += 1,
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    let written = self.write(&path, text).and_then(Partial::publish);
-                    return written.map_err(|error| self.unwritten(&path, &error)).map(|()| path);
+                    let partial = self.write(&path, text).map_err(|error| self.unwritten(&path, &error))?;
+                    match partial.publish() {
+                        Ok(()) => return Ok(path),
+                        // Another sweep was faster: its recipe may be this one or another.
+                        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                        Err(error) => return Err(self.unwritten(&path, &error)),
+                    }
                 }
                 Err(error) => return Err(self.unwritten(&path, &error)),
             }

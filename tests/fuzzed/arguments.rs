@@ -50,7 +50,7 @@ pub fn arguments(input: &[u8]) {
 /// Draws the points of a question of sensitivity.
 fn screen(question: lab::sensitivity::Question) {
     match lab::sensitivity::Study::new(question, "a build") {
-        Ok(study) => assert!(!study.axes.is_empty(), "something varies"),
+        Ok(study) => assert!(!study.ground.axes.is_empty(), "something varies"),
         Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
     }
 }
@@ -73,7 +73,7 @@ fn inquire(question: &Question) {
 /// Plans a study.
 fn study(question: conditions::Question) {
     match Study::new(question, "a build") {
-        Ok(study) => assert!(!study.axes.is_empty(), "something varies"),
+        Ok(study) => assert!(!study.ground.axes.is_empty(), "something varies"),
         Err(refusal) => assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}"),
     }
 }

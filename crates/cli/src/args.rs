@@ -190,16 +190,17 @@ pub(crate) struct Conditions {
     /// The scheme that it is compared with
     #[arg(long, value_name = "SCHEME")]
     b: String,
-    /// What varies, with commas: settings, `workers`, `clients`, `retry`; between two values or among words
+    /// What varies, with commas: settings, or what drives a run (`workers`, `clients`, `retry`, `mode`, `rtt_us` ..);
+    /// between two values or among words
     #[arg(long, value_name = "NAME[=LOW..HIGH|=A|B],..", value_delimiter = ',', required = true)]
     vary: Vec<String>,
-    /// What is the same in all runs: a setting, `workers`, `clients` or `retry`
+    /// What is the same in all runs: a setting, or what drives a run
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// The ratio from which on one scheme beats the other
     #[arg(long, value_name = "RATIO", default_value_t = 1.1, allow_negative_numbers = true)]
     margin: f64,
-    /// Time for all of it: half to explore, the rest to test and explain
+    /// Time for all of it: two fifths to explore, the rest to test and to explain
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = minutes)]
     budget: f64,
     /// Measured time of each run
@@ -353,10 +354,11 @@ pub(crate) struct Sensitivity {
     /// Schemes with commas between them; the ranking is that of each against the first
     #[arg(long, value_name = "A,B", value_delimiter = ',', required = true)]
     schemes: Vec<String>,
-    /// What varies, with commas: settings, `workers`, `clients`, `retry`; between two values or among words
+    /// What varies, with commas: settings, or what drives a run (`workers`, `clients`, `retry`, `mode`, `rtt_us` ..);
+    /// between two values or among words
     #[arg(long, value_name = "NAME[=LOW..HIGH|=A|B],..", value_delimiter = ',', required = true)]
     vary: Vec<String>,
-    /// What is the same in all runs: a setting, `workers`, `clients` or `retry`
+    /// What is the same in all runs: a setting, or what drives a run
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Where to measure first

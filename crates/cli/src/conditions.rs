@@ -9,10 +9,9 @@ use lab::sweep::Store;
 use serde_json::json;
 
 use crate::args::{self, Format};
-use crate::live::{self, is_stopped};
 use crate::out::Out;
 use crate::process::{build, run_unless_stopped};
-use crate::{CHECK_FAILED, INTERRUPTED};
+use crate::{exit_code, live};
 
 pub(crate) fn conditions(args: &args::Conditions, out: &mut Out) -> Result<u8, Refusal> {
     let study = Study::new(args.question(), &build()?)?;
@@ -33,7 +32,7 @@ pub(crate) fn conditions(args: &args::Conditions, out: &mut Out) -> Result<u8, R
             }
         }
     }
-    Ok(code(findings.failed.is_some(), false))
+    Ok(exit_code(findings.failed.is_some()))
 }
 
 /// Writes down what was found beside the runs that speak for it.
@@ -76,7 +75,7 @@ pub(crate) fn recheck(args: &args::Recheck, out: &mut Out) -> Result<u8, Refusal
         Format::Text => out.print(&rechecked.text(&claim)),
         Format::Json => out.print(&format!("{}\n", object(&claim, &rechecked))),
     }
-    Ok(code(rechecked.failed.is_some(), rechecked.verdict == Verdict::Slower))
+    Ok(exit_code(rechecked.failed.is_some() || rechecked.verdict == Verdict::Slower))
 }
 
 fn object(claim: &Claim, rechecked: &Rechecked) -> serde_json::Value {
@@ -90,15 +89,4 @@ fn object(claim: &Claim, rechecked: &Rechecked) -> serde_json::Value {
         "same_build": rechecked.is_same_build,
         "interrupted": rechecked.is_interrupted,
     })
-}
-
-/// The exit code of what came out.
-fn code(is_wrong: bool, is_refuted: bool) -> u8 {
-    if is_wrong || is_refuted {
-        CHECK_FAILED
-    } else if is_stopped() {
-        INTERRUPTED
-    } else {
-        0
-    }
 }

@@ -58,6 +58,17 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
+/// The exit code of a command that makes runs: whether something was found wrong, or the user asked to stop.
+fn exit_code(is_wrong: bool) -> u8 {
+    if is_wrong {
+        CHECK_FAILED
+    } else if live::is_stopped() {
+        INTERRUPTED
+    } else {
+        0
+    }
+}
+
 fn list(list: &List, out: &mut Out) -> u8 {
     let listed = match (list.format, list.subject) {
         (Format::Text, Subject::Schemes) => text::schemes(),

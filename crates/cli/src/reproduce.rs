@@ -7,11 +7,10 @@ use lab::reproduce::{self, Experiment, Finding, Status};
 use lab::sweep::{self, Measuring, Recipe, Store, Summary, Sweep};
 
 use crate::args::{self, Format};
-use crate::live::{self, is_stopped};
 use crate::out::Out;
 use crate::process::{build, run_unless_stopped};
 use crate::sweep::left;
-use crate::{CHECK_FAILED, INTERRUPTED};
+use crate::{exit_code, live};
 
 pub(crate) fn reproduce(args: &args::Reproduce, out: &mut Out) -> Result<u8, Refusal> {
     if args.list {
@@ -55,13 +54,7 @@ pub(crate) fn reproduce(args: &args::Reproduce, out: &mut Out) -> Result<u8, Ref
         Format::Json => out.print(&format!("{claim}\n")),
     }
     ended?;
-    Ok(if finding.failed() > 0 {
-        CHECK_FAILED
-    } else if is_stopped() {
-        INTERRUPTED
-    } else {
-        0
-    })
+    Ok(exit_code(finding.failed() > 0))
 }
 
 fn list(format: Format, out: &mut Out) -> u8 {

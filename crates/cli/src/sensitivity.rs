@@ -7,10 +7,9 @@ use lab::sensitivity::{Analysis, Study, measure};
 use lab::sweep::Store;
 
 use crate::args::{self, Format};
-use crate::live::{self, is_stopped};
 use crate::out::Out;
 use crate::process::{build, run_unless_stopped};
-use crate::{CHECK_FAILED, INTERRUPTED};
+use crate::{exit_code, live};
 
 pub(crate) fn sensitivity(args: &args::Sensitivity, out: &mut Out) -> Result<u8, Refusal> {
     let study = Study::new(args.question(), &build()?)?;
@@ -28,11 +27,5 @@ pub(crate) fn sensitivity(args: &args::Sensitivity, out: &mut Out) -> Result<u8,
         Format::Text => out.print(&analysis.text(&study, &measured)),
         Format::Json => out.print(&format!("{object}\n")),
     }
-    Ok(if measured.failed.is_some() {
-        CHECK_FAILED
-    } else if is_stopped() {
-        INTERRUPTED
-    } else {
-        0
-    })
+    Ok(exit_code(measured.failed.is_some()))
 }

@@ -8,10 +8,9 @@ use lab::{Machine, Refusal, probe, text};
 use serde_json::Value;
 
 use crate::args::{self, Executor, Format};
-use crate::live::{self, is_stopped};
 use crate::out::Out;
 use crate::process::{build, run_unless_stopped};
-use crate::{CHECK_FAILED, INTERRUPTED, ray};
+use crate::{exit_code, live, ray};
 
 pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
     let (sweep, text) = planned(args)?;
@@ -50,7 +49,7 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
         }
     }
     ended?;
-    Ok(code(summary.failed > 0))
+    Ok(exit_code(summary.failed > 0))
 }
 
 /// Reads the recipe; returns it with the text that it was read from.
@@ -108,7 +107,7 @@ fn only(sweep: &Sweep, ids: &[String], store: &Store, format: Format, out: &mut 
         }
     }
     ended?;
-    Ok(code(has_failed))
+    Ok(exit_code(has_failed))
 }
 
 /// What came of a run, in a few words.
@@ -170,15 +169,4 @@ pub(crate) fn merge(args: &args::Merge, out: &mut Out) -> Result<u8, Refusal> {
     let into = Store::open(&args.into)?;
     out.print(&sweep::merge(&into, &from)?.text());
     Ok(0)
-}
-
-/// The exit code of what came out.
-fn code(has_failed: bool) -> u8 {
-    if has_failed {
-        CHECK_FAILED
-    } else if is_stopped() {
-        INTERRUPTED
-    } else {
-        0
-    }
 }

@@ -1,6 +1,7 @@
 //! The laboratory: plans runs, measures them, and says what came out and under which conditions.
 #![forbid(unsafe_code)]
 
+mod ground;
 mod inquiry;
 mod machine;
 mod measure;
@@ -24,6 +25,7 @@ pub mod text;
 use core::fmt;
 
 pub use engine::driver::{Mode, Retry};
+pub use ground::Ground;
 pub use inquiry::{Inquiry, Question};
 pub use machine::{Cache, Machine};
 pub use measure::{Record, Results};

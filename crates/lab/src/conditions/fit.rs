@@ -91,7 +91,7 @@ mod tests {
     fn samples(study: &Study, count: usize, ratio: impl Fn(&Features) -> f64) -> Vec<Sample> {
         let mut rng = Rng::new(7);
         let sample = |_| {
-            let point = study.space.random(&mut rng);
+            let point = study.ground.space.random(&mut rng);
             let features = study.features(&point).expect("possible");
             let pairs = vec![(ratio(&features), 1.0)];
             Sample { point, features, role: Role::Explored, pairs, runs: Vec::new() }
@@ -113,7 +113,7 @@ mod tests {
             let is_same = features["retry"] == Feature::Word("same".to_owned());
             if is_same && number(features, "ycsb.theta") > 0.4 { 1.4 } else { 0.8 }
         };
-        let map = Map::fit(&study.space, &samples(&study, 120, planted), 1.1);
+        let map = Map::fit(&study.ground.space, &samples(&study, 120, planted), 1.1);
         let told = map.of(Class::A).to_string();
         assert!(told.contains("retry is same") && told.contains("ycsb.theta > 0.4"), "{told}");
         assert!(map.of(Class::Level).is_never());
@@ -129,7 +129,7 @@ mod tests {
         let study = Study::new(question(&set), "").expect("possible");
         let name = "conflicting transactions in flight";
         let map = Map::fit(
-            &study.space,
+            &study.ground.space,
             &samples(&study, 150, |features| if number(features, name) > 1.0 { 0.5 } else { 1.0 }),
             1.1,
         );
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn one_class_everywhere_is_a_conclusion_too() {
         let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
-        let map = Map::fit(&study.space, &samples(&study, 20, |_| 2.0), 1.1);
+        let map = Map::fit(&study.ground.space, &samples(&study, 20, |_| 2.0), 1.1);
         assert_eq!(
             (map.of(Class::A).to_string(), map.of(Class::B).to_string()),
             ("always".into(), "never".into())

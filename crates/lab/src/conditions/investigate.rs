@@ -70,7 +70,7 @@ fn course<R: Run>(
             "there was no time for a single pair of runs: give a larger `--budget`, or lower `--seconds`";
         return Err(Stop::Refused(Refusal(says.to_owned())));
     }
-    let map = Map::fit(&study.space, &findings.samples, study.question.margin);
+    let map = Map::fit(&study.ground.space, &findings.samples, study.question.margin);
     let tested = test(study, pairs, (&map, study.question.seed), findings);
     findings.claims = conclude(study, &map, findings, store);
     tested?;
@@ -85,7 +85,7 @@ fn course<R: Run>(
 }
 
 fn explore<R: Run>(study: &Study, pairs: &mut Pairs<'_, R>, findings: &mut Findings) -> Result<(), Stop> {
-    let mut exploration = Exploration::new(&study.space, study.question.margin, study.question.seed);
+    let mut exploration = Exploration::new(&study.ground.space, study.question.margin, study.question.seed);
     let points_max = study.question.points.unwrap_or(usize::MAX);
     while findings.samples.len() < points_max && pairs.has_time(study, EXPLORED_BY, 2) {
         let what = format!("exploring, point {}", findings.samples.len() + 1);
@@ -120,7 +120,7 @@ pub(super) fn test<R: Run>(
     let mut rng = Rng::from_path(&[seed, 0x0068_656c_646f_7574]);
     let of = study.question.held_out;
     while findings.predicted.len() < of {
-        let point = study.space.random(&mut rng);
+        let point = study.ground.space.random(&mut rng);
         let Ok(features) = study.features(&point) else {
             findings.impossible += 1;
             continue;
@@ -203,7 +203,7 @@ fn claim(
         schema: SCHEMA,
         kind: "claim".to_owned(),
         statement: statement(names, margin, predicate, &fared),
-        workload: study.workload().to_owned(),
+        workload: study.ground.workload().to_owned(),
         a: a.to_owned(),
         b: b.to_owned(),
         metric: "throughput_txn_s".to_owned(),
@@ -211,8 +211,8 @@ fn claim(
         winner,
         predicate: predicate.clone(),
         in_words: predicate.to_string(),
-        space: study.space.json(),
-        settings: study.fixed(),
+        space: study.ground.space.json(),
+        settings: study.ground.fixed(),
         seconds: study.question.seconds,
         warmup: study.question.warmup,
         pin: study.question.pin,
@@ -230,7 +230,7 @@ fn claim(
             study.question.seed.wrapping_add(1)
         ),
         trust: "A".to_owned(),
-        build: study.build.clone(),
+        build: study.ground.build.clone(),
         machine: crate::json::machine(&Machine::of_this_process()),
         name,
     }
@@ -251,10 +251,10 @@ impl Study {
     /// A digest of the question: the same for a study that goes on, and for no other.
     pub(super) fn digest(&self) -> String {
         let question = json!([
-            self.space.json(),
-            self.fixed(),
+            self.ground.space.json(),
+            self.ground.fixed(),
             self.schemes,
-            self.workload(),
+            self.ground.workload(),
             self.question.margin,
             [self.question.seconds, self.question.warmup],
             self.question.pin,
@@ -271,7 +271,7 @@ impl Findings {
         let mut point = |sample: &Sample| {
             let predicted = if sample.role == Role::HeldOut { predicted.next() } else { None };
             json!({
-                "point": study.space.point_json(&sample.point),
+                "point": study.ground.space.point_json(&sample.point),
                 "features": sample.features,
                 "role": sample.role.name(),
                 "pairs": sample.pairs.len(),
@@ -285,13 +285,13 @@ impl Findings {
         json!({
             "schema": SCHEMA,
             "kind": "conditions",
-            "workload": study.workload(),
+            "workload": study.ground.workload(),
             "a": a,
             "b": b,
             "metric": "throughput_txn_s",
             "margin": study.question.margin,
-            "space": study.space.json(),
-            "settings": study.fixed(),
+            "space": study.ground.space.json(),
+            "settings": study.ground.fixed(),
             "impossible": self.impossible,
             "interrupted": self.is_interrupted,
             "points": self.samples.iter().map(&mut point).collect::<Vec<_>>(),

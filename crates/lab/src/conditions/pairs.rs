@@ -57,7 +57,7 @@ pub(super) struct Pairs<'s, R> {
 impl<'s, R: Run> Pairs<'s, R> {
     pub(super) fn new(study: &'s Study, store: &'s Store, run: R) -> Self {
         // A pair that is starved is starved on both sides, and another pair says more than the same one again.
-        let bench = Bench::new(store, &study.build, &study.axes, 1, run);
+        let bench = Bench::new(store, &study.ground.build, &study.ground.axes, 1, run);
         let budget_s = study.question.budget_minutes * 60.0;
         Self { bench, budget_s, begun_ns: clock::now_ns(), made_s: 0.0 }
     }
@@ -71,7 +71,7 @@ impl<'s, R: Run> Pairs<'s, R> {
         what: &str,
     ) -> Result<Pair, Stop> {
         let [a, b] = study.schemes;
-        let units = [study.unit(a, point, repetition)?, study.unit(b, point, repetition)?];
+        let units = [study.ground.unit(a, point, repetition)?, study.ground.unit(b, point, repetition)?];
         let mut values = [Value::Null, Value::Null];
         let is_turned = Rng::from_path(&[study.question.seed, digits(&units[0].id)]).below(2) == 1;
         for at in if is_turned { [1, 0] } else { [0, 1] } {
@@ -82,8 +82,13 @@ impl<'s, R: Run> Pairs<'s, R> {
     }
 
     fn run(&mut self, study: &Study, unit: &Unit, what: &str) -> Result<Value, Stop> {
-        let named: Vec<String> =
-            study.axes.iter().zip(&unit.point).map(|(name, value)| format!("{name}={value}")).collect();
+        let named: Vec<String> = study
+            .ground
+            .axes
+            .iter()
+            .zip(&unit.point)
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         let left_s = (self.budget_s - self.elapsed_s()).max(0.0);
         let label = format!("{what}: {} at {}; {} left", unit.scheme, named.join(" "), duration_s(left_s));
         let (begun_ns, made) = (clock::now_ns(), self.bench.made());

@@ -56,7 +56,13 @@ pub fn recheck(claim: &Claim, study: &Study, store: &Store, run: impl Run) -> Re
     let of = (claim.margin, 1, study.question.seed);
     let held_out = (!samples.is_empty()).then(|| fare(&claim.predicate, claim.winner, &samples, of));
     let verdict = held_out.as_ref().map_or(Verdict::Unclear, |held_out| verdict(&claim.held_out, held_out));
-    Ok(Rechecked { held_out, verdict, is_interrupted, failed, is_same_build: claim.build == study.build })
+    Ok(Rechecked {
+        held_out,
+        verdict,
+        is_interrupted,
+        failed,
+        is_same_build: claim.build == study.ground.build,
+    })
 }
 
 /// Fewer points agree than the claim says when even the upper end of the new interval is below the lower end of the

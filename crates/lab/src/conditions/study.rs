@@ -1,15 +1,12 @@
 //! What is asked, and the points that are measured to answer it.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use stats::{Interval, Paired, Spread, paired};
 use stdx::Rng;
 
 use super::predicate::{Feature, Features};
-use crate::registry::pairs;
-use crate::sweep::{DRIVES, Recipe, Scalar, Unit};
-use crate::{Catalogue, Plan, Refusal, Space};
+use crate::ground::{How, judge_budget};
+use crate::{Catalogue, Ground, Plan, Refusal};
 
 /// Random points that are tried before a space is said to hold none that can be run.
 const TRIES: u64 = 200;
@@ -23,7 +20,7 @@ pub struct Question {
     pub a: String,
     /// The one that it is compared with.
     pub b: String,
-    /// What varies, as [`Space::parse`] reads it.
+    /// What varies, as [`Space::parse`](crate::Space::parse) reads it.
     pub vary: Vec<String>,
     /// What is fixed, as `name=value`; besides settings `workers`, `clients` and `retry`.
     pub set: Vec<String>,
@@ -52,15 +49,10 @@ pub struct Question {
 pub struct Study {
     /// What was asked.
     pub question: Question,
-    /// What varies.
-    pub space: Space,
+    /// Where it is asked.
+    pub ground: Ground,
     /// The two schemes.
     pub schemes: [&'static str; 2],
-    /// What makes the runs.
-    pub build: String,
-    /// The names of what varies.
-    pub axes: Vec<String>,
-    pub(super) recipe: Recipe,
 }
 
 /// Who is ahead by more than the margin.
@@ -167,46 +159,19 @@ impl Study {
         if schemes[0] == schemes[1] {
             return Err(Refusal(format!("`--a` and `--b` are both {}: name two schemes", schemes[0])));
         }
-        let space = Space::parse(&question.vary)?;
-        let axes: Vec<String> = space.axes().iter().map(|axis| axis.name().to_owned()).collect();
-        let given = pairs(&question.set)?;
-        if let Some((name, _)) = given.iter().find(|(name, _)| axes.contains(name)) {
-            return Err(Refusal(format!(
-                "`{name}` is both fixed and varied: leave it out of `--set` or `--vary`"
-            )));
-        }
-        let names: Vec<&str> =
-            axes.iter().chain(given.iter().map(|(name, _)| name)).map(String::as_str).collect();
-        let workload = workload(&question, &names)?;
-        let recipe = recipe(&question, workload, schemes, &axes, &given)?;
-        let study = Self { question, space, schemes, build: build.to_owned(), axes, recipe };
+        let Question { seconds, warmup, seed, pin, check, .. } = question;
+        let how = How { seconds, warmup, seed, pin, check };
+        let asked = (&question.vary[..], &question.set[..]);
+        let ground = Ground::new(question.workload.as_deref(), &schemes, asked, how, build)?;
+        let study = Self { question, ground, schemes };
         study.refuse_empty()?;
         Ok(study)
     }
 
-    /// The run of a scheme at a point.
-    ///
-    /// # Errors
-    /// When the point cannot be run.
-    pub(super) fn unit(&self, scheme: &'static str, point: &[f64], repetition: u64) -> Result<Unit, Refusal> {
-        let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
-        Unit::new(&self.recipe, &self.build, (scheme, &self.axes, &values), repetition)
-    }
-
-    /// The same with other settings.
-    pub(super) fn with(&self, changes: &[(&str, &str)]) -> Self {
-        let mut recipe = self.recipe.clone();
-        for (name, value) in changes {
-            recipe.settings.insert((*name).to_owned(), Scalar::Text((*value).to_owned()));
-        }
-        Self {
-            question: self.question.clone(),
-            space: self.space.clone(),
-            build: self.build.clone(),
-            axes: self.axes.clone(),
-            schemes: self.schemes,
-            recipe,
-        }
+    /// The same with another value of something that does not vary.
+    pub(super) fn with(&self, name: &str, value: &str) -> Self {
+        let ground = self.ground.with(name, value);
+        Self { question: self.question.clone(), ground, schemes: self.schemes }
     }
 
     /// What a point's settings come to: its own values, and what the workload makes of them.
@@ -214,9 +179,9 @@ impl Study {
     /// # Errors
     /// When the point cannot be run under both schemes.
     pub(super) fn features(&self, point: &[f64]) -> Result<Features, Refusal> {
-        let [a, b] = self.schemes.map(|scheme| self.unit(scheme, point, 0));
+        let [a, b] = self.schemes.map(|scheme| self.ground.unit(scheme, point, 0));
         let (plan, _) = (Plan::new(&a?.request)?, b?);
-        let own = self.space.axes().iter().zip(point).map(|(axis, &value)| {
+        let own = self.ground.space.axes().iter().zip(point).map(|(axis, &value)| {
             let feature = match axis.choices() {
                 Some(_) => Feature::Word(axis.text(value)),
                 None => Feature::Number(value),
@@ -224,25 +189,15 @@ impl Study {
             (axis.name().to_owned(), feature)
         });
         // With one setting alone they would only be other names for it.
-        let derived = plan.forecast.features.into_iter().filter(|_| self.axes.len() > 1);
+        let derived = plan.forecast.features.into_iter().filter(|_| self.ground.axes.len() > 1);
         Ok(own.chain(derived.map(|(name, value)| (name.to_owned(), Feature::Number(value)))).collect())
-    }
-
-    /// The workload's name.
-    pub fn workload(&self) -> &str {
-        &self.recipe.workload
-    }
-
-    /// What is fixed, by name.
-    pub fn fixed(&self) -> BTreeMap<String, String> {
-        self.recipe.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
     }
 
     fn refuse_empty(&self) -> Result<(), Refusal> {
         let mut rng = Rng::new(self.question.seed);
-        let middle = self.space.point(&vec![0.5; self.axes.len()]);
+        let middle = self.ground.space.point(&vec![0.5; self.ground.axes.len()]);
         let Err(refusal) = self.features(&middle) else { return Ok(()) };
-        let is_possible = (0..TRIES).any(|_| self.features(&self.space.random(&mut rng)).is_ok());
+        let is_possible = (0..TRIES).any(|_| self.features(&self.ground.space.random(&mut rng)).is_ok());
         if is_possible {
             Ok(())
         } else {
@@ -258,11 +213,7 @@ fn judge(question: &Question) -> Result<(), Refusal> {
             "`--margin {margin}`: give a ratio from 1 on, for example 1.1 for a tenth"
         )));
     }
-    if !(*budget_minutes > 0.0 && *budget_minutes <= 100_000.0) {
-        return Err(Refusal(format!(
-            "`--budget`: {budget_minutes} minutes are none or too many: give up to 100000"
-        )));
-    }
+    judge_budget(*budget_minutes)?;
     if !(5..=10_000).contains(held_out) {
         return Err(Refusal(format!(
             "`--held-out {held_out}`: give from 5 to 10000 points; fewer show nothing"
@@ -272,61 +223,6 @@ fn judge(question: &Question) -> Result<(), Refusal> {
         return Err(Refusal("`--points`: give from 4 to 100000".to_owned()));
     }
     Ok(())
-}
-
-/// The workload that was named, or that the settings belong to.
-fn workload(question: &Question, names: &[&str]) -> Result<String, Refusal> {
-    if let Some(name) = &question.workload {
-        return Ok(Catalogue.workload(name)?.name.to_owned());
-    }
-    let is_of = |name: &str, workload: &str| name.split_once('.').is_some_and(|(of, _)| of == workload);
-    let mut workloads = Catalogue.workloads().iter().map(|workload| workload.name);
-    let found = workloads.find(|workload| names.iter().any(|name| is_of(name, workload)));
-    found.map(str::to_owned).ok_or_else(|| {
-        let says = "no setting says which workload is meant: name it, for example `contend conditions ycsb`";
-        Refusal(says.to_owned())
-    })
-}
-
-/// What is the same in all runs. It needs no reasons: what is off the standard is what was asked.
-fn recipe(
-    question: &Question,
-    workload: String,
-    schemes: [&str; 2],
-    axes: &[String],
-    fixed: &[(String, String)],
-) -> Result<Recipe, Refusal> {
-    let mut settings = BTreeMap::new();
-    for (name, value) in fixed {
-        if settings.insert(name.clone(), Scalar::Text(value.clone())).is_some() {
-            return Err(Refusal(format!("`--set {name}` is given twice; give it once")));
-        }
-    }
-    for name in settings.keys().chain(axes).filter(|name| !DRIVES.contains(&name.as_str())) {
-        Catalogue.setting(name)?;
-        if let Some(owner) = Catalogue.owner(name).filter(|owner| !schemes.contains(owner)) {
-            return Err(Refusal(format!(
-                "`{name}` is a setting of {owner}, which is not compared: leave it out"
-            )));
-        }
-    }
-    Ok(Recipe {
-        title: format!("{} against {}", schemes[0], schemes[1]),
-        workload,
-        schemes: schemes.map(str::to_owned).to_vec(),
-        repeat: 1,
-        seconds: question.seconds,
-        warmup: Scalar::Real(question.warmup),
-        cooldown: 0.0,
-        seed: question.seed,
-        budget_minutes: None,
-        pin: question.pin,
-        check: question.check,
-        settings,
-        vary: BTreeMap::new(),
-        variants: Vec::new(),
-        why: BTreeMap::new(),
-    })
 }
 
 #[cfg(test)]
@@ -365,9 +261,9 @@ pub(super) mod tests {
             ..question(vary)
         };
         let study = Study::new(asked(&["tpcc.warehouses=1..2", "workers=1..2"], &[]), "").expect("possible");
-        assert_eq!(study.workload(), "tpcc");
+        assert_eq!(study.ground.workload(), "tpcc");
         let study = Study::new(asked(&["workers=1..2"], &["ycsb.theta=0.5"]), "").expect("possible");
-        assert_eq!((study.workload(), study.fixed()["ycsb.theta"].as_str()), ("ycsb", "0.5"));
+        assert_eq!((study.ground.workload(), study.ground.fixed()["ycsb.theta"].as_str()), ("ycsb", "0.5"));
         assert!(refusal(asked(&["workers=1..2"], &[])).contains("contend conditions ycsb"));
     }
 

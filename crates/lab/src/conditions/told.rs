@@ -16,10 +16,10 @@ impl Study {
         let [a, b] = self.schemes;
         lines.add(format!(
             "{}: where does {a} beat {b}, and where {b} {a}, by {} times?",
-            self.workload(),
+            self.ground.workload(),
             self.question.margin
         ));
-        for axis in self.space.axes() {
+        for axis in self.ground.space.axes() {
             let range = match axis.choices() {
                 Some(words) => words.join(", "),
                 None => format!(
@@ -31,7 +31,7 @@ impl Study {
             };
             lines.add(format!("  {} = {range}", axis.name()));
         }
-        for (name, value) in self.fixed() {
+        for (name, value) in self.ground.fixed() {
             lines.add(format!("  {name} = {value}, always"));
         }
         lines.0

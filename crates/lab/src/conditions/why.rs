@@ -156,15 +156,17 @@ fn worth_following(trials: &[Trial<'_>], site: usize) -> Vec<usize> {
 fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
     let is_own = |name: &str| match Catalogue.settings().find(|(_, setting)| setting.name == name) {
         Some((SettingOf::Run, _)) | None => true,
-        Some((SettingOf::Workload(of), _)) => of == study.workload(),
+        Some((SettingOf::Workload(of), _)) => of == study.ground.workload(),
         Some((SettingOf::Scheme(of), _)) => study.schemes.contains(&of),
     };
     let possible = CHANGES.into_iter().filter(|(_, setting, to)| {
-        is_own(setting) && !study.axes.iter().any(|axis| axis == setting) && study.value(setting) != *to
+        is_own(setting)
+            && !study.ground.axes.iter().any(|axis| axis == setting)
+            && study.value(setting) != *to
     });
     possible
         .map(|(name, setting, to)| {
-            let (changed, gaps) = (study.with(&[(setting, to)]), Vec::new());
+            let (changed, gaps) = (study.with(setting, to), Vec::new());
             Trial { site, name, setting, to, changed, gaps, is_followed: false, original: study }
         })
         .filter(|trial| trial.changed.features(point).is_ok())
@@ -178,7 +180,7 @@ impl Study {
             "retry" => "same".to_owned(),
             _ => Catalogue.setting(name).map(|setting| setting.default.to_owned()).unwrap_or_default(),
         };
-        self.fixed().get(name).cloned().unwrap_or_else(standard)
+        self.ground.fixed().get(name).cloned().unwrap_or_else(standard)
     }
 }
 
@@ -267,7 +269,7 @@ fn mechanism(trial: &Trial<'_>, comparison: &Comparison, p_adjusted: f64, point:
         setting: trial.setting.to_owned(),
         from: trial.original.value(trial.setting),
         to: trial.to.to_owned(),
-        at: trial.original.space.point_json(point),
+        at: trial.original.ground.space.point_json(point),
         gap_before,
         gap_after,
         interval: interval.into(),

@@ -95,7 +95,7 @@ fn logs(measured: &Measured, scheme: usize, to: Option<usize>) -> Vec<f64> {
 
 /// The effects of the settings, and the mean size of what chance does.
 fn screened(study: &Study, measured: &Measured, logs: &[f64]) -> (Vec<Effect>, Option<f64>) {
-    let axes = study.axes.len();
+    let axes = study.ground.axes.len();
     let mut effects = vec![Vec::new(); axes + 1];
     let trajectories = study.trajectories.iter().take(measured.trajectories);
     for (trajectory, logs) in trajectories.zip(logs.chunks_exact(axes + 2)) {
@@ -151,7 +151,7 @@ fn explained(study: &Study, points: &[Vec<f64>], logs: &[f64]) -> (Vec<Share>, O
     if points.len() < SURROGATE_MIN {
         return (Vec::new(), None);
     }
-    let axes = study.space.axes();
+    let axes = study.ground.space.axes();
     let mut rng = Rng::from_path(&[study.question.seed, 0x7375_7272]);
     let design = SobolDesign::new(PAIRS, axes.len(), &mut rng);
     let all: Vec<usize> = (0..points.len()).collect();

@@ -44,7 +44,7 @@ pub struct Measured {
 /// # Errors
 /// Those of the runs and of the store. What was measured before is kept.
 pub fn measure(study: &Study, store: &Store, run: impl Run) -> Result<Measured, Refusal> {
-    let mut bench = Bench::new(store, &study.build, &study.axes, ATTEMPTS_MAX, run);
+    let mut bench = Bench::new(store, &study.ground.build, &study.ground.axes, ATTEMPTS_MAX, run);
     let mut measured = Measured::default();
     let along: Vec<&Vec<f64>> = match study.question.method {
         Method::Morris => study.trajectories.iter().flat_map(|trajectory| &trajectory.points).collect(),
@@ -63,7 +63,7 @@ pub fn measure(study: &Study, store: &Store, run: impl Run) -> Result<Measured, 
         longest_s = longest_s.max(seconds_since(begun_ns) - elapsed_s);
     }
     if study.question.method == Method::Morris {
-        let whole = measured.samples.len() / (study.axes.len() + 2);
+        let whole = measured.samples.len() / (study.ground.axes.len() + 2);
         measured.trajectories = whole.min(study.trajectories.len());
     }
     Ok(measured)
@@ -88,7 +88,7 @@ fn side_by_side<R: Run>(
     let mut sample =
         Sample { throughput_txn_s: vec![0.0; order.len()], runs: vec![String::new(); order.len()], point };
     for scheme in order {
-        let unit = study.unit(study.schemes[scheme], &sample.point, number)?;
+        let unit = study.ground.unit(study.schemes[scheme], &sample.point, number)?;
         let label = format!("{label}, {}", study.schemes[scheme]);
         let Some(value) = bench.result(&unit, &label)? else {
             measured.is_interrupted = true;

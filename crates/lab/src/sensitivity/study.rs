@@ -1,13 +1,10 @@
 //! What is asked, and the points that are measured to answer it.
 
-use std::collections::BTreeMap;
-
 use stats::{Morris, MorrisDesign, SobolSequence};
 use stdx::Rng;
 
-use crate::registry::pairs;
-use crate::sweep::{DRIVES, Recipe, Scalar, Unit};
-use crate::{Catalogue, Refusal, Space};
+use crate::ground::{How, judge_budget};
+use crate::{Catalogue, Ground, Refusal};
 
 /// Trajectories of the screening: Morris takes 10 to 50.
 const TRAJECTORIES: usize = 10;
@@ -23,7 +20,7 @@ pub struct Question {
     pub workload: String,
     /// The schemes; the ranking is that of each against the first.
     pub schemes: Vec<String>,
-    /// What varies, as [`Space::parse`] reads it.
+    /// What varies, as [`Space::parse`](crate::Space::parse) reads it.
     pub vary: Vec<String>,
     /// What is fixed, as `name=value`; besides settings `workers`, `clients` and `retry`.
     pub set: Vec<String>,
@@ -69,16 +66,11 @@ impl Method {
 pub struct Study {
     /// What was asked.
     pub question: Question,
-    /// What varies.
-    pub space: Space,
+    /// Where it is asked.
+    pub ground: Ground,
     /// The schemes.
     pub schemes: Vec<&'static str>,
-    /// What makes the runs.
-    pub build: String,
-    /// The names of what varies.
-    pub axes: Vec<String>,
     pub(super) trajectories: Vec<Trajectory>,
-    recipe: Recipe,
 }
 
 /// Points on which one setting after the other takes a step, and once nothing does: the last axis is none.
@@ -97,11 +89,11 @@ impl Study {
         judge(&question)?;
         let schemes = Catalogue.schemes_of(Some(&question.schemes.join(",")))?;
         let schemes: Vec<&'static str> = schemes.into_iter().map(|info| info.name).collect();
-        let space = Space::parse(&question.vary)?;
-        let axes: Vec<String> = space.axes().iter().map(|axis| axis.name().to_owned()).collect();
-        let recipe = recipe(&question, &schemes, &axes)?;
-        let build = build.to_owned();
-        let mut study = Self { question, space, schemes, build, axes, trajectories: Vec::new(), recipe };
+        let Question { seconds, warmup, seed, pin, check, .. } = question;
+        let how = How { seconds, warmup, seed, pin, check };
+        let asked = (&question.vary[..], &question.set[..]);
+        let ground = Ground::new(Some(&question.workload), &schemes, asked, how, build)?;
+        let mut study = Self { question, ground, schemes, trajectories: Vec::new() };
         study.trajectories = study.draw()?;
         Ok(study)
     }
@@ -112,8 +104,9 @@ impl Study {
         let mut drawn = Vec::new();
         let mut refused = None;
         for _ in 0..TRIES {
-            let design = Morris { levels: LEVELS, trajectories: 1 }.design(self.axes.len() + 1, &mut rng);
-            let own = |units: &Vec<f64>| self.space.point(&units[..self.axes.len()]);
+            let design =
+                Morris { levels: LEVELS, trajectories: 1 }.design(self.ground.axes.len() + 1, &mut rng);
+            let own = |units: &Vec<f64>| self.ground.space.point(&units[..self.ground.axes.len()]);
             let points: Vec<Vec<f64>> = design.points().iter().map(own).collect();
             match points.iter().find_map(|point| self.possible(point).err()) {
                 Some(refusal) => refused = Some(refusal),
@@ -133,78 +126,25 @@ impl Study {
 
     /// Whether all schemes can run a point.
     fn possible(&self, point: &[f64]) -> Result<(), Refusal> {
-        self.schemes.iter().try_for_each(|scheme| self.unit(scheme, point, 0).map(drop))
+        self.schemes.iter().try_for_each(|scheme| self.ground.unit(scheme, point, 0).map(drop))
     }
 
     /// Points that fill the space evenly, without end; those that cannot be run are none of them.
     pub(super) fn filling(&self) -> impl Iterator<Item = Vec<f64>> {
         let mut rng = Rng::from_path(&[self.question.seed, 0x6669_6c6c]);
-        let points = SobolSequence::shifted(self.axes.len(), &mut rng).map(|units| self.space.point(&units));
+        let points = SobolSequence::shifted(self.ground.axes.len(), &mut rng)
+            .map(|units| self.ground.space.point(&units));
         points.filter(|point| self.possible(point).is_ok())
-    }
-
-    /// The run of a scheme at a point; each repetition has requests of its own.
-    ///
-    /// # Errors
-    /// When the point cannot be run.
-    pub(super) fn unit(&self, scheme: &'static str, point: &[f64], repetition: u64) -> Result<Unit, Refusal> {
-        let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
-        Unit::new(&self.recipe, &self.build, (scheme, &self.axes, &values), repetition)
-    }
-
-    /// What is fixed, by name.
-    pub fn fixed(&self) -> BTreeMap<String, String> {
-        self.recipe.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
     }
 }
 
 fn judge(question: &Question) -> Result<(), Refusal> {
     let Question { budget_minutes, points, .. } = question;
-    if !(*budget_minutes > 0.0 && *budget_minutes <= 100_000.0) {
-        return Err(Refusal(format!(
-            "`--budget`: {budget_minutes} minutes are none or too many: give up to 100000"
-        )));
-    }
+    judge_budget(*budget_minutes)?;
     if points.is_some_and(|points| !(2..=100_000).contains(&points)) {
         return Err(Refusal("`--points`: give from 2 to 100000".to_owned()));
     }
     Ok(())
-}
-
-/// What is the same in all runs. It needs no reasons: what is off the standard is what was asked.
-fn recipe(question: &Question, schemes: &[&str], axes: &[String]) -> Result<Recipe, Refusal> {
-    let mut settings = BTreeMap::new();
-    for (name, value) in pairs(&question.set)? {
-        if axes.contains(&name) || settings.contains_key(&name) {
-            return Err(Refusal(format!("`{name}` is given twice, by `--set` or `--vary`: leave one out")));
-        }
-        settings.insert(name, Scalar::Text(value));
-    }
-    for name in settings.keys().chain(axes).filter(|name| !DRIVES.contains(&name.as_str())) {
-        Catalogue.setting(name)?;
-        if let Some(owner) = Catalogue.owner(name).filter(|owner| !schemes.contains(owner)) {
-            return Err(Refusal(format!(
-                "`{name}` is a setting of {owner}, which is not among the schemes: leave it out"
-            )));
-        }
-    }
-    Ok(Recipe {
-        title: "which settings matter".to_owned(),
-        workload: Catalogue.workload(&question.workload)?.name.to_owned(),
-        schemes: question.schemes.clone(),
-        repeat: 1,
-        seconds: question.seconds,
-        warmup: Scalar::Real(question.warmup),
-        cooldown: 0.0,
-        seed: question.seed,
-        budget_minutes: None,
-        pin: question.pin,
-        check: question.check,
-        settings,
-        vary: BTreeMap::new(),
-        variants: Vec::new(),
-        why: BTreeMap::new(),
-    })
 }
 
 #[cfg(test)]
@@ -259,7 +199,7 @@ pub(super) mod tests {
     fn what_cannot_be_asked_is_refused_with_the_way_out() {
         let with = |vary: &str| Question { vary: vec![vary.to_owned()], ..question() };
         assert!(refusal(with("ycsb.tehta=0..1")).contains("ycsb.theta"));
-        assert!(refusal(with("ycsb.records=10..100")).contains("given twice"));
+        assert!(refusal(with("ycsb.records=10..100")).contains("both fixed and varied"));
         assert!(refusal(with("aria.batch=1..64")).contains("aria"));
         assert!(refusal(with("tpcc.warehouses=1..4")).contains("tpcc"));
         assert!(refusal(Question { schemes: vec!["sillo".to_owned()], ..question() }).contains("silo"));

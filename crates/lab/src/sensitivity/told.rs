@@ -17,8 +17,9 @@ impl Study {
         let question = &self.question;
         let schemes = self.schemes.join(", ");
         lines.add(format!("which settings of {} move {schemes}, and their ranking", question.workload));
-        self.space.items().iter().for_each(|item| lines.add(format!("  {item}")));
-        let fixed: Vec<String> = self.fixed().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        self.ground.space.items().iter().for_each(|item| lines.add(format!("  {item}")));
+        let fixed: Vec<String> =
+            self.ground.fixed().iter().map(|(name, value)| format!("{name}={value}")).collect();
         lines.add(match fixed.as_slice() {
             [] => "fixed: all standard".to_owned(),
             fixed => format!("fixed: {}; the others standard", fixed.join(" ")),
@@ -27,7 +28,7 @@ impl Study {
             Method::Morris => format!(
                 "{} of {}, and then points that fill the space",
                 trajectories(self.trajectories.len()),
-                plural(self.axes.len() + 2, "point")
+                plural(self.ground.axes.len() + 2, "point")
             ),
             Method::Sobol => "points that fill the space".to_owned(),
         };
@@ -51,7 +52,7 @@ impl Analysis {
         let head = ["of", "setting", "factor", "(interval)", "p of all", "more than chance"];
         table.row(head.into_iter().chain(["explains alone", "with others", "(interval)"]));
         for outcome in &self.outcomes {
-            for (at, axis) in study.axes.iter().enumerate() {
+            for (at, axis) in study.ground.axes.iter().enumerate() {
                 let mut row = vec![outcome.name.clone(), axis.clone()];
                 row.extend(screened(outcome.effects.get(at)));
                 row.extend(explained(outcome.shares.get(at)));
@@ -82,7 +83,7 @@ impl Analysis {
         if self.outcomes.iter().all(|outcome| outcome.shares.is_empty()) {
             lines.add("too few points, or too little variance, for shares of the variance");
         }
-        lines.add(format!("nothing is said of settings beyond {}", study.space.items().join(", ")));
+        lines.add(format!("nothing is said of settings beyond {}", study.ground.space.items().join(", ")));
         lines.add(
             "factor: by how much a setting changes it across its range, on average over the other settings; chance is \
              measured by steps on which nothing changes; intervals at 90%, p adjusted for all settings (Holm)",
@@ -99,8 +100,8 @@ impl Analysis {
             "workload": study.question.workload,
             "schemes": study.schemes,
             "method": study.question.method.name(),
-            "space": study.space.json(),
-            "settings": study.fixed(),
+            "space": study.ground.space.json(),
+            "settings": study.ground.fixed(),
             "points": measured.samples.len(),
             "different_points": self.points,
             "trajectories": measured.trajectories,
@@ -110,7 +111,7 @@ impl Analysis {
             "outcomes": self.outcomes.iter().map(|of| outcome(study, of)).collect::<Vec<_>>(),
             "evidence": evidence,
             "seed": study.question.seed,
-            "build": study.build,
+            "build": study.ground.build,
         })
     }
 }
@@ -145,7 +146,7 @@ fn range(interval: &Interval) -> String {
 fn sentence(study: &Study, outcome: &Outcome) -> String {
     let what = if outcome.is_ranking { "the ranking" } else { "throughput" };
     let mut moving: Vec<(&String, &Effect)> =
-        study.axes.iter().zip(&outcome.effects).filter(|(_, effect)| effect.matters).collect();
+        study.ground.axes.iter().zip(&outcome.effects).filter(|(_, effect)| effect.matters).collect();
     moving.sort_by(|a, b| b.1.elementary.mu_star.total_cmp(&a.1.elementary.mu_star));
     let names: Vec<String> =
         moving.iter().map(|(name, of)| format!("{name} ({:.2})", of.elementary.mu_star.exp())).collect();
@@ -194,7 +195,7 @@ fn outcome(study: &Study, outcome: &Outcome) -> Value {
         "kind": if outcome.is_ranking { "ratio" } else { "throughput" },
         "chance_mu_star": outcome.chance,
         "predicted_share": outcome.predicted,
-        "settings": study.axes.iter().enumerate().map(setting).collect::<Vec<_>>(),
+        "settings": study.ground.axes.iter().enumerate().map(setting).collect::<Vec<_>>(),
     })
 }
 

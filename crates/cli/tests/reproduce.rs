@@ -165,7 +165,7 @@ fn wrong_questions_of_sensitivity_are_refused_with_the_way_out() {
     assert_refused("sensitivity ycsb --schemes silo --vary ycsb.tehta", "did you mean `ycsb.theta`");
     assert_refused("sensitivity ycsb --schemes sillo --vary ycsb.theta", "did you mean `silo`");
     assert_refused("sensitivity ycsb --schemes silo --vary tpcc.warehouses", "of workload tpcc");
-    assert_refused(&format!("{SMALL} --set ycsb.theta=0.5"), "given twice");
+    assert_refused(&format!("{SMALL} --set ycsb.theta=0.5"), "both fixed and varied");
     assert_refused(&format!("{SMALL} --method guess"), "morris");
     assert_refused(&format!("{SMALL} --budget 0m"), "`30m`");
     assert_refused(&format!("{SMALL} --points 1"), "--points");

@@ -37,6 +37,7 @@ impl Visit for Explore {
             limit: Limit::Requests(REQUESTS),
             seed: 1 + seed / 8,
             pause_ns: 0,
+            abort_ns: 0,
             pin: false,
             sample_every: 0,
             latencies: false,

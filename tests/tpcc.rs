@@ -5,7 +5,7 @@
 use engine::Admits;
 use engine::driver::{Job, Limit, Retry, Traffic};
 use engine::setting::Values;
-use runs::{Measured, Monitor, Spec, TableMemory, Verdict, WORKLOADS};
+use runs::{Layout, Measured, Monitor, Spec, TableMemory, Verdict, WORKLOADS};
 use schemes::catalogue;
 
 /// Two warehouses so small that transactions meet.
@@ -27,12 +27,12 @@ fn run_by(
     given: &[(&str, &str)],
     requests: impl Fn(usize) -> u64,
 ) -> Measured {
-    run_over(false, scheme, (workers, clients), given, requests)
+    run_over(Layout::default(), scheme, (workers, clients), given, requests)
 }
 
-/// The same, with ordered indexes only if that is wanted.
+/// The same, with tables that are laid out so.
 fn run_over(
-    is_ordered_only: bool,
+    layout: Layout,
     scheme: &str,
     (workers, clients): (usize, usize),
     given: &[(&str, &str)],
@@ -53,21 +53,15 @@ fn run_over(
         limit: Limit::Requests(requests),
         seed: 1,
         pause_ns: 0,
+        abort_ns: 0,
         pin: false,
         sample_every: 0,
         latencies: false,
         traffic: Traffic::default(),
         is_steady: None,
     };
-    let spec = Spec {
-        workload: tpcc.name,
-        scheme,
-        values: &values,
-        job,
-        is_ordered_only,
-        reserve_bytes: 0,
-        check: true,
-    };
+    let spec =
+        Spec { workload: tpcc.name, scheme, values: &values, job, layout, reserve_bytes: 0, check: true };
     let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");
     assert_eq!(measured.verdict, Verdict::Passed, "{scheme}");
     let ended: u64 = measured.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
@@ -87,10 +81,14 @@ fn deliveries_by_district_pass_the_checks_and_count_once() {
 }
 
 #[test]
-fn every_scheme_passes_the_checks_over_ordered_indexes_alone() {
-    for info in catalogue::INFO {
+fn every_scheme_passes_the_checks_however_tables_are_laid_out() {
+    let layouts = [
+        Layout { is_ordered_only: true, ..Layout::default() },
+        Layout { has_versions_apart: true, ..Layout::default() },
+    ];
+    for (info, layout) in catalogue::INFO.iter().flat_map(|info| layouts.map(|layout| (info, layout))) {
         let workers = if info.workers == Admits::One { 1 } else { 2 };
-        run_over(true, info.name, (workers, workers), &[("tpcc.audit_pct", "10")], |clients| {
+        run_over(layout, info.name, (workers, workers), &[("tpcc.audit_pct", "10")], |clients| {
             300 / clients as u64
         });
     }

@@ -6,7 +6,9 @@ use engine_sim::driver::{
 };
 use engine_sim::setting::Values;
 use engine_sim::{ClientId, Database, Drive, Env, Schema, Scheme, Share, Workload};
+use schemes_sim::batched::aria::Aria;
 use schemes_sim::catalogue::{self, Visit};
+use schemes_sim::locking::no_wait::NoWait;
 use schemes_sim::optimistic::silo::Silo;
 use schemes_sim::partitioned::hstore::HStore;
 use sim::Explorer;
@@ -31,6 +33,7 @@ fn job(clients: usize, limit: Limit, traffic: Traffic) -> Job {
         limit,
         seed: 1,
         pause_ns: 0,
+        abort_ns: 0,
         pin: false,
         sample_every: 0,
         latencies: true,
@@ -132,6 +135,32 @@ fn a_transaction_holds_what_it_holds_during_its_round_trips() {
     assert!(procedure <= 2, "{procedure}");
     // Its own, about 46, and those of up to three others.
     assert!(dialogue > 2 * 46, "{dialogue}");
+}
+
+/// Four clients of one warehouse, under a scheme that aborts.
+fn aborts_and_ns<S: Scheme>(abort_ns: u64) -> (u64, u64) {
+    let traffic = Traffic { rtt_ns: MS / 10, ..Traffic::default() };
+    let outcome =
+        run::<S>(&[ORDERS], &Job { abort_ns, pause_ns: MS, ..job(4, Limit::Requests(20), traffic) });
+    assert_eq!(outcome.types[0].commits, 80, "{}", S::INFO.name);
+    (outcome.types[0].aborts.iter().sum(), outcome.measured_ns)
+}
+
+#[test]
+fn an_abort_costs_its_worker_what_was_asked_for() {
+    fn judge<S: Scheme>() {
+        let (aborts, ns) = aborts_and_ns::<S>(20 * MS);
+        let (_, free_ns) = aborts_and_ns::<S>(0);
+        assert!(aborts > 10, "{}: {aborts} aborts", S::INFO.name);
+        assert!(
+            ns >= aborts * 20 * MS && free_ns < 10 * 20 * MS * aborts / 11,
+            "{}: {aborts} aborts take {ns} ns, and {free_ns} if they cost nothing",
+            S::INFO.name
+        );
+    }
+    judge::<NoWait>();
+    judge::<Silo>();
+    judge::<Aria>();
 }
 
 #[test]

@@ -86,6 +86,7 @@ impl<W: Workload> Visit for Explore<W> {
             limit: Limit::Requests(10),
             seed,
             pause_ns: 0,
+            abort_ns: 0,
             pin: false,
             sample_every: 0,
             latencies: false,

@@ -85,6 +85,7 @@ fn object(claim: &Claim, rechecked: &Rechecked) -> serde_json::Value {
         "claim": claim.name,
         "statement": claim.statement,
         "held_out": rechecked.held_out,
+        "otherwise": rechecked.otherwise,
         "verdict": rechecked.verdict_name(),
         "same_build": rechecked.is_same_build,
         "interrupted": rechecked.is_interrupted,

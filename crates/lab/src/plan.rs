@@ -3,7 +3,7 @@
 use engine::driver::{Job, Limit, Mode, Retry};
 use engine::setting::Values;
 use engine::{Admits, Drive, Forecast, Info, Isolation};
-use runs::{Spec, WorkloadInfo};
+use runs::{Layout, Spec, WorkloadInfo};
 use stdx::Rng;
 use sync::workers;
 
@@ -231,10 +231,17 @@ impl Plan {
             scheme: subject.scheme.name,
             values: &subject.values,
             job: self.job,
-            is_ordered_only: subject.values.text("run.index") == "ordered",
+            layout: layout(&subject.values),
             reserve_bytes: self.reserve_bytes,
             check: self.check,
         }
+    }
+}
+
+fn layout(values: &Values) -> Layout {
+    Layout {
+        is_ordered_only: values.text("run.index") == "ordered",
+        has_versions_apart: values.text("run.versions") == "apart",
     }
 }
 
@@ -260,6 +267,7 @@ fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job
         },
         seed: request.seed,
         pause_ns: values.int("run.pause_us") * 1_000,
+        abort_ns: values.int("run.abort_us") * 1_000,
         pin: request.pin,
         sample_every: values.int("run.sample_every"),
         latencies: true,
@@ -325,7 +333,9 @@ fn refuse_beyond_memory(
     forecast: &Forecast,
     available: Option<u64>,
 ) -> Result<(), Refusal> {
-    let needed = needed_bytes(forecast);
+    // Records keep the room for a version that stands elsewhere.
+    let versions_apart = if layout(values).has_versions_apart { forecast.row_bytes } else { 0 };
+    let needed = needed_bytes(forecast).saturating_add(versions_apart);
     let Some(available) = available.filter(|&available| available < needed) else { return Ok(()) };
     let scale = values.int(workload.scale);
     let fits = (scale as f64 * 0.9 * available as f64 / needed as f64) as u64;

@@ -10,6 +10,15 @@ use crate::Refusal;
 /// Settings of a run whatever its workload and scheme.
 pub(crate) const RUN_SETTINGS: &[Setting] = &[
     Setting {
+        name: "run.abort_us",
+        default: "0",
+        range: Range::Int(0, 1_000_000),
+        unit: "microseconds",
+        doc: "work that each abort by a scheme costs its worker beside undoing: as much as exceptions, logging or a \
+              slow client library would; what the attempt held is free by then",
+        stresses: "the price of optimism: schemes that abort against schemes that wait",
+    },
+    Setting {
         name: "run.index",
         default: "standard",
         range: Range::Choice(&["standard", "ordered"]),
@@ -63,6 +72,15 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         doc: "memory that the system is asked for before the run, so that growing tables wait for no page faults; \
               `auto` is what a fast run of this length would add, a quarter of the free memory at most",
         stresses: "page faults and the zeroing of pages while transactions run",
+    },
+    Setting {
+        name: "run.versions",
+        default: "inline",
+        range: Range::Choice(&["inline", "apart"]),
+        unit: "",
+        doc: "where schemes with several versions of a record put them: `inline` keeps one within the record whenever \
+              there is room, `apart` none; other schemes are as they are",
+        stresses: "cache misses between a record and its version",
     },
     Setting {
         name: "run.sample_every",

@@ -84,6 +84,7 @@ fn us<S: Scheme, W: Workload>(is_recorded: bool) -> f64 {
         limit: Limit::Requests(REQUESTS / clients as u64),
         seed: 1,
         pause_ns: 0,
+        abort_ns: 0,
         pin: false,
         sample_every: 0,
         latencies: false,

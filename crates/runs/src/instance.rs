@@ -161,9 +161,7 @@ impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
         let job = Job { clients: S::clients(spec.values, spec.job.clients), ..spec.job };
         let spec = &Spec { job, ..*spec };
         let mut schema = Schema::new();
-        if spec.is_ordered_only {
-            schema.order_all();
-        }
+        schema.lay_out(spec.layout);
         let workload = W::declare(spec.values, spec.drive(), &mut schema)?;
         let db = Database::<S>::new(&schema, spec.values, spec.env())?;
 

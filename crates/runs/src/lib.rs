@@ -12,7 +12,7 @@ use sync::atomic::{AtomicU32, Ordering};
 
 pub use engine::Phase;
 pub use instance::{admit, clients, forecast, isolation, run, terminals};
-pub use storage::TableMemory;
+pub use storage::{Layout, TableMemory};
 pub use workload::{WORKLOADS, WorkloadInfo};
 
 /// A run: a scheme, a workload, and all that can be chosen about them.
@@ -26,8 +26,8 @@ pub struct Spec<'s> {
     pub values: &'s Values,
     /// How it is driven.
     pub job: Job,
-    /// Whether all indexes are ordered ones.
-    pub is_ordered_only: bool,
+    /// How its tables are laid out.
+    pub layout: Layout,
     /// Bytes that the system is asked for before the run, so that growing tables wait for no page faults.
     pub reserve_bytes: usize,
     /// Whether its consistency is checked afterwards.

@@ -492,6 +492,7 @@ fn job(plan: Plan, limit: Limit) -> Job {
         limit,
         seed: plan.seed,
         pause_ns: 0,
+        abort_ns: 0,
         pin: false,
         sample_every: 1,
         latencies: false,

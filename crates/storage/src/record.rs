@@ -68,12 +68,12 @@ pub(crate) const fn head_bytes<S: Shape>() -> usize {
 }
 
 /// Makes the memory at `at` a record with a default header and no value; `words` counts what is behind its
-/// head, see [`tail_words`].
+/// head, see [`tail_words`]. Without a home, no version will ever stand within it.
 ///
 /// # Safety
 /// `at` is aligned to 8 bytes and has room for the record's head and `words` words, and nobody else
 /// knows it.
-pub(crate) unsafe fn build<S: Shape>(at: Block, words: usize) {
+pub(crate) unsafe fn build<S: Shape>(at: Block, words: usize, has_home: bool) {
     const { assert!(align_of::<S::Header>() <= 8 && align_of::<S::Version>() <= 8) };
     // SAFETY: the caller gives room for head and words.
     let data = unsafe { at.add(head_bytes::<S>()) };
@@ -87,7 +87,11 @@ pub(crate) unsafe fn build<S: Shape>(at: Block, words: usize) {
         }
         DataKind::Versioned => {
             let (header, newest) = (S::Header::default(), AtomicPtr::default());
-            let head = VersionedHead::<S> { header, newest, inline: VersionHead::default() };
+            let inline = VersionHead::default();
+            if !has_home {
+                inline.take_for_good();
+            }
+            let head = VersionedHead::<S> { header, newest, inline };
             // SAFETY: the caller gives room and sole use.
             unsafe { at.cast().write(head) };
         }

@@ -36,12 +36,22 @@ pub(crate) struct TableDecl {
     pub(crate) groups: Vec<GroupDecl>,
 }
 
+/// What may be laid out in two ways whatever a workload declares, to see what the standard one is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Whether tables have ordered indexes even where equality is all that is asked.
+    pub is_ordered_only: bool,
+    /// Whether no version of a record stands within it, so that each is a memory access further away. Records without
+    /// versions are as they were.
+    pub has_versions_apart: bool,
+}
+
 /// The tables of a database.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     pub(crate) tables: Vec<TableDecl>,
     pub(crate) has_marks: bool,
-    is_ordered_only: bool,
+    pub(crate) layout: Layout,
 }
 
 /// Declares the column groups and secondary indexes of one table.
@@ -67,7 +77,8 @@ impl Schema {
     ) -> TableBuilder<'_, K> {
         let id = TableId(u16::try_from(self.tables.len()).expect("fewer than 65,536 tables"));
         let key = KeyDecl::of::<K>();
-        let lookup = if self.is_ordered_only && lookup == Lookup::Point { Lookup::Ordered } else { lookup };
+        let is_ordered = self.layout.is_ordered_only && lookup == Lookup::Point;
+        let lookup = if is_ordered { Lookup::Ordered } else { lookup };
         self.tables.push(TableDecl { name, lookup, key, expected_rows, groups: Vec::new() });
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
     }
@@ -78,10 +89,9 @@ impl Schema {
         self.has_marks = true;
     }
 
-    /// Gives tables that are declared from now on ordered indexes even where equality is all that is asked: to see what
-    /// hash indexes are worth.
-    pub fn order_all(&mut self) {
-        self.is_ordered_only = true;
+    /// Lays out all tables so. Tables that are declared already keep their indexes.
+    pub fn lay_out(&mut self, layout: Layout) {
+        self.layout = layout;
     }
 
     /// The names of the tables, in the order of their ids.
@@ -152,7 +162,7 @@ mod tests {
     fn ordered_indexes_take_the_place_of_hash_indexes_and_of_nothing_else() {
         let mut schema = Schema::new();
         schema.table::<Number>("before", Lookup::Point, 1);
-        schema.order_all();
+        schema.lay_out(Layout { is_ordered_only: true, ..Layout::default() });
         schema.table::<Number>("points", Lookup::Point, 1);
         schema.table::<Number>("log", Lookup::Heap, 1);
         let lookups: Vec<Lookup> = schema.tables.iter().map(|table| table.lookup).collect();

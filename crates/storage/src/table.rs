@@ -9,7 +9,7 @@ use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
 use crate::record::{self, RecordRef};
 use crate::row::{Direction, Index, Table, TableId};
-use crate::schema::{Lookup, TableDecl};
+use crate::schema::{Lookup, Schema, TableDecl};
 use crate::shape::{LeafMeta, Shape};
 use crate::version;
 use sync::Padded;
@@ -174,6 +174,7 @@ pub struct TableStore<S: Shape> {
     has_marks: bool,
     /// Whether there are older versions beside data in place.
     keeps_versions: bool,
+    has_versions_apart: bool,
     pub(crate) rows: BlockArena,
     pub(crate) versions: Vec<BlockArena>,
     primary: AnyIndex<S::Leaf>,
@@ -237,7 +238,8 @@ impl<'db, S: Shape> RowRef<'db, S> {
 }
 
 impl<S: Shape> TableStore<S> {
-    pub(crate) fn new(id: TableId, decl: &TableDecl, has_marks: bool, keeps_versions: bool) -> Self {
+    pub(crate) fn new(id: TableId, decl: &TableDecl, schema: &Schema, keeps_versions: bool) -> Self {
+        let has_marks = schema.has_marks;
         let mut offset = 0;
         let groups = decl.groups.iter().map(|group| {
             let words = group.words + u32::from(has_marks);
@@ -256,6 +258,7 @@ impl<S: Shape> TableStore<S> {
             groups,
             has_marks,
             keeps_versions,
+            has_versions_apart: schema.layout.has_versions_apart,
             rows: BlockArena::new(offset),
             primary: AnyIndex::new(decl.lookup, &decl.key, decl.expected_rows),
             key: decl.key,
@@ -352,7 +355,7 @@ impl<S: Shape> TableStore<S> {
             let at = unsafe { at.add(group.offset) };
             let words = record::tail_words(group.words, self.keeps_versions);
             // SAFETY: the layout gives each record room, and the arena's caller alone knows the block.
-            unsafe { record::build::<S>(at, words) };
+            unsafe { record::build::<S>(at, words, !self.has_versions_apart) };
         }
     }
 

@@ -6,10 +6,10 @@
 //!     from one that is still protected.
 //! (2) What was unlinked during an attempt is stamped with the epoch when the attempt unpins, after the
 //!     unlinking, and used again only when that epoch is past.
-//! (3) A record is settled when its one version stands within it. Whoever takes a version off a record, or leaves
-//!     one on it that is not settled, sees to that: at once, or because the place within the record waits to come
-//!     home (`come_home`), or through a number in `unsettled`. Who finds the record written again leaves it to that
-//!     writer, and who finds the place within it in other hands to those.
+//! (3) A record is settled when its one version stands within it, or anywhere if none ever does. Whoever takes a
+//!     version off a record, or leaves one on it that is not settled, sees to that: at once, or because the place
+//!     within the record waits to come home (`come_home`), or through a number in `unsettled`. Who finds the record
+//!     written again leaves it to that writer, and who finds the place within it in other hands to those.
 
 use core::marker::PhantomData;
 use core::ops::ControlFlow;
@@ -26,7 +26,7 @@ use crate::owned::{Claim, Partition, Partitions};
 use crate::plants;
 use crate::record::{self, RecordRef};
 use crate::row::TableId;
-use crate::schema::Schema;
+use crate::schema::{Layout, Schema};
 use crate::shape::{Data, DataKind, InPlace, Shape, Versioned};
 use crate::table::{NewRow, RowRef, TableMemory, TableStore};
 use crate::unsettled::{Shared, Unsettled};
@@ -47,6 +47,7 @@ pub struct Tables<S: Shape> {
     epochs: Epochs,
     partitions: Partitions,
     has_marks: bool,
+    layout: Layout,
     keeps_versions: bool,
     reserve: Reserve,
     /// What waited in slots that were given up.
@@ -70,12 +71,13 @@ impl<S: Shape> Tables<S> {
         let is_in_place = matches!(S::Data::KIND, DataKind::InPlace);
         assert!(is_in_place || !keeps_versions, "older versions are kept beside data in place");
         let tables = schema.tables.iter().enumerate();
-        let store = |(id, decl)| TableStore::new(TableId(id as u16), decl, schema.has_marks, keeps_versions);
+        let store = |(id, decl)| TableStore::new(TableId(id as u16), decl, schema, keeps_versions);
         Self {
             stores: tables.map(store).collect(),
             epochs: Epochs::new(slots),
             partitions: Partitions::new(partitions),
             has_marks: schema.has_marks,
+            layout: schema.layout,
             keeps_versions,
             reserve: Reserve::default(),
             left_behind: Latched::default(),
@@ -388,7 +390,11 @@ impl<'db, S: Shape> Slot<'db, S> {
         let to = match S::Data::KIND {
             DataKind::InPlace | DataKind::Owned => record.data(),
             DataKind::Versioned => {
-                let version = self.inline_version(record).expect("nobody uses a new row's inline version");
+                let version = if self.tables.layout.has_versions_apart {
+                    self.pooled_version(record)
+                } else {
+                    self.inline_version(record).expect("nobody uses a new row's inline version")
+                };
                 // SAFETY: the version was just claimed and is known to nobody.
                 let words = unsafe { version.head.cast::<u8>().add(version::version_head_bytes::<S>()) };
                 version.head().seal_first();
@@ -576,14 +582,20 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         }
         // Relaxed: as above, this worker alone changes it.
         let is_alone = head.next.load(Ordering::Relaxed).is_null();
-        !(is_alone && (head.is_at_home() || comes_home))
+        !(is_alone && (self.is_home(head) || comes_home))
     }
 
     /// Whether `version`, the newest of a record, is the only one and within the record, or about to be.
     #[inline]
     pub fn is_settled(&self, version: VersionRef<'db, S>) -> bool {
         // Relaxed: a link that is null stays so.
-        version.head().is_at_home() && version.head().next.load(Ordering::Relaxed).is_null()
+        self.is_home(version.head()) && version.head().next.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Whether a version stands where it may stay.
+    #[inline]
+    fn is_home(&self, head: &VersionHead<S>) -> bool {
+        head.is_at_home() || self.tables.layout.has_versions_apart
     }
 
     /// Notes that a record is to be settled once nobody needs what is older than its version with `number`.
@@ -616,7 +628,7 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
             {
                 let older = newest.head().take_older();
                 let comes_home = self.retire_chain(record, older);
-                if !comes_home && !newest.head().is_at_home() {
+                if !comes_home && !self.is_home(newest.head()) {
                     // SeqCst fence: pairs with the one in `come_home`.
                     fence(Ordering::SeqCst);
                     if record.versioned().inline.claim_inline() {
@@ -871,6 +883,31 @@ mod tests {
         slot.pin();
         slot.retire_row(record_row(tables.get(table.id()), record));
         slot.unpin();
+    }
+
+    #[test]
+    fn versions_that_stand_apart_never_come_home_and_one_alone_is_settled() {
+        let (mut schema, table) = schema();
+        schema.lay_out(Layout { has_versions_apart: true, ..Layout::default() });
+        let tables = Tables::<Chains>::new(&schema, 1, 0, false);
+        let mut slot = tables.slot();
+        let row = slot.new_row(tables.get(table.id()), Home::At(0));
+        slot.fill(&row, 0, &[7; 3]);
+        let record = row.row().record(0);
+        for number in 1..100 {
+            slot.pin();
+            let newest = slot.newest(record).expect("filled");
+            assert!(newest.head != record.inline() && slot.words(newest).is_some());
+            assert!(slot.is_settled(newest), "nobody needs what is older");
+            let mut pending = slot.new_version(record);
+            pending.words().fill(number);
+            assert!(record.push(&pending, Some(newest)));
+            assert!(!slot.cut(record, &pending, |_| ControlFlow::Break(true)), "there is nothing to settle");
+            pending.seal();
+            slot.unpin();
+        }
+        let carved = tables.memory()[0].version_bytes / tables.get(table.id()).versions[0].stride();
+        assert!(carved <= 4 * BATCH, "{carved} versions were carved for a few at a time");
     }
 
     /// The row of a table with one column group.

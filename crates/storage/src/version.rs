@@ -67,6 +67,11 @@ impl<S: Shape> VersionHead<S> {
         claimed
     }
 
+    /// Leaves an inline version that nobody knows yet to nobody.
+    pub(crate) fn take_for_good(&self) {
+        self.state.store(PENDING, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+
     /// Takes the older versions off this one, which is not pending: invariant (5).
     #[inline]
     pub(crate) fn take_older(&self) -> *mut Self {

@@ -39,6 +39,11 @@ pub(crate) fn idle(_round: u32, _until_ns: Option<u64>, _looking: bool) {
     loom::thread::yield_now();
 }
 
+/// Lets the other threads go on.
+pub(crate) fn work(_until_ns: u64) {
+    hint::spin_loop();
+}
+
 /// Nobody sleeps here.
 pub(crate) fn slept_ns() -> u64 {
     0

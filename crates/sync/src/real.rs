@@ -82,6 +82,11 @@ thread_local! {
     static SLEPT_NS: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
 }
 
+/// Keeps the core busy, not to a moment but for a little.
+pub(crate) fn work(_until_ns: u64) {
+    core::hint::spin_loop();
+}
+
 /// Nanoseconds that the calling thread has slept in [`idle`].
 pub(crate) fn slept_ns() -> u64 {
     SLEPT_NS.get()

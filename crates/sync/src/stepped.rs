@@ -191,6 +191,11 @@ pub(crate) fn idle(_round: u32, until_ns: Option<u64>, _looking: bool) {
     hook::wait(until_ns);
 }
 
+/// Passes virtual time up to a moment, of this thread alone.
+pub(crate) fn work(until_ns: u64) {
+    hook::wait(Some(until_ns));
+}
+
 /// Nobody sleeps here.
 pub(crate) fn slept_ns() -> u64 {
     0

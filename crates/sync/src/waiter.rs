@@ -32,6 +32,14 @@ pub fn pause_ns(ns: u64) {
     wait(Some(clock::now_ns().saturating_add(ns)), None);
 }
 
+/// Works for `ns` nanoseconds at least: no other attempt of this worker runs meanwhile.
+pub fn work_ns(ns: u64) {
+    let until_ns = clock::now_ns().saturating_add(ns);
+    while clock::now_ns() < until_ns {
+        backend::work(until_ns);
+    }
+}
+
 /// Lets the other live attempts of this worker run once, if there are any.
 #[inline]
 pub fn give_way() {
@@ -94,6 +102,13 @@ mod tests {
         let deadline_ns = clock::now_ns() + 1_000_000;
         assert!(!wait_until(Some(deadline_ns), || false));
         assert!(clock::now_ns() >= deadline_ns);
+    }
+
+    #[test]
+    fn work_takes_its_time() {
+        let until_ns = clock::now_ns() + 100_000;
+        work_ns(100_000);
+        assert!(clock::now_ns() >= until_ns);
     }
 
     #[test]

@@ -90,6 +90,7 @@ macro_rules! trial {
                     limit: Limit::Requests(trial.requests),
                     seed,
                     pause_ns: 0,
+                    abort_ns: 0,
                     pin: false,
                     sample_every: 0,
                     latencies: false,

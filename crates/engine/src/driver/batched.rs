@@ -35,7 +35,7 @@ use sync::{Barrier, Broken, Latched, clock, waiter};
 
 use super::books::Books;
 use super::traffic::Sent;
-use super::{Arrivals, Driver, Job, Limit, Mode, Part, Retry, Stage, Tally};
+use super::{Arrivals, Driver, Job, Limit, Mode, Part, Retry, Stage, Tally, is_aborted, pay};
 use crate::session::{Change, Place};
 use crate::{Abort, Batching, ClientId, Database, Observe, Scheme, Session, Ticket, Workload};
 
@@ -272,11 +272,6 @@ impl<W: Workload> Client<W> {
     }
 }
 
-/// Whether the scheme aborted an attempt, so that its transaction must execute again.
-fn is_aborted<T>(result: &Result<T, Abort>) -> bool {
-    matches!(result, Err(abort) if *abort != Abort::Rollback)
-}
-
 /// What is left of a client's request.
 fn rest<W: Workload>(
     workload: &W,
@@ -466,12 +461,13 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
 
     /// Step 2.
     fn decide(&mut self) {
-        let Part { db, workload, control, worker, .. } = self.part;
+        let Part { db, workload, control, job, worker, .. } = self.part;
         for (open, session) in self.open.iter_mut().zip(&mut self.sessions) {
             let executed = mem::replace(&mut open.result, Err(Abort::Stopped));
             let outboxes = &mut self.outboxes;
             let keep = |change: Change<'r, S>| outboxes[number_of(change.place)].push(change);
             open.result = session.finish_in_batch(executed, keep);
+            pay(job, &open.result);
             if open.is_sampled {
                 session.meter().stop();
             }
@@ -533,6 +529,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 }
                 Ok(output)
             });
+            pay(job, &result);
             if is_sampled {
                 session.meter().stop();
             }

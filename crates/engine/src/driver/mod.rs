@@ -11,7 +11,7 @@ mod traffic;
 
 use stdx::Histogram;
 use sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use sync::{Padded, clock, workers};
+use sync::{Padded, clock, waiter, workers};
 
 use crate::meter::Phase;
 use crate::{Abort, Database, Homes, Observe, Scheme, Session, Workload};
@@ -81,6 +81,9 @@ pub struct Job {
     pub seed: u64,
     /// Nanoseconds that each transaction waits before it commits, holding what it holds.
     pub pause_ns: u64,
+    /// Nanoseconds of work that an abort costs its worker beside undoing what was done; the attempt holds nothing
+    /// any more.
+    pub abort_ns: u64,
     /// Whether workers stay on their cores.
     pub pin: bool,
     /// Every how many transactions of a client one is divided into phases; 0 for none.
@@ -393,6 +396,20 @@ fn summarize<W: Workload>(ended: Vec<Ended<W::Ledger>>) -> Outcome<W> {
     outcome
 }
 
+/// Whether the scheme aborted an attempt, so that its transaction must execute again.
+#[inline]
+fn is_aborted<T>(result: &Result<T, Abort>) -> bool {
+    matches!(result, Err(abort) if *abort != Abort::Rollback)
+}
+
+/// Lets the worker pay for an abort: see [`Job::abort_ns`].
+#[inline]
+fn pay<T>(job: &Job, result: &Result<T, Abort>) {
+    if job.abort_ns > 0 && is_aborted(result) {
+        waiter::work_ns(job.abort_ns);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -406,6 +423,7 @@ mod tests {
             limit: Limit::Requests(1),
             seed: 1,
             pause_ns: 0,
+            abort_ns: 0,
             pin: false,
             sample_every: 0,
             latencies: true,

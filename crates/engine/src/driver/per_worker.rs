@@ -9,7 +9,7 @@ use sync::{clock, fiber, waiter};
 use super::arrivals::Queue;
 use super::books::Books;
 use super::sender::Sender;
-use super::{Arrivals, Driver, Job, Limit, Part, Retry, Stage, Tally};
+use super::{Arrivals, Driver, Job, Limit, Part, Retry, Stage, Tally, pay};
 use crate::{Abort, ClientId, Database, Observe, Pace, Scheme, Session, Ticket, Workload};
 
 /// Runs transactions one by one.
@@ -164,6 +164,7 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         }
         loop {
             let result = self.attempt(&input, &ticket);
+            pay(job, &result);
             let rest = result.as_ref().ok().and_then(|output| workload.rest(&input, output));
             if rest.is_none() {
                 self.part.control.count(self.part.worker, result.is_ok());

@@ -50,6 +50,8 @@ pub struct Claim {
     pub exploration: Explored,
     /// How it fared where nothing had been measured.
     pub held_out: HeldOut,
+    /// And how with the other policy of retry; none where that was not measured, or varies.
+    pub otherwise: Option<Otherwise>,
     /// Throughput of the winner over that of the other, at held-out points where the claim holds that it wins; none
     /// if there was no such point.
     pub ratio: Option<Ratio>,
@@ -93,6 +95,19 @@ pub struct HeldOut {
     pub interval: Bounds,
     /// The seed that the points were drawn with.
     pub seed: u64,
+}
+
+/// How a claim fares when aborted requests are dropped; or, if it is about a world where they are, when they are tried
+/// again.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Otherwise {
+    /// The policy.
+    pub retry: String,
+    /// At points of `held_out` of the claim, as many as there was time for, on the same requests.
+    pub held_out: HeldOut,
+    /// `holds`, `does_not_hold` when clearly fewer points agree than without the change, `undecided` when so few points
+    /// cannot tell.
+    pub verdict: String,
 }
 
 /// An interval in a file.
@@ -223,16 +238,19 @@ pub(super) fn statement(
     (winner, loser): (&str, &str),
     margin: f64,
     predicate: &Predicate,
-    held_out: &HeldOut,
+    (held_out, otherwise): (&HeldOut, Option<&Otherwise>),
 ) -> String {
-    let HeldOut { points, share, interval, .. } = held_out;
     let beats = format!("{winner} beats {loser} by {margin} times or more");
-    let agree = format!(
-        "{} of {points} held-out points agree ({} .. {})",
-        percent(*share),
-        percent(interval.low),
-        percent(interval.high)
-    );
+    let agree = |HeldOut { points, share, interval, .. }: &HeldOut| {
+        format!(
+            "{} of {points} held-out points agree ({} .. {})",
+            percent(*share),
+            percent(interval.low),
+            percent(interval.high)
+        )
+    };
+    let otherwise = otherwise.map(|other| format!(", with retry={} {}", other.retry, agree(&other.held_out)));
+    let agree = format!("{}{}", agree(held_out), otherwise.unwrap_or_default());
     match &predicate.0[..] {
         [] => format!("{beats} nowhere in the space; {agree}"),
         [terms] if terms.is_empty() => format!("{beats} everywhere in the space; {agree}"),
@@ -256,12 +274,15 @@ mod tests {
         let interval = Bounds { low: 0.84, high: 0.98, confidence: 0.95 };
         let held_out = HeldOut { points: 50, agree: 47, undecided: 1, share: 0.94, interval, seed: 1 };
         let term = super::super::Term { feature: "reads".to_owned(), above: Some(0.5), ..Default::default() };
-        let said = |boxes| statement(("silo", "mvto"), 1.1, &Predicate(boxes), &held_out);
+        let said = |boxes| statement(("silo", "mvto"), 1.1, &Predicate(boxes), (&held_out, None));
         assert_eq!(
             said(vec![vec![term]]),
             "silo beats mvto by 1.1 times or more when reads > 0.5; 94.0% of 50 held-out points agree (84.0% .. 98.0%)"
         );
         assert!(said(vec![vec![]]).contains("everywhere in the space"));
+        let other = Otherwise { retry: "drop".to_owned(), held_out, verdict: "holds".to_owned() };
+        let under_both = statement(("a", "b"), 1.1, &Predicate(vec![vec![]]), (&held_out, Some(&other)));
+        assert!(under_both.ends_with(", with retry=drop 94.0% of 50 held-out points agree (84.0% .. 98.0%)"));
         assert!(said(vec![]).contains("nowhere in the space"));
     }
 

@@ -1,12 +1,11 @@
 //! The course of a study: explore, conclude, test, explain.
 
 use serde_json::{Value, json};
-use stats::share;
-use stdx::Rng;
 
-use super::claim::{Claim, Explored, HeldOut, Ratio, statement};
+use super::claim::{Claim, Explored, Ratio, statement};
 use super::explore::{Exploration, Next};
 use super::fit::Map;
+use super::held_out::{fare_under_both, test};
 use super::pairs::{Pairs, Stop};
 use super::study::{Class, Role, Sample, Study};
 use super::why::{self, Site};
@@ -16,13 +15,8 @@ use crate::{Machine, Refusal};
 
 /// The confidence of what is said, all claims of a study together.
 pub(super) const CONFIDENCE: f64 = 0.9;
-/// Shares of the budget after which no more is explored, and no more tested.
+/// The share of the budget after which no more is explored.
 const EXPLORED_BY: f64 = 0.4;
-const TESTED_BY: f64 = 0.65;
-/// Pairs at each held-out point: the median is then off the truth half as often as a single pair is.
-const HELD_OUT_PAIRS: u64 = 3;
-/// Repetitions of held-out points begin here, so that their requests are none that the exploration has seen.
-const FRESH: u64 = 1 << 32;
 
 /// What a study found.
 #[derive(Debug, Default)]
@@ -31,6 +25,8 @@ pub struct Findings {
     pub samples: Vec<Sample>,
     /// What was predicted at held-out points, in the order of these.
     pub predicted: Vec<Class>,
+    /// The held-out points again, as far as there was time, under the other policy of retry.
+    pub otherwise: Vec<Sample>,
     /// What is concluded.
     pub claims: Vec<Claim>,
     /// Random points that could not be run under both schemes.
@@ -110,99 +106,34 @@ fn explore<R: Run>(study: &Study, pairs: &mut Pairs<'_, R>, findings: &mut Findi
     Ok(())
 }
 
-/// Measures fresh random points, and notes what the map predicts for them.
-pub(super) fn test<R: Run>(
-    study: &Study,
-    pairs: &mut Pairs<'_, R>,
-    (map, seed): (&Map, u64),
-    findings: &mut Findings,
-) -> Result<(), Stop> {
-    let mut rng = Rng::from_path(&[seed, 0x0068_656c_646f_7574]);
-    let of = study.question.held_out;
-    while findings.predicted.len() < of {
-        let point = study.ground.space.random(&mut rng);
-        let Ok(features) = study.features(&point) else {
-            findings.impossible += 1;
-            continue;
-        };
-        if !pairs.has_time(study, TESTED_BY, 2 * HELD_OUT_PAIRS as usize) {
-            break;
-        }
-        let what = format!("testing, point {} of {of}", findings.predicted.len() + 1);
-        let (mut throughputs, mut runs) = (Vec::new(), Vec::new());
-        for repetition in 0..HELD_OUT_PAIRS {
-            let pair = pairs.measure(
-                study,
-                &point,
-                FRESH + seed.wrapping_mul(HELD_OUT_PAIRS) + repetition,
-                &what,
-            )?;
-            throughputs.push(pair.throughputs);
-            runs.extend(pair.ids());
-        }
-        findings.predicted.push(map.predict(&features));
-        findings.samples.push(Sample { point, features, role: Role::HeldOut, pairs: throughputs, runs });
-    }
-    Ok(())
-}
-
 /// The claims that the map makes, each with how it fared at the held-out points.
 fn conclude(study: &Study, map: &Map, findings: &Findings, store: &Store) -> Vec<Claim> {
-    let held_out: Vec<&Sample> =
-        findings.samples.iter().filter(|sample| sample.role == Role::HeldOut).collect();
     let winners = [Class::A, Class::B].into_iter().filter(|class| !map.of(*class).is_never());
     let count = winners.clone().count();
-    // Without a point that it was tested on a conclusion is none.
-    let is_tested = !held_out.is_empty();
     let folder = store.path().display();
     let seed = study.question.seed.wrapping_add(1);
-    let concluded = winners.filter(|_| is_tested).map(|winner| {
-        let claim = claim(study, map, winner, (&held_out, count), findings);
+    let concluded = winners.filter_map(|winner| {
+        let claim = claim(study, map, winner, count, findings)?;
         let recheck = format!("contend recheck {folder}/claims/{}.json --seed {seed}", claim.name);
-        Claim { recheck, ..claim }
+        Some(Claim { recheck, ..claim })
     });
     concluded.collect()
 }
 
-/// How a predicate fares at points: whether the winner is ahead by the margin where it says so, and only there.
-pub(super) fn fare(
-    predicate: &super::Predicate,
-    winner: Class,
-    samples: &[&Sample],
-    (margin, claims, seed): (f64, usize, u64),
-) -> HeldOut {
-    let agrees = |sample: &&&Sample| {
-        predicate.holds(&sample.features) == (Class::of(sample.ratio(), margin) == winner)
-    };
-    let edge = if winner == Class::A { margin } else { 1.0 / margin };
-    let is_undecided =
-        |sample: &&&Sample| sample.interval(CONFIDENCE).is_none_or(|interval| interval.contains(edge));
-    let (points, agree) = (samples.len(), samples.iter().filter(agrees).count());
-    let undecided = samples.iter().filter(|sample| !agrees(sample) && is_undecided(sample)).count();
-    let confidence = 1.0 - (1.0 - CONFIDENCE) / claims.max(1) as f64;
-    let interval = share(agree as u64, points as u64, confidence).expect("there are points");
-    HeldOut { points, agree, undecided, share: agree as f64 / points as f64, interval: interval.into(), seed }
-}
-
-fn claim(
-    study: &Study,
-    map: &Map,
-    winner: Class,
-    (held_out, claims): (&[&Sample], usize),
-    findings: &Findings,
-) -> Claim {
+fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Findings) -> Option<Claim> {
     let [a, b] = study.schemes;
     let names = if winner == Class::A { (a, b) } else { (b, a) };
     let (margin, predicate) = (study.question.margin, map.of(winner));
-    let fared = fare(predicate, winner, held_out, (margin, claims, study.question.seed));
-    let inside = held_out.iter().filter(|sample| predicate.holds(&sample.features));
-    let ahead = |sample: &&Sample| if winner == Class::A { sample.ratio() } else { 1.0 / sample.ratio() };
+    let (fared, otherwise) = fare_under_both(study, (predicate, winner), findings, claims)?;
+    let held_out = || findings.samples.iter().filter(|sample| sample.role == Role::HeldOut);
+    let inside = held_out().filter(|sample| predicate.holds(&sample.features));
+    let ahead = |sample: &Sample| if winner == Class::A { sample.ratio() } else { 1.0 / sample.ratio() };
     let explored = findings.samples.iter().filter(|sample| sample.role != Role::HeldOut);
     let name = format!("{}-over-{}-{}", names.0, names.1, study.digest());
-    Claim {
+    Some(Claim {
         schema: SCHEMA,
         kind: "claim".to_owned(),
-        statement: statement(names, margin, predicate, &fared),
+        statement: statement(names, margin, predicate, (&fared, otherwise.as_ref())),
         workload: study.ground.workload().to_owned(),
         a: a.to_owned(),
         b: b.to_owned(),
@@ -221,10 +152,11 @@ fn claim(
             runs: explored.map(|sample| sample.runs.len()).sum(),
         },
         held_out: fared,
+        otherwise,
         ratio: Ratio::of(inside.map(ahead).collect()),
         mechanisms: Vec::new(),
         holds_without: Vec::new(),
-        evidence: held_out.iter().flat_map(|sample| sample.runs.clone()).collect(),
+        evidence: held_out().chain(&findings.otherwise).flat_map(|sample| sample.runs.clone()).collect(),
         recheck: format!(
             "contend recheck DIR/claims/{name}.json --seed {}",
             study.question.seed.wrapping_add(1)
@@ -233,7 +165,7 @@ fn claim(
         build: study.ground.build.clone(),
         machine: crate::json::machine(&Machine::of_this_process()),
         name,
-    }
+    })
 }
 
 /// The point at which a claim's winner is farthest ahead, of those where the claim says so: by the worst pair of each,
@@ -295,6 +227,10 @@ impl Findings {
             "impossible": self.impossible,
             "interrupted": self.is_interrupted,
             "points": self.samples.iter().map(&mut point).collect::<Vec<_>>(),
+            "otherwise": study.otherwise().map(|other| json!({
+                "retry": other.value("retry"),
+                "points": self.otherwise.iter().map(&mut point).collect::<Vec<_>>(),
+            })),
             "claims": self.claims.iter().map(|claim| claim.name.as_str()).collect::<Vec<_>>(),
         })
     }
@@ -303,6 +239,8 @@ impl Findings {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+
+    use stdx::Rng;
 
     use super::super::predicate::Feature;
     use super::super::study::tests::question;
@@ -320,8 +258,9 @@ mod tests {
         plan.subjects[0].values.text(name).parse().expect("a number")
     }
 
-    /// A machine on which silo is faster by a factor where few records are hot, slower where they are, and level with
-    /// mvto once rows are small; all of it under noise that both of a pair share, and under some that they do not.
+    /// A machine on which silo is faster by a factor where few records are hot, unless what aborts is dropped, slower
+    /// where many are, and level with mvto once rows are small; all of it under noise that both of a pair share, and
+    /// under some that they do not.
     fn throughput(unit: &Unit) -> f64 {
         let request = &unit.request;
         let (theta, reads) = (setting(request, "ycsb.theta"), setting(request, "ycsb.read_pct"));
@@ -330,7 +269,9 @@ mod tests {
             (false, true) => 0.6,
             (false, false) => 1.0,
         };
-        let ahead: f64 = if setting(request, "ycsb.value_bytes") < 9.0 { 1.0 } else { ahead };
+        let is_level = setting(request, "ycsb.value_bytes") < 9.0
+            || ahead > 1.0 && request.retry == engine::driver::Retry::Drop;
+        let ahead: f64 = if is_level { 1.0 } else { ahead };
         let noise = |path: &[u64], by: f64| (by * (Rng::from_path(path).unit() - 0.5)).exp();
         let shared = noise(&[request.seed, theta.to_bits(), reads.to_bits()], 0.5);
         let own = noise(&[request.seed, theta.to_bits(), u64::from(unit.scheme.as_bytes()[0]), 1], 0.04);
@@ -377,9 +318,17 @@ mod tests {
         );
         for claim in [fast, slow] {
             assert!(claim.held_out.share >= 0.9 && claim.held_out.points == 50, "{told}");
-            assert!((claim.held_out.interval.confidence - 0.95).abs() < 1e-9, "of two claims together");
-            assert_eq!(claim.holds_without, ["ycsb.value_bytes=8"], "{told}");
-            assert_eq!(claim.mechanisms[0].setting, "ycsb.value_bytes", "{told}");
+            assert!((claim.held_out.interval.confidence - 0.975).abs() < 1e-9, "of two claims, twice each");
+            let is_of_retry = claim.winner == Class::A;
+            let expected = if is_of_retry { "does_not_hold" } else { "holds" };
+            let removes: &[&str] =
+                if is_of_retry { &["retry=drop", "ycsb.value_bytes=8"] } else { &["ycsb.value_bytes=8"] };
+            let otherwise = claim.otherwise.as_ref().expect("there was time");
+            assert_eq!((&*otherwise.retry, &*otherwise.verdict), ("drop", expected), "{told}");
+            let mut holds_without = claim.holds_without.clone();
+            holds_without.sort();
+            assert_eq!(holds_without, removes, "{told}");
+            assert!(claim.text().contains("ONLY WITH retry=same") == is_of_retry, "{told}");
             let written = serde_json::to_string(claim).expect("text");
             let read = Claim::parse(&written).expect("a claim");
             let again = read.study(100.0, 40, 9, "a build").expect("possible");

@@ -4,9 +4,9 @@
 //! A [`Study`] explores a [`Space`](crate::Space): first points that fill it, then points halfway between neighbours
 //! that disagree, so that most runs are spent where the ranking flips. A tree of decisions turns what was found into a
 //! [`Predicate`]. Whatever its fit to these points is says little, since it was made for them: so the predicate is then
-//! tested on fresh random points, with requests of their own, and a [`Claim`] says how many of them agree. At last, at
-//! a point where the winner is far ahead, mechanisms are changed one at a time, on identical requests, to see which of
-//! them the gap depends on.
+//! tested on fresh random points, with requests of their own, and a [`Claim`] says how many of them agree: with
+//! aborted requests tried again, and with them dropped. At last, at a point where the winner is far ahead, mechanisms
+//! are changed one at a time, on identical requests, to see which of them the gap depends on.
 //!
 //! Schemes are always measured in pairs, one directly after the other, on the same requests: what slows the machine
 //! slows both. The ratio of a pair is throughput of A over throughput of B.
@@ -14,6 +14,7 @@
 mod claim;
 mod explore;
 mod fit;
+mod held_out;
 mod investigate;
 mod pairs;
 mod predicate;
@@ -22,7 +23,7 @@ mod study;
 mod told;
 mod why;
 
-pub use claim::{Claim, HeldOut, Mechanism, Ratio};
+pub use claim::{Claim, HeldOut, Mechanism, Otherwise, Ratio};
 pub use investigate::{Findings, investigate};
 pub use predicate::{Predicate, Term};
 pub use recheck::{Rechecked, recheck};

@@ -174,6 +174,15 @@ impl Study {
         Self { question: self.question.clone(), ground, schemes: self.schemes }
     }
 
+    /// The value of something that does not vary.
+    pub(super) fn value(&self, name: &str) -> String {
+        let standard = || match name {
+            "retry" => "same".to_owned(),
+            _ => Catalogue.setting(name).map(|setting| setting.default.to_owned()).unwrap_or_default(),
+        };
+        self.ground.fixed().get(name).cloned().unwrap_or_else(standard)
+    }
+
     /// What a point's settings come to: its own values, and what the workload makes of them.
     ///
     /// # Errors

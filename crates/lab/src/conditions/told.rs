@@ -3,10 +3,11 @@
 use serde_json::Value;
 use stats::Verdict;
 
-use super::claim::{Claim, HeldOut, Mechanism};
+use super::claim::{Claim, HeldOut, Mechanism, Otherwise};
 use super::investigate::{CONFIDENCE, Findings};
 use super::recheck::Rechecked;
 use super::study::{Class, Role, Sample, Study};
+use crate::Space;
 use crate::text::{Lines, Table, percent, plural};
 
 impl Study {
@@ -133,6 +134,7 @@ impl Claim {
                 plural(points - agree, "point")
             ));
         }
+        lines.add(self.told_otherwise());
         if let Some(first) = self.mechanisms.first() {
             lines.add(format!(
                 "  why, at {}, where it is {:.2} times ahead:",
@@ -151,6 +153,30 @@ impl Claim {
         }
         lines.add(format!("  test it again: {}", self.recheck));
         lines.0
+    }
+}
+
+impl Claim {
+    /// What becomes of it under the other policy of retry.
+    fn told_otherwise(&self) -> String {
+        let own = self.settings.get("retry").map_or("same", String::as_str);
+        let Some(Otherwise { retry, held_out, verdict }) = &self.otherwise else {
+            let varies = Space::of_json(&self.space)
+                .is_ok_and(|space| space.axes().iter().any(|axis| axis.name() == "retry"));
+            if varies {
+                return "  it was tested with each policy of retry that varies".to_owned();
+            }
+            return format!(
+                "  tested with retry={own} alone: there was no time for another policy, or a scheme has none"
+            );
+        };
+        let HeldOut { points, agree, .. } = held_out;
+        let found = format!("with retry={retry} {agree} of {points} agree");
+        match verdict.as_str() {
+            "holds" => format!("  it holds whatever becomes of aborted requests: {found}"),
+            "undecided" => format!("  {found}: too few points to tell whether it holds then, too"),
+            _ => format!("  ONLY WITH retry={own}: {found}"),
+        }
     }
 }
 
@@ -194,6 +220,10 @@ impl Rechecked {
             percent(interval.low),
             percent(interval.high)
         ));
+        if let Some(Otherwise { retry, held_out, .. }) = &self.otherwise {
+            let HeldOut { points, agree, share, .. } = held_out;
+            lines.add(format!("with retry={retry} {agree} of {points} of them agree, {}", percent(*share)));
+        }
         lines.add(match self.verdict {
             Verdict::Slower => "DOES NOT HOLD: clearly fewer points agree than the claim says",
             Verdict::Unclear => {

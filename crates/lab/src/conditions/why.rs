@@ -9,6 +9,7 @@
 
 use core::ops::Range;
 
+use engine::Family;
 use stats::{Comparison, Paired, Spread, Verdict, holm, paired, shuffle};
 use stdx::Rng;
 
@@ -34,9 +35,11 @@ const FRESH: u64 = 1 << 31;
 
 /// What can be changed: what it is about, the setting, and the value that it is given. Values that a run has already
 /// are left out, and so are settings of other workloads and schemes.
-const CHANGES: [(&str, &str, &str); 20] = [
+const CHANGES: [(&str, &str, &str); 22] = [
     ("backoff: longer pauses after an abort", "retry", "backoff"),
     ("aborted work: it is dropped and not done again", "retry", "drop"),
+    ("abort cost: each is 5 us dearer", "run.abort_us", "5"),
+    ("version placement: none within the record", "run.versions", "apart"),
     ("index kind: all indexes are ordered", "run.index", "ordered"),
     ("key layout: hot keys share leaves", "ycsb.hot_placement", "adjacent"),
     ("reads before writes: updates overwrite blindly", "ycsb.write", "blind"),
@@ -159,8 +162,12 @@ fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
         Some((SettingOf::Workload(of), _)) => of == study.ground.workload(),
         Some((SettingOf::Scheme(of), _)) => study.schemes.contains(&of),
     };
+    let is_versioned =
+        |name: &&str| Catalogue.scheme(name).is_ok_and(|info| info.family == Family::MultiVersion);
+    let has_versions = study.schemes.iter().any(is_versioned);
     let possible = CHANGES.into_iter().filter(|(_, setting, to)| {
         is_own(setting)
+            && (*setting != "run.versions" || has_versions)
             && !study.ground.axes.iter().any(|axis| axis == setting)
             && study.value(setting) != *to
     });
@@ -171,17 +178,6 @@ fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
         })
         .filter(|trial| trial.changed.features(point).is_ok())
         .collect()
-}
-
-impl Study {
-    /// The value of something that does not vary.
-    fn value(&self, name: &str) -> String {
-        let standard = || match name {
-            "retry" => "same".to_owned(),
-            _ => Catalogue.setting(name).map(|setting| setting.default.to_owned()).unwrap_or_default(),
-        };
-        self.ground.fixed().get(name).cloned().unwrap_or_else(standard)
-    }
 }
 
 /// What the gaps say. Of all changes of a study together, the chance that one is said to matter that does not is what

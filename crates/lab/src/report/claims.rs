@@ -63,6 +63,12 @@ impl Claim {
             value["margin"].as_f64().map(|margin| format!("{margin:.2} ({} to {})", winner[0], winner[1])),
         );
         fact("fresh points", held_out(&value["held_out"]));
+        let otherwise = &value["otherwise"];
+        fact(
+            &format!("with retry={}", shown(&otherwise["retry"])),
+            held_out(&otherwise["held_out"])
+                .map(|fared| format!("{fared}: {}", shown(&otherwise["verdict"]).replace('_', " "))),
+        );
         fact("explored", explored(&value["exploration"]));
         let text = |value: &Value| Some(shown(value)).filter(|text| text != "null");
         fact("trust", text(&value["trust"]));

@@ -261,6 +261,9 @@ fn conditions_and_claims_are_shown_with_what_they_rest_on() {
         "a": "silo", "b": "no_wait", "winner": "a", "margin": 1.1, "recheck": "contend recheck x",
         "predicate": [[{ "feature": "ycsb.theta", "above": 0.8 }]],
         "held_out": { "points": 2, "agree": 1, "share": 0.5 },
+        "otherwise": {
+            "retry": "drop", "held_out": { "points": 2, "agree": 0, "share": 0.0 }, "verdict": "does_not_hold",
+        },
         "mechanisms": [{ "name": "backoff", "setting": "retry", "says": "nothing", "at": {}, "share": null }],
     });
     folder.write("claims/skew.json", &claim.to_string());
@@ -272,6 +275,8 @@ fn conditions_and_claims_are_shown_with_what_they_rest_on() {
             form.contains("1 of 2 fresh points agree (50.0%)") && form.contains("contend recheck x"),
             "{form}"
         );
+        assert!(form.contains("with retry=drop"), "{form}");
+        assert!(form.contains("0 of 2 fresh points agree (0.0%): does not hold"), "{form}");
     }
     assert!(page.contains("The ratio over ycsb.theta"), "what the claim is stated in");
     assert!(

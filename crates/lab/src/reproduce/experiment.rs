@@ -340,6 +340,19 @@ mod tests {
     }
 
     #[test]
+    fn every_verdict_is_under_both_policies_of_retry_or_there_is_a_reason() {
+        let named: BTreeSet<String> = all().into_iter().flat_map(|experiment| experiment.recipes).collect();
+        for (name, text) in RECIPES.iter().filter(|(name, _)| named.contains(*name)) {
+            let recipe = Recipe::parse(text).expect("legal");
+            let policies: Vec<String> =
+                recipe.vary.get("retry").into_iter().flatten().map(ToString::to_string).collect();
+            let is_under_both = policies == ["same", "drop"];
+            let has_reason = recipe.settings.contains_key("retry") && recipe.why.contains_key("retry");
+            assert!(is_under_both || has_reason, "{name}: add `retry = [\"same\", \"drop\"]` to `[vary]`");
+        }
+    }
+
+    #[test]
     fn ids_are_found_in_any_case_and_others_refused_with_the_nearest() {
         assert_eq!(find("s-f5A").expect("catalogued").id, "S-F5a");
         assert!(find("S-F9").expect_err("unknown").0.contains("did you mean `S-F"));

@@ -1,5 +1,6 @@
 //! What came of an experiment: the claim beside our figures, and what may be said of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -83,6 +84,22 @@ impl<'e> Finding<'e> {
         self.sweeps.iter().map(|(_, _, summary)| summary.failed).sum()
     }
 
+    /// What may be said under each policy of retry, where several were tried: published results drop aborted requests
+    /// as often as they try them again.
+    pub fn by_retry(&self) -> BTreeMap<&str, Verdict> {
+        let of = |instance: &'_ Instance| instance.at.iter().position(|(name, _)| name == "retry");
+        let instances = || self.parts.iter().flat_map(|(_, instances)| instances);
+        let policies: BTreeSet<&str> =
+            instances().filter_map(|instance| Some(instance.at[of(instance)?].1.as_str())).collect();
+        let verdict = |policy: &str| {
+            let is_meant = |instance: &&Instance| of(instance).is_none_or(|at| instance.at[at].1 == policy);
+            let outcomes: Vec<Outcome> =
+                instances().filter(is_meant).map(|instance| instance.outcome).collect();
+            Verdict::of(&outcomes)
+        };
+        policies.into_iter().map(|policy| (policy, verdict(policy))).collect()
+    }
+
     /// The parts in a sentence: what was found of each, where it is one thing.
     pub(super) fn statement(&self) -> String {
         let part = |(relation, instances): &(&Relation, Vec<Instance>)| {
@@ -116,6 +133,8 @@ impl<'e> Finding<'e> {
             "claim": claim,
             "condition": condition,
             "verdict": self.verdict.name(),
+            "verdict_by_retry": self.by_retry().into_iter().map(|(policy, verdict)| (policy, verdict.name()))
+                .collect::<BTreeMap<_, _>>(),
             "relations": self.parts.iter().map(part).collect::<Vec<_>>(),
             "sweeps": self.sweeps.iter().map(conditions).collect::<Vec<_>>(),
             "trust": trust.name(),
@@ -213,6 +232,27 @@ mod tests {
         assert_eq!(Verdict::of(&[Holds, Undecided]), Verdict::Undecided);
         assert_eq!(Verdict::of(&[]), Verdict::Undecided);
         assert_eq!(outcomes(&[]), [Undecided], "a part that nothing was measured of");
+    }
+
+    #[test]
+    fn each_policy_of_retry_has_a_verdict_of_its_own() {
+        let experiment = super::super::find("s-f7").expect("catalogued");
+        let mut finding = Finding::new(&experiment, Vec::new(), 1);
+        assert!(finding.by_retry().is_empty(), "nothing was retried");
+        let place = |retry: &str, outcome| Instance {
+            at: vec![("retry".to_owned(), retry.to_owned())],
+            estimate: None,
+            interval: None,
+            outcome,
+        };
+        finding.parts.truncate(1);
+        finding.parts[0].1 = vec![place("same", Outcome::Holds), place("drop", Outcome::Fails)];
+        let (same, drop) = (("same", Verdict::Holds), ("drop", Verdict::DoesNotHold));
+        assert_eq!(finding.by_retry(), BTreeMap::from([same, drop]));
+        let text = crate::reproduce::finding(&finding);
+        assert!(text.contains("  with retry=drop: does not hold\n  with retry=same: holds\n"), "{text}");
+        let claim = finding.claim(Path::new("x"));
+        assert_eq!(claim["verdict_by_retry"], json!({ "same": "holds", "drop": "does not hold" }));
     }
 
     #[test]

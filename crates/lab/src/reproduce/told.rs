@@ -86,6 +86,9 @@ pub fn finding(finding: &Finding<'_>) -> String {
     lines.add("");
     lines.add(parts(finding).trim_end());
     lines.add(format!("\nverdict: {}", finding.verdict.name()));
+    for (policy, verdict) in finding.by_retry() {
+        lines.add(format!("  with retry={policy}: {}", verdict.name()));
+    }
     let trust = experiment.trust;
     lines.add(format!("trust: {} ({})", trust.name(), trust.says()));
     experiment.shows.iter().for_each(|shows| lines.add(format!("here: {shows}")));

@@ -97,6 +97,7 @@ pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<Outcome, Sett
         limit: Limit::Requests(2),
         seed: 1,
         pause_ns: 0,
+        abort_ns: 0,
         pin: false,
         sample_every: 0,
         latencies: false,

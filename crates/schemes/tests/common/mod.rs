@@ -244,6 +244,7 @@ fn job(plan: &Plan, clients: usize) -> Job {
         limit: Limit::Requests(plan.requests),
         seed: plan.seed,
         pause_ns: plan.pause_ns,
+        abort_ns: 0,
         pin: false,
         sample_every: 0,
         latencies: false,

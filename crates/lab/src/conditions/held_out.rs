@@ -1,0 +1,189 @@
+//! Testing what was concluded where nothing had been measured: at fresh random points, with requests of their own, and
+//! under both policies of retry. Published results drop aborted requests as often as they try them again, and rankings
+//! that follow from this choice look as if they followed from the schemes.
+
+use engine::driver::Retry;
+use stats::{Verdict, share};
+use stdx::Rng;
+
+use super::claim::{Bounds, HeldOut, Otherwise};
+use super::fit::Map;
+use super::investigate::{CONFIDENCE, Findings};
+use super::pairs::{Pairs, Stop};
+use super::predicate::{Features, Predicate};
+use super::study::{Class, Role, Sample, Study};
+use crate::sweep::Run;
+
+/// Shares of the budget after which no more points are tested, and no more of them under the other policy.
+const TESTED_BY: f64 = 0.6;
+const OTHERWISE_BY: f64 = 0.75;
+/// Pairs at each point: the median is then off the truth half as often as a single pair is.
+const PAIRS: u64 = 3;
+/// Their repetitions begin here, so that their requests are none that the exploration has seen.
+const FRESH: u64 = 1 << 32;
+
+impl Study {
+    /// The same under the other policy of retry: aborted requests are dropped, or, where they were, tried again. None
+    /// where the policy varies, and is a condition like others.
+    pub(super) fn otherwise(&self) -> Option<Self> {
+        let varies = self.ground.axes.iter().any(|axis| axis == "retry");
+        let is_dropped = self.value("retry") == Retry::Drop.name();
+        let other = if is_dropped { Retry::Same } else { Retry::Drop };
+        (!varies).then(|| self.with("retry", other.name()))
+    }
+}
+
+/// Measures fresh random points, and notes what the map predicts for them; then as many of them under the other policy
+/// of retry, on the same requests, as there is time for.
+pub(super) fn test<R: Run>(
+    study: &Study,
+    pairs: &mut Pairs<'_, R>,
+    (map, seed): (&Map, u64),
+    findings: &mut Findings,
+) -> Result<(), Stop> {
+    let mut rng = Rng::from_path(&[seed, 0x0068_656c_646f_7574]);
+    let of = study.question.held_out;
+    let mut points = Vec::new();
+    while points.len() < of {
+        let point = study.ground.space.random(&mut rng);
+        let Ok(features) = study.features(&point) else {
+            findings.impossible += 1;
+            continue;
+        };
+        if !pairs.has_time(study, TESTED_BY, 2 * PAIRS as usize) {
+            break;
+        }
+        let what = format!("testing, point {} of {of}", points.len() + 1);
+        let predicted = map.predict(&features);
+        findings.samples.push(measure(study, pairs, (&point, seed), features, &what)?);
+        findings.predicted.push(predicted);
+        points.push(point);
+    }
+    let Some(other) = study.otherwise() else { return Ok(()) };
+    let retry = other.value("retry");
+    for (nth, point) in points.iter().enumerate() {
+        // Batches try again whatever aborts: a scheme that cannot drop a request can do so nowhere.
+        let Ok(features) = other.features(point) else { break };
+        if !pairs.has_time(&other, OTHERWISE_BY, 2 * PAIRS as usize) {
+            break;
+        }
+        let what = format!("testing with retry={retry}, point {} of {}", nth + 1, points.len());
+        findings.otherwise.push(measure(&other, pairs, (point, seed), features, &what)?);
+    }
+    Ok(())
+}
+
+fn measure<R: Run>(
+    study: &Study,
+    pairs: &mut Pairs<'_, R>,
+    (point, seed): (&[f64], u64),
+    features: Features,
+    what: &str,
+) -> Result<Sample, Stop> {
+    let (mut throughputs, mut runs) = (Vec::new(), Vec::new());
+    for repetition in 0..PAIRS {
+        let repetition = FRESH + seed.wrapping_mul(PAIRS) + repetition;
+        let pair = pairs.measure(study, point, repetition, what)?;
+        throughputs.push(pair.throughputs);
+        runs.extend(pair.ids());
+    }
+    Ok(Sample { point: point.to_vec(), features, role: Role::HeldOut, pairs: throughputs, runs })
+}
+
+/// How a predicate fares at points: whether the winner is ahead by the margin where it says so, and only there. The
+/// intervals of so many shares hold together.
+pub(super) fn fare(
+    predicate: &Predicate,
+    winner: Class,
+    samples: &[&Sample],
+    (margin, shares, seed): (f64, usize, u64),
+) -> HeldOut {
+    let agrees = |sample: &&&Sample| {
+        predicate.holds(&sample.features) == (Class::of(sample.ratio(), margin) == winner)
+    };
+    let edge = if winner == Class::A { margin } else { 1.0 / margin };
+    let is_undecided =
+        |sample: &&&Sample| sample.interval(CONFIDENCE).is_none_or(|interval| interval.contains(edge));
+    let (points, agree) = (samples.len(), samples.iter().filter(agrees).count());
+    let undecided = samples.iter().filter(|sample| !agrees(sample) && is_undecided(sample)).count();
+    let confidence = 1.0 - (1.0 - CONFIDENCE) / shares.max(1) as f64;
+    let interval = share(agree as u64, points as u64, confidence).expect("there are points");
+    HeldOut { points, agree, undecided, share: agree as f64 / points as f64, interval: interval.into(), seed }
+}
+
+/// How a predicate fares under both policies of retry: as the study has it, and under the other one if that was
+/// measured.
+pub(super) fn fare_under_both(
+    study: &Study,
+    (predicate, winner): (&Predicate, Class),
+    findings: &Findings,
+    claims: usize,
+) -> Option<(HeldOut, Option<Otherwise>)> {
+    let as_is: Vec<&Sample> = findings.samples.iter().filter(|sample| sample.role == Role::HeldOut).collect();
+    let otherwise: Vec<&Sample> = findings.otherwise.iter().collect();
+    // Without a point that it was tested on a conclusion is none.
+    let shares = if otherwise.is_empty() { claims } else { 2 * claims };
+    let of = (study.question.margin, shares, study.question.seed);
+    let fared = (!as_is.is_empty()).then(|| fare(predicate, winner, &as_is, of))?;
+    let other = study.otherwise().filter(|_| !otherwise.is_empty()).map(|other| {
+        let held_out = fare(predicate, winner, &otherwise, of);
+        let verdict = name_of(verdict(&fared, &held_out)).to_owned();
+        Otherwise { retry: other.value("retry"), held_out, verdict }
+    });
+    Some((fared, other))
+}
+
+/// Fewer points agree than were said to when even the upper end of the new interval is below the lower end of the old
+/// one. It holds as before when the new share is not below the lower end of the old one, had that been tested on as few
+/// points as now.
+pub(super) fn verdict(said: &HeldOut, found: &HeldOut) -> Verdict {
+    if found.interval.high < said.interval.low {
+        return Verdict::Slower;
+    }
+    let likely = share((said.share * found.points as f64).floor() as u64, found.points as u64, CONFIDENCE);
+    let Bounds { low, .. } = likely.expect("there are points").into();
+    if found.share >= low { Verdict::Same } else { Verdict::Unclear }
+}
+
+/// The name of a verdict in results.
+pub(super) const fn name_of(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Slower => "does_not_hold",
+        Verdict::Unclear => "undecided",
+        Verdict::Same | Verdict::Faster => "holds",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::study::tests::question;
+    use super::*;
+
+    fn held_out(agree: usize, points: usize) -> HeldOut {
+        let interval = share(agree as u64, points as u64, CONFIDENCE).expect("points").into();
+        HeldOut { points, agree, undecided: 0, share: agree as f64 / points as f64, interval, seed: 1 }
+    }
+
+    #[test]
+    fn a_claim_fails_when_clearly_fewer_points_agree() {
+        let said = held_out(47, 50);
+        assert_eq!(verdict(&said, &held_out(46, 50)), Verdict::Same);
+        assert_eq!(verdict(&said, &held_out(50, 50)), Verdict::Same);
+        assert_eq!(verdict(&said, &held_out(25, 50)), Verdict::Slower);
+        assert_eq!(verdict(&said, &held_out(41, 50)), Verdict::Unclear);
+    }
+
+    #[test]
+    fn the_other_policy_is_to_drop_or_not_to_unless_it_varies() {
+        let of = |vary: &[&str], set: &str| {
+            let mut question = question(vary);
+            question.set.push(set.to_owned());
+            let study = Study::new(question, "a build").expect("possible");
+            study.otherwise().map(|other| other.value("retry"))
+        };
+        assert_eq!(of(&["ycsb.theta=0..0.9"], "workers=1").as_deref(), Some("drop"));
+        assert_eq!(of(&["ycsb.theta=0..0.9"], "retry=backoff").as_deref(), Some("drop"));
+        assert_eq!(of(&["ycsb.theta=0..0.9"], "retry=drop").as_deref(), Some("same"));
+        assert_eq!(of(&["ycsb.theta=0..0.9", "retry=same|drop"], "workers=1"), None);
+    }
+}

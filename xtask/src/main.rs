@@ -23,7 +23,7 @@ mod settings;
 mod sim;
 mod tidy;
 
-use std::process::ExitCode;
+use std::process::{self, ExitCode, Stdio};
 
 use house::{House, Outcome, Step, run, run_all};
 
@@ -104,13 +104,18 @@ const COMMANDS: &[Command] = &[
         run: Perhaps("[FOLDER]", report_browser::look),
     },
     Command {
+        name: "cluster",
+        says: "sweeps on a Ray cluster of two nodes on loopback, one of which is killed; needs Python and PyPI",
+        run: Alone(cluster),
+    },
+    Command {
         name: "ci",
         says: "check, loom, facade, bench, isolation, a tenth of the mutants, settings: what .ci/run runs then",
         run: Alone(ci),
     },
     Command {
         name: "nightly",
-        says: "optimised tests, sanitizers, fuzzing, a minute of every scheme, bloat: by hand",
+        says: "optimised tests, mutants, sanitizers, fuzzing, browser, cluster, a minute of every scheme: by hand",
         run: Alone(nightly),
     },
 ];
@@ -187,10 +192,16 @@ fn nightly(house: &House) -> Outcome {
             Step { name: "mutants", run: |house| isolation::mutants(house, None) },
             Step { name: "sanitizers", run: sanitize::sanitize },
             Step { name: "fuzzing", run: |house| fuzz::fuzz(house, Some("300")) },
+            Step { name: "browser", run: |house| report_browser::look(house, None) },
+            Step { name: "cluster", run: cluster },
             Step { name: "soak", run: bench::soak },
             Step { name: "bloat", run: bloat::bloat },
         ],
     )
+}
+
+fn cluster(house: &House) -> Outcome {
+    run(process::Command::new("bash").arg(house.root.join("tests/cluster/ray.sh")).stdin(Stdio::null()))
 }
 
 fn optimised_tests(house: &House) -> Outcome {

@@ -2,7 +2,7 @@
 
 use engine::driver::{Job, Limit, Mode, Retry};
 use engine::setting::Values;
-use engine::{Admits, Drive, Forecast, Info, Isolation};
+use engine::{Admits, Drive, Family, Forecast, Info, Isolation};
 use runs::{Layout, Spec, WorkloadInfo};
 use stdx::Rng;
 use sync::workers;
@@ -183,7 +183,9 @@ impl Plan {
         let job = job(request, &shared, runs::terminals(workload.name, &shared))?;
         let drive = Drive { workers: job.workers as u32, clients: job.clients as u32, seed: job.seed };
         let forecast = runs::forecast(workload.name, &shared, drive)?;
-        refuse_beyond_memory(workload, &shared, &forecast, machine::available_bytes())?;
+        let has_versions = schemes.iter().any(|scheme| scheme.family == Family::MultiVersion);
+        let apart = has_versions && layout(&shared).has_versions_apart;
+        refuse_beyond_memory(workload, &shared, (&forecast, apart), machine::available_bytes())?;
         let subject = |scheme: &'static Info| {
             let values = Catalogue.values(workload, Some(scheme), &given)?;
             let clients = runs::clients(scheme.name, &values, job.clients);
@@ -192,7 +194,7 @@ impl Plan {
         let subjects = schemes.into_iter().map(subject).collect::<Result<Vec<_>, Refusal>>()?;
         let repeat = within("--repeat", request.repeat, 1, REPEAT_MAX)? as usize;
         let order = order(subjects.len(), repeat, request.seed);
-        let reserve_bytes = reserve_bytes(&shared, &job, &forecast, machine::available_bytes())?;
+        let reserve_bytes = reserve_bytes(&shared, &job, (&forecast, apart), machine::available_bytes())?;
         let check = request.check;
         Ok(Self { workload, subjects, job, repeat, check, forecast, reserve_bytes, order })
     }
@@ -330,12 +332,13 @@ pub(crate) fn needed_bytes(forecast: &Forecast) -> u64 {
 fn refuse_beyond_memory(
     workload: &WorkloadInfo,
     values: &Values,
-    forecast: &Forecast,
+    (forecast, has_versions_apart): (&Forecast, bool),
     available: Option<u64>,
 ) -> Result<(), Refusal> {
-    // Records keep the room for a version that stands elsewhere.
-    let versions_apart = if layout(values).has_versions_apart { forecast.row_bytes } else { 0 };
-    let needed = needed_bytes(forecast).saturating_add(versions_apart);
+    // Records keep the room for a version that stands elsewhere, with a head of its own.
+    let of_versions =
+        forecast.row_bytes.saturating_add(forecast.rows.saturating_mul(ROW_OVERHEAD_BYTES as u64));
+    let needed = needed_bytes(forecast).saturating_add(if has_versions_apart { of_versions } else { 0 });
     let Some(available) = available.filter(|&available| available < needed) else { return Ok(()) };
     let scale = values.int(workload.scale);
     let fits = (scale as f64 * 0.9 * available as f64 / needed as f64) as u64;
@@ -358,7 +361,7 @@ const ROW_OVERHEAD_BYTES: f64 = 64.0;
 fn reserve_bytes(
     values: &Values,
     job: &Job,
-    forecast: &Forecast,
+    (forecast, has_versions_apart): (&Forecast, bool),
     available: Option<u64>,
 ) -> Result<usize, Refusal> {
     let Limit::Time { warmup_ns, measured_ns, cooldown_ns } = job.limit else {
@@ -368,7 +371,8 @@ fn reserve_bytes(
         let seconds = (warmup_ns + measured_ns + cooldown_ns) as f64 / 1e9;
         let running = job.workers.min(workers::cores()) as f64;
         let of_txn = forecast.growth_bytes as f64 + forecast.growth_rows * ROW_OVERHEAD_BYTES;
-        let growth = (of_txn * FAST_TXN_S * running * seconds) as u64;
+        let blocks = if has_versions_apart { 2.0 } else { 1.0 };
+        let growth = (blocks * of_txn * FAST_TXN_S * running * seconds) as u64;
         return Ok(growth.min(available.unwrap_or(0) / 4) as usize);
     };
     let asked = asked_mb << 20;
@@ -471,10 +475,12 @@ mod tests {
         let workload = Catalogue.workload("ycsb").expect("catalogued");
         let values = Catalogue.values(workload, None, &[]).expect("legal");
         let forecast = Forecast { rows: 1_000_000, row_bytes: 1_000_000_000, ..Forecast::default() };
-        let check = |available| refuse_beyond_memory(workload, &values, &forecast, available);
+        let check = |available| refuse_beyond_memory(workload, &values, (&forecast, false), available);
         assert!(check(None).is_ok() && check(Some(2_000_000_000)).is_ok());
         let says = check(Some(141_000_000)).expect_err("refused").0;
         assert!(says.contains("lower it to 90000 or less"), "{says}");
+        let apart = refuse_beyond_memory(workload, &values, (&forecast, true), Some(2_000_000_000));
+        assert!(apart.is_err(), "each row has a version beside it");
     }
 
     #[test]

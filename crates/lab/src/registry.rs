@@ -15,7 +15,7 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         range: Range::Int(0, 1_000_000),
         unit: "microseconds",
         doc: "work that each abort by a scheme costs its worker beside undoing: as much as exceptions, logging or a \
-              slow client library would; what the attempt held is free by then",
+              slow client library would; what the attempt held is free by then, but for batches, which wait for it",
         stresses: "the price of optimism: schemes that abort against schemes that wait",
     },
     Setting {
@@ -79,7 +79,8 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         range: Range::Choice(&["inline", "apart"]),
         unit: "",
         doc: "where schemes with several versions of a record put them: `inline` keeps one within the record whenever \
-              there is room, `apart` none; other schemes are as they are",
+              there is room, `apart` none, which also spares moving it there and makes an insert two blocks of memory; \
+              other schemes are as they are",
         stresses: "cache misses between a record and its version",
     },
     Setting {

@@ -585,7 +585,8 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         !(is_alone && (self.is_home(head) || comes_home))
     }
 
-    /// Whether `version`, the newest of a record, is the only one and within the record, or about to be.
+    /// Whether `version`, the newest of a record, is the only one and where it may stay: within the record, or about to
+    /// be, or anywhere if none ever stands there.
     #[inline]
     pub fn is_settled(&self, version: VersionRef<'db, S>) -> bool {
         // Relaxed: a link that is null stays so.
@@ -958,7 +959,17 @@ mod tests {
 
     #[test]
     fn versions_that_move_while_others_write_and_read_are_never_torn_and_all_come_back() {
-        let (schema, table) = schema();
+        versions_come_back(Layout::default());
+    }
+
+    #[test]
+    fn versions_that_stand_apart_are_never_torn_and_come_back_but_for_the_last() {
+        versions_come_back(Layout { has_versions_apart: true, ..Layout::default() });
+    }
+
+    fn versions_come_back(layout: Layout) {
+        let (mut schema, table) = schema();
+        schema.lay_out(layout);
         let tables = Tables::<Chains>::new(&schema, 4, 0, false);
         let store = tables.get(table.id());
         let record = tables.slot().new_row(store, Home::At(0)).row().record(0);
@@ -992,12 +1003,14 @@ mod tests {
         drop(slot);
         let stride = store.versions[0].stride();
         let memory = &tables.memory()[0];
+        let in_use = usize::from(layout.has_versions_apart);
         assert_eq!(
-            memory.version_bytes_free, memory.version_bytes,
+            memory.version_bytes_free,
+            memory.version_bytes - in_use * stride,
             "every version of the pool is back in it"
         );
         let mut blocks = Vec::new();
-        let count = memory.version_bytes / stride;
+        let count = memory.version_bytes / stride - in_use;
         store.versions[0].take(&mut blocks, count, true, &tables.reserve, |_| panic!("none is missing"));
         blocks.sort_unstable();
         blocks.dedup();

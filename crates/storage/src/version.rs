@@ -35,7 +35,7 @@ pub(crate) struct VersionHead<S: Shape> {
 
 /// Not in use; only inline versions are ever seen so.
 const FREE: u32 = 0;
-/// Being written through its `Pending`.
+/// Being written through its `Pending`; of an inline version also that nobody will ever have it.
 const PENDING: u32 = 1;
 /// Complete and immutable.
 const SEALED: u32 = 2;

@@ -467,7 +467,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             let outboxes = &mut self.outboxes;
             let keep = |change: Change<'r, S>| outboxes[number_of(change.place)].push(change);
             open.result = session.finish_in_batch(executed, keep);
-            pay(job, &open.result);
+            pay(job, &open.result, session.meter());
             if open.is_sampled {
                 session.meter().stop();
             }
@@ -529,7 +529,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 }
                 Ok(output)
             });
-            pay(job, &result);
+            pay(job, &result, session.meter());
             if is_sampled {
                 session.meter().stop();
             }

@@ -13,7 +13,7 @@ use stdx::Histogram;
 use sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sync::{Padded, clock, waiter, workers};
 
-use crate::meter::Phase;
+use crate::meter::{Meter, Phase};
 use crate::{Abort, Database, Homes, Observe, Scheme, Session, Workload};
 
 pub use arrivals::Arrived;
@@ -81,8 +81,8 @@ pub struct Job {
     pub seed: u64,
     /// Nanoseconds that each transaction waits before it commits, holding what it holds.
     pub pause_ns: u64,
-    /// Nanoseconds of work that an abort costs its worker beside undoing what was done; the attempt holds nothing
-    /// any more.
+    /// Nanoseconds of work that an abort costs its worker beside undoing what was done. The attempt holds nothing any
+    /// more; in a batch the other workers wait for it.
     pub abort_ns: u64,
     /// Whether workers stay on their cores.
     pub pin: bool,
@@ -402,11 +402,13 @@ fn is_aborted<T>(result: &Result<T, Abort>) -> bool {
     matches!(result, Err(abort) if *abort != Abort::Rollback)
 }
 
-/// Lets the worker pay for an abort: see [`Job::abort_ns`].
+/// Lets the worker pay for an abort that is not the end of the run: see [`Job::abort_ns`].
 #[inline]
-fn pay<T>(job: &Job, result: &Result<T, Abort>) {
-    if job.abort_ns > 0 && is_aborted(result) {
+fn pay<T>(job: &Job, result: &Result<T, Abort>, meter: &mut Meter) {
+    if job.abort_ns > 0 && is_aborted(result) && !matches!(result, Err(Abort::Stopped)) {
+        meter.switch(Phase::Abort);
         waiter::work_ns(job.abort_ns);
+        meter.switch(Phase::Wait);
     }
 }
 

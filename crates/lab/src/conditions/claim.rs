@@ -89,12 +89,27 @@ pub struct HeldOut {
     pub agree: usize,
     /// Those of the others at which the interval of the ratio reaches across the margin: more pairs might agree.
     pub undecided: usize,
+    /// Points that the claim covers: where it says that the winner is ahead by the margin. Where these are few most
+    /// points agree whoever is ahead there.
+    pub covered: usize,
+    /// Those of them at which it is.
+    pub covered_agree: usize,
     /// `agree` of `points`.
     pub share: f64,
     /// Where the share of all points of the space is. With more than one claim, all of their intervals hold together.
     pub interval: Bounds,
     /// The seed that the points were drawn with.
     pub seed: u64,
+}
+
+impl HeldOut {
+    /// How many of the points that the claim covers agree.
+    pub(super) fn covered_in_words(&self) -> String {
+        match self.covered {
+            0 => "none of which it covers".to_owned(),
+            covered => format!("{} of the {covered} that it covers", self.covered_agree),
+        }
+    }
 }
 
 /// How a claim fares when aborted requests are dropped; or, if it is about a world where they are, when they are tried
@@ -105,8 +120,8 @@ pub struct Otherwise {
     pub retry: String,
     /// At points of `held_out` of the claim, as many as there was time for, on the same requests.
     pub held_out: HeldOut,
-    /// `holds`, `does_not_hold` when clearly fewer points agree than without the change, `undecided` when so few points
-    /// cannot tell.
+    /// `holds` when the winner is ahead at most of the points that the claim covers, `does_not_hold` when it is at
+    /// fewer than half of them, `undecided` when so few points cannot tell.
     pub verdict: String,
 }
 
@@ -241,15 +256,17 @@ pub(super) fn statement(
     (held_out, otherwise): (&HeldOut, Option<&Otherwise>),
 ) -> String {
     let beats = format!("{winner} beats {loser} by {margin} times or more");
-    let agree = |HeldOut { points, share, interval, .. }: &HeldOut| {
+    let agree = |held_out: &HeldOut| {
+        let HeldOut { points, share, interval, .. } = held_out;
         format!(
-            "{} of {points} held-out points agree ({} .. {})",
+            "{} of {points} held-out points agree ({} .. {}), {}",
             percent(*share),
             percent(interval.low),
-            percent(interval.high)
+            percent(interval.high),
+            held_out.covered_in_words()
         )
     };
-    let otherwise = otherwise.map(|other| format!(", with retry={} {}", other.retry, agree(&other.held_out)));
+    let otherwise = otherwise.map(|other| format!("; with retry={} {}", other.retry, agree(&other.held_out)));
     let agree = format!("{}{}", agree(held_out), otherwise.unwrap_or_default());
     match &predicate.0[..] {
         [] => format!("{beats} nowhere in the space; {agree}"),
@@ -272,17 +289,31 @@ mod tests {
     #[test]
     fn a_statement_carries_its_condition_and_its_test() {
         let interval = Bounds { low: 0.84, high: 0.98, confidence: 0.95 };
-        let held_out = HeldOut { points: 50, agree: 47, undecided: 1, share: 0.94, interval, seed: 1 };
+        let held_out = HeldOut {
+            points: 50,
+            agree: 47,
+            undecided: 1,
+            covered: 9,
+            covered_agree: 8,
+            share: 0.94,
+            interval,
+            seed: 1,
+        };
         let term = super::super::Term { feature: "reads".to_owned(), above: Some(0.5), ..Default::default() };
         let said = |boxes| statement(("silo", "mvto"), 1.1, &Predicate(boxes), (&held_out, None));
         assert_eq!(
             said(vec![vec![term]]),
-            "silo beats mvto by 1.1 times or more when reads > 0.5; 94.0% of 50 held-out points agree (84.0% .. 98.0%)"
+            "silo beats mvto by 1.1 times or more when reads > 0.5; \
+             94.0% of 50 held-out points agree (84.0% .. 98.0%), 8 of the 9 that it covers"
         );
         assert!(said(vec![vec![]]).contains("everywhere in the space"));
         let other = Otherwise { retry: "drop".to_owned(), held_out, verdict: "holds".to_owned() };
         let under_both = statement(("a", "b"), 1.1, &Predicate(vec![vec![]]), (&held_out, Some(&other)));
-        assert!(under_both.ends_with(", with retry=drop 94.0% of 50 held-out points agree (84.0% .. 98.0%)"));
+        let alone = "; 94.0% of 50 held-out points agree (84.0% .. 98.0%), 8 of the 9 that it covers; with";
+        assert!(under_both.contains(alone), "{under_both}");
+        assert!(under_both.contains("; with retry=drop 94.0% of 50 held-out points agree"), "{under_both}");
+        let nowhere = HeldOut { covered: 0, covered_agree: 0, ..held_out };
+        assert_eq!(nowhere.covered_in_words(), "none of which it covers");
         assert!(said(vec![]).contains("nowhere in the space"));
     }
 

@@ -1,6 +1,6 @@
 //! Testing what was concluded where nothing had been measured: at fresh random points, with requests of their own, and
-//! under both policies of retry. Published results drop aborted requests as often as they try them again, and rankings
-//! that follow from this choice look as if they followed from the schemes.
+//! under both policies of retry. Some published results drop aborted requests, others try them again, and rankings that
+//! follow from this choice look as if they followed from the schemes.
 
 use engine::driver::Retry;
 use stats::{Verdict, share};
@@ -14,9 +14,12 @@ use super::predicate::{Features, Predicate};
 use super::study::{Class, Role, Sample, Study};
 use crate::sweep::Run;
 
-/// Shares of the budget after which no more points are tested, and no more of them under the other policy.
-const TESTED_BY: f64 = 0.6;
-const OTHERWISE_BY: f64 = 0.75;
+/// Shares of the budget after which no more points are tested, and no more of them under the other policy: of a study,
+/// which goes on to find out why, and of a test alone.
+pub(super) const OF_STUDY: (f64, f64) = (0.6, 0.75);
+pub(super) const OF_TEST: (f64, f64) = (0.6, 1.0);
+/// Points that a claim covers, of which fewer decide nothing.
+const COVERED_MIN: usize = 5;
 /// Pairs at each point: the median is then off the truth half as often as a single pair is.
 const PAIRS: u64 = 3;
 /// Their repetitions begin here, so that their requests are none that the exploration has seen.
@@ -38,9 +41,11 @@ impl Study {
 pub(super) fn test<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
-    (map, seed): (&Map, u64),
+    map: &Map,
+    (tested_by, otherwise_by): (f64, f64),
     findings: &mut Findings,
 ) -> Result<(), Stop> {
+    let seed = study.question.seed;
     let mut rng = Rng::from_path(&[seed, 0x0068_656c_646f_7574]);
     let of = study.question.held_out;
     let mut points = Vec::new();
@@ -50,7 +55,7 @@ pub(super) fn test<R: Run>(
             findings.impossible += 1;
             continue;
         };
-        if !pairs.has_time(study, TESTED_BY, 2 * PAIRS as usize) {
+        if !pairs.has_time(study, tested_by, 2 * PAIRS as usize) {
             break;
         }
         let what = format!("testing, point {} of {of}", points.len() + 1);
@@ -59,12 +64,13 @@ pub(super) fn test<R: Run>(
         findings.predicted.push(predicted);
         points.push(point);
     }
-    let Some(other) = study.otherwise() else { return Ok(()) };
+    let claims_nothing = [Class::A, Class::B].iter().all(|class| map.of(*class).is_never());
+    let Some(other) = study.otherwise().filter(|_| !claims_nothing) else { return Ok(()) };
     let retry = other.value("retry");
     for (nth, point) in points.iter().enumerate() {
         // Batches try again whatever aborts: a scheme that cannot drop a request can do so nowhere.
         let Ok(features) = other.features(point) else { break };
-        if !pairs.has_time(&other, OTHERWISE_BY, 2 * PAIRS as usize) {
+        if !pairs.has_time(&other, otherwise_by, 2 * PAIRS as usize) {
             break;
         }
         let what = format!("testing with retry={retry}, point {} of {}", nth + 1, points.len());
@@ -98,17 +104,20 @@ pub(super) fn fare(
     samples: &[&Sample],
     (margin, shares, seed): (f64, usize, u64),
 ) -> HeldOut {
-    let agrees = |sample: &&&Sample| {
-        predicate.holds(&sample.features) == (Class::of(sample.ratio(), margin) == winner)
-    };
+    let wins = |sample: &&&Sample| Class::of(sample.ratio(), margin) == winner;
+    let covers = |sample: &&&Sample| predicate.holds(&sample.features);
+    let agrees = |sample: &&&Sample| covers(sample) == wins(sample);
     let edge = if winner == Class::A { margin } else { 1.0 / margin };
     let is_undecided =
         |sample: &&&Sample| sample.interval(CONFIDENCE).is_none_or(|interval| interval.contains(edge));
     let (points, agree) = (samples.len(), samples.iter().filter(agrees).count());
     let undecided = samples.iter().filter(|sample| !agrees(sample) && is_undecided(sample)).count();
+    let covered = samples.iter().filter(covers).count();
+    let covered_agree = samples.iter().filter(|sample| covers(sample) && wins(sample)).count();
     let confidence = 1.0 - (1.0 - CONFIDENCE) / shares.max(1) as f64;
-    let interval = share(agree as u64, points as u64, confidence).expect("there are points");
-    HeldOut { points, agree, undecided, share: agree as f64 / points as f64, interval: interval.into(), seed }
+    let interval = share(agree as u64, points as u64, confidence).expect("there are points").into();
+    let share = agree as f64 / points as f64;
+    HeldOut { points, agree, undecided, covered, covered_agree, share, interval, seed }
 }
 
 /// How a predicate fares under both policies of retry: as the study has it, and under the other one if that was
@@ -127,16 +136,36 @@ pub(super) fn fare_under_both(
     let fared = (!as_is.is_empty()).then(|| fare(predicate, winner, &as_is, of))?;
     let other = study.otherwise().filter(|_| !otherwise.is_empty()).map(|other| {
         let held_out = fare(predicate, winner, &otherwise, of);
-        let verdict = name_of(verdict(&fared, &held_out)).to_owned();
+        let verdict = name_of(where_it_says_so(&held_out)).to_owned();
         Otherwise { retry: other.value("retry"), held_out, verdict }
     });
     Some((fared, other))
 }
 
-/// Fewer points agree than were said to when even the upper end of the new interval is below the lower end of the old
-/// one. It holds as before when the new share is not below the lower end of the old one, had that been tested on as few
-/// points as now.
+/// What new points say of a claim: whether as many agree as before, and whether the winner is ahead where it is said to
+/// be. The first alone would not do: where a claim covers little, most points agree although the winner is never ahead.
 pub(super) fn verdict(said: &HeldOut, found: &HeldOut) -> Verdict {
+    match (as_many_agree(said, found), where_it_says_so(found)) {
+        (Verdict::Slower, _) | (_, Verdict::Slower) => Verdict::Slower,
+        (Verdict::Unclear, _) | (_, Verdict::Unclear) => Verdict::Unclear,
+        _ => Verdict::Same,
+    }
+}
+
+/// Whether the winner is ahead at most of the points that the claim covers: `Slower` when it is at fewer than half of
+/// them, `Unclear` when so few cannot tell.
+pub(super) fn where_it_says_so(found: &HeldOut) -> Verdict {
+    let interval = share(found.covered_agree as u64, found.covered as u64, CONFIDENCE);
+    match interval.filter(|_| found.covered >= COVERED_MIN) {
+        Some(interval) if interval.low > 0.5 => Verdict::Same,
+        Some(interval) if interval.high < 0.5 => Verdict::Slower,
+        _ => Verdict::Unclear,
+    }
+}
+
+/// Fewer agree than were said to when even the upper end of the new interval is below the lower end of the old one. As
+/// many do when the new share is not below the lower end of the old one, had that been tested on as few points as now.
+fn as_many_agree(said: &HeldOut, found: &HeldOut) -> Verdict {
     if found.interval.high < said.interval.low {
         return Verdict::Slower;
     }
@@ -161,16 +190,35 @@ mod tests {
 
     fn held_out(agree: usize, points: usize) -> HeldOut {
         let interval = share(agree as u64, points as u64, CONFIDENCE).expect("points").into();
-        HeldOut { points, agree, undecided: 0, share: agree as f64 / points as f64, interval, seed: 1 }
+        let share = agree as f64 / points as f64;
+        HeldOut { points, agree, undecided: 0, covered: 0, covered_agree: 0, share, interval, seed: 1 }
+    }
+
+    #[test]
+    fn a_claim_is_judged_by_the_points_that_it_covers() {
+        let covering = |covered_agree, covered| {
+            where_it_says_so(&HeldOut { covered, covered_agree, ..held_out(30, 40) })
+        };
+        assert_eq!([covering(6, 7), covering(5, 5)], [Verdict::Same; 2]);
+        assert_eq!(
+            [covering(0, 5), covering(1, 8)],
+            [Verdict::Slower; 2],
+            "most points agree, and none of these"
+        );
+        assert_eq!([covering(0, 0), covering(0, 1), covering(4, 4), covering(3, 6)], [Verdict::Unclear; 4]);
     }
 
     #[test]
     fn a_claim_fails_when_clearly_fewer_points_agree() {
         let said = held_out(47, 50);
-        assert_eq!(verdict(&said, &held_out(46, 50)), Verdict::Same);
-        assert_eq!(verdict(&said, &held_out(50, 50)), Verdict::Same);
-        assert_eq!(verdict(&said, &held_out(25, 50)), Verdict::Slower);
-        assert_eq!(verdict(&said, &held_out(41, 50)), Verdict::Unclear);
+        let of = |agree| as_many_agree(&said, &held_out(agree, 50));
+        assert_eq!(
+            [46, 50, 25, 41].map(of),
+            [Verdict::Same, Verdict::Same, Verdict::Slower, Verdict::Unclear]
+        );
+        let covering = HeldOut { covered: 9, covered_agree: 0, ..held_out(47, 50) };
+        assert_eq!(verdict(&said, &covering), Verdict::Slower);
+        assert_eq!(verdict(&said, &held_out(47, 50)), Verdict::Unclear, "nothing was tested that it covers");
     }
 
     #[test]

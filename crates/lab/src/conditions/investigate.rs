@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::claim::{Claim, Explored, Ratio, statement};
 use super::explore::{Exploration, Next};
 use super::fit::Map;
-use super::held_out::{fare_under_both, test};
+use super::held_out::{OF_STUDY, fare_under_both, test};
 use super::pairs::{Pairs, Stop};
 use super::study::{Class, Role, Sample, Study};
 use super::why::{self, Site};
@@ -67,7 +67,7 @@ fn course<R: Run>(
         return Err(Stop::Refused(Refusal(says.to_owned())));
     }
     let map = Map::fit(&study.ground.space, &findings.samples, study.question.margin);
-    let tested = test(study, pairs, (&map, study.question.seed), findings);
+    let tested = test(study, pairs, &map, OF_STUDY, findings);
     findings.claims = conclude(study, &map, findings, store);
     tested?;
     let sites: Vec<Site> = findings.claims.iter().filter_map(|claim| site(claim, findings)).collect();

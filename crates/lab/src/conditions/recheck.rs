@@ -4,7 +4,7 @@ use stats::Verdict;
 
 use super::claim::{Claim, HeldOut, Otherwise};
 use super::fit::Map;
-use super::held_out::{fare_under_both, name_of, test, verdict};
+use super::held_out::{OF_TEST, fare_under_both, name_of, test, verdict};
 use super::investigate::Findings;
 use super::pairs::{Pairs, Stop};
 use super::study::Study;
@@ -18,8 +18,8 @@ pub struct Rechecked {
     pub held_out: Option<HeldOut>,
     /// And with the other policy of retry.
     pub otherwise: Option<Otherwise>,
-    /// `Same` when the claim holds as before, `Slower` when fewer points agree than it allows for, `Unclear` when
-    /// so few points cannot tell.
+    /// `Same` when as many points agree as the claim says, and the winner is ahead where it says so; `Slower` when
+    /// clearly fewer agree, or it is not ahead there; `Unclear` when so few points cannot tell.
     pub verdict: Verdict,
     /// Whether whoever watched did not want more.
     pub is_interrupted: bool,
@@ -45,7 +45,7 @@ pub fn recheck(claim: &Claim, study: &Study, store: &Store, run: impl Run) -> Re
     let mut pairs = Pairs::new(study, store, run);
     let map = Map::of_claim(claim.winner, &claim.predicate);
     let (mut is_interrupted, mut failed) = (false, None);
-    match test(study, &mut pairs, (&map, study.question.seed), &mut findings) {
+    match test(study, &mut pairs, &map, OF_TEST, &mut findings) {
         Ok(()) => {}
         Err(Stop::Interrupted) => is_interrupted = true,
         Err(Stop::Failed(command)) => failed = Some(command),

@@ -22,7 +22,7 @@ pub struct Question {
     pub b: String,
     /// What varies, as [`Space::parse`](crate::Space::parse) reads it.
     pub vary: Vec<String>,
-    /// What is fixed, as `name=value`; besides settings `workers`, `clients` and `retry`.
+    /// What is fixed, as `name=value`; besides settings what a recipe may set: workers, clients, retry and the like.
     pub set: Vec<String>,
     /// The ratio from which on one scheme beats the other.
     pub margin: f64,

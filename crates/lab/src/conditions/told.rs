@@ -4,7 +4,8 @@ use serde_json::Value;
 use stats::Verdict;
 
 use super::claim::{Claim, HeldOut, Mechanism, Otherwise};
-use super::investigate::{CONFIDENCE, Findings};
+use super::held_out::where_it_says_so;
+use super::investigate::Findings;
 use super::recheck::Rechecked;
 use super::study::{Class, Role, Sample, Study};
 use crate::Space;
@@ -44,7 +45,7 @@ impl Findings {
     pub fn text(&self, study: &Study) -> String {
         let mut lines = Lines(study.text());
         let of = |role: Role| self.samples.iter().filter(|sample| sample.role == role).count();
-        let runs: usize = self.samples.iter().map(|sample| sample.runs.len()).sum();
+        let runs: usize = self.samples.iter().chain(&self.otherwise).map(|sample| sample.runs.len()).sum();
         let explored = of(Role::Explored) + of(Role::Refined);
         lines.add(format!(
             "measured: {} explored, {} of them where the ranking flips; {} held out; {}",
@@ -134,6 +135,10 @@ impl Claim {
                 plural(points - agree, "point")
             ));
         }
+        if where_it_says_so(&self.held_out) != Verdict::Same {
+            let covered = self.held_out.covered_in_words();
+            lines.add(format!("  WEAK: {covered}: this does not show that it is ahead at most of them"));
+        }
         lines.add(self.told_otherwise());
         if let Some(first) = self.mechanisms.first() {
             lines.add(format!(
@@ -171,10 +176,12 @@ impl Claim {
             );
         };
         let HeldOut { points, agree, .. } = held_out;
-        let found = format!("with retry={retry} {agree} of {points} agree");
+        let found = format!("with retry={retry} {agree} of {points} agree, {}", held_out.covered_in_words());
         match verdict.as_str() {
-            "holds" => format!("  it holds whatever becomes of aborted requests: {found}"),
-            "undecided" => format!("  {found}: too few points to tell whether it holds then, too"),
+            "holds" => format!("  it holds with retry={own} and with retry={retry}: {found}"),
+            "undecided" => {
+                format!("  tested with retry={own}; {found}: too few to tell whether it holds then, too")
+            }
             _ => format!("  ONLY WITH retry={own}: {found}"),
         }
     }
@@ -209,26 +216,32 @@ impl Rechecked {
     pub fn text(&self, claim: &Claim) -> String {
         let mut lines = Lines::default();
         lines.add(&claim.statement);
-        let Some(HeldOut { points, agree, undecided, interval, seed, share }) = &self.held_out else {
+        let Some(held_out) = &self.held_out else {
             lines.add("not one point was measured: give a larger `--budget`");
             return lines.0;
         };
+        let HeldOut { points, agree, undecided, interval, seed, share, .. } = held_out;
         lines.add(format!(
-            "seed {seed}: {agree} of {points} fresh points agree, {} ({} .. {}); {undecided} of the others might with \
-             more pairs",
+            "seed {seed}: {agree} of {points} fresh points agree, {} ({} .. {}, with a confidence of {}), {}; \
+             {undecided} of the others might with more pairs",
             percent(*share),
             percent(interval.low),
-            percent(interval.high)
+            percent(interval.high),
+            percent(interval.confidence),
+            held_out.covered_in_words()
         ));
-        if let Some(Otherwise { retry, held_out, .. }) = &self.otherwise {
-            let HeldOut { points, agree, share, .. } = held_out;
-            lines.add(format!("with retry={retry} {agree} of {points} of them agree, {}", percent(*share)));
+        if let Some(Otherwise { retry, held_out, verdict }) = &self.otherwise {
+            let HeldOut { points, agree, .. } = held_out;
+            let covered = held_out.covered_in_words();
+            let verdict = verdict.replace('_', " ");
+            lines.add(format!("with retry={retry} {agree} of {points} of them agree, {covered}: {verdict}"));
         }
         lines.add(match self.verdict {
-            Verdict::Slower => "DOES NOT HOLD: clearly fewer points agree than the claim says",
-            Verdict::Unclear => {
-                "UNDECIDED: fewer points agree, and so few may by chance; give more `--points`"
+            Verdict::Slower => {
+                "DOES NOT HOLD: clearly fewer points agree than the claim says, or the winner is not ahead where it \
+                 says so"
             }
+            Verdict::Unclear => "UNDECIDED: so few points cannot tell; give more `--points`",
             Verdict::Same | Verdict::Faster => "HOLDS",
         });
         if !self.is_same_build {
@@ -240,7 +253,6 @@ impl Rechecked {
         if self.is_interrupted {
             lines.add("INTERRUPTED: what was measured is kept; start it again to go on.");
         }
-        lines.add(format!("the interval has a confidence of {}", percent(CONFIDENCE)));
         lines.0
     }
 }

@@ -169,9 +169,13 @@ fn held_out(of: &Value) -> Option<String> {
         }
         _ => String::new(),
     };
+    let covered = of["covered"].as_u64().zip(of["covered_agree"].as_u64());
+    let covered = covered.filter(|(all, _)| *all > 0);
+    let covered =
+        covered.map_or_else(String::new, |(all, agree)| format!(", {agree} of the {all} that it covers"));
     let undecided = of["undecided"].as_u64().filter(|number| *number > 0);
     let undecided = undecided.map_or_else(String::new, |number| format!("; {number} more decided nothing"));
-    Some(format!("{agree} of {points} fresh points agree{share}{interval}{undecided}"))
+    Some(format!("{agree} of {points} fresh points agree{share}{interval}{covered}{undecided}"))
 }
 
 fn confidence(of: &Value) -> String {

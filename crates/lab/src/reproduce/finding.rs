@@ -84,20 +84,34 @@ impl<'e> Finding<'e> {
         self.sweeps.iter().map(|(_, _, summary)| summary.failed).sum()
     }
 
-    /// What may be said under each policy of retry, where several were tried: published results drop aborted requests
-    /// as often as they try them again.
+    /// What may be said under each policy of retry, where several were tried: some published results drop aborted
+    /// requests, others try them again. A part that was not tested under a policy is undecided there; one that needs
+    /// no runs counts everywhere.
     pub fn by_retry(&self) -> BTreeMap<&str, Verdict> {
-        let of = |instance: &'_ Instance| instance.at.iter().position(|(name, _)| name == "retry");
+        let varied = |instance: &'_ Instance| instance.at.iter().position(|(name, _)| name == "retry");
         let instances = || self.parts.iter().flat_map(|(_, instances)| instances);
         let policies: BTreeSet<&str> =
-            instances().filter_map(|instance| Some(instance.at[of(instance)?].1.as_str())).collect();
+            instances().filter_map(|instance| Some(instance.at[varied(instance)?].1.as_str())).collect();
         let verdict = |policy: &str| {
-            let is_meant = |instance: &&Instance| of(instance).is_none_or(|at| instance.at[at].1 == policy);
-            let outcomes: Vec<Outcome> =
-                instances().filter(is_meant).map(|instance| instance.outcome).collect();
-            Verdict::of(&outcomes)
+            let of_part = |(relation, all): &(&Relation, Vec<Instance>)| {
+                let fixed = self.recipe_of(relation).map(|sweep| {
+                    sweep.recipe.settings.get("retry").map_or("same".to_owned(), ToString::to_string)
+                });
+                let is_meant = |instance: &&Instance| match (varied(instance), &fixed) {
+                    (Some(at), _) => instance.at[at].1 == policy,
+                    (None, fixed) => fixed.as_ref().is_none_or(|fixed| fixed == policy),
+                };
+                outcomes(&all.iter().filter(is_meant).cloned().collect::<Vec<_>>())
+            };
+            Verdict::of(&self.parts.iter().flat_map(of_part).collect::<Vec<_>>())
         };
         policies.into_iter().map(|policy| (policy, verdict(policy))).collect()
+    }
+
+    /// The sweep whose results decide a part; none for a part that needs none.
+    fn recipe_of(&self, relation: &Relation) -> Option<&Sweep> {
+        let name = relation.recipe.as_ref().or_else(|| self.experiment.recipes.first());
+        self.sweeps.iter().find(|(other, ..)| Some(other) == name).map(|(_, sweep, _)| sweep)
     }
 
     /// The parts in a sentence: what was found of each, where it is one thing.
@@ -251,6 +265,16 @@ mod tests {
         assert_eq!(finding.by_retry(), BTreeMap::from([same, drop]));
         let text = crate::reproduce::finding(&finding);
         assert!(text.contains("  with retry=drop: does not hold\n  with retry=same: holds\n"), "{text}");
+        finding.parts.push((&experiment.relations[1], vec![place("same", Outcome::Holds)]));
+        let (same, drop) = (("same", Verdict::Holds), ("drop", Verdict::Undecided));
+        assert_eq!(
+            finding.by_retry(),
+            BTreeMap::from([same, drop]),
+            "a part was not tested under one of them"
+        );
+        finding.parts[1].1[0].at.clear();
+        assert_eq!(finding.by_retry()["drop"], Verdict::HoldsUnderCondition, "and here it needs no runs");
+        finding.parts.truncate(1);
         let claim = finding.claim(Path::new("x"));
         assert_eq!(claim["verdict_by_retry"], json!({ "same": "holds", "drop": "does not hold" }));
     }

@@ -159,9 +159,7 @@ impl Claim {
         lines.add(format!("  test it again: {}", self.recheck));
         lines.0
     }
-}
 
-impl Claim {
     /// What becomes of it under the other policy of retry.
     fn told_otherwise(&self) -> String {
         let own = self.settings.get("retry").map_or("same", String::as_str);

@@ -29,8 +29,6 @@ const EXPLORED: [(&str, &str); 14] = [
 const WIDE: f64 = 8.0;
 /// Other numbers are so from here on.
 const VERY_WIDE: f64 = 100.0;
-/// A real setting takes this many values at least, between its ends: more digits would claim too much.
-const STEPS: f64 = 100.0;
 
 /// Settings that vary.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +65,7 @@ impl Space {
     /// When there are not as many coordinates as axes.
     pub fn point(&self, units: &[f64]) -> Vec<f64> {
         let values = Axis::point(&self.0, units);
-        self.0.iter().zip(values).map(|(axis, value)| legible(axis, value)).collect()
+        self.0.iter().zip(values).map(|(axis, value)| axis.legible(value)).collect()
     }
 
     /// A point at random, all alike.
@@ -225,19 +223,6 @@ fn numbers(name: &str, low: &str, high: &str, range: Option<Range>) -> Result<Sc
     let (low, high) = (end(low).ok_or_else(refusal)?, end(high).ok_or_else(refusal)?);
     let is_wide = low > 0.0 && high >= VERY_WIDE * low;
     Ok(if is_wide { Scale::Log { low, high } } else { Scale::Linear { low, high } })
-}
-
-/// A value with no more digits than its axis has use for.
-fn legible(axis: &Axis, value: f64) -> f64 {
-    let (low, high) = axis.ends();
-    let width = match axis.scale() {
-        Scale::Linear { .. } => high - low,
-        Scale::Log { .. } => value,
-        _ => return value,
-    };
-    let digits = (STEPS / width).log10().ceil().clamp(0.0, 15.0) as usize;
-    let rounded: f64 = format!("{value:.digits$}").parse().expect("a number was written");
-    rounded.clamp(low, high)
 }
 
 #[cfg(test)]

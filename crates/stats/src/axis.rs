@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+/// A number takes this many values at least, between its ends: more digits would claim too much.
+const STEPS: f64 = 100.0;
+
 /// One setting that is varied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
@@ -173,6 +176,21 @@ impl Axis {
         (self.choices().is_none() && low < middle && middle < high).then_some(middle)
     }
 
+    /// The value with no more digits than this axis has use for: a hundredth of a range, or of the value on a scale of
+    /// ratios.
+    #[must_use]
+    pub fn legible(&self, value: f64) -> f64 {
+        let (low, high) = self.ends();
+        let width = match self.scale {
+            Scale::Linear { .. } => high - low,
+            Scale::Log { .. } => value,
+            _ => return value,
+        };
+        let digits = (STEPS / width).log10().ceil().clamp(0.0, 15.0) as usize;
+        let rounded: f64 = format!("{value:.digits$}").parse().expect("a number was written");
+        rounded.clamp(low, high)
+    }
+
     /// What lies halfway between two values on this scale, even if it is none of the values.
     pub(crate) fn middle(&self, low: f64, high: f64) -> f64 {
         if self.is_logarithmic() { (low * high).sqrt() } else { f64::midpoint(low, high) }
@@ -241,6 +259,15 @@ pub(crate) mod tests {
         assert_eq!(axes[3].between(1.0, 3.0), Some(2.0));
         assert_eq!(axes[3].between(1.0, 2.0), None);
         assert_eq!(axes[4].between(0.0, 2.0), None);
+    }
+
+    #[test]
+    fn legible_values_have_few_digits_and_stay_on_their_axis() {
+        let axes = axes();
+        assert_near(axes[0].legible(0.618_034), 0.62, 1e-12);
+        assert_near(axes[1].legible(31.622_777), 31.6, 1e-12);
+        assert_near(axes[1].legible(0.1), 0.1, 1e-12);
+        assert_near(axes[2].legible(7.0), 7.0, 0.0);
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Point {
 
 impl Bisect {
     /// A search on an axis: `grid` points first, at least the two ends; then halves down to stretches of `tolerance`
-    /// of the axis (0.01 is a hundredth of its scale, or neighbours when values are whole). Each unclear point is
+    /// of the axis (0.01 is a hundredth of its scale), or to neighbours where values are whole or have no more digits. Each unclear point is
     /// measured `repeats` times at most.
     ///
     /// # Panics
@@ -120,7 +120,7 @@ impl Bisect {
             return Next::Repeat(point.at);
         }
         match self.widest_gap() {
-            Some((low, high)) => Next::Measure(self.axis.between(low, high).expect("a gap has a middle")),
+            Some((low, high)) => Next::Measure(self.middle(low, high).expect("a gap has a middle")),
             None => Next::Done(self.findings()),
         }
     }
@@ -132,7 +132,7 @@ impl Bisect {
         let at = |step: usize| match step {
             0 => low,
             _ if step == steps => high,
-            _ => self.axis.at(from + (to - from) * step as f64 / steps as f64),
+            _ => self.axis.legible(self.axis.at(from + (to - from) * step as f64 / steps as f64)),
         };
         (0..self.grid).map(at).find(|at| self.points.iter().all(|point| point.at.total_cmp(at).is_ne()))
     }
@@ -147,8 +147,14 @@ impl Bisect {
                 Some((first, last)) => vec![(crossing.low, first), (last, crossing.high)],
                 None => vec![(crossing.low, crossing.high)],
             })
-            .filter(|gap| width(gap) > self.tolerance && self.axis.between(gap.0, gap.1).is_some())
+            .filter(|gap| width(gap) > self.tolerance && self.middle(gap.0, gap.1).is_some())
             .max_by(|a, b| width(a).total_cmp(&width(b)))
+    }
+
+    /// What is measured next between two values; none when they are neighbours, in the digits that are written.
+    fn middle(&self, low: f64, high: f64) -> Option<f64> {
+        let middle = self.axis.legible(self.axis.between(low, high)?);
+        (low < middle && middle < high).then_some(middle)
     }
 
     fn crossings(&self) -> Vec<Crossing> {

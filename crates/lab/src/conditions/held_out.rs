@@ -14,12 +14,26 @@ use super::predicate::{Features, Predicate};
 use super::study::{Class, Role, Sample, Study};
 use crate::sweep::Run;
 
-/// Shares of the budget after which no more points are tested, and no more of them under the other policy: of a study,
-/// which goes on to find out why, and of a test alone.
-pub(super) const OF_STUDY: (f64, f64) = (0.6, 0.75);
-pub(super) const OF_TEST: (f64, f64) = (0.6, 1.0);
+/// Shares of the budget after which no more is tested.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Until {
+    /// Random points of the space.
+    random: f64,
+    /// More of those that the claims cover.
+    covered: f64,
+    /// All of them under the other policy.
+    otherwise: f64,
+}
+
+/// Of a study, which goes on to find out why, and of a test alone.
+pub(super) const OF_STUDY: Until = Until { random: 0.55, covered: 0.6, otherwise: 0.75 };
+pub(super) const OF_TEST: Until = Until { random: 0.5, covered: 0.65, otherwise: 1.0 };
 /// Points that a claim covers, of which fewer decide nothing.
 const COVERED_MIN: usize = 5;
+/// As many are looked for: all but three of them show that the winner is ahead at most.
+const COVERED_WANTED: usize = 12;
+/// Random points that are looked at to find one that a claim covers. A claim about less of the space has few.
+const TRIES: usize = 2_000;
 /// Pairs at each point: the median is then off the truth half as often as a single pair is.
 const PAIRS: u64 = 3;
 /// Their repetitions begin here, so that their requests are none that the exploration has seen.
@@ -36,13 +50,14 @@ impl Study {
     }
 }
 
-/// Measures fresh random points, and notes what the map predicts for them; then as many of them under the other policy
-/// of retry, on the same requests, as there is time for.
+/// Measures fresh random points, and notes what the map predicts for them: all over the space, then, where a claim covers
+/// few of these, more that it covers; then as many of them under the other policy of retry, on the same requests, as
+/// there is time for.
 pub(super) fn test<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
     map: &Map,
-    (tested_by, otherwise_by): (f64, f64),
+    until: Until,
     findings: &mut Findings,
 ) -> Result<(), Stop> {
     let seed = study.question.seed;
@@ -55,26 +70,47 @@ pub(super) fn test<R: Run>(
             findings.impossible += 1;
             continue;
         };
-        if !pairs.has_time(study, tested_by, 2 * PAIRS as usize) {
+        if !pairs.has_time(study, until.random, 2 * PAIRS as usize) {
             break;
         }
         let what = format!("testing, point {} of {of}", points.len() + 1);
-        let predicted = map.predict(&features);
-        findings.samples.push(measure(study, pairs, (&point, seed), features, &what)?);
-        findings.predicted.push(predicted);
-        points.push(point);
+        findings.predicted.push(map.predict(&features));
+        findings.samples.push(measure(study, pairs, (&point, seed), (features, Role::HeldOut), &what)?);
+        points.push((point, Role::HeldOut));
     }
-    let claims_nothing = [Class::A, Class::B].iter().all(|class| map.of(*class).is_never());
-    let Some(other) = study.otherwise().filter(|_| !claims_nothing) else { return Ok(()) };
+    if points.is_empty() {
+        return Ok(());
+    }
+    let claimed = [Class::A, Class::B].into_iter().filter(|class| !map.of(*class).is_never());
+    for class in claimed.clone() {
+        let covers = |features: &Features| map.of(class).holds(features);
+        let tests = || findings.samples.iter().filter(|sample| sample.role.is_test());
+        let mut covered = tests().filter(|sample| covers(&sample.features)).count();
+        let mut tries = 0..TRIES;
+        while covered < COVERED_WANTED && pairs.has_time(study, until.covered, 2 * PAIRS as usize) {
+            let mut drawn = tries.by_ref().map(|_| study.ground.space.random(&mut rng));
+            let found = drawn.find_map(|point| {
+                let features = study.features(&point).ok()?;
+                covers(&features).then_some((point, features))
+            });
+            let Some((point, features)) = found else { break };
+            covered += 1;
+            let what = format!("testing a claim, point {covered} of {COVERED_WANTED}");
+            findings.predicted.push(map.predict(&features));
+            findings.samples.push(measure(study, pairs, (&point, seed), (features, Role::Covered), &what)?);
+            points.push((point, Role::Covered));
+        }
+    }
+    let Some(other) = study.otherwise().filter(|_| claimed.count() > 0) else { return Ok(()) };
     let retry = other.value("retry");
-    for (nth, point) in points.iter().enumerate() {
+    for (nth, (point, role)) in points.iter().enumerate() {
         // Batches try again whatever aborts: a scheme that cannot drop a request can do so nowhere.
         let Ok(features) = other.features(point) else { break };
-        if !pairs.has_time(&other, otherwise_by, 2 * PAIRS as usize) {
+        if !pairs.has_time(&other, until.otherwise, 2 * PAIRS as usize) {
             break;
         }
         let what = format!("testing with retry={retry}, point {} of {}", nth + 1, points.len());
-        findings.otherwise.push(measure(&other, pairs, (point, seed), features, &what)?);
+        findings.otherwise.push(measure(&other, pairs, (point, seed), (features, *role), &what)?);
     }
     Ok(())
 }
@@ -83,7 +119,7 @@ fn measure<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
     (point, seed): (&[f64], u64),
-    features: Features,
+    (features, role): (Features, Role),
     what: &str,
 ) -> Result<Sample, Stop> {
     let (mut throughputs, mut runs) = (Vec::new(), Vec::new());
@@ -93,31 +129,32 @@ fn measure<R: Run>(
         throughputs.push(pair.throughputs);
         runs.extend(pair.ids());
     }
-    Ok(Sample { point: point.to_vec(), features, role: Role::HeldOut, pairs: throughputs, runs })
+    Ok(Sample { point: point.to_vec(), features, role, pairs: throughputs, runs })
 }
 
 /// How a predicate fares at points: whether the winner is ahead by the margin where it says so, and only there. The
-/// intervals of so many shares hold together.
+/// intervals of so many shares hold together. None without a point of the whole space.
 pub(super) fn fare(
     predicate: &Predicate,
     winner: Class,
     samples: &[&Sample],
     (margin, shares, seed): (f64, usize, u64),
-) -> HeldOut {
+) -> Option<HeldOut> {
     let wins = |sample: &&&Sample| Class::of(sample.ratio(), margin) == winner;
     let covers = |sample: &&&Sample| predicate.holds(&sample.features);
     let agrees = |sample: &&&Sample| covers(sample) == wins(sample);
     let edge = if winner == Class::A { margin } else { 1.0 / margin };
     let is_undecided =
         |sample: &&&Sample| sample.interval(CONFIDENCE).is_none_or(|interval| interval.contains(edge));
-    let (points, agree) = (samples.len(), samples.iter().filter(agrees).count());
-    let undecided = samples.iter().filter(|sample| !agrees(sample) && is_undecided(sample)).count();
+    let of_space = || samples.iter().filter(|sample| sample.role == Role::HeldOut);
+    let (points, agree) = (of_space().count(), of_space().filter(agrees).count());
+    let undecided = of_space().filter(|sample| !agrees(sample) && is_undecided(sample)).count();
     let covered = samples.iter().filter(covers).count();
     let covered_agree = samples.iter().filter(|sample| covers(sample) && wins(sample)).count();
     let confidence = 1.0 - (1.0 - CONFIDENCE) / shares.max(1) as f64;
-    let interval = share(agree as u64, points as u64, confidence).expect("there are points").into();
+    let interval = share(agree as u64, points as u64, confidence)?.into();
     let share = agree as f64 / points as f64;
-    HeldOut { points, agree, undecided, covered, covered_agree, share, interval, seed }
+    Some(HeldOut { points, agree, undecided, covered, covered_agree, share, interval, seed })
 }
 
 /// How a predicate fares under both policies of retry: as the study has it, and under the other one if that was
@@ -128,16 +165,16 @@ pub(super) fn fare_under_both(
     findings: &Findings,
     claims: usize,
 ) -> Option<(HeldOut, Option<Otherwise>)> {
-    let as_is: Vec<&Sample> = findings.samples.iter().filter(|sample| sample.role == Role::HeldOut).collect();
+    let as_is: Vec<&Sample> = findings.samples.iter().filter(|sample| sample.role.is_test()).collect();
     let otherwise: Vec<&Sample> = findings.otherwise.iter().collect();
     // Without a point that it was tested on a conclusion is none.
     let shares = if otherwise.is_empty() { claims } else { 2 * claims };
     let of = (study.question.margin, shares, study.question.seed);
-    let fared = (!as_is.is_empty()).then(|| fare(predicate, winner, &as_is, of))?;
-    let other = study.otherwise().filter(|_| !otherwise.is_empty()).map(|other| {
-        let held_out = fare(predicate, winner, &otherwise, of);
+    let fared = fare(predicate, winner, &as_is, of)?;
+    let other = study.otherwise().and_then(|other| {
+        let held_out = fare(predicate, winner, &otherwise, of)?;
         let verdict = name_of(where_it_says_so(&held_out)).to_owned();
-        Otherwise { retry: other.value("retry"), held_out, verdict }
+        Some(Otherwise { retry: other.value("retry"), held_out, verdict })
     });
     Some((fared, other))
 }

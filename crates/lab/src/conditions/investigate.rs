@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::claim::{Claim, Explored, Ratio, statement};
+use super::crossing;
 use super::explore::{Exploration, Next};
 use super::fit::Map;
 use super::held_out::{OF_STUDY, fare_under_both, test};
@@ -23,9 +24,9 @@ const EXPLORED_BY: f64 = 0.4;
 pub struct Findings {
     /// What was measured.
     pub samples: Vec<Sample>,
-    /// What was predicted at held-out points, in the order of these.
+    /// What was predicted at the points that test it, in the order of these.
     pub predicted: Vec<Class>,
-    /// The held-out points again, as far as there was time, under the other policy of retry.
+    /// These points again, as far as there was time, under the other policy of retry.
     pub otherwise: Vec<Sample>,
     /// What is concluded.
     pub claims: Vec<Claim>,
@@ -85,7 +86,8 @@ fn explore<R: Run>(study: &Study, pairs: &mut Pairs<'_, R>, findings: &mut Findi
     let points_max = study.question.points.unwrap_or(usize::MAX);
     while findings.samples.len() < points_max && pairs.has_time(study, EXPLORED_BY, 2) {
         let what = format!("exploring, point {}", findings.samples.len() + 1);
-        match exploration.next(&findings.samples) {
+        let to_cross = crossing::next(&study.ground.space, &findings.samples);
+        match to_cross.unwrap_or_else(|| exploration.next(&findings.samples)) {
             Next::Point(point, role) => {
                 let Ok(features) = study.features(&point) else {
                     findings.impossible += 1;
@@ -125,10 +127,10 @@ fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Find
     let names = if winner == Class::A { (a, b) } else { (b, a) };
     let (margin, predicate) = (study.question.margin, map.of(winner));
     let (fared, otherwise) = fare_under_both(study, (predicate, winner), findings, claims)?;
-    let held_out = || findings.samples.iter().filter(|sample| sample.role == Role::HeldOut);
-    let inside = held_out().filter(|sample| predicate.holds(&sample.features));
+    let tests = || findings.samples.iter().filter(|sample| sample.role.is_test());
+    let inside = tests().filter(|sample| predicate.holds(&sample.features));
     let ahead = |sample: &Sample| if winner == Class::A { sample.ratio() } else { 1.0 / sample.ratio() };
-    let explored = findings.samples.iter().filter(|sample| sample.role != Role::HeldOut);
+    let explored = findings.samples.iter().filter(|sample| !sample.role.is_test());
     let name = format!("{}-over-{}-{}", names.0, names.1, study.digest());
     Some(Claim {
         schema: SCHEMA,
@@ -156,7 +158,7 @@ fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Find
         ratio: Ratio::of(inside.map(ahead).collect()),
         mechanisms: Vec::new(),
         holds_without: Vec::new(),
-        evidence: held_out().chain(&findings.otherwise).flat_map(|sample| sample.runs.clone()).collect(),
+        evidence: tests().chain(&findings.otherwise).flat_map(|sample| sample.runs.clone()).collect(),
         recheck: format!(
             "contend recheck DIR/claims/{name}.json --seed {}",
             study.question.seed.wrapping_add(1)
@@ -201,7 +203,7 @@ impl Findings {
         let [a, b] = study.schemes;
         let mut predicted = self.predicted.iter();
         let mut point = |sample: &Sample| {
-            let predicted = if sample.role == Role::HeldOut { predicted.next() } else { None };
+            let predicted = if sample.role.is_test() { predicted.next() } else { None };
             json!({
                 "point": study.ground.space.point_json(&sample.point),
                 "features": sample.features,
@@ -224,6 +226,7 @@ impl Findings {
             "margin": study.question.margin,
             "space": study.ground.space.json(),
             "settings": study.ground.fixed(),
+            "crossings": crossing::json(&study.ground.space, study.schemes, &self.samples),
             "impossible": self.impossible,
             "interrupted": self.is_interrupted,
             "points": self.samples.iter().map(&mut point).collect::<Vec<_>>(),
@@ -318,6 +321,11 @@ mod tests {
         );
         for claim in [fast, slow] {
             assert!(claim.held_out.share >= 0.9 && claim.held_out.points == 50, "{told}");
+            let covered = claim
+                .held_out
+                .covered
+                .min(claim.otherwise.as_ref().map_or(0, |other| other.held_out.covered));
+            assert!(covered >= 12, "where random points are few more are drawn: {told}");
             assert!((claim.held_out.interval.confidence - 0.975).abs() < 1e-9, "of two claims, twice each");
             let is_of_retry = claim.winner == Class::A;
             let expected = if is_of_retry { "does_not_hold" } else { "holds" };

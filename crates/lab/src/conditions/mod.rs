@@ -2,7 +2,8 @@
 //! tested where nothing was measured before.
 //!
 //! A [`Study`] explores a [`Space`](crate::Space): first points that fill it, then points halfway between neighbours
-//! that disagree, so that most runs are spent where the ranking flips. A tree of decisions turns what was found into a
+//! that disagree, so that most runs are spent where the ranking flips; on a single axis, halves until a crossing is
+//! known. A tree of decisions turns what was found into a
 //! [`Predicate`]. Whatever its fit to these points is says little, since it was made for them: so the predicate is then
 //! tested on fresh random points, with requests of their own, and a [`Claim`] says how many of them agree: with
 //! aborted requests tried again, and with them dropped. At last, at a point where the winner is far ahead, mechanisms
@@ -12,6 +13,7 @@
 //! slows both. The ratio of a pair is throughput of A over throughput of B.
 
 mod claim;
+mod crossing;
 mod explore;
 mod fit;
 mod held_out;

@@ -99,8 +99,10 @@ pub enum Role {
     Explored,
     /// To find out where the ranking flips.
     Refined,
-    /// To test what was found.
+    /// To test what was found, anywhere in the space.
     HeldOut,
+    /// To test what was found, where a claim says something.
+    Covered,
 }
 
 impl Role {
@@ -110,7 +112,13 @@ impl Role {
             Self::Explored => "explored",
             Self::Refined => "refined",
             Self::HeldOut => "held_out",
+            Self::Covered => "covered",
         }
+    }
+
+    /// Whether nothing was concluded from it.
+    pub const fn is_test(self) -> bool {
+        matches!(self, Self::HeldOut | Self::Covered)
     }
 }
 

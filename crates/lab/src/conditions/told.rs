@@ -4,6 +4,7 @@ use serde_json::Value;
 use stats::Verdict;
 
 use super::claim::{Claim, HeldOut, Mechanism, Otherwise};
+use super::crossing;
 use super::held_out::where_it_says_so;
 use super::investigate::Findings;
 use super::recheck::Rechecked;
@@ -48,13 +49,17 @@ impl Findings {
         let runs: usize = self.samples.iter().chain(&self.otherwise).map(|sample| sample.runs.len()).sum();
         let explored = of(Role::Explored) + of(Role::Refined);
         lines.add(format!(
-            "measured: {} explored, {} of them where the ranking flips; {} held out; {}",
+            "measured: {} explored, {} of them where the ranking flips; {} held out, and {} where claims are made; {}",
             plural(explored, "point"),
             of(Role::Refined),
             of(Role::HeldOut),
+            of(Role::Covered),
             plural(runs, "run")
         ));
         lines.add(self.tally(study));
+        if let Some(flips) = crossing::text(&study.ground.space, study.schemes, &self.samples) {
+            lines.add(flips);
+        }
         if self.impossible > 0 {
             lines.add(format!(
                 "{} of random settings cannot be run and are left out",
@@ -123,7 +128,7 @@ impl Claim {
             lines.add(format!(
                 "  where it says so: {:.2} times in the median of {}, {:.2} .. {:.2} for eight in ten of them",
                 ratio.median,
-                plural(ratio.points, "held-out point"),
+                plural(ratio.points, "fresh point"),
                 ratio.p10,
                 ratio.p90
             ));

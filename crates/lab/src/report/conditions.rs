@@ -21,6 +21,8 @@ pub(super) struct Conditions {
     /// The names of what was varied, and how each was: `linear`, `log`, `choice` and the like.
     space: Vec<String>,
     kinds: Vec<String>,
+    /// Where the ranking flips on a single axis, in words.
+    crossings: Vec<String>,
     points: Vec<Point>,
 }
 
@@ -50,6 +52,8 @@ impl Conditions {
             space.map(|of| Some(of["name"].as_str()?.to_owned())).collect::<Option<_>>()?;
         let kinds = value["space"].as_array()?.iter().map(|of| shown(&of["kind"])).collect();
         let points = value["points"].as_array()?.iter().map(|point| Point::read(point, &space)).collect();
+        let crossings = value["crossings"].as_array().into_iter().flatten();
+        let crossings = crossings.filter_map(|of| crossing(of, space.first()?)).collect();
         Some(Self {
             workload: text("workload")?,
             a: text("a")?,
@@ -57,6 +61,7 @@ impl Conditions {
             margin: value["margin"].as_f64()?,
             space,
             kinds,
+            crossings,
             points,
         })
     }
@@ -80,7 +85,7 @@ impl Conditions {
                 .to_owned()
         };
         format!(
-            "Of {}, {} is ahead by {:.2} or more at {}, {} at {}, and at {} neither is.{fresh}",
+            "Of {}, {} is ahead by {:.2} or more at {}, {} at {}, and at {} neither is.{fresh}{}",
             plural(self.points.len(), "point"),
             self.a,
             self.margin,
@@ -88,6 +93,7 @@ impl Conditions {
             self.b,
             count("b"),
             self.points.len() - count("a") - count("b"),
+            self.crossings.concat(),
         )
     }
 
@@ -121,6 +127,13 @@ impl Conditions {
             _ => "level".to_owned(),
         }
     }
+}
+
+/// A crossing in words.
+fn crossing(of: &Value, axis: &str) -> Option<String> {
+    let (low, high) = (of["low"].as_f64()?, of["high"].as_f64()?);
+    let ahead = of["ahead_from_high"].as_str()?;
+    Some(format!(" The ranking flips between {axis} = {low} and {high}: from there on {ahead} is ahead."))
 }
 
 impl Point {
@@ -242,9 +255,9 @@ fn dot(conditions: &Conditions, point: &Point, (x, y): (f64, f64)) -> Dot {
         x,
         y,
         look: look(&point.class),
-        is_hollow: point.role == "held_out",
+        is_hollow: matches!(point.role.as_str(), "held_out" | "covered"),
         size: match point.role.as_str() {
-            "held_out" => 5.0,
+            "held_out" | "covered" => 5.0,
             "refined" => 3.8,
             _ => 2.7,
         },

@@ -253,6 +253,7 @@ fn conditions_and_claims_are_shown_with_what_they_rest_on() {
     let conditions = json!({
         "schema": 1, "kind": "conditions", "workload": "ycsb", "a": "silo", "b": "no_wait", "margin": 1.1,
         "space": [{ "name": "ycsb.theta", "kind": "linear" }, { "name": "workers", "kind": "integer" }],
+        "crossings": [{ "low": 0.8, "high": 0.85, "ahead_from_high": "silo", "unclear": null }],
         "points": points,
     });
     folder.write("conditions.json", &conditions.to_string());
@@ -271,6 +272,10 @@ fn conditions_and_claims_are_shown_with_what_they_rest_on() {
     let (text, page) = (text(&report), page(&report));
     for form in [&text, &page] {
         assert!(form.contains("On 2 fresh points, which no rule was made from, 1 agree"), "{form}");
+        assert!(
+            form.contains("flips between ycsb.theta = 0.8 and 0.85: from there on silo is ahead"),
+            "{form}"
+        );
         assert!(
             form.contains("1 of 2 fresh points agree (50.0%)") && form.contains("contend recheck x"),
             "{form}"

@@ -1,0 +1,177 @@
+//! Where the ranking flips on a single axis of numbers: a crossing, narrowed down by halves.
+//!
+//! Of many axes a tree of decisions finds the region in which a scheme is ahead by the margin. Of one, more can be said:
+//! the last value at which the one is clearly ahead and the first at which the other is, by any margin.
+
+use serde_json::{Value, json};
+use stats::{Bisect, Interval, Next as Step, Side};
+
+use super::claim::Bounds;
+use super::explore::Next;
+use super::study::{Role, Sample};
+use crate::Space;
+
+/// Points at which one scheme or the other must be clearly ahead before anything is halved.
+const GRID: usize = 5;
+/// The search ends at stretches of this share of the axis.
+const TOLERANCE: f64 = 0.01;
+/// Whoever is ahead at a point is so with this confidence: of the dozen points of a search few are wrong.
+const CONFIDENCE: f64 = 0.95;
+/// A point that is not clear is measured so often at most. Six pairs are the fewest that can be clear.
+const PAIRS_MAX: u32 = 10;
+
+/// What to measure next to find the crossings, given what was measured; none on other spaces, and when they are found.
+pub(super) fn next(space: &Space, samples: &[Sample]) -> Option<Next> {
+    let bisect = bisect(space, samples)?;
+    match bisect.next() {
+        Step::Measure(at) => {
+            let role = if samples.len() < GRID { Role::Explored } else { Role::Refined };
+            Some(Next::Point(vec![at], role))
+        }
+        Step::Repeat(at) => {
+            samples.iter().position(|sample| sample.point[0].total_cmp(&at).is_eq()).map(Next::Again)
+        }
+        Step::Done(_) => None,
+    }
+}
+
+/// Where the ranking flips, for people; none on other spaces.
+pub(super) fn text(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Option<String> {
+    let findings = bisect(space, samples)?.findings();
+    let axis = &space.axes()[0];
+    let at = |value: f64| axis.text(value);
+    let name = |side: Side| if side == Side::Above { a } else { b };
+    let Some(first) = findings.first else {
+        return Some(format!(
+            "neither is clearly ahead, by any margin, at any {} that was measured",
+            axis.name()
+        ));
+    };
+    if findings.crossings.is_empty() {
+        let says = format!("the ranking does not flip: wherever one is clearly ahead it is {}", name(first));
+        return Some(says);
+    }
+    let mut from = name(first);
+    let flips = findings.crossings.iter().map(|crossing| {
+        let to = name(crossing.to);
+        let unclear = match crossing.unclear {
+            Some((low, high)) if low < high => format!(", neither clearly from {} to {}", at(low), at(high)),
+            Some((low, _)) => format!(", neither clearly at {}", at(low)),
+            None => String::new(),
+        };
+        let (low, high) = (at(crossing.low), at(crossing.high));
+        format!(
+            "{} is ahead up to {} = {low}{unclear}, {to} from {high} on",
+            core::mem::replace(&mut from, to),
+            axis.name()
+        )
+    });
+    Some(format!("the ranking flips: {}", flips.collect::<Vec<_>>().join("; ")))
+}
+
+/// The crossings as objects for programs; null on other spaces.
+pub(super) fn json(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Value {
+    let Some(bisect) = bisect(space, samples) else { return Value::Null };
+    let crossings = bisect.findings().crossings.into_iter().map(|crossing| {
+        json!({
+            "low": crossing.low,
+            "high": crossing.high,
+            "ahead_from_high": if crossing.to == Side::Above { a } else { b },
+            "unclear": crossing.unclear.map(|(low, high)| [low, high]),
+        })
+    });
+    crossings.collect()
+}
+
+/// The search as far as the samples have brought it. Held-out points test what others found, and are no part of it.
+fn bisect(space: &Space, samples: &[Sample]) -> Option<Bisect> {
+    let [axis] = space.axes() else { return None };
+    if axis.choices().is_some() {
+        return None;
+    }
+    let mut bisect = Bisect::new(axis.clone(), GRID, TOLERANCE, PAIRS_MAX);
+    for sample in samples.iter().filter(|sample| !sample.role.is_test()) {
+        let known = sample.interval(CONFIDENCE).filter(|interval| interval.confidence >= CONFIDENCE);
+        let ratio = known.unwrap_or(Interval { low: 0.0, high: f64::INFINITY, confidence: CONFIDENCE });
+        for _ in &sample.pairs {
+            bisect.tell(sample.point[0], ratio);
+        }
+    }
+    Some(bisect)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::predicate::Features;
+    use super::*;
+
+    fn space(items: &[&str]) -> Space {
+        Space::parse(&items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>()).expect("legal")
+    }
+
+    /// Searches with a ratio that is known, until the search is done.
+    fn search(space: &Space, ratio: impl Fn(f64) -> f64) -> Vec<Sample> {
+        let mut samples: Vec<Sample> = Vec::new();
+        for _ in 0..1_000 {
+            match next(space, &samples) {
+                Some(Next::Point(point, role)) => {
+                    let pairs = vec![(ratio(point[0]), 1.0)];
+                    samples.push(Sample { point, features: Features::new(), role, pairs, runs: Vec::new() });
+                }
+                Some(Next::Again(at)) => {
+                    let pair = (ratio(samples[at].point[0]), 1.0);
+                    samples[at].pairs.push(pair);
+                }
+                None => return samples,
+            }
+        }
+        panic!("a search ends");
+    }
+
+    #[test]
+    fn a_crossing_is_found_to_a_hundredth_and_told() {
+        let space = space(&["ycsb.theta=0..0.9"]);
+        let samples = search(&space, |theta| if theta < 0.37 { 1.02 } else { 0.98 });
+        assert!(samples.iter().all(|sample| sample.pairs.len() == 6), "six pairs are clear");
+        let told = text(&space, ["silo", "mvto"], &samples).expect("one axis");
+        assert_eq!(told, "the ranking flips: silo is ahead up to ycsb.theta = 0.366, mvto from 0.373 on");
+        let json = json(&space, ["silo", "mvto"], &samples);
+        assert_eq!(
+            json,
+            json!([{ "low": 0.366, "high": 0.373, "ahead_from_high": "mvto", "unclear": null }])
+        );
+    }
+
+    #[test]
+    fn what_stays_unclear_between_is_told() {
+        let space = space(&["tpcc.warehouses=1..8"]);
+        let samples = search(&space, |warehouses| match warehouses {
+            ..3.0 => 0.8,
+            ..5.0 => 1.0,
+            _ => 1.2,
+        });
+        let told = text(&space, ["silo", "mvto"], &samples).expect("one axis");
+        assert_eq!(
+            told,
+            "the ranking flips: mvto is ahead up to tpcc.warehouses = 2, neither clearly from 3 to 4, silo from 5 on"
+        );
+        assert!(samples.iter().any(|sample| sample.pairs.len() == PAIRS_MAX as usize));
+    }
+
+    #[test]
+    fn without_a_flip_it_is_said_who_is_ahead_and_when_nobody_is() {
+        let space = space(&["ycsb.theta=0..0.9"]);
+        let told = |ratio: f64| text(&space, ["silo", "mvto"], &search(&space, |_| ratio)).expect("one axis");
+        assert!(told(0.9).ends_with("it is mvto"), "{}", told(0.9));
+        assert!(told(1.0).starts_with("neither is clearly ahead"), "{}", told(1.0));
+    }
+
+    #[test]
+    fn spaces_of_words_or_of_several_axes_have_no_crossing() {
+        for items in [&["retry=same|drop"][..], &["ycsb.theta=0..0.9", "clients=2..64"]] {
+            let space = space(items);
+            assert_eq!(next(&space, &[]), None);
+            assert_eq!(json(&space, ["silo", "mvto"], &[]), Value::Null);
+        }
+    }
+}

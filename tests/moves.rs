@@ -12,7 +12,7 @@ mod common;
 
 use common::movers::{self, Movers};
 use common::{drain, secondary_entries};
-use engine::driver::{self, Control, Job, Limit, Retry, Traffic};
+use engine::driver::{self, Control, Job, Limit};
 use engine::setting::Values;
 use engine::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
 use schemes::catalogue::{self, Visit};
@@ -30,20 +30,7 @@ impl Visit for Explore {
     fn visit<S: Scheme>(self) {
         let Self(seed) = self;
         let workers = if S::INFO.workers == Admits::One { 1 } else { 2 };
-        let job = Job {
-            workers,
-            clients: workers,
-            retry: Retry::Same,
-            limit: Limit::Requests(REQUESTS),
-            seed: 1 + seed / 8,
-            pause_ns: 0,
-            abort_ns: 0,
-            pin: false,
-            sample_every: 0,
-            latencies: false,
-            traffic: Traffic::default(),
-            is_steady: None,
-        };
+        let job = Job::new(workers, workers, Limit::Requests(REQUESTS), 1 + seed / 8);
         let values = Values::new(S::SETTINGS, &[]).expect("legal settings");
         Explorer::new(seed).run(|| {
             let mut schema = Schema::new();

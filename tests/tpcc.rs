@@ -3,7 +3,7 @@
 //! inserted.
 
 use engine::Admits;
-use engine::driver::{Job, Limit, Retry, Traffic};
+use engine::driver::{Job, Limit};
 use engine::setting::Values;
 use runs::{Layout, Measured, Monitor, Spec, TableMemory, Verdict, WORKLOADS};
 use schemes::catalogue;
@@ -46,20 +46,7 @@ fn run_over(
     let values = Values::new(known, &given).expect("legal settings");
     let clients = runs::clients(scheme, &values, clients);
     let requests = requests(clients);
-    let job = Job {
-        workers,
-        clients,
-        retry: Retry::Same,
-        limit: Limit::Requests(requests),
-        seed: 1,
-        pause_ns: 0,
-        abort_ns: 0,
-        pin: false,
-        sample_every: 0,
-        latencies: false,
-        traffic: Traffic::default(),
-        is_steady: None,
-    };
+    let job = Job::new(workers, clients, Limit::Requests(requests), 1);
     let spec =
         Spec { workload: tpcc.name, scheme, values: &values, job, layout, reserve_bytes: 0, check: true };
     let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");

@@ -2,7 +2,7 @@
 //! and in virtual time: a step takes 50 nanoseconds there, so that what takes milliseconds can be counted.
 
 use engine_sim::driver::{
-    self, Arrivals, Control, Driver, Job, Limit, Mode, Open, Outcome, Process, Retry, Traffic,
+    self, Arrivals, Control, Driver, Job, Limit, Mode, Open, Outcome, Process, Traffic,
 };
 use engine_sim::setting::Values;
 use engine_sim::{ClientId, Database, Drive, Env, Schema, Scheme, Share, Workload};
@@ -26,20 +26,7 @@ const ORDERS: (&str, &str) = ("tpcc.mix", "1,0,0,0,0");
 
 /// A closed loop of `clients` on one worker.
 fn job(clients: usize, limit: Limit, traffic: Traffic) -> Job {
-    Job {
-        workers: 1,
-        clients,
-        retry: Retry::Same,
-        limit,
-        seed: 1,
-        pause_ns: 0,
-        abort_ns: 0,
-        pin: false,
-        sample_every: 0,
-        latencies: true,
-        traffic,
-        is_steady: None,
-    }
+    Job { latencies: true, traffic, ..Job::new(1, clients, limit, 1) }
 }
 
 fn timed(warmup_s: u64, measured_s: u64) -> Limit {

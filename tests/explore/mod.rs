@@ -4,7 +4,7 @@
 
 use core::marker::PhantomData;
 
-use engine_sim::driver::{self, Control, Job, Limit, Retry, Traffic};
+use engine_sim::driver::{self, Control, Job, Limit};
 use engine_sim::setting::Values;
 use engine_sim::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
 use schemes_sim::catalogue::{self, Visit};
@@ -79,20 +79,7 @@ impl<W: Workload> Visit for Explore<W> {
         let given: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let known = S::SETTINGS.iter().chain(W::SETTINGS);
         let values = Values::new(known, &given).expect("legal settings");
-        let job = Job {
-            workers,
-            clients: workers,
-            retry: Retry::Same,
-            limit: Limit::Requests(10),
-            seed,
-            pause_ns: 0,
-            abort_ns: 0,
-            pin: false,
-            sample_every: 0,
-            latencies: false,
-            traffic: Traffic::default(),
-            is_steady: None,
-        };
+        let job = Job::new(workers, workers, Limit::Requests(10), seed);
         let ((commits, aborts), trace) = Explorer::new(seed).run(|| {
             let mut schema = Schema::new();
             let drive = Drive { workers: workers as u32, clients: workers as u32, seed };

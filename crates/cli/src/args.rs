@@ -549,8 +549,12 @@ enum RetryPolicy {
     Same,
     /// Goes on with another request
     Drop,
-    /// Tries the same request again after a pause
+    /// Tries the same request again after a pause that doubles with each abort
     Backoff,
+    /// Tries the same request again after a random pause: see `run.backoff_us`
+    Fixed,
+    /// Tries the same request again after a pause that moves to where most is committed
+    Climb,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -624,6 +628,8 @@ impl Run {
                 RetryPolicy::Same => Retry::Same,
                 RetryPolicy::Drop => Retry::Drop,
                 RetryPolicy::Backoff => Retry::Backoff,
+                RetryPolicy::Fixed => Retry::Fixed,
+                RetryPolicy::Climb => Retry::Climb,
             },
             mode: match self.mode {
                 ModeOfClients::Procedure => Mode::Procedure,

@@ -270,6 +270,7 @@ fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job
         seed: request.seed,
         pause_ns: values.int("run.pause_us") * 1_000,
         abort_ns: values.int("run.abort_us") * 1_000,
+        backoff_ns: values.int("run.backoff_us") * 1_000,
         pin: request.pin,
         sample_every: values.int("run.sample_every"),
         latencies: true,

@@ -19,6 +19,15 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         stresses: "the price of optimism: schemes that abort against schemes that wait",
     },
     Setting {
+        name: "run.backoff_us",
+        default: "100",
+        range: Range::Int(0, 1_000_000),
+        unit: "microseconds",
+        doc: "how long a client of `--retry fixed` pauses after an abort at most: a random time up to this, as in \
+              DBx1000",
+        stresses: "conflicts that come again against time that is waited",
+    },
+    Setting {
         name: "run.index",
         default: "standard",
         range: Range::Choice(&["standard", "ordered"]),

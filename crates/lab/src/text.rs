@@ -64,6 +64,8 @@ pub fn header(plan: &Plan) -> String {
         Retry::Same => "same request",
         Retry::Drop => "dropped",
         Retry::Backoff => "same request after a pause",
+        Retry::Fixed => "same request after a pause of one length at most",
+        Retry::Climb => "same request after a pause that is adapted",
     };
     let rounds =
         if plan.repeat == 1 { "once".to_owned() } else { format!("{} rounds in random order", plan.repeat) };

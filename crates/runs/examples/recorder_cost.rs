@@ -8,7 +8,7 @@
 use std::marker::PhantomData;
 use std::process::ExitCode;
 
-use engine::driver::{self, Control, Job, Limit, Retry, Traffic};
+use engine::driver::{self, Control, Job, Limit};
 use engine::setting::Values;
 use engine::{Admits, Database, Drive, Env, Forecast, Records, Schema, Scheme, Workload};
 use schemes::catalogue::{self, Visit};
@@ -77,20 +77,7 @@ fn us<S: Scheme, W: Workload>(is_recorded: bool) -> f64 {
     db.load(&workload, 1);
     let Forecast { growth_bytes, growth_rows, .. } = workload.forecast();
     db.reserve((growth_bytes + growth_rows as u64 * ROW_OVERHEAD_BYTES) as usize * REQUESTS as usize, 1);
-    let job = Job {
-        workers: 1,
-        clients,
-        retry: Retry::Same,
-        limit: Limit::Requests(REQUESTS / clients as u64),
-        seed: 1,
-        pause_ns: 0,
-        abort_ns: 0,
-        pin: false,
-        sample_every: 0,
-        latencies: false,
-        traffic: Traffic::default(),
-        is_steady: None,
-    };
+    let job = Job::new(1, clients, Limit::Requests(REQUESTS / clients as u64), 1);
     // New memory costs more than what is written to it, and is asked for beforehand in both runs.
     let requests = REQUESTS as usize / clients;
     let records = Records::with_room(2 * requests, WORDS * requests);

@@ -485,20 +485,7 @@ fn database(plan: Plan) -> (Database<Aria>, Programs) {
 }
 
 fn job(plan: Plan, limit: Limit) -> Job {
-    Job {
-        workers: plan.workers,
-        clients: plan.clients,
-        retry: Retry::Same,
-        limit,
-        seed: plan.seed,
-        pause_ns: 0,
-        abort_ns: 0,
-        pin: false,
-        sample_every: 1,
-        latencies: false,
-        traffic: Traffic::default(),
-        is_steady: None,
-    }
+    Job { sample_every: 1, ..Job::new(plan.workers, plan.clients, limit, plan.seed) }
 }
 
 fn run(plan: Plan, requests: u64, pause_ns: u64) -> Run {

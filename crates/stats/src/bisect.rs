@@ -87,8 +87,8 @@ impl Point {
 
 impl Bisect {
     /// A search on an axis: `grid` points first, at least the two ends; then halves down to stretches of `tolerance`
-    /// of the axis (0.01 is a hundredth of its scale), or to neighbours where values are whole or have no more digits. Each unclear point is
-    /// measured `repeats` times at most.
+    /// of the axis (0.01 is a hundredth of its scale), or to neighbours where values are whole or have no more digits.
+    /// Each unclear point is measured `repeats` times at most.
     ///
     /// # Panics
     /// On an axis of choices, which have no order; with less than 2 grid points or less than one measurement each;

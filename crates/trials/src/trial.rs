@@ -49,7 +49,7 @@ impl Tried {
 /// The same over one build of the engine.
 macro_rules! trial {
     ($engine:ident, $schemes:ident, $workloads:ident) => {
-        use $engine::driver::{self, Control, Job, Limit, Retry, Traffic};
+        use $engine::driver::{self, Control, Job, Limit};
         use $engine::setting::{SettingError, Values};
         use $engine::{Database, Drive, Env, Isolation, Records, Schema, Scheme, Share, Workload};
         use $schemes::catalogue::{self, Visit};
@@ -83,20 +83,7 @@ macro_rules! trial {
                 }
                 let db = Database::<S>::new(&schema, &values, Env { slots: clients + workers, workers })?;
                 db.load(&mix, 1);
-                let job = Job {
-                    workers,
-                    clients,
-                    retry: Retry::Same,
-                    limit: Limit::Requests(trial.requests),
-                    seed,
-                    pause_ns: 0,
-                    abort_ns: 0,
-                    pin: false,
-                    sample_every: 0,
-                    latencies: false,
-                    traffic: Traffic::default(),
-                    is_steady: None,
-                };
+                let job = Job::new(workers, clients, Limit::Requests(trial.requests), seed);
                 let records = Records::default();
                 let run = |mix: &Mix, job| {
                     _ = driver::observe(&db, mix, &job, &Control::new(job.workers), &&records);

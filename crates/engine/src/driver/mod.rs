@@ -6,6 +6,7 @@ mod books;
 mod conductor;
 mod latencies;
 mod per_worker;
+mod regulator;
 mod sender;
 mod traffic;
 
@@ -32,13 +33,17 @@ pub enum Retry {
     /// Counts the abort and goes on with another request.
     Drop,
     /// Tries the same request again after a random pause that doubles with each abort, up to milliseconds.
-    /// Where transactions run in batches, the next batch comes first, and this is `Same`.
+    /// Where transactions run in batches, the next batch comes first, and this and what follows is `Same`.
     Backoff,
+    /// After a random pause up to [`Job::backoff_ns`], however often it was aborted.
+    Fixed,
+    /// After a random pause up to a ceiling that all clients share, and that moves to where the run commits most.
+    Climb,
 }
 
 impl Retry {
     /// All.
-    pub const ALL: [Self; 3] = [Self::Same, Self::Drop, Self::Backoff];
+    pub const ALL: [Self; 5] = [Self::Same, Self::Drop, Self::Backoff, Self::Fixed, Self::Climb];
 
     /// The name on the command line and in results.
     pub const fn name(self) -> &'static str {
@@ -46,6 +51,8 @@ impl Retry {
             Self::Same => "same",
             Self::Drop => "drop",
             Self::Backoff => "backoff",
+            Self::Fixed => "fixed",
+            Self::Climb => "climb",
         }
     }
 }
@@ -84,6 +91,8 @@ pub struct Job {
     /// Nanoseconds of work that an abort costs its worker beside undoing what was done. The attempt holds nothing any
     /// more; in a batch the other workers wait for it.
     pub abort_ns: u64,
+    /// The longest pause of [`Retry::Fixed`], in nanoseconds.
+    pub backoff_ns: u64,
     /// Whether workers stay on their cores.
     pub pin: bool,
     /// Every how many transactions of a client one is divided into phases; 0 for none.
@@ -95,6 +104,28 @@ pub struct Job {
     /// Ends the warm-up of a timed run before its time, when it says yes of the commits a second of each interval so
     /// far.
     pub is_steady: Option<fn(&[f64]) -> bool>,
+}
+
+impl Job {
+    /// The plain job: a closed loop of whole requests, which are tried again when they are aborted, and nothing else is
+    /// counted than what comes of them.
+    pub fn new(workers: usize, clients: usize, limit: Limit, seed: u64) -> Self {
+        Self {
+            workers,
+            clients,
+            retry: Retry::Same,
+            limit,
+            seed,
+            pause_ns: 0,
+            abort_ns: 0,
+            backoff_ns: 0,
+            pin: false,
+            sample_every: 0,
+            latencies: false,
+            traffic: Traffic::default(),
+            is_steady: None,
+        }
+    }
 }
 
 /// Where a run stands.
@@ -418,19 +449,6 @@ mod tests {
 
     /// A job of no workload in particular.
     pub(super) fn job(workers: usize) -> Job {
-        Job {
-            workers,
-            clients: workers,
-            retry: Retry::Same,
-            limit: Limit::Requests(1),
-            seed: 1,
-            pause_ns: 0,
-            abort_ns: 0,
-            pin: false,
-            sample_every: 0,
-            latencies: true,
-            traffic: Traffic::default(),
-            is_steady: None,
-        }
+        Job { latencies: true, ..Job::new(workers, workers, Limit::Requests(1), 1) }
     }
 }

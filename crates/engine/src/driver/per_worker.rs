@@ -8,6 +8,7 @@ use sync::{clock, fiber, waiter};
 
 use super::arrivals::Queue;
 use super::books::Books;
+use super::regulator::Regulator;
 use super::sender::Sender;
 use super::{Arrivals, Driver, Job, Limit, Part, Retry, Stage, Tally, pay};
 use crate::{Abort, ClientId, Database, Observe, Pace, Scheme, Session, Ticket, Workload};
@@ -18,19 +19,15 @@ pub enum PerWorker {}
 
 /// Stack of a client's fiber, in bytes.
 const STACK_BYTES: usize = 64 << 10;
-/// How long a client pauses after an abort: a random time below a ceiling that doubles with each abort of
-/// the same transaction, from the first of these to the second. Without a pause the attempts that stand in
-/// each other's way do so again; and a worker that has no core is waited for rather than run against.
-const REGULATED_NS: (u64, u64) = (250, 100_000);
-/// The same for `Retry::Backoff`.
-const BACKOFF_NS: (u64, u64) = (2_500, 2_000_000);
 
 impl<S: Scheme> Driver<S> for PerWorker {
-    type Shared<'r, W: Workload> = ();
+    type Shared<'r, W: Workload> = Regulator;
 
-    fn shared<W: Workload>(_: &Database<S>, _: &Job) {}
+    fn shared<W: Workload>(_: &Database<S>, _: &Job) -> Regulator {
+        Regulator::default()
+    }
 
-    fn work<W: Workload, V: Observe>(part: Part<'_, S, W, V>, (): &()) -> (Tally, W::Ledger) {
+    fn work<W: Workload, V: Observe>(part: Part<'_, S, W, V>, regulator: &Regulator) -> (Tally, W::Ledger) {
         let books = RefCell::new(Books::<W>::new(part.job, part.control, part.worker));
         let queue = match part.job.traffic.arrivals {
             Arrivals::Closed => None,
@@ -38,7 +35,7 @@ impl<S: Scheme> Driver<S> for PerWorker {
                 Some(RefCell::new(Queue::new(part.job, open, part.worker, clock::now_ns())))
             }
         };
-        let desk = Desk { books: &books, queue: queue.as_ref() };
+        let desk = Desk { books: &books, queue: queue.as_ref(), regulator };
         let mut clients = part.clients();
         if part.clients().count() == 1 {
             let client = clients.next().expect("counted");
@@ -61,6 +58,8 @@ struct Desk<'b, 'r, W: Workload> {
     books: &'b RefCell<Books<'r, W>>,
     /// The arrivals of an open loop.
     queue: Option<&'b RefCell<Queue>>,
+    /// Shared with those of all workers.
+    regulator: &'b Regulator,
 }
 
 impl<W: Workload> Clone for Desk<'_, '_, W> {
@@ -187,9 +186,11 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
             // What the request waits for may need maintenance: a row that is to leave the indexes.
             self.maintain();
             ticket.retries += 1;
-            let (first, longest) = if job.retry == Retry::Backoff { BACKOFF_NS } else { REGULATED_NS };
-            let ceiling = (first << ticket.retries.min(20)).min(longest);
-            let pause_ns = self.rng.below(ceiling);
+            let regulator = self.desk.regulator;
+            if job.retry == Retry::Climb {
+                regulator.climb(clock::now_ns(), || self.part.control.progress().0, &mut self.rng);
+            }
+            let pause_ns = regulator.pause_ns(job, ticket.retries, &mut self.rng);
             self.open_again(pause_ns);
         }
         if is_sampled {

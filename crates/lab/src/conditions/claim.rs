@@ -89,8 +89,8 @@ pub struct HeldOut {
     pub agree: usize,
     /// Those of the others at which the interval of the ratio reaches across the margin: more pairs might agree.
     pub undecided: usize,
-    /// Points that the claim covers, where it says that the winner is ahead by the margin: of `points`, and, where these
-    /// are few, more that were drawn there. Where a claim covers little most points agree whoever is ahead there.
+    /// Points that the claim covers, where it says that the winner is ahead by the margin: of `points`, and, where
+    /// these are few, more that were drawn there. Where a claim covers little most points agree whoever is ahead there.
     pub covered: usize,
     /// Those of them at which it is.
     pub covered_agree: usize,

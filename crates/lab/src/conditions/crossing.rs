@@ -1,12 +1,11 @@
 //! Where the ranking flips on a single axis of numbers: a crossing, narrowed down by halves.
 //!
-//! Of many axes a tree of decisions finds the region in which a scheme is ahead by the margin. Of one, more can be said:
-//! the last value at which the one is clearly ahead and the first at which the other is, by any margin.
+//! Of many axes a tree of decisions finds the region in which a scheme is ahead by the margin. Of one, more can be
+//! said: the last value at which the one is clearly ahead and the first at which the other is, by any margin.
 
 use serde_json::{Value, json};
 use stats::{Bisect, Interval, Next as Step, Side};
 
-use super::claim::Bounds;
 use super::explore::Next;
 use super::study::{Role, Sample};
 use crate::Space;

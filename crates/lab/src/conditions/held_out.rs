@@ -50,9 +50,9 @@ impl Study {
     }
 }
 
-/// Measures fresh random points, and notes what the map predicts for them: all over the space, then, where a claim covers
-/// few of these, more that it covers; then as many of them under the other policy of retry, on the same requests, as
-/// there is time for.
+/// Measures fresh random points, and notes what the map predicts for them: all over the space, then, where a claim
+/// covers few of these, more that it covers; then as many of them under the other policy of retry, on the same
+/// requests, as there is time for.
 pub(super) fn test<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,

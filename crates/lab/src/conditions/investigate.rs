@@ -8,7 +8,7 @@ use super::explore::{Exploration, Next};
 use super::fit::Map;
 use super::held_out::{OF_STUDY, fare_under_both, test};
 use super::pairs::{Pairs, Stop};
-use super::study::{Class, Role, Sample, Study};
+use super::study::{Class, Sample, Study};
 use super::why::{self, Site};
 use crate::json::SCHEMA;
 use crate::sweep::{Run, Store, digest};

@@ -14,7 +14,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::driver::{self, Control, Driver, Job, Limit, Retry, Traffic, TypeTally};
+use engine::driver::{self, Control, Driver, Job, Limit, Retry, TypeTally};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, ClientId, Database, Drive, Env, Forecast, Homes, Loader, Quiesced, Schema, Scheme, Share,
@@ -90,20 +90,7 @@ pub enum Ending {
 pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<Outcome, SettingError> {
     let mut schema = Schema::new();
     let stage = Stage::declare(&mut schema);
-    let mut job = Job {
-        workers: 1,
-        clients: 1,
-        retry: Retry::Drop,
-        limit: Limit::Requests(2),
-        seed: 1,
-        pause_ns: 0,
-        abort_ns: 0,
-        pin: false,
-        sample_every: 0,
-        latencies: false,
-        traffic: Traffic::default(),
-        is_steady: None,
-    };
+    let mut job = Job { retry: Retry::Drop, ..Job::new(1, 1, Limit::Requests(2), 1) };
     let is_batched = S::Driver::refuses(&job).is_some();
     if is_batched {
         job = Job { retry: Retry::Same, limit: Limit::Requests(1), ..job };

@@ -238,18 +238,10 @@ impl<W: Workload> Visit for Run<W> {
 fn job(plan: &Plan, clients: usize) -> Job {
     let mode = if plan.rtt_ns > 0 { Mode::Interactive } else { Mode::Procedure };
     Job {
-        workers: plan.workers,
-        clients,
         retry: if plan.pause_ns + plan.rtt_ns == 0 { Retry::Same } else { Retry::Backoff },
-        limit: Limit::Requests(plan.requests),
-        seed: plan.seed,
         pause_ns: plan.pause_ns,
-        abort_ns: 0,
-        pin: false,
-        sample_every: 0,
-        latencies: false,
         traffic: Traffic { mode, rtt_ns: plan.rtt_ns, ..Traffic::default() },
-        is_steady: None,
+        ..Job::new(plan.workers, clients, Limit::Requests(plan.requests), plan.seed)
     }
 }
 

@@ -529,6 +529,8 @@ pub(crate) enum Subject {
     Workloads,
     /// The settings of runs, workloads and schemes
     Settings,
+    /// Which schemes run which workloads with which options
+    Capabilities,
     /// The bugs that can be planted in schemes
     Plants,
     /// The programs of which checks try all schedules

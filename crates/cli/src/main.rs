@@ -20,7 +20,7 @@ mod sweep;
 use std::process::ExitCode;
 
 use clap::Parser;
-use lab::{Machine, Plan, Refusal, compare, json, probe, text};
+use lab::{Machine, Plan, Refusal, capabilities, compare, json, probe, text};
 
 use args::{Args, Command, Compare, Explain, Format, List, Probe, Subject};
 use out::Out;
@@ -74,11 +74,13 @@ fn list(list: &List, out: &mut Out) -> u8 {
         (Format::Text, Subject::Schemes) => text::schemes(),
         (Format::Text, Subject::Workloads) => text::workloads(),
         (Format::Text, Subject::Settings) => text::settings(),
+        (Format::Text, Subject::Capabilities) => capabilities::text(),
         (Format::Text, Subject::Plants) => text::plants(),
         (Format::Text, Subject::Searches) => text::searches(),
         (Format::Json, Subject::Schemes) => format!("{}\n", json::schemes()),
         (Format::Json, Subject::Workloads) => format!("{}\n", json::workloads()),
         (Format::Json, Subject::Settings) => format!("{}\n", json::settings()),
+        (Format::Json, Subject::Capabilities) => format!("{}\n", capabilities::json()),
         (Format::Json, Subject::Plants) => format!("{}\n", json::plants()),
         (Format::Json, Subject::Searches) => format!("{}\n", json::searches()),
     };

@@ -12,6 +12,7 @@ mod space;
 mod steady;
 mod traffic;
 
+pub mod capabilities;
 pub mod compare;
 pub mod conditions;
 pub mod json;

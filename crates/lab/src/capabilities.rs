@@ -1,0 +1,147 @@
+//! What can be run together: every scheme, every workload and every option, as a [`Plan`](crate::Plan) decides it.
+//! Nothing is listed here that is not refused or admitted there.
+
+use runs::WorkloadInfo;
+use serde_json::{Value, json};
+
+use crate::text::{Lines, Table};
+use crate::{Arrival, Catalogue, Mode, Plan, Refusal, Request, Retry};
+
+/// Clients where there are many.
+const MANY: u64 = 64;
+
+/// What may be chosen beside a scheme and a workload: how it is called, and what it makes of a request.
+type Choice = (&'static str, fn(Request) -> Request);
+
+const OPTIONS: &[Choice] = &[
+    ("workers=2", |request| Request { workers: Some(2), ..request }),
+    ("clients=64", |request| Request { clients: Some(MANY), ..request }),
+    ("mode=interactive", |request| Request { mode: Mode::Interactive, rtt_us: Some(50), ..request }),
+    ("retry=drop", |request| Request { retry: Retry::Drop, ..request }),
+    ("arrivals=poisson", |request| Request { arrivals: Arrival::Poisson, rate: Some(1_000.0), ..request }),
+    ("batch=8", |request| Request { clients: Some(MANY), batch: 8, ..request }),
+    ("run.index=ordered", |request| Request { set: vec!["run.index=ordered".to_owned()], ..request }),
+    ("run.versions=apart", |request| Request { set: vec!["run.versions=apart".to_owned()], ..request }),
+];
+
+/// Whether a scheme can run a workload with an option.
+#[derive(Clone, Debug)]
+struct Pair {
+    scheme: &'static str,
+    workload: &'static str,
+    option: &'static str,
+    /// Why not.
+    refused: Option<String>,
+}
+
+/// Which schemes run which workloads with which options, as tables for people: one for all workloads of which the same
+/// is true.
+pub fn text() -> String {
+    let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
+    for workload in Catalogue.workloads() {
+        let told = told(&pairs(workload));
+        match groups.iter_mut().find(|(_, other)| *other == told) {
+            Some((names, _)) => names.push(workload.name),
+            None => groups.push((vec![workload.name], told)),
+        }
+    }
+    let mut lines = Lines::default();
+    for (names, told) in groups {
+        lines.add(format!("{}:", names.join(", ")));
+        lines.add(told);
+    }
+    lines.0
+}
+
+/// The same as objects for programs.
+pub fn json() -> Value {
+    let pairs = Catalogue.workloads().iter().flat_map(pairs);
+    let object = |Pair { scheme, workload, option, refused }: Pair| {
+        json!({
+            "scheme": scheme,
+            "workload": workload,
+            "option": option,
+            "runs": refused.is_none(),
+            "refused": refused,
+        })
+    };
+    pairs.map(object).collect()
+}
+
+fn pairs(workload: &WorkloadInfo) -> Vec<Pair> {
+    let of = |scheme: &'static str| {
+        OPTIONS.iter().map(move |(option, change)| {
+            let plain =
+                Request { schemes: Some(scheme.to_owned()), workers: Some(1), ..Request::new(workload.name) };
+            let refused = Plan::new(&change(plain)).err().map(|Refusal(says)| says);
+            Pair { scheme, workload: workload.name, option, refused }
+        })
+    };
+    Catalogue.schemes().iter().flat_map(|info| of(info.name)).collect()
+}
+
+/// A row a scheme, a column an option; what is refused has the number of the reason below.
+fn told(pairs: &[Pair]) -> String {
+    let mut reasons: Vec<&str> = Vec::new();
+    let mut table = Table::default();
+    table.row(["scheme".to_owned()].into_iter().chain(OPTIONS.iter().map(|(name, _)| (*name).to_owned())));
+    for row in pairs.chunks(OPTIONS.len()) {
+        let cells = row.iter().map(|pair| {
+            let Some(refused) = pair.refused.as_deref() else { return "yes".to_owned() };
+            // Several schemes have the same reason.
+            let says = refused.strip_prefix(pair.scheme).unwrap_or(refused).trim_start_matches([':', ' ']);
+            let at = reasons.iter().position(|reason| *reason == says).unwrap_or(reasons.len());
+            if at == reasons.len() {
+                reasons.push(says);
+            }
+            format!("no ({})", at + 1)
+        });
+        let cells: Vec<String> = cells.collect();
+        table.row([row[0].scheme.to_owned()].into_iter().chain(cells));
+    }
+    let mut lines = Lines(table.render());
+    for (at, reason) in reasons.iter().enumerate() {
+        lines.add(format!("({}) {reason}", at + 1));
+    }
+    lines.0
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Admits;
+
+    use super::*;
+
+    #[test]
+    fn every_pair_is_told_and_refused_only_with_a_way_out() {
+        let all = Catalogue.schemes().len() * Catalogue.workloads().len() * OPTIONS.len();
+        let Value::Array(told) = json() else { panic!("a list") };
+        assert_eq!(told.len(), all);
+        for pair in &told {
+            let refused = pair["refused"].as_str();
+            assert_eq!(pair["runs"], refused.is_none(), "{pair}");
+            assert!(refused.is_none_or(|says| says.contains("give `--")), "{pair}");
+        }
+        let runs = |scheme: &str, option: &str| {
+            let of = |pair: &&Value| pair["scheme"] == scheme && pair["option"] == option;
+            told.iter().filter(of).all(|pair| pair["runs"] == true)
+        };
+        assert!(runs("silo", "mode=interactive") && !runs("aria", "mode=interactive"));
+    }
+
+    #[test]
+    fn whoever_protects_transactions_from_each_other_runs_every_workload_with_two_workers() {
+        for pair in Catalogue.workloads().iter().flat_map(pairs).filter(|pair| pair.option == "workers=2") {
+            let info = Catalogue.scheme(pair.scheme).expect("catalogued");
+            assert_eq!(pair.refused.is_none(), info.workers == Admits::Any, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn reasons_are_told_once_below_their_numbers() {
+        let text = text();
+        let first = text.find("\n(1) ").expect("a reason");
+        assert!(text[..first].contains("no (1)"), "{text}");
+        assert_eq!(text.matches("can be no dialogue").count(), 1, "{text}");
+    }
+}

@@ -2,6 +2,9 @@
 
 use engine::setting::{Setting, Values};
 use engine::{TxnType, Workload};
+use workloads::micro::Micro;
+use workloads::smallbank::SmallBank;
+use workloads::stock::StockTable;
 use workloads::tpcc::Tpcc;
 use workloads::ycsb::{LongKey, ShortKey, Ycsb};
 
@@ -38,6 +41,28 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         settings: Ycsb::<ShortKey>::SETTINGS,
         scale: "ycsb.records",
     },
+    WorkloadInfo {
+        name: SmallBank::NAME,
+        idea: "customers with a savings and a checking account, and six short programs over them: the bank of \
+               the studies of snapshot isolation",
+        types: SmallBank::TYPES,
+        settings: SmallBank::SETTINGS,
+        scale: "smallbank.accounts",
+    },
+    WorkloadInfo {
+        name: StockTable::NAME,
+        idea: "many reads and few writes of TPC-C's Stock table: ERMIA's microbenchmark of long read sets",
+        types: StockTable::TYPES,
+        settings: StockTable::SETTINGS,
+        scale: "stock.warehouses",
+    },
+    WorkloadInfo {
+        name: Micro::NAME,
+        idea: "five reads and five writes of small objects: the microbenchmark of batching and reordering",
+        types: Micro::TYPES,
+        settings: Micro::SETTINGS,
+        scale: "micro.objects",
+    },
 ];
 
 /// Something to be done with a workload whose type is known only at run time.
@@ -58,6 +83,9 @@ pub(crate) fn with<V: Visit>(name: &str, values: &Values, visitor: V) -> V::Out 
         Tpcc::NAME => visitor.visit::<Tpcc>(),
         Ycsb::<ShortKey>::NAME if values.int("ycsb.key_bytes") == 48 => visitor.visit::<Ycsb<LongKey>>(),
         Ycsb::<ShortKey>::NAME => visitor.visit::<Ycsb<ShortKey>>(),
+        SmallBank::NAME => visitor.visit::<SmallBank>(),
+        StockTable::NAME => visitor.visit::<StockTable>(),
+        Micro::NAME => visitor.visit::<Micro>(),
         _ => panic!("no workload `{name}`"),
     }
 }

@@ -2,8 +2,12 @@
 //! index, no thread.
 #![forbid(unsafe_code)]
 
+pub mod micro;
 pub mod mix;
 #[cfg(test)]
 mod mock;
+pub mod smallbank;
+pub mod stock;
+mod text;
 pub mod tpcc;
 pub mod ycsb;

@@ -22,8 +22,6 @@ sync::plants! {
         "accepts records that were read although others have locked them";
     SILO_UNLOCKS_EARLY: "silo_unlocks_early",
         "stores the new word, which unlocks, before the value";
-    SILO_COPIES_ONCE: "silo_copies_once",
-        "does not look at the word again after it copied a value";
 
     TICTOC_SKIPS_READS: "tictoc_skips_reads",
         "does not extend what was read to the commit";
@@ -95,7 +93,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::WRITES_TRUSTED,
             &SILO_IGNORES_LOCKS,
             &SILO_UNLOCKS_EARLY,
-            &SILO_COPIES_ONCE,
+            &engine::plants::COPIES_ONCE,
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::LOCKS_UNSORTED,

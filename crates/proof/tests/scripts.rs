@@ -11,6 +11,9 @@ type Given = &'static [(&'static str, &'static str)];
 /// Short epochs, each of which makes a snapshot that read-only transactions read.
 const SNAPSHOTS: Given = &[("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("silo.snapshot_epochs", "1")];
 
+/// Attempts that are lost go on to their commit.
+const LATE_ABORT: Given = &[("occ.early_abort", "off")];
+
 /// What aborts in a batch is not executed again in it.
 const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 
@@ -34,6 +37,9 @@ macro_rules! subjects {
 
 subjects!(
     no_wait,
+    occ,
+    occ_without_early_abort: occ under LATE_ABORT,
+    occ_central,
     silo,
     silo_with_snapshots: silo under SNAPSHOTS,
     tictoc,

@@ -35,6 +35,8 @@ macro_rules! catalogue {
 
 catalogue! {
     crate::locking::no_wait::NoWait,
+    crate::optimistic::occ::Occ,
+    crate::optimistic::occ_central::OccCentral,
     crate::optimistic::silo::Silo,
     crate::optimistic::tictoc::TicToc,
     crate::multiversion::mvto::Mvto,

@@ -14,6 +14,28 @@ sync::plants! {
     NO_WAIT_UNLOCKS_EARLY: "no_wait_unlocks_early",
         "unlocks a record before its value is stored";
 
+    OCC_SKIPS_READS: "occ_skips_reads",
+        "does not look whether a record that was read is newer than the begin";
+    OCC_SKIPS_LEAVES: "occ_skips_leaves",
+        "commits without a look at the leaves that were read";
+    OCC_DRAWS_EARLY: "occ_draws_early",
+        "draws its end number before it latches what it has touched";
+    OCC_STARTS_LATE: "occ_starts_late",
+        "takes its begin for as late as its last read";
+    OCC_UNLATCHES_EARLY: "occ_unlatches_early",
+        "stores the new word, which unlatches, before the value";
+
+    OCC_CENTRAL_SKIPS_HISTORY: "occ_central_skips_history",
+        "commits without a look at what was committed since its begin";
+    OCC_CENTRAL_SKIPS_ACTIVE: "occ_central_skips_active",
+        "commits without a look at those who validate or write at the same time";
+    OCC_CENTRAL_SKIPS_LEAVES: "occ_central_skips_leaves",
+        "commits without a look at the leaves that were read";
+    OCC_CENTRAL_TRUSTS_MISSES: "occ_central_trusts_misses",
+        "believes that a key is missing although the record that said so has left the index";
+    OCC_CENTRAL_UNLOCKS_EARLY: "occ_central_unlocks_early",
+        "stores the new word, which unlocks, before the value";
+
     SILO_SKIPS_READS: "silo_skips_reads",
         "commits without a look at the records that were only read";
     SILO_SKIPS_LEAVES: "silo_skips_leaves",
@@ -22,8 +44,6 @@ sync::plants! {
         "accepts records that were read although others have locked them";
     SILO_UNLOCKS_EARLY: "silo_unlocks_early",
         "stores the new word, which unlocks, before the value";
-    SILO_COPIES_ONCE: "silo_copies_once",
-        "does not look at the word again after it copied a value";
 
     TICTOC_SKIPS_READS: "tictoc_skips_reads",
         "does not extend what was read to the commit";
@@ -88,6 +108,35 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
         ],
     ),
     (
+        "occ",
+        &[
+            &OCC_SKIPS_READS,
+            &OCC_SKIPS_LEAVES,
+            &OCC_DRAWS_EARLY,
+            &OCC_STARTS_LATE,
+            &OCC_UNLATCHES_EARLY,
+            &engine::plants::COPIES_ONCE,
+            &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "occ_central",
+        &[
+            &OCC_CENTRAL_SKIPS_HISTORY,
+            &OCC_CENTRAL_SKIPS_ACTIVE,
+            &OCC_CENTRAL_SKIPS_LEAVES,
+            &OCC_CENTRAL_TRUSTS_MISSES,
+            &OCC_CENTRAL_UNLOCKS_EARLY,
+            &engine::plants::HISTORY_TRIMMED_EARLY,
+            &engine::plants::COPIES_ONCE,
+            &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
         "silo",
         &[
             &SILO_SKIPS_READS,
@@ -95,7 +144,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::WRITES_TRUSTED,
             &SILO_IGNORES_LOCKS,
             &SILO_UNLOCKS_EARLY,
-            &SILO_COPIES_ONCE,
+            &engine::plants::COPIES_ONCE,
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::LOCKS_UNSORTED,

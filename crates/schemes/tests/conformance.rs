@@ -13,7 +13,7 @@ use common::movers::{self, Movers};
 use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
-use common::{Given, NO_FALLBACK, SNAPSHOTS, run, values};
+use common::{Given, LATE_ABORT, NO_FALLBACK, SHORT_HISTORY, SNAPSHOTS, run, values};
 
 /// A scheme under settings.
 #[derive(Clone, Copy)]
@@ -85,6 +85,10 @@ macro_rules! conformance {
 
 conformance!(
     no_wait,
+    occ,
+    occ_without_early_abort: occ under LATE_ABORT,
+    occ_central,
+    occ_central_with_a_short_history: occ_central under SHORT_HISTORY,
     silo,
     silo_with_snapshots: silo under SNAPSHOTS,
     tictoc,

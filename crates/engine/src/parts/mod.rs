@@ -12,6 +12,7 @@ pub mod snapshot_epochs;
 mod timestamps;
 pub mod version_chain;
 mod write_buffer;
+mod write_sets;
 
 pub use access_set::AccessSet;
 pub use buffered_writes::{Buffered, BufferedWrites, Expected, Present};
@@ -23,3 +24,4 @@ pub use lock_bit::LockBits;
 pub use pending_writes::{PendingWrites, value_before};
 pub use timestamps::Timestamps;
 pub use write_buffer::{WordRange, WriteBuffer};
+pub use write_sets::{Comparison, WriteSets};

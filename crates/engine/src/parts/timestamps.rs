@@ -63,6 +63,13 @@ impl Timestamps {
         self.last.fetch_add(1, Ordering::SeqCst) + 1
     }
 
+    /// The last number drawn, for a slot that holds up nobody: as [`snapshot`](Self::snapshot), without a bound.
+    #[inline]
+    pub fn last(&self) -> u64 {
+        // Acquire: pairs with the Release in `draw`.
+        self.last.load(Ordering::Acquire)
+    }
+
     /// A slot has looked at what it had to look at.
     #[inline]
     pub fn leave(&self, slot: usize) {

@@ -1,4 +1,6 @@
 //! Schemes that validate at commit.
 
+pub mod occ;
+pub mod occ_central;
 pub mod silo;
 pub mod tictoc;

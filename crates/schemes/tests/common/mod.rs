@@ -188,6 +188,12 @@ pub(crate) type Given = &'static [(&'static str, &'static str)];
 pub(crate) const SNAPSHOTS: Given =
     &[("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("silo.snapshot_epochs", "1")];
 
+/// Attempts that are lost go on to their commit.
+pub(crate) const LATE_ABORT: Given = &[("occ.early_abort", "off")];
+
+/// Some records are written while an attempt lasts, and then it is too old.
+pub(crate) const SHORT_HISTORY: Given = &[("occ_central.history", "64")];
+
 /// What aborts in a batch comes first in the next one.
 pub(crate) const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 

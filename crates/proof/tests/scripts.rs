@@ -11,6 +11,9 @@ type Given = &'static [(&'static str, &'static str)];
 /// Short epochs, each of which makes a snapshot that read-only transactions read.
 const SNAPSHOTS: Given = &[("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("silo.snapshot_epochs", "1")];
 
+/// Attempts see what is committed while they run.
+const READ_COMMITTED: Given = &[("ssn.base", "rc")];
+
 /// What aborts in a batch is not executed again in it.
 const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 
@@ -39,6 +42,9 @@ subjects!(
     tictoc,
     mvto,
     si,
+    ssn,
+    ssn_over_read_committed: ssn under READ_COMMITTED,
+    ssi,
     hstore,
     aria,
     aria_without_fallback: aria under NO_FALLBACK,

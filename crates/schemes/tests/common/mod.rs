@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub(crate) mod bank;
+pub(crate) mod certified;
 pub(crate) mod claims;
 pub(crate) mod counters;
 pub(crate) mod histories;
@@ -187,6 +188,9 @@ pub(crate) type Given = &'static [(&'static str, &'static str)];
 /// Short epochs, each of which makes a snapshot that read-only transactions read.
 pub(crate) const SNAPSHOTS: Given =
     &[("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("silo.snapshot_epochs", "1")];
+
+/// Attempts see what is committed while they run.
+pub(crate) const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 
 /// What aborts in a batch comes first in the next one.
 pub(crate) const NO_FALLBACK: Given = &[("aria.fallback", "off")];

@@ -16,6 +16,7 @@ const TRANSACTIONS: u64 = 640_000;
 /// What else is promised under settings that are not the standard ones: the scheme and its settings.
 const VARIANTS: &[&[&str]] = &[
     &["silo", "--set", "silo.snapshots=on", "--set", "silo.epoch_ms=1", "--set", "silo.snapshot_epochs=1"],
+    &["ssn", "--set", "ssn.base=rc"],
     &["aria", "--set", "aria.fallback=off"],
 ];
 

@@ -15,6 +15,18 @@ sync::plants! {
         "gives up the oldest write that an attempt has yet to be compared with";
     CHAIN_CUT_EARLY: "chain_cut_early",
         "gives up old versions as if nobody read the past";
+    READS_UNMARKED: "reads_unmarked",
+        "does not leave with a record that it was read, for those who overwrite it later";
+    GAPS_COMPARED: "gaps_compared",
+        "compares leaves that were read at the commit, and leaves nothing with them that tells of it";
+    GAPS_LEFT_BLANK: "gaps_left_blank",
+        "does not hand the marks of a row that leaves the index to its leaf";
+    GAPS_ENTERED_FRESH: "gaps_entered_fresh",
+        "does not hand the marks of a leaf to a row that enters it";
+    COMMITS_UNAWAITED: "commits_unawaited",
+        "looks for readers while commits with smaller numbers are being decided";
+    OVERWRITERS_UNAWAITED: "overwriters_unawaited",
+        "takes an overwriter that is being decided for a later one";
     MOVES_UNASKED: "moves_unasked",
         "does not ask rows found by a secondary key whether they still have it";
     UNDO_FORGETS_VALUES: "undo_forgets_values",

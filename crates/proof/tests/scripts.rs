@@ -14,6 +14,9 @@ const SNAPSHOTS: Given = &[("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("s
 /// Attempts that are lost go on to their commit.
 const LATE_ABORT: Given = &[("occ.early_abort", "off")];
 
+/// Attempts see what is committed while they run.
+const READ_COMMITTED: Given = &[("ssn.base", "rc")];
+
 /// What aborts in a batch is not executed again in it.
 const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 
@@ -45,6 +48,9 @@ subjects!(
     tictoc,
     mvto,
     si,
+    ssn,
+    ssn_over_read_committed: ssn under READ_COMMITTED,
+    ssi,
     hstore,
     aria,
     aria_without_fallback: aria under NO_FALLBACK,

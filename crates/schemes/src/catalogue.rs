@@ -41,6 +41,8 @@ catalogue! {
     crate::optimistic::tictoc::TicToc,
     crate::multiversion::mvto::Mvto,
     crate::multiversion::si::Si,
+    crate::multiversion::ssn::Ssn,
+    crate::multiversion::ssi::Ssi,
     crate::partitioned::hstore::HStore,
     crate::batched::aria::Aria,
     crate::baseline::serial::Serial,

@@ -76,6 +76,28 @@ sync::plants! {
     SI_SKIPS_COMMITTING: "si_skips_committing",
         "reads past a version whose writer is drawing its number";
 
+    SSN_FOLLOWS_NOBODY: "ssn_follows_nobody",
+        "does not count who wrote what it has read among those that come before";
+    SSN_IGNORES_OVERWRITERS: "ssn_ignores_overwriters",
+        "does not count who has overwritten what it read among those that come after";
+    SSN_IGNORES_ENTRIES: "ssn_ignores_entries",
+        "does not ask a leaf that it read who has entered keys since";
+    SSN_IGNORES_READERS: "ssn_ignores_readers",
+        "does not count who has read what it overwrites among those that come before";
+    SSN_FORGETS_PI: "ssn_forgets_pi",
+        "passes itself on as the first that can be reached, whatever can be reached from it";
+
+    SSI_IGNORES_OVERWRITERS: "ssi_ignores_overwriters",
+        "does not see that it has read what another has overwritten";
+    SSI_IGNORES_PIVOTS: "ssi_ignores_pivots",
+        "does not ask whether what has overwritten its reads had its own overwritten before";
+    SSI_IGNORES_ENTRIES: "ssi_ignores_entries",
+        "does not ask a leaf that it read who has entered keys since";
+    SSI_IGNORES_READERS: "ssi_ignores_readers",
+        "does not see that others have read what it overwrites";
+    SSI_FORGETS_OUT: "ssi_forgets_out",
+        "does not note with its versions that its own reads were overwritten";
+
     HSTORE_HOLDS_BRIEFLY: "hstore_holds_briefly",
         "gives its partitions up between two operations, and takes them again";
     HSTORE_REACHES_ANYWHERE: "hstore_reaches_anywhere",
@@ -194,6 +216,54 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &SI_SKIPS_COMMITTING,
             &engine::plants::CHAIN_CUT_EARLY,
             &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "ssn",
+        &[
+            &SSN_FOLLOWS_NOBODY,
+            &SSN_IGNORES_OVERWRITERS,
+            &SSN_IGNORES_ENTRIES,
+            &SSN_IGNORES_READERS,
+            &SSN_FORGETS_PI,
+            &SI_LAST_WRITER_WINS,
+            &SI_READS_LATEST,
+            &SI_SKIPS_COMMITTING,
+            &engine::plants::READS_UNMARKED,
+            &engine::plants::GAPS_COMPARED,
+            &engine::plants::GAPS_LEFT_BLANK,
+            &engine::plants::GAPS_ENTERED_FRESH,
+            &engine::plants::COMMITS_UNAWAITED,
+            &engine::plants::OVERWRITERS_UNAWAITED,
+            &engine::plants::CHAIN_CUT_EARLY,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::SPLIT_DROPS_MARK,
+            &storage::plants::UNLINK_DROPS_MARK,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "ssi",
+        &[
+            &SSI_IGNORES_OVERWRITERS,
+            &SSI_IGNORES_PIVOTS,
+            &SSI_IGNORES_ENTRIES,
+            &SSI_IGNORES_READERS,
+            &SSI_FORGETS_OUT,
+            &SI_LAST_WRITER_WINS,
+            &SI_READS_LATEST,
+            &SI_SKIPS_COMMITTING,
+            &engine::plants::READS_UNMARKED,
+            &engine::plants::GAPS_COMPARED,
+            &engine::plants::GAPS_LEFT_BLANK,
+            &engine::plants::GAPS_ENTERED_FRESH,
+            &engine::plants::COMMITS_UNAWAITED,
+            &engine::plants::OVERWRITERS_UNAWAITED,
+            &engine::plants::CHAIN_CUT_EARLY,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::SPLIT_DROPS_MARK,
+            &storage::plants::UNLINK_DROPS_MARK,
             &storage::plants::REUSES_AT_ONCE,
         ],
     ),

@@ -13,7 +13,7 @@ use common::movers::{self, Movers};
 use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
-use common::{Given, LATE_ABORT, NO_FALLBACK, SHORT_HISTORY, SNAPSHOTS, run, values};
+use common::{Given, LATE_ABORT, NO_FALLBACK, READ_COMMITTED, SHORT_HISTORY, SNAPSHOTS, run, values};
 
 /// A scheme under settings.
 #[derive(Clone, Copy)]
@@ -94,6 +94,9 @@ conformance!(
     tictoc,
     mvto,
     si,
+    ssn,
+    ssn_over_read_committed: ssn under READ_COMMITTED,
+    ssi,
     hstore,
     aria,
     aria_without_fallback: aria under NO_FALLBACK,

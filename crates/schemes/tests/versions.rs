@@ -6,6 +6,8 @@ use common::{Cell, Place, database};
 use engine::{Abort, Database, Homes, Lookup, Schema, Scheme, Session, Table, Ticket, Transaction};
 use schemes::multiversion::mvto::Mvto;
 use schemes::multiversion::si::Si;
+use schemes::multiversion::ssi::Ssi;
+use schemes::multiversion::ssn::Ssn;
 
 const RECORDS: u64 = 10;
 
@@ -186,6 +188,16 @@ fn si_gives_up_what_idle_sessions_have_seen() {
 }
 
 #[test]
+fn ssn_gives_up_what_idle_sessions_have_seen() {
+    idle_sessions_hold_nothing::<Ssn>();
+}
+
+#[test]
+fn ssi_gives_up_what_idle_sessions_have_seen() {
+    idle_sessions_hold_nothing::<Ssi>();
+}
+
+#[test]
 fn mvto_keeps_what_a_waiting_attempt_may_still_read() {
     a_waiting_attempt_keeps_what_it_may_still_read::<Mvto>();
 }
@@ -193,6 +205,16 @@ fn mvto_keeps_what_a_waiting_attempt_may_still_read() {
 #[test]
 fn si_keeps_what_a_waiting_attempt_may_still_read() {
     a_waiting_attempt_keeps_what_it_may_still_read::<Si>();
+}
+
+#[test]
+fn ssn_keeps_what_a_waiting_attempt_may_still_read() {
+    a_waiting_attempt_keeps_what_it_may_still_read::<Ssn>();
+}
+
+#[test]
+fn ssi_keeps_what_a_waiting_attempt_may_still_read() {
+    a_waiting_attempt_keeps_what_it_may_still_read::<Ssi>();
 }
 
 #[test]
@@ -206,6 +228,16 @@ fn si_keeps_one_value_of_a_record_written_once() {
 }
 
 #[test]
+fn ssn_keeps_one_value_of_a_record_written_once() {
+    records_written_once_keep_one_value::<Ssn>();
+}
+
+#[test]
+fn ssi_keeps_one_value_of_a_record_written_once() {
+    records_written_once_keep_one_value::<Ssi>();
+}
+
+#[test]
 fn mvto_keeps_one_value_of_a_record_being_written_meanwhile() {
     records_being_written_meanwhile_keep_one_value::<Mvto>();
 }
@@ -216,6 +248,16 @@ fn si_keeps_one_value_of_a_record_being_written_meanwhile() {
 }
 
 #[test]
+fn ssn_keeps_one_value_of_a_record_being_written_meanwhile() {
+    records_being_written_meanwhile_keep_one_value::<Ssn>();
+}
+
+#[test]
+fn ssi_keeps_one_value_of_a_record_being_written_meanwhile() {
+    records_being_written_meanwhile_keep_one_value::<Ssi>();
+}
+
+#[test]
 fn mvto_reuses_the_rows_of_deleted_keys() {
     deleted_rows_serve_again::<Mvto>();
 }
@@ -223,4 +265,14 @@ fn mvto_reuses_the_rows_of_deleted_keys() {
 #[test]
 fn si_reuses_the_rows_of_deleted_keys() {
     deleted_rows_serve_again::<Si>();
+}
+
+#[test]
+fn ssn_reuses_the_rows_of_deleted_keys() {
+    deleted_rows_serve_again::<Ssn>();
+}
+
+#[test]
+fn ssi_reuses_the_rows_of_deleted_keys() {
+    deleted_rows_serve_again::<Ssi>();
 }

@@ -1,6 +1,7 @@
 //! Parts that several schemes share.
 
 mod access_set;
+pub mod anti_dependencies;
 mod buffered_writes;
 mod claimed;
 mod commit_epoch;

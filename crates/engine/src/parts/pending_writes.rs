@@ -4,7 +4,7 @@
 use storage::{Pending, RecordRef, Slot, VersionRef};
 
 use crate::parts::AccessSet;
-use crate::parts::version_chain::{self, Chained};
+use crate::parts::version_chain::{self, Chained, Stamped};
 use crate::{Abort, Write};
 
 /// The undecided versions of an attempt.
@@ -39,13 +39,13 @@ impl<'db, S: Chained> PendingWrites<'db, S> {
         how: Write,
         may_stay: impl FnOnce() -> Result<(), Abort>,
     ) -> Result<Option<usize>, Abort> {
-        let is_later = over.is_none_or(|over| over.meta().number() < number);
+        let is_later = over.is_none_or(|over| over.meta().stamp().number() < number);
         assert!(is_later, "a chain grows towards greater numbers");
         let mut version = slot.new_version(record);
         if let (Write::Modify, Some(over)) = (how, over) {
             version.words().copy_from_slice(slot.words(over).expect("what is written over is sealed"));
         }
-        version.version().meta().set_number(number);
+        version.version().meta().stamp().set_number(number);
         if !record.push(&version, over) {
             slot.discard_version(record, version);
             return Ok(None);
@@ -63,7 +63,7 @@ impl<'db, S: Chained> PendingWrites<'db, S> {
         slot.discard_version(record, version);
         // Who was to settle the record may have found it being written, and left it.
         if let Some(before) = before.filter(|&before| !slot.is_settled(before)) {
-            slot.settle_later(record, before.meta().number());
+            slot.settle_later(record, before.meta().stamp().number());
         }
     }
 
@@ -80,13 +80,13 @@ impl<'db, S: Chained> PendingWrites<'db, S> {
     #[inline]
     pub fn words(&mut self, at: usize) -> Option<&mut [u64]> {
         let (_, version) = self.0.get_mut(at);
-        if version.version().meta().is_tombstone() { None } else { Some(version.words()) }
+        if version.version().meta().stamp().is_tombstone() { None } else { Some(version.words()) }
     }
 
     /// Makes a version a tombstone, and says whether it was none.
     #[inline]
     pub fn delete(&mut self, at: usize) -> bool {
-        let stamp = self.0.get(at).1.version().meta();
+        let stamp = self.0.get(at).1.version().meta().stamp();
         let had_value = !stamp.is_tombstone();
         stamp.set_tombstone(true);
         had_value
@@ -96,7 +96,7 @@ impl<'db, S: Chained> PendingWrites<'db, S> {
     #[inline]
     pub fn insert(&mut self, at: usize) -> Option<&mut [u64]> {
         let (_, version) = self.0.get_mut(at);
-        let stamp = version.version().meta();
+        let stamp = version.version().meta().stamp();
         if !stamp.is_tombstone() {
             return None;
         }
@@ -104,10 +104,10 @@ impl<'db, S: Chained> PendingWrites<'db, S> {
         Some(version.words())
     }
 
-    /// The versions, in the order of their pushes.
+    /// The versions and their records, in the order of their pushes.
     #[inline]
-    pub fn versions(&self) -> impl Iterator<Item = VersionRef<'db, S>> {
-        self.0.iter().map(|(_, pending)| pending.version())
+    pub fn versions(&self) -> impl Iterator<Item = (RecordRef<'db, S>, VersionRef<'db, S>)> {
+        self.0.iter().map(|(record, pending)| (*record, pending.version()))
     }
 
     /// Takes the versions out, in the order of their pushes.

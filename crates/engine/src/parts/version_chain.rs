@@ -19,8 +19,21 @@ use sync::plant::is_planted;
 use crate::{Retire, plants};
 
 /// Schemes whose records are such chains.
-pub trait Chained: Shape<Header = ChainHead, Version = VersionStamp, Data = Versioned> {}
-impl<S: Shape<Header = ChainHead, Version = VersionStamp, Data = Versioned>> Chained for S {}
+pub trait Chained: Shape<Header = ChainHead, Version: Stamped, Data = Versioned> {}
+impl<S: Shape<Header = ChainHead, Version: Stamped, Data = Versioned>> Chained for S {}
+
+/// What versions carry that have a number.
+pub trait Stamped: Meta {
+    /// The number, and whether the version is a tombstone.
+    fn stamp(&self) -> &VersionStamp;
+}
+
+impl Stamped for VersionStamp {
+    #[inline]
+    fn stamp(&self) -> &Self {
+        self
+    }
+}
 
 /// A record's header: bit 63 retired, the rest the greatest number that has read the newest version, or
 /// that there is none, where the scheme keeps count of it.
@@ -85,6 +98,9 @@ impl Meta for VersionStamp {
 impl VersionStamp {
     /// Above the number of every writer.
     pub const UNDECIDED: u64 = 1 << 62;
+    /// Above the marks that a scheme makes of this, while a commit is being decided, and of
+    /// [`UNDECIDED`](Self::UNDECIDED) before.
+    pub const COMMITTING: u64 = Self::UNDECIDED + (1 << 61);
 
     /// The number of the version's writer.
     #[inline]
@@ -118,7 +134,7 @@ impl VersionStamp {
 /// Whether a record with this version, or none, has no value.
 #[inline]
 pub fn is_absent<S: Chained>(version: Option<VersionRef<'_, S>>) -> bool {
-    version.is_none_or(|version| version.meta().is_tombstone())
+    version.is_none_or(|version| version.meta().stamp().is_tombstone())
 }
 
 /// Gives up every version that nobody needs who looks at numbers from `watermark` on; for the writer of the
@@ -133,8 +149,8 @@ pub fn cut<'db, S: Chained>(
 ) {
     let watermark = if is_planted(&plants::CHAIN_CUT_EARLY) { u64::MAX } else { watermark };
     let mut is_newest = true;
-    let is_left = slot.cut(record, newest, |stamp| {
-        let above = if is_newest { number > watermark } else { stamp.number() > watermark };
+    let is_left = slot.cut(record, newest, |meta| {
+        let above = if is_newest { number > watermark } else { meta.stamp().number() > watermark };
         if !above {
             return ControlFlow::Break(true);
         }
@@ -154,7 +170,7 @@ pub fn cut<'db, S: Chained>(
 #[inline]
 pub fn settle<S: Chained>(slot: &mut Slot<'_, S>, watermark: impl FnOnce() -> u64) {
     if slot.has_unsettled() {
-        slot.settle(watermark(), |stamp, number| stamp.number() == number);
+        slot.settle(watermark(), |meta, number| meta.stamp().number() == number);
     }
 }
 
@@ -173,8 +189,8 @@ fn is_one_in_32(number: u64) -> bool {
 pub fn retire<S: Chained>(record: RecordRef<'_, S>, is_past: impl Fn(u64) -> bool) -> (Retire, u64) {
     let verdict = || match record.newest_meta() {
         None => Retire::Done,
-        Some((stamp, true)) if !stamp.is_tombstone() => Retire::Alive,
-        Some((stamp, true)) if is_past(stamp.number()) => Retire::Done,
+        Some((meta, true)) if !meta.stamp().is_tombstone() => Retire::Alive,
+        Some((meta, true)) if is_past(meta.stamp().number()) => Retire::Done,
         Some(_) => Retire::Later,
     };
     let first = verdict();
@@ -195,7 +211,7 @@ pub fn retire<S: Chained>(record: RecordRef<'_, S>, is_past: impl Fn(u64) -> boo
 /// need lead to the record: see [`Scheme::leaving`](crate::Scheme::leaving).
 pub fn leaving<S: Chained>(record: RecordRef<'_, S>, is_past: impl Fn(u64) -> bool) -> Retire {
     match record.newest_meta() {
-        Some((stamp, true)) if is_past(stamp.number()) => Retire::Done,
+        Some((meta, true)) if is_past(meta.stamp().number()) => Retire::Done,
         Some(_) => Retire::Later,
         None => Retire::Done,
     }

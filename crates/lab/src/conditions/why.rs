@@ -35,7 +35,7 @@ const FRESH: u64 = 1 << 31;
 
 /// What can be changed: what it is about, the setting, and the value that it is given. Values that a run has already
 /// are left out, and so are settings of other workloads and schemes.
-const CHANGES: [(&str, &str, &str); 24] = [
+const CHANGES: [(&str, &str, &str); 27] = [
     ("backoff: longer pauses after an abort", "retry", "backoff"),
     ("aborted work: it is dropped and not done again", "retry", "drop"),
     ("abort cost: each is 5 us dearer", "run.abort_us", "5"),
@@ -54,6 +54,9 @@ const CHANGES: [(&str, &str, &str); 24] = [
     ("waiting: a writer is not waited for", "si.wait_us", "0"),
     ("early aborts: there are none", "occ.early_abort", "off"),
     ("history: it is short", "occ_central.history", "256"),
+    ("waiting: a writer is not waited for", "ssn.wait_us", "0"),
+    ("waiting: a writer is not waited for", "ssi.wait_us", "0"),
+    ("snapshots: attempts see what is committed", "ssn.base", "rc"),
     ("read-only snapshots", "silo.snapshots", "on"),
     ("epochs: they are short", "silo.epoch_ms", "1"),
     ("partitions: there is one", "hstore.partitions", "1"),

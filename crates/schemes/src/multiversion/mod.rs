@@ -2,3 +2,5 @@
 
 pub mod mvto;
 pub mod si;
+pub mod ssi;
+pub mod ssn;

@@ -8,7 +8,7 @@
 //!             both commit: write skew.
 //! RECORD      `ChainHead`: only whether the record is retired. `VersionStamp`: while undecided, the slot of
 //!             the writer; then that the writer commits; then the number of its commit.
-//! COMMIT      1. Mark every version as committing: from here on there is no way back.
+//! COMMIT      1. Mark every version as committing: from here on only a certifier can turn back.
 //!             2. Draw the commit number.
 //!             3. Give up the versions before each written one that nobody needs.
 //!             4. Seal the version and give it the number.
@@ -16,78 +16,194 @@
 //! INVARIANTS  (1) A snapshot `s` shows all of a commit or nothing. Who finds a version undecided after it took
 //!                 `s` knows that the commit number will be drawn later, hence above `s`: had it been drawn
 //!                 before, the marks, which come before it, would be seen. Who finds one committing waits
-//!                 for the number, which is a few instructions away (`see`).
+//!                 for the number, which is a few instructions away, or as far as a certifier waits (`see`).
 //!             (2) Versions grow only at the new end, in the order of commit numbers, the newest alone undecided
 //!                 (asserted in `PendingWrites::push`; `top` lets nobody write over an undecided one).
-//!             (3) Nobody waits while it has undecided versions, but for numbers: waits cannot form a circle.
+//!             (3) Nobody waits while it has undecided versions, but for numbers; nobody whose versions are committing
+//!                 but, by a certifier's leave, for commits with smaller ones: waits cannot form a circle.
 //! DEPARTURES  The first updater wins, not the first committer: what cannot commit is not executed to its end.
 //!             What lost to a version that is still undecided waits for the decision before it tries again,
 //!             holding nothing, for `si.wait_us` at most: before, it would lose again. The snapshot is the
 //!             last number drawn, never an older one, so that a client sees what it was told is committed.
+//!             A `Certifier` may watch what an attempt reads and writes, and refuse its commit between 2 and 3:
+//!             `ssn` and `ssi` are this with one. Here there is none, and what would call it is not compiled.
+
+use core::fmt::Debug;
 
 use engine::driver::PerWorker;
-use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle};
+use engine::parts::anti_dependencies::wait_for_number;
+use engine::parts::version_chain::{
+    self, ChainHead, Stamped, VersionStamp, cut, is_absent, settle,
+};
 use engine::parts::{PendingWrites, Timestamps, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
     Ticket, Write,
 };
-use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
+use storage::{LeafMeta, LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::plant::is_planted;
 use sync::{clock, waiter};
 
 use crate::plants;
 
 const UNDECIDED: u64 = VersionStamp::UNDECIDED;
-/// Above the marks of all slots.
-const COMMITTING: u64 = UNDECIDED + (1 << 61);
+const COMMITTING: u64 = VersionStamp::COMMITTING;
 
-/// The state that all transactions share: the source of snapshots and commit numbers.
+/// Snapshot isolation.
+pub type Si = Snapshots<Uncertified>;
+
+/// The state that all transactions share: the source of snapshots and commit numbers, and who certifies commits.
 #[derive(Debug)]
-pub struct Si {
+pub struct Snapshots<C> {
     commits: Timestamps,
     wait_ns: u64,
+    certifier: C,
 }
 
-/// An attempt's private state.
-#[derive(Debug)]
-pub struct Txn<'db> {
-    slot: Slot<'db, Si>,
-    snapshot: u64,
-    /// The number of its undecided versions.
-    mark: u64,
-    writes: PendingWrites<'db, Si>,
-    /// The undecided version to which the last attempt lost.
-    lost_to: Option<(RecordRef<'db, Si>, VersionRef<'db, Si>)>,
+/// What certifies that an attempt may commit, beyond snapshot isolation. What is provided does nothing.
+pub trait Certifier: Sized + Debug + Send + Sync + 'static {
+    /// What is known of the scheme that this makes of snapshot isolation.
+    const INFO: Info;
+    /// Its settings, one of which is the next.
+    const SETTINGS: &'static [Setting];
+    /// The setting that says how long a retry waits for the writer that it lost to.
+    const WAIT_US: &'static str;
+    /// What versions and leaves carry.
+    type Version: Stamped;
+    /// See [`Version`](Self::Version).
+    type Leaf: LeafMeta;
+    /// What is known of an attempt.
+    type Certificate<'db>: Debug + Default + Send;
+
+    /// For a new database.
+    fn new(values: &Values, env: Env) -> Self;
+
+    /// Up to which commit an attempt sees that took this snapshot when it began.
+    #[inline]
+    fn sees(&self, snapshot: u64) -> u64 {
+        snapshot
+    }
+
+    /// An attempt begins.
+    #[inline]
+    fn begin(_certificate: &mut Self::Certificate<'_>, _snapshot: u64) {}
+
+    /// It reads a version of a record, or that there is none, although there is a later one, `over`.
+    #[inline]
+    fn read<'db>(
+        _certificate: &mut Self::Certificate<'db>,
+        _record: RecordRef<'db, Snapshots<Self>>,
+        _version: Option<VersionRef<'db, Snapshots<Self>>>,
+        _over: Option<VersionRef<'db, Snapshots<Self>>>,
+    ) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// It has put a version of its own over one, or none.
+    #[inline]
+    fn wrote<'db>(
+        _certificate: &mut Self::Certificate<'db>,
+        _record: RecordRef<'db, Snapshots<Self>>,
+        _over: Option<VersionRef<'db, Snapshots<Self>>>,
+    ) {
+    }
+
+    /// Whether it may pass a version with the mark of a commit being decided: it comes after all that it sees.
+    #[inline]
+    fn passes(&self, _version: VersionRef<'_, Snapshots<Self>>, _mark: u64, _sees: u64) -> bool {
+        false
+    }
+
+    /// See [`Scheme::read_gaps`]. A key that enters later leads to versions that the snapshot does not show.
+    #[inline]
+    fn read_gaps<'db>(_certificate: &mut Self::Certificate<'db>, _leaf: LeafRef<'db, Self::Leaf>) {}
+
+    /// See [`Scheme::entering`].
+    #[inline]
+    fn entering(_record: RecordRef<'_, Snapshots<Self>>, _leaf: &Self::Leaf) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// See [`Scheme::added`].
+    #[inline]
+    fn added<'db>(
+        _certificate: &mut Self::Certificate<'db>,
+        _before: LeafRef<'db, Self::Leaf>,
+        _after: u64,
+    ) {
+    }
+
+    /// See [`Scheme::split`].
+    #[inline]
+    fn split<'db>(
+        _certificate: &mut Self::Certificate<'db>,
+        _from: LeafRef<'db, Self::Leaf>,
+        _after: u64,
+        _into: LeafRef<'db, Self::Leaf>,
+    ) {
+    }
+
+    /// Draws the number of a commit, which [`ended`](Self::ended) follows.
+    #[inline]
+    fn draw(&self, _slot: usize, commits: &Timestamps) -> u64 {
+        commits.draw()
+    }
+
+    /// Decides on a commit with this number, or on an attempt without, whose writes count for nothing.
+    #[inline]
+    fn certify<'db>(
+        &self,
+        _certificate: &mut Self::Certificate<'db>,
+        _slot: &Slot<'db, Snapshots<Self>>,
+        _writes: &PendingWrites<'db, Snapshots<Self>>,
+        _number: Option<u64>,
+    ) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// A version of a commit is about to get this number.
+    #[inline]
+    fn numbered(_certificate: &Self::Certificate<'_>, _version: &Self::Version, _number: u64) {}
+
+    /// The commit for which a number was drawn is over. If it was made, all its versions have the `number`; nobody
+    /// looks below the `watermark`.
+    #[inline]
+    fn ended(&self, _certificate: &Self::Certificate<'_>, _slot: usize, _made: Option<Made>) {}
+
+    /// See [`Scheme::retire`].
+    fn retire(
+        record: RecordRef<'_, Snapshots<Self>>,
+        _leaf: &Self::Leaf,
+        is_past: impl Fn(u64) -> bool,
+    ) -> Retire {
+        version_chain::retire(record, is_past).0
+    }
+
+    /// See [`Scheme::leaving`]. Whoever began earlier may see a version that has the key.
+    fn leaving(
+        record: RecordRef<'_, Snapshots<Self>>,
+        _leaf: &Self::Leaf,
+        is_past: impl Fn(u64) -> bool,
+    ) -> Retire {
+        version_chain::leaving(record, is_past)
+    }
+}
+
+/// A commit that was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    /// Its number.
+    pub number: u64,
     /// See [`Timestamps::watermark`].
-    watermark_age: usize,
+    pub watermark: u64,
 }
 
-/// What an attempt sees of a record.
-enum Seen<'db> {
-    /// Its own version, by its place among the writes.
-    Own(usize),
-    Value(VersionRef<'db, Si>),
-    Nothing,
-}
+/// Nothing certifies: what was read is one snapshot, and the first updater has won already.
+#[derive(Debug)]
+pub struct Uncertified;
 
-/// The new end of a chain, as one who is to write finds it.
-enum Top<'db> {
-    /// Its own version, by its place among the writes.
-    Own(usize),
-    /// A version that the snapshot shows, or none.
-    Of(Option<VersionRef<'db, Si>>),
-}
-
-impl Shape for Si {
-    type Header = ChainHead;
-    type Version = VersionStamp;
-    type Leaf = ();
-    type Data = Versioned;
-}
-
-impl Scheme for Si {
+impl Certifier for Uncertified {
     const INFO: Info = Info {
         name: "si",
         title: "Snapshot isolation",
@@ -97,36 +213,100 @@ impl Scheme for Si {
         workers: Admits::Any,
         idea: "reads the state as of the begin, lets the first updater of a record win, checks nothing that was read",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "si.wait_us",
+    const SETTINGS: &'static [Setting] = &[wait_us(Self::WAIT_US)];
+    const WAIT_US: &'static str = "si.wait_us";
+    type Version = VersionStamp;
+    type Leaf = ();
+    type Certificate<'db> = ();
+
+    fn new(_: &Values, _: Env) -> Self {
+        Self
+    }
+}
+
+/// The setting [`Certifier::WAIT_US`].
+pub(super) const fn wait_us(name: &'static str) -> Setting {
+    Setting {
+        name,
         default: "1000",
         range: Range::Int(0, 10_000_000),
         unit: "us",
         doc: "How long a retry waits, before it begins, for the decision of the writer that it lost to; waiting \
               pays where records are written often, 0 where transactions wait for their clients while they write.",
         stresses: "how many attempts are wasted on records that are written often",
-    }];
+    }
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db, C: Certifier> {
+    slot: Slot<'db, Snapshots<C>>,
+    snapshot: u64,
+    /// The snapshot, or beyond it if the certifier lets an attempt see what is committed later.
+    sees: u64,
+    /// The number of its undecided versions.
+    mark: u64,
+    /// The number of its commit, once it is drawn; 0 before.
+    number: u64,
+    writes: PendingWrites<'db, Snapshots<C>>,
+    /// The undecided version to which the last attempt lost.
+    lost_to: Option<(RecordRef<'db, Snapshots<C>>, VersionRef<'db, Snapshots<C>>)>,
+    certificate: C::Certificate<'db>,
+    /// See [`Timestamps::watermark`].
+    watermark_age: usize,
+}
+
+/// What an attempt sees of a record.
+enum Seen<'db, C: Certifier> {
+    /// Its own version, by its place among the writes.
+    Own(usize),
+    Value(VersionRef<'db, Snapshots<C>>),
+    Nothing,
+}
+
+/// The new end of a chain, as one who is to write finds it.
+enum Top<'db, C: Certifier> {
+    /// Its own version, by its place among the writes.
+    Own(usize),
+    /// A version that the snapshot shows, or none.
+    Of(Option<VersionRef<'db, Snapshots<C>>>),
+}
+
+impl<C: Certifier> Shape for Snapshots<C> {
+    type Header = ChainHead;
+    type Version = C::Version;
+    type Leaf = C::Leaf;
+    type Data = Versioned;
+}
+
+impl<C: Certifier> Scheme for Snapshots<C> {
+    const INFO: Info = C::INFO;
+    const SETTINGS: &'static [Setting] = C::SETTINGS;
     const INSERT: InsertAt = InsertAt::Access;
     type Driver = PerWorker;
-    type Txn<'db> = Txn<'db>;
+    type Txn<'db> = Txn<'db, C>;
 
     fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        Ok(Self { commits: Timestamps::new(env.slots), wait_ns: values.int("si.wait_us") * 1_000 })
+        let (commits, certifier) = (Timestamps::new(env.slots), C::new(values, env));
+        Ok(Self { commits, wait_ns: values.int(C::WAIT_US) * 1_000, certifier })
     }
 
-    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db, C> {
         Txn {
             mark: UNDECIDED + slot.id() as u64,
             slot,
             snapshot: 0,
+            sees: 0,
+            number: 0,
             writes: PendingWrites::default(),
             lost_to: None,
+            certificate: C::Certificate::default(),
             watermark_age: 0,
         }
     }
 
     #[inline]
-    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db, C>) -> &'t mut Slot<'db, Self> {
         &mut txn.slot
     }
 
@@ -134,23 +314,25 @@ impl Scheme for Si {
     fn loaded(&self, _: RecordRef<'_, Self>) {}
 
     #[inline]
-    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+    fn begin<'db>(&'db self, txn: &mut Txn<'db, C>, ticket: &Ticket) -> Result<(), Abort> {
         if let Some((record, version)) = txn.lost_to.take()
             && ticket.retries > 0
         {
             txn.wait_for_decision(record, version, self.wait_ns);
         }
         txn.snapshot = self.commits.snapshot(txn.slot.id());
+        txn.sees = self.certifier.sees(txn.snapshot);
+        C::begin(&mut txn.certificate, txn.snapshot);
         Ok(())
     }
 
     #[inline]
     fn read<'t, 'db>(
         &'db self,
-        txn: &'t mut Txn<'db>,
+        txn: &'t mut Txn<'db, C>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        match txn.see(record) {
+        match txn.see(&self.certifier, record)? {
             Seen::Own(at) => Ok(txn.writes.words(at).map(|words| &*words)),
             Seen::Value(version) => Ok(txn.slot.words(version)),
             Seen::Nothing => Ok(None),
@@ -160,14 +342,14 @@ impl Scheme for Si {
     #[inline]
     fn write<'t, 'db>(
         &'db self,
-        txn: &'t mut Txn<'db>,
+        txn: &'t mut Txn<'db, C>,
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
         loop {
             let over = match txn.top(record)? {
                 Top::Own(at) => return Ok(txn.writes.words(at)),
-                Top::Of(over) if is_absent(over) => return Ok(None),
+                Top::Of(over) if is_absent(over) => return txn.finds(record, over).map(|()| None),
                 Top::Of(over) => over,
             };
             if let Some(at) = txn.write_over(record, over, how)? {
@@ -179,13 +361,13 @@ impl Scheme for Si {
     #[inline]
     fn insert<'t, 'db>(
         &'db self,
-        txn: &'t mut Txn<'db>,
+        txn: &'t mut Txn<'db, C>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
         loop {
             let over = match txn.top(record)? {
                 Top::Own(at) => return Ok(txn.writes.insert(at)),
-                Top::Of(over) if !is_absent(over) => return Ok(None),
+                Top::Of(over) if !is_absent(over) => return txn.finds(record, over).map(|()| None),
                 Top::Of(over) => over,
             };
             if let Some(at) = txn.write_over(record, over, Write::Blind)? {
@@ -195,11 +377,11 @@ impl Scheme for Si {
     }
 
     #[inline]
-    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+    fn delete<'db>(&'db self, txn: &mut Txn<'db, C>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
         loop {
             let over = match txn.top(record)? {
                 Top::Own(at) => return Ok(txn.writes.delete(at)),
-                Top::Of(over) if is_absent(over) => return Ok(false),
+                Top::Of(over) if is_absent(over) => return txn.finds(record, over).map(|()| false),
                 Top::Of(over) => over,
             };
             if let Some(at) = txn.write_over(record, over, Write::Blind)? {
@@ -208,55 +390,89 @@ impl Scheme for Si {
         }
     }
 
-    /// A key that enters later leads to versions that the snapshot does not show.
     #[inline]
-    fn read_gaps<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db, C>, leaf: LeafRef<'db, C::Leaf>) -> Result<(), Abort> {
+        C::read_gaps(&mut txn.certificate, leaf);
         Ok(())
     }
 
     #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+    fn adding<'db>(&'db self, _: &mut Txn<'db, C>, _: LeafRef<'db, C::Leaf>) -> Result<(), Abort> {
         Ok(())
     }
 
     #[inline]
-    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>, _: u64) {}
-
-    #[inline]
-    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>, _: u64, _: LeafRef<'db, ()>) {}
-
-    /// The first updater has won already, and what was read is one snapshot.
-    #[inline]
-    fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
-        Ok(())
+    fn entering(&self, record: RecordRef<'_, Self>, leaf: &C::Leaf) -> Result<(), Abort> {
+        C::entering(record, leaf)
     }
 
     #[inline]
-    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+    fn added<'db>(&'db self, txn: &mut Txn<'db, C>, before: LeafRef<'db, C::Leaf>, after: u64) {
+        C::added(&mut txn.certificate, before, after);
+    }
+
+    #[inline]
+    fn split<'db>(
+        &'db self,
+        txn: &mut Txn<'db, C>,
+        from: LeafRef<'db, C::Leaf>,
+        after: u64,
+        into: LeafRef<'db, C::Leaf>,
+    ) {
+        C::split(&mut txn.certificate, from, after, into);
+    }
+
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db, C>, end: End) -> Result<(), Abort> {
+        let writes = end == End::Commit && !txn.writes.is_empty();
+        if writes {
+            let mark = COMMITTING + txn.slot.id() as u64;
+            txn.writes.versions().for_each(|(_, version)| version.meta().stamp().set_number(mark)); // 1
+            txn.number = self.certifier.draw(txn.slot.id(), &self.commits); // 2
+        }
+        let number = writes.then_some(txn.number);
+        self.certifier.certify(&mut txn.certificate, &txn.slot, &txn.writes, number)
+    }
+
+    #[inline]
+    fn install<'db>(
+        &'db self,
+        txn: &mut Txn<'db, C>,
+        sink: &mut impl Sink,
+        seen: &mut impl Observer,
+    ) -> Stamp {
+        self.commits.leave(txn.slot.id());
         if txn.writes.is_empty() {
-            self.commits.leave(txn.slot.id());
             settle(&mut txn.slot, || self.commits.known_watermark());
             return Stamp(txn.snapshot);
         }
-        txn.writes.versions().for_each(|version| version.meta().set_number(COMMITTING)); // 1
-        let number = self.commits.draw(); // 2
-        self.commits.leave(txn.slot.id());
+        let number = core::mem::take(&mut txn.number);
         let watermark = self.commits.watermark(&mut txn.watermark_age);
         for (record, mut pending) in txn.writes.drain() {
             let version = pending.version();
-            let value = (!version.meta().is_tombstone()).then(|| &*pending.words());
+            let value = (!version.meta().stamp().is_tombstone()).then(|| &*pending.words());
             seen.installed(record, value_before(&txn.slot, version), value);
             sink.logged(Stamp(number), record, value);
             cut(&mut txn.slot, record, &pending, number, watermark); // 3
-            pending.seal().meta().set_number(number); // 4
+            C::numbered(&txn.certificate, version.meta(), number);
+            pending.seal().meta().stamp().set_number(number); // 4
         }
+        self.certifier.ended(&txn.certificate, txn.slot.id(), Some(Made { number, watermark }));
         settle(&mut txn.slot, || watermark); // 5
         Stamp(number)
     }
 
     #[inline]
-    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+    fn abort<'db>(&'db self, txn: &mut Txn<'db, C>) {
+        let is_drawn = core::mem::take(&mut txn.number) != 0;
+        if is_drawn {
+            // Who waits for the number is to look again.
+            txn.writes.versions().for_each(|(_, version)| version.meta().stamp().set_number(txn.mark));
+        }
         txn.writes.undo(&mut txn.slot);
+        if is_drawn {
+            self.certifier.ended(&txn.certificate, txn.slot.id(), None);
+        }
         self.commits.leave(txn.slot.id());
         settle(&mut txn.slot, || self.commits.known_watermark());
     }
@@ -265,55 +481,73 @@ impl Scheme for Si {
         self.commits.refresh();
     }
 
-    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
-        retire(record, |number| self.commits.is_past(number)).0
+    fn retire(&self, record: RecordRef<'_, Self>, leaf: &C::Leaf) -> Retire {
+        C::retire(record, leaf, |number| self.commits.is_past(number))
     }
 
-    /// Whoever began earlier may see a version that has the key.
-    fn leaving(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
-        leaving(record, |number| self.commits.is_past(number))
+    fn leaving(&self, record: RecordRef<'_, Self>, leaf: &C::Leaf) -> Retire {
+        C::leaving(record, leaf, |number| self.commits.is_past(number))
     }
 
-    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
+    fn latest<'b, 'db>(
+        &'db self,
+        txn: &'b mut Txn<'db, C>,
+        record: RecordRef<'db, Self>,
+    ) -> Option<&'b [u64]> {
+        let newest = txn.slot.newest(record).filter(|version| !version.meta().stamp().is_tombstone());
         txn.slot.words(newest?)
     }
 }
 
-impl<'db> Txn<'db> {
+impl<'db, C: Certifier> Txn<'db, C> {
     /// Finds what the snapshot shows of a record: invariant (1). Of a record that was retired, which no
     /// snapshot shows, nothing.
     #[inline]
-    fn see(&mut self, record: RecordRef<'db, Si>) -> Seen<'db> {
-        let mut next = self.slot.newest(record);
+    fn see(&mut self, certifier: &C, record: RecordRef<'db, Snapshots<C>>) -> Result<Seen<'db, C>, Abort> {
+        let (mut over, mut next) = (None, self.slot.newest(record));
         while let Some(version) = next {
-            let number = version.meta().number();
+            let number = version.meta().stamp().number();
             let is_latest = number < UNDECIDED && is_planted(&plants::SI_READS_LATEST);
-            if number <= self.snapshot || is_latest {
-                return if version.meta().is_tombstone() { Seen::Nothing } else { Seen::Value(version) };
+            if number <= self.sees || is_latest {
+                break;
             } else if number == self.mark {
-                return Seen::Own(self.writes.of(record));
-            } else if number == COMMITTING && !is_planted(&plants::SI_SKIPS_COMMITTING) {
-                wait_for_number(version);
+                return Ok(Seen::Own(self.writes.of(record)));
+            } else if number >= COMMITTING
+                && !is_planted(&plants::SI_SKIPS_COMMITTING)
+                && !certifier.passes(version, number, self.sees)
+            {
+                wait_for_number(version, number);
             } else {
+                over = (number < UNDECIDED).then_some(version);
                 next = self.slot.older(version);
             }
         }
-        Seen::Nothing
+        C::read(&mut self.certificate, record, next, over)?;
+        Ok(next.filter(|_| !is_absent(next)).map_or(Seen::Nothing, Seen::Value))
+    }
+
+    /// It writes no version over the newest of a record, or none, but has found out whether there is a value.
+    #[inline]
+    fn finds(
+        &mut self,
+        record: RecordRef<'db, Snapshots<C>>,
+        newest: Option<VersionRef<'db, Snapshots<C>>>,
+    ) -> Result<(), Abort> {
+        C::read(&mut self.certificate, record, newest, None)
     }
 
     /// Finds the version that a write would go over.
     #[inline]
-    fn top(&mut self, record: RecordRef<'db, Si>) -> Result<Top<'db>, Abort> {
+    fn top(&mut self, record: RecordRef<'db, Snapshots<C>>) -> Result<Top<'db, C>, Abort> {
         while let Some(version) = self.slot.newest(record) {
-            let number = version.meta().number();
+            let number = version.meta().stamp().number();
             let wins = number < UNDECIDED && is_planted(&plants::SI_LAST_WRITER_WINS);
-            if number <= self.snapshot || wins {
+            if number <= self.sees || wins {
                 return Ok(Top::Of(Some(version)));
             } else if number == self.mark {
                 return Ok(Top::Own(self.writes.of(record)));
-            } else if number == COMMITTING {
-                wait_for_number(version);
+            } else if number >= COMMITTING {
+                wait_for_number(version, number);
             } else {
                 self.lost_to = (number >= UNDECIDED).then_some((record, version));
                 return Err(Abort::WriteConflict);
@@ -326,26 +560,30 @@ impl<'db> Txn<'db> {
     #[inline]
     fn write_over(
         &mut self,
-        record: RecordRef<'db, Si>,
-        over: Option<VersionRef<'db, Si>>,
+        record: RecordRef<'db, Snapshots<C>>,
+        over: Option<VersionRef<'db, Snapshots<C>>>,
         how: Write,
     ) -> Result<Option<usize>, Abort> {
         let check = || if record.header().is_retired() { Err(Abort::WriteConflict) } else { Ok(()) };
-        self.writes.push(&mut self.slot, record, over, self.mark, how, check)
+        let at = self.writes.push(&mut self.slot, record, over, self.mark, how, check)?;
+        if at.is_some() {
+            C::wrote(&mut self.certificate, record, over);
+        }
+        Ok(at)
     }
 
     /// Waits until a version, if it is still there, is decided. Both may meanwhile belong to another key,
     /// which makes the wait a little too short or too long.
     #[cold]
-    fn wait_for_decision(&self, record: RecordRef<'db, Si>, version: VersionRef<'db, Si>, wait_ns: u64) {
-        let decided = || version.meta().number() < UNDECIDED || self.slot.newest(record) != Some(version);
+    fn wait_for_decision(
+        &self,
+        record: RecordRef<'db, Snapshots<C>>,
+        version: VersionRef<'db, Snapshots<C>>,
+        wait_ns: u64,
+    ) {
+        let number = || version.meta().stamp().number();
+        let decided = || number() < UNDECIDED || self.slot.newest(record) != Some(version);
         let deadline_ns = clock::now_ns().saturating_add(wait_ns);
         waiter::wait_until(Some(deadline_ns), decided);
     }
-}
-
-/// Waits for the number of a version whose writer is past deciding.
-#[cold]
-fn wait_for_number(version: VersionRef<'_, Si>) {
-    waiter::wait_until(None, || version.meta().number() < UNDECIDED);
 }

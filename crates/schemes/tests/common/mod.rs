@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub(crate) mod bank;
+pub(crate) mod certified;
 pub(crate) mod claims;
 pub(crate) mod counters;
 pub(crate) mod histories;
@@ -193,6 +194,9 @@ pub(crate) const LATE_ABORT: Given = &[("occ.early_abort", "off")];
 
 /// Some records are written while an attempt lasts, and then it is too old.
 pub(crate) const SHORT_HISTORY: Given = &[("occ_central.history", "64")];
+
+/// Attempts see what is committed while they run.
+pub(crate) const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 
 /// What aborts in a batch comes first in the next one.
 pub(crate) const NO_FALLBACK: Given = &[("aria.fallback", "off")];

@@ -172,6 +172,18 @@ impl<'t, L> LeafRef<'t, L> {
             }
         }
     }
+
+    /// Keeps every key out of the leaf's gaps until dropped, whatever has become of them since; and the leaf as it is
+    /// now. `None` when it is gone. Waits as [`hold`](Self::hold) does.
+    #[inline]
+    pub fn hold_as_is(&self) -> Option<(LeafHold<'t>, Self)> {
+        loop {
+            let now = self.at(self.head.latch.read()?);
+            if let Some(held) = now.hold() {
+                return Some((held, now));
+            }
+        }
+    }
 }
 
 /// Holds a leaf's latch without changing the leaf. For a few instructions.

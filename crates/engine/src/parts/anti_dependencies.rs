@@ -1,0 +1,665 @@
+//! Anti-dependencies of an attempt: which commits overwrote what it read, and which read what it overwrites. For
+//! schemes that read snapshots, or the newest commits, of chains of versions, and allow a circle nowhere: what makes
+//! one is for their [`Rule`] to say.
+//!
+//! Each version notes what its writer wants readers of the version before to know of it. Each record and each leaf
+//! has the greatest number of a commit that has read its newest version, or its gaps. A commit draws its number and
+//! then looks for overwriters with smaller ones; then, if its rule sees any danger in those, for readers; and leaves
+//! its own marks at last. An attempt that writes nothing draws no number. It leaves marks first, as low as its rule
+//! allows, and looks for overwriters then.
+//!
+//! Nobody registers with what it reads, so that there may be any number of slots. Each shows that it decides on a
+//! commit and with which number, and who must know of readers waits for all that are smaller. Few must.
+//!
+//! INVARIANTS
+//! (1) Who decides on a commit shows it before it draws the number, and until its marks are left and its versions
+//!     have their number and note. So who has drawn a greater number finds all of that, or the slot that shows it.
+//! (2) A commit waits only for smaller numbers, and for numbers that are being drawn; an attempt without a number
+//!     waits for commits, and no commit for it. So waits cannot form a circle.
+//! (3) The mark of a record's readers never falls. What read a version before the newest needs no mark: who overwrites
+//!     the newest has, by its writer, a predecessor with a greater number.
+//! (4) An insert is a write of its gap: a record enters a leaf with a mark that is not below the leaf's
+//!     ([`entering`]), and leaves it with that and the number of its last version ([`retire`]). Who has looked at a
+//!     leaf finds out whether keys have entered it since, by its gap version, and whether it has given gaps away, by
+//!     a count. Keys that entered make no difference to whoever finds them; commits that entered them tell, if their
+//!     rule sees danger in them, the leaf.
+//! (5) Marks and numbers of a leaf change under its latch only, and never fall while it keeps its gaps.
+
+use storage::{LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot, VersionRef};
+use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::plant::is_planted;
+use sync::{Padded, waiter};
+
+use super::version_chain::{self, Chained, Stamped, VersionStamp};
+use super::{PendingWrites, Timestamps};
+use crate::{Abort, Retire, plants};
+
+/// Schemes whose versions and leaves tell of anti-dependencies.
+pub trait Watched: Chained + Shape<Version = NotedStamp, Leaf = Gap> {}
+impl<S: Chained + Shape<Version = NotedStamp, Leaf = Gap>> Watched for S {}
+
+/// When anti-dependencies may close a circle. One attempt's worth of it.
+pub trait Rule: Send {
+    /// For an attempt that sees all commits up to `snapshot`.
+    fn begin(snapshot: u64) -> Self;
+    /// It has read, or will overwrite, a version of this number, or less.
+    fn follows(&mut self, number: u64);
+    /// A commit of this number, with this note, has overwritten what it read, and comes before its own.
+    fn is_overwritten(&mut self, number: u64, note: u64);
+    /// Commits after its snapshot may have put keys into gaps that it read; those that saw danger with this note at
+    /// least.
+    fn is_entered(&mut self, note: Option<u64>);
+    /// Whether what has overwritten its reads is a danger if somebody has read what it overwrites; if so, from which
+    /// number on.
+    fn fears_readers_from(&self) -> Option<u64>;
+    /// A commit of this number, or less, has read what it overwrites.
+    fn is_read(&mut self, number: u64);
+    /// Whether it must not end: as an attempt that writes, or one that only reads. The one may be refused what the
+    /// other is not, and never the reverse.
+    fn is_refused(&self, writes: bool) -> bool;
+    /// The mark of an attempt that only reads.
+    fn reader_mark(&self) -> u64;
+    /// What its versions note, if its commit has this number.
+    fn note(&self, number: u64) -> u64;
+}
+
+/// A version's stamp, and its writer's note.
+#[derive(Debug, Default)]
+pub struct NotedStamp {
+    stamp: VersionStamp,
+    note: AtomicU64,
+}
+
+impl Meta for NotedStamp {
+    fn reset(&self) {
+        self.stamp.reset();
+        self.note.store(0, Ordering::Relaxed); // Relaxed: publishing the version orders it.
+    }
+
+    #[inline]
+    fn copy_final(&self, to: &Self) -> bool {
+        to.set_note(self.note());
+        self.stamp.copy_final(&to.stamp)
+    }
+}
+
+impl Stamped for NotedStamp {
+    #[inline]
+    fn stamp(&self) -> &VersionStamp {
+        &self.stamp
+    }
+}
+
+impl NotedStamp {
+    /// The note, once the version has its number.
+    #[inline]
+    fn note(&self) -> u64 {
+        self.note.load(Ordering::Relaxed) // Relaxed: ordered by the number.
+    }
+
+    #[inline]
+    fn set_note(&self, note: u64) {
+        self.note.store(note, Ordering::Relaxed); // Relaxed: ordered by the number, which is set afterwards.
+    }
+}
+
+/// What a leaf carries for its gaps.
+#[derive(Debug, Default)]
+pub struct Gap {
+    /// The greatest mark of whoever has read the gaps.
+    read: AtomicU64,
+    /// The greatest number of a version with which an entry has left.
+    left: AtomicU64,
+    /// Of commits that entered keys and saw danger: the least note, and the greatest number.
+    entered_note: AtomicU64,
+    entered: AtomicU64,
+    /// How often gaps of this piece of memory have become those of another leaf.
+    given: AtomicU64,
+}
+
+// Relaxed throughout: changes are made under the latch, and who reads without it looks at the gap version after, or
+// was told by a slot, or a fence, that the change has been made.
+impl Meta for Gap {
+    /// The count goes on, so that who knew the leaf that was here before finds out.
+    fn reset(&self) {
+        for word in [&self.read, &self.left, &self.entered_note, &self.entered] {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl LeafMeta for Gap {
+    /// What commits have told of keys stays: who looked at these gaps before, from the leaf that gives them away, finds
+    /// that it did, and who looks at them now finds the keys.
+    fn carry(&self, to: &Self) {
+        raise(&to.read, self.read());
+        raise(&to.left, self.left());
+        self.given.store(self.given() + 1, Ordering::Relaxed);
+    }
+}
+
+impl Gap {
+    #[inline]
+    fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn left(&self) -> u64 {
+        self.left.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn given(&self) -> u64 {
+        self.given.load(Ordering::Relaxed)
+    }
+
+    /// A commit that saw danger has entered a key. What is told of commits up to `watermark` nobody asks for.
+    fn tell(&self, number: u64, note: u64, watermark: u64) {
+        let (last, known) = (self.entered.load(Ordering::Relaxed), self.entered_note.load(Ordering::Relaxed));
+        let note = if last <= watermark { note } else { note.min(known) };
+        self.entered_note.store(note, Ordering::Relaxed);
+        self.entered.store(number.max(last), Ordering::Relaxed);
+    }
+
+    /// The least note of commits after `snapshot` that saw danger and entered keys; perhaps a lesser one.
+    fn told_since(&self, snapshot: u64) -> Option<u64> {
+        let is_told = self.entered.load(Ordering::Relaxed) > snapshot;
+        is_told.then(|| self.entered_note.load(Ordering::Relaxed))
+    }
+}
+
+/// Raises a number of a leaf, under its latch.
+#[inline]
+fn raise(number: &AtomicU64, to: u64) {
+    number.store(number.load(Ordering::Relaxed).max(to), Ordering::Relaxed); // Relaxed: under the latch.
+}
+
+/// A record is about to enter a leaf: see [`Scheme::entering`](crate::Scheme::entering).
+#[inline]
+pub fn entering<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap) -> Result<(), Abort> {
+    if is_planted(&plants::GAPS_ENTERED_FRESH) {
+        return Ok(());
+    }
+    let is_in = record.header().read_at(leaf.read().max(leaf.left()));
+    if is_in { Ok(()) } else { Err(Abort::WriteConflict) }
+}
+
+/// A record is to leave a leaf: see [`Scheme::retire`](crate::Scheme::retire).
+pub fn retire<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn(u64) -> bool) -> Retire {
+    let (verdict, read) = version_chain::retire(record, is_past);
+    if verdict == Retire::Done && !is_planted(&plants::GAPS_LEFT_BLANK) {
+        raise(&leaf.read, read);
+        leaves_with(record, leaf);
+    }
+    verdict
+}
+
+/// An entry is to leave a leaf: see [`Scheme::leaving`](crate::Scheme::leaving). Who misses it comes after the version
+/// that took the key away, which is the newest or an older one.
+pub fn leaving<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn(u64) -> bool) -> Retire {
+    let verdict = version_chain::leaving(record, is_past);
+    if verdict == Retire::Done {
+        leaves_with(record, leaf);
+    }
+    verdict
+}
+
+fn leaves_with<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap) {
+    if let Some((newest, _)) = record.newest_meta() {
+        raise(&leaf.left, newest.stamp().number());
+    }
+}
+
+/// The commits that are being decided, by slot: nothing, or that a number is being drawn, or the number.
+#[derive(Debug)]
+pub struct Deciding(Box<[Padded<AtomicU64>]>);
+
+const NOTHING: u64 = 0;
+const DRAWING: u64 = u64::MAX;
+
+impl Deciding {
+    /// For this many slots.
+    pub fn new(slots: usize) -> Self {
+        Self((0..slots).map(|_| Padded(AtomicU64::new(NOTHING))).collect())
+    }
+
+    /// A slot begins to decide on a commit: its number. Invariant (1).
+    #[inline]
+    pub fn draw(&self, slot: usize, commits: &Timestamps) -> u64 {
+        // SeqCst: with the draw, pairs with the draw of whoever has a greater number and looks here; with the fence
+        // in `look_for_readers`, with that in `mark_and_look` of whoever has none.
+        self.0[slot].store(DRAWING, Ordering::SeqCst);
+        let number = commits.draw();
+        // Release: who finds the number finds that the slot's commit before has its versions numbered.
+        self.0[slot].store(number, Ordering::Release);
+        number
+    }
+
+    /// The slot has decided, and has left all marks and numbers that there will be.
+    #[inline]
+    pub fn decided(&self, slot: usize) {
+        // Release: pairs with the Acquire in `word`.
+        self.0[slot].store(NOTHING, Ordering::Release);
+    }
+
+    #[inline]
+    fn word(&self, slot: usize) -> u64 {
+        self.0[slot].load(Ordering::Acquire) // Acquire: pairs with the Release stores above.
+    }
+
+    /// Waits until all commits are decided that are being decided now with numbers from `from` to before `to`.
+    fn wait_for(&self, from: u64, to: u64) {
+        if is_planted(&plants::COMMITS_UNAWAITED) {
+            return;
+        }
+        for slot in 0..self.0.len() {
+            loop {
+                let word = self.word(slot);
+                if word == NOTHING || word != DRAWING && !(from..to).contains(&word) {
+                    break;
+                }
+                waiter::wait_until(None, || self.word(slot) != word);
+            }
+        }
+    }
+
+    /// Whether a version, which was found with this mark, of a commit being decided, gets a greater number than
+    /// `bound`, if any; `None` when it is decided by now.
+    #[inline]
+    pub fn is_later<S: Chained>(&self, version: VersionRef<'_, S>, mark: u64, bound: u64) -> Option<bool> {
+        let stamp = version.meta().stamp();
+        let slot = (mark - VersionStamp::COMMITTING) as usize;
+        loop {
+            let word = self.word(slot);
+            // The slot's word is that of this commit if the version is not decided after it was read.
+            if stamp.number() != mark {
+                return None;
+            }
+            if word != NOTHING && word != DRAWING {
+                return Some(word > bound);
+            }
+            waiter::wait_until(None, || stamp.number() != mark || self.word(slot) != word);
+        }
+    }
+}
+
+/// Waits until a version is decided that was found with this mark, of a commit being decided.
+#[cold]
+pub fn wait_for_number<S: Chained>(version: VersionRef<'_, S>, mark: u64) {
+    waiter::wait_until(None, || version.meta().stamp().number() != mark);
+}
+
+/// A leaf that was read.
+#[derive(Clone, Copy, Debug)]
+struct Read<'db> {
+    leaf: LeafRef<'db, Gap>,
+    given: u64,
+    has_grown: bool,
+}
+
+impl Read<'_> {
+    /// Finds out whether keys of others have entered the leaf.
+    fn look(&mut self) -> Result<bool, Abort> {
+        if !self.has_grown && self.leaf.gap_version() != self.leaf.seen() {
+            let (_held, now) = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
+            self.has_grown = now.seen() != self.leaf.seen();
+        }
+        if self.has_grown && is_planted(&plants::GAPS_COMPARED) {
+            return Err(Abort::Phantom);
+        }
+        Ok(self.has_grown)
+    }
+
+    /// Leaves a mark with the leaf, and finds out whether keys of others have entered it.
+    fn mark(&mut self, mark: u64) -> Result<bool, Abort> {
+        let meta = self.leaf.meta();
+        let is_marked = meta.read() >= mark && !self.has_grown;
+        // Acquire fence: a mark that came after a key comes with the version that the key made.
+        fence(Ordering::Acquire);
+        if is_planted(&plants::GAPS_COMPARED) || is_marked && self.leaf.gap_version() == self.leaf.seen() {
+            return self.look();
+        }
+        let (_held, now) = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
+        if meta.given() != self.given {
+            return Err(Abort::Phantom);
+        }
+        raise(&meta.read, mark);
+        self.has_grown |= now.seen() != self.leaf.seen();
+        Ok(self.has_grown)
+    }
+
+    /// The note of [`Gap::told_since`].
+    fn told_since(&self, snapshot: u64) -> Result<Option<u64>, Abort> {
+        let meta = self.leaf.meta();
+        let _held = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
+        if meta.given() == self.given { Ok(meta.told_since(snapshot)) } else { Err(Abort::Phantom) }
+    }
+}
+
+/// A leaf that a key of the attempt has entered.
+#[derive(Clone, Copy, Debug)]
+struct Entered<'db> {
+    leaf: LeafRef<'db, Gap>,
+    given: u64,
+}
+
+/// What an attempt has read and where it entered keys, and what its rule makes of that.
+#[derive(Debug)]
+pub struct AntiDependencies<'db, S: Watched, R> {
+    /// Records that had no later commit's version when they were read, and the numbers of the versions that were; 0
+    /// where there was none.
+    reads: Vec<(RecordRef<'db, S>, u64)>,
+    leaves: Vec<Read<'db>>,
+    entered: Vec<Entered<'db>>,
+    snapshot: u64,
+    rule: R,
+}
+
+impl<S: Watched, R: Rule> Default for AntiDependencies<'_, S, R> {
+    fn default() -> Self {
+        let (reads, leaves, entered) = (Vec::new(), Vec::new(), Vec::new());
+        Self { reads, leaves, entered, snapshot: 0, rule: R::begin(0) }
+    }
+}
+
+impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
+    /// An attempt begins that sees all commits up to `snapshot`, and perhaps later ones.
+    #[inline]
+    pub fn begin(&mut self, snapshot: u64) {
+        self.reads.clear();
+        self.leaves.clear();
+        self.entered.clear();
+        self.snapshot = snapshot;
+        self.rule = R::begin(snapshot);
+    }
+
+    /// It reads a version of a record, or that there is none, over which a commit that it does not see has put the
+    /// version `over`.
+    ///
+    /// # Errors
+    /// When it cannot commit any more.
+    #[inline]
+    pub fn read(
+        &mut self,
+        record: RecordRef<'db, S>,
+        version: Option<VersionRef<'db, S>>,
+        over: Option<VersionRef<'db, S>>,
+    ) -> Result<(), Abort> {
+        let number = self.follow(record, version);
+        let Some(over) = over else {
+            self.reads.push((record, number));
+            return Ok(());
+        };
+        self.rule.is_overwritten(over.meta().stamp.number(), over.meta().note());
+        if self.rule.is_refused(false) { Err(Abort::ReadChanged) } else { Ok(()) }
+    }
+
+    /// It has put a version of its own over this one, or none.
+    #[inline]
+    pub fn wrote(&mut self, record: RecordRef<'db, S>, over: Option<VersionRef<'db, S>>) {
+        self.follow(record, over);
+    }
+
+    /// The number of a version that was met, or 0.
+    #[inline]
+    fn follow(&mut self, record: RecordRef<'db, S>, version: Option<VersionRef<'db, S>>) -> u64 {
+        let Some(version) = version else {
+            // A record that entered anew has the number with which one of the same key left in its mark, and
+            // that was before every snapshot.
+            self.rule.follows(record.header().rts().min(self.snapshot));
+            return 0;
+        };
+        let number = version.meta().stamp.number();
+        self.rule.follows(number);
+        number
+    }
+
+    /// It reads the gaps of a leaf.
+    #[inline]
+    pub fn read_gaps(&mut self, leaf: LeafRef<'db, Gap>) {
+        self.rule.follows(leaf.meta().left());
+        let is_last = |last: &Read<'_>| last.leaf.same_leaf(&leaf) && last.leaf.seen() == leaf.seen();
+        if !self.leaves.last().is_some_and(is_last) {
+            self.leaves.push(Read { leaf, given: leaf.meta().given(), has_grown: false });
+        }
+    }
+
+    /// Its own key entered a leaf, whose gap version changed from `before.seen()`.
+    #[inline]
+    pub fn added(&mut self, before: LeafRef<'db, Gap>, after: u64) {
+        for read in &mut self.leaves {
+            if read.leaf.same_leaf(&before) && read.leaf.seen() == before.seen() {
+                read.leaf = before.at(after);
+            }
+        }
+        let given = before.meta().given();
+        let is_known = |known: &Entered<'_>| known.leaf.same_leaf(&before) && known.given == given;
+        if !self.entered.iter().rev().any(is_known) {
+            self.entered.push(Entered { leaf: before, given });
+        }
+    }
+
+    /// Its own insert split `into` off `from`.
+    #[cold]
+    pub fn split(&mut self, from: LeafRef<'db, Gap>, after: u64, into: LeafRef<'db, Gap>) {
+        let (from_given, into_given) = (from.meta().given(), into.meta().given());
+        for nth in 0..self.leaves.len() {
+            let read = &mut self.leaves[nth];
+            if read.leaf.same_leaf(&from) && read.given + 1 == from_given {
+                let has_grown = read.has_grown || read.leaf.seen() != from.seen();
+                *read = Read { leaf: from.at(after), given: from_given, has_grown };
+                self.leaves.push(Read { leaf: into, given: into_given, has_grown });
+            }
+        }
+        for nth in 0..self.entered.len() {
+            let known = &mut self.entered[nth];
+            if known.leaf.same_leaf(&from) && known.given + 1 == from_given {
+                known.given = from_given;
+                self.entered.push(Entered { leaf: into, given: into_given });
+            }
+        }
+    }
+
+    /// Decides on a commit with this number, and leaves its marks. `writes` are committing.
+    ///
+    /// # Errors
+    /// When it must not be.
+    pub fn certify(
+        &mut self,
+        slot: &Slot<'db, S>,
+        writes: &PendingWrites<'db, S>,
+        deciding: &Deciding,
+        number: u64,
+    ) -> Result<(), Abort> {
+        self.look_for_overwriters(slot, deciding, number);
+        if self.rule.is_refused(true) {
+            return Err(Abort::ReadChanged);
+        }
+        let mut has_grown = false;
+        for read in &mut self.leaves {
+            has_grown |= read.look()?;
+        }
+        if has_grown {
+            deciding.wait_for(0, number);
+            self.ask_leaves()?;
+        }
+        self.look_for_readers(writes, deciding, number)?;
+        if self.rule.is_refused(true) {
+            return Err(Abort::ReadChanged);
+        }
+        for &(record, _) in &self.reads {
+            mark(record, number)?;
+        }
+        for read in &mut self.leaves {
+            read.mark(number)?;
+        }
+        Ok(())
+    }
+
+    /// Decides on an attempt that only reads, or is to have only read, and leaves its marks.
+    ///
+    /// # Errors
+    /// When what it read must not be believed.
+    pub fn certify_reading(
+        &mut self,
+        slot: &Slot<'db, S>,
+        writes: &PendingWrites<'db, S>,
+        deciding: &Deciding,
+    ) -> Result<(), Abort> {
+        let mark_of_all = self.rule.reader_mark();
+        let written = writes.versions().map(|(record, version)| {
+            let before = slot.older(version);
+            (record, before.map_or(0, |before| before.meta().stamp.number()))
+        });
+        for (record, number) in self.reads.iter().copied().chain(written) {
+            // Who overwrites a version has its writer, with its number, before itself.
+            mark(record, if number < mark_of_all { mark_of_all } else { 0 })?;
+        }
+        let mut has_grown = false;
+        for read in &mut self.leaves {
+            has_grown |= read.mark(mark_of_all)?;
+        }
+        if has_grown {
+            // SeqCst fence: pairs with the one in `look_for_readers`. Of an attempt that marks a leaf and then looks
+            // who decides, and one that decides and then looks for marks, at least one sees the other.
+            fence(Ordering::SeqCst);
+            deciding.wait_for(0, DRAWING);
+            self.ask_leaves()?;
+        }
+        self.look_for_overwriters(slot, deciding, DRAWING);
+        if self.rule.is_refused(false) { Err(Abort::ReadChanged) } else { Ok(()) }
+    }
+
+    /// Finds the commits with numbers before `end` that have overwritten what was read.
+    fn look_for_overwriters(&mut self, slot: &Slot<'db, S>, deciding: &Deciding, end: u64) {
+        for &(record, number) in &self.reads {
+            if let Some(over) = overwriter(slot, record, number, deciding, end) {
+                self.rule.is_overwritten(over.meta().stamp.number(), over.meta().note());
+            }
+        }
+    }
+
+    /// Asks the leaves that keys of others have entered by whom.
+    #[cold]
+    fn ask_leaves(&mut self) -> Result<(), Abort> {
+        for read in self.leaves.iter().filter(|read| read.has_grown) {
+            self.rule.is_entered(read.told_since(self.snapshot)?);
+        }
+        Ok(())
+    }
+
+    /// Finds the commits that have read what is overwritten, if there is any danger in that.
+    fn look_for_readers(
+        &mut self,
+        writes: &PendingWrites<'db, S>,
+        deciding: &Deciding,
+        number: u64,
+    ) -> Result<(), Abort> {
+        let Some(from) = self.rule.fears_readers_from() else { return Ok(()) };
+        // SeqCst fence: pairs with those in `certify_reading` and `overwriter`.
+        fence(Ordering::SeqCst);
+        deciding.wait_for(from, number);
+        for (record, _) in writes.versions() {
+            self.rule.is_read(record.header().rts());
+        }
+        for Entered { leaf, given } in &self.entered {
+            let read = leaf.meta().read();
+            // Acquire fence: a mark that came with other gaps comes with the count.
+            fence(Ordering::Acquire);
+            if leaf.meta().given() != *given {
+                return Err(Abort::Phantom);
+            }
+            self.rule.is_read(read);
+        }
+        Ok(())
+    }
+
+    /// Notes with a version of the commit what its readers are to know.
+    #[inline]
+    pub fn note(&self, version: &NotedStamp, number: u64) {
+        version.set_note(self.rule.note(number));
+    }
+
+    /// The commit's versions have their numbers: tells leaves that a key has entered what versions do not tell those
+    /// who have not found the key.
+    #[inline]
+    pub fn tell(&self, number: u64, watermark: u64) {
+        if self.rule.fears_readers_from().is_none() {
+            return;
+        }
+        for Entered { leaf, given } in &self.entered {
+            // Who looked at a leaf that has given gaps away since, or is gone, finds out.
+            if let Some(_held) = leaf.hold_as_is()
+                && leaf.meta().given() == *given
+            {
+                leaf.meta().tell(number, self.rule.note(number), watermark);
+            }
+        }
+    }
+}
+
+/// Leaves a mark with a record that was read.
+#[inline]
+fn mark<S: Watched>(record: RecordRef<'_, S>, mark: u64) -> Result<(), Abort> {
+    let mark = if is_planted(&plants::READS_UNMARKED) { 0 } else { mark };
+    // A record that has left the indexes protects nothing any more.
+    if record.header().read_at(mark) { Ok(()) } else { Err(Abort::ReadChanged) }
+}
+
+/// The version that a commit with a number before `end` has put over the one of this `number`.
+#[inline]
+fn overwriter<'db, S: Watched>(
+    slot: &Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    number: u64,
+    deciding: &Deciding,
+    end: u64,
+) -> Option<VersionRef<'db, S>> {
+    let newest = slot.newest(record)?;
+    if newest.meta().stamp.number() <= number {
+        return None;
+    }
+    search_overwriter(slot, record, number, deciding, end)
+}
+
+#[cold]
+fn search_overwriter<'db, S: Watched>(
+    slot: &Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    number: u64,
+    deciding: &Deciding,
+    end: u64,
+) -> Option<VersionRef<'db, S>> {
+    let (mut over, mut next) = (None, slot.newest(record));
+    while let Some(version) = next {
+        let stamp = &version.meta().stamp;
+        let mut found = stamp.number();
+        if found >= VersionStamp::UNDECIDED && found < VersionStamp::COMMITTING && end == DRAWING {
+            // SeqCst fence: pairs with the one in `look_for_readers`. Of an attempt that marks a record and then finds
+            // a version undecided, and one that makes it committing and then looks for marks, one sees the other.
+            fence(Ordering::SeqCst);
+            found = stamp.number();
+        }
+        let is_own = found == VersionStamp::COMMITTING + slot.id() as u64;
+        if found <= number {
+            break;
+        } else if found >= VersionStamp::COMMITTING && !is_own {
+            match deciding.is_later(version, found, end) {
+                Some(true) => {}
+                Some(false) if is_planted(&plants::OVERWRITERS_UNAWAITED) => {}
+                decided => {
+                    if decided.is_some() {
+                        wait_for_number(version, found);
+                    }
+                    (over, next) = (None, slot.newest(record));
+                    continue;
+                }
+            }
+        } else if found < VersionStamp::UNDECIDED {
+            over = Some(version);
+        }
+        next = slot.older(version);
+    }
+    over
+}

@@ -1,0 +1,164 @@
+//! SSI: serializable snapshot isolation (Cahill, Rohm, Fekete, SIGMOD 2008; TODS 34(4), 2009), decided at the commit as
+//! in ERMIA (Kim, Wang, Johnson, Pandis, SIGMOD 2016).
+//!
+//! IDEA        Under snapshot isolation every circle of dependencies has two in a row by which a commit overwrites what
+//!             one that overlaps it has read: from the first to a pivot, from the pivot to the last, and the last of
+//!             them commits first (Fekete and others, TODS 2005). If the first only reads, the last has
+//!             committed even before its snapshot. So who finds itself first, or pivot, in such a structure
+//!             aborts. What lies beyond it is not looked at, so not every structure that is refused would have
+//!             closed a circle.
+//! RECORD      `ChainHead`: the greatest number of a commit that has read the newest version; for one that only reads,
+//!             its snapshot (xstamp). `NotedStamp`: the number of the commit (cstamp), which is the sstamp of the
+//!             version before; and the least number that has overwritten what the commit read, if it is smaller (s2).
+//!             `Gap`: the same for the gaps of a leaf, and the s2 of those who entered keys.
+//! COMMIT      1. Mark every version as committing, show the slot's decision, and draw the number.
+//!             2. Find the least smaller number that has overwritten what was read: it is the last if this is a pivot.
+//!                Who is still deciding on one of those is waited for. If one of them has an s2, this is the
+//!                first of a structure: abort.
+//!             3. If there is such a number: find who has read what is overwritten, with a number that is not below.
+//!                Who is still deciding on one of those, whatever it has read, is waited for. If there is
+//!                one, this is a pivot: abort.
+//!             4. Leave the number with all that was read.
+//!             5. Number the versions, with s2 beside; tell leaves of s2; end the slot's decision.
+//!             An attempt that wrote nothing draws no number. It leaves its snapshot with what it read, and aborts
+//!             then if an s2 of what has overwritten that is not above the snapshot.
+//! INVARIANTS  (1) Of two dependent commits, the one with the greater number knows of the other, as in `ssn`: so does,
+//!                 of three in a structure, whichever commits second, that the last has committed first; and if it
+//!                 commits as the pivot all the same, it says so by s2, and the first finds that.
+//!             (2) Whoever aborts may try again at once: the last has committed, so the next attempt begins after it
+//!                 and does not overlap it.
+//!             (3) A gap is read and written as a record is: as in `ssn`.
+//! DEPARTURES  In ERMIA readers register in a bitmap of each version, one bit a thread, and a pivot aborts if one of them
+//!             still runs. Here nobody registers, so there may be any number of slots; a reader that still runs will
+//!             find s2 at its end, and a pivot commits if it is done first. There are no flags and no lists of
+//!             conflicts, and nothing stays of an attempt when it is over but its marks. A mark takes the snapshot
+//!             for the number of an attempt that only reads, which is the optimization for those of Ports and
+//!             Grittner (PVLDB 5(12), 2012), for any attempt that turns out to be one. Leaves are told what `ssn`
+//!             tells them, at the same price in false aborts.
+
+use engine::parts::anti_dependencies::Rule;
+use engine::setting::Setting;
+use engine::{Admits, Family, Info, Isolation};
+use sync::plant::is_planted;
+
+use super::si::{Snapshots, wait_us};
+use super::ssn::{Watch, Watching};
+use crate::plants;
+
+/// Serializable snapshot isolation.
+pub type Ssi = Snapshots<Watching<Structures>>;
+
+/// What an attempt would be in a dangerous structure.
+#[derive(Debug)]
+pub struct Structures {
+    snapshot: u64,
+    /// The least number that has overwritten what was read: the last, if this is the pivot.
+    out: u64,
+    /// The least s2 of what has overwritten what was read: the last, if this is the first.
+    beyond: u64,
+    /// The greatest mark of who has read what is overwritten: the first, if this is the pivot.
+    read_by: u64,
+}
+
+/// Above all numbers.
+const NONE: u64 = u64::MAX;
+
+impl Watch for Structures {
+    const INFO: Info = Info {
+        name: "ssi",
+        title: "Serializable snapshot isolation",
+        paper: "Cahill, Roehm, Fekete: Serializable isolation for snapshot databases, SIGMOD 2008",
+        family: Family::MultiVersion,
+        isolation: Isolation::Serializable,
+        workers: Admits::Any,
+        idea: "reads snapshots, and aborts who overwrites what was read after its own reads were overwritten",
+    };
+    const SETTINGS: &'static [Setting] = &[wait_us(Self::WAIT_US)];
+    const WAIT_US: &'static str = "ssi.wait_us";
+}
+
+impl Rule for Structures {
+    #[inline]
+    fn begin(snapshot: u64) -> Self {
+        Self { snapshot, out: NONE, beyond: NONE, read_by: 0 }
+    }
+
+    /// Who wrote what was read had committed before the snapshot, and is nobody's pivot.
+    #[inline]
+    fn follows(&mut self, _: u64) {}
+
+    fn is_overwritten(&mut self, number: u64, s2: u64) {
+        if !is_planted(&plants::SSI_IGNORES_OVERWRITERS) {
+            self.out = self.out.min(number);
+        }
+        if !is_planted(&plants::SSI_IGNORES_PIVOTS) {
+            self.beyond = self.beyond.min(s2);
+        }
+    }
+
+    fn is_entered(&mut self, s2: Option<u64>) {
+        if !is_planted(&plants::SSI_IGNORES_ENTRIES) {
+            self.out = self.out.min(self.snapshot + 1);
+            self.beyond = self.beyond.min(s2.unwrap_or(NONE));
+        }
+    }
+
+    #[inline]
+    fn fears_readers_from(&self) -> Option<u64> {
+        (self.out != NONE).then_some(self.out)
+    }
+
+    fn is_read(&mut self, number: u64) {
+        if !is_planted(&plants::SSI_IGNORES_READERS) {
+            self.read_by = self.read_by.max(number);
+        }
+    }
+
+    #[inline]
+    fn is_refused(&self, writes: bool) -> bool {
+        let last_of_first = if writes { NONE - 1 } else { self.snapshot };
+        self.beyond <= last_of_first || self.out <= self.read_by
+    }
+
+    #[inline]
+    fn reader_mark(&self) -> u64 {
+        self.snapshot
+    }
+
+    #[inline]
+    fn note(&self, _: u64) -> u64 {
+        if is_planted(&plants::SSI_FORGETS_OUT) { NONE } else { self.out }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pivot_is_refused_when_the_first_has_committed_after_the_last() {
+        for (read_by, is_refused) in [(9, false), (10, true), (11, true)] {
+            let mut rule = Structures::begin(9);
+            rule.is_overwritten(10, NONE);
+            assert_eq!(rule.fears_readers_from(), Some(10));
+            rule.is_read(read_by);
+            assert_eq!(rule.is_refused(true), is_refused);
+        }
+    }
+
+    #[test]
+    fn the_first_is_refused_if_it_writes_or_began_after_the_last() {
+        for (s2, writes, is_refused) in [(9, false, true), (10, false, false), (10, true, true), (NONE, true, false)] {
+            let mut rule = Structures::begin(9);
+            rule.is_overwritten(11, s2);
+            assert_eq!(rule.is_refused(writes), is_refused);
+        }
+    }
+
+    #[test]
+    fn what_was_not_overwritten_fears_nobody() {
+        let mut rule = Structures::begin(9);
+        rule.is_read(100);
+        assert_eq!((rule.is_refused(true), rule.fears_readers_from(), rule.note(12)), (false, None, NONE));
+    }
+}

@@ -1,0 +1,339 @@
+//! SSN: the serial safety net (Wang, Johnson, Fekete, Pandis, `DaMoN` 2015; VLDB Journal 26, 2017).
+//!
+//! IDEA        Snapshot isolation, or read committed, lets circles of dependencies close, but none without an
+//!             attempt in it that commits between two others: after one that came before it in the circle, and after
+//!             one that came later and had committed first. So each attempt knows two numbers: `eta`, the greatest
+//!             of a commit that must come before it, and `pi`, the least that can be reached from it by overwriting
+//!             what was read, over and over. If `pi` is not above `eta`, what it reaches may come before it,
+//!             and it aborts. Readers of old versions are refused nothing as long as they read nothing new.
+//! RECORD      `ChainHead`: the greatest number of a commit that has read the newest version (pstamp). `NotedStamp`:
+//!             the number of the commit (cstamp), and its `pi`, which is the sstamp of the version before. `Gap`:
+//!             for the gaps of a leaf, who has read them, with what entries left them, and the `pi` of those who
+//!             entered keys.
+//! COMMIT      1. Mark every version as committing, show the slot's decision, and draw the number.
+//!             2. `pi`: over all that was read and is overwritten by a smaller number. Who is still deciding on
+//!                one of those is waited for.
+//!             3. `eta`, if `pi` is below the number: over all that is overwritten, and has been read by a number
+//!                not below `pi`. Who is still deciding on one of those, whatever it has read, is waited for.
+//!             4. Abort if `pi` is not above `eta`.
+//!             5. Leave the number with all that was read.
+//!             6. Number the versions, with `pi` beside; tell leaves of `pi`; end the slot's decision.
+//!             An attempt that wrote nothing draws no number: it leaves `eta` with what it read, which is the least
+//!             number at which it can stand, and does 2 and 4 then.
+//! INVARIANTS  (1) Of two dependent commits, the one with the greater number knows of the other: of an overwriter by
+//!                 2, of a reader by 3. The other, and one that is not overwritten by a smaller number, need not
+//!                 (`AntiDependencies::certify`, whose invariants order the marks).
+//!             (2) `pi` of a commit is final when its number can be seen, and never below that of what overwrote
+//!                 its reads before (`note`, asserted in `numbered`).
+//!             (3) Of an attempt that only reads, everything that it reads has numbers up to `eta`, so whoever
+//!                 overwrites it comes after, but for those that 2 finds.
+//!             (4) A gap is read and written as a record is: invariant (4) of `anti_dependencies`. To compare
+//!                 leaves at the commit would not do: who scanned one may be gone before a key of an older snapshot
+//!                 enters it.
+//! DEPARTURES  The paper's parallel form has readers register in a bitmap of each version, one bit a thread. Here there
+//!             is no bitmap and any number of slots: step 3 waits for all commits being decided that have numbers
+//!             from `pi` on, which few attempts need. The pstamp is one a record: who reads a version that a
+//!             smaller number has overwritten leaves none, so it is as exact. Versions keep the sstamp of the one
+//!             before them, which spares a write to each version that is overwritten. All of this costs no abort.
+//!             Marks that an attempt has left before it aborts stay, and gaps are told in leaves: a scan whose leaf has
+//!             got keys meanwhile takes `pi` for the number after its snapshot, or as the leaf tells it of all
+//!             keys that came since; and aborts if the leaf has split or gone. So does, if its `pi` is below its
+//!             number, who entered a key into a leaf that others then split; and who read that a key was missing
+//!             whose entry has left the index since. These may be false aborts.
+//!             The paper says nothing of leaves. It waits, as `si` does, neither for readers nor writers that run.
+
+use core::marker::PhantomData;
+
+use engine::parts::anti_dependencies::{self, AntiDependencies, Deciding, Gap, NotedStamp, Rule};
+use engine::parts::{PendingWrites, Timestamps};
+use engine::parts::version_chain::VersionStamp;
+use engine::setting::{Range, Setting, Values};
+use engine::{Abort, Admits, Env, Family, Info, Isolation, Retire};
+use storage::{LeafRef, RecordRef, Slot, VersionRef};
+use sync::plant::is_planted;
+
+use super::si::{Certifier, Made, Snapshots, wait_us};
+use crate::plants;
+
+/// Snapshot isolation, or read committed, with the serial safety net.
+pub type Ssn = Snapshots<Watching<Exclusion>>;
+
+/// A rule that makes a scheme.
+pub trait Watch: Rule + core::fmt::Debug + Sync + 'static {
+    /// What is known of the scheme.
+    const INFO: Info;
+    /// Its settings.
+    const SETTINGS: &'static [Setting];
+    /// See [`Certifier::WAIT_US`].
+    const WAIT_US: &'static str;
+
+    /// Whether attempts see what is committed while they run.
+    fn sees_all(_values: &Values) -> bool {
+        false
+    }
+}
+
+/// Watches who overwrites what was read, and who has read what is overwritten.
+#[derive(Debug)]
+pub struct Watching<R> {
+    deciding: Deciding,
+    sees_all: bool,
+    rule: PhantomData<R>,
+}
+
+/// Whether the exclusion window of an attempt is open.
+#[derive(Debug)]
+pub struct Exclusion {
+    snapshot: u64,
+    /// The greatest number of a commit that comes before this one.
+    eta: u64,
+    /// The least number that can be reached from this one; of those with smaller numbers.
+    pi: u64,
+}
+
+/// Above all numbers.
+const NONE: u64 = u64::MAX;
+
+impl Watch for Exclusion {
+    const INFO: Info = Info {
+        name: "ssn",
+        title: "Serial safety net",
+        paper: "Wang, Johnson, Fekete, Pandis: Efficiently making (almost) any concurrency control mechanism \
+                serializable, VLDB Journal 26, 2017",
+        family: Family::MultiVersion,
+        isolation: Isolation::Serializable,
+        workers: Admits::Any,
+        idea: "reads snapshots, and aborts who must come before a commit that something before it must come after",
+    };
+    const SETTINGS: &'static [Setting] = &[
+        wait_us(Self::WAIT_US),
+        Setting {
+            name: "ssn.base",
+            default: "si",
+            range: Range::Choice(&["si", "rc"]),
+            unit: "",
+            doc: "What the net is hung under: `si`, snapshot isolation, by which an update of what has changed since \
+                  the snapshot aborts at once, or `rc`, read committed, by which attempts see what is committed \
+                  while they run and are refused at the commit; that pays where records are updated often by \
+                  attempts that read little else.",
+            stresses: "how early conflicts are seen, and how many there are",
+        },
+    ];
+    const WAIT_US: &'static str = "ssn.wait_us";
+
+    fn sees_all(values: &Values) -> bool {
+        values.text("ssn.base") == "rc"
+    }
+}
+
+impl Rule for Exclusion {
+    #[inline]
+    fn begin(snapshot: u64) -> Self {
+        Self { snapshot, eta: 0, pi: NONE }
+    }
+
+    #[inline]
+    fn follows(&mut self, number: u64) {
+        if !is_planted(&plants::SSN_FOLLOWS_NOBODY) {
+            self.eta = self.eta.max(number);
+        }
+    }
+
+    fn is_overwritten(&mut self, _: u64, pi: u64) {
+        if !is_planted(&plants::SSN_IGNORES_OVERWRITERS) {
+            self.pi = self.pi.min(pi);
+        }
+    }
+
+    fn is_entered(&mut self, pi: Option<u64>) {
+        if !is_planted(&plants::SSN_IGNORES_ENTRIES) {
+            self.pi = self.pi.min(self.snapshot + 1).min(pi.unwrap_or(NONE));
+        }
+    }
+
+    #[inline]
+    fn fears_readers_from(&self) -> Option<u64> {
+        (self.pi != NONE).then_some(self.pi)
+    }
+
+    fn is_read(&mut self, number: u64) {
+        if !is_planted(&plants::SSN_IGNORES_READERS) {
+            self.eta = self.eta.max(number);
+        }
+    }
+
+    #[inline]
+    fn is_refused(&self, _: bool) -> bool {
+        self.pi <= self.eta // 4
+    }
+
+    #[inline]
+    fn reader_mark(&self) -> u64 {
+        self.eta
+    }
+
+    #[inline]
+    fn note(&self, number: u64) -> u64 {
+        if is_planted(&plants::SSN_FORGETS_PI) { number } else { self.pi.min(number) }
+    }
+}
+
+impl<R: Watch> Certifier for Watching<R> {
+    const INFO: Info = R::INFO;
+    const SETTINGS: &'static [Setting] = R::SETTINGS;
+    const WAIT_US: &'static str = R::WAIT_US;
+    type Version = NotedStamp;
+    type Leaf = Gap;
+    type Certificate<'db> = AntiDependencies<'db, Snapshots<Self>, R>;
+
+    fn new(values: &Values, env: Env) -> Self {
+        Self { deciding: Deciding::new(env.slots), sees_all: R::sees_all(values), rule: PhantomData }
+    }
+
+    #[inline]
+    fn sees(&self, snapshot: u64) -> u64 {
+        if self.sees_all { VersionStamp::UNDECIDED - 1 } else { snapshot }
+    }
+
+    #[inline]
+    fn begin(certificate: &mut Self::Certificate<'_>, snapshot: u64) {
+        certificate.begin(snapshot);
+    }
+
+    #[inline]
+    fn read<'db>(
+        certificate: &mut Self::Certificate<'db>,
+        record: RecordRef<'db, Snapshots<Self>>,
+        version: Option<VersionRef<'db, Snapshots<Self>>>,
+        over: Option<VersionRef<'db, Snapshots<Self>>>,
+    ) -> Result<(), Abort> {
+        certificate.read(record, version, over)
+    }
+
+    #[inline]
+    fn wrote<'db>(
+        certificate: &mut Self::Certificate<'db>,
+        record: RecordRef<'db, Snapshots<Self>>,
+        over: Option<VersionRef<'db, Snapshots<Self>>>,
+    ) {
+        certificate.wrote(record, over);
+    }
+
+    #[inline]
+    fn passes(&self, version: VersionRef<'_, Snapshots<Self>>, mark: u64, sees: u64) -> bool {
+        self.sees_all || self.deciding.is_later(version, mark, sees) == Some(true)
+    }
+
+    #[inline]
+    fn read_gaps<'db>(certificate: &mut Self::Certificate<'db>, leaf: LeafRef<'db, Gap>) {
+        certificate.read_gaps(leaf);
+    }
+
+    #[inline]
+    fn entering(record: RecordRef<'_, Snapshots<Self>>, leaf: &Gap) -> Result<(), Abort> {
+        anti_dependencies::entering(record, leaf)
+    }
+
+    #[inline]
+    fn added<'db>(certificate: &mut Self::Certificate<'db>, before: LeafRef<'db, Gap>, after: u64) {
+        certificate.added(before, after);
+    }
+
+    #[inline]
+    fn split<'db>(
+        certificate: &mut Self::Certificate<'db>,
+        from: LeafRef<'db, Gap>,
+        after: u64,
+        into: LeafRef<'db, Gap>,
+    ) {
+        certificate.split(from, after, into);
+    }
+
+    #[inline]
+    fn draw(&self, slot: usize, commits: &Timestamps) -> u64 {
+        self.deciding.draw(slot, commits) // 1
+    }
+
+    /// Steps 2 to 5 of COMMIT.
+    #[inline]
+    fn certify<'db>(
+        &self,
+        certificate: &mut Self::Certificate<'db>,
+        slot: &Slot<'db, Snapshots<Self>>,
+        writes: &PendingWrites<'db, Snapshots<Self>>,
+        number: Option<u64>,
+    ) -> Result<(), Abort> {
+        match number {
+            Some(number) => certificate.certify(slot, writes, &self.deciding, number),
+            None => certificate.certify_reading(slot, writes, &self.deciding),
+        }
+    }
+
+    #[inline]
+    fn numbered(certificate: &Self::Certificate<'_>, version: &NotedStamp, number: u64) {
+        certificate.note(version, number);
+    }
+
+    /// Step 6 of COMMIT.
+    #[inline]
+    fn ended(&self, certificate: &Self::Certificate<'_>, slot: usize, made: Option<Made>) {
+        if let Some(Made { number, watermark }) = made {
+            certificate.tell(number, watermark);
+        }
+        self.deciding.decided(slot);
+    }
+
+    fn retire(
+        record: RecordRef<'_, Snapshots<Self>>,
+        leaf: &Gap,
+        is_past: impl Fn(u64) -> bool,
+    ) -> Retire {
+        anti_dependencies::retire(record, leaf, is_past)
+    }
+
+    fn leaving(
+        record: RecordRef<'_, Snapshots<Self>>,
+        leaf: &Gap,
+        is_past: impl Fn(u64) -> bool,
+    ) -> Retire {
+        anti_dependencies::leaving(record, leaf, is_past)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_closes_when_what_is_reached_is_not_above_what_came_before() {
+        for (pi, eta, is_refused) in [(NONE, 9, false), (6, 5, false), (5, 5, true), (4, 5, true)] {
+            let mut rule = Exclusion::begin(9);
+            rule.follows(eta);
+            rule.is_overwritten(7, pi);
+            assert_eq!((rule.is_refused(true), rule.is_refused(false)), (is_refused, is_refused));
+        }
+    }
+
+    #[test]
+    fn what_a_commit_reaches_is_passed_on_and_is_itself_if_nothing_less() {
+        let mut rule = Exclusion::begin(9);
+        assert_eq!((rule.note(12), rule.fears_readers_from()), (12, None));
+        rule.is_overwritten(10, 8);
+        rule.is_overwritten(11, 11);
+        assert_eq!((rule.note(12), rule.fears_readers_from()), (8, Some(8)));
+        rule.is_entered(None);
+        assert_eq!(rule.note(12), 8);
+        rule.is_entered(Some(3));
+        assert_eq!(rule.note(12), 3);
+    }
+
+    #[test]
+    fn keys_that_came_after_the_snapshot_are_reached_after_it() {
+        let mut rule = Exclusion::begin(9);
+        rule.follows(9);
+        rule.is_entered(None);
+        assert!(!rule.is_refused(false), "who only reads stands at its snapshot");
+        rule.is_read(10);
+        assert!(rule.is_refused(true));
+    }
+}

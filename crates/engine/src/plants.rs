@@ -7,6 +7,8 @@ sync::plants! {
         "takes a leaf for seen as it is after an own insert, whatever came between";
     WRITES_TRUSTED: "writes_trusted",
         "does not compare a record with what was read of it when it is locked to be written";
+    COPIES_ONCE: "copies_once",
+        "does not look at the word of a record again after it copied a value";
     LOCKS_UNSORTED: "locks_unsorted",
         "waits for locks in the order of the writes";
     CHAIN_CUT_EARLY: "chain_cut_early",

@@ -36,6 +36,7 @@ macro_rules! catalogue {
 catalogue! {
     crate::locking::no_wait::NoWait,
     crate::optimistic::silo::Silo,
+    crate::optimistic::mocc::Mocc,
     crate::optimistic::tictoc::TicToc,
     crate::multiversion::mvto::Mvto,
     crate::multiversion::si::Si,

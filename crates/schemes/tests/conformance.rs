@@ -13,7 +13,7 @@ use common::movers::{self, Movers};
 use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
-use common::{Given, NO_FALLBACK, SNAPSHOTS, run, values};
+use common::{Given, LOCKING, NO_FALLBACK, SNAPSHOTS, run, values};
 
 /// A scheme under settings.
 #[derive(Clone, Copy)]
@@ -87,6 +87,8 @@ conformance!(
     no_wait,
     silo,
     silo_with_snapshots: silo under SNAPSHOTS,
+    mocc,
+    mocc_locking: mocc under LOCKING,
     tictoc,
     mvto,
     si,

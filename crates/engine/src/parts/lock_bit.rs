@@ -1,9 +1,11 @@
 //! A lock that is a bit of a record's word, for schemes that lock what they write when they commit.
 
-use sync::atomic::{AtomicU64, Ordering};
+use storage::{InPlace, RecordRef, Shape};
+use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::plant::is_planted;
 use sync::waiter;
 
-use crate::Abort;
+use crate::{Abort, plants};
 
 /// The bits of a record's word that locking looks at.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +49,43 @@ impl LockBits {
                 return Ok(now);
             }
             waiter::wait_clear(word, self.locked);
+        }
+    }
+
+    /// The word of a record, unlocked, and its value as of that word: copied to `copy`, if that is wanted and the
+    /// bit `no_value` does not say that there is none. Waits for whoever has the lock.
+    ///
+    /// For words that change whenever the value does. Who changes it stores the new word with Release.
+    ///
+    /// # Errors
+    /// When the record is retired.
+    #[inline(always)]
+    pub fn copy_stable<S: Shape<Data = InPlace>>(
+        self,
+        record: RecordRef<'_, S>,
+        word: &AtomicU64,
+        no_value: u64,
+        mut copy: Option<&mut [u64]>,
+    ) -> Result<u64, Abort> {
+        loop {
+            // Acquire: pairs with the Release of whoever changed the value.
+            let now = word.load(Ordering::Acquire);
+            if now & (self.retired | self.locked) != 0 {
+                if now & self.retired != 0 {
+                    return Err(Abort::ReadChanged);
+                }
+                waiter::wait_clear(word, self.locked);
+                continue;
+            }
+            let Some(copy) = copy.as_deref_mut().filter(|_| now & no_value == 0) else { return Ok(now) };
+            record.load(copy);
+            // Acquire fence: the copy comes before the second look at the word, so that a copy which saw a
+            // store of a later writer sees that writer's lock or word.
+            fence(Ordering::Acquire);
+            // Relaxed: ordered by the fence.
+            if word.load(Ordering::Relaxed) == now || is_planted(&plants::COPIES_ONCE) {
+                return Ok(now);
+            }
         }
     }
 

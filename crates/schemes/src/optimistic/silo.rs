@@ -51,9 +51,8 @@ use engine::{
     Ticket, Write,
 };
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
-use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
-use sync::waiter;
 
 use crate::plants;
 
@@ -417,28 +416,8 @@ impl Silo {
 
 /// The word of a record, unlocked, and its value as of that word.
 #[inline(always)]
-fn copy_stable(record: RecordRef<'_, Silo>, mut copy: Option<&mut [u64]>) -> Result<u64, Abort> {
-    let header = &record.header().0;
-    loop {
-        // Acquire: pairs with the Release in `install`.
-        let word = header.load(Ordering::Acquire);
-        if word & (RETIRED | LOCKED) != 0 {
-            if word & RETIRED != 0 {
-                return Err(Abort::ReadChanged);
-            }
-            waiter::wait_clear(header, LOCKED);
-            continue;
-        }
-        let Some(copy) = copy.as_deref_mut().filter(|_| word & NO_VALUE == 0) else { return Ok(word) };
-        record.load(copy);
-        // Acquire fence: the copy comes before the second look at the word, so that a copy which saw a
-        // store of a later writer sees that writer's lock or TID.
-        fence(Ordering::Acquire);
-        // Relaxed: ordered by the fence.
-        if header.load(Ordering::Relaxed) == word || is_planted(&plants::SILO_COPIES_ONCE) {
-            return Ok(word);
-        }
-    }
+fn copy_stable(record: RecordRef<'_, Silo>, copy: Option<&mut [u64]>) -> Result<u64, Abort> {
+    LOCK.copy_stable(record, &record.header().0, NO_VALUE, copy)
 }
 
 /// What a record is expected to be when it is written, whose value is read now for a write that had not read it.

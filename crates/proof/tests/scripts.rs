@@ -45,6 +45,7 @@ subjects!(
     occ_central,
     silo,
     silo_with_snapshots: silo under SNAPSHOTS,
+    mocc,
     tictoc,
     mvto,
     si,

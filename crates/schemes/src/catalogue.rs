@@ -38,6 +38,7 @@ catalogue! {
     crate::optimistic::occ::Occ,
     crate::optimistic::occ_central::OccCentral,
     crate::optimistic::silo::Silo,
+    crate::optimistic::mocc::Mocc,
     crate::optimistic::tictoc::TicToc,
     crate::multiversion::mvto::Mvto,
     crate::multiversion::si::Si,

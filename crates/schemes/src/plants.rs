@@ -58,6 +58,19 @@ sync::plants! {
     TICTOC_ENTERS_FRESH: "tictoc_enters_fresh",
         "does not hand the stamps of a leaf to a row that enters it";
 
+    MOCC_SKIPS_READS: "mocc_skips_reads",
+        "commits without a look at the records that were only read";
+    MOCC_SKIPS_LEAVES: "mocc_skips_leaves",
+        "commits without a look at the leaves that were read";
+    MOCC_TRUSTS_LOCKS: "mocc_trusts_locks",
+        "does not validate what was read under a lock, which may have been given up";
+    MOCC_IGNORES_INSTALLING: "mocc_ignores_installing",
+        "accepts records that were read although others are installing them";
+    MOCC_ENDS_EARLY: "mocc_ends_early",
+        "stores the new TID, which ends the installing, before the value";
+    MOCC_WAITS_ANYHOW: "mocc_waits_anyhow",
+        "waits for a lock without giving up those that are in the way of waiting";
+
     MVTO_MARKS_NO_READS: "mvto_marks_no_reads",
         "does not leave the timestamp of a read with the record";
     MVTO_IGNORES_READS: "mvto_ignores_reads",
@@ -170,6 +183,23 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::LOCKS_UNSORTED,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "mocc",
+        &[
+            &MOCC_SKIPS_READS,
+            &MOCC_SKIPS_LEAVES,
+            &engine::plants::WRITES_TRUSTED,
+            &MOCC_TRUSTS_LOCKS,
+            &MOCC_IGNORES_INSTALLING,
+            &MOCC_ENDS_EARLY,
+            &MOCC_WAITS_ANYHOW,
+            &engine::plants::COPIES_ONCE,
+            &engine::plants::INSERT_SHRUGS,
+            &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,
             &storage::plants::REUSES_AT_ONCE,
         ],

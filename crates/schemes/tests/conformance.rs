@@ -13,7 +13,9 @@ use common::movers::{self, Movers};
 use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
-use common::{Given, LATE_ABORT, NO_FALLBACK, READ_COMMITTED, SHORT_HISTORY, SNAPSHOTS, run, values};
+use common::{
+    Given, LATE_ABORT, LOCKING, NO_FALLBACK, READ_COMMITTED, SHORT_HISTORY, SNAPSHOTS, run, values,
+};
 
 /// A scheme under settings.
 #[derive(Clone, Copy)]
@@ -91,6 +93,8 @@ conformance!(
     occ_central_with_a_short_history: occ_central under SHORT_HISTORY,
     silo,
     silo_with_snapshots: silo under SNAPSHOTS,
+    mocc,
+    mocc_locking: mocc under LOCKING,
     tictoc,
     mvto,
     si,

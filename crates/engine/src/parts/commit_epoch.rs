@@ -55,6 +55,12 @@ impl CommitEpoch {
         now
     }
 
+    /// The epoch, or the one before: a hint.
+    #[inline]
+    pub fn last(&self) -> u64 {
+        self.now.load(Ordering::Relaxed) // Relaxed: see above.
+    }
+
     /// A slot has ended its commit.
     #[inline]
     pub fn leave(&self, slot: usize) {

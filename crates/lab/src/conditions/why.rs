@@ -35,7 +35,7 @@ const FRESH: u64 = 1 << 31;
 
 /// What can be changed: what it is about, the setting, and the value that it is given. Values that a run has already
 /// are left out, and so are settings of other workloads and schemes.
-const CHANGES: [(&str, &str, &str); 27] = [
+const CHANGES: [(&str, &str, &str); 29] = [
     ("backoff: longer pauses after an abort", "retry", "backoff"),
     ("aborted work: it is dropped and not done again", "retry", "drop"),
     ("abort cost: each is 5 us dearer", "run.abort_us", "5"),
@@ -53,6 +53,8 @@ const CHANGES: [(&str, &str, &str); 27] = [
     ("waiting: a version is not waited for", "mvto.wait_us", "0"),
     ("waiting: a writer is not waited for", "si.wait_us", "0"),
     ("early aborts: there are none", "occ.early_abort", "off"),
+    ("locks for reads: on whatever is read", "mocc.hot", "0"),
+    ("locks for reads: after an abort alone", "mocc.hot", "21"),
     ("history: it is short", "occ_central.history", "256"),
     ("waiting: a writer is not waited for", "ssn.wait_us", "0"),
     ("waiting: a writer is not waited for", "ssi.wait_us", "0"),

@@ -1,5 +1,6 @@
 //! Schemes that validate at commit.
 
+pub mod mocc;
 pub mod occ;
 pub mod occ_central;
 pub mod silo;

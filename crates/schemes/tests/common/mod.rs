@@ -200,6 +200,8 @@ pub(crate) const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 
 /// What aborts in a batch comes first in the next one.
 pub(crate) const NO_FALLBACK: Given = &[("aria.fallback", "off")];
+/// MOCC with a lock for each read.
+pub(crate) const LOCKING: Given = &[("mocc.hot", "0")];
 
 /// The values of a scheme's settings.
 pub(crate) fn values<S: Scheme>(given: Given) -> Values {

@@ -1,0 +1,647 @@
+//! MOCC: mostly optimistic concurrency control (Wang and Kimura, PVLDB 10(2), 2016).
+//!
+//! IDEA        Optimism wastes whole transactions on the few records that everyone wants, and locks waste a little on
+//!             all the others. So records have a *temperature*, which rises when validations fail because of them. A
+//!             transaction locks the hot ones when it reads them and takes the others on trust, as Silo does; after
+//!             an abort it also locks what it has to write and what failed it. The locks only keep others away:
+//!             whether a commit is correct is decided by Silo's validation, of locked records, too. Therefore locks
+//!             may be given up at any time, and they are whenever keeping them could close a circle of waiting.
+//! RECORD      Three words. The TID, as in Silo: bit 0 a committer installs, bit 1 no value, bit 2 retired, bits 4..32
+//!             sequence, bits 32.. epoch. The lock: bit 0 exclusive, bit 1 wanted exclusively, bits 2.. how many
+//!             share it. The temperature, with the number of the era in which it was measured.
+//! COMMIT      1. Lock the write set exclusively: in the order of the writes while nobody is in the way, or else in
+//!                that of addresses.
+//!             2. Set the installing bit of each write; what was read of the record before must still be so.
+//!             3. Fence; read the epoch: the serialization point.
+//!             4. Validate: each record that was read, under a lock or not, has the TID that was seen, each leaf its
+//!                gap version. What fails is hotter from now on.
+//!             5. Choose the TID as Silo does, install each value; the store of the new TID ends the installing. Unlock.
+//! INVARIANTS  (1) A TID changes only under the record's exclusive lock, and each change gives one it never had
+//!                 (asserted in `install`). Who retires a record has that lock, too.
+//!             (2) Who waits for a lock holds none of the same or a larger address (`Locks::lock` gives those up first,
+//!                 asserted there), and who installs waits for nothing: so no circle of them can form.
+//!             (3) What was observed, absence included, is in the read set or noted with the write, and is validated
+//!                 even if it was locked all the time.
+//! DEPARTURES  A temperature is a record's own, not a page's: a page of the paper is a node of its index, and rows do not
+//!             live in the nodes here. Locks are a word that is waited for and no queue: who wants it exclusively keeps
+//!             new readers out, but several of those come in any order. A lock is never tried and cancelled: it is
+//!             tried at once, and waited for after the locks that are in the way of waiting were given up, however
+//!             many they are. What an abort says is to be locked is locked when the retry comes to it, and not all
+//!             that lies before it in the order of addresses as well: the paper needs that for page locks that a
+//!             record's address does not tell. Writes are locked when they commit, or, after an abort, when they are
+//!             read or written first. Amounts are added at the commit as under `silo`.
+
+use engine::driver::PerWorker;
+use engine::parts::{Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits};
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write, slot_rng,
+};
+use stdx::Rng;
+use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
+use sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use sync::plant::is_planted;
+use sync::waiter;
+
+use crate::plants;
+
+const INSTALLING: u64 = 1;
+const NO_VALUE: u64 = 2;
+const RETIRED: u64 = 4;
+const INSTALL: LockBits = LockBits { locked: INSTALLING, retired: RETIRED };
+const STATUS: u64 = INSTALLING | NO_VALUE | RETIRED;
+/// One step of the sequence.
+const TID_STEP: u64 = 16;
+const EPOCH_SHIFT: u32 = 32;
+
+const EXCLUSIVE: u32 = 1;
+const WANTED: u32 = 2;
+const SHARED: u32 = 4;
+
+/// The bits of a temperature; those above are its era.
+const TEMPERATURE: u32 = 0xff;
+const ERA_SHIFT: u32 = 8;
+/// The hottest: it would take a million failures of an era to get beyond.
+const HOTTEST: u32 = 20;
+
+/// The state that all transactions share: the epochs.
+#[derive(Debug)]
+pub struct Mocc {
+    epoch: CommitEpoch,
+    /// The temperature from which on a record is locked to be read.
+    hot: u32,
+    /// Epochs of an era, in which temperatures are measured anew.
+    era_epochs: u64,
+}
+
+/// What a record carries.
+#[derive(Debug)]
+pub struct Header {
+    tid: AtomicU64,
+    lock: AtomicU32,
+    temperature: AtomicU32,
+}
+
+impl Default for Header {
+    fn default() -> Self {
+        Self { tid: AtomicU64::new(NO_VALUE), lock: AtomicU32::new(0), temperature: AtomicU32::new(0) }
+    }
+}
+
+impl Meta for Header {
+    fn reset(&self) {
+        // Relaxed: publishing the record orders it. Nobody holds the lock of a record that nobody knows.
+        self.tid.store(NO_VALUE, Ordering::Relaxed);
+        self.temperature.store(0, Ordering::Relaxed);
+    }
+}
+
+/// How a record is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mode {
+    Shared,
+    Exclusive,
+}
+
+/// The locks of an attempt, in the order of addresses.
+#[derive(Debug, Default)]
+struct Locks<'db>(Vec<(RecordRef<'db, Mocc>, Mode)>);
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Mocc>,
+    reads: Vec<(RecordRef<'db, Mocc>, u64)>,
+    writes: BufferedWrites<'db, Mocc, Expected>,
+    leaves: LeafSet<'db, ()>,
+    locks: Locks<'db>,
+    /// The write set in the order of addresses, where locking had to wait.
+    order: Vec<RecordRef<'db, Mocc>>,
+    /// What this attempt is to lock when it comes to it, since the last one of its transaction was aborted: ids of
+    /// records, sorted.
+    retrospective: Vec<(usize, Mode)>,
+    /// The copy that the last read lent.
+    copy: CopyBuffer,
+    /// The TID of the running commit; between attempts, that of the slot's last.
+    tid: u64,
+    rng: Rng,
+}
+
+impl Shape for Mocc {
+    type Header = Header;
+    type Version = ();
+    type Leaf = ();
+    type Data = InPlace;
+}
+
+impl Scheme for Mocc {
+    const INFO: Info = Info {
+        name: "mocc",
+        title: "MOCC",
+        paper: "Wang, Kimura: Mostly-optimistic concurrency control for highly contended dynamic workloads on a \
+                thousand cores, PVLDB 10(2), 2016",
+        family: Family::Optimistic,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        idea: "validates as Silo does, and locks beforehand what has made validations fail",
+    };
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "mocc.epoch_ms",
+            default: "40",
+            range: Range::Int(1, 10_000),
+            unit: "ms",
+            doc: "Length of a commit epoch; shorter ones shorten group commit and cost cache misses on the epoch.",
+            stresses: "the shared epoch counter, and the delay of group commit",
+        },
+        Setting {
+            name: "mocc.hot",
+            default: "10",
+            range: Range::Int(0, 21),
+            unit: "",
+            doc: "The temperature from which on a record is locked to be read: 10 is reached after about a thousand \
+                  failures in an era, 0 locks whatever is read, and 21 nothing but what an abort has shown.",
+            stresses: "aborts against waiting for locks",
+        },
+        Setting {
+            name: "mocc.era_epochs",
+            default: "25",
+            range: Range::Int(1, 10_000),
+            unit: "epochs",
+            doc: "Commit epochs after which temperatures count from the coldest again.",
+            stresses: "records that were hot once and are locked still",
+        },
+    ];
+    const INSERT: InsertAt = InsertAt::Access;
+    const DELTAS: bool = true;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+        Ok(Self {
+            epoch: CommitEpoch::new(values.int("mocc.epoch_ms"), env.slots),
+            hot: values.int("mocc.hot") as u32,
+            era_epochs: values.int("mocc.era_epochs"),
+        })
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            writes: BufferedWrites::new(&slot),
+            rng: slot_rng(slot.id()),
+            slot,
+            reads: Vec::new(),
+            leaves: LeafSet::default(),
+            locks: Locks::default(),
+            order: Vec::new(),
+            retrospective: Vec::new(),
+            copy: CopyBuffer::default(),
+            tid: 0,
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    fn loaded(&self, record: RecordRef<'_, Self>) {
+        record.header().tid.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.reads.clear();
+        txn.writes.clear();
+        txn.leaves.clear();
+        if ticket.retries == 0 {
+            txn.retrospective.clear();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return txn.writes.read(own, copy_present);
+        }
+        self.lock_if_hot(txn, record);
+        let copy = txn.copy.room(record.width());
+        let tid = copy_stable(record, Some(copy))?;
+        txn.reads.push((record, tid));
+        Ok((tid & NO_VALUE == 0).then_some(copy))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return txn.writes.rewrite(own, how, copy_present);
+        }
+        if how == Write::Modify {
+            self.lock_if_hot(txn, record);
+        }
+        let value = txn.writes.room(record);
+        let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
+        let word = copy_stable(record, copy)?;
+        if word & NO_VALUE != 0 {
+            txn.reads.push((record, word));
+            return Ok(None);
+        }
+        Ok(txn.writes.push_written(record, value, how, Expected { word, is_blind: how != Write::Modify }))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.give(own));
+        }
+        let word = copy_stable(record, None)?;
+        if word & NO_VALUE == 0 {
+            txn.reads.push((record, word));
+            return Ok(None);
+        }
+        let value = txn.writes.room(record);
+        Ok(txn.writes.push(record, Some(value), Expected { word, is_blind: false }))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.take(own));
+        }
+        let word = copy_stable(record, None)?;
+        if word & NO_VALUE != 0 {
+            txn.reads.push((record, word));
+            return Ok(false);
+        }
+        txn.writes.push(record, None, Expected { word, is_blind: true });
+        Ok(true)
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.leaves.read(leaf)
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    #[inline]
+    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
+        txn.leaves.added(before, after);
+    }
+
+    #[inline]
+    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
+        txn.leaves.split(from, after, into);
+    }
+
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        if end == End::Rollback {
+            txn.only_read();
+        }
+        let decided = self.decide(txn);
+        if decided.is_err() {
+            txn.look_back();
+        }
+        decided
+    }
+
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let tid = txn.tid;
+        // The last first: they are the hottest, if the procedure has a choice.
+        for at in (0..txn.writes.len()).rev() {
+            let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & NO_VALUE == 0;
+            let (record, value) = txn.writes.ready(at, has_value, Stamp(tid), sink, seen);
+            let header = &record.header().tid;
+            let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
+            let word = tid | if value.is_none() { NO_VALUE } else { 0 };
+            if is_planted(&plants::MOCC_ENDS_EARLY) {
+                header.store(word, Ordering::Relaxed); // Relaxed: it is wrong in any order.
+            }
+            if let Some(value) = value {
+                record.store(value);
+            }
+            assert!(before & !STATUS < tid, "a TID grows with each change"); // Invariant (1).
+            // Release: pairs with the Acquire in `copy_stable`.
+            header.store(word, Ordering::Release);
+        }
+        txn.locks.give_up();
+        txn.retrospective.clear();
+        self.epoch.leave(txn.slot.id());
+        Stamp(tid)
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.writes.unlock(INSTALL, |record| &record.header().tid);
+        txn.locks.give_up();
+        self.epoch.leave(txn.slot.id());
+    }
+
+    fn maintain(&self, _: usize) {
+        self.epoch.advance();
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        let Header { tid, lock, .. } = record.header();
+        // Acquire: pairs with the Release of the last lock's end. Relaxed on failure: nothing is read.
+        if lock.compare_exchange(0, EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return Retire::Later;
+        }
+        let word = tid.load(Ordering::Relaxed); // Relaxed: it changes under this lock only.
+        let retire = match word & STATUS {
+            NO_VALUE => {
+                // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
+                tid.fetch_or(RETIRED, Ordering::AcqRel);
+                Retire::Done
+            }
+            status if status & RETIRED != 0 => Retire::Done,
+            _ => Retire::Alive,
+        };
+        unlock(record, Mode::Exclusive);
+        retire
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        let copy = txn.copy.room(record.width());
+        let word = copy_stable(record, Some(copy)).ok()?;
+        (word & NO_VALUE == 0).then_some(copy)
+    }
+}
+
+impl Mocc {
+    /// Locks a record that is about to be read if it is hot, or if that has failed the transaction before.
+    #[inline]
+    fn lock_if_hot<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) {
+        if let Some(mode) = txn.seen_before(record) {
+            txn.locks.lock(record, mode);
+        } else if self.hot == 0 || self.temperature(record) >= self.hot {
+            txn.locks.lock(record, Mode::Shared);
+        }
+    }
+
+    /// The temperature of a record in the present era.
+    #[inline]
+    fn temperature(&self, record: RecordRef<'_, Self>) -> u32 {
+        let word = record.header().temperature.load(Ordering::Relaxed); // Relaxed: a hint.
+        if word != 0 && word >> ERA_SHIFT == self.era() { word & TEMPERATURE } else { 0 }
+    }
+
+    /// The bits of the present era's number that a temperature has room for.
+    fn era(&self) -> u32 {
+        (self.epoch.last() / self.era_epochs) as u32 & (u32::MAX >> ERA_SHIFT)
+    }
+
+    /// A validation failed because of a record: each degree takes twice as many failures as the one before.
+    #[cold]
+    fn heat(&self, record: RecordRef<'_, Self>, rng: &mut Rng) {
+        let now = self.temperature(record);
+        if now < HOTTEST && rng.below(1 << now) == 0 {
+            // Relaxed: a hint, of which a failure more or less may be lost.
+            record.header().temperature.store(self.era() << ERA_SHIFT | (now + 1), Ordering::Relaxed);
+        }
+    }
+
+    /// Steps 1 to 5 of COMMIT, up to the TID.
+    #[inline]
+    fn decide(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
+        if txn.writes.is_empty() {
+            return self.validate(txn);
+        }
+        txn.lock_write_set(); // 1
+        // Only now: whoever waited for a lock would have held the epoch up.
+        self.epoch.enter(txn.slot.id());
+        txn.begin_installing()?; // 2
+        let epoch = self.epoch.now(); // 3
+        self.validate(txn)?; // 4
+        txn.choose_tid(epoch); // 5
+        Ok(())
+    }
+
+    /// Step 4 of COMMIT. All reads are looked at even if one fails: the retry wants to know each.
+    #[inline]
+    fn validate(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
+        let mut is_valid = true;
+        for &(record, seen) in &txn.reads {
+            if is_planted(&plants::MOCC_TRUSTS_LOCKS) && (self.hot == 0 || txn.seen_before(record).is_some()) {
+                continue;
+            }
+            // Acquire: a later step must not come before.
+            let tid = record.header().tid.load(Ordering::Acquire);
+            let own = || txn.writes.find(record).is_some() || is_planted(&plants::MOCC_IGNORES_INSTALLING);
+            if tid != seen && !(tid == seen | INSTALLING && own()) && !is_planted(&plants::MOCC_SKIPS_READS) {
+                self.heat(record, &mut txn.rng);
+                is_valid = false;
+            }
+        }
+        if !is_valid {
+            return Err(Abort::ReadChanged);
+        }
+        let skips = is_planted(&plants::MOCC_SKIPS_LEAVES);
+        if skips || txn.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+    }
+}
+
+/// The TID of a record that nobody installs, and its value as of it.
+#[inline(always)]
+fn copy_stable(record: RecordRef<'_, Mocc>, copy: Option<&mut [u64]>) -> Result<u64, Abort> {
+    INSTALL.copy_stable(record, &record.header().tid, NO_VALUE, copy)
+}
+
+/// What a record is expected to be when it is written, whose value is read now for a write that had not read it.
+fn copy_present(record: RecordRef<'_, Mocc>, copy: &mut [u64]) -> Result<Expected, Abort> {
+    let word = copy_stable(record, Some(copy))?;
+    if word & NO_VALUE == 0 { Ok(Expected { word, is_blind: false }) } else { Err(Abort::ReadChanged) }
+}
+
+impl<'db> Txn<'db> {
+    /// How a record is to be locked because of the last attempt.
+    #[inline]
+    fn seen_before(&self, record: RecordRef<'db, Mocc>) -> Option<Mode> {
+        let at = self.retrospective.binary_search_by_key(&record.id(), |(id, _)| *id).ok()?;
+        Some(self.retrospective[at].1)
+    }
+
+    /// Notes what the next attempt of this transaction is to lock: what this one had to write, what it has locked, and
+    /// what it found changed.
+    #[cold]
+    fn look_back(&mut self) {
+        let Self { retrospective, writes, locks, reads, .. } = self;
+        retrospective.clear();
+        retrospective.extend(writes.iter().map(|write| (write.record.id(), Mode::Exclusive)));
+        retrospective.extend(locks.0.iter().map(|(record, _)| (record.id(), Mode::Shared)));
+        // Relaxed: a hint.
+        let is_changed = |(record, seen): &&(RecordRef<'db, Mocc>, u64)| {
+            record.header().tid.load(Ordering::Relaxed) & !INSTALLING != *seen
+        };
+        retrospective.extend(reads.iter().filter(is_changed).map(|(record, _)| (record.id(), Mode::Shared)));
+        // The strongest of each comes first, and stays.
+        retrospective.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+        retrospective.dedup_by_key(|(id, _)| *id);
+    }
+
+    /// What was to be written was only read: a rollback.
+    fn only_read(&mut self) {
+        self.reads.extend(self.writes.drain().map(|write| (write.record, write.note.word)));
+    }
+
+    /// Step 1 of COMMIT.
+    #[inline]
+    fn lock_write_set(&mut self) {
+        let Self { writes, locks, order, .. } = self;
+        if writes.iter().all(|write| locks.try_lock(write.record, Mode::Exclusive)) {
+            return;
+        }
+        order.clear();
+        order.extend(writes.iter().map(|write| write.record));
+        order.sort_unstable_by_key(|record| record.id());
+        order.iter().for_each(|record| locks.lock(*record, Mode::Exclusive));
+    }
+
+    /// Step 2 of COMMIT: it waits for nobody, since nobody else has the locks.
+    #[inline]
+    fn begin_installing(&mut self) -> Result<(), Abort> {
+        self.writes.lock(
+            INSTALL,
+            |record| &record.header().tid,
+            |write, word| write.note.confirm(word, word & NO_VALUE == 0),
+        )
+    }
+
+    /// The TID of step 5 of COMMIT.
+    #[inline]
+    fn choose_tid(&mut self, epoch: u64) {
+        let read = self.reads.iter().map(|&(_, word)| word);
+        let met = read.chain(self.writes.iter().map(|write| write.note.word));
+        let above = met.fold(self.tid, |tid, word| tid.max(word & !STATUS)) + TID_STEP;
+        self.tid = above.max(epoch << EPOCH_SHIFT);
+    }
+}
+
+impl<'db> Locks<'db> {
+    /// Locks a record, once nobody else has it: *canonically*, with none of a larger address held, so that no circle of
+    /// waiting can form. The locks in the way of this are given up, which costs no more than the trust in them.
+    fn lock(&mut self, record: RecordRef<'db, Mocc>, mode: Mode) {
+        if self.try_lock(record, mode) {
+            return;
+        }
+        if !is_planted(&plants::MOCC_WAITS_ANYHOW) {
+            self.give_up_from(record.id());
+            assert!(self.0.last().is_none_or(|(last, _)| last.id() < record.id()), "canonical"); // Invariant (2).
+        }
+        loop {
+            if self.try_lock(record, mode) {
+                return;
+            }
+            wait(record, mode);
+        }
+    }
+
+    /// Locks a record unless others are in the way, and says whether it is locked then.
+    #[inline]
+    fn try_lock(&mut self, record: RecordRef<'db, Mocc>, mode: Mode) -> bool {
+        let at = self.0.partition_point(|(held, _)| held.id() < record.id());
+        match self.0.get_mut(at).filter(|(held, _)| held.id() == record.id()) {
+            Some((_, held)) if *held >= mode => true,
+            Some((_, held)) => {
+                let is_alone = upgrade(record);
+                if is_alone {
+                    *held = mode;
+                }
+                is_alone
+            }
+            None => {
+                let is_locked = try_lock(record, mode);
+                if is_locked {
+                    self.0.insert(at, (record, mode));
+                }
+                is_locked
+            }
+        }
+    }
+
+    /// Gives up the locks of records from this address on.
+    fn give_up_from(&mut self, id: usize) {
+        let at = self.0.partition_point(|(held, _)| held.id() < id);
+        self.0.drain(at..).for_each(|(record, mode)| unlock(record, mode));
+    }
+
+    /// Gives up all locks.
+    #[inline]
+    fn give_up(&mut self) {
+        self.0.drain(..).for_each(|(record, mode)| unlock(record, mode));
+    }
+}
+
+/// Sets the lock unless others have it, or, to share it, want it exclusively.
+#[inline]
+fn try_lock(record: RecordRef<'_, Mocc>, mode: Mode) -> bool {
+    let lock = &record.header().lock;
+    loop {
+        let word = lock.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        let locked = match mode {
+            Mode::Exclusive if word & !WANTED == 0 => EXCLUSIVE,
+            Mode::Shared if word & (EXCLUSIVE | WANTED) == 0 => word + SHARED,
+            _ => return false,
+        };
+        // Acquire: pairs with the Release in `unlock`. Relaxed on failure: nothing is read.
+        if lock.compare_exchange(word, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            return true;
+        }
+    }
+}
+
+/// Makes a lock that the attempt shares exclusive, if it shares it with nobody.
+#[inline]
+fn upgrade(record: RecordRef<'_, Mocc>) -> bool {
+    let lock = &record.header().lock;
+    let word = lock.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+    // Acquire: pairs with the Release in `unlock`. Relaxed on failure: nothing is read.
+    let order = (Ordering::Acquire, Ordering::Relaxed);
+    word & !WANTED == SHARED && lock.compare_exchange(word, EXCLUSIVE, order.0, order.1).is_ok()
+}
+
+/// Waits until a lock may be had. Who wants it exclusively keeps new readers from coming; whoever gets it next clears
+/// that, and the others say it again.
+#[cold]
+fn wait(record: RecordRef<'_, Mocc>, mode: Mode) {
+    let lock = &record.header().lock;
+    let in_the_way = match mode {
+        Mode::Exclusive => {
+            lock.fetch_or(WANTED, Ordering::Relaxed); // Relaxed: a hint.
+            !WANTED
+        }
+        Mode::Shared => EXCLUSIVE | WANTED,
+    };
+    waiter::wait_until(None, || lock.load(Ordering::Relaxed) & in_the_way == 0); // Relaxed: a hint.
+}
+
+/// Unlocks a record.
+#[inline]
+fn unlock(record: RecordRef<'_, Mocc>, mode: Mode) {
+    let lock = &record.header().lock;
+    // Release: pairs with the Acquire of the next lock.
+    match mode {
+        Mode::Shared => lock.fetch_sub(SHARED, Ordering::Release),
+        Mode::Exclusive => lock.fetch_and(!EXCLUSIVE, Ordering::Release),
+    };
+}

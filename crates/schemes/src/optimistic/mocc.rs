@@ -514,7 +514,9 @@ impl<'db> Txn<'db> {
         order.clear();
         order.extend(writes.iter().map(|write| write.record));
         order.sort_unstable_by_key(|record| record.id());
-        order.iter().for_each(|record| locks.lock(*record, Mode::Exclusive));
+        for record in order.iter() {
+            locks.lock(*record, Mode::Exclusive);
+        }
     }
 
     /// Step 2 of COMMIT: it waits for nobody, since nobody else has the locks.

@@ -10,8 +10,8 @@ use crate::house::{House, Outcome, output};
 
 /// Schedules to be explored beside those of the searches, and transactions to be run on threads, for each scheme:
 /// together two million and five.
-const SCHEDULES: u64 = 250_000;
-const TRANSACTIONS: u64 = 640_000;
+const SCHEDULES: u64 = 150_000;
+const TRANSACTIONS: u64 = 400_000;
 
 /// What else is promised under settings that are not the standard ones: the scheme and its settings.
 const VARIANTS: &[&[&str]] = &[

@@ -42,8 +42,8 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
     }
 }
 
-/// How many pairs of accesses of two transactions are to one object and not both reads, in the mean. That objects differ
-/// within a transaction is left aside.
+/// How many pairs of accesses of two transactions are to one object and not both reads, in the mean. That objects
+/// differ within a transaction is left aside.
 fn expected_conflicts(settings: &Settings, generator: &Generator) -> f64 {
     let all = settings.accesses() as f64;
     let only_read = all - settings.writes as f64;
@@ -62,8 +62,8 @@ fn told_conflicts(settings: &Settings, generator: &Generator, drive: Drive) -> S
     }
     let happens = |expected: f64| percent(100.0 * at_least_one(expected));
     format!(
-        "Two transactions in flight conflict on an object in about {} of the cases; with {} clients a transaction meets \
-         such another in about {}.",
+        "Two transactions in flight conflict on an object in about {} of the cases; with {} clients a transaction \
+         meets such another in about {}.",
         happens(expected),
         drive.clients,
         happens(expected * others(drive))

@@ -19,8 +19,8 @@ struct Commits {
 }
 
 impl Commits {
-    fn none() -> Box<Self> {
-        Box::new(Self { requests: Vec::new(), last_writes: [None; HOT] })
+    fn none() -> Self {
+        Self { requests: Vec::new(), last_writes: [None; HOT] }
     }
 }
 
@@ -56,7 +56,7 @@ impl Ledger {
         if self.clients.len() <= client {
             self.clients.resize_with(client + 1, || None);
         }
-        let commits = self.clients[client].get_or_insert_with(Commits::none);
+        let commits = self.clients[client].get_or_insert_with(|| Box::new(Commits::none()));
         let (word, bit) = ((sequence / 64) as usize, sequence % 64);
         if commits.requests.len() <= word {
             commits.requests.resize(word + 1, 0);

@@ -1,17 +1,17 @@
-//! The microbenchmark of batching and reordering: five reads and five writes of a hundred thousand objects, one of which
-//! is read and written (Ding, Kot, Gehrke: Improving optimistic concurrency control through transaction batching and
-//! operation reordering, PVLDB 12(2), 2018).
+//! The microbenchmark of batching and reordering: five reads and five writes of a hundred thousand objects, one of
+//! which is read and written (Ding, Kot, Gehrke: Improving optimistic concurrency control through transaction batching
+//! and operation reordering, PVLDB 12(2), 2018).
 //!
 //! TABLE        Objects with names of 8 bytes and a version of 8 bytes; asked for single keys only.
 //! TRANSACTION  Reads its objects, then writes its objects: blindly, or by a read-modify-write. Names are
 //!              Zipf-distributed, and differ within a transaction.
-//! CHECKS       A read-modify-write adds 1 to the version: in each of 64 parts of the objects versions are the writes that
-//!              committed. A blind write leaves the number of its request: the version of an object is that of a request
-//!              which has committed and writes it, and of the 64 hottest objects no other one than the last of its
-//!              client, and none only where nobody wrote.
+//! CHECKS       A read-modify-write adds 1 to the version: in each of 64 parts of the objects versions are the writes
+//!              that committed. A blind write leaves the number of its request: the version of an object is that of a
+//!              request which has committed and writes it, and of the 64 hottest objects no other one than the last of
+//!              its client, and none only where nobody wrote.
 //! DEPARTURES   (1) The values, which the study leaves empty, are the versions. (2) The study's clients, storage and
-//!              validator are threads with queues between them and at most 300 transactions among them; here `--clients
-//!              300` keeps as many in flight, and the scheme decides what becomes of them.
+//!              validator are threads with queues between them and at most 300 transactions among them; here
+//!              `--clients 300` keeps as many in flight, and the scheme decides what becomes of them.
 
 mod forecast;
 mod input;

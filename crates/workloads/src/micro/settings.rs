@@ -43,8 +43,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: "0.8",
         range: Range::Real(0.0, 0.999),
         unit: "",
-        doc: "exponent of Zipf's distribution; 0 is uniform, 0.8 gives the hottest of 100,000 objects 2.2%; the study's \
-              figures name 0.7, 0.8 and 0.9",
+        doc: "exponent of Zipf's distribution; 0 is uniform, 0.8 gives the hottest of 100,000 objects 2.2%; the \
+              study's figures name 0.7, 0.8 and 0.9",
         stresses: "contention, and how much the caches help",
     },
     Setting {

@@ -7,16 +7,16 @@ use super::rows::Name;
 use super::settings::Settings;
 
 /// The amounts of H-Store's program, in cents.
-const DEPOSIT_CENTS: i64 = 1_30;
-const TRANSACT_CENTS: i64 = 20_20;
-const CHECK_CENTS: i64 = 5_00;
-const PAYMENT_CENTS: i64 = 5_00;
+const DEPOSIT_CENTS: i64 = 130;
+const TRANSACT_CENTS: i64 = 2_020;
+const CHECK_CENTS: i64 = 500;
+const PAYMENT_CENTS: i64 = 500;
 
 /// Draws of the second customer until it is not the first: then it is the next one, which happens only where almost
 /// all choices are of one customer.
 const DRAWS: u32 = 64;
 
-/// The types of transaction, in the order of Alomari et al., and SendPayment, which H-Store added.
+/// The types of transaction, in the order of Alomari et al., and `SendPayment`, which H-Store added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {

@@ -1,25 +1,25 @@
 //! SmallBank: customers with a savings and a checking account each, and six short programs over them (Alomari, Cahill,
 //! Fekete, Roehm: The cost of serializability on platforms that use snapshot isolation, ICDE 2008; the sixth,
-//! SendPayment, is from H-Store).
+//! `SendPayment`, is from H-Store).
 //!
 //! TABLES       ACCOUNT leads from a name to a customer, SAVINGS and CHECKING from a customer to a balance in cents;
 //!              all are asked for single keys only.
-//! PROGRAMS     Balance reads both accounts; DepositChecking pays into one; TransactSavings adds to the savings or takes
-//!              from them; Amalgamate moves all of one customer to another; WriteCheck takes a check, with a penalty of
-//!              one unit if both accounts do not cover it; SendPayment pays from one checking account into another. A
-//!              name that is not there, a negative deposit, savings that would be overdrawn and a payment that is not
-//!              covered roll back.
+//! PROGRAMS     Balance reads both accounts; `DepositChecking` pays into one; `TransactSavings` adds to the savings or
+//!              takes from them; Amalgamate moves all of one customer to another; `WriteCheck` takes a check, with a
+//!              penalty of one unit if both accounts do not cover it; `SendPayment` pays from one checking account into
+//!              another. A name that is not there, a negative deposit, savings that would be overdrawn and a payment
+//!              that is not covered roll back.
 //! CHECKS       Balances are what was loaded and what commits changed, by account, in each of 64 parts of the
 //!              customers; all money is what was loaded, deposited and withdrawn, penalties included; savings are never
 //!              negative; names lead to their customers.
-//! ISOLATION    Under snapshot isolation a WriteCheck that reads the savings before a TransactSavings withdraws them may
-//!              be spared a penalty although a Balance has already seen what was withdrawn: no serial order has both
-//!              (Fekete, O'Neil, O'Neil: A read-only transaction anomaly under snapshot isolation, SIGMOD Record 33(3),
-//!              2004). That is permitted there, and nothing that the checks hold: each program's own effect is
-//!              accounted for, so that they are exact under it, too. Whether such a thing may happen is for `contend
-//!              check`, which has it among its scripts.
+//! ISOLATION    Under snapshot isolation a `WriteCheck` that reads the savings before a `TransactSavings` withdraws
+//!              them may be spared a penalty although a Balance has already seen what was withdrawn: no serial order
+//!              has both (Fekete, O'Neil, O'Neil: A read-only transaction anomaly under snapshot isolation, SIGMOD
+//!              Record 33(3), 2004). That is permitted there, and nothing that the checks hold: each program's own
+//!              effect is accounted for, so that they are exact under it, too. Whether such a thing may happen is for
+//!              `contend check`, which has it among its scripts.
 //! DEPARTURES   (1) The published programs only withdraw from savings, of which there are then ever fewer: here
-//!              TransactSavings deposits as often as it withdraws. (2) The amounts are H-Store's, fixed. (3) The
+//!              `TransactSavings` deposits as often as it withdraws. (2) The amounts are H-Store's, fixed. (3) The
 //!              definitions are those of the paper where `BenchBase` has others: its Amalgamate empties other accounts
 //!              than it takes from, and its penalty is paid to the customer.
 

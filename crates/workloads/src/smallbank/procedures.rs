@@ -11,7 +11,7 @@ use super::rows::{Checking, Customer};
 use super::{Output, SmallBank};
 
 /// What a check that is not covered costs: one unit of money.
-pub(super) const PENALTY_CENTS: i64 = 1_00;
+pub(super) const PENALTY_CENTS: i64 = 100;
 
 impl SmallBank {
     #[inline]
@@ -98,7 +98,7 @@ impl SmallBank {
     }
 
     /// Takes a check from the checking account, which costs more if both accounts together do not cover it. The
-    /// savings are read and the checking account is written: with TransactSavings, which does it the other way round,
+    /// savings are read and the checking account is written: with `TransactSavings`, which does it the other way round,
     /// that is where snapshot isolation lets writes be skewed.
     fn write_check<T: Transaction>(
         &self,

@@ -14,7 +14,7 @@ const HOTSPOT: (&str, &str) = ("1000", "90");
 
 /// Weights of the six programs as in H-Store and `BenchBase`, in the order of [`Kind::ALL`].
 const FULL: [u32; Kind::COUNT] = [15, 15, 15, 15, 15, 25];
-/// The five programs of Alomari et al., all as frequent; SendPayment came later.
+/// The five programs of Alomari et al., all as frequent; `SendPayment` came later.
 const ORIGINAL: [u32; Kind::COUNT] = [1, 1, 1, 1, 1, 0];
 
 pub(super) const SETTINGS: &[Setting] = &[
@@ -76,8 +76,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         default: "0",
         range: Range::Real(0.0, 100.0),
         unit: "% of requests",
-        doc: "how many requests the bank refuses, which roll back: they name a customer that is not there, or deposit a \
-              negative amount",
+        doc: "how many requests the bank refuses, which roll back: they name a customer that is not there, or deposit \
+              a negative amount",
         stresses: "rollbacks, and look-ups that find nothing",
     },
     Setting {

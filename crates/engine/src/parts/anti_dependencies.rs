@@ -25,21 +25,38 @@
 //!     rule sees danger in them, the leaf.
 //! (5) Marks and numbers of a leaf change under its latch only, and never fall while it keeps its gaps.
 
+use core::fmt::{self, Debug};
+use core::marker::PhantomData;
+
 use storage::{LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot, VersionRef};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
 use sync::{Padded, waiter};
 
+use super::certifier::{Certified, Certifier, Made};
 use super::version_chain::{self, Chained, Stamped, VersionStamp};
 use super::{PendingWrites, Timestamps};
-use crate::{Abort, Retire, plants};
+use crate::setting::{Setting, Values};
+use crate::{Abort, Env, Info, Retire, plants};
 
 /// Schemes whose versions and leaves tell of anti-dependencies.
 pub trait Watched: Chained + Shape<Version = NotedStamp, Leaf = Gap> {}
 impl<S: Chained + Shape<Version = NotedStamp, Leaf = Gap>> Watched for S {}
 
-/// When anti-dependencies may close a circle. One attempt's worth of it.
-pub trait Rule: Send {
+/// When anti-dependencies may close a circle, and the scheme that keeps that from happening. One attempt's worth of it.
+pub trait Rule: Debug + Send + Sync + 'static {
+    /// What is known of the scheme.
+    const INFO: Info;
+    /// Its settings.
+    const SETTINGS: &'static [Setting];
+    /// See [`Certifier::WAIT_US`].
+    const WAIT_US: &'static str;
+
+    /// Whether attempts see what is committed while they run.
+    fn sees_all(_values: &Values) -> bool {
+        false
+    }
+
     /// For an attempt that sees all commits up to `snapshot`.
     fn begin(snapshot: u64) -> Self;
     /// It has read, or will overwrite, a version of this number, or less.
@@ -345,7 +362,6 @@ struct Entered<'db> {
 }
 
 /// What an attempt has read and where it entered keys, and what its rule makes of that.
-#[derive(Debug)]
 pub struct AntiDependencies<'db, S: Watched, R> {
     /// Records that had no later commit's version when they were read, and the numbers of the versions that were; 0
     /// where there was none.
@@ -354,6 +370,15 @@ pub struct AntiDependencies<'db, S: Watched, R> {
     entered: Vec<Entered<'db>>,
     snapshot: u64,
     rule: R,
+}
+
+impl<S: Watched, R: Rule> Debug for AntiDependencies<'_, S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reads, leaves, entered, snapshot, rule } = self;
+        let mut told = f.debug_struct("AntiDependencies");
+        told.field("reads", reads).field("leaves", leaves).field("entered", entered);
+        told.field("snapshot", snapshot).field("rule", rule).finish()
+    }
 }
 
 impl<S: Watched, R: Rule> Default for AntiDependencies<'_, S, R> {
@@ -578,6 +603,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     /// Notes with a version of the commit what its readers are to know.
     #[inline]
     pub fn note(&self, version: &NotedStamp, number: u64) {
+        assert!(!self.rule.is_refused(true), "what is refused numbers no versions");
         version.set_note(self.rule.note(number));
     }
 
@@ -662,4 +688,211 @@ fn search_overwriter<'db, S: Watched>(
         next = slot.older(version);
     }
     over
+}
+
+/// The certifier that refuses what a rule refuses.
+#[derive(Debug)]
+pub struct Watching<R> {
+    deciding: Deciding,
+    sees_all: bool,
+    rule: PhantomData<R>,
+}
+
+impl<R: Rule> Certifier for Watching<R> {
+    const INFO: Info = R::INFO;
+    const SETTINGS: &'static [Setting] = R::SETTINGS;
+    const WAIT_US: &'static str = R::WAIT_US;
+    type Version = NotedStamp;
+    type Leaf = Gap;
+    type Certificate<'db, S: Certified<Self>> = AntiDependencies<'db, S, R>;
+
+    fn new(values: &Values, env: Env) -> Self {
+        Self { deciding: Deciding::new(env.slots), sees_all: R::sees_all(values), rule: PhantomData }
+    }
+
+    #[inline]
+    fn sees(&self, snapshot: u64) -> u64 {
+        if self.sees_all { VersionStamp::UNDECIDED - 1 } else { snapshot }
+    }
+
+    #[inline]
+    fn begin<S: Certified<Self>>(certificate: &mut Self::Certificate<'_, S>, snapshot: u64) {
+        certificate.begin(snapshot);
+    }
+
+    #[inline]
+    fn read<'db, S: Certified<Self>>(
+        certificate: &mut Self::Certificate<'db, S>,
+        record: RecordRef<'db, S>,
+        version: Option<VersionRef<'db, S>>,
+        over: Option<VersionRef<'db, S>>,
+    ) -> Result<(), Abort> {
+        certificate.read(record, version, over)
+    }
+
+    #[inline]
+    fn wrote<'db, S: Certified<Self>>(
+        certificate: &mut Self::Certificate<'db, S>,
+        record: RecordRef<'db, S>,
+        over: Option<VersionRef<'db, S>>,
+    ) {
+        certificate.wrote(record, over);
+    }
+
+    #[inline]
+    fn passes<S: Certified<Self>>(&self, version: VersionRef<'_, S>, mark: u64, sees: u64) -> bool {
+        self.sees_all || self.deciding.is_later(version, mark, sees) == Some(true)
+    }
+
+    #[inline]
+    fn read_gaps<'db, S: Certified<Self>>(
+        certificate: &mut Self::Certificate<'db, S>,
+        leaf: LeafRef<'db, Gap>,
+    ) {
+        certificate.read_gaps(leaf);
+    }
+
+    #[inline]
+    fn entering<S: Certified<Self>>(record: RecordRef<'_, S>, leaf: &Gap) -> Result<(), Abort> {
+        entering(record, leaf)
+    }
+
+    #[inline]
+    fn added<'db, S: Certified<Self>>(
+        certificate: &mut Self::Certificate<'db, S>,
+        before: LeafRef<'db, Gap>,
+        after: u64,
+    ) {
+        certificate.added(before, after);
+    }
+
+    #[inline]
+    fn split<'db, S: Certified<Self>>(
+        certificate: &mut Self::Certificate<'db, S>,
+        from: LeafRef<'db, Gap>,
+        after: u64,
+        into: LeafRef<'db, Gap>,
+    ) {
+        certificate.split(from, after, into);
+    }
+
+    #[inline]
+    fn draw(&self, slot: usize, commits: &Timestamps) -> u64 {
+        self.deciding.draw(slot, commits)
+    }
+
+    #[inline]
+    fn certify<'db, S: Certified<Self>>(
+        &self,
+        certificate: &mut Self::Certificate<'db, S>,
+        slot: &Slot<'db, S>,
+        writes: &PendingWrites<'db, S>,
+        number: Option<u64>,
+    ) -> Result<(), Abort> {
+        match number {
+            Some(number) => certificate.certify(slot, writes, &self.deciding, number),
+            None => certificate.certify_reading(slot, writes, &self.deciding),
+        }
+    }
+
+    #[inline]
+    fn numbered<S: Certified<Self>>(
+        certificate: &Self::Certificate<'_, S>,
+        version: &NotedStamp,
+        number: u64,
+    ) {
+        certificate.note(version, number);
+    }
+
+    #[inline]
+    fn ended<S: Certified<Self>>(
+        &self,
+        certificate: &Self::Certificate<'_, S>,
+        slot: usize,
+        made: Option<Made>,
+    ) {
+        if let Some(Made { number, watermark }) = made {
+            certificate.tell(number, watermark);
+        }
+        self.deciding.decided(slot);
+    }
+
+    fn retire<S: Certified<Self>>(
+        record: RecordRef<'_, S>,
+        leaf: &Gap,
+        is_past: impl Fn(u64) -> bool,
+    ) -> Retire {
+        retire(record, leaf, is_past)
+    }
+
+    fn leaving<S: Certified<Self>>(
+        record: RecordRef<'_, S>,
+        leaf: &Gap,
+        is_past: impl Fn(u64) -> bool,
+    ) -> Retire {
+        leaving(record, leaf, is_past)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sync::fiber;
+
+    #[test]
+    fn a_leaf_that_gives_gaps_away_hands_on_its_marks_and_is_found_out_even_if_it_serves_again() {
+        let (from, into) = (Gap::default(), Gap::default());
+        raise(&from.read, 7);
+        raise(&from.left, 5);
+        raise(&into.read, 9);
+        from.carry(&into);
+        assert_eq!((into.read(), into.left(), into.given()), (9, 5, 0));
+        assert_eq!(from.given(), 1);
+        from.reset();
+        assert_eq!((from.read(), from.left(), from.given()), (0, 0, 1));
+    }
+
+    #[test]
+    fn leaves_tell_the_least_note_since_the_watermark_to_those_who_began_before() {
+        let leaf = Gap::default();
+        assert_eq!(leaf.told_since(0), None);
+        leaf.tell(10, 6, 3);
+        assert_eq!((leaf.told_since(9), leaf.told_since(10)), (Some(6), None));
+        leaf.tell(12, 11, 9);
+        assert_eq!(leaf.told_since(11), Some(6), "who began before 10 may ask yet");
+        leaf.tell(14, 13, 12);
+        assert_eq!(leaf.told_since(12), Some(13));
+    }
+
+    #[test]
+    fn a_note_goes_where_its_version_goes() {
+        let (from, to) = (NotedStamp::default(), NotedStamp::default());
+        from.set_note(4);
+        from.stamp().set_number(VersionStamp::COMMITTING);
+        assert!(!from.copy_final(&to), "it is not decided yet");
+        from.stamp().set_number(9);
+        assert!(from.copy_final(&to));
+        assert_eq!((to.stamp().number(), to.note()), (9, 4));
+    }
+
+    #[test]
+    fn commits_are_waited_for_by_greater_numbers_from_which_they_may_be_feared() {
+        let (deciding, commits) = (Deciding::new(3), Timestamps::new(3));
+        let [first, second] = [0, 1].map(|slot| deciding.draw(slot, &commits));
+        // Nobody is on the way to end these waits.
+        deciding.wait_for(0, first);
+        deciding.wait_for(second + 1, u64::MAX);
+        let mut crew = fiber::Crew::new();
+        crew.spawn(4 * fiber::STACK_BYTES, || {
+            deciding.wait_for(0, second);
+            assert_eq!((deciding.word(0), deciding.word(1)), (NOTHING, second));
+            deciding.decided(1);
+        });
+        crew.spawn(4 * fiber::STACK_BYTES, || {
+            deciding.wait_for(second, DRAWING);
+            assert_eq!(deciding.word(1), NOTHING);
+        });
+        crew.spawn(4 * fiber::STACK_BYTES, || deciding.decided(0));
+        crew.run();
+    }
 }

@@ -4,8 +4,7 @@ use core::cell::Cell as Flag;
 use core::ops::{ControlFlow, RangeInclusive};
 
 use engine::{
-    Abort, Attempt, Database, Direction, Homes, Lookup, Schema, Scheme, Session, Table, Ticket,
-    Transaction,
+    Abort, Attempt, Database, Direction, Homes, Lookup, Schema, Scheme, Session, Table, Ticket, Transaction,
 };
 
 use super::order::{Order, interleave};
@@ -192,7 +191,7 @@ pub(crate) fn before_a_pivot<S: Scheme>() -> Done {
     })
 }
 
-/// What a commit did that came after an update, in a gap into which the one whose snapshot is older then puts something.
+/// A commit after an update has read a gap, into which one whose snapshot is older than the update then puts something.
 pub(crate) fn refuses_late_entries<S: Scheme>() {
     type Step<S> = fn(&Rows<S>, &mut Attempt<'_, '_, S>) -> Done;
     let scan: Step<S> = |rows, txn| rows.count(txn, GAP).map(|found| assert_eq!(found, 0));

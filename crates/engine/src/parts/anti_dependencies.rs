@@ -740,8 +740,8 @@ impl<R: Rule> Certifier for Watching<R> {
     }
 
     #[inline]
-    fn passes<S: Certified<Self>>(&self, version: VersionRef<'_, S>, mark: u64, sees: u64) -> bool {
-        self.sees_all || self.deciding.is_later(version, mark, sees) == Some(true)
+    fn passes<S: Certified<Self>>(&self, version: VersionRef<'_, S>, mark: u64, snapshot: u64) -> bool {
+        self.deciding.is_later(version, mark, snapshot) == Some(true)
     }
 
     #[inline]

@@ -360,7 +360,7 @@ impl<'db, C: Certifier> Txn<'db, C> {
                 return Ok(Seen::Own(self.writes.of(record)));
             } else if number >= COMMITTING
                 && !is_planted(&plants::SI_SKIPS_COMMITTING)
-                && !certifier.passes(version, number, self.sees)
+                && !certifier.passes(version, number, self.snapshot)
             {
                 wait_for_number(version, number);
             } else {

@@ -62,8 +62,8 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
     ) {
     }
 
-    /// Whether it may pass a version with the mark of a commit being decided, because that comes after the snapshot. What
-    /// does not may have given up all versions before its own.
+    /// Whether it may pass a version with the mark of a commit being decided, because that comes after the snapshot.
+    /// What does not may have given up all versions before its own.
     #[inline]
     fn passes<S: Certified<Self>>(&self, _version: VersionRef<'_, S>, _mark: u64, _snapshot: u64) -> bool {
         false

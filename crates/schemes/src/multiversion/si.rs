@@ -29,9 +29,10 @@
 //!             `ssn` and `ssi` are this with one. Here there is none, and what would call it is not compiled.
 
 use engine::driver::PerWorker;
-use engine::parts::anti_dependencies::wait_for_number;
 use engine::parts::certifier::{Certified, Certifier, Made, wait_us};
-use engine::parts::version_chain::{ChainHead, Stamped, VersionStamp, cut, is_absent, settle};
+use engine::parts::version_chain::{
+    ChainHead, Stamped, VersionStamp, cut, is_absent, settle, wait_for_number,
+};
 use engine::parts::{PendingWrites, Timestamps, value_before};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{

@@ -25,19 +25,27 @@
 //!     rule sees danger in them, the leaf.
 //! (5) Marks and numbers of a leaf change under its latch only, and never fall while it keeps its gaps.
 
+mod deciding;
+mod gaps;
+
 use core::fmt::{self, Debug};
 use core::marker::PhantomData;
 
-use storage::{LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot, VersionRef};
+use storage::{LeafRef, Meta, RecordRef, Shape, Slot, VersionRef};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
-use sync::{Padded, waiter};
 
 use super::certifier::{Certified, Certifier, Made};
-use super::version_chain::{self, Chained, Stamped, VersionStamp};
+use super::version_chain::{Chained, Stamped, VersionStamp, wait_for_number};
 use super::{PendingWrites, Timestamps};
 use crate::setting::{Setting, Values};
 use crate::{Abort, Env, Info, Retire, plants};
+
+use deciding::DRAWING;
+use gaps::{Entered, Read};
+
+pub use deciding::Deciding;
+pub use gaps::{Gap, entering, leaving, retire};
 
 /// Schemes whose versions and leaves tell of anti-dependencies.
 pub trait Watched: Chained + Shape<Version = NotedStamp, Leaf = Gap> {}
@@ -118,247 +126,6 @@ impl NotedStamp {
     fn set_note(&self, note: u64) {
         self.note.store(note, Ordering::Relaxed); // Relaxed: ordered by the number, which is set afterwards.
     }
-}
-
-/// What a leaf carries for its gaps.
-#[derive(Debug, Default)]
-pub struct Gap {
-    /// The greatest mark of whoever has read the gaps.
-    read: AtomicU64,
-    /// The greatest number of a version with which an entry has left.
-    left: AtomicU64,
-    /// Of commits that entered keys and saw danger: the least note, and the greatest number.
-    entered_note: AtomicU64,
-    entered: AtomicU64,
-    /// How often gaps of this piece of memory have become those of another leaf.
-    given: AtomicU64,
-}
-
-// Relaxed throughout: changes are made under the latch, and who reads without it looks at the gap version after, or
-// was told by a slot, or a fence, that the change has been made.
-impl Meta for Gap {
-    /// The count goes on, so that who knew the leaf that was here before finds out.
-    fn reset(&self) {
-        for word in [&self.read, &self.left, &self.entered_note, &self.entered] {
-            word.store(0, Ordering::Relaxed);
-        }
-    }
-}
-
-impl LeafMeta for Gap {
-    /// What commits have told of keys stays: who looked at these gaps before, from the leaf that gives them away, finds
-    /// that it did, and who looks at them now finds the keys.
-    fn carry(&self, to: &Self) {
-        raise(&to.read, self.read());
-        raise(&to.left, self.left());
-        self.given.store(self.given() + 1, Ordering::Relaxed);
-    }
-}
-
-impl Gap {
-    #[inline]
-    fn read(&self) -> u64 {
-        self.read.load(Ordering::Relaxed)
-    }
-
-    #[inline]
-    fn left(&self) -> u64 {
-        self.left.load(Ordering::Relaxed)
-    }
-
-    #[inline]
-    fn given(&self) -> u64 {
-        self.given.load(Ordering::Relaxed)
-    }
-
-    /// A commit that saw danger has entered a key. What is told of commits up to `watermark` nobody asks for.
-    fn tell(&self, number: u64, note: u64, watermark: u64) {
-        let (last, known) = (self.entered.load(Ordering::Relaxed), self.entered_note.load(Ordering::Relaxed));
-        let note = if last <= watermark { note } else { note.min(known) };
-        self.entered_note.store(note, Ordering::Relaxed);
-        self.entered.store(number.max(last), Ordering::Relaxed);
-    }
-
-    /// The least note of commits after `snapshot` that saw danger and entered keys; perhaps a lesser one.
-    fn told_since(&self, snapshot: u64) -> Option<u64> {
-        let is_told = self.entered.load(Ordering::Relaxed) > snapshot;
-        is_told.then(|| self.entered_note.load(Ordering::Relaxed))
-    }
-}
-
-/// Raises a number of a leaf, under its latch.
-#[inline]
-fn raise(number: &AtomicU64, to: u64) {
-    number.store(number.load(Ordering::Relaxed).max(to), Ordering::Relaxed); // Relaxed: under the latch.
-}
-
-/// A record is about to enter a leaf: see [`Scheme::entering`](crate::Scheme::entering).
-#[inline]
-pub fn entering<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap) -> Result<(), Abort> {
-    if is_planted(&plants::GAPS_ENTERED_FRESH) {
-        return Ok(());
-    }
-    let is_in = record.header().read_at(leaf.read().max(leaf.left()));
-    if is_in { Ok(()) } else { Err(Abort::WriteConflict) }
-}
-
-/// A record is to leave a leaf: see [`Scheme::retire`](crate::Scheme::retire).
-pub fn retire<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn(u64) -> bool) -> Retire {
-    let (verdict, read) = version_chain::retire(record, is_past);
-    if verdict == Retire::Done && !is_planted(&plants::GAPS_LEFT_BLANK) {
-        raise(&leaf.read, read);
-        leaves_with(record, leaf);
-    }
-    verdict
-}
-
-/// An entry is to leave a leaf: see [`Scheme::leaving`](crate::Scheme::leaving). Who misses it comes after the version
-/// that took the key away, which is the newest or an older one.
-pub fn leaving<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn(u64) -> bool) -> Retire {
-    let verdict = version_chain::leaving(record, is_past);
-    if verdict == Retire::Done {
-        leaves_with(record, leaf);
-    }
-    verdict
-}
-
-fn leaves_with<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap) {
-    if let Some((newest, _)) = record.newest_meta() {
-        raise(&leaf.left, newest.stamp().number());
-    }
-}
-
-/// The commits that are being decided, by slot: nothing, or that a number is being drawn, or the number.
-#[derive(Debug)]
-pub struct Deciding(Box<[Padded<AtomicU64>]>);
-
-const NOTHING: u64 = 0;
-const DRAWING: u64 = u64::MAX;
-
-impl Deciding {
-    /// For this many slots.
-    pub fn new(slots: usize) -> Self {
-        Self((0..slots).map(|_| Padded(AtomicU64::new(NOTHING))).collect())
-    }
-
-    /// A slot begins to decide on a commit: its number. Invariant (1).
-    #[inline]
-    pub fn draw(&self, slot: usize, commits: &Timestamps) -> u64 {
-        // SeqCst: with the draw, pairs with the draw of whoever has a greater number and looks here; with the fence
-        // in `look_for_readers`, with that in `mark_and_look` of whoever has none.
-        self.0[slot].store(DRAWING, Ordering::SeqCst);
-        let number = commits.draw();
-        // Release: who finds the number finds that the slot's commit before has its versions numbered.
-        self.0[slot].store(number, Ordering::Release);
-        number
-    }
-
-    /// The slot has decided, and has left all marks and numbers that there will be.
-    #[inline]
-    pub fn decided(&self, slot: usize) {
-        // Release: pairs with the Acquire in `word`.
-        self.0[slot].store(NOTHING, Ordering::Release);
-    }
-
-    #[inline]
-    fn word(&self, slot: usize) -> u64 {
-        self.0[slot].load(Ordering::Acquire) // Acquire: pairs with the Release stores above.
-    }
-
-    /// Waits until all commits are decided that are being decided now with numbers from `from` to before `to`.
-    fn wait_for(&self, from: u64, to: u64) {
-        if is_planted(&plants::COMMITS_UNAWAITED) {
-            return;
-        }
-        for slot in 0..self.0.len() {
-            loop {
-                let word = self.word(slot);
-                if word == NOTHING || word != DRAWING && !(from..to).contains(&word) {
-                    break;
-                }
-                waiter::wait_until(None, || self.word(slot) != word);
-            }
-        }
-    }
-
-    /// Whether a version, which was found with this mark, of a commit being decided, gets a greater number than
-    /// `bound`, if any; `None` when it is decided by now.
-    #[inline]
-    pub fn is_later<S: Chained>(&self, version: VersionRef<'_, S>, mark: u64, bound: u64) -> Option<bool> {
-        let stamp = version.meta().stamp();
-        let slot = (mark - VersionStamp::COMMITTING) as usize;
-        loop {
-            let word = self.word(slot);
-            // The slot's word is that of this commit if the version is not decided after it was read.
-            if stamp.number() != mark {
-                return None;
-            }
-            if word != NOTHING && word != DRAWING {
-                return Some(word > bound);
-            }
-            waiter::wait_until(None, || stamp.number() != mark || self.word(slot) != word);
-        }
-    }
-}
-
-/// Waits until a version is decided that was found with this mark, of a commit being decided.
-#[cold]
-pub fn wait_for_number<S: Chained>(version: VersionRef<'_, S>, mark: u64) {
-    waiter::wait_until(None, || version.meta().stamp().number() != mark);
-}
-
-/// A leaf that was read.
-#[derive(Clone, Copy, Debug)]
-struct Read<'db> {
-    leaf: LeafRef<'db, Gap>,
-    given: u64,
-    has_grown: bool,
-}
-
-impl Read<'_> {
-    /// Finds out whether keys of others have entered the leaf.
-    fn look(&mut self) -> Result<bool, Abort> {
-        if !self.has_grown && self.leaf.gap_version() != self.leaf.seen() {
-            let (_held, now) = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
-            self.has_grown = now.seen() != self.leaf.seen();
-        }
-        if self.has_grown && is_planted(&plants::GAPS_COMPARED) {
-            return Err(Abort::Phantom);
-        }
-        Ok(self.has_grown)
-    }
-
-    /// Leaves a mark with the leaf, and finds out whether keys of others have entered it.
-    fn mark(&mut self, mark: u64) -> Result<bool, Abort> {
-        let meta = self.leaf.meta();
-        let is_marked = meta.read() >= mark && !self.has_grown;
-        // Acquire fence: a mark that came after a key comes with the version that the key made.
-        fence(Ordering::Acquire);
-        if is_planted(&plants::GAPS_COMPARED) || is_marked && self.leaf.gap_version() == self.leaf.seen() {
-            return self.look();
-        }
-        let (_held, now) = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
-        if meta.given() != self.given {
-            return Err(Abort::Phantom);
-        }
-        raise(&meta.read, mark);
-        self.has_grown |= now.seen() != self.leaf.seen();
-        Ok(self.has_grown)
-    }
-
-    /// The note of [`Gap::told_since`].
-    fn told_since(&self, snapshot: u64) -> Result<Option<u64>, Abort> {
-        let meta = self.leaf.meta();
-        let _held = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
-        if meta.given() == self.given { Ok(meta.told_since(snapshot)) } else { Err(Abort::Phantom) }
-    }
-}
-
-/// A leaf that a key of the attempt has entered.
-#[derive(Clone, Copy, Debug)]
-struct Entered<'db> {
-    leaf: LeafRef<'db, Gap>,
-    given: u64,
 }
 
 /// What an attempt has read and where it entered keys, and what its rule makes of that.
@@ -837,32 +604,6 @@ impl<R: Rule> Certifier for Watching<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sync::fiber;
-
-    #[test]
-    fn a_leaf_that_gives_gaps_away_hands_on_its_marks_and_is_found_out_even_if_it_serves_again() {
-        let (from, into) = (Gap::default(), Gap::default());
-        raise(&from.read, 7);
-        raise(&from.left, 5);
-        raise(&into.read, 9);
-        from.carry(&into);
-        assert_eq!((into.read(), into.left(), into.given()), (9, 5, 0));
-        assert_eq!(from.given(), 1);
-        from.reset();
-        assert_eq!((from.read(), from.left(), from.given()), (0, 0, 1));
-    }
-
-    #[test]
-    fn leaves_tell_the_least_note_since_the_watermark_to_those_who_began_before() {
-        let leaf = Gap::default();
-        assert_eq!(leaf.told_since(0), None);
-        leaf.tell(10, 6, 3);
-        assert_eq!((leaf.told_since(9), leaf.told_since(10)), (Some(6), None));
-        leaf.tell(12, 11, 9);
-        assert_eq!(leaf.told_since(11), Some(6), "who began before 10 may ask yet");
-        leaf.tell(14, 13, 12);
-        assert_eq!(leaf.told_since(12), Some(13));
-    }
 
     #[test]
     fn a_note_goes_where_its_version_goes() {
@@ -873,26 +614,5 @@ mod tests {
         from.stamp().set_number(9);
         assert!(from.copy_final(&to));
         assert_eq!((to.stamp().number(), to.note()), (9, 4));
-    }
-
-    #[test]
-    fn commits_are_waited_for_by_greater_numbers_from_which_they_may_be_feared() {
-        let (deciding, commits) = (Deciding::new(3), Timestamps::new(3));
-        let [first, second] = [0, 1].map(|slot| deciding.draw(slot, &commits));
-        // Nobody is on the way to end these waits.
-        deciding.wait_for(0, first);
-        deciding.wait_for(second + 1, u64::MAX);
-        let mut crew = fiber::Crew::new();
-        crew.spawn(4 * fiber::STACK_BYTES, || {
-            deciding.wait_for(0, second);
-            assert_eq!((deciding.word(0), deciding.word(1)), (NOTHING, second));
-            deciding.decided(1);
-        });
-        crew.spawn(4 * fiber::STACK_BYTES, || {
-            deciding.wait_for(second, DRAWING);
-            assert_eq!(deciding.word(1), NOTHING);
-        });
-        crew.spawn(4 * fiber::STACK_BYTES, || deciding.decided(0));
-        crew.run();
     }
 }

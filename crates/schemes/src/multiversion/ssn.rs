@@ -1,11 +1,10 @@
 //! SSN: the serial safety net (Wang, Johnson, Fekete, Pandis, `DaMoN` 2015; VLDB Journal 26, 2017).
 //!
-//! IDEA        Snapshot isolation, or read committed, lets circles of dependencies close, but none without an
-//!             attempt in it that commits between two others: after one that came before it in the circle, and after
-//!             one that came later and had committed first. So each attempt knows two numbers: `eta`, the greatest
-//!             of a commit that must come before it, and `pi`, the least that can be reached from it by overwriting
-//!             what was read, over and over. If `pi` is not above `eta`, what it reaches may come before it,
-//!             and it aborts. Readers of old versions are refused nothing as long as they read nothing new.
+//! IDEA        A commit that has read what an earlier one overwrote must come before that one in any serial order.
+//!             No circle of dependencies closes without such steps back. So each attempt computes two numbers: `pi`,
+//!             the least to which it leads by steps back, one after the other; and `eta`, the greatest of a commit
+//!             that must come directly before it. If `pi` is not above `eta`, a circle may close through it, and it
+//!             aborts. Who reads old versions is refused nothing as long as it reads nothing new beside.
 //! RECORD      `ChainHead`: the greatest number of a commit that has read the newest version (pstamp). `NotedStamp`:
 //!             the number of the commit (cstamp), and its `pi`, which is the sstamp of the version before. `Gap`:
 //!             for the gaps of a leaf, who has read them, with what entries left them, and the `pi` of those who

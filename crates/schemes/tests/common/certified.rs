@@ -249,6 +249,30 @@ pub(crate) fn refuses_a_scan_below_which_was_inserted<S: Scheme>() {
     }
 }
 
+/// A commit that is a pivot if anybody has read what it overwrites since, and what was read since was older.
+pub(crate) fn admits_a_pivot_over_what_nobody_has_read<S: Scheme>() {
+    let rows = rows::<S>();
+    let (order, pivot) = (Order::default(), Flag::new(Ok(())));
+    let scripts: Vec<Box<dyn FnOnce() + '_>> = vec![
+        Box::new(|| {
+            let old = rows.commit(|txn| {
+                order.step(0, || rows.read(txn, A))?;
+                order.step(3, || rows.add(txn, C))
+            });
+            assert_eq!(old, Ok(()));
+        }),
+        Box::new(|| {
+            order.step(1, || assert_eq!(rows.updated(A), Ok(())));
+            pivot.set(rows.commit(|txn| {
+                order.step(2, || rows.read(txn, B).map(|_| assert_eq!(rows.updated(B), Ok(()))))?;
+                order.step(4, || rows.add(txn, A))
+            }));
+        }),
+    ];
+    interleave(&order, 5, scripts);
+    assert_eq!(pivot.get(), Ok(()));
+}
+
 /// Keys that enter a leaf are no reason to refuse who has read it, others' or its own, split or not.
 pub(crate) fn admits_scans_of_growing_leaves<S: Scheme>() {
     let rows = rows::<S>();

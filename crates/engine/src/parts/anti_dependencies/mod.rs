@@ -323,13 +323,17 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         if self.rule.is_refused(false) { Err(Abort::ReadChanged) } else { Ok(()) }
     }
 
-    /// Finds the commits with numbers before `end` that have overwritten what was read.
+    /// Finds the commits with numbers before `end` that have overwritten what was read, and forgets the reads that
+    /// they have: invariant (3).
     fn look_for_overwriters(&mut self, slot: &Slot<'db, S>, deciding: &Deciding, end: u64) {
-        for &(record, number) in &self.reads {
-            if let Some(over) = overwriter(slot, record, number, deciding, end) {
-                self.rule.is_overwritten(over.meta().stamp.number(), over.meta().note());
+        let Self { reads, rule, .. } = self;
+        reads.retain(|&(record, number)| {
+            let over = overwriter(slot, record, number, deciding, end);
+            if let Some(over) = over {
+                rule.is_overwritten(over.meta().stamp.number(), over.meta().note());
             }
-        }
+            over.is_none()
+        });
     }
 
     /// Asks the leaves that keys of others have entered by whom.

@@ -257,8 +257,6 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &SSN_IGNORES_ENTRIES,
             &SSN_IGNORES_READERS,
             &SSN_FORGETS_PI,
-            &SI_LAST_WRITER_WINS,
-            &SI_READS_LATEST,
             &SI_SKIPS_COMMITTING,
             &engine::plants::READS_UNMARKED,
             &engine::plants::GAPS_COMPARED,

@@ -26,6 +26,11 @@ fn a_pivot_commits_under_an_open_reader_who_finds_it_later() {
 }
 
 #[test]
+fn a_read_of_an_older_version_is_none_of_what_overwrote_it() {
+    certified::admits_a_pivot_over_what_nobody_has_read::<Ssi>();
+}
+
+#[test]
 fn an_entry_below_a_gap_that_a_later_commit_has_read_is_refused() {
     certified::refuses_late_entries::<Ssi>();
 }

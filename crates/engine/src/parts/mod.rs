@@ -3,6 +3,7 @@
 mod access_set;
 pub mod anti_dependencies;
 mod buffered_writes;
+pub mod certifier;
 mod claimed;
 mod commit_epoch;
 mod copy_buffer;

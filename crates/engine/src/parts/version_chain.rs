@@ -15,6 +15,7 @@ use core::ops::ControlFlow;
 use storage::{Meta, Pending, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
+use sync::waiter;
 
 use crate::{Retire, plants};
 
@@ -129,6 +130,12 @@ impl VersionStamp {
         let number = self.0.load(Ordering::Relaxed) & !1; // Relaxed: the writer's own store.
         self.0.store(number | u64::from(is_tombstone), Ordering::Relaxed); // Relaxed: the seal orders it.
     }
+}
+
+/// Waits until a version is decided that was found with this mark, of a commit being decided.
+#[cold]
+pub fn wait_for_number<S: Chained>(version: VersionRef<'_, S>, mark: u64) {
+    waiter::wait_until(None, || version.meta().stamp().number() != mark);
 }
 
 /// Whether a record with this version, or none, has no value.

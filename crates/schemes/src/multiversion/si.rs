@@ -28,20 +28,18 @@
 //!             A `Certifier` may watch what an attempt reads and writes, and refuse its commit between 2 and 3:
 //!             `ssn` and `ssi` are this with one. Here there is none, and what would call it is not compiled.
 
-use core::fmt::Debug;
-
 use engine::driver::PerWorker;
-use engine::parts::anti_dependencies::wait_for_number;
+use engine::parts::certifier::{Certified, Certifier, Made, wait_us};
 use engine::parts::version_chain::{
-    self, ChainHead, Stamped, VersionStamp, cut, is_absent, settle,
+    ChainHead, Stamped, VersionStamp, cut, is_absent, settle, wait_for_number,
 };
 use engine::parts::{PendingWrites, Timestamps, value_before};
-use engine::setting::{Range, Setting, SettingError, Values};
+use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
     Ticket, Write,
 };
-use storage::{LeafMeta, LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
+use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::plant::is_planted;
 use sync::{clock, waiter};
 
@@ -59,144 +57,6 @@ pub struct Snapshots<C> {
     commits: Timestamps,
     wait_ns: u64,
     certifier: C,
-}
-
-/// What certifies that an attempt may commit, beyond snapshot isolation. What is provided does nothing.
-pub trait Certifier: Sized + Debug + Send + Sync + 'static {
-    /// What is known of the scheme that this makes of snapshot isolation.
-    const INFO: Info;
-    /// Its settings, one of which is the next.
-    const SETTINGS: &'static [Setting];
-    /// The setting that says how long a retry waits for the writer that it lost to.
-    const WAIT_US: &'static str;
-    /// What versions and leaves carry.
-    type Version: Stamped;
-    /// See [`Version`](Self::Version).
-    type Leaf: LeafMeta;
-    /// What is known of an attempt.
-    type Certificate<'db>: Debug + Default + Send;
-
-    /// For a new database.
-    fn new(values: &Values, env: Env) -> Self;
-
-    /// Up to which commit an attempt sees that took this snapshot when it began.
-    #[inline]
-    fn sees(&self, snapshot: u64) -> u64 {
-        snapshot
-    }
-
-    /// An attempt begins.
-    #[inline]
-    fn begin(_certificate: &mut Self::Certificate<'_>, _snapshot: u64) {}
-
-    /// It reads a version of a record, or that there is none, although there is a later one, `over`.
-    #[inline]
-    fn read<'db>(
-        _certificate: &mut Self::Certificate<'db>,
-        _record: RecordRef<'db, Snapshots<Self>>,
-        _version: Option<VersionRef<'db, Snapshots<Self>>>,
-        _over: Option<VersionRef<'db, Snapshots<Self>>>,
-    ) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    /// It has put a version of its own over one, or none.
-    #[inline]
-    fn wrote<'db>(
-        _certificate: &mut Self::Certificate<'db>,
-        _record: RecordRef<'db, Snapshots<Self>>,
-        _over: Option<VersionRef<'db, Snapshots<Self>>>,
-    ) {
-    }
-
-    /// Whether it may pass a version with the mark of a commit being decided: it comes after all that it sees.
-    #[inline]
-    fn passes(&self, _version: VersionRef<'_, Snapshots<Self>>, _mark: u64, _sees: u64) -> bool {
-        false
-    }
-
-    /// See [`Scheme::read_gaps`]. A key that enters later leads to versions that the snapshot does not show.
-    #[inline]
-    fn read_gaps<'db>(_certificate: &mut Self::Certificate<'db>, _leaf: LeafRef<'db, Self::Leaf>) {}
-
-    /// See [`Scheme::entering`].
-    #[inline]
-    fn entering(_record: RecordRef<'_, Snapshots<Self>>, _leaf: &Self::Leaf) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    /// See [`Scheme::added`].
-    #[inline]
-    fn added<'db>(
-        _certificate: &mut Self::Certificate<'db>,
-        _before: LeafRef<'db, Self::Leaf>,
-        _after: u64,
-    ) {
-    }
-
-    /// See [`Scheme::split`].
-    #[inline]
-    fn split<'db>(
-        _certificate: &mut Self::Certificate<'db>,
-        _from: LeafRef<'db, Self::Leaf>,
-        _after: u64,
-        _into: LeafRef<'db, Self::Leaf>,
-    ) {
-    }
-
-    /// Draws the number of a commit, which [`ended`](Self::ended) follows.
-    #[inline]
-    fn draw(&self, _slot: usize, commits: &Timestamps) -> u64 {
-        commits.draw()
-    }
-
-    /// Decides on a commit with this number, or on an attempt without, whose writes count for nothing.
-    #[inline]
-    fn certify<'db>(
-        &self,
-        _certificate: &mut Self::Certificate<'db>,
-        _slot: &Slot<'db, Snapshots<Self>>,
-        _writes: &PendingWrites<'db, Snapshots<Self>>,
-        _number: Option<u64>,
-    ) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    /// A version of a commit is about to get this number.
-    #[inline]
-    fn numbered(_certificate: &Self::Certificate<'_>, _version: &Self::Version, _number: u64) {}
-
-    /// The commit for which a number was drawn is over. If it was made, all its versions have the `number`; nobody
-    /// looks below the `watermark`.
-    #[inline]
-    fn ended(&self, _certificate: &Self::Certificate<'_>, _slot: usize, _made: Option<Made>) {}
-
-    /// See [`Scheme::retire`].
-    fn retire(
-        record: RecordRef<'_, Snapshots<Self>>,
-        _leaf: &Self::Leaf,
-        is_past: impl Fn(u64) -> bool,
-    ) -> Retire {
-        version_chain::retire(record, is_past).0
-    }
-
-    /// See [`Scheme::leaving`]. Whoever began earlier may see a version that has the key.
-    fn leaving(
-        record: RecordRef<'_, Snapshots<Self>>,
-        _leaf: &Self::Leaf,
-        is_past: impl Fn(u64) -> bool,
-    ) -> Retire {
-        version_chain::leaving(record, is_past)
-    }
-}
-
-/// A commit that was made.
-#[derive(Clone, Copy, Debug)]
-pub struct Made {
-    /// Its number.
-    pub number: u64,
-    /// See [`Timestamps::watermark`].
-    pub watermark: u64,
 }
 
 /// Nothing certifies: what was read is one snapshot, and the first updater has won already.
@@ -217,23 +77,10 @@ impl Certifier for Uncertified {
     const WAIT_US: &'static str = "si.wait_us";
     type Version = VersionStamp;
     type Leaf = ();
-    type Certificate<'db> = ();
+    type Certificate<'db, S: Certified<Self>> = ();
 
     fn new(_: &Values, _: Env) -> Self {
         Self
-    }
-}
-
-/// The setting [`Certifier::WAIT_US`].
-pub(super) const fn wait_us(name: &'static str) -> Setting {
-    Setting {
-        name,
-        default: "1000",
-        range: Range::Int(0, 10_000_000),
-        unit: "us",
-        doc: "How long a retry waits, before it begins, for the decision of the writer that it lost to; waiting \
-              pays where records are written often, 0 where transactions wait for their clients while they write.",
-        stresses: "how many attempts are wasted on records that are written often",
     }
 }
 
@@ -251,7 +98,7 @@ pub struct Txn<'db, C: Certifier> {
     writes: PendingWrites<'db, Snapshots<C>>,
     /// The undecided version to which the last attempt lost.
     lost_to: Option<(RecordRef<'db, Snapshots<C>>, VersionRef<'db, Snapshots<C>>)>,
-    certificate: C::Certificate<'db>,
+    certificate: C::Certificate<'db, Snapshots<C>>,
     /// See [`Timestamps::watermark`].
     watermark_age: usize,
 }
@@ -322,7 +169,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         }
         txn.snapshot = self.commits.snapshot(txn.slot.id());
         txn.sees = self.certifier.sees(txn.snapshot);
-        C::begin(&mut txn.certificate, txn.snapshot);
+        C::begin::<Self>(&mut txn.certificate, txn.snapshot);
         Ok(())
     }
 
@@ -392,7 +239,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
 
     #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db, C>, leaf: LeafRef<'db, C::Leaf>) -> Result<(), Abort> {
-        C::read_gaps(&mut txn.certificate, leaf);
+        C::read_gaps::<Self>(&mut txn.certificate, leaf);
         Ok(())
     }
 
@@ -408,7 +255,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
 
     #[inline]
     fn added<'db>(&'db self, txn: &mut Txn<'db, C>, before: LeafRef<'db, C::Leaf>, after: u64) {
-        C::added(&mut txn.certificate, before, after);
+        C::added::<Self>(&mut txn.certificate, before, after);
     }
 
     #[inline]
@@ -419,7 +266,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         after: u64,
         into: LeafRef<'db, C::Leaf>,
     ) {
-        C::split(&mut txn.certificate, from, after, into);
+        C::split::<Self>(&mut txn.certificate, from, after, into);
     }
 
     #[inline]
@@ -454,10 +301,10 @@ impl<C: Certifier> Scheme for Snapshots<C> {
             seen.installed(record, value_before(&txn.slot, version), value);
             sink.logged(Stamp(number), record, value);
             cut(&mut txn.slot, record, &pending, number, watermark); // 3
-            C::numbered(&txn.certificate, version.meta(), number);
+            C::numbered::<Self>(&txn.certificate, version.meta(), number);
             pending.seal().meta().stamp().set_number(number); // 4
         }
-        self.certifier.ended(&txn.certificate, txn.slot.id(), Some(Made { number, watermark }));
+        self.certifier.ended::<Self>(&txn.certificate, txn.slot.id(), Some(Made { number, watermark }));
         settle(&mut txn.slot, || watermark); // 5
         Stamp(number)
     }
@@ -471,7 +318,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         }
         txn.writes.undo(&mut txn.slot);
         if is_drawn {
-            self.certifier.ended(&txn.certificate, txn.slot.id(), None);
+            self.certifier.ended::<Self>(&txn.certificate, txn.slot.id(), None);
         }
         self.commits.leave(txn.slot.id());
         settle(&mut txn.slot, || self.commits.known_watermark());
@@ -514,7 +361,7 @@ impl<'db, C: Certifier> Txn<'db, C> {
                 return Ok(Seen::Own(self.writes.of(record)));
             } else if number >= COMMITTING
                 && !is_planted(&plants::SI_SKIPS_COMMITTING)
-                && !certifier.passes(version, number, self.sees)
+                && !certifier.passes(version, number, self.snapshot)
             {
                 wait_for_number(version, number);
             } else {

@@ -1,5 +1,5 @@
-//! SSI: serializable snapshot isolation (Cahill, Rohm, Fekete, SIGMOD 2008; TODS 34(4), 2009), decided at the commit as
-//! in ERMIA (Kim, Wang, Johnson, Pandis, SIGMOD 2016).
+//! SSI: serializable snapshot isolation (Cahill, Rohm, Fekete, SIGMOD 2008; TODS 34(4), 2009), decided at the commit
+//! as in ERMIA (Kim, Wang, Johnson, Pandis, SIGMOD 2016).
 //!
 //! IDEA        Under snapshot isolation every circle of dependencies has two in a row by which a commit overwrites what
 //!             one that overlaps it has read: from the first to a pivot, from the pivot to the last, and the last of
@@ -23,26 +23,26 @@
 //!             An attempt that wrote nothing draws no number. It leaves its snapshot with what it read, and aborts
 //!             then if an s2 of what has overwritten that is not above the snapshot.
 //! INVARIANTS  (1) Of two dependent commits, the one with the greater number knows of the other, as in `ssn`: so does,
-//!                 of three in a structure, whichever commits second, that the last has committed first; and if it
+//!                 of three in a structure, whichever commits second, that the last has committed first; and if that
 //!                 commits as the pivot all the same, it says so by s2, and the first finds that.
-//!             (2) Whoever aborts may try again at once: the last has committed, so the next attempt begins after it
-//!                 and does not overlap it.
+//!             (2) Whoever aborts may try again at once: the last has committed, so the next attempt begins after
+//!                 it and does not overlap it.
 //!             (3) A gap is read and written as a record is: as in `ssn`.
-//! DEPARTURES  In ERMIA readers register in a bitmap of each version, one bit a thread, and a pivot aborts if one of them
-//!             still runs. Here nobody registers, so there may be any number of slots; a reader that still runs will
-//!             find s2 at its end, and a pivot commits if it is done first. There are no flags and no lists of
-//!             conflicts, and nothing stays of an attempt when it is over but its marks. A mark takes the snapshot
+//! DEPARTURES  In ERMIA readers register in a bitmap of each version, one bit a thread, and a pivot aborts if one of
+//!             them still runs. Here nobody registers, so there may be any number of slots; a reader that still runs
+//!             will find s2 at its end, and a pivot commits if it is done first. There are no flags and no lists
+//!             of conflicts, and nothing stays of an attempt when it is over but its marks. A mark takes the snapshot
 //!             for the number of an attempt that only reads, which is the optimization for those of Ports and
 //!             Grittner (PVLDB 5(12), 2012), for any attempt that turns out to be one. Leaves are told what `ssn`
 //!             tells them, at the same price in false aborts.
 
-use engine::parts::anti_dependencies::Rule;
+use engine::parts::anti_dependencies::{Rule, Watching};
+use engine::parts::certifier::wait_us;
 use engine::setting::Setting;
 use engine::{Admits, Family, Info, Isolation};
 use sync::plant::is_planted;
 
-use super::si::{Snapshots, wait_us};
-use super::ssn::{Watch, Watching};
+use super::si::Snapshots;
 use crate::plants;
 
 /// Serializable snapshot isolation.
@@ -63,7 +63,7 @@ pub struct Structures {
 /// Above all numbers.
 const NONE: u64 = u64::MAX;
 
-impl Watch for Structures {
+impl Rule for Structures {
     const INFO: Info = Info {
         name: "ssi",
         title: "Serializable snapshot isolation",
@@ -75,9 +75,7 @@ impl Watch for Structures {
     };
     const SETTINGS: &'static [Setting] = &[wait_us(Self::WAIT_US)];
     const WAIT_US: &'static str = "ssi.wait_us";
-}
 
-impl Rule for Structures {
     #[inline]
     fn begin(snapshot: u64) -> Self {
         Self { snapshot, out: NONE, beyond: NONE, read_by: 0 }
@@ -148,7 +146,9 @@ mod tests {
 
     #[test]
     fn the_first_is_refused_if_it_writes_or_began_after_the_last() {
-        for (s2, writes, is_refused) in [(9, false, true), (10, false, false), (10, true, true), (NONE, true, false)] {
+        for (s2, writes, is_refused) in
+            [(9, false, true), (10, false, false), (10, true, true), (NONE, true, false)]
+        {
             let mut rule = Structures::begin(9);
             rule.is_overwritten(11, s2);
             assert_eq!(rule.is_refused(writes), is_refused);

@@ -1,11 +1,10 @@
 //! SSN: the serial safety net (Wang, Johnson, Fekete, Pandis, `DaMoN` 2015; VLDB Journal 26, 2017).
 //!
-//! IDEA        Snapshot isolation, or read committed, lets circles of dependencies close, but none without an
-//!             attempt in it that commits between two others: after one that came before it in the circle, and after
-//!             one that came later and had committed first. So each attempt knows two numbers: `eta`, the greatest
-//!             of a commit that must come before it, and `pi`, the least that can be reached from it by overwriting
-//!             what was read, over and over. If `pi` is not above `eta`, what it reaches may come before it,
-//!             and it aborts. Readers of old versions are refused nothing as long as they read nothing new.
+//! IDEA        A commit that has read what an earlier one overwrote must come before that one in any serial order.
+//!             No circle of dependencies closes without such steps back. So each attempt computes two numbers: `pi`,
+//!             the least to which it leads by steps back, one after the other; and `eta`, the greatest of a commit
+//!             that must come directly before it. If `pi` is not above `eta`, a circle may close through it, and it
+//!             aborts. Who reads old versions is refused nothing as long as it reads nothing new beside.
 //! RECORD      `ChainHead`: the greatest number of a commit that has read the newest version (pstamp). `NotedStamp`:
 //!             the number of the commit (cstamp), and its `pi`, which is the sstamp of the version before. `Gap`:
 //!             for the gaps of a leaf, who has read them, with what entries left them, and the `pi` of those who
@@ -23,8 +22,8 @@
 //! INVARIANTS  (1) Of two dependent commits, the one with the greater number knows of the other: of an overwriter by
 //!                 2, of a reader by 3. The other, and one that is not overwritten by a smaller number, need not
 //!                 (`AntiDependencies::certify`, whose invariants order the marks).
-//!             (2) `pi` of a commit is final when its number can be seen, and never below that of what overwrote
-//!                 its reads before (`note`, asserted in `numbered`).
+//!             (2) `pi` of a commit is final when its number can be seen, and above its `eta` (asserted in
+//!                 `AntiDependencies::note`).
 //!             (3) Of an attempt that only reads, everything that it reads has numbers up to `eta`, so whoever
 //!                 overwrites it comes after, but for those that 2 finds.
 //!             (4) A gap is read and written as a record is: invariant (4) of `anti_dependencies`. To compare
@@ -40,46 +39,18 @@
 //!             keys that came since; and aborts if the leaf has split or gone. So does, if its `pi` is below its
 //!             number, who entered a key into a leaf that others then split; and who read that a key was missing
 //!             whose entry has left the index since. These may be false aborts.
-//!             The paper says nothing of leaves. It waits, as `si` does, neither for readers nor writers that run.
 
-use core::marker::PhantomData;
-
-use engine::parts::anti_dependencies::{self, AntiDependencies, Deciding, Gap, NotedStamp, Rule};
-use engine::parts::{PendingWrites, Timestamps};
-use engine::parts::version_chain::VersionStamp;
+use engine::parts::anti_dependencies::{Rule, Watching};
+use engine::parts::certifier::wait_us;
 use engine::setting::{Range, Setting, Values};
-use engine::{Abort, Admits, Env, Family, Info, Isolation, Retire};
-use storage::{LeafRef, RecordRef, Slot, VersionRef};
+use engine::{Admits, Family, Info, Isolation};
 use sync::plant::is_planted;
 
-use super::si::{Certifier, Made, Snapshots, wait_us};
+use super::si::Snapshots;
 use crate::plants;
 
 /// Snapshot isolation, or read committed, with the serial safety net.
 pub type Ssn = Snapshots<Watching<Exclusion>>;
-
-/// A rule that makes a scheme.
-pub trait Watch: Rule + core::fmt::Debug + Sync + 'static {
-    /// What is known of the scheme.
-    const INFO: Info;
-    /// Its settings.
-    const SETTINGS: &'static [Setting];
-    /// See [`Certifier::WAIT_US`].
-    const WAIT_US: &'static str;
-
-    /// Whether attempts see what is committed while they run.
-    fn sees_all(_values: &Values) -> bool {
-        false
-    }
-}
-
-/// Watches who overwrites what was read, and who has read what is overwritten.
-#[derive(Debug)]
-pub struct Watching<R> {
-    deciding: Deciding,
-    sees_all: bool,
-    rule: PhantomData<R>,
-}
 
 /// Whether the exclusion window of an attempt is open.
 #[derive(Debug)]
@@ -94,7 +65,7 @@ pub struct Exclusion {
 /// Above all numbers.
 const NONE: u64 = u64::MAX;
 
-impl Watch for Exclusion {
+impl Rule for Exclusion {
     const INFO: Info = Info {
         name: "ssn",
         title: "Serial safety net",
@@ -124,9 +95,7 @@ impl Watch for Exclusion {
     fn sees_all(values: &Values) -> bool {
         values.text("ssn.base") == "rc"
     }
-}
 
-impl Rule for Exclusion {
     #[inline]
     fn begin(snapshot: u64) -> Self {
         Self { snapshot, eta: 0, pi: NONE }
@@ -175,128 +144,6 @@ impl Rule for Exclusion {
     #[inline]
     fn note(&self, number: u64) -> u64 {
         if is_planted(&plants::SSN_FORGETS_PI) { number } else { self.pi.min(number) }
-    }
-}
-
-impl<R: Watch> Certifier for Watching<R> {
-    const INFO: Info = R::INFO;
-    const SETTINGS: &'static [Setting] = R::SETTINGS;
-    const WAIT_US: &'static str = R::WAIT_US;
-    type Version = NotedStamp;
-    type Leaf = Gap;
-    type Certificate<'db> = AntiDependencies<'db, Snapshots<Self>, R>;
-
-    fn new(values: &Values, env: Env) -> Self {
-        Self { deciding: Deciding::new(env.slots), sees_all: R::sees_all(values), rule: PhantomData }
-    }
-
-    #[inline]
-    fn sees(&self, snapshot: u64) -> u64 {
-        if self.sees_all { VersionStamp::UNDECIDED - 1 } else { snapshot }
-    }
-
-    #[inline]
-    fn begin(certificate: &mut Self::Certificate<'_>, snapshot: u64) {
-        certificate.begin(snapshot);
-    }
-
-    #[inline]
-    fn read<'db>(
-        certificate: &mut Self::Certificate<'db>,
-        record: RecordRef<'db, Snapshots<Self>>,
-        version: Option<VersionRef<'db, Snapshots<Self>>>,
-        over: Option<VersionRef<'db, Snapshots<Self>>>,
-    ) -> Result<(), Abort> {
-        certificate.read(record, version, over)
-    }
-
-    #[inline]
-    fn wrote<'db>(
-        certificate: &mut Self::Certificate<'db>,
-        record: RecordRef<'db, Snapshots<Self>>,
-        over: Option<VersionRef<'db, Snapshots<Self>>>,
-    ) {
-        certificate.wrote(record, over);
-    }
-
-    #[inline]
-    fn passes(&self, version: VersionRef<'_, Snapshots<Self>>, mark: u64, sees: u64) -> bool {
-        self.sees_all || self.deciding.is_later(version, mark, sees) == Some(true)
-    }
-
-    #[inline]
-    fn read_gaps<'db>(certificate: &mut Self::Certificate<'db>, leaf: LeafRef<'db, Gap>) {
-        certificate.read_gaps(leaf);
-    }
-
-    #[inline]
-    fn entering(record: RecordRef<'_, Snapshots<Self>>, leaf: &Gap) -> Result<(), Abort> {
-        anti_dependencies::entering(record, leaf)
-    }
-
-    #[inline]
-    fn added<'db>(certificate: &mut Self::Certificate<'db>, before: LeafRef<'db, Gap>, after: u64) {
-        certificate.added(before, after);
-    }
-
-    #[inline]
-    fn split<'db>(
-        certificate: &mut Self::Certificate<'db>,
-        from: LeafRef<'db, Gap>,
-        after: u64,
-        into: LeafRef<'db, Gap>,
-    ) {
-        certificate.split(from, after, into);
-    }
-
-    #[inline]
-    fn draw(&self, slot: usize, commits: &Timestamps) -> u64 {
-        self.deciding.draw(slot, commits) // 1
-    }
-
-    /// Steps 2 to 5 of COMMIT.
-    #[inline]
-    fn certify<'db>(
-        &self,
-        certificate: &mut Self::Certificate<'db>,
-        slot: &Slot<'db, Snapshots<Self>>,
-        writes: &PendingWrites<'db, Snapshots<Self>>,
-        number: Option<u64>,
-    ) -> Result<(), Abort> {
-        match number {
-            Some(number) => certificate.certify(slot, writes, &self.deciding, number),
-            None => certificate.certify_reading(slot, writes, &self.deciding),
-        }
-    }
-
-    #[inline]
-    fn numbered(certificate: &Self::Certificate<'_>, version: &NotedStamp, number: u64) {
-        certificate.note(version, number);
-    }
-
-    /// Step 6 of COMMIT.
-    #[inline]
-    fn ended(&self, certificate: &Self::Certificate<'_>, slot: usize, made: Option<Made>) {
-        if let Some(Made { number, watermark }) = made {
-            certificate.tell(number, watermark);
-        }
-        self.deciding.decided(slot);
-    }
-
-    fn retire(
-        record: RecordRef<'_, Snapshots<Self>>,
-        leaf: &Gap,
-        is_past: impl Fn(u64) -> bool,
-    ) -> Retire {
-        anti_dependencies::retire(record, leaf, is_past)
-    }
-
-    fn leaving(
-        record: RecordRef<'_, Snapshots<Self>>,
-        leaf: &Gap,
-        is_past: impl Fn(u64) -> bool,
-    ) -> Retire {
-        anti_dependencies::leaving(record, leaf, is_past)
     }
 }
 

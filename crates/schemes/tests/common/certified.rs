@@ -4,8 +4,7 @@ use core::cell::Cell as Flag;
 use core::ops::{ControlFlow, RangeInclusive};
 
 use engine::{
-    Abort, Attempt, Database, Direction, Homes, Lookup, Schema, Scheme, Session, Table, Ticket,
-    Transaction,
+    Abort, Attempt, Database, Direction, Homes, Lookup, Schema, Scheme, Session, Table, Ticket, Transaction,
 };
 
 use super::order::{Order, interleave};
@@ -192,7 +191,7 @@ pub(crate) fn before_a_pivot<S: Scheme>() -> Done {
     })
 }
 
-/// What a commit did that came after an update, in a gap into which the one whose snapshot is older then puts something.
+/// A commit after an update has read a gap, into which one whose snapshot is older than the update then puts something.
 pub(crate) fn refuses_late_entries<S: Scheme>() {
     type Step<S> = fn(&Rows<S>, &mut Attempt<'_, '_, S>) -> Done;
     let scan: Step<S> = |rows, txn| rows.count(txn, GAP).map(|found| assert_eq!(found, 0));
@@ -248,6 +247,30 @@ pub(crate) fn refuses_a_scan_below_which_was_inserted<S: Scheme>() {
         let admitted = Ok(0);
         assert_eq!(scanned.get(), if is_overtaken { Err(Abort::ReadChanged) } else { admitted });
     }
+}
+
+/// A commit that is a pivot if anybody has read what it overwrites since, and what was read since was older.
+pub(crate) fn admits_a_pivot_over_what_nobody_has_read<S: Scheme>() {
+    let rows = rows::<S>();
+    let (order, pivot) = (Order::default(), Flag::new(Ok(())));
+    let scripts: Vec<Box<dyn FnOnce() + '_>> = vec![
+        Box::new(|| {
+            let old = rows.commit(|txn| {
+                order.step(0, || rows.read(txn, A))?;
+                order.step(3, || rows.add(txn, C))
+            });
+            assert_eq!(old, Ok(()));
+        }),
+        Box::new(|| {
+            order.step(1, || assert_eq!(rows.updated(A), Ok(())));
+            pivot.set(rows.commit(|txn| {
+                order.step(2, || rows.read(txn, B).map(|_| assert_eq!(rows.updated(B), Ok(()))))?;
+                order.step(4, || rows.add(txn, A))
+            }));
+        }),
+    ];
+    interleave(&order, 5, scripts);
+    assert_eq!(pivot.get(), Ok(()));
 }
 
 /// Keys that enter a leaf are no reason to refuse who has read it, others' or its own, split or not.

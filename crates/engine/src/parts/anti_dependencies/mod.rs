@@ -25,21 +25,46 @@
 //!     rule sees danger in them, the leaf.
 //! (5) Marks and numbers of a leaf change under its latch only, and never fall while it keeps its gaps.
 
-use storage::{LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot, VersionRef};
+mod deciding;
+mod gaps;
+
+use core::fmt::{self, Debug};
+use core::marker::PhantomData;
+
+use storage::{LeafRef, Meta, RecordRef, Shape, Slot, VersionRef};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
-use sync::{Padded, waiter};
 
-use super::version_chain::{self, Chained, Stamped, VersionStamp};
+use super::certifier::{Certified, Certifier, Made};
+use super::version_chain::{Chained, Stamped, VersionStamp, wait_for_number};
 use super::{PendingWrites, Timestamps};
-use crate::{Abort, Retire, plants};
+use crate::setting::{Setting, Values};
+use crate::{Abort, Env, Info, Retire, plants};
+
+use deciding::DRAWING;
+use gaps::{Entered, Read};
+
+pub use deciding::Deciding;
+pub use gaps::{Gap, entering, leaving, retire};
 
 /// Schemes whose versions and leaves tell of anti-dependencies.
 pub trait Watched: Chained + Shape<Version = NotedStamp, Leaf = Gap> {}
 impl<S: Chained + Shape<Version = NotedStamp, Leaf = Gap>> Watched for S {}
 
-/// When anti-dependencies may close a circle. One attempt's worth of it.
-pub trait Rule: Send {
+/// When anti-dependencies may close a circle, and the scheme that keeps that from happening. One attempt's worth of it.
+pub trait Rule: Debug + Send + Sync + 'static {
+    /// What is known of the scheme.
+    const INFO: Info;
+    /// Its settings.
+    const SETTINGS: &'static [Setting];
+    /// See [`Certifier::WAIT_US`].
+    const WAIT_US: &'static str;
+
+    /// Whether attempts see what is committed while they run.
+    fn sees_all(_values: &Values) -> bool {
+        false
+    }
+
     /// For an attempt that sees all commits up to `snapshot`.
     fn begin(snapshot: u64) -> Self;
     /// It has read, or will overwrite, a version of this number, or less.
@@ -103,249 +128,7 @@ impl NotedStamp {
     }
 }
 
-/// What a leaf carries for its gaps.
-#[derive(Debug, Default)]
-pub struct Gap {
-    /// The greatest mark of whoever has read the gaps.
-    read: AtomicU64,
-    /// The greatest number of a version with which an entry has left.
-    left: AtomicU64,
-    /// Of commits that entered keys and saw danger: the least note, and the greatest number.
-    entered_note: AtomicU64,
-    entered: AtomicU64,
-    /// How often gaps of this piece of memory have become those of another leaf.
-    given: AtomicU64,
-}
-
-// Relaxed throughout: changes are made under the latch, and who reads without it looks at the gap version after, or
-// was told by a slot, or a fence, that the change has been made.
-impl Meta for Gap {
-    /// The count goes on, so that who knew the leaf that was here before finds out.
-    fn reset(&self) {
-        for word in [&self.read, &self.left, &self.entered_note, &self.entered] {
-            word.store(0, Ordering::Relaxed);
-        }
-    }
-}
-
-impl LeafMeta for Gap {
-    /// What commits have told of keys stays: who looked at these gaps before, from the leaf that gives them away, finds
-    /// that it did, and who looks at them now finds the keys.
-    fn carry(&self, to: &Self) {
-        raise(&to.read, self.read());
-        raise(&to.left, self.left());
-        self.given.store(self.given() + 1, Ordering::Relaxed);
-    }
-}
-
-impl Gap {
-    #[inline]
-    fn read(&self) -> u64 {
-        self.read.load(Ordering::Relaxed)
-    }
-
-    #[inline]
-    fn left(&self) -> u64 {
-        self.left.load(Ordering::Relaxed)
-    }
-
-    #[inline]
-    fn given(&self) -> u64 {
-        self.given.load(Ordering::Relaxed)
-    }
-
-    /// A commit that saw danger has entered a key. What is told of commits up to `watermark` nobody asks for.
-    fn tell(&self, number: u64, note: u64, watermark: u64) {
-        let (last, known) = (self.entered.load(Ordering::Relaxed), self.entered_note.load(Ordering::Relaxed));
-        let note = if last <= watermark { note } else { note.min(known) };
-        self.entered_note.store(note, Ordering::Relaxed);
-        self.entered.store(number.max(last), Ordering::Relaxed);
-    }
-
-    /// The least note of commits after `snapshot` that saw danger and entered keys; perhaps a lesser one.
-    fn told_since(&self, snapshot: u64) -> Option<u64> {
-        let is_told = self.entered.load(Ordering::Relaxed) > snapshot;
-        is_told.then(|| self.entered_note.load(Ordering::Relaxed))
-    }
-}
-
-/// Raises a number of a leaf, under its latch.
-#[inline]
-fn raise(number: &AtomicU64, to: u64) {
-    number.store(number.load(Ordering::Relaxed).max(to), Ordering::Relaxed); // Relaxed: under the latch.
-}
-
-/// A record is about to enter a leaf: see [`Scheme::entering`](crate::Scheme::entering).
-#[inline]
-pub fn entering<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap) -> Result<(), Abort> {
-    if is_planted(&plants::GAPS_ENTERED_FRESH) {
-        return Ok(());
-    }
-    let is_in = record.header().read_at(leaf.read().max(leaf.left()));
-    if is_in { Ok(()) } else { Err(Abort::WriteConflict) }
-}
-
-/// A record is to leave a leaf: see [`Scheme::retire`](crate::Scheme::retire).
-pub fn retire<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn(u64) -> bool) -> Retire {
-    let (verdict, read) = version_chain::retire(record, is_past);
-    if verdict == Retire::Done && !is_planted(&plants::GAPS_LEFT_BLANK) {
-        raise(&leaf.read, read);
-        leaves_with(record, leaf);
-    }
-    verdict
-}
-
-/// An entry is to leave a leaf: see [`Scheme::leaving`](crate::Scheme::leaving). Who misses it comes after the version
-/// that took the key away, which is the newest or an older one.
-pub fn leaving<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn(u64) -> bool) -> Retire {
-    let verdict = version_chain::leaving(record, is_past);
-    if verdict == Retire::Done {
-        leaves_with(record, leaf);
-    }
-    verdict
-}
-
-fn leaves_with<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap) {
-    if let Some((newest, _)) = record.newest_meta() {
-        raise(&leaf.left, newest.stamp().number());
-    }
-}
-
-/// The commits that are being decided, by slot: nothing, or that a number is being drawn, or the number.
-#[derive(Debug)]
-pub struct Deciding(Box<[Padded<AtomicU64>]>);
-
-const NOTHING: u64 = 0;
-const DRAWING: u64 = u64::MAX;
-
-impl Deciding {
-    /// For this many slots.
-    pub fn new(slots: usize) -> Self {
-        Self((0..slots).map(|_| Padded(AtomicU64::new(NOTHING))).collect())
-    }
-
-    /// A slot begins to decide on a commit: its number. Invariant (1).
-    #[inline]
-    pub fn draw(&self, slot: usize, commits: &Timestamps) -> u64 {
-        // SeqCst: with the draw, pairs with the draw of whoever has a greater number and looks here; with the fence
-        // in `look_for_readers`, with that in `mark_and_look` of whoever has none.
-        self.0[slot].store(DRAWING, Ordering::SeqCst);
-        let number = commits.draw();
-        // Release: who finds the number finds that the slot's commit before has its versions numbered.
-        self.0[slot].store(number, Ordering::Release);
-        number
-    }
-
-    /// The slot has decided, and has left all marks and numbers that there will be.
-    #[inline]
-    pub fn decided(&self, slot: usize) {
-        // Release: pairs with the Acquire in `word`.
-        self.0[slot].store(NOTHING, Ordering::Release);
-    }
-
-    #[inline]
-    fn word(&self, slot: usize) -> u64 {
-        self.0[slot].load(Ordering::Acquire) // Acquire: pairs with the Release stores above.
-    }
-
-    /// Waits until all commits are decided that are being decided now with numbers from `from` to before `to`.
-    fn wait_for(&self, from: u64, to: u64) {
-        if is_planted(&plants::COMMITS_UNAWAITED) {
-            return;
-        }
-        for slot in 0..self.0.len() {
-            loop {
-                let word = self.word(slot);
-                if word == NOTHING || word != DRAWING && !(from..to).contains(&word) {
-                    break;
-                }
-                waiter::wait_until(None, || self.word(slot) != word);
-            }
-        }
-    }
-
-    /// Whether a version, which was found with this mark, of a commit being decided, gets a greater number than
-    /// `bound`, if any; `None` when it is decided by now.
-    #[inline]
-    pub fn is_later<S: Chained>(&self, version: VersionRef<'_, S>, mark: u64, bound: u64) -> Option<bool> {
-        let stamp = version.meta().stamp();
-        let slot = (mark - VersionStamp::COMMITTING) as usize;
-        loop {
-            let word = self.word(slot);
-            // The slot's word is that of this commit if the version is not decided after it was read.
-            if stamp.number() != mark {
-                return None;
-            }
-            if word != NOTHING && word != DRAWING {
-                return Some(word > bound);
-            }
-            waiter::wait_until(None, || stamp.number() != mark || self.word(slot) != word);
-        }
-    }
-}
-
-/// Waits until a version is decided that was found with this mark, of a commit being decided.
-#[cold]
-pub fn wait_for_number<S: Chained>(version: VersionRef<'_, S>, mark: u64) {
-    waiter::wait_until(None, || version.meta().stamp().number() != mark);
-}
-
-/// A leaf that was read.
-#[derive(Clone, Copy, Debug)]
-struct Read<'db> {
-    leaf: LeafRef<'db, Gap>,
-    given: u64,
-    has_grown: bool,
-}
-
-impl Read<'_> {
-    /// Finds out whether keys of others have entered the leaf.
-    fn look(&mut self) -> Result<bool, Abort> {
-        if !self.has_grown && self.leaf.gap_version() != self.leaf.seen() {
-            let (_held, now) = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
-            self.has_grown = now.seen() != self.leaf.seen();
-        }
-        if self.has_grown && is_planted(&plants::GAPS_COMPARED) {
-            return Err(Abort::Phantom);
-        }
-        Ok(self.has_grown)
-    }
-
-    /// Leaves a mark with the leaf, and finds out whether keys of others have entered it.
-    fn mark(&mut self, mark: u64) -> Result<bool, Abort> {
-        let meta = self.leaf.meta();
-        let is_marked = meta.read() >= mark && !self.has_grown;
-        // Acquire fence: a mark that came after a key comes with the version that the key made.
-        fence(Ordering::Acquire);
-        if is_planted(&plants::GAPS_COMPARED) || is_marked && self.leaf.gap_version() == self.leaf.seen() {
-            return self.look();
-        }
-        let (_held, now) = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
-        if meta.given() != self.given {
-            return Err(Abort::Phantom);
-        }
-        raise(&meta.read, mark);
-        self.has_grown |= now.seen() != self.leaf.seen();
-        Ok(self.has_grown)
-    }
-
-    /// The note of [`Gap::told_since`].
-    fn told_since(&self, snapshot: u64) -> Result<Option<u64>, Abort> {
-        let meta = self.leaf.meta();
-        let _held = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
-        if meta.given() == self.given { Ok(meta.told_since(snapshot)) } else { Err(Abort::Phantom) }
-    }
-}
-
-/// A leaf that a key of the attempt has entered.
-#[derive(Clone, Copy, Debug)]
-struct Entered<'db> {
-    leaf: LeafRef<'db, Gap>,
-    given: u64,
-}
-
 /// What an attempt has read and where it entered keys, and what its rule makes of that.
-#[derive(Debug)]
 pub struct AntiDependencies<'db, S: Watched, R> {
     /// Records that had no later commit's version when they were read, and the numbers of the versions that were; 0
     /// where there was none.
@@ -354,6 +137,15 @@ pub struct AntiDependencies<'db, S: Watched, R> {
     entered: Vec<Entered<'db>>,
     snapshot: u64,
     rule: R,
+}
+
+impl<S: Watched, R: Rule> Debug for AntiDependencies<'_, S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reads, leaves, entered, snapshot, rule } = self;
+        let mut told = f.debug_struct("AntiDependencies");
+        told.field("reads", reads).field("leaves", leaves).field("entered", entered);
+        told.field("snapshot", snapshot).field("rule", rule).finish()
+    }
 }
 
 impl<S: Watched, R: Rule> Default for AntiDependencies<'_, S, R> {
@@ -531,13 +323,17 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         if self.rule.is_refused(false) { Err(Abort::ReadChanged) } else { Ok(()) }
     }
 
-    /// Finds the commits with numbers before `end` that have overwritten what was read.
+    /// Finds the commits with numbers before `end` that have overwritten what was read, and forgets the reads that
+    /// they have: invariant (3).
     fn look_for_overwriters(&mut self, slot: &Slot<'db, S>, deciding: &Deciding, end: u64) {
-        for &(record, number) in &self.reads {
-            if let Some(over) = overwriter(slot, record, number, deciding, end) {
-                self.rule.is_overwritten(over.meta().stamp.number(), over.meta().note());
+        let Self { reads, rule, .. } = self;
+        reads.retain(|&(record, number)| {
+            let over = overwriter(slot, record, number, deciding, end);
+            if let Some(over) = over {
+                rule.is_overwritten(over.meta().stamp.number(), over.meta().note());
             }
-        }
+            over.is_none()
+        });
     }
 
     /// Asks the leaves that keys of others have entered by whom.
@@ -578,6 +374,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     /// Notes with a version of the commit what its readers are to know.
     #[inline]
     pub fn note(&self, version: &NotedStamp, number: u64) {
+        assert!(!self.rule.is_refused(true), "what is refused numbers no versions");
         version.set_note(self.rule.note(number));
     }
 
@@ -662,4 +459,164 @@ fn search_overwriter<'db, S: Watched>(
         next = slot.older(version);
     }
     over
+}
+
+/// The certifier that refuses what a rule refuses.
+#[derive(Debug)]
+pub struct Watching<R> {
+    deciding: Deciding,
+    sees_all: bool,
+    rule: PhantomData<R>,
+}
+
+impl<R: Rule> Certifier for Watching<R> {
+    const INFO: Info = R::INFO;
+    const SETTINGS: &'static [Setting] = R::SETTINGS;
+    const WAIT_US: &'static str = R::WAIT_US;
+    type Version = NotedStamp;
+    type Leaf = Gap;
+    type Certificate<'db, S: Certified<Self>> = AntiDependencies<'db, S, R>;
+
+    fn new(values: &Values, env: Env) -> Self {
+        Self { deciding: Deciding::new(env.slots), sees_all: R::sees_all(values), rule: PhantomData }
+    }
+
+    #[inline]
+    fn sees(&self, snapshot: u64) -> u64 {
+        if self.sees_all { VersionStamp::UNDECIDED - 1 } else { snapshot }
+    }
+
+    #[inline]
+    fn begin<S: Certified<Self>>(certificate: &mut Self::Certificate<'_, S>, snapshot: u64) {
+        certificate.begin(snapshot);
+    }
+
+    #[inline]
+    fn read<'db, S: Certified<Self>>(
+        certificate: &mut Self::Certificate<'db, S>,
+        record: RecordRef<'db, S>,
+        version: Option<VersionRef<'db, S>>,
+        over: Option<VersionRef<'db, S>>,
+    ) -> Result<(), Abort> {
+        certificate.read(record, version, over)
+    }
+
+    #[inline]
+    fn wrote<'db, S: Certified<Self>>(
+        certificate: &mut Self::Certificate<'db, S>,
+        record: RecordRef<'db, S>,
+        over: Option<VersionRef<'db, S>>,
+    ) {
+        certificate.wrote(record, over);
+    }
+
+    #[inline]
+    fn passes<S: Certified<Self>>(&self, version: VersionRef<'_, S>, mark: u64, snapshot: u64) -> bool {
+        self.deciding.is_later(version, mark, snapshot) == Some(true)
+    }
+
+    #[inline]
+    fn read_gaps<'db, S: Certified<Self>>(
+        certificate: &mut Self::Certificate<'db, S>,
+        leaf: LeafRef<'db, Gap>,
+    ) {
+        certificate.read_gaps(leaf);
+    }
+
+    #[inline]
+    fn entering<S: Certified<Self>>(record: RecordRef<'_, S>, leaf: &Gap) -> Result<(), Abort> {
+        entering(record, leaf)
+    }
+
+    #[inline]
+    fn added<'db, S: Certified<Self>>(
+        certificate: &mut Self::Certificate<'db, S>,
+        before: LeafRef<'db, Gap>,
+        after: u64,
+    ) {
+        certificate.added(before, after);
+    }
+
+    #[inline]
+    fn split<'db, S: Certified<Self>>(
+        certificate: &mut Self::Certificate<'db, S>,
+        from: LeafRef<'db, Gap>,
+        after: u64,
+        into: LeafRef<'db, Gap>,
+    ) {
+        certificate.split(from, after, into);
+    }
+
+    #[inline]
+    fn draw(&self, slot: usize, commits: &Timestamps) -> u64 {
+        self.deciding.draw(slot, commits)
+    }
+
+    #[inline]
+    fn certify<'db, S: Certified<Self>>(
+        &self,
+        certificate: &mut Self::Certificate<'db, S>,
+        slot: &Slot<'db, S>,
+        writes: &PendingWrites<'db, S>,
+        number: Option<u64>,
+    ) -> Result<(), Abort> {
+        match number {
+            Some(number) => certificate.certify(slot, writes, &self.deciding, number),
+            None => certificate.certify_reading(slot, writes, &self.deciding),
+        }
+    }
+
+    #[inline]
+    fn numbered<S: Certified<Self>>(
+        certificate: &Self::Certificate<'_, S>,
+        version: &NotedStamp,
+        number: u64,
+    ) {
+        certificate.note(version, number);
+    }
+
+    #[inline]
+    fn ended<S: Certified<Self>>(
+        &self,
+        certificate: &Self::Certificate<'_, S>,
+        slot: usize,
+        made: Option<Made>,
+    ) {
+        if let Some(Made { number, watermark }) = made {
+            certificate.tell(number, watermark);
+        }
+        self.deciding.decided(slot);
+    }
+
+    fn retire<S: Certified<Self>>(
+        record: RecordRef<'_, S>,
+        leaf: &Gap,
+        is_past: impl Fn(u64) -> bool,
+    ) -> Retire {
+        retire(record, leaf, is_past)
+    }
+
+    fn leaving<S: Certified<Self>>(
+        record: RecordRef<'_, S>,
+        leaf: &Gap,
+        is_past: impl Fn(u64) -> bool,
+    ) -> Retire {
+        leaving(record, leaf, is_past)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_goes_where_its_version_goes() {
+        let (from, to) = (NotedStamp::default(), NotedStamp::default());
+        from.set_note(4);
+        from.stamp().set_number(VersionStamp::COMMITTING);
+        assert!(!from.copy_final(&to), "it is not decided yet");
+        from.stamp().set_number(9);
+        assert!(from.copy_final(&to));
+        assert_eq!((to.stamp().number(), to.note()), (9, 4));
+    }
 }

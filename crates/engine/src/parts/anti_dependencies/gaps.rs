@@ -1,0 +1,201 @@
+//! What leaves carry for the anti-dependencies of gaps: invariants (4) and (5) of [`anti_dependencies`](super).
+
+use storage::{LeafMeta, LeafRef, Meta, RecordRef};
+use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::plant::is_planted;
+
+use super::Watched;
+use crate::parts::version_chain::{self, Stamped};
+use crate::{Abort, Retire, plants};
+
+/// What a leaf carries for its gaps.
+#[derive(Debug, Default)]
+pub struct Gap {
+    /// The greatest mark of whoever has read the gaps.
+    read: AtomicU64,
+    /// The greatest number of a version with which an entry has left.
+    left: AtomicU64,
+    /// Of commits that entered keys and saw danger: the least note, and the greatest number.
+    entered_note: AtomicU64,
+    entered: AtomicU64,
+    /// How often gaps of this piece of memory have become those of another leaf.
+    given: AtomicU64,
+}
+
+// Relaxed throughout: changes are made under the latch, and who reads without it looks at the gap version after, or
+// was told by a slot, or a fence, that the change has been made.
+impl Meta for Gap {
+    /// The count goes on, so that who knew the leaf that was here before finds out.
+    fn reset(&self) {
+        for word in [&self.read, &self.left, &self.entered_note, &self.entered] {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl LeafMeta for Gap {
+    /// What commits have told of keys stays: who looked at these gaps before, from the leaf that gives them away, finds
+    /// that it did, and who looks at them now finds the keys.
+    fn carry(&self, to: &Self) {
+        raise(&to.read, self.read());
+        raise(&to.left, self.left());
+        self.given.store(self.given() + 1, Ordering::Relaxed);
+    }
+}
+
+impl Gap {
+    #[inline]
+    pub(super) fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn left(&self) -> u64 {
+        self.left.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn given(&self) -> u64 {
+        self.given.load(Ordering::Relaxed)
+    }
+
+    /// A commit that saw danger has entered a key. What is told of commits up to `watermark` nobody asks for.
+    pub(super) fn tell(&self, number: u64, note: u64, watermark: u64) {
+        let (last, known) = (self.entered.load(Ordering::Relaxed), self.entered_note.load(Ordering::Relaxed));
+        let note = if last <= watermark { note } else { note.min(known) };
+        self.entered_note.store(note, Ordering::Relaxed);
+        self.entered.store(number.max(last), Ordering::Relaxed);
+    }
+
+    /// The least note of commits after `snapshot` that saw danger and entered keys; perhaps a lesser one.
+    fn told_since(&self, snapshot: u64) -> Option<u64> {
+        let is_told = self.entered.load(Ordering::Relaxed) > snapshot;
+        is_told.then(|| self.entered_note.load(Ordering::Relaxed))
+    }
+}
+
+/// Raises a number of a leaf, under its latch.
+#[inline]
+fn raise(number: &AtomicU64, to: u64) {
+    number.store(number.load(Ordering::Relaxed).max(to), Ordering::Relaxed); // Relaxed: under the latch.
+}
+
+/// A record is about to enter a leaf: see [`Scheme::entering`](crate::Scheme::entering).
+#[inline]
+pub fn entering<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap) -> Result<(), Abort> {
+    if is_planted(&plants::GAPS_ENTERED_FRESH) {
+        return Ok(());
+    }
+    let is_in = record.header().read_at(leaf.read().max(leaf.left()));
+    if is_in { Ok(()) } else { Err(Abort::WriteConflict) }
+}
+
+/// A record is to leave a leaf: see [`Scheme::retire`](crate::Scheme::retire).
+pub fn retire<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn(u64) -> bool) -> Retire {
+    let (verdict, read) = version_chain::retire(record, is_past);
+    if verdict == Retire::Done && !is_planted(&plants::GAPS_LEFT_BLANK) {
+        raise(&leaf.read, read);
+        leaves_with(record, leaf);
+    }
+    verdict
+}
+
+/// An entry is to leave a leaf: see [`Scheme::leaving`](crate::Scheme::leaving). Who misses it comes after the version
+/// that took the key away, which is the newest or an older one.
+pub fn leaving<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn(u64) -> bool) -> Retire {
+    let verdict = version_chain::leaving(record, is_past);
+    if verdict == Retire::Done {
+        leaves_with(record, leaf);
+    }
+    verdict
+}
+
+fn leaves_with<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap) {
+    if let Some((newest, _)) = record.newest_meta() {
+        raise(&leaf.left, newest.stamp().number());
+    }
+}
+
+/// A leaf that was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read<'db> {
+    pub(super) leaf: LeafRef<'db, Gap>,
+    pub(super) given: u64,
+    pub(super) has_grown: bool,
+}
+
+impl Read<'_> {
+    /// Finds out whether keys of others have entered the leaf.
+    pub(super) fn look(&mut self) -> Result<bool, Abort> {
+        if !self.has_grown && self.leaf.gap_version() != self.leaf.seen() {
+            let (_held, now) = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
+            self.has_grown = now.seen() != self.leaf.seen();
+        }
+        if self.has_grown && is_planted(&plants::GAPS_COMPARED) {
+            return Err(Abort::Phantom);
+        }
+        Ok(self.has_grown)
+    }
+
+    /// Leaves a mark with the leaf, and finds out whether keys of others have entered it.
+    pub(super) fn mark(&mut self, mark: u64) -> Result<bool, Abort> {
+        let meta = self.leaf.meta();
+        let is_marked = meta.read() >= mark && !self.has_grown;
+        // Acquire fence: a mark that came after a key comes with the version that the key made.
+        fence(Ordering::Acquire);
+        if is_planted(&plants::GAPS_COMPARED) || is_marked && self.leaf.gap_version() == self.leaf.seen() {
+            return self.look();
+        }
+        let (_held, now) = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
+        if meta.given() != self.given {
+            return Err(Abort::Phantom);
+        }
+        raise(&meta.read, mark);
+        self.has_grown |= now.seen() != self.leaf.seen();
+        Ok(self.has_grown)
+    }
+
+    /// The note of [`Gap::told_since`].
+    pub(super) fn told_since(&self, snapshot: u64) -> Result<Option<u64>, Abort> {
+        let meta = self.leaf.meta();
+        let _held = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
+        if meta.given() == self.given { Ok(meta.told_since(snapshot)) } else { Err(Abort::Phantom) }
+    }
+}
+
+/// A leaf that a key of the attempt has entered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entered<'db> {
+    pub(super) leaf: LeafRef<'db, Gap>,
+    pub(super) given: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leaf_that_gives_gaps_away_hands_on_its_marks_and_is_found_out_even_if_it_serves_again() {
+        let (from, into) = (Gap::default(), Gap::default());
+        raise(&from.read, 7);
+        raise(&from.left, 5);
+        raise(&into.read, 9);
+        from.carry(&into);
+        assert_eq!((into.read(), into.left(), into.given()), (9, 5, 0));
+        assert_eq!(from.given(), 1);
+        from.reset();
+        assert_eq!((from.read(), from.left(), from.given()), (0, 0, 1));
+    }
+
+    #[test]
+    fn leaves_tell_the_least_note_since_the_watermark_to_those_who_began_before() {
+        let leaf = Gap::default();
+        assert_eq!(leaf.told_since(0), None);
+        leaf.tell(10, 6, 3);
+        assert_eq!((leaf.told_since(9), leaf.told_since(10)), (Some(6), None));
+        leaf.tell(12, 11, 9);
+        assert_eq!(leaf.told_since(11), Some(6), "who began before 10 may ask yet");
+        leaf.tell(14, 13, 12);
+        assert_eq!(leaf.told_since(12), Some(13));
+    }
+}

@@ -9,6 +9,12 @@ sync::plants! {
         "does not compare a record with what was read of it when it is locked to be written";
     LOCKS_UNSORTED: "locks_unsorted",
         "waits for locks in the order of the writes";
+    LOCK_QUEUE_UPGRADES_EARLY: "lock_queue_upgrades_early",
+        "makes a shared lock exclusive although others have it, too";
+    LOCK_QUEUE_GRANTS_BESIDE: "lock_queue_grants_beside",
+        "grants an exclusive lock to one who waits while others still share the record";
+    LOCK_QUEUE_LEAVES_LATE: "lock_queue_leaves_late",
+        "says whether a record has a value after it has granted the lock to the next";
     CHAIN_CUT_EARLY: "chain_cut_early",
         "gives up old versions as if nobody read the past";
     MOVES_UNASKED: "moves_unasked",

@@ -34,6 +34,8 @@ macro_rules! subjects {
 
 subjects!(
     no_wait,
+    wait_die,
+    dl_detect,
     silo,
     silo_with_snapshots: silo under SNAPSHOTS,
     tictoc,

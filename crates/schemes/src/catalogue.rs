@@ -35,6 +35,8 @@ macro_rules! catalogue {
 
 catalogue! {
     crate::locking::no_wait::NoWait,
+    crate::locking::wait_die::WaitDie,
+    crate::locking::dl_detect::DlDetect,
     crate::optimistic::silo::Silo,
     crate::optimistic::tictoc::TicToc,
     crate::multiversion::mvto::Mvto,

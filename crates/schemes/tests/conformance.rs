@@ -85,6 +85,8 @@ macro_rules! conformance {
 
 conformance!(
     no_wait,
+    wait_die,
+    dl_detect,
     silo,
     silo_with_snapshots: silo under SNAPSHOTS,
     tictoc,

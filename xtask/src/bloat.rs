@@ -139,7 +139,8 @@ mod tests {
         let name = "<engine::driver::per_worker::PerWorker as engine::Driver<schemes::optimistic::silo::Silo>>\
                     ::run::<workloads::tpcc::Tpcc, ()>";
         assert_eq!(pair(name), ("silo".to_owned(), "tpcc".to_owned()));
-        let simulated = "engine_sim::run::<schemes_sim::locking::no_wait::NoWait, workloads_sim::ycsb::Ycsb>";
+        let simulated = "engine_sim::run::<schemes_sim::two_phase::TwoPhase<\
+                         schemes_sim::locking::no_wait::AbortAtOnce>, workloads_sim::ycsb::Ycsb>";
         assert_eq!(pair(simulated), ("no_wait (sim)".to_owned(), "ycsb".to_owned()));
     }
 

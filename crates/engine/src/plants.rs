@@ -11,6 +11,12 @@ sync::plants! {
         "does not look at the word of a record again after it copied a value";
     LOCKS_UNSORTED: "locks_unsorted",
         "waits for locks in the order of the writes";
+    LOCK_QUEUE_UPGRADES_EARLY: "lock_queue_upgrades_early",
+        "makes a shared lock exclusive although others have it, too";
+    LOCK_QUEUE_GRANTS_BESIDE: "lock_queue_grants_beside",
+        "grants an exclusive lock to one who waits while others still share the record";
+    LOCK_QUEUE_LEAVES_LATE: "lock_queue_leaves_late",
+        "says whether a record has a value after it has granted the lock to the next";
     HISTORY_TRIMMED_EARLY: "history_trimmed_early",
         "gives up the oldest write that an attempt has yet to be compared with";
     CHAIN_CUT_EARLY: "chain_cut_early",

@@ -192,6 +192,9 @@ pub trait Scheme: Shape {
     /// the amounts of the attempt are gathered. Once the attempt reads the record or changes its value, it has
     /// read the value. Elsewhere an addition is a [`Write::Modify`].
     const DELTAS: bool = false;
+    /// Whether an attempt may have to wait until another one has ended, so that an attempt which is to go on must not
+    /// have to wait for this one: the two are not to be open in one thread, unless each is on a fiber of its own.
+    const WAITS: bool = false;
     /// Whether the order of its stamps is a serial order that explains all commits, and those with the same stamp
     /// do not conflict but that one reads what the other wrote.
     const SERIAL_STAMPS: bool = false;

@@ -17,6 +17,9 @@ const LATE_ABORT: Given = &[("occ.early_abort", "off")];
 /// Attempts see what is committed while they run.
 const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 
+/// A lock for each read.
+const LOCKING: Given = &[("mocc.hot", "0")];
+
 /// What aborts in a batch is not executed again in it.
 const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 
@@ -40,12 +43,15 @@ macro_rules! subjects {
 
 subjects!(
     no_wait,
+    wait_die,
+    dl_detect,
     occ,
     occ_without_early_abort: occ under LATE_ABORT,
     occ_central,
     silo,
     silo_with_snapshots: silo under SNAPSHOTS,
     mocc,
+    mocc_locking: mocc under LOCKING,
     tictoc,
     mvto,
     si,

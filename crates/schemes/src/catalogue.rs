@@ -35,6 +35,8 @@ macro_rules! catalogue {
 
 catalogue! {
     crate::locking::no_wait::NoWait,
+    crate::locking::wait_die::WaitDie,
+    crate::locking::dl_detect::DlDetect,
     crate::optimistic::occ::Occ,
     crate::optimistic::occ_central::OccCentral,
     crate::optimistic::silo::Silo,

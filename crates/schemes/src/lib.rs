@@ -9,3 +9,4 @@ pub mod multiversion;
 pub mod optimistic;
 pub mod partitioned;
 pub mod plants;
+pub mod two_phase;

@@ -3,16 +3,27 @@
 use sync::plant::Plant;
 
 sync::plants! {
-    NO_WAIT_UNLOCKS_READS: "no_wait_unlocks_reads",
+    TWO_PHASE_UNLOCKS_READS: "two_phase_unlocks_reads",
         "gives up a shared lock as soon as the record is read";
-    NO_WAIT_UNLOCKS_MISSES: "no_wait_unlocks_misses",
+    TWO_PHASE_UNLOCKS_MISSES: "two_phase_unlocks_misses",
         "gives up a shared lock as soon as the record is found to have no value";
+    TWO_PHASE_SKIPS_LEAVES: "two_phase_skips_leaves",
+        "commits without a look at the leaves that were read";
+    TWO_PHASE_UNLOCKS_EARLY: "two_phase_unlocks_early",
+        "unlocks a record before its value is stored";
+
     NO_WAIT_UPGRADES_ALWAYS: "no_wait_upgrades_always",
         "makes a shared lock exclusive although others have it, too";
-    NO_WAIT_SKIPS_LEAVES: "no_wait_skips_leaves",
-        "commits without a look at the leaves that were read";
-    NO_WAIT_UNLOCKS_EARLY: "no_wait_unlocks_early",
-        "unlocks a record before its value is stored";
+
+    WAIT_DIE_LETS_YOUNG_WAIT: "wait_die_lets_young_wait",
+        "waits for a lock although an older transaction has it";
+    WAIT_DIE_SERVES_OLDEST_FIRST: "wait_die_serves_oldest_first",
+        "puts who is older before those who wait already";
+
+    DL_DETECT_SEES_NOTHING: "dl_detect_sees_nothing",
+        "waits for locks without ever looking for a cycle";
+    DL_DETECT_TELLS_ONE: "dl_detect_tells_one",
+        "says that it waits for one of those for whom it waits";
 
     OCC_SKIPS_READS: "occ_skips_reads",
         "does not look whether a record that was read is newer than the begin";
@@ -131,11 +142,47 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
     (
         "no_wait",
         &[
-            &NO_WAIT_UNLOCKS_READS,
-            &NO_WAIT_UNLOCKS_MISSES,
+            &TWO_PHASE_UNLOCKS_READS,
+            &TWO_PHASE_UNLOCKS_MISSES,
+            &TWO_PHASE_SKIPS_LEAVES,
+            &TWO_PHASE_UNLOCKS_EARLY,
             &NO_WAIT_UPGRADES_ALWAYS,
-            &NO_WAIT_SKIPS_LEAVES,
-            &NO_WAIT_UNLOCKS_EARLY,
+            &engine::plants::INSERT_SHRUGS,
+            &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "wait_die",
+        &[
+            &TWO_PHASE_UNLOCKS_READS,
+            &TWO_PHASE_UNLOCKS_MISSES,
+            &TWO_PHASE_SKIPS_LEAVES,
+            &TWO_PHASE_UNLOCKS_EARLY,
+            &WAIT_DIE_LETS_YOUNG_WAIT,
+            &WAIT_DIE_SERVES_OLDEST_FIRST,
+            &engine::plants::LOCK_QUEUE_UPGRADES_EARLY,
+            &engine::plants::LOCK_QUEUE_GRANTS_BESIDE,
+            &engine::plants::LOCK_QUEUE_LEAVES_LATE,
+            &engine::plants::INSERT_SHRUGS,
+            &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "dl_detect",
+        &[
+            &TWO_PHASE_UNLOCKS_READS,
+            &TWO_PHASE_UNLOCKS_MISSES,
+            &TWO_PHASE_SKIPS_LEAVES,
+            &TWO_PHASE_UNLOCKS_EARLY,
+            &DL_DETECT_SEES_NOTHING,
+            &DL_DETECT_TELLS_ONE,
+            &engine::plants::LOCK_QUEUE_UPGRADES_EARLY,
+            &engine::plants::LOCK_QUEUE_GRANTS_BESIDE,
+            &engine::plants::LOCK_QUEUE_LEAVES_LATE,
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,

@@ -87,6 +87,8 @@ macro_rules! conformance {
 
 conformance!(
     no_wait,
+    wait_die,
+    dl_detect,
     occ,
     occ_without_early_abort: occ under LATE_ABORT,
     occ_central,

@@ -112,17 +112,32 @@ impl<C: Claim> Visit for Check<C> {
     }
 }
 
-/// Checks a claim about the schemes of these families, or of all.
+/// Whether a scheme waits in the middle of an attempt.
+struct Waits;
+
+impl Visit for Waits {
+    type Out = bool;
+
+    fn visit<S: Scheme>(self) -> bool {
+        S::WAITS
+    }
+}
+
+/// Checks a claim about the schemes of these families, or of all. Claims about families have several attempts open
+/// in one thread, of which one that waits for another would wait for ever: no scheme that waits is among them.
 fn check<C: Claim>(claim: impl Fn() -> C, families: &[Family]) {
     let mut checked = 0;
     for info in catalogue::INFO.iter().filter(|info| families.is_empty() || families.contains(&info.family)) {
-        catalogue::with(info.name, Check(claim())).expect("a scheme of the catalogue");
-        checked += 1;
+        let waits = catalogue::with(info.name, Waits).expect("a scheme of the catalogue");
+        if families.is_empty() || !waits {
+            catalogue::with(info.name, Check(claim())).expect("a scheme of the catalogue");
+            checked += 1;
+        }
     }
     assert!(checked > 0, "there is a scheme to check");
 }
 
-/// Those whose attempts may be open at the same time in one thread.
+/// Those whose attempts may be open at the same time in one thread, unless they wait.
 const NESTING: &[Family] = &[Family::Locking, Family::Optimistic, Family::MultiVersion];
 
 struct OwnMoves;

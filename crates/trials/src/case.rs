@@ -18,8 +18,9 @@ const CHOICES: u64 = 600;
 /// Schedules that are tried to make a failing one simpler.
 const SHRINK_MAX: u64 = 1_000;
 /// Schedules after which a search ends that would have more. It has where workers wait for each other at each step, as
-/// in batches, since it branches over who of those who stepped aside is next.
-const SEARCHED_MAX: u64 = 4_000;
+/// in batches, since it branches over who of those who stepped aside is next. Where they wait for locks it has some
+/// thousands.
+const SEARCHED_MAX: u64 = 30_000;
 /// Steps after which a trial is taken for endless: a hundred times what the longest take.
 const STEPS_MAX: u64 = 1_000_000;
 

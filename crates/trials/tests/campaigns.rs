@@ -34,7 +34,7 @@ fn a_scheme_that_was_hardly_tried_may_have_been_looked_at_blindly() {
 
 #[test]
 fn a_planted_bug_is_caught_and_its_seed_brings_it_back() {
-    let report = run("no_wait", Some("no_wait_skips_leaves"));
+    let report = run("no_wait", Some("two_phase_skips_leaves"));
     let Some(Violation { replay: Replay::Explored(subject, schedule), .. }) = report.violations.first()
     else {
         panic!("{report:?}")
@@ -42,7 +42,7 @@ fn a_planted_bug_is_caught_and_its_seed_brings_it_back() {
     let campaign = Campaign::new("no_wait", &[]).expect("a scheme").expect("legal settings");
     let case = Case { schedule: Some(schedule), ..campaign.trial(*subject) };
     assert!(!case.explore().is_violation(), "without the bug all is well");
-    let plant = find_plant("no_wait", "no_wait_skips_leaves").expect("a plant");
+    let plant = find_plant("no_wait", "two_phase_skips_leaves").expect("a plant");
     assert!(Case { plant: Some(plant), ..case }.explore().is_violation());
     assert!(schedule.preemptions() < 5, "{schedule}");
 }

@@ -176,7 +176,7 @@ fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
     let is_versioned =
         |name: &&str| Catalogue.scheme(name).is_ok_and(|info| info.family == Family::MultiVersion);
     let has_versions = study.schemes.iter().any(is_versioned);
-    let possible = CHANGES.into_iter().filter(|(_, setting, to)| {
+    let possible = CHANGES.iter().copied().filter(|(_, setting, to)| {
         is_own(setting)
             && (*setting != "run.versions" || has_versions)
             && !study.ground.axes.iter().any(|axis| axis == setting)
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn changes_are_legal_and_change_something() {
-        for (_, name, to) in CHANGES {
+        for &(_, name, to) in CHANGES {
             if name == "retry" {
                 assert!(["drop", "backoff"].contains(&to));
                 continue;

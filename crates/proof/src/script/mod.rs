@@ -42,7 +42,8 @@
 //! | `scan ordered 1..9`, `scan_by indexed 10..20`, each with `backward` and `limit 2` | `1=5 9=5` or `nothing` |
 //!
 //! **Levels** are named as in reports; `any` is all of them. `never: serializable` holds for strictly serializable
-//! schemes, too. `shown` means these levels only: a stricter scheme may, or may not.
+//! schemes, too. `shown` means these levels only: a stricter scheme may, or may not. A history of which a step had to
+//! let others pass is not the told one, whatever it saw.
 
 mod list;
 mod parse;

@@ -55,6 +55,8 @@ pub struct StepOutcome {
     pub is_made: bool,
     /// Whether it had to wait.
     pub has_waited: bool,
+    /// Whether steps that the script has after it were made before it, since it had to wait.
+    pub was_passed: bool,
     /// What it saw.
     pub seen: Option<Seen>,
 }
@@ -301,6 +303,11 @@ impl State {
         }
         let next = self.cast.iter().filter_map(|txn| self.next(*txn)).min();
         if let Some(next) = next {
+            for waits in 0..self.cast.len() {
+                if let Some(step) = self.present(self.cast[waits]) {
+                    self.outcome.steps[step].was_passed = true;
+                }
+            }
             self.turns[next] = Turn::Given;
             self.running = Some(next);
             let txn = self.script.steps[next].txn;
@@ -542,7 +549,8 @@ mod tests {
         state.made(0, None);
         assert_eq!(turn(&mut state), 1);
         assert_eq!(turn(&mut state), 3, "the second step of the one who waits is passed over");
-        assert!(state.outcome.steps[1].has_waited);
+        assert!(state.outcome.steps[1].has_waited && state.outcome.steps[1].was_passed);
+        assert!(!state.outcome.steps[0].was_passed);
         state.made(1, None);
         state.made(3, None);
         assert_eq!(turn(&mut state), 2, "what was passed over comes first");

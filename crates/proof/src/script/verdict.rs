@@ -68,9 +68,11 @@ impl fmt::Display for Verdict {
 }
 
 impl Script {
-    /// Whether the outcome is the history that the script tells.
+    /// Whether the outcome is the history that the script tells: also in its order. Where a step had to let others
+    /// pass, another history came about, however much is seen in both.
     pub fn has_come_about(&self, outcome: &Outcome) -> bool {
         let is_seen = self.steps.iter().zip(&outcome.steps).all(|(step, made)| match step.act {
+            _ if made.was_passed => false,
             Act::Begin => true,
             Act::Commit => outcome.txns[step.txn].ending == Some(Ending::Committed),
             Act::Rollback => outcome.txns[step.txn].ending == Some(Ending::RolledBack),
@@ -132,4 +134,35 @@ fn came_of(script: &Script, outcome: &Outcome, number: usize) -> String {
     let fell_back = fell_back.map(|reason| format!(" in the fallback, after {}", reason.name()));
     let waits = if made.has_waited { "waits, " } else { "" };
     format!("{waits}{what}{}", fell_back.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Rows;
+    use crate::script::play::{StepOutcome, TxnOutcome};
+
+    #[test]
+    fn a_history_of_which_a_step_let_others_pass_is_another_one() {
+        let text = "Title\nfrom: nobody\n\nStory.\n\nload: point 1=0\n\nt1: read point 1 -> 0\n\
+                    t2: update point 1 = 1; commit\nt1: commit\n\nnever: any\n";
+        let script = Script::parse("test", text).expect("it is right");
+        let steps = script.steps.iter().map(|step| StepOutcome {
+            is_made: true,
+            seen: step.sees.clone(),
+            ..StepOutcome::default()
+        });
+        let txn =
+            |began, ended| TxnOutcome { ending: Some(Ending::Committed), fell_back: None, began, ended };
+        let rows = Rows::from([((TableName::Point, 1), 1)]);
+        let told = Outcome { steps: steps.collect(), txns: vec![txn(0, 3), txn(1, 2)], rows, broken: None };
+        assert!(script.has_come_about(&told));
+        let mut waits = told;
+        waits.steps[1].has_waited = true;
+        assert!(script.has_come_about(&waits), "nothing happened meanwhile");
+        // The second waited until the first had ended.
+        waits.steps[1].was_passed = true;
+        assert!(!script.has_come_about(&waits));
+        assert!(!script.is_fact(&waits, &Fact::Shown) && script.is_fact(&waits, &Fact::Waits(1)));
+    }
 }

@@ -49,6 +49,7 @@ impl Scheme for Serial {
     };
     const SETTINGS: &'static [Setting] = &[];
     const INSERT: InsertAt = InsertAt::Access;
+    const WAITS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 

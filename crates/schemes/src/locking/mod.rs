@@ -1,3 +1,5 @@
 //! Schemes that lock before they access.
 
+pub mod dl_detect;
 pub mod no_wait;
+pub mod wait_die;

@@ -1,38 +1,30 @@
 //! `NO_WAIT`: strict two-phase locking that aborts at a conflict (Eswaran, Gray, Lorie, Traiger, CACM 1976; per
 //! record and without a queue in Yu, Bezerra, Pavlo, Devadas, Stonebraker, VLDB 2014).
 //!
-//! IDEA        Whoever reads a record first locks it shared, whoever writes it exclusively, and keeps the
-//!             lock to the end. Who finds a lock held in a conflicting mode aborts at once: nobody waits,
-//!             so there are neither queues nor deadlocks, and a lock is one exchange on the record's word.
-//!             Writes are buffered, so that an abort has nothing to undo.
+//! IDEA        Whoever reads a record first locks it shared, whoever writes it exclusively, and keeps the lock
+//!             to the end. Who finds a lock held in a conflicting mode aborts at once: nobody waits, so there
+//!             are neither queues nor deadlocks, and a lock is one exchange on the record's word.
 //! RECORD      One word: bit 0 locked exclusively, bit 1 no value, bit 2 retired, bits 3.. number of shared
 //!             locks.
-//! COMMIT      1. All locks are held: the lock point, at which the attempt takes effect.
-//!             2. Fence; check that each leaf read has its gap version.
-//!             3. Install each value; the store of the new word unlocks.
-//! INVARIANTS  (1) An exclusive lock excludes every other lock of the record (asserted in `release`).
-//!             (2) An attempt has at most one lock of a record, in its strongest mode (`lock` is the only
-//!                 way to one, and looks for what is held first).
-//!             (3) What was observed, absence included, stays locked to the end; gaps, which have no locks,
-//!                 are compared at the lock point: a key that enters one later has a later lock point.
-//! DEPARTURES  A conflicting lock is looked at `no_wait.spin` times more before the abort, a bounded wait:
-//!             most locks are held for less time than an abort wastes. On fibers nobody spins. DBx1000
-//!             writes in place and undoes, has no protection from phantoms, and conflicts with itself when
-//!             a record is touched twice.
+//! COMMIT      That of two-phase locking ([`TwoPhase`]); the store of the new word unlocks.
+//! INVARIANTS  Those of two-phase locking, of which (1), an exclusive lock excludes every other lock of the
+//!             record, is asserted in `unlock`.
+//! DEPARTURES  A conflicting lock is looked at `no_wait.spin` times more before the abort, a bounded wait: most
+//!             locks are held for less time than an abort wastes. On fibers nobody spins. What departs in
+//!             [`TwoPhase`] departs here.
 
-use engine::driver::PerWorker;
-use engine::parts::{AccessSet, CopyBuffer, LeafSet, WordRange, WriteBuffer};
 use engine::setting::{Range, Setting, SettingError, Values};
-use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
-    Ticket, Write,
-};
-use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
-use sync::atomic::{AtomicU64, Ordering, fence};
+use engine::{Abort, Admits, Env, Family, Info, Isolation, Retire, Ticket};
+use storage::Meta;
+use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 use sync::{hint, waiter};
 
 use crate::plants;
+use crate::two_phase::{Left, Mode, Rule, TwoPhase};
+
+/// Two-phase locking that aborts at a conflict.
+pub type NoWait = TwoPhase<AbortAtOnce>;
 
 const EXCLUSIVE: u64 = 1;
 const NO_VALUE: u64 = 2;
@@ -42,9 +34,9 @@ const SHARED: u64 = 8;
 /// Everything but whether there is a value: a word that is free of these is unlocked.
 const LOCKS: u64 = !(NO_VALUE | RETIRED);
 
-/// The state that all transactions share: none beside the setting.
+/// The rule: whoever finds a conflicting lock aborts.
 #[derive(Debug)]
-pub struct NoWait {
+pub struct AbortAtOnce {
     spin: u64,
 }
 
@@ -64,53 +56,30 @@ impl Meta for Header {
     }
 }
 
-/// How a record is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Shared,
-    Exclusive,
+impl crate::two_phase::Header for Header {
+    fn load(&self) {
+        self.0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+
+    #[inline]
+    fn has_value(&self) -> bool {
+        self.0.load(Ordering::Acquire) & NO_VALUE == 0 // Acquire: pairs with the Release in `unlock`.
+    }
+
+    fn retire(&self) -> Retire {
+        // Nobody holds a lock of a record that turns from free to retired, and nobody gets one later.
+        // AcqRel: pairs with the Release in `unlock`, and orders the mark before what follows from it.
+        // Relaxed on failure: nothing is read.
+        match self.0.compare_exchange(NO_VALUE, NO_VALUE | RETIRED, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Retire::Done,
+            Err(word) if word & RETIRED != 0 => Retire::Done,
+            Err(word) if word & NO_VALUE != 0 => Retire::Later,
+            Err(_) => Retire::Alive,
+        }
+    }
 }
 
-/// The value of a record as the attempt that holds its lock sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value {
-    /// As stored in the record.
-    Stored,
-    /// None.
-    Absent,
-    /// Written by this attempt.
-    Own(WordRange),
-}
-
-/// A lock held.
-#[derive(Debug)]
-struct Lock<'db> {
-    record: RecordRef<'db, NoWait>,
-    mode: Mode,
-    value: Value,
-    /// Whether the attempt changes the record.
-    is_changed: bool,
-}
-
-/// An attempt's private state.
-#[derive(Debug)]
-pub struct Txn<'db> {
-    slot: Slot<'db, NoWait>,
-    locks: AccessSet<Lock<'db>>,
-    leaves: LeafSet<'db, ()>,
-    values: WriteBuffer,
-    /// The copy that the last read lent.
-    copy: CopyBuffer,
-}
-
-impl Shape for NoWait {
-    type Header = Header;
-    type Version = ();
-    type Leaf = ();
-    type Data = InPlace;
-}
-
-impl Scheme for NoWait {
+impl Rule for AbortAtOnce {
     const INFO: Info = Info {
         name: "no_wait",
         title: "NO_WAIT",
@@ -130,243 +99,67 @@ impl Scheme for NoWait {
               held briefly by transactions that run, and 0 is the published scheme.",
         stresses: "aborts against time spent waiting for locks",
     }];
-    const INSERT: InsertAt = InsertAt::Access;
-    type Driver = PerWorker;
-    type Txn<'db> = Txn<'db>;
+    const WAITS: bool = false;
+    type Header = Header;
+    type Party = ();
 
     fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
         Ok(Self { spin: values.int("no_wait.spin") })
     }
 
-    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
-        Txn {
-            slot,
-            locks: AccessSet::default(),
-            leaves: LeafSet::default(),
-            values: WriteBuffer::default(),
-            copy: CopyBuffer::default(),
-        }
-    }
+    fn attach(&self, _: usize) {}
 
     #[inline]
-    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
-        &mut txn.slot
-    }
-
-    fn loaded(&self, record: RecordRef<'_, Self>) {
-        record.header().0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
-    }
+    fn begin(&self, (): &mut (), _: &Ticket) {}
 
     #[inline]
-    fn begin<'db>(&'db self, _: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    #[inline]
-    fn read<'t, 'db>(
-        &'db self,
-        txn: &'t mut Txn<'db>,
-        record: RecordRef<'db, Self>,
-    ) -> Result<Option<&'t [u64]>, Abort> {
-        let position = self.lock(txn, record, Mode::Shared)?;
-        Ok(match txn.locks.get(position).value {
-            Value::Stored => {
-                let copy = txn.copy.room(record.width());
-                record.load(copy);
-                Some(&*copy)
+    fn lock(&self, (): &mut (), header: &Header, _: usize, mode: Mode) -> Result<bool, Abort> {
+        let word = match mode {
+            Mode::Shared => self.acquire(header, |word| (word & EXCLUSIVE == 0).then_some(word + SHARED))?,
+            Mode::Exclusive => {
+                self.acquire(header, |word| (word & LOCKS == 0).then_some(word + EXCLUSIVE))?
             }
-            Value::Absent => None,
-            Value::Own(value) => Some(txn.values.get(value)),
-        })
-    }
-
-    #[inline]
-    fn write<'t, 'db>(
-        &'db self,
-        txn: &'t mut Txn<'db>,
-        record: RecordRef<'db, Self>,
-        how: Write,
-    ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let position = self.lock(txn, record, Mode::Exclusive)?;
-        let value = match txn.locks.get(position).value {
-            Value::Stored => {
-                let value = txn.change(position);
-                if how == Write::Modify {
-                    record.load(txn.values.get_mut(value));
-                }
-                value
-            }
-            Value::Absent => return Ok(None),
-            Value::Own(value) => value,
         };
-        Ok(Some(txn.values.get_mut(value)))
+        Ok(word & NO_VALUE == 0)
     }
 
     #[inline]
-    fn insert<'t, 'db>(
-        &'db self,
-        txn: &'t mut Txn<'db>,
-        record: RecordRef<'db, Self>,
-    ) -> Result<Option<&'t mut [u64]>, Abort> {
-        let position = self.lock(txn, record, Mode::Exclusive)?;
-        if txn.locks.get(position).value != Value::Absent {
-            return Ok(None);
+    fn upgrade(&self, (): &mut (), header: &Header, _: usize) -> Result<(), Abort> {
+        // The only shared lock is this attempt's own: anyone else's is a conflict.
+        let always = is_planted(&plants::NO_WAIT_UPGRADES_ALWAYS);
+        let may = |word: u64| word & LOCKS == SHARED || always && word & EXCLUSIVE == 0;
+        self.acquire(header, |word| may(word).then_some(word - SHARED + EXCLUSIVE)).map(|_| ())
+    }
+
+    #[inline]
+    fn unlock(&self, (): &(), header: &Header, _: usize, mode: Mode, left: Left) {
+        if left == Left::AsItWas {
+            let lock = if mode == Mode::Exclusive { EXCLUSIVE } else { SHARED };
+            header.0.fetch_sub(lock, Ordering::Release); // Release: pairs with the Acquire in `acquire`.
+            return;
         }
-        let value = txn.change(position);
-        Ok(Some(txn.values.get_mut(value)))
-    }
-
-    #[inline]
-    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        let position = self.lock(txn, record, Mode::Exclusive)?;
-        let lock = txn.locks.get_mut(position);
-        let is_there = lock.value != Value::Absent;
-        lock.value = Value::Absent;
-        lock.is_changed |= is_there;
-        Ok(is_there)
-    }
-
-    #[inline]
-    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
-        txn.leaves.read(leaf)
-    }
-
-    #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    #[inline]
-    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
-        txn.leaves.added(before, after);
-    }
-
-    #[inline]
-    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
-        txn.leaves.split(from, after, into);
-    }
-
-    /// A rollback, too, ends at a lock point: what it read was consistent if no gap has changed.
-    #[inline]
-    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, _: End) -> Result<(), Abort> {
-        // 1: nothing is left to lock.
-        if txn.leaves.is_empty() {
-            return Ok(());
-        }
-        // SeqCst fence: pairs with the same fence of other attempts. Of two that each add a key to a gap
-        // which the other has read, and then look at what they read, at least one sees the other's key. 2
-        fence(Ordering::SeqCst);
-        let skips = is_planted(&plants::NO_WAIT_SKIPS_LEAVES);
-        if skips || txn.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
-    }
-
-    #[inline]
-    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
-        let stamp = Stamp(0);
-        for lock in txn.locks.iter() {
-            if lock.is_changed {
-                let value = match lock.value {
-                    Value::Own(value) => Some(txn.values.get(value)),
-                    _ => None,
-                };
-                let before = lock.stored(seen, &mut txn.copy);
-                seen.installed(lock.record, before, value);
-                sink.logged(stamp, lock.record, value);
-                if is_planted(&plants::NO_WAIT_UNLOCKS_EARLY) {
-                    lock.release();
-                }
-                if let Some(value) = value {
-                    lock.record.store(value);
-                }
-                if is_planted(&plants::NO_WAIT_UNLOCKS_EARLY) {
-                    continue;
-                }
-            }
-            lock.release(); // 3
-        }
-        txn.forget();
-        stamp
-    }
-
-    #[inline]
-    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        for lock in txn.locks.iter() {
-            lock.release_unchanged();
-        }
-        txn.forget();
-    }
-
-    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
-        // Nobody holds a lock of a record that turns from free to retired, and nobody gets one later.
-        // AcqRel: pairs with the Release in `release`, and orders the mark before what follows from it.
-        // Relaxed on failure: nothing is read.
-        let header = &record.header().0;
-        match header.compare_exchange(NO_VALUE, NO_VALUE | RETIRED, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => Retire::Done,
-            Err(word) if word & RETIRED != 0 => Retire::Done,
-            Err(word) if word & NO_VALUE != 0 => Retire::Later,
-            Err(_) => Retire::Alive,
-        }
-    }
-
-    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        // Acquire: pairs with the Release in `release`.
-        let word = record.header().0.load(Ordering::Acquire);
-        let copy = txn.copy.room(record.width());
-        record.load(copy);
-        (word & NO_VALUE == 0).then_some(copy)
+        // Relaxed: this attempt holds the lock. Invariant (1).
+        let word = header.0.load(Ordering::Relaxed);
+        assert!(word & LOCKS == EXCLUSIVE, "an exclusive lock excludes all others");
+        let word = if left == Left::WithoutValue { NO_VALUE } else { 0 };
+        header.0.store(word, Ordering::Release); // Release: pairs with the Acquire in `acquire`.
     }
 }
 
-impl NoWait {
-    /// Locks a record unless it is locked as strongly already, and gives the lock's position.
-    #[inline]
-    fn lock<'db>(
-        &self,
-        txn: &mut Txn<'db>,
-        record: RecordRef<'db, Self>,
-        mode: Mode,
-    ) -> Result<usize, Abort> {
-        if let Some(position) = txn.locks.find(record.id()) {
-            let lock = txn.locks.get_mut(position);
-            if lock.mode == Mode::Shared && mode == Mode::Exclusive {
-                // The only shared lock is this attempt's own: anyone else's is a conflict.
-                let own = lock.shared();
-                let always = is_planted(&plants::NO_WAIT_UPGRADES_ALWAYS);
-                let may = |word: u64| word & LOCKS == own || always && word & EXCLUSIVE == 0;
-                self.acquire(record, |word| may(word).then_some(word - own + EXCLUSIVE))?;
-                lock.mode = Mode::Exclusive;
-            }
-            return Ok(position);
-        }
-        let word = match mode {
-            Mode::Shared => self.acquire(record, |word| (word & EXCLUSIVE == 0).then_some(word + SHARED))?,
-            Mode::Exclusive => {
-                self.acquire(record, |word| (word & LOCKS == 0).then_some(word + EXCLUSIVE))?
-            }
-        };
-        let value = if word & NO_VALUE == 0 { Value::Stored } else { Value::Absent };
-        let lock = Lock { record, mode, value, is_changed: false };
-        if mode == Mode::Shared && lock.shared() == 0 {
-            record.header().0.fetch_sub(SHARED, Ordering::Relaxed); // Relaxed: it is wrong in any order.
-        }
-        Ok(txn.locks.push(record.id(), lock))
-    }
-
+impl AbortAtOnce {
     /// Replaces a record's word by what `take` makes of it, and gives the word before; `take` gives nothing
     /// while a lock is in the way.
     #[inline]
-    fn acquire(&self, record: RecordRef<'_, Self>, take: impl Fn(u64) -> Option<u64>) -> Result<u64, Abort> {
-        let header = &record.header().0;
+    fn acquire(&self, header: &Header, take: impl Fn(u64) -> Option<u64>) -> Result<u64, Abort> {
         let mut looks = 0;
         loop {
-            let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+            let word = header.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
             if word & RETIRED != 0 {
                 return Err(Abort::ReadChanged);
             }
             if let Some(locked) = take(word) {
-                // Acquire: pairs with the Release in `release`. Relaxed on failure: nothing is read.
-                if header.compare_exchange(word, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                // Acquire: pairs with the Release in `unlock`. Relaxed on failure: nothing is read.
+                if header.0.compare_exchange(word, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                     return Ok(word);
                 }
                 continue;
@@ -379,68 +172,5 @@ impl NoWait {
             looks += 1;
             hint::spin_loop();
         }
-    }
-}
-
-impl Txn<'_> {
-    /// The attempt gives a record that it has locked a value: room for it.
-    #[inline]
-    fn change(&mut self, position: usize) -> WordRange {
-        let lock = self.locks.get_mut(position);
-        let value = self.values.push(lock.record.width());
-        lock.value = Value::Own(value);
-        lock.is_changed = true;
-        value
-    }
-
-    /// All locks are released.
-    #[inline]
-    fn forget(&mut self) {
-        self.locks.clear();
-        self.leaves.clear();
-        self.values.clear();
-    }
-}
-
-impl Lock<'_> {
-    /// What a shared lock adds to the record's word.
-    #[inline]
-    fn shared(&self) -> u64 {
-        let is_missed = self.value == Value::Absent && is_planted(&plants::NO_WAIT_UNLOCKS_MISSES);
-        if is_missed || is_planted(&plants::NO_WAIT_UNLOCKS_READS) { 0 } else { SHARED }
-    }
-
-    /// The value that the record has, for an observer that listens.
-    #[inline]
-    fn stored<'c, O: Observer>(&self, _: &O, copy: &'c mut CopyBuffer) -> Option<&'c [u64]> {
-        // Relaxed: this attempt holds the lock.
-        if !O::ON || self.record.header().0.load(Ordering::Relaxed) & NO_VALUE != 0 {
-            return None;
-        }
-        let copy = copy.room(self.record.width());
-        self.record.load(copy);
-        Some(copy)
-    }
-
-    /// Unlocks the record of an attempt that commits.
-    #[inline]
-    fn release(&self) {
-        if !self.is_changed {
-            return self.release_unchanged();
-        }
-        let header = &self.record.header().0;
-        // Relaxed: this attempt holds the lock. Invariant (1).
-        assert!(header.load(Ordering::Relaxed) & LOCKS == EXCLUSIVE, "an exclusive lock excludes all others");
-        let word = if self.value == Value::Absent { NO_VALUE } else { 0 };
-        // Release: pairs with the Acquire in `acquire`.
-        header.store(word, Ordering::Release);
-    }
-
-    /// Unlocks a record that stays as it was.
-    #[inline]
-    fn release_unchanged(&self) {
-        let lock = if self.mode == Mode::Exclusive { EXCLUSIVE } else { self.shared() };
-        // Release: pairs with the Acquire in `acquire`.
-        self.record.header().0.fetch_sub(lock, Ordering::Release);
     }
 }

@@ -74,6 +74,7 @@ impl Scheme for HStore {
         stresses: "the partition locks: homes that share one wait for each other",
     }];
     const INSERT: InsertAt = InsertAt::Access;
+    const WAITS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 

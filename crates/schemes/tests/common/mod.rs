@@ -11,6 +11,7 @@ pub(crate) mod histories;
 pub(crate) mod movers;
 pub(crate) mod order;
 pub(crate) mod quota;
+pub(crate) mod scene;
 pub(crate) mod skew;
 pub(crate) mod twins;
 

@@ -1,0 +1,663 @@
+//! Locks whose owners are known and whose waiters queue, for two-phase locking that waits.
+//!
+//! A record carries one word. Whoever has its lock, or waits for it, has a *request*, which is memory of its
+//! slot: the n-th lock of an attempt is the n-th request of the slot, so nothing is allocated once a slot has
+//! had attempts of that length, and an attempt needs no list of its requests. The requests of a record are a
+//! ring that begins at its word: the owners first, then those who wait, in the order of the scheme's
+//! [`QueueRule`]. A lock that nobody else has or wants is one exchange of the word, and so is its release;
+//! everything else happens under a latch in the word, for a few instructions. Each waiter looks at its own
+//! request alone.
+//!
+//! WORD        bit 0 latched, bit 1 no value, bit 2 retired, bit 3 more than one request in the ring, bits 16..
+//!             the first request: one more than slot and number, 0 for none.
+//! INVARIANTS  (1) An exclusive owner is the only owner (asserted in `release_among_others`).
+//!             (2) The ring changes under the latch alone, or by the exchange of a word without requests, or
+//!                 with one request, for its successor: such a word says all that there is to know of the ring.
+//!             (3) A request that is in a ring changes under the latch of its record; its slot alone puts it in
+//!                 and takes it out. So whoever finds a request in a ring finds that of a live attempt.
+//!             (4) At the end of each change nobody waits who could be an owner beside those who are: `grant`.
+//!             (5) Owners who wait to be the only one are the first of the ring. There is one at most, unless
+//!                 the rule has the others give up.
+//!
+//! FAIRNESS    A request waits for whoever stands before it, also where it could share the record with the
+//!             owners: a stream of readers does not pass a writer that waits, unless the rule orders it before
+//!             the writer and lets it pass. An upgrade waits for the other owners alone. A second upgrade of a
+//!             record could never be granted and is refused, unless the rule has the first give up.
+
+use storage::Meta;
+use sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use sync::plant::is_planted;
+use sync::{Backoff, Growing, Padded, waiter};
+
+use crate::{Retire, plants};
+
+const LATCHED: u64 = 1;
+const NO_VALUE: u64 = 2;
+const RETIRED: u64 = 4;
+const CROWDED: u64 = 8;
+const RING_SHIFT: u32 = 16;
+
+/// Bits of a request's number within its slot, and of its slot.
+const NUMBER_BITS: u32 = 28;
+const SLOT_BITS: u32 = 20;
+
+/// States of a request: it has the lock, at least shared; it waits for what it does not have; it has, or waits
+/// for, the exclusive lock.
+const OWNS: u32 = 1;
+const WAITS: u32 = 2;
+const EXCLUSIVE: u32 = 4;
+
+/// How a record is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockMode {
+    /// By any number of owners at a time.
+    Shared,
+    /// By one owner.
+    Exclusive,
+}
+
+/// What becomes of a record when its lock is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It stays as it was.
+    AsItWas,
+    /// It has a value, which was stored.
+    WithValue,
+    /// It has none.
+    WithoutValue,
+}
+
+/// Someone who has or wants a lock. The first in their order has the smaller rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Party {
+    /// What the rule orders by, and may know an attempt by.
+    pub rank: u64,
+    /// The slot of the attempt.
+    pub slot: u32,
+}
+
+/// What a scheme decides where requests meet. Called under a latch: short, and without a wait.
+pub trait QueueRule {
+    /// Whether who asks comes before one that waits already.
+    fn is_before(&self, asks: Party, waits: Party) -> bool;
+
+    /// Who asks would have to wait for `other`: whether it does, or else is refused.
+    fn may_wait_for(&mut self, asks: Party, other: Party) -> bool;
+
+    /// Who asks could own the lock with those who do, and comes before all that wait, of whom there are some:
+    /// whether it passes them, or else is refused.
+    fn may_pass(&self) -> bool;
+
+    /// Who asks shares the record and would have to wait for the other owners to go, as `upgrades` does
+    /// already: whether it waits before that one, which has to give up, or else is refused.
+    fn may_upgrade_before(&self, _asks: Party, _upgrades: Party) -> bool {
+        false
+    }
+}
+
+/// Why a request was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The record has left the indexes.
+    Retired,
+    /// Another owner waits for the others to go, too.
+    Upgrading,
+    /// By the rule.
+    ByRule,
+}
+
+/// A record's word.
+#[derive(Debug)]
+pub struct LockWord(AtomicU64);
+
+impl Default for LockWord {
+    fn default() -> Self {
+        Self(AtomicU64::new(NO_VALUE))
+    }
+}
+
+impl Meta for LockWord {
+    fn reset(&self) {
+        self.0.store(NO_VALUE, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+}
+
+impl LockWord {
+    /// The record was loaded with a value, and nobody knows it yet.
+    pub fn load(&self) {
+        self.0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+    }
+
+    /// Whether the record has a value: for owners of its lock, and in quiesced databases.
+    #[inline]
+    pub fn has_value(&self) -> bool {
+        self.0.load(Ordering::Acquire) & NO_VALUE == 0 // Acquire: pairs with the Release in `release`.
+    }
+
+    /// See [`Scheme::retire`](crate::Scheme::retire).
+    pub fn retire(&self) -> Retire {
+        // Nobody has or wants the lock of a record that turns from free to retired, and nobody gets it later.
+        // AcqRel: pairs with the Release in `release`, and orders the mark before what follows from it.
+        // Relaxed on failure: nothing is read.
+        match self.0.compare_exchange(NO_VALUE, NO_VALUE | RETIRED, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Retire::Done,
+            Err(word) if word & RETIRED != 0 => Retire::Done,
+            Err(word) if word & NO_VALUE != 0 => Retire::Later,
+            Err(_) => Retire::Alive,
+        }
+    }
+}
+
+/// A request: the slot that it belongs to, and its number there, as words have it; 0 is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestId(u64);
+
+impl RequestId {
+    const NONE: Self = Self(0);
+
+    /// Slots that there may be.
+    pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
+
+    /// The request for the n-th lock of a slot's attempt; none if that is more than there can be.
+    #[inline]
+    pub fn new(slot: u32, nth: usize) -> Option<Self> {
+        let is_room = nth < (1 << NUMBER_BITS) - 1;
+        is_room.then(|| Self((u64::from(slot) << NUMBER_BITS | nth as u64) + 1))
+    }
+
+    #[inline]
+    fn slot(self) -> u32 {
+        ((self.0 - 1) >> NUMBER_BITS) as u32
+    }
+
+    #[inline]
+    fn number(self) -> usize {
+        ((self.0 - 1) & ((1 << NUMBER_BITS) - 1)) as usize
+    }
+
+    /// The word of a record for which there is only this request, but for what it says of the value.
+    #[inline]
+    fn alone(self) -> u64 {
+        self.0 << RING_SHIFT
+    }
+}
+
+/// Aligned so that none straddles two cache lines.
+#[derive(Debug, Default)]
+#[repr(align(32))]
+struct Request {
+    /// Its neighbours in the ring; meaningless while it is alone there.
+    next: AtomicU64,
+    before: AtomicU64,
+    rank: AtomicU64,
+    state: AtomicU32,
+}
+
+impl Request {
+    /// The state, for who holds the latch or owns the request.
+    #[inline]
+    fn state(&self) -> u32 {
+        self.state.load(Ordering::Relaxed) // Relaxed: changed under the latch of the ring, invariant (3).
+    }
+
+    #[inline]
+    fn set_state(&self, state: u32) {
+        self.state.store(state, Ordering::Relaxed); // Relaxed: as above, or published with the word.
+    }
+
+    #[inline]
+    fn next(&self) -> RequestId {
+        RequestId(self.next.load(Ordering::Relaxed)) // Relaxed: changed under the latch, as all links.
+    }
+
+    #[inline]
+    fn before(&self) -> RequestId {
+        RequestId(self.before.load(Ordering::Relaxed)) // Relaxed: as above.
+    }
+
+    #[inline]
+    fn set_next(&self, next: RequestId) {
+        self.next.store(next.0, Ordering::Relaxed); // Relaxed: as above.
+    }
+
+    #[inline]
+    fn set_before(&self, before: RequestId) {
+        self.before.store(before.0, Ordering::Relaxed); // Relaxed: as above.
+    }
+}
+
+/// The requests of all slots.
+#[derive(Debug)]
+pub struct LockQueues(Box<[Padded<Growing<Request>>]>);
+
+impl LockQueues {
+    /// For this many slots, at most [`RequestId::SLOTS_MAX`].
+    pub fn new(slots: usize) -> Self {
+        assert!(slots <= RequestId::SLOTS_MAX, "a word has room for the number of every slot");
+        Self((0..slots).map(|_| Padded::default()).collect())
+    }
+
+    /// A request that has been in a ring.
+    #[inline]
+    fn of(&self, id: RequestId) -> &Request {
+        self.0[id.slot() as usize].get(id.number()).expect("a request in a ring was made by its slot")
+    }
+
+    #[inline]
+    fn party(&self, id: RequestId) -> Party {
+        // Relaxed: set before the request was published with the word.
+        Party { rank: self.of(id).rank.load(Ordering::Relaxed), slot: id.slot() }
+    }
+
+    /// Asks for a lock with a request that is in no ring. None: it was granted; or else it must be waited for.
+    ///
+    /// # Errors
+    /// Why it was refused.
+    #[inline]
+    pub fn ask<'q>(
+        &'q self,
+        word: &'q LockWord,
+        id: RequestId,
+        rank: u64,
+        mode: LockMode,
+        rule: &mut impl QueueRule,
+    ) -> Result<Option<Waiting<'q>>, Refused> {
+        let request = self.0[id.slot() as usize].make(id.number());
+        request.rank.store(rank, Ordering::Relaxed); // Relaxed: published with the word.
+        request.set_state(OWNS | mode.bit());
+        let now = word.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        // AcqRel: acquires what the owners before did, which pairs with the Release in `release` and of
+        // `Ring`'s drop; and publishes the request to whoever latches the word. Relaxed on failure: nothing is
+        // read.
+        if now & !NO_VALUE == 0
+            && word.0.compare_exchange(now, now | id.alone(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        {
+            return Ok(None);
+        }
+        self.ask_others(word, id, mode, rule)
+    }
+
+    /// As `ask`, where others are there, too.
+    fn ask_others<'q>(
+        &'q self,
+        word: &'q LockWord,
+        id: RequestId,
+        mode: LockMode,
+        rule: &mut impl QueueRule,
+    ) -> Result<Option<Waiting<'q>>, Refused> {
+        let mut ring = self.latch(word);
+        if ring.rest & RETIRED != 0 {
+            return Err(Refused::Retired);
+        }
+        let is_granted = ring.join(id, mode, rule)?;
+        Ok((!is_granted).then(|| Waiting { queues: self, word, id, is_upgrade: false, is_over: false }))
+    }
+
+    /// Asks for the exclusive lock in place of the shared one that the request has. None: it was granted; or else it
+    /// must be waited for. The request has the shared lock in any case.
+    ///
+    /// # Errors
+    /// Why it was refused.
+    pub fn upgrade<'q>(
+        &'q self,
+        word: &'q LockWord,
+        id: RequestId,
+        rule: &mut impl QueueRule,
+    ) -> Result<Option<Waiting<'q>>, Refused> {
+        let is_granted = self.latch(word).upgrade(id, rule)?;
+        Ok((!is_granted).then(|| Waiting { queues: self, word, id, is_upgrade: true, is_over: false }))
+    }
+
+    /// Gives up the lock that a request has.
+    #[inline]
+    pub fn release(&self, word: &LockWord, id: RequestId, left: Left) {
+        let now = word.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        // Release: pairs with the Acquire of whoever asks next. Relaxed on failure: nothing is read.
+        if now & !NO_VALUE == id.alone()
+            && word
+                .0
+                .compare_exchange(now, left.applied(now) & NO_VALUE, Ordering::Release, Ordering::Relaxed)
+                .is_ok()
+        {
+            return;
+        }
+        self.release_among_others(word, id, left);
+    }
+
+    fn release_among_others(&self, word: &LockWord, id: RequestId, left: Left) {
+        let mut ring = self.latch(word);
+        let state = self.of(id).state();
+        ring.remove(id);
+        let owner = ring.owner_in_front();
+        // Invariant (1).
+        assert!(state & EXCLUSIVE == 0 || owner.is_none(), "an exclusive lock excludes all others");
+        if !is_planted(&plants::LOCK_QUEUE_LEAVES_LATE) {
+            ring.leave(left);
+        }
+        // Where one of many readers goes, nothing changes for those who wait, unless one of the others is among them.
+        if state != OWNS || owner != Some(OWNS) || is_planted(&plants::LOCK_QUEUE_GRANTS_BESIDE) {
+            ring.grant();
+        }
+        ring.leave(left);
+    }
+
+    /// Whether a request has all that it asked for. Then its slot has acquired what the owners before did.
+    #[inline]
+    fn is_granted(&self, id: RequestId) -> bool {
+        // Acquire: pairs with the Release in `Ring::grant`.
+        self.of(id).state.load(Ordering::Acquire) & WAITS == 0
+    }
+
+    /// Takes a request back, unless it was granted meanwhile, which is what is returned. An upgrade that is taken back
+    /// leaves the shared lock.
+    fn withdraw(&self, word: &LockWord, id: RequestId) -> bool {
+        let mut ring = self.latch(word);
+        let request = self.of(id);
+        let state = request.state();
+        if state & WAITS == 0 {
+            return true;
+        }
+        if state & OWNS == 0 {
+            ring.remove(id);
+        } else {
+            request.set_state(OWNS);
+            ring.remove(id);
+            ring.push_owner(id);
+        }
+        ring.grant();
+        false
+    }
+
+    fn latch<'q>(&'q self, word: &'q LockWord) -> Ring<'q> {
+        let mut backoff = Backoff::new();
+        loop {
+            let now = word.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+            // Acquire: pairs with the Release in `ask`, in `release` and of `Ring`'s drop. Relaxed on failure:
+            // nothing is read.
+            if now & LATCHED == 0
+                && word.0.compare_exchange(now, now | LATCHED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                let first = RequestId(now >> RING_SHIFT);
+                let ring = Ring { queues: self, word, rest: now & (NO_VALUE | RETIRED), first };
+                if first != RequestId::NONE && now & CROWDED == 0 {
+                    self.of(first).set_next(first);
+                    self.of(first).set_before(first);
+                }
+                return ring;
+            }
+            backoff.snooze();
+        }
+    }
+}
+
+impl LockMode {
+    /// What the state of a request for it has beside.
+    #[inline]
+    const fn bit(self) -> u32 {
+        match self {
+            Self::Shared => 0,
+            Self::Exclusive => EXCLUSIVE,
+        }
+    }
+}
+
+impl Left {
+    /// What is left of a word's bits.
+    #[inline]
+    const fn applied(self, rest: u64) -> u64 {
+        match self {
+            Self::AsItWas => rest,
+            Self::WithValue => rest & !NO_VALUE,
+            Self::WithoutValue => rest | NO_VALUE,
+        }
+    }
+}
+
+/// The ring of a record, whose latch is held until this is dropped.
+struct Ring<'q> {
+    queues: &'q LockQueues,
+    word: &'q LockWord,
+    /// What the word says of the value, and whether the record is retired.
+    rest: u64,
+    first: RequestId,
+}
+
+impl Ring<'_> {
+    #[inline]
+    fn of(&self, id: RequestId) -> &Request {
+        self.queues.of(id)
+    }
+
+    /// The state of the first request if that is an owner, as it is unless one has just gone.
+    fn owner_in_front(&self) -> Option<u32> {
+        let state = (self.first != RequestId::NONE).then(|| self.of(self.first).state());
+        state.filter(|state| state & OWNS != 0)
+    }
+
+    /// Whether all requests share the record, and none waits.
+    fn is_shared_by_all(&self) -> bool {
+        let first = self.of(self.first);
+        first.state() == OWNS && self.of(first.before()).state() == OWNS
+    }
+
+    /// The requests from the first to the last.
+    fn ids(&self) -> impl Iterator<Item = RequestId> {
+        let first = self.first;
+        let start = (first != RequestId::NONE).then_some(first);
+        core::iter::successors(start, move |id| Some(self.of(*id).next()).filter(|next| *next != first))
+    }
+
+    /// Puts a request into the ring: among the owners, which it says, or among those who wait.
+    fn join(&mut self, id: RequestId, mode: LockMode, rule: &mut impl QueueRule) -> Result<bool, Refused> {
+        let asks = self.queues.party(id);
+        // Behind all others, if it has to wait.
+        let (mut must_wait, mut passes, mut place) = (false, false, self.first);
+        let is_shared = mode == LockMode::Shared;
+        if self.first != RequestId::NONE && !(is_shared && self.is_shared_by_all()) {
+            for other in self.ids() {
+                let state = self.of(other).state();
+                let party = self.queues.party(other);
+                // An owner who waits for the other owners is to readers one who waits.
+                let waits = state & WAITS != 0 && (is_shared || state & OWNS == 0);
+                if waits && rule.is_before(asks, party) {
+                    passes = true;
+                    if state & OWNS == 0 {
+                        place = other;
+                        break;
+                    }
+                } else if !is_shared || state & EXCLUSIVE != 0 {
+                    must_wait = true;
+                    if !rule.may_wait_for(asks, party) {
+                        return Err(Refused::ByRule);
+                    }
+                }
+            }
+        }
+        if must_wait {
+            self.of(id).set_state(WAITS | mode.bit());
+            self.insert(id, place);
+        } else if passes && !rule.may_pass() {
+            return Err(Refused::ByRule);
+        } else {
+            self.of(id).set_state(OWNS | mode.bit());
+            self.push_owner(id);
+        }
+        Ok(!must_wait)
+    }
+
+    /// Makes an owner the only one, which it says, or lets it wait for the others to go.
+    fn upgrade(&mut self, id: RequestId, rule: &mut impl QueueRule) -> Result<bool, Refused> {
+        let asks = self.queues.party(id);
+        let mut is_only = true;
+        for other in self.ids().filter(|other| *other != id) {
+            match self.of(other).state() {
+                state if state & OWNS == 0 || is_planted(&plants::LOCK_QUEUE_UPGRADES_EARLY) => break,
+                state if state & WAITS != 0 && !rule.may_upgrade_before(asks, self.queues.party(other)) => {
+                    return Err(Refused::Upgrading);
+                }
+                _ => is_only = false,
+            }
+            if !rule.may_wait_for(asks, self.queues.party(other)) {
+                return Err(Refused::ByRule);
+            }
+        }
+        if is_only {
+            self.of(id).set_state(OWNS | EXCLUSIVE);
+        } else {
+            self.of(id).set_state(OWNS | WAITS | EXCLUSIVE);
+            self.remove(id);
+            self.insert(id, self.first);
+            self.first = id;
+        }
+        Ok(is_only)
+    }
+
+    /// Grants what can be granted, in the order of the ring.
+    fn grant(&mut self) {
+        let (mut owners, mut upgrades) = (0, None);
+        for id in self.ids() {
+            let state = self.of(id).state();
+            if state & OWNS != 0 {
+                owners += 1;
+                if state & WAITS != 0 {
+                    upgrades = Some(id);
+                }
+                let is_exclusive = state & (EXCLUSIVE | WAITS) == EXCLUSIVE;
+                // Nobody comes before one who waits for the other owners to go: the first, invariant (5).
+                if is_exclusive || upgrades.is_some() && owners > 1 {
+                    return;
+                }
+            } else if upgrades.is_some() {
+                break;
+            } else if state & EXCLUSIVE == 0 {
+                self.grant_to(id);
+                owners += 1;
+            } else {
+                if owners == 0 || is_planted(&plants::LOCK_QUEUE_GRANTS_BESIDE) {
+                    self.grant_to(id);
+                }
+                return;
+            }
+        }
+        if let Some(id) = upgrades {
+            self.grant_to(id);
+        }
+    }
+
+    fn grant_to(&self, id: RequestId) {
+        let request = self.of(id);
+        // Release: pairs with the Acquire in `is_granted`. What was done under the lock before was acquired with the
+        // latch; what was left of the record stands in the word since `leave`.
+        request.state.store(request.state() & !WAITS | OWNS, Ordering::Release);
+    }
+
+    /// Says what was left of the record, before anyone is granted it.
+    fn leave(&mut self, left: Left) {
+        if left.applied(self.rest) != self.rest {
+            self.rest = left.applied(self.rest);
+            // Relaxed: nobody but owners looks at it before the latch is free, see `grant_to`.
+            self.word.0.store(self.rest | LATCHED, Ordering::Relaxed);
+        }
+    }
+
+    fn push_owner(&mut self, id: RequestId) {
+        const UPGRADES: u32 = OWNS | WAITS;
+        let last = self.ids().take_while(|id| self.of(*id).state() & UPGRADES == UPGRADES).last();
+        match last {
+            // Behind the last, as the first if that is behind it, too.
+            Some(last) => self.insert(id, self.of(last).next()),
+            None => {
+                self.insert(id, self.first);
+                self.first = id;
+            }
+        }
+    }
+
+    /// Puts a request before another; before the first is behind the last.
+    fn insert(&mut self, id: RequestId, place: RequestId) {
+        if place == RequestId::NONE {
+            self.of(id).set_next(id);
+            self.of(id).set_before(id);
+            self.first = id;
+            return;
+        }
+        let before = self.of(place).before();
+        self.of(id).set_next(place);
+        self.of(id).set_before(before);
+        self.of(before).set_next(id);
+        self.of(place).set_before(id);
+    }
+
+    fn remove(&mut self, id: RequestId) {
+        let (next, before) = (self.of(id).next(), self.of(id).before());
+        if next == id {
+            self.first = RequestId::NONE;
+            return;
+        }
+        self.of(before).set_next(next);
+        self.of(next).set_before(before);
+        if self.first == id {
+            self.first = next;
+        }
+    }
+}
+
+impl Drop for Ring<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let is_crowded = self.first != RequestId::NONE && self.of(self.first).next() != self.first;
+        let crowded = if is_crowded { CROWDED } else { 0 };
+        // Release: pairs with the Acquire of whoever latches the word or takes the free lock.
+        self.word.0.store(self.rest | self.first.alone() | crowded, Ordering::Release);
+    }
+}
+
+/// A request that must be waited for. Dropped before its end, as by a panic, it leaves what there was before it.
+#[derive(Debug)]
+#[must_use = "a request that is not waited for is given up"]
+pub struct Waiting<'q> {
+    queues: &'q LockQueues,
+    word: &'q LockWord,
+    id: RequestId,
+    is_upgrade: bool,
+    is_over: bool,
+}
+
+impl Waiting<'_> {
+    /// Waits until the request is granted, which it says, or is called off, or until a moment.
+    pub fn until(&self, deadline_ns: Option<u64>, mut is_called_off: impl FnMut() -> bool) -> bool {
+        waiter::wait_until(deadline_ns, || self.queues.is_granted(self.id) || is_called_off());
+        self.queues.is_granted(self.id)
+    }
+
+    /// Tells for whom the request waits now: for nobody if it was granted meanwhile.
+    pub fn for_each_blocker(&self, mut tell: impl FnMut(Party)) {
+        let ring = self.queues.latch(self.word);
+        let own = ring.of(self.id).state();
+        if own & WAITS == 0 {
+            return;
+        }
+        for other in ring.ids().take_while(|other| self.is_upgrade || *other != self.id) {
+            let state = ring.of(other).state();
+            // An upgrade waits for owners alone.
+            let is_ahead = other != self.id && (!self.is_upgrade || state & OWNS != 0);
+            if is_ahead && (own | state) & EXCLUSIVE != 0 {
+                tell(self.queues.party(other));
+            }
+        }
+    }
+
+    /// Ends the wait: whether the request was granted. If not, it is taken back.
+    pub fn end(mut self) -> bool {
+        self.is_over = true;
+        self.queues.is_granted(self.id) || self.queues.withdraw(self.word, self.id)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.is_over && self.queues.withdraw(self.word, self.id) && !self.is_upgrade {
+            self.queues.release(self.word, self.id, Left::AsItWas);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Scenes: a few attempts, each on a fiber of one thread, that do one thing after the other in a given order, also
+//! while some of them wait. A fiber runs until it waits, so whoever takes a turn and then asks for a lock has asked for
+//! it when the next turn is taken.
+
+use core::cell::{Cell as Flag, RefCell};
+
+use engine::{Abort, Attempt, Database, Homes, Lookup, Schema, Scheme, Table, Ticket, Transaction};
+use sync::{fiber, waiter};
+
+use super::{Cell, Given, Place, database_with};
+
+/// A test's stack frames are wide.
+const STACK_BYTES: usize = 4 * fiber::STACK_BYTES;
+/// Sessions of a scene, at most.
+const SESSIONS: usize = 8;
+
+/// A database of a few cells, whose turn it is, and what has happened.
+pub(crate) struct Scene<S: Scheme> {
+    pub(crate) db: Database<S>,
+    pub(crate) table: Table<Cell>,
+    turn: Flag<u32>,
+    events: RefCell<Vec<String>>,
+}
+
+/// What a fiber does in its attempt.
+pub(crate) type Part<'s, S> = &'s dyn Fn(&mut On<'_, '_, '_, S>) -> Result<(), Abort>;
+
+/// An attempt of a scene.
+pub(crate) struct On<'o, 't, 'db, S: Scheme> {
+    scene: &'o Scene<S>,
+    txn: &'o mut Attempt<'t, 'db, S>,
+}
+
+/// The cell of a number.
+const fn at(number: u64) -> Place {
+    Place::new(0, number)
+}
+
+impl<S: Scheme> Scene<S> {
+    /// Cells of 0, as many as there are sessions.
+    pub(crate) fn new(given: Given) -> Self {
+        let mut schema = Schema::new();
+        let table = schema.table("cells", Lookup::Point, 64).group();
+        let db = database_with(&schema, SESSIONS, 1, given);
+        let scene = Self { db, table, turn: Flag::new(0), events: RefCell::default() };
+        let all = |txn: &mut Attempt<'_, '_, S>| {
+            (0..SESSIONS as u64).try_for_each(|n| txn.insert(table, at(n), &Cell::new(0)).map(|_| ()))
+        };
+        assert_eq!(scene.db.session().attempt(&Ticket::new(1, Homes::new()), all), Ok(()));
+        scene
+    }
+
+    /// Plays the parts, each an attempt of a transaction of this birth, and says how they ended.
+    pub(crate) fn play(&self, parts: &[(u64, Part<'_, S>)]) -> Vec<Result<(), Abort>> {
+        self.play_tries(parts, 1)
+    }
+
+    /// The same, each part with so many attempts if it takes them.
+    pub(crate) fn play_tries(&self, parts: &[(u64, Part<'_, S>)], tries: u32) -> Vec<Result<(), Abort>> {
+        self.turn.set(0);
+        let endings: Vec<_> = parts.iter().map(|_| Flag::new(Ok(()))).collect();
+        let mut crew = fiber::Crew::new();
+        let mut sessions: Vec<_> = parts.iter().map(|_| Some(self.db.session())).collect();
+        for (((birth, part), ending), session) in parts.iter().zip(&endings).zip(&mut sessions) {
+            let mut session = session.take().expect("made for it");
+            crew.spawn(STACK_BYTES, move || {
+                let mut ticket = Ticket::new(*birth, Homes::new());
+                for retries in 0..tries {
+                    ticket.retries = retries;
+                    ending.set(session.attempt(&ticket, |txn| part(&mut On { scene: self, txn })));
+                    let how = if ending.get().is_ok() { "commits" } else { "aborts" };
+                    self.note(format!("{birth} {how}"));
+                    if ending.get().is_ok() {
+                        break;
+                    }
+                }
+            });
+        }
+        crew.run();
+        endings.iter().map(Flag::get).collect()
+    }
+
+    /// What has happened since the last call.
+    pub(crate) fn events(&self) -> String {
+        self.events.borrow_mut().drain(..).collect::<Vec<_>>().join(", ")
+    }
+
+    fn note(&self, event: String) {
+        self.events.borrow_mut().push(event);
+    }
+
+    /// The value of a cell, for nobody who is in an attempt.
+    pub(crate) fn value(&self, number: u64) -> u64 {
+        let ticket = Ticket::new(1, Homes::new());
+        let read = self.db.session().attempt(&ticket, |txn| txn.read(self.table, at(number), Cell::value));
+        read.expect("nobody is in the way").expect("no cell is deleted")
+    }
+}
+
+impl<S: Scheme> On<'_, '_, '_, S> {
+    /// Waits until a turn was taken.
+    pub(crate) fn after(&self, number: u32) {
+        let turn = &self.scene.turn;
+        assert!(waiter::wait_until(None, || turn.get() >= number), "the crew is not unwound");
+    }
+
+    /// Takes a turn after the one before it: what is done until the next wait is done in it.
+    pub(crate) fn turn(&self, number: u32) {
+        self.after(number - 1);
+        let turn = &self.scene.turn;
+        turn.set(turn.get().max(number));
+    }
+
+    /// Lets the others do all that they can.
+    pub(crate) fn linger(&self) {
+        for _ in 0..100 {
+            waiter::give_way();
+        }
+    }
+
+    /// Reads a cell.
+    pub(crate) fn read(&mut self, number: u64) -> Result<u64, Abort> {
+        let read = self.txn.read(self.scene.table, at(number), Cell::value)?;
+        Ok(read.expect("no cell is deleted"))
+    }
+
+    /// Adds one to a cell.
+    pub(crate) fn count(&mut self, number: u64) -> Result<(), Abort> {
+        let added = self.txn.update(self.scene.table, at(number), |cell| cell.set(cell.value() + 1))?;
+        added.expect("no cell is deleted");
+        Ok(())
+    }
+
+    /// Writes down that something has happened.
+    pub(crate) fn note(&self, event: &str) {
+        self.scene.note(event.to_owned());
+    }
+}

@@ -1,0 +1,110 @@
+//! An array that grows at its end while others look at it, and whose elements never move.
+
+use std::sync::OnceLock;
+
+/// Elements of the first chunk; each further chunk doubles the array. Loom keeps a record of every atomic there is.
+const FIRST: usize = if cfg!(loom) { 1 } else { 32 };
+/// Chunks of an array: enough for more elements than memory holds.
+const CHUNKS: usize = 32;
+
+/// Elements that are made by `T::default()`, a chunk of them at a time, and stay where they are until all of
+/// them are dropped. Looking at one takes no latch.
+#[derive(Debug)]
+pub struct Growing<T> {
+    chunks: [OnceLock<Box<[T]>>; CHUNKS],
+}
+
+impl<T> Default for Growing<T> {
+    fn default() -> Self {
+        Self { chunks: [const { OnceLock::new() }; CHUNKS] }
+    }
+}
+
+impl<T: Default> Growing<T> {
+    /// One more than the greatest number of an element.
+    pub const LEN_MAX: usize = FIRST << (CHUNKS - 1);
+
+    /// An element, which is made if it is not there, and so are its neighbours.
+    ///
+    /// # Panics
+    /// When the number is [`LEN_MAX`](Self::LEN_MAX) or more.
+    #[inline]
+    pub fn make(&self, number: usize) -> &T {
+        let (chunk, place) = place(number);
+        &self.chunks[chunk].get_or_init(|| (0..room(chunk)).map(|_| T::default()).collect())[place]
+    }
+
+    /// An element, if it was made. That it was is seen by everyone to whom its number was handed on since.
+    #[inline]
+    pub fn get(&self, number: usize) -> Option<&T> {
+        let (chunk, place) = place(number);
+        self.chunks.get(chunk)?.get()?.get(place)
+    }
+}
+
+/// The chunk of an element, and its place there.
+#[inline]
+const fn place(number: usize) -> (usize, usize) {
+    let beyond = number / FIRST;
+    if beyond == 0 {
+        return (0, number);
+    }
+    let chunk = beyond.ilog2() as usize + 1;
+    (chunk, number - room(chunk))
+}
+
+/// Elements of a chunk: after the first as many as there are before it.
+#[inline]
+const fn room(chunk: usize) -> usize {
+    FIRST << chunk.saturating_sub(1)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::atomic::{AtomicUsize, Ordering};
+    use crate::workers;
+
+    #[test]
+    fn elements_are_made_once_and_never_move() {
+        let array = Growing::<AtomicUsize>::default();
+        assert!(array.get(0).is_none());
+        for number in 0..10 * FIRST {
+            // Relaxed, here and below: the elements are numbered by one thread.
+            array.make(number).store(number + 1, Ordering::Relaxed);
+        }
+        let first: *const _ = array.make(0);
+        array.make(1_000 * FIRST);
+        assert!(core::ptr::eq(first, array.make(0)));
+        for number in 0..10 * FIRST {
+            let element = array.get(number).expect("it was made");
+            assert_eq!(element.load(Ordering::Relaxed), number + 1);
+        }
+        assert!(array.get(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn chunks_follow_each_other_without_gaps() {
+        let (mut chunk, mut expected) = (0, 0);
+        for number in 0..100 * FIRST {
+            if expected == room(chunk) {
+                (chunk, expected) = (chunk + 1, 0);
+            }
+            assert_eq!(place(number), (chunk, expected), "element {number}");
+            expected += 1;
+        }
+    }
+
+    #[test]
+    fn two_threads_make_an_element_once() {
+        let array = Growing::<AtomicUsize>::default();
+        workers::run(2, false, |_| {
+            for number in 0..1_000 {
+                // Relaxed: a count, read when the threads have ended.
+                array.make(number).fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let counts = (0..1_000).map(|number| array.make(number).load(Ordering::Relaxed));
+        assert_eq!(counts.sum::<usize>(), 2_000);
+    }
+}

@@ -1,7 +1,7 @@
 //! Claims about the smaller benchmarks under every scheme, on real threads: what every commit wrote is accounted for,
 //! requests end once, and one transaction that is not accounted for is found.
 
-use engine::driver::{self, Control, Job, Limit, Retry, Traffic};
+use engine::driver::{self, Control, Job, Limit, Retry};
 use engine::setting::Values;
 use engine::{Admits, ClientId, Database, Drive, Env, Schema, Scheme, Share, Ticket, Violation, Workload};
 use runs::{Layout, Measured, Monitor, Spec, Verdict, WORKLOADS};
@@ -58,20 +58,7 @@ fn owned(given: Given) -> Vec<(String, String)> {
 }
 
 fn job(workers: usize, clients: usize, requests: u64, retry: Retry) -> Job {
-    Job {
-        workers,
-        clients,
-        retry,
-        limit: Limit::Requests(requests),
-        seed: 1,
-        pause_ns: 0,
-        abort_ns: 0,
-        pin: false,
-        sample_every: 0,
-        latencies: false,
-        traffic: Traffic::default(),
-        is_steady: None,
-    }
+    Job { retry, ..Job::new(workers, clients, Limit::Requests(requests), 1) }
 }
 
 /// Runs and checks a workload by three workers, or one where there may be no more, with two clients each.

@@ -134,9 +134,11 @@ fn value(setting: &Setting, rng: &mut Rng) -> Option<String> {
     match setting.range {
         Range::Int(min, max) => {
             let max = match setting.name {
-                "run.pause_us" | "run.abort_us" | "run.backoff_us" | "dl_detect.delay_us" | "dl_detect.period_us" => {
-                    PAUSE_US_MAX
-                }
+                "run.pause_us"
+                | "run.abort_us"
+                | "run.backoff_us"
+                | "dl_detect.delay_us"
+                | "dl_detect.period_us" => PAUSE_US_MAX,
                 "run.lull_ms" => LULL_MS_MAX,
                 "stock.reads" => READS_MAX,
                 _ => max,

@@ -19,6 +19,8 @@ sync::plants! {
         "says whether a record has a value after it has granted the lock to the next";
     HISTORY_TRIMMED_EARLY: "history_trimmed_early",
         "gives up the oldest write that an attempt has yet to be compared with";
+    LOCKS_WAIT_ANYHOW: "locks_wait_anyhow",
+        "waits for a lock without giving up those that are in the way of waiting";
     CHAIN_CUT_EARLY: "chain_cut_early",
         "gives up old versions as if nobody read the past";
     READS_UNMARKED: "reads_unmarked",

@@ -79,8 +79,6 @@ sync::plants! {
         "accepts records that were read although others are installing them";
     MOCC_ENDS_EARLY: "mocc_ends_early",
         "stores the new TID, which ends the installing, before the value";
-    MOCC_WAITS_ANYHOW: "mocc_waits_anyhow",
-        "waits for a lock without giving up those that are in the way of waiting";
 
     MVTO_MARKS_NO_READS: "mvto_marks_no_reads",
         "does not leave the timestamp of a read with the record";
@@ -243,7 +241,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &MOCC_TRUSTS_LOCKS,
             &MOCC_IGNORES_INSTALLING,
             &MOCC_ENDS_EARLY,
-            &MOCC_WAITS_ANYHOW,
+            &engine::plants::LOCKS_WAIT_ANYHOW,
             &engine::plants::COPIES_ONCE,
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,

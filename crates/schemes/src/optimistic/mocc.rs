@@ -4,8 +4,8 @@
 //!             all the others. So records have a *temperature*, which rises when validations fail because of them. A
 //!             transaction locks the hot ones when it reads them and takes the others on trust, as Silo does; after
 //!             an abort it also locks what it has to write and what failed it. The locks only keep others away:
-//!             whether a commit is correct is decided by Silo's validation, of locked records, too. Therefore locks
-//!             may be given up at any time, and they are whenever keeping them could close a circle of waiting.
+//!             whether a commit is correct is decided by Silo's validation, of locked records, too. Therefore
+//!             locks may be given up at any time, and they are whenever keeping them could close a circle of waiting.
 //! RECORD      Three words. The TID, as in Silo: bit 0 a committer installs, bit 1 no value, bit 2 retired, bits 4..32
 //!             sequence, bits 32.. epoch. The lock: bit 0 exclusive, bit 1 wanted exclusively, bits 2.. how many
 //!             share it. The temperature, with the number of the era in which it was measured.
@@ -15,24 +15,26 @@
 //!             3. Fence; read the epoch: the serialization point.
 //!             4. Validate: each record that was read, under a lock or not, has the TID that was seen, each leaf its
 //!                gap version. What fails is hotter from now on.
-//!             5. Choose the TID as Silo does, install each value; the store of the new TID ends the installing. Unlock.
+//!             5. Choose the TID as Silo does.
+//!             6. Install each value; the store of the new TID ends the installing. Unlock.
 //! INVARIANTS  (1) A TID changes only under the record's exclusive lock, and each change gives one it never had
 //!                 (asserted in `install`). Who retires a record has that lock, too.
-//!             (2) Who waits for a lock holds none of the same or a larger address (`Locks::lock` gives those up first,
-//!                 asserted there), and who installs waits for nothing: so no circle of them can form.
+//!             (2) Who waits for a lock holds none of the same or a larger address (`CanonicalLocks::lock` gives
+//!                 those up first), and who installs waits for nothing: so no circle of them can form.
 //!             (3) What was observed, absence included, is in the read set or noted with the write, and is validated
 //!                 even if it was locked all the time.
-//! DEPARTURES  A temperature is a record's own, not a page's: a page of the paper is a node of its index, and rows do not
-//!             live in the nodes here. Locks are a word that is waited for and no queue: who wants it exclusively keeps
-//!             new readers out, but several of those come in any order. A lock is never tried and cancelled: it is
-//!             tried at once, and waited for after the locks that are in the way of waiting were given up, however
-//!             many they are. What an abort says is to be locked is locked when the retry comes to it, and not all
-//!             that lies before it in the order of addresses as well: the paper needs that for page locks that a
-//!             record's address does not tell. Writes are locked when they commit, or, after an abort, when they are
-//!             read or written first. Amounts are added at the commit as under `silo`.
+//! DEPARTURES  A temperature is a record's own, not a page's: a page of the paper is a node of its index, and rows do
+//!             not live in the nodes here. Locks are a word that is waited for and no queue: who wants it
+//!             exclusively keeps new readers out, but several of those come in any order. A lock is never queued for
+//!             and cancelled: it is tried at once, and waited for after the locks that are in the way of waiting
+//!             were given up, however many they are. What an abort says is to be locked is locked when the retry
+//!             comes to it, and not with all that lies before it in the order of addresses. Writes are locked when
+//!             they commit, or, after an abort, when they are read or written first. Amounts are added at the
+//!             commit as under `silo`.
 
 use engine::driver::PerWorker;
-use engine::parts::{Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits};
+use engine::parts::canonical_locks::{CanonicalLocks, LockWord, Lockable, Mode, Retrospective};
+use engine::parts::{Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits, Temperature};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -40,9 +42,8 @@ use engine::{
 };
 use stdx::Rng;
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
-use sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
-use sync::waiter;
 
 use crate::plants;
 
@@ -54,16 +55,6 @@ const STATUS: u64 = INSTALLING | NO_VALUE | RETIRED;
 /// One step of the sequence.
 const TID_STEP: u64 = 16;
 const EPOCH_SHIFT: u32 = 32;
-
-const EXCLUSIVE: u32 = 1;
-const WANTED: u32 = 2;
-const SHARED: u32 = 4;
-
-/// The bits of a temperature; those above are its era.
-const TEMPERATURE: u32 = 0xff;
-const ERA_SHIFT: u32 = 8;
-/// The hottest: it would take a million failures of an era to get beyond.
-const HOTTEST: u32 = 20;
 
 /// The state that all transactions share: the epochs.
 #[derive(Debug)]
@@ -79,13 +70,14 @@ pub struct Mocc {
 #[derive(Debug)]
 pub struct Header {
     tid: AtomicU64,
-    lock: AtomicU32,
-    temperature: AtomicU32,
+    lock: LockWord,
+    temperature: Temperature,
 }
 
 impl Default for Header {
     fn default() -> Self {
-        Self { tid: AtomicU64::new(NO_VALUE), lock: AtomicU32::new(0), temperature: AtomicU32::new(0) }
+        let (lock, temperature) = (LockWord::default(), Temperature::default());
+        Self { tid: AtomicU64::new(NO_VALUE), lock, temperature }
     }
 }
 
@@ -93,20 +85,16 @@ impl Meta for Header {
     fn reset(&self) {
         // Relaxed: publishing the record orders it. Nobody holds the lock of a record that nobody knows.
         self.tid.store(NO_VALUE, Ordering::Relaxed);
-        self.temperature.store(0, Ordering::Relaxed);
+        self.temperature.reset();
     }
 }
 
-/// How a record is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mode {
-    Shared,
-    Exclusive,
+impl Lockable for Mocc {
+    #[inline]
+    fn lock_of(record: RecordRef<'_, Self>) -> &LockWord {
+        &record.header().lock
+    }
 }
-
-/// The locks of an attempt, in the order of addresses.
-#[derive(Debug, Default)]
-struct Locks<'db>(Vec<(RecordRef<'db, Mocc>, Mode)>);
 
 /// An attempt's private state.
 #[derive(Debug)]
@@ -115,12 +103,11 @@ pub struct Txn<'db> {
     reads: Vec<(RecordRef<'db, Mocc>, u64)>,
     writes: BufferedWrites<'db, Mocc, Expected>,
     leaves: LeafSet<'db, ()>,
-    locks: Locks<'db>,
+    locks: CanonicalLocks<'db, Mocc>,
     /// The write set in the order of addresses, where locking had to wait.
     order: Vec<RecordRef<'db, Mocc>>,
-    /// What this attempt is to lock when it comes to it, since the last one of its transaction was aborted: ids of
-    /// records, sorted.
-    retrospective: Vec<(usize, Mode)>,
+    /// Since the last attempt of its transaction was aborted.
+    retrospective: Retrospective,
     /// The copy that the last read lent.
     copy: CopyBuffer,
     /// The TID of the running commit; between attempts, that of the slot's last.
@@ -193,9 +180,9 @@ impl Scheme for Mocc {
             slot,
             reads: Vec::new(),
             leaves: LeafSet::default(),
-            locks: Locks::default(),
+            locks: CanonicalLocks::default(),
             order: Vec::new(),
-            retrospective: Vec::new(),
+            retrospective: Retrospective::default(),
             copy: CopyBuffer::default(),
             tid: 0,
         }
@@ -363,8 +350,7 @@ impl Scheme for Mocc {
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
         let Header { tid, lock, .. } = record.header();
-        // Acquire: pairs with the Release of the last lock's end. Relaxed on failure: nothing is read.
-        if lock.compare_exchange(0, EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if !lock.try_lock(Mode::Exclusive) {
             return Retire::Later;
         }
         let word = tid.load(Ordering::Relaxed); // Relaxed: it changes under this lock only.
@@ -377,7 +363,7 @@ impl Scheme for Mocc {
             status if status & RETIRED != 0 => Retire::Done,
             _ => Retire::Alive,
         };
-        unlock(record, Mode::Exclusive);
+        lock.unlock(Mode::Exclusive);
         retire
     }
 
@@ -392,36 +378,19 @@ impl Mocc {
     /// Locks a record that is about to be read if it is hot, or if that has failed the transaction before.
     #[inline]
     fn lock_if_hot<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) {
-        if let Some(mode) = txn.seen_before(record) {
+        if let Some(mode) = txn.retrospective.find(record.id()) {
             txn.locks.lock(record, mode);
-        } else if self.hot == 0 || self.temperature(record) >= self.hot {
+        } else if self.hot == 0 || record.header().temperature.degrees(|| self.era()) >= self.hot {
             txn.locks.lock(record, Mode::Shared);
         }
     }
 
-    /// The temperature of a record in the present era.
-    #[inline]
-    fn temperature(&self, record: RecordRef<'_, Self>) -> u32 {
-        let word = record.header().temperature.load(Ordering::Relaxed); // Relaxed: a hint.
-        if word != 0 && word >> ERA_SHIFT == self.era() { word & TEMPERATURE } else { 0 }
+    /// The number of the present era.
+    fn era(&self) -> u64 {
+        self.epoch.last() / self.era_epochs
     }
 
-    /// The bits of the present era's number that a temperature has room for.
-    fn era(&self) -> u32 {
-        (self.epoch.last() / self.era_epochs) as u32 & (u32::MAX >> ERA_SHIFT)
-    }
-
-    /// A validation failed because of a record: each degree takes twice as many failures as the one before.
-    #[cold]
-    fn heat(&self, record: RecordRef<'_, Self>, rng: &mut Rng) {
-        let now = self.temperature(record);
-        if now < HOTTEST && rng.below(1 << now) == 0 {
-            // Relaxed: a hint, of which a failure more or less may be lost.
-            record.header().temperature.store(self.era() << ERA_SHIFT | (now + 1), Ordering::Relaxed);
-        }
-    }
-
-    /// Steps 1 to 5 of COMMIT, up to the TID.
+    /// Steps 1 to 5 of COMMIT.
     #[inline]
     fn decide(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
         if txn.writes.is_empty() {
@@ -442,14 +411,16 @@ impl Mocc {
     fn validate(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
         let mut is_valid = true;
         for &(record, seen) in &txn.reads {
-            if is_planted(&plants::MOCC_TRUSTS_LOCKS) && (self.hot == 0 || txn.seen_before(record).is_some()) {
+            if is_planted(&plants::MOCC_TRUSTS_LOCKS)
+                && (self.hot == 0 || txn.retrospective.find(record.id()).is_some())
+            {
                 continue;
             }
             // Acquire: a later step must not come before.
             let tid = record.header().tid.load(Ordering::Acquire);
             let own = || txn.writes.find(record).is_some() || is_planted(&plants::MOCC_IGNORES_INSTALLING);
             if tid != seen && !(tid == seen | INSTALLING && own()) && !is_planted(&plants::MOCC_SKIPS_READS) {
-                self.heat(record, &mut txn.rng);
+                record.header().temperature.heat(self.era(), &mut txn.rng);
                 is_valid = false;
             }
         }
@@ -474,29 +445,19 @@ fn copy_present(record: RecordRef<'_, Mocc>, copy: &mut [u64]) -> Result<Expecte
 }
 
 impl<'db> Txn<'db> {
-    /// How a record is to be locked because of the last attempt.
-    #[inline]
-    fn seen_before(&self, record: RecordRef<'db, Mocc>) -> Option<Mode> {
-        let at = self.retrospective.binary_search_by_key(&record.id(), |(id, _)| *id).ok()?;
-        Some(self.retrospective[at].1)
-    }
-
     /// Notes what the next attempt of this transaction is to lock: what this one had to write, what it has locked, and
     /// what it found changed.
     #[cold]
     fn look_back(&mut self) {
         let Self { retrospective, writes, locks, reads, .. } = self;
-        retrospective.clear();
-        retrospective.extend(writes.iter().map(|write| (write.record.id(), Mode::Exclusive)));
-        retrospective.extend(locks.0.iter().map(|(record, _)| (record.id(), Mode::Shared)));
         // Relaxed: a hint.
         let is_changed = |(record, seen): &&(RecordRef<'db, Mocc>, u64)| {
             record.header().tid.load(Ordering::Relaxed) & !INSTALLING != *seen
         };
-        retrospective.extend(reads.iter().filter(is_changed).map(|(record, _)| (record.id(), Mode::Shared)));
-        // The strongest of each comes first, and stays.
-        retrospective.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
-        retrospective.dedup_by_key(|(id, _)| *id);
+        let changed = reads.iter().filter(is_changed).map(|(record, _)| *record);
+        let shared = locks.records().chain(changed).map(|record| (record.id(), Mode::Shared));
+        let exclusive = writes.iter().map(|write| (write.record.id(), Mode::Exclusive));
+        retrospective.replace(shared.chain(exclusive));
     }
 
     /// What was to be written was only read: a rollback.
@@ -529,7 +490,7 @@ impl<'db> Txn<'db> {
         )
     }
 
-    /// The TID of step 5 of COMMIT.
+    /// Step 5 of COMMIT.
     #[inline]
     fn choose_tid(&mut self, epoch: u64) {
         let read = self.reads.iter().map(|&(_, word)| word);
@@ -537,113 +498,4 @@ impl<'db> Txn<'db> {
         let above = met.fold(self.tid, |tid, word| tid.max(word & !STATUS)) + TID_STEP;
         self.tid = above.max(epoch << EPOCH_SHIFT);
     }
-}
-
-impl<'db> Locks<'db> {
-    /// Locks a record, once nobody else has it: *canonically*, with none of a larger address held, so that no circle of
-    /// waiting can form. The locks in the way of this are given up, which costs no more than the trust in them.
-    fn lock(&mut self, record: RecordRef<'db, Mocc>, mode: Mode) {
-        if self.try_lock(record, mode) {
-            return;
-        }
-        if !is_planted(&plants::MOCC_WAITS_ANYHOW) {
-            self.give_up_from(record.id());
-            assert!(self.0.last().is_none_or(|(last, _)| last.id() < record.id()), "canonical"); // Invariant (2).
-        }
-        loop {
-            if self.try_lock(record, mode) {
-                return;
-            }
-            wait(record, mode);
-        }
-    }
-
-    /// Locks a record unless others are in the way, and says whether it is locked then.
-    #[inline]
-    fn try_lock(&mut self, record: RecordRef<'db, Mocc>, mode: Mode) -> bool {
-        let at = self.0.partition_point(|(held, _)| held.id() < record.id());
-        match self.0.get_mut(at).filter(|(held, _)| held.id() == record.id()) {
-            Some((_, held)) if *held >= mode => true,
-            Some((_, held)) => {
-                let is_alone = upgrade(record);
-                if is_alone {
-                    *held = mode;
-                }
-                is_alone
-            }
-            None => {
-                let is_locked = try_lock(record, mode);
-                if is_locked {
-                    self.0.insert(at, (record, mode));
-                }
-                is_locked
-            }
-        }
-    }
-
-    /// Gives up the locks of records from this address on.
-    fn give_up_from(&mut self, id: usize) {
-        let at = self.0.partition_point(|(held, _)| held.id() < id);
-        self.0.drain(at..).for_each(|(record, mode)| unlock(record, mode));
-    }
-
-    /// Gives up all locks.
-    #[inline]
-    fn give_up(&mut self) {
-        self.0.drain(..).for_each(|(record, mode)| unlock(record, mode));
-    }
-}
-
-/// Sets the lock unless others have it, or, to share it, want it exclusively.
-#[inline]
-fn try_lock(record: RecordRef<'_, Mocc>, mode: Mode) -> bool {
-    let lock = &record.header().lock;
-    loop {
-        let word = lock.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        let locked = match mode {
-            Mode::Exclusive if word & !WANTED == 0 => EXCLUSIVE,
-            Mode::Shared if word & (EXCLUSIVE | WANTED) == 0 => word + SHARED,
-            _ => return false,
-        };
-        // Acquire: pairs with the Release in `unlock`. Relaxed on failure: nothing is read.
-        if lock.compare_exchange(word, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            return true;
-        }
-    }
-}
-
-/// Makes a lock that the attempt shares exclusive, if it shares it with nobody.
-#[inline]
-fn upgrade(record: RecordRef<'_, Mocc>) -> bool {
-    let lock = &record.header().lock;
-    let word = lock.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-    // Acquire: pairs with the Release in `unlock`. Relaxed on failure: nothing is read.
-    let order = (Ordering::Acquire, Ordering::Relaxed);
-    word & !WANTED == SHARED && lock.compare_exchange(word, EXCLUSIVE, order.0, order.1).is_ok()
-}
-
-/// Waits until a lock may be had. Who wants it exclusively keeps new readers from coming; whoever gets it next clears
-/// that, and the others say it again.
-#[cold]
-fn wait(record: RecordRef<'_, Mocc>, mode: Mode) {
-    let lock = &record.header().lock;
-    let in_the_way = match mode {
-        Mode::Exclusive => {
-            lock.fetch_or(WANTED, Ordering::Relaxed); // Relaxed: a hint.
-            !WANTED
-        }
-        Mode::Shared => EXCLUSIVE | WANTED,
-    };
-    waiter::wait_until(None, || lock.load(Ordering::Relaxed) & in_the_way == 0); // Relaxed: a hint.
-}
-
-/// Unlocks a record.
-#[inline]
-fn unlock(record: RecordRef<'_, Mocc>, mode: Mode) {
-    let lock = &record.header().lock;
-    // Release: pairs with the Acquire of the next lock.
-    match mode {
-        Mode::Shared => lock.fetch_sub(SHARED, Ordering::Release),
-        Mode::Exclusive => lock.fetch_and(!EXCLUSIVE, Ordering::Release),
-    };
 }

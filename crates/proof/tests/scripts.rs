@@ -36,6 +36,7 @@ subjects!(
     no_wait,
     wait_die,
     dl_detect,
+    wound_wait,
     silo,
     silo_with_snapshots: silo under SNAPSHOTS,
     tictoc,

@@ -87,6 +87,7 @@ conformance!(
     no_wait,
     wait_die,
     dl_detect,
+    wound_wait,
     silo,
     silo_with_snapshots: silo under SNAPSHOTS,
     tictoc,

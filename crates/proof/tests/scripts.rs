@@ -45,6 +45,7 @@ subjects!(
     no_wait,
     wait_die,
     dl_detect,
+    wound_wait,
     occ,
     occ_without_early_abort: occ under LATE_ABORT,
     occ_central,

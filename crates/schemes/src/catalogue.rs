@@ -37,6 +37,7 @@ catalogue! {
     crate::locking::no_wait::NoWait,
     crate::locking::wait_die::WaitDie,
     crate::locking::dl_detect::DlDetect,
+    crate::locking::wound_wait::WoundWait,
     crate::optimistic::occ::Occ,
     crate::optimistic::occ_central::OccCentral,
     crate::optimistic::silo::Silo,

@@ -25,6 +25,13 @@ sync::plants! {
     DL_DETECT_TELLS_ONE: "dl_detect_tells_one",
         "says that it waits for one of those for whom it waits";
 
+    WOUND_WAIT_WOUNDS_NOBODY: "wound_wait_wounds_nobody",
+        "waits for younger transactions without wounding them";
+    WOUND_WAIT_FEELS_NOTHING: "wound_wait_feels_nothing",
+        "waits on for locks though it was wounded";
+    WOUND_WAIT_SERVES_YOUNGEST_FIRST: "wound_wait_serves_youngest_first",
+        "puts who is younger before those who wait already";
+
     OCC_SKIPS_READS: "occ_skips_reads",
         "does not look whether a record that was read is newer than the begin";
     OCC_SKIPS_LEAVES: "occ_skips_leaves",
@@ -178,6 +185,25 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &TWO_PHASE_UNLOCKS_EARLY,
             &DL_DETECT_SEES_NOTHING,
             &DL_DETECT_TELLS_ONE,
+            &engine::plants::LOCK_QUEUE_UPGRADES_EARLY,
+            &engine::plants::LOCK_QUEUE_GRANTS_BESIDE,
+            &engine::plants::LOCK_QUEUE_LEAVES_LATE,
+            &engine::plants::INSERT_SHRUGS,
+            &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "wound_wait",
+        &[
+            &TWO_PHASE_UNLOCKS_READS,
+            &TWO_PHASE_UNLOCKS_MISSES,
+            &TWO_PHASE_SKIPS_LEAVES,
+            &TWO_PHASE_UNLOCKS_EARLY,
+            &WOUND_WAIT_WOUNDS_NOBODY,
+            &WOUND_WAIT_FEELS_NOTHING,
+            &WOUND_WAIT_SERVES_YOUNGEST_FIRST,
             &engine::plants::LOCK_QUEUE_UPGRADES_EARLY,
             &engine::plants::LOCK_QUEUE_GRANTS_BESIDE,
             &engine::plants::LOCK_QUEUE_LEAVES_LATE,

@@ -89,6 +89,7 @@ conformance!(
     no_wait,
     wait_die,
     dl_detect,
+    wound_wait,
     occ,
     occ_without_early_abort: occ under LATE_ABORT,
     occ_central,

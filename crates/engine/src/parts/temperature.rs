@@ -1,4 +1,7 @@
-//! How often a record was in the way lately, in a word that costs others little (Wang and Kimura, PVLDB 10(2), 2016, 3.2).
+//! How often a record was in the way lately, in a word that costs others little (Wang and Kimura, PVLDB 10(2), 2016,
+//! 3.2).
+//!
+//! All accesses to words are Relaxed: a temperature is a hint, and may lose a failure more or less.
 
 use stdx::Rng;
 use sync::atomic::{AtomicU32, Ordering};
@@ -7,8 +10,7 @@ use sync::atomic::{AtomicU32, Ordering};
 const DEGREES: u32 = 0xff;
 const ERA_SHIFT: u32 = 8;
 
-/// The temperature of a record, which counts from the coldest again in each era. All accesses are Relaxed: it is a
-/// hint, and may lose a failure more or less.
+/// The temperature of a record, which counts from the coldest again in each era.
 #[derive(Debug, Default)]
 pub struct Temperature(AtomicU32);
 

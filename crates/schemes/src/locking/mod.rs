@@ -3,3 +3,4 @@
 pub mod dl_detect;
 pub mod no_wait;
 pub mod wait_die;
+pub mod wound_wait;

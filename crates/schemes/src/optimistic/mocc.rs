@@ -34,7 +34,9 @@
 
 use engine::driver::PerWorker;
 use engine::parts::canonical_locks::{CanonicalLocks, LockWord, Lockable, Mode, Retrospective};
-use engine::parts::{Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits, Temperature};
+use engine::parts::{
+    Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits, Temperature,
+};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,

@@ -1,0 +1,221 @@
+//! `WOUND_WAIT`: two-phase locking in which the younger waits and the older wounds (Rosenkrantz, Stearns,
+//! Lewis, TODS 1978).
+//!
+//! IDEA        A transaction has an age, which it keeps through all its attempts. Who asks for a lock that
+//!             others have in a conflicting mode waits; those of them who are younger it wounds, which means
+//!             that they abort as soon as they notice. So waits go from young to old but for those that end by
+//!             themselves, nobody has to look for deadlocks, and the oldest of all is never wounded.
+//! RECORD      The word of `engine::parts::LockQueues`; the rank of a request is the birth of its transaction.
+//! COMMIT      That of two-phase locking ([`TwoPhase`]), between whose steps 2 and 3 the attempt turns its
+//!             status from running to deciding: whoever was wounded before aborts, and nobody is wounded after.
+//! INVARIANTS  Those of two-phase locking, and
+//!             (4) Who waits is younger than everybody for whom it waits, but for those whom it has wounded:
+//!                 the owners in a conflicting mode (`may_wait_for`). The oldest who waits is served first
+//!                 (`is_before`), so whoever becomes an owner while it waits is older, or was an owner before.
+//!             (5) Who is wounded waits for no lock: it looks at its status before it asks, and while it waits.
+//!             (6) An attempt is wounded under the latch of a record of which it has a request, so never after
+//!                 its end.
+//!             (7) Births stay as they are from the first attempt of a transaction to the last
+//!                 (`Ticket::birth`).
+//! DEPARTURES  A transaction that was wounded waits, before it begins again, until the one that wounded it has
+//!             ended, for `wound_wait.respect_us` at most. At once, it would be wounded again for the same
+//!             lock; and where its undoing changes gaps that the older has read it would abort the older again
+//!             and again, who is the oldest in vain.
+
+use engine::parts::{LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{Abort, Admits, End, Env, Family, Info, Isolation, Ticket};
+use sync::atomic::{AtomicU64, Ordering};
+use sync::plant::is_planted;
+use sync::{Padded, clock, waiter};
+
+use crate::plants;
+use crate::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
+
+/// Two-phase locking in which the younger waits and the older wounds.
+pub type WoundWait = TwoPhase<WoundOrWait>;
+
+/// States of an attempt: it may be wounded; it is, by the slot in the bits above; it has passed all that can fail.
+const RUNNING: u64 = 0;
+const WOUNDED: u64 = 1;
+const DECIDING: u64 = 2;
+const SLOT_SHIFT: u32 = 2;
+
+/// The rule: who is older wounds, who is younger waits.
+#[derive(Debug)]
+pub struct WoundOrWait {
+    queues: LockQueues,
+    /// By slot.
+    fates: Box<[Padded<Fate>]>,
+    respect_ns: u64,
+}
+
+/// What a slot's attempt shows to others.
+#[derive(Debug, Default)]
+struct Fate {
+    status: AtomicU64,
+    /// The birth of its transaction until that has ended; 0 while there is none.
+    birth: AtomicU64,
+}
+
+/// What the queues ask of it: everybody waits, the older first, and wounds whoever is younger.
+struct Wound<'f>(&'f [Padded<Fate>]);
+
+impl QueueRule for Wound<'_> {
+    fn is_before(&self, asks: Party, waits: Party) -> bool {
+        (asks < waits) != is_planted(&plants::WOUND_WAIT_SERVES_YOUNGEST_FIRST)
+    }
+
+    fn may_wait_for(&mut self, asks: Party, other: Party) -> bool {
+        if asks < other && !is_planted(&plants::WOUND_WAIT_WOUNDS_NOBODY) {
+            let wounded = WOUNDED | u64::from(asks.slot) << SLOT_SHIFT;
+            // Relaxed: who is wounded reads nothing on its strength. A failure is one wounded already, or deciding.
+            let status = &self.0[other.slot as usize].status;
+            let _ = status.compare_exchange(RUNNING, wounded, Ordering::Relaxed, Ordering::Relaxed);
+        }
+        true
+    }
+
+    fn may_pass(&self) -> bool {
+        true
+    }
+
+    fn may_upgrade_before(&self, asks: Party, upgrades: Party) -> bool {
+        asks < upgrades
+    }
+}
+
+impl Rule for WoundOrWait {
+    const INFO: Info = Info {
+        name: "wound_wait",
+        title: "WOUND_WAIT",
+        paper: "Rosenkrantz, Stearns, Lewis: System level concurrency control for distributed database systems, \
+                TODS 1978",
+        family: Family::Locking,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        idea: "locks each record before it is accessed; of two in conflict the younger waits for the older, or aborts \
+               if it has the lock",
+    };
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "wound_wait.respect_us",
+        default: "10000",
+        range: Range::Int(0, 1_000_000),
+        unit: "us",
+        doc: "How long a wounded transaction waits at most, before it begins again, for the end of the one that \
+              wounded it; 0 begins at once, as published, and pays where the older is slow and goes elsewhere.",
+        stresses: "work done again in vain against idle clients",
+    }];
+    const WAITS: bool = true;
+    type Header = LockWord;
+    type Party = Party;
+
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+        room_for(env)?;
+        Ok(Self {
+            queues: LockQueues::new(env.slots),
+            fates: (0..env.slots).map(|_| Padded::default()).collect(),
+            respect_ns: values.int("wound_wait.respect_us") * 1_000,
+        })
+    }
+
+    fn attach(&self, slot: usize) -> Party {
+        Party { rank: 0, slot: slot as u32 }
+    }
+
+    #[inline]
+    fn begin(&self, party: &mut Party, ticket: &Ticket) {
+        let fate = self.fate(*party);
+        // Relaxed, here and below: no request of this slot is in a ring, so nobody else writes them; invariant (6).
+        let before = fate.status.load(Ordering::Relaxed);
+        party.rank = ticket.birth;
+        fate.status.store(RUNNING, Ordering::Relaxed);
+        fate.birth.store(ticket.birth, Ordering::Relaxed);
+        if before & WOUNDED != 0 && ticket.retries > 0 {
+            self.wait_for_end(*party, before);
+        }
+    }
+
+    #[inline]
+    fn lock(&self, party: &mut Party, word: &LockWord, nth: usize, mode: Mode) -> Result<bool, Abort> {
+        self.look(*party)?;
+        let id = RequestId::new(party.slot, nth).ok_or(Abort::Full)?;
+        let asked = self.queues.ask(word, id, party.rank, mode, &mut Wound(&self.fates));
+        self.settle(*party, asked).map(|()| word.has_value())
+    }
+
+    fn upgrade(&self, party: &mut Party, word: &LockWord, nth: usize) -> Result<(), Abort> {
+        self.look(*party)?;
+        let id = RequestId::new(party.slot, nth).ok_or(Abort::Full)?;
+        self.settle(*party, self.queues.upgrade(word, id, &mut Wound(&self.fates)))
+    }
+
+    #[inline]
+    fn unlock(&self, party: &Party, word: &LockWord, nth: usize, _: Mode, left: Left) {
+        let id = RequestId::new(party.slot, nth).expect("it was locked under this number");
+        self.queues.release(word, id, left);
+    }
+
+    #[inline]
+    fn decide(&self, party: &mut Party, _: End) -> Result<(), Abort> {
+        let fate = self.fate(*party);
+        // Relaxed, both: who fails was wounded, and the locks order all else.
+        let decided = fate.status.compare_exchange(RUNNING, DECIDING, Ordering::Relaxed, Ordering::Relaxed);
+        if decided.is_err() {
+            return Err(Abort::Wounded);
+        }
+        // Relaxed: a hint to those who wait to begin again; the transaction ends with this attempt.
+        fate.birth.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl WoundOrWait {
+    #[inline]
+    fn fate(&self, party: Party) -> &Fate {
+        &self.fates[party.slot as usize]
+    }
+
+    #[inline]
+    fn is_wounded(&self, party: Party) -> bool {
+        // Relaxed: a flag that orders nothing else.
+        let status = self.fate(party).status.load(Ordering::Relaxed);
+        status & WOUNDED != 0 && !is_planted(&plants::WOUND_WAIT_FEELS_NOTHING)
+    }
+
+    #[inline]
+    fn look(&self, party: Party) -> Result<(), Abort> {
+        if self.is_wounded(party) { Err(Abort::Wounded) } else { Ok(()) }
+    }
+
+    /// Waits if it must, until it is granted what it has asked for or is wounded.
+    #[inline]
+    fn settle(&self, party: Party, asked: Result<Option<Waiting<'_>>, Refused>) -> Result<(), Abort> {
+        match asked {
+            Ok(None) => Ok(()),
+            Ok(Some(waiting)) => self.wait(party, waiting),
+            Err(Refused::Retired) => Err(Abort::ReadChanged),
+            // By one who is older and waits for this one to stop reading, too.
+            Err(Refused::ByRule | Refused::Upgrading) => Err(Abort::Wounded),
+        }
+    }
+
+    #[cold]
+    fn wait(&self, party: Party, waiting: Waiting<'_>) -> Result<(), Abort> {
+        waiting.until(None, || self.is_wounded(party));
+        if waiting.end() { Ok(()) } else { Err(Abort::Wounded) }
+    }
+
+    /// Waits until the transaction that has left this status has ended.
+    #[cold]
+    fn wait_for_end(&self, party: Party, status: u64) {
+        let slot = (status >> SLOT_SHIFT) as u32;
+        let shown = &self.fates[slot as usize].birth;
+        // Relaxed, twice: a hint when to begin.
+        let birth = shown.load(Ordering::Relaxed);
+        if birth != 0 && (Party { rank: birth, slot }) < party && self.respect_ns > 0 {
+            let deadline_ns = clock::now_ns() + self.respect_ns;
+            waiter::wait_until(Some(deadline_ns), || shown.load(Ordering::Relaxed) != birth);
+        }
+    }
+}

@@ -118,7 +118,6 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::COPIES_ONCE,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,
-            &storage::plants::REUSES_AT_ONCE,
         ],
     ),
     (
@@ -133,7 +132,6 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::COPIES_ONCE,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,
-            &storage::plants::REUSES_AT_ONCE,
         ],
     ),
     (

@@ -44,19 +44,19 @@ const SMALLBANK: &[(&str, &str)] = &[
 pub(crate) enum Small {
     Ycsb,
     Tpcc,
-    SmallBank,
+    Bank,
 }
 
 impl Small {
     /// All.
-    pub(crate) const ALL: [Self; 3] = [Self::Ycsb, Self::Tpcc, Self::SmallBank];
+    pub(crate) const ALL: [Self; 3] = [Self::Ycsb, Self::Tpcc, Self::Bank];
 
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ycsb => Ycsb::<ShortKey>::NAME,
             Self::Tpcc => Tpcc::NAME,
-            Self::SmallBank => SmallBank::NAME,
+            Self::Bank => SmallBank::NAME,
         }
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn explore(scheme: &str, workload: Small, seed: u64) -> Explored {
     let explored = match workload {
         Small::Ycsb => catalogue::with(scheme, Explore::<Ycsb<ShortKey>>(seed, YCSB, PhantomData)),
         Small::Tpcc => catalogue::with(scheme, Explore::<Tpcc>(seed, TPCC, PhantomData)),
-        Small::SmallBank => catalogue::with(scheme, Explore::<SmallBank>(seed, SMALLBANK, PhantomData)),
+        Small::Bank => catalogue::with(scheme, Explore::<SmallBank>(seed, SMALLBANK, PhantomData)),
     };
     explored.expect("a scheme of the catalogue")
 }

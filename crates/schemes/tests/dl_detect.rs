@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::scene::{On, Scene};
+use common::scene::{On, Scene, linger};
 use common::{Cell, Given, Place, database};
 use engine::{Abort, Homes, Lookup, Schema, Ticket, Transaction};
 use schemes::locking::dl_detect::DlDetect;
@@ -47,7 +47,7 @@ fn waiters_are_served_as_they_come_and_a_reader_comes_after_a_writer_who_waits()
                 reader.read(0)?;
                 reader.turn(1);
                 reader.after(4);
-                reader.linger();
+                linger();
                 Ok(())
             }),
             (MIDDLE, &|writer| {
@@ -57,7 +57,7 @@ fn waiters_are_served_as_they_come_and_a_reader_comes_after_a_writer_who_waits()
             (YOUNG, &|reader| {
                 reader.turn(3);
                 assert_eq!(reader.read(0)?, 1);
-                reader.linger();
+                linger();
                 Ok(())
             }),
             (OLD, &|writer| {
@@ -108,7 +108,7 @@ fn a_circle_leads_through_those_who_wait_before_one() {
             owner.count(0)?;
             owner.turn(1);
             owner.after(4);
-            owner.linger();
+            linger();
             Ok(())
         }),
         // Waits for it first, and has what the next one waits for.
@@ -136,7 +136,7 @@ fn a_circle_leads_through_those_who_wait_before_one() {
             owner.count(0)?;
             owner.turn(1);
             owner.after(4);
-            owner.linger();
+            linger();
             Ok(())
         }),
         (MIDDLE, &|first| {
@@ -173,7 +173,7 @@ fn who_closes_two_circles_ends_both() {
             txn.turn(3);
             txn.count(1)?;
             txn.count(2)?;
-            txn.linger();
+            linger();
             txn.count(0)
         }),
     ]);

@@ -4,7 +4,7 @@ mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use common::scene::{On, Scene};
+use common::scene::{On, Scene, linger};
 use common::{Cell, Given, Place, database};
 use engine::{Abort, Homes, Lookup, Schema, Ticket, Transaction};
 use schemes::locking::wait_die::WaitDie;
@@ -29,7 +29,7 @@ fn writes_first(txn: &mut Txn<'_, '_, '_>) -> Ended {
     txn.count(0)?;
     txn.turn(1);
     txn.after(2);
-    txn.linger();
+    linger();
     Ok(())
 }
 
@@ -86,7 +86,7 @@ fn waiters_are_served_from_the_youngest_to_the_oldest() {
             owner.count(0)?;
             owner.turn(1);
             owner.after(4);
-            owner.linger();
+            linger();
             Ok(())
         }),
         (MIDDLE, &in_turn(2)),
@@ -105,7 +105,7 @@ fn reader_behind_writer(given: Given, birth: u64) -> (Vec<Ended>, String) {
             reader.read(0)?;
             reader.turn(1);
             reader.after(3);
-            reader.linger();
+            linger();
             Ok(())
         }),
         (MIDDLE, &writes_second),

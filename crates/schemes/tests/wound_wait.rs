@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::scene::{On, Scene};
+use common::scene::{On, Scene, linger};
 use common::{Cell, Given, Place, database};
 use engine::{Abort, Homes, Lookup, Schema, Ticket, Transaction};
 use schemes::locking::wound_wait::WoundWait;
@@ -27,7 +27,7 @@ fn writes_first(txn: &mut Txn<'_, '_, '_>) -> Ended {
     txn.count(0)?;
     txn.turn(1);
     txn.after(2);
-    txn.linger();
+    linger();
     txn.count(1)
 }
 
@@ -61,7 +61,7 @@ fn who_is_wounded_does_not_commit_though_it_has_all_that_it_wants() {
             young.read(0)?;
             young.turn(1);
             young.after(2);
-            young.linger();
+            linger();
             Ok(())
         }),
         (OLD, &writes_second),
@@ -77,7 +77,7 @@ fn who_waits_is_wounded_where_it_waits() {
             middle.count(1)?;
             middle.turn(1);
             middle.after(3);
-            middle.linger();
+            linger();
             middle.note("20 goes on");
             Ok(())
         }),
@@ -109,7 +109,7 @@ fn waiters_are_served_from_the_oldest_to_the_youngest() {
             owner.count(0)?;
             owner.turn(1);
             owner.after(4);
-            owner.linger();
+            linger();
             Ok(())
         }),
         (MIDDLE, &in_turn(2)),
@@ -153,12 +153,12 @@ fn who_was_wounded_begins_again_when_the_other_has_ended() {
                     young.count(0)?;
                     young.turn(1);
                     young.after(2);
-                    young.linger();
+                    linger();
                     young.read(1).map(|_| ())
                 }),
                 (OLD, &|old| {
                     writes_second(old)?;
-                    old.linger();
+                    linger();
                     Ok(())
                 }),
             ],

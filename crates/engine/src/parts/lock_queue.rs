@@ -563,13 +563,12 @@ impl Ring<'_> {
     fn push_owner(&mut self, id: RequestId) {
         const UPGRADES: u32 = OWNS | WAITS;
         let last = self.ids().take_while(|id| self.of(*id).state() & UPGRADES == UPGRADES).last();
-        match last {
+        if let Some(last) = last {
             // Behind the last, as the first if that is behind it, too.
-            Some(last) => self.insert(id, self.of(last).next()),
-            None => {
-                self.insert(id, self.first);
-                self.first = id;
-            }
+            self.insert(id, self.of(last).next());
+        } else {
+            self.insert(id, self.first);
+            self.first = id;
         }
     }
 

@@ -84,6 +84,9 @@ impl Certifier for Uncertified {
     }
 }
 
+/// A version of a record that an attempt has met.
+type Met<'db, C> = (RecordRef<'db, Snapshots<C>>, VersionRef<'db, Snapshots<C>>);
+
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db, C: Certifier> {
@@ -97,7 +100,7 @@ pub struct Txn<'db, C: Certifier> {
     number: u64,
     writes: PendingWrites<'db, Snapshots<C>>,
     /// The undecided version to which the last attempt lost.
-    lost_to: Option<(RecordRef<'db, Snapshots<C>>, VersionRef<'db, Snapshots<C>>)>,
+    lost_to: Option<Met<'db, C>>,
     certificate: C::Certificate<'db, Snapshots<C>>,
     /// See [`Timestamps::watermark`].
     watermark_age: usize,

@@ -97,6 +97,13 @@ impl<S: Scheme> Scene<S> {
     }
 }
 
+/// Lets the others do all that they can.
+pub(crate) fn linger() {
+    for _ in 0..100 {
+        waiter::give_way();
+    }
+}
+
 impl<S: Scheme> On<'_, '_, '_, S> {
     /// Waits until a turn was taken.
     pub(crate) fn after(&self, number: u32) {
@@ -109,13 +116,6 @@ impl<S: Scheme> On<'_, '_, '_, S> {
         self.after(number - 1);
         let turn = &self.scene.turn;
         turn.set(turn.get().max(number));
-    }
-
-    /// Lets the others do all that they can.
-    pub(crate) fn linger(&self) {
-        for _ in 0..100 {
-            waiter::give_way();
-        }
     }
 
     /// Reads a cell.

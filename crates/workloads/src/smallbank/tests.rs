@@ -38,11 +38,11 @@ fn input(bank: &Fixture<SmallBank>, kind: Kind, (first, second): (u64, u64), amo
     Input { kind, first: party(first), second: party(second), amount }
 }
 
+/// What two customers have.
+type Balances = [(i64, i64); 2];
+
 /// What a program makes of two customers with these balances, if it commits.
-fn outcome(
-    (kind, amount): (Kind, i64),
-    before: [(i64, i64); 2],
-) -> Result<[(i64, i64); 2], (Abort, [(i64, i64); 2])> {
+fn outcome((kind, amount): (Kind, i64), before: Balances) -> Result<Balances, (Abort, Balances)> {
     let [updated, added] = ["off", "on"].map(|commutative| {
         let mut bank = bank(&format!("smallbank.commutative={commutative}"));
         give(&mut bank, 3, before[0]);

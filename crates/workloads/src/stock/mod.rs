@@ -31,7 +31,7 @@ use engine::{
 use stdx::Rng;
 
 use input::delta;
-use rows::{HOMES_MAX, Stock, StockKey};
+use rows::{HOMES_MAX, Rows, Stock, StockKey};
 use settings::{SETTINGS, Settings};
 
 pub use input::Input;
@@ -174,7 +174,7 @@ impl StockTable {
             }
             found = found.plus(Written { count: row.order_count, net: row.quantity, moved: row.ytd });
         }
-        let loaded = rows.loaded_before(positions.end) - rows.loaded_before(positions.start);
+        let loaded = Rows::loaded_before(positions.end) - Rows::loaded_before(positions.start);
         let loaded = Written { net: loaded, ..Written::default() };
         let expected = ledgers.iter().fold(loaded, |sum, ledger| sum.plus(ledger.written[home as usize]));
         if found == expected {
@@ -270,7 +270,7 @@ impl Workload for StockTable {
         }
         let (rows, reads) = (self.settings.rows, self.settings.reads);
         let reads_all = reads == rows.count();
-        ledger.fractured += u64::from(reads_all && output.quantity != rows.loaded_before(rows.count()));
+        ledger.fractured += u64::from(reads_all && output.quantity != Rows::loaded_before(rows.count()));
         ledger.misplaced += output.misplaced;
         ledger.missing += output.missing;
         ledger.digest = ledger.digest.wrapping_add(output.quantity);

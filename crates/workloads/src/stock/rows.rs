@@ -117,7 +117,7 @@ impl Rows {
     }
 
     /// The quantity that is loaded at all positions before this one.
-    pub(super) fn loaded_before(self, position: u64) -> i64 {
+    pub(super) fn loaded_before(position: u64) -> i64 {
         let (rounds, rest) = (position / QUANTITIES, position % QUANTITIES);
         let sum_below = |count: u64| count * count.saturating_sub(1) / 2;
         position as i64 * QUANTITY_MIN + (rounds * sum_below(QUANTITIES) + sum_below(rest)) as i64
@@ -146,7 +146,7 @@ mod tests {
         let rows = Rows::new(3, 100);
         let mut sum = 0;
         for position in 0..300 {
-            assert_eq!(rows.loaded_before(position), sum);
+            assert_eq!(Rows::loaded_before(position), sum);
             let quantity = rows.loaded(position).quantity;
             assert!((10..=100).contains(&quantity));
             sum += quantity;

@@ -1,7 +1,7 @@
 //! Searches of all programs: under every scheme without a bug, and with those that chance finds late or never.
 
-use engine::{Admits, Family};
-use schemes::catalogue::INFO;
+use engine::{Admits, Family, Scheme};
+use schemes::catalogue::{self, INFO, Visit};
 use trials::{Budget, Campaign, Limit, Monitor, Replay, Report, SEARCHES, Subject, find_plant};
 
 /// Nothing but searches, by one thread: so that it is always the same program which finds something first.
@@ -17,15 +17,28 @@ fn search(scheme: &str, plant: Option<&str>) -> Report {
     campaign.run(&SEARCHES_ONLY, &Monitor::default())
 }
 
+/// Whether a scheme waits in the middle of an attempt.
+struct Waits;
+
+impl Visit for Waits {
+    type Out = bool;
+
+    fn visit<S: Scheme>(self) -> bool {
+        S::WAITS
+    }
+}
+
 #[test]
 fn every_scheme_keeps_its_promise_under_all_schedules_of_all_programs() {
     for info in INFO.iter().filter(|info| info.workers == Admits::Any) {
         let report = search(info.name, None);
         assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
         assert_eq!(report.undecided, 0, "{}", info.name);
-        // Batches have more schedules than are tried.
-        let is_whole = report.searches == SEARCHES.len() as u64;
-        assert_eq!(is_whole, info.family != Family::Batched, "{}: {}", info.name, report.searches);
+        // Batches have more schedules than are tried; and of those who wait for each other's locks, one program.
+        let left = SEARCHES.len() as u64 - report.searches;
+        let waits = catalogue::with(info.name, Waits).expect("a scheme of the catalogue");
+        let may_be = if info.family == Family::Batched { left > 0 } else { left <= u64::from(waits) };
+        assert!(may_be, "{}: {left} programs have schedules that were not tried", info.name);
     }
 }
 

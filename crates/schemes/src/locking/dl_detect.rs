@@ -30,7 +30,7 @@ use core::cmp::Reverse;
 use engine::parts::{AccessSet, LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{Abort, Admits, Env, Family, Info, Isolation, Ticket};
-use sync::atomic::{AtomicBool, Ordering};
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::plant::is_planted;
 use sync::{Latched, Padded, clock};
 
@@ -59,6 +59,8 @@ struct Vertex {
     entry: Latched<Entry>,
     /// Whether its attempt, which waits, is to abort.
     is_victim: AtomicBool,
+    /// The number of its last attempt, whichever session made it.
+    attempts: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -179,13 +181,16 @@ impl Rule for DetectCycles {
     }
 
     fn attach(&self, slot: usize) -> Seeker {
-        let me = Party { rank: 0, slot: slot as u32 };
+        // Relaxed: whoever had the slot before has handed it on.
+        let me = Party { rank: self.graph[slot].attempts.load(Ordering::Relaxed), slot: slot as u32 };
         Seeker { me, birth: 0, seen: AccessSet::default() }
     }
 
     #[inline]
     fn begin(&self, seeker: &mut Seeker, ticket: &Ticket) {
         seeker.me.rank += 1;
+        // Relaxed: for the next session of the slot.
+        self.graph[seeker.me.slot as usize].attempts.store(seeker.me.rank, Ordering::Relaxed);
         seeker.birth = ticket.birth;
     }
 

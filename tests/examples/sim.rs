@@ -17,16 +17,16 @@ fn main() -> ExitCode {
     let [seed] = args.as_slice() else { return refuse() };
     let Ok(seed) = seed.parse() else { return refuse() };
     println!(
-        "{:<8} {:<12} {:<16} {:>9} {:>7} {:>6}",
+        "{:<9} {:<12} {:<16} {:>9} {:>7} {:>6}",
         "workload", "scheme", "schedule", "steps", "commits", "aborts"
     );
     let mut failed = Vec::new();
-    for workload in [Small::Ycsb, Small::Tpcc] {
+    for workload in Small::ALL {
         for info in catalogue::INFO {
             // What fails has said why by its panic.
             let explored = catch_unwind(|| [0; 2].map(|_| explore(info.name, workload, seed)));
             let line = explored.map_or_else(|_| "FAILED".to_owned(), told);
-            println!("{:<8} {:<12} {line}", workload.name(), info.name);
+            println!("{:<9} {:<12} {line}", workload.name(), info.name);
             if line.starts_with("FAILED") {
                 failed.push(format!("{} on {}", info.name, workload.name()));
             }

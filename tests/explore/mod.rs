@@ -9,6 +9,7 @@ use engine_sim::setting::Values;
 use engine_sim::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
 use schemes_sim::catalogue::{self, Visit};
 use sim::{Explorer, Trace};
+use workloads_sim::smallbank::SmallBank;
 use workloads_sim::tpcc::Tpcc;
 use workloads_sim::ycsb::{ShortKey, Ycsb};
 
@@ -30,19 +31,32 @@ const TPCC: &[(&str, &str)] = &[
     ("tpcc.delivery", "per_district"),
 ];
 
+/// A bank of four customers, some of whom run out of money.
+const SMALLBANK: &[(&str, &str)] = &[
+    ("smallbank.accounts", "4"),
+    ("smallbank.mix", "1,1,1,2,1,2"),
+    ("smallbank.refused_pct", "10"),
+    ("smallbank.commutative", "on"),
+];
+
 /// A workload with the settings that make it small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Small {
     Ycsb,
     Tpcc,
+    SmallBank,
 }
 
 impl Small {
+    /// All.
+    pub(crate) const ALL: [Self; 3] = [Self::Ycsb, Self::Tpcc, Self::SmallBank];
+
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ycsb => Ycsb::<ShortKey>::NAME,
             Self::Tpcc => Tpcc::NAME,
+            Self::SmallBank => SmallBank::NAME,
         }
     }
 }
@@ -64,6 +78,7 @@ pub(crate) fn explore(scheme: &str, workload: Small, seed: u64) -> Explored {
     let explored = match workload {
         Small::Ycsb => catalogue::with(scheme, Explore::<Ycsb<ShortKey>>(seed, YCSB, PhantomData)),
         Small::Tpcc => catalogue::with(scheme, Explore::<Tpcc>(seed, TPCC, PhantomData)),
+        Small::SmallBank => catalogue::with(scheme, Explore::<SmallBank>(seed, SMALLBANK, PhantomData)),
     };
     explored.expect("a scheme of the catalogue")
 }

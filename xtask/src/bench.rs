@@ -23,10 +23,12 @@ const TINY: &[Workload] = &[
         "tpcc.customers_per_district=60",
     ],
     &["ycsb", "--set", "ycsb.records=20000", "--set", "ycsb.theta=0.9"],
+    &["smallbank", "--set", "smallbank.accounts=20000"],
 ];
 
 /// As the specifications have it.
-const FULL: &[Workload] = &[&["tpcc", "--set", "tpcc.warehouses=2"], &["ycsb", "--set", "ycsb.theta=0.9"]];
+const FULL: &[Workload] =
+    &[&["tpcc", "--set", "tpcc.warehouses=2"], &["ycsb", "--set", "ycsb.theta=0.9"], &["smallbank"]];
 
 /// A second of every scheme on small data, each run followed by its consistency check.
 pub(crate) fn short(house: &House) -> Outcome {
@@ -90,7 +92,7 @@ fn runs(output: &str) -> Result<Vec<String>, String> {
         let (throughput, abort_rate) = (number("throughput_txn_s")?, number("abort_rate")?);
         let verdict = &value["check"]["verdict"];
         runs.push(format!(
-            "{workload:>6} {scheme:<14} {throughput:>10.0} txn/s  abort rate {abort_rate:.3}  {verdict}"
+            "{workload:>9} {scheme:<14} {throughput:>10.0} txn/s  abort rate {abort_rate:.3}  {verdict}"
         ));
     }
     Ok(runs)

@@ -8,7 +8,7 @@ use stdx::Rng;
 use crate::sweep::DRIVES;
 use crate::{Catalogue, Refusal};
 /// Where settings are looked at when no range is given: what the literature varies, as far as a small machine holds it.
-const EXPLORED: [(&str, &str); 14] = [
+const EXPLORED: [(&str, &str); 16] = [
     ("workers", "1..4"),
     ("clients", "2..64"),
     ("retry", "same|drop|backoff"),
@@ -23,6 +23,8 @@ const EXPLORED: [(&str, &str); 14] = [
     ("ycsb.ops_per_txn", "1..64"),
     ("ycsb.read_pct", "0..100"),
     ("ycsb.theta", "0..0.99"),
+    ("smallbank.accounts", "1000..1000000"),
+    ("smallbank.theta", "0..0.99"),
 ];
 
 /// Whole numbers are spaced by ratio when the last is this many times the first.

@@ -2,6 +2,7 @@
 
 use engine::setting::{Setting, Values};
 use engine::{TxnType, Workload};
+use workloads::smallbank::SmallBank;
 use workloads::tpcc::Tpcc;
 use workloads::ycsb::{LongKey, ShortKey, Ycsb};
 
@@ -38,6 +39,14 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         settings: Ycsb::<ShortKey>::SETTINGS,
         scale: "ycsb.records",
     },
+    WorkloadInfo {
+        name: SmallBank::NAME,
+        idea: "customers with a savings and a checking account, and six short programs over them: the bank of \
+               the studies of snapshot isolation",
+        types: SmallBank::TYPES,
+        settings: SmallBank::SETTINGS,
+        scale: "smallbank.accounts",
+    },
 ];
 
 /// Something to be done with a workload whose type is known only at run time.
@@ -58,6 +67,7 @@ pub(crate) fn with<V: Visit>(name: &str, values: &Values, visitor: V) -> V::Out 
         Tpcc::NAME => visitor.visit::<Tpcc>(),
         Ycsb::<ShortKey>::NAME if values.int("ycsb.key_bytes") == 48 => visitor.visit::<Ycsb<LongKey>>(),
         Ycsb::<ShortKey>::NAME => visitor.visit::<Ycsb<ShortKey>>(),
+        SmallBank::NAME => visitor.visit::<SmallBank>(),
         _ => panic!("no workload `{name}`"),
     }
 }

@@ -5,5 +5,7 @@
 pub mod mix;
 #[cfg(test)]
 mod mock;
+pub mod smallbank;
+mod text;
 pub mod tpcc;
 pub mod ycsb;

@@ -5,10 +5,12 @@ use core::any::Any;
 use core::ops::{Bound, ControlFlow, RangeBounds};
 use std::collections::BTreeMap;
 
+use engine::setting::Values;
 use engine::{
-    Abort, Additive, Direction, Groups, Index, IndexOn, Key, Loader, Quiesced, Row, Schema, Share, Table,
-    Transaction,
+    Abort, Additive, ClientId, Direction, Drive, Groups, Index, IndexOn, Key, Loader, Quiesced, Row, Schema,
+    Share, Table, Transaction, Violation, Workload,
 };
+use stdx::Rng;
 use storage::{
     GroupVisit, IndexVisit, Indexes, OrderedKey, TableId, accumulate, row_of, row_of_mut, words_of,
 };
@@ -410,4 +412,101 @@ impl Transaction for MockTxn<'_> {
     }
 
     fn prefetch<G: Groups>(&mut self, _: G, _: impl Iterator<Item = G::Key> + Clone) {}
+}
+
+/// How fixtures are driven.
+pub(crate) const DRIVE: Drive = Drive { workers: 2, clients: 3, seed: 11 };
+/// Shares in which they are loaded and checked.
+const SHARES: usize = 3;
+
+/// A workload over its loaded database, and what was committed.
+pub(crate) struct Fixture<W: Workload> {
+    pub(crate) workload: W,
+    pub(crate) mock: Mock,
+    pub(crate) ledger: W::Ledger,
+    scratch: W::Scratch,
+    sequence: u64,
+}
+
+impl<W: Workload> Fixture<W> {
+    /// With settings such as `a.b=1 a.c=2`, of which later ones count more.
+    pub(crate) fn new(given: &str) -> Self {
+        let mut schema = Schema::new();
+        let workload = declare::<W>(given, &mut schema).expect("legal settings");
+        let mut mock = Mock::new(&schema, &[]);
+        (0..SHARES).for_each(|index| workload.load(Share { index, of: SHARES }, &mut mock));
+        Self { workload, mock, ledger: W::Ledger::default(), scratch: W::Scratch::default(), sequence: 0 }
+    }
+
+    /// The next requests, so many of each client.
+    pub(crate) fn inputs(&mut self, count: u64) -> Vec<W::Input> {
+        let sequences = self.sequence..self.sequence + count;
+        self.sequence += count;
+        let input = |client, sequence| {
+            let mut rng = Rng::from_path(&[DRIVE.seed, u64::from(client), sequence]);
+            self.workload.generate(ClientId(client), sequence, &mut rng)
+        };
+        let of_clients = |sequence| (0..DRIVE.clients).map(move |client| input(client, sequence));
+        sequences.flat_map(of_clients).collect()
+    }
+
+    /// Executes a request alone. What commits is in the ledger.
+    pub(crate) fn execute(&mut self, input: &W::Input) -> Result<W::Output, Abort> {
+        let Self { workload, mock, ledger, scratch, .. } = self;
+        let output = mock.attempt(|txn| workload.execute(input, scratch, txn))?;
+        workload.committed(ledger, input, &output);
+        Ok(output)
+    }
+
+    /// Executes the next requests; says how many rolled back.
+    pub(crate) fn run(&mut self, count: u64) -> usize {
+        let inputs = self.inputs(count);
+        let ended = inputs.iter().map(|input| self.execute(input));
+        ended.filter(|ended| matches!(ended, Err(abort) if is_rollback(*abort))).count()
+    }
+
+    /// Changes a row behind the ledger's back.
+    pub(crate) fn tamper<R: Row + ?Sized>(
+        &mut self,
+        table: Table<R>,
+        key: R::Key,
+        change: impl FnOnce(&mut R),
+    ) {
+        let changed = self.mock.attempt(|txn| txn.update(table, key, change));
+        assert_eq!(changed, Ok(Some(())), "the row is there");
+    }
+
+    /// Checks in shares.
+    pub(crate) fn check(&self) -> Result<(), Violation> {
+        let ledgers = core::slice::from_ref(&self.ledger);
+        let share = |index| Share { index, of: SHARES };
+        (0..SHARES).try_for_each(|index| self.workload.check(&self.mock, share(index), ledgers))
+    }
+
+    /// Asserts that the check fails, and by which condition.
+    pub(crate) fn assert_found(&self, condition: &str) {
+        let violation = self.check().expect_err("the corruption is found");
+        assert!(violation.condition.contains(condition), "{violation}");
+    }
+}
+
+fn is_rollback(abort: Abort) -> bool {
+    assert_eq!(abort, Abort::Rollback, "one transaction at a time commits or rolls back");
+    true
+}
+
+/// Declares a workload.
+pub(crate) fn declare<W: Workload>(
+    given: &str,
+    schema: &mut Schema,
+) -> Result<W, engine::setting::SettingError> {
+    let pairs = given.split_whitespace().map(|pair| pair.split_once('=').expect("name=value"));
+    let given: BTreeMap<_, _> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let values = Values::new(W::SETTINGS, &given.into_iter().collect::<Vec<_>>()).expect("in range");
+    W::declare(&values, DRIVE, schema)
+}
+
+/// How a workload refuses settings that are in range.
+pub(crate) fn refusal<W: Workload>(given: &str) -> String {
+    declare::<W>(given, &mut Schema::new()).err().expect("contradictory").0
 }

@@ -5,6 +5,7 @@ use engine::{Drive, Forecast};
 use super::input::{Generator, INSERT_EVERY, Kind};
 use super::keys::HOMES;
 use super::settings::{Distribution, Settings};
+use crate::text::{at_least_one, percent};
 
 /// The forecast for `contend explain`.
 pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Forecast {
@@ -98,7 +99,7 @@ fn others(drive: Drive) -> f64 {
 /// Of the pairs that two transactions form, each conflicts with a small probability of its own.
 fn conflicts(settings: &Settings, generator: &Generator, drive: Drive) -> String {
     let expected = expected_conflicts(settings, generator);
-    let happens = |expected: f64| percent(-100.0 * (-expected).exp_m1());
+    let happens = |expected: f64| percent(100.0 * at_least_one(expected));
     if settings.mix.inserts {
         return "Loaded records are only read; conflicts can come from inserts alone: new index entries beside \
                 what others read or insert."
@@ -123,14 +124,4 @@ fn homes(settings: &Settings) -> String {
         "Schemes that own partitions find {HOMES} homes, ranges of keys; a transaction with uniform keys touches \
          {touched:.1} of them in the mean."
     )
-}
-
-/// A percentage with two significant digits or more.
-fn percent(value: f64) -> String {
-    let digits = if value >= 10.0 || value == 0.0 {
-        0
-    } else {
-        (1.0 - value.log10().floor()).clamp(1.0, 7.0) as usize
-    };
-    format!("{value:.digits$}%")
 }

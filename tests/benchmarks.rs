@@ -1,0 +1,148 @@
+//! Claims about the smaller benchmarks under every scheme, on real threads: what every commit wrote is accounted for,
+//! requests end once, and one transaction that is not accounted for is found.
+
+use engine::driver::{self, Control, Job, Limit, Retry, Traffic};
+use engine::setting::Values;
+use engine::{Admits, ClientId, Database, Drive, Env, Schema, Scheme, Share, Ticket, Violation, Workload};
+use runs::{Layout, Measured, Monitor, Spec, Verdict, WORKLOADS};
+use schemes::catalogue;
+use schemes::multiversion::mvto::Mvto;
+use schemes::optimistic::silo::Silo;
+use schemes::partitioned::hstore::HStore;
+use stdx::Rng;
+use workloads::smallbank::SmallBank;
+
+/// Requests of all clients together.
+const REQUESTS: u64 = 6_000;
+
+type Given = &'static [(&'static str, &'static str)];
+
+/// Settings under which transactions meet.
+const SMALLBANK: &[Given] = &[
+    &[("smallbank.accounts", "50"), ("smallbank.refused_pct", "5")],
+    &[("smallbank.accounts", "2"), ("smallbank.choice", "uniform"), ("smallbank.commutative", "on")],
+    &[
+        ("smallbank.accounts", "1000"),
+        ("smallbank.mix", "original"),
+        ("smallbank.choice", "hotspot"),
+        ("smallbank.hotspot_accounts", "3"),
+    ],
+];
+
+fn owned(given: Given) -> Vec<(String, String)> {
+    given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+}
+
+fn job(workers: usize, clients: usize, requests: u64, retry: Retry) -> Job {
+    Job {
+        workers,
+        clients,
+        retry,
+        limit: Limit::Requests(requests),
+        seed: 1,
+        pause_ns: 0,
+        abort_ns: 0,
+        pin: false,
+        sample_every: 0,
+        latencies: false,
+        traffic: Traffic::default(),
+        is_steady: None,
+    }
+}
+
+/// Runs and checks a workload by three workers, or one where there may be no more, with two clients each.
+fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry) -> Measured {
+    let position = catalogue::INFO.iter().position(|info| info.name == scheme).expect("catalogued");
+    let info = WORKLOADS.iter().find(|info| info.name == workload).expect("catalogued");
+    let known = catalogue::SETTINGS[position].iter().chain(info.settings);
+    let values = Values::new(known, &owned(given)).expect("in range");
+    let workers = if catalogue::INFO[position].workers == Admits::One { 1 } else { 3 };
+    let clients = runs::clients(scheme, &values, if workers == 1 { 1 } else { 6 });
+    let requests = REQUESTS / clients as u64;
+    let job = job(workers, clients, requests, retry);
+    let spec = Spec { workload, scheme, values: &values, job, layout, reserve_bytes: 0, check: true };
+    if retry == Retry::Drop && runs::admit(&spec).is_err() {
+        // Batches cannot drop what they abort.
+        return run(workload, scheme, given, layout, Retry::Same);
+    }
+    let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");
+    assert_eq!(measured.verdict, Verdict::Passed, "{workload} under {scheme}, {given:?}");
+    if retry == Retry::Same {
+        let ended: u64 = measured.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
+        assert_eq!(ended, clients as u64 * requests, "{workload} under {scheme}: each request ends once");
+    }
+    measured
+}
+
+/// The same under every scheme.
+fn run_all(workload: &str, cases: &[Given], layout: Layout, retry: Retry) {
+    for info in catalogue::INFO {
+        for given in cases {
+            run(workload, info.name, given, layout, retry);
+        }
+    }
+}
+
+/// Runs a workload, and then a request of which nobody hears but the database. What the check says before and after.
+struct Unheard(Given);
+
+type Checked = Result<(), Violation>;
+
+impl Unheard {
+    fn check<S: Scheme, W: Workload>(&self) -> (Checked, Checked) {
+        let given = owned(self.0);
+        let values = Values::new(S::SETTINGS.iter().chain(W::SETTINGS), &given).expect("in range");
+        let job = job(1, S::clients(&values, 1), 20, Retry::Same);
+        let drive = Drive { workers: 1, clients: job.clients as u32, seed: job.seed };
+        let mut schema = Schema::new();
+        let workload = W::declare(&values, drive, &mut schema).expect("settings agree");
+        let env = Env { slots: job.clients + 1, workers: 1 };
+        let db = Database::<S>::new(&schema, &values, env).expect("settings agree");
+        db.load(&workload, 1);
+        let outcome = driver::run(&db, &workload, &job, &Control::new(1));
+        let check = || workload.check(&db.quiesced(), Share::WHOLE, &outcome.ledgers);
+        let before = check();
+        let input = workload.generate(ClientId(0), 99, &mut Rng::from_path(&[1, 0, 99]));
+        let mut scratch = W::Scratch::default();
+        let ticket = Ticket { read_only: false, ..Ticket::new(1, workload.homes(&input)) };
+        let ended = db.session().attempt(&ticket, |txn| workload.execute(&input, &mut scratch, txn));
+        assert!(ended.is_ok(), "{} commits alone", S::INFO.name);
+        (before, check())
+    }
+}
+
+/// The check holds until somebody writes without its knowledge: under a scheme of each kind of data.
+fn assert_unheard_is_found<W: Workload>(given: Given) {
+    let unheard = Unheard(given);
+    let all = [unheard.check::<Silo, W>(), unheard.check::<Mvto, W>(), unheard.check::<HStore, W>()];
+    for (before, after) in all {
+        assert_eq!(before, Ok(()), "{given:?}");
+        assert!(after.is_err(), "a write that is not accounted for, {given:?}");
+    }
+}
+
+#[test]
+fn money_is_accounted_for_under_every_scheme() {
+    run_all("smallbank", SMALLBANK, Layout::default(), Retry::Same);
+}
+
+#[test]
+fn money_is_accounted_for_however_tables_are_laid_out_and_when_requests_are_dropped() {
+    let layout = Layout { is_ordered_only: true, has_versions_apart: true };
+    run_all("smallbank", &SMALLBANK[..1], layout, Retry::Drop);
+}
+
+#[test]
+fn programs_roll_back_by_their_own_wish_under_every_scheme() {
+    for info in catalogue::INFO {
+        let measured = run("smallbank", info.name, SMALLBANK[0], Layout::default(), Retry::Same);
+        let rollbacks: u64 = measured.types.iter().map(|tally| tally.user_aborts).sum();
+        // Refused are 5%, and more is not covered.
+        assert!(rollbacks > REQUESTS / 30, "{}: {rollbacks} of {REQUESTS}", info.name);
+    }
+}
+
+#[test]
+fn a_deposit_that_nobody_heard_of_is_found() {
+    assert_unheard_is_found::<SmallBank>(&[("smallbank.accounts", "50"), ("smallbank.mix", "0,1,0,0,0,0")]);
+}

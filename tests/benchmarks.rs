@@ -11,6 +11,7 @@ use schemes::optimistic::silo::Silo;
 use schemes::partitioned::hstore::HStore;
 use stdx::Rng;
 use workloads::smallbank::SmallBank;
+use workloads::stock::StockTable;
 
 /// Requests of all clients together.
 const REQUESTS: u64 = 6_000;
@@ -27,6 +28,21 @@ const SMALLBANK: &[Given] = &[
         ("smallbank.choice", "hotspot"),
         ("smallbank.hotspot_accounts", "3"),
     ],
+];
+
+const STOCK: &[Given] = &[
+    &[("stock.warehouses", "3"), ("stock.items", "100"), ("stock.reads", "60")],
+    &[("stock.warehouses", "20"), ("stock.items", "10"), ("stock.reads", "80"), ("stock.write", "blind")],
+    &[
+        ("stock.warehouses", "2"),
+        ("stock.items", "100"),
+        ("stock.reads", "50"),
+        ("stock.write_pct", "5"),
+        ("stock.readset", "contiguous"),
+        ("stock.writeset", "first"),
+    ],
+    // Who reads all rows sees the whole quantity.
+    &[("stock.warehouses", "1"), ("stock.items", "40"), ("stock.reads", "40"), ("stock.write_pct", "3")],
 ];
 
 fn owned(given: Given) -> Vec<(String, String)> {
@@ -145,4 +161,15 @@ fn programs_roll_back_by_their_own_wish_under_every_scheme() {
 #[test]
 fn a_deposit_that_nobody_heard_of_is_found() {
     assert_unheard_is_found::<SmallBank>(&[("smallbank.accounts", "50"), ("smallbank.mix", "0,1,0,0,0,0")]);
+}
+
+#[test]
+fn stock_is_accounted_for_under_every_scheme() {
+    run_all("stock", STOCK, Layout::default(), Retry::Same);
+    run_all("stock", &STOCK[..1], Layout { is_ordered_only: true, has_versions_apart: true }, Retry::Drop);
+}
+
+#[test]
+fn a_transfer_of_stock_that_nobody_heard_of_is_found() {
+    STOCK[..2].iter().for_each(|given| assert_unheard_is_found::<StockTable>(given));
 }

@@ -8,7 +8,7 @@ use stdx::Rng;
 use crate::sweep::DRIVES;
 use crate::{Catalogue, Refusal};
 /// Where settings are looked at when no range is given: what the literature varies, as far as a small machine holds it.
-const EXPLORED: [(&str, &str); 16] = [
+const EXPLORED: [(&str, &str); 18] = [
     ("workers", "1..4"),
     ("clients", "2..64"),
     ("retry", "same|drop|backoff"),
@@ -25,6 +25,8 @@ const EXPLORED: [(&str, &str); 16] = [
     ("ycsb.theta", "0..0.99"),
     ("smallbank.accounts", "1000..1000000"),
     ("smallbank.theta", "0..0.99"),
+    ("stock.reads", "100..100000"),
+    ("stock.write_pct", "0.01..10"),
 ];
 
 /// Whole numbers are spaced by ratio when the last is this many times the first.

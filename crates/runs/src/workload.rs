@@ -3,6 +3,7 @@
 use engine::setting::{Setting, Values};
 use engine::{TxnType, Workload};
 use workloads::smallbank::SmallBank;
+use workloads::stock::StockTable;
 use workloads::tpcc::Tpcc;
 use workloads::ycsb::{LongKey, ShortKey, Ycsb};
 
@@ -47,6 +48,13 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         settings: SmallBank::SETTINGS,
         scale: "smallbank.accounts",
     },
+    WorkloadInfo {
+        name: StockTable::NAME,
+        idea: "many reads and few writes of TPC-C's Stock table: ERMIA's microbenchmark of long read sets",
+        types: StockTable::TYPES,
+        settings: StockTable::SETTINGS,
+        scale: "stock.warehouses",
+    },
 ];
 
 /// Something to be done with a workload whose type is known only at run time.
@@ -68,6 +76,7 @@ pub(crate) fn with<V: Visit>(name: &str, values: &Values, visitor: V) -> V::Out 
         Ycsb::<ShortKey>::NAME if values.int("ycsb.key_bytes") == 48 => visitor.visit::<Ycsb<LongKey>>(),
         Ycsb::<ShortKey>::NAME => visitor.visit::<Ycsb<ShortKey>>(),
         SmallBank::NAME => visitor.visit::<SmallBank>(),
+        StockTable::NAME => visitor.visit::<StockTable>(),
         _ => panic!("no workload `{name}`"),
     }
 }

@@ -6,6 +6,7 @@ pub mod mix;
 #[cfg(test)]
 mod mock;
 pub mod smallbank;
+pub mod stock;
 mod text;
 pub mod tpcc;
 pub mod ycsb;

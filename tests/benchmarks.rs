@@ -10,6 +10,7 @@ use schemes::multiversion::mvto::Mvto;
 use schemes::optimistic::silo::Silo;
 use schemes::partitioned::hstore::HStore;
 use stdx::Rng;
+use workloads::micro::Micro;
 use workloads::smallbank::SmallBank;
 use workloads::stock::StockTable;
 
@@ -43,6 +44,13 @@ const STOCK: &[Given] = &[
     ],
     // Who reads all rows sees the whole quantity.
     &[("stock.warehouses", "1"), ("stock.items", "40"), ("stock.reads", "40"), ("stock.write_pct", "3")],
+];
+
+const MICRO: &[Given] = &[
+    &[("micro.objects", "100"), ("micro.theta", "0.9")],
+    &[("micro.objects", "9"), ("micro.theta", "0")],
+    &[("micro.objects", "100"), ("micro.write", "rmw")],
+    &[("micro.objects", "40"), ("micro.reads", "1"), ("micro.writes", "16"), ("micro.common", "0")],
 ];
 
 fn owned(given: Given) -> Vec<(String, String)> {
@@ -172,4 +180,15 @@ fn stock_is_accounted_for_under_every_scheme() {
 #[test]
 fn a_transfer_of_stock_that_nobody_heard_of_is_found() {
     STOCK[..2].iter().for_each(|given| assert_unheard_is_found::<StockTable>(given));
+}
+
+#[test]
+fn versions_are_those_of_commits_under_every_scheme() {
+    run_all("micro", MICRO, Layout::default(), Retry::Same);
+    run_all("micro", &MICRO[..1], Layout { is_ordered_only: true, has_versions_apart: true }, Retry::Drop);
+}
+
+#[test]
+fn a_write_of_versions_that_nobody_heard_of_is_found() {
+    MICRO.iter().for_each(|given| assert_unheard_is_found::<Micro>(given));
 }

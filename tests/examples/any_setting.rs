@@ -36,7 +36,7 @@ const LULL_MS_MAX: u64 = 100;
 const READS_MAX: u64 = 2_000;
 /// Workloads that write what they have read before. In a dialogue those who hold few rows for reading would keep each
 /// other from writing without end where nobody waits.
-const UPGRADING: [&str; 1] = ["stock"];
+const UPGRADING: [&str; 2] = ["stock", "micro"];
 /// What the waits of terminals are multiplied by at most: they come to half a minute in the standard.
 const WAIT_SCALE_MAX: f64 = 0.01;
 

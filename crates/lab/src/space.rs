@@ -8,7 +8,7 @@ use stdx::Rng;
 use crate::sweep::DRIVES;
 use crate::{Catalogue, Refusal};
 /// Where settings are looked at when no range is given: what the literature varies, as far as a small machine holds it.
-const EXPLORED: [(&str, &str); 18] = [
+const EXPLORED: [(&str, &str); 20] = [
     ("workers", "1..4"),
     ("clients", "2..64"),
     ("retry", "same|drop|backoff"),
@@ -27,6 +27,8 @@ const EXPLORED: [(&str, &str); 18] = [
     ("smallbank.theta", "0..0.99"),
     ("stock.reads", "100..100000"),
     ("stock.write_pct", "0.01..10"),
+    ("micro.objects", "1000..1000000"),
+    ("micro.theta", "0..0.99"),
 ];
 
 /// Whole numbers are spaced by ratio when the last is this many times the first.

@@ -2,6 +2,7 @@
 
 use engine::setting::{Setting, Values};
 use engine::{TxnType, Workload};
+use workloads::micro::Micro;
 use workloads::smallbank::SmallBank;
 use workloads::stock::StockTable;
 use workloads::tpcc::Tpcc;
@@ -55,6 +56,13 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
         settings: StockTable::SETTINGS,
         scale: "stock.warehouses",
     },
+    WorkloadInfo {
+        name: Micro::NAME,
+        idea: "five reads and five writes of small objects: the microbenchmark of batching and reordering",
+        types: Micro::TYPES,
+        settings: Micro::SETTINGS,
+        scale: "micro.objects",
+    },
 ];
 
 /// Something to be done with a workload whose type is known only at run time.
@@ -77,6 +85,7 @@ pub(crate) fn with<V: Visit>(name: &str, values: &Values, visitor: V) -> V::Out 
         Ycsb::<ShortKey>::NAME => visitor.visit::<Ycsb<ShortKey>>(),
         SmallBank::NAME => visitor.visit::<SmallBank>(),
         StockTable::NAME => visitor.visit::<StockTable>(),
+        Micro::NAME => visitor.visit::<Micro>(),
         _ => panic!("no workload `{name}`"),
     }
 }

@@ -2,6 +2,7 @@
 //! index, no thread.
 #![forbid(unsafe_code)]
 
+pub mod micro;
 pub mod mix;
 #[cfg(test)]
 mod mock;

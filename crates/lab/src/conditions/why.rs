@@ -35,7 +35,7 @@ const FRESH: u64 = 1 << 31;
 
 /// What can be changed: what it is about, the setting, and the value that it is given. Values that a run has already
 /// are left out, and so are settings of other workloads and schemes.
-const CHANGES: [(&str, &str, &str); 25] = [
+const CHANGES: [(&str, &str, &str); 26] = [
     ("backoff: longer pauses after an abort", "retry", "backoff"),
     ("aborted work: it is dropped and not done again", "retry", "drop"),
     ("abort cost: each is 5 us dearer", "run.abort_us", "5"),
@@ -51,6 +51,7 @@ const CHANGES: [(&str, &str, &str); 25] = [
     ("commit-time updates: payments are added", "smallbank.commutative", "on"),
     ("key layout: rows read are neighbours", "stock.readset", "contiguous"),
     ("reads before writes: rows are overwritten", "stock.write", "blind"),
+    ("reads before writes: objects written are read", "micro.write", "rmw"),
     ("allocation: no memory is reserved", "run.reserve_mb", "0"),
     ("waiting: a lock is not waited for", "no_wait.spin", "0"),
     ("waiting: a version is not waited for", "mvto.wait_us", "0"),

@@ -29,8 +29,6 @@ sync::plants! {
         "compares leaves that were read at the commit, and leaves nothing with them that tells of it";
     GAPS_LEFT_BLANK: "gaps_left_blank",
         "does not hand the marks of a row that leaves the index to its leaf";
-    GAPS_ENTERED_FRESH: "gaps_entered_fresh",
-        "does not hand the marks of a leaf to a row that enters it";
     COMMITS_UNAWAITED: "commits_unawaited",
         "looks for readers while commits with smaller numbers are being decided";
     OVERWRITERS_UNAWAITED: "overwriters_unawaited",

@@ -295,15 +295,4 @@ pub static SEARCHES: &[Program] = &[
             &[txn(&[Update(Points, A, 1)]), txn(&[Read(Points, A), Read(Ordered, at(5))])],
         ]],
     },
-    Program {
-        name: "a_key_is_left_behind_a_mark",
-        says: "inserts a key that a younger transaction has missed, in a row that another has left there since",
-        preemptions: 1,
-        rows: &[Rows(Points, A, 2)],
-        acts: &[&[
-            &[txn(&[Read(Points, B), Insert(Ordered, at(5), 2)]).waiting_after(0, LONG_NS).rolling_back()],
-            &[txn(&[Read(Points, A), Insert(Ordered, at(5), 1)]).waiting_after(0, LONG_NS)],
-            &[txn(&[Update(Points, A, 1)]), txn(&[Read(Points, A), Read(Ordered, at(5))])],
-        ]],
-    },
 ];

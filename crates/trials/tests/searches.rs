@@ -53,9 +53,7 @@ fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
         ("mvto", "split_drops_mark", "a_leaf_splits_under_a_scan"),
         ("mvto", "unlink_drops_mark", "a_leaf_comes_and_goes_behind_a_mark"),
         ("ssn", "gaps_left_blank", "a_key_comes_and_goes_behind_a_mark"),
-        ("ssn", "gaps_entered_fresh", "a_key_is_left_behind_a_mark"),
         ("ssi", "gaps_left_blank", "a_key_comes_and_goes_behind_a_mark"),
-        ("ssi", "gaps_entered_fresh", "a_key_is_left_behind_a_mark"),
         ("hstore", "hstore_reaches_anywhere", "misses_away_from_home"),
     ] {
         let report = search(scheme, Some(plant));

@@ -83,9 +83,6 @@ fn raise(number: &AtomicU64, to: u64) {
 /// A record is about to enter a leaf: see [`Scheme::entering`](crate::Scheme::entering).
 #[inline]
 pub fn entering<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap) -> Result<(), Abort> {
-    if is_planted(&plants::GAPS_ENTERED_FRESH) {
-        return Ok(());
-    }
     let is_in = record.header().read_at(leaf.read().max(leaf.left()));
     if is_in { Ok(()) } else { Err(Abort::WriteConflict) }
 }

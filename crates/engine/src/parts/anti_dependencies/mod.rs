@@ -432,7 +432,8 @@ fn search_overwriter<'db, S: Watched>(
     while let Some(version) = next {
         let stamp = &version.meta().stamp;
         let mut found = stamp.number();
-        if (VersionStamp::UNDECIDED..VersionStamp::COMMITTING).contains(&found) && end == DRAWING {
+        let is_undecided = (VersionStamp::UNDECIDED..VersionStamp::COMMITTING).contains(&found);
+        if is_undecided && end == DRAWING {
             // SeqCst fence: pairs with the one in `look_for_readers`. Of an attempt that marks a record and then finds
             // a version undecided, and one that makes it committing and then looks for marks, one sees the other.
             fence(Ordering::SeqCst);

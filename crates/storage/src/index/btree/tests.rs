@@ -422,6 +422,25 @@ fn holding_a_leaf_succeeds_only_at_the_version_seen_and_changes_nothing() {
 }
 
 #[test]
+fn a_leaf_is_held_as_it_is_until_it_is_gone() {
+    let tree = evens::<()>(400);
+    let leaf = gap(&tree, 5);
+    let Ok(_) = tree.insert(5, row(5), &mut Unwatched);
+    let (hold, now) = leaf.hold_as_is().expect("a key has entered, and the leaf is there");
+    assert!(now.same_leaf(&leaf) && now.seen() != leaf.seen());
+    drop(hold);
+    assert_eq!(leaf.gap_version(), now.seen());
+    let last = gap(&tree, 399);
+    assert!(!last.same_leaf(&leaf), "there are several leaves");
+    for key in (0..400).step_by(2) {
+        tree.remove(key, row(key), |()| true);
+    }
+    tree.remove(5, row(5), |()| true);
+    assert_eq!(tree.leaves(), 1);
+    assert!(leaf.hold_as_is().is_none() || last.hold_as_is().is_none(), "one of them is gone");
+}
+
+#[test]
 fn own_inserts_are_no_change_to_whoever_follows_them() {
     let mut random = Random(9 << 32);
     for _ in 0..200 {

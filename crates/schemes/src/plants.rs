@@ -22,6 +22,8 @@ sync::plants! {
 
     DL_DETECT_SEES_NOTHING: "dl_detect_sees_nothing",
         "waits for locks without ever looking for a cycle";
+    DL_DETECT_SPARES_OTHERS: "dl_detect_spares_others",
+        "finds a circle, and does not let the victim know";
     DL_DETECT_TELLS_ONE: "dl_detect_tells_one",
         "says that it waits for one of those for whom it waits";
 
@@ -184,6 +186,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &TWO_PHASE_SKIPS_LEAVES,
             &TWO_PHASE_UNLOCKS_EARLY,
             &DL_DETECT_SEES_NOTHING,
+            &DL_DETECT_SPARES_OTHERS,
             &DL_DETECT_TELLS_ONE,
             &engine::plants::LOCK_QUEUE_UPGRADES_EARLY,
             &engine::plants::LOCK_QUEUE_GRANTS_BESIDE,

@@ -128,7 +128,10 @@ fn an_attempt_writes_over_nothing_that_was_written_since_its_begin<S: Scheme>(st
         });
         assert_eq!(outcome, Err(Abort::ReadChanged));
     }
-    stage.commit(|txn| Ok(assert_eq!(stage.read(txn, X), Ok(Some(2)))));
+    stage.commit(|txn| {
+        assert_eq!(stage.read(txn, X), Ok(Some(2)));
+        Ok(())
+    });
 }
 
 fn readers_and_writers_of_other_records_do_not_meet<S: Scheme>(stage: &Stage<S>) {
@@ -142,7 +145,10 @@ fn readers_and_writers_of_other_records_do_not_meet<S: Scheme>(stage: &Stage<S>)
         assert_eq!(stage.read(reader, Z), Ok(Some(0)));
         stage.write(reader, X)
     });
-    stage.commit(|txn| Ok(assert_eq!([X, Y].map(|cell| stage.read(txn, cell)), [Ok(Some(1)), Ok(Some(2))])));
+    stage.commit(|txn| {
+        assert_eq!([X, Y].map(|cell| stage.read(txn, cell)), [Ok(Some(1)), Ok(Some(2))]);
+        Ok(())
+    });
 }
 
 fn a_blind_write_asks_only_whether_there_is_a_value<S: Scheme>(stage: &Stage<S>) {
@@ -151,7 +157,10 @@ fn a_blind_write_asks_only_whether_there_is_a_value<S: Scheme>(stage: &Stage<S>)
         stage.commit(|other| stage.write(other, X));
         Ok(())
     });
-    stage.commit(|txn| Ok(assert_eq!(stage.read(txn, X), Ok(Some(7)))));
+    stage.commit(|txn| {
+        assert_eq!(stage.read(txn, X), Ok(Some(7)));
+        Ok(())
+    });
     let outcome = stage.attempt(|txn| {
         txn.replace(stage.cells, X, &Cell::new(9))?;
         stage.commit(|other| other.delete(stage.cells, X).map(drop));
@@ -164,7 +173,10 @@ fn a_blind_write_asks_only_whether_there_is_a_value<S: Scheme>(stage: &Stage<S>)
         Ok(())
     });
     assert_eq!(outcome, Ok(()), "a delete asks no more");
-    stage.commit(|txn| Ok(assert_eq!([X, Y].map(|cell| stage.read(txn, cell)), [Ok(None), Ok(None)])));
+    stage.commit(|txn| {
+        assert_eq!([X, Y].map(|cell| stage.read(txn, cell)), [Ok(None), Ok(None)]);
+        Ok(())
+    });
 }
 
 fn a_rollback_for_what_never_was_together_is_not_believed<S: Scheme>(stage: &Stage<S>) {
@@ -189,7 +201,10 @@ fn a_rollback_for_what_never_was_together_is_not_believed<S: Scheme>(stage: &Sta
     });
     assert_eq!(outcome, Err(Abort::Phantom));
     assert_eq!(stage.attempt(|txn| stage.write(txn, Y).and(Err(Abort::Rollback))), Err(Abort::Rollback));
-    stage.commit(|txn| Ok(assert_eq!(stage.read(txn, Y), Ok(Some(0)))));
+    stage.commit(|txn| {
+        assert_eq!(stage.read(txn, Y), Ok(Some(0)));
+        Ok(())
+    });
 }
 
 /// Reads, while another inserts it and rolls back, that a key is missing.
@@ -226,9 +241,15 @@ fn an_insert_gives_no_value_to_a_record_that_has_left_the_index<S: Scheme>(stage
         Ok(())
     });
     assert!(outcome.is_err());
-    stage.commit(|txn| Ok(assert_eq!(stage.scan(txn), Ok(vec![0]))));
+    stage.commit(|txn| {
+        assert_eq!(stage.scan(txn), Ok(vec![0]));
+        Ok(())
+    });
     stage.commit(|txn| stage.insert(txn, MISSING).map(drop));
-    stage.commit(|txn| Ok(assert_eq!(stage.scan(txn), Ok(vec![0, MISSING]))));
+    stage.commit(|txn| {
+        assert_eq!(stage.scan(txn), Ok(vec![0, MISSING]));
+        Ok(())
+    });
 }
 
 fn a_range_is_not_believed_once_a_key_has_entered_or_left_it<S: Scheme>(stage: &Stage<S>) {
@@ -271,8 +292,14 @@ fn an_attempt_sees_what_it_did<S: Scheme>(stage: &Stage<S>) {
         assert_eq!(stage.read(txn, X), Ok(Some(4)));
         Ok(())
     });
-    stage.commit(|txn| Ok(assert_eq!(stage.scan(txn)?, (0..200).step_by(3).collect::<Vec<_>>())));
-    stage.commit(|txn| Ok(assert_eq!(stage.read(txn, X), Ok(Some(4)))));
+    stage.commit(|txn| {
+        assert_eq!(stage.scan(txn)?, (0..200).step_by(3).collect::<Vec<_>>());
+        Ok(())
+    });
+    stage.commit(|txn| {
+        assert_eq!(stage.read(txn, X), Ok(Some(4)));
+        Ok(())
+    });
 }
 
 fn an_attempt_that_stalls_holds_up_nobody<S: Scheme>(stage: &Stage<S>) {
@@ -337,5 +364,8 @@ fn an_attempt_older_than_the_history_aborts_and_the_next_one_commits() {
         Ok(())
     });
     assert_eq!(outcome, Err(Abort::Full), "a write set that is larger than the history");
-    stage.commit(|txn| Ok(assert_eq!(stage.scan(txn), Ok((0..100).collect()))));
+    stage.commit(|txn| {
+        assert_eq!(stage.scan(txn), Ok((0..100).collect()));
+        Ok(())
+    });
 }

@@ -290,7 +290,10 @@ impl LockQueues {
             return Err(Refused::Retired);
         }
         let is_granted = ring.join(id, mode, rule)?;
-        Ok((!is_granted).then(|| Waiting { queues: self, word, id, is_upgrade: false, is_over: false }))
+        if is_granted {
+            return Ok(None);
+        }
+        Ok(Some(Waiting { queues: self, word, id, is_upgrade: false, is_over: false }))
     }
 
     /// Asks for the exclusive lock in place of the shared one that the request has. None: it was granted; or else it
@@ -305,7 +308,10 @@ impl LockQueues {
         rule: &mut impl QueueRule,
     ) -> Result<Option<Waiting<'q>>, Refused> {
         let is_granted = self.latch(word).upgrade(id, rule)?;
-        Ok((!is_granted).then(|| Waiting { queues: self, word, id, is_upgrade: true, is_over: false }))
+        if is_granted {
+            return Ok(None);
+        }
+        Ok(Some(Waiting { queues: self, word, id, is_upgrade: true, is_over: false }))
     }
 
     /// Gives up the lock that a request has.

@@ -103,13 +103,15 @@ impl Rule for WaitOrDie {
     #[inline]
     fn lock(&self, party: &mut Party, word: &LockWord, nth: usize, mode: Mode) -> Result<bool, Abort> {
         let id = RequestId::new(party.slot, nth).ok_or(Abort::Full)?;
-        let asked = self.queues.ask(word, id, party.rank, mode, &mut self.age.clone());
+        let mut age = self.age;
+        let asked = self.queues.ask(word, id, party.rank, mode, &mut age);
         settle(asked).map(|()| word.has_value())
     }
 
     fn upgrade(&self, party: &mut Party, word: &LockWord, nth: usize) -> Result<(), Abort> {
         let id = RequestId::new(party.slot, nth).ok_or(Abort::Full)?;
-        settle(self.queues.upgrade(word, id, &mut self.age.clone()))
+        let mut age = self.age;
+        settle(self.queues.upgrade(word, id, &mut age))
     }
 
     #[inline]

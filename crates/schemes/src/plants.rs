@@ -133,7 +133,6 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::COPIES_ONCE,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,
-            &storage::plants::REUSES_AT_ONCE,
         ],
     ),
     (

@@ -287,7 +287,11 @@ mod tests {
         sets.commit(1, &[2], &mut active);
         assert_eq!(found(&sets, &attempt), [Err(Abort::Full), Ok(vec![2])], "overwritten since the entry");
         write(&sets, 1, &[7]);
-        assert_eq!(found(&sets, &attempt), [Err(Abort::Full); 2], "the slot has entered again");
+        assert_eq!(
+            found(&sets, &attempt),
+            [Err(Abort::Full), Err(Abort::Full)],
+            "the slot has entered again"
+        );
     }
 
     #[test]

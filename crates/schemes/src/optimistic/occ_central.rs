@@ -118,7 +118,7 @@ impl Scheme for OccCentral {
         family: Family::Optimistic,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
-        idea: "buffers writes, and at the commit compares what it touched with the write sets of all others since its begin",
+        idea: "buffers writes, compares at the commit what it touched with the write sets of others since its begin",
     };
     const SETTINGS: &'static [Setting] = &[Setting {
         name: "occ_central.history",

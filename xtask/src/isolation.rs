@@ -17,6 +17,7 @@ const TRANSACTIONS: u64 = 640_000;
 const VARIANTS: &[&[&str]] = &[
     &["silo", "--set", "silo.snapshots=on", "--set", "silo.epoch_ms=1", "--set", "silo.snapshot_epochs=1"],
     &["occ", "--set", "occ.early_abort=off"],
+    &["hekaton", "--set", "hekaton.speculation=off"],
     &["aria", "--set", "aria.fallback=off"],
 ];
 

@@ -45,6 +45,7 @@ subjects!(
     tictoc,
     mvto,
     si,
+    hekaton,
     hstore,
     aria,
     aria_without_fallback: aria under NO_FALLBACK,

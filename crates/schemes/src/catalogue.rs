@@ -41,6 +41,7 @@ catalogue! {
     crate::optimistic::tictoc::TicToc,
     crate::multiversion::mvto::Mvto,
     crate::multiversion::si::Si,
+    crate::multiversion::hekaton::Hekaton,
     crate::partitioned::hstore::HStore,
     crate::batched::aria::Aria,
     crate::baseline::serial::Serial,

@@ -76,6 +76,17 @@ sync::plants! {
     SI_SKIPS_COMMITTING: "si_skips_committing",
         "reads past a version whose writer is drawing its number";
 
+    HEKATON_SKIPS_READS: "hekaton_skips_reads",
+        "does not look whether what was read is visible at the end, too";
+    HEKATON_SKIPS_LEAVES: "hekaton_skips_leaves",
+        "commits without a look at the leaves that were read";
+    HEKATON_SKIPS_UNCERTAIN: "hekaton_skips_uncertain",
+        "reads past a version whose writer ended before the begin and is being validated";
+    HEKATON_TRUSTS_WRITERS: "hekaton_trusts_writers",
+        "commits although a writer whose version it read in advance has failed";
+    HEKATON_TRUSTS_MISSES: "hekaton_trusts_misses",
+        "believes that a key is missing although the record that said so has left the index";
+
     HSTORE_HOLDS_BRIEFLY: "hstore_holds_briefly",
         "gives its partitions up between two operations, and takes them again";
     HSTORE_REACHES_ANYWHERE: "hstore_reaches_anywhere",
@@ -192,6 +203,20 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &SI_READS_LATEST,
             &SI_SKIPS_COMMITTING,
             &engine::plants::CHAIN_CUT_EARLY,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "hekaton",
+        &[
+            &HEKATON_SKIPS_READS,
+            &HEKATON_SKIPS_LEAVES,
+            &HEKATON_SKIPS_UNCERTAIN,
+            &HEKATON_TRUSTS_WRITERS,
+            &HEKATON_TRUSTS_MISSES,
+            &engine::plants::CHAIN_CUT_EARLY,
+            &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,
             &storage::plants::REUSES_AT_ONCE,
         ],

@@ -13,7 +13,7 @@ use common::movers::{self, Movers};
 use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
-use common::{Given, LATE_ABORT, NO_FALLBACK, SHORT_HISTORY, SNAPSHOTS, run, values};
+use common::{Given, LATE_ABORT, NO_FALLBACK, NO_SPECULATION, SHORT_HISTORY, SNAPSHOTS, run, values};
 
 /// A scheme under settings.
 #[derive(Clone, Copy)]
@@ -94,6 +94,8 @@ conformance!(
     tictoc,
     mvto,
     si,
+    hekaton,
+    hekaton_without_speculation: hekaton under NO_SPECULATION,
     hstore,
     aria,
     aria_without_fallback: aria under NO_FALLBACK,

@@ -35,7 +35,7 @@ const FRESH: u64 = 1 << 31;
 
 /// What can be changed: what it is about, the setting, and the value that it is given. Values that a run has already
 /// are left out, and so are settings of other workloads and schemes.
-const CHANGES: [(&str, &str, &str); 24] = [
+const CHANGES: [(&str, &str, &str); 25] = [
     ("backoff: longer pauses after an abort", "retry", "backoff"),
     ("aborted work: it is dropped and not done again", "retry", "drop"),
     ("abort cost: each is 5 us dearer", "run.abort_us", "5"),
@@ -52,6 +52,7 @@ const CHANGES: [(&str, &str, &str); 24] = [
     ("waiting: a lock is not waited for", "no_wait.spin", "0"),
     ("waiting: a version is not waited for", "mvto.wait_us", "0"),
     ("waiting: a writer is not waited for", "si.wait_us", "0"),
+    ("speculation: there is none", "hekaton.speculation", "off"),
     ("early aborts: there are none", "occ.early_abort", "off"),
     ("history: it is short", "occ_central.history", "256"),
     ("read-only snapshots", "silo.snapshots", "on"),

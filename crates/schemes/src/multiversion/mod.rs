@@ -1,4 +1,5 @@
 //! Schemes that keep several versions of a record.
 
+pub mod hekaton;
 pub mod mvto;
 pub mod si;

@@ -194,6 +194,9 @@ pub(crate) const LATE_ABORT: Given = &[("occ.early_abort", "off")];
 /// Some records are written while an attempt lasts, and then it is too old.
 pub(crate) const SHORT_HISTORY: Given = &[("occ_central.history", "64")];
 
+/// Who meets a writer that is being validated waits for it.
+pub(crate) const NO_SPECULATION: Given = &[("hekaton.speculation", "off")];
+
 /// What aborts in a batch comes first in the next one.
 pub(crate) const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 

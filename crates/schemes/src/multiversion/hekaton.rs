@@ -299,18 +299,14 @@ impl Scheme for Hekaton {
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
-        self.numbers.leave(txn.slot.id());
-        if txn.uncertain.is_empty() {
-            settle(&mut txn.slot, || self.numbers.known_watermark());
-            return Stamp(txn.begin);
-        }
-        let stamp = Stamp(txn.end);
+        let stamp = Stamp(if txn.uncertain.is_empty() { txn.begin } else { txn.end });
         for (record, version) in txn.uncertain.drain(..) {
             let value = txn.slot.words(version).filter(|_| !version.meta().is_tombstone());
             seen.installed(record, value_before(&txn.slot, version), value);
             sink.logged(stamp, record, value);
             version.meta().set_number(txn.end); // 6
         }
+        self.numbers.leave(txn.slot.id());
         settle(&mut txn.slot, || self.numbers.known_watermark());
         stamp
     }

@@ -19,6 +19,7 @@ const VARIANTS: &[&[&str]] = &[
     &["occ", "--set", "occ.early_abort=off"],
     &["mocc", "--set", "mocc.hot=0"],
     &["ssn", "--set", "ssn.base=rc"],
+    &["hekaton", "--set", "hekaton.speculation=off"],
     &["aria", "--set", "aria.fallback=off"],
 ];
 

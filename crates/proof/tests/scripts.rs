@@ -59,6 +59,7 @@ subjects!(
     ssn,
     ssn_over_read_committed: ssn under READ_COMMITTED,
     ssi,
+    hekaton,
     hstore,
     aria,
     aria_without_fallback: aria under NO_FALLBACK,

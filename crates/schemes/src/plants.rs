@@ -129,6 +129,17 @@ sync::plants! {
     SSI_FORGETS_OUT: "ssi_forgets_out",
         "does not note with its versions that its own reads were overwritten";
 
+    HEKATON_SKIPS_READS: "hekaton_skips_reads",
+        "does not look whether what was read is visible at the end, too";
+    HEKATON_SKIPS_LEAVES: "hekaton_skips_leaves",
+        "commits without a look at the leaves that were read";
+    HEKATON_SKIPS_UNCERTAIN: "hekaton_skips_uncertain",
+        "reads past a version whose writer ended before the begin and is being validated";
+    HEKATON_TRUSTS_WRITERS: "hekaton_trusts_writers",
+        "commits although a writer whose version it read in advance has failed";
+    HEKATON_TRUSTS_MISSES: "hekaton_trusts_misses",
+        "believes that a key is missing although the record that said so has left the index";
+
     HSTORE_HOLDS_BRIEFLY: "hstore_holds_briefly",
         "gives its partitions up between two operations, and takes them again";
     HSTORE_REACHES_ANYWHERE: "hstore_reaches_anywhere",
@@ -362,6 +373,20 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::MOVES_UNASKED,
             &storage::plants::SPLIT_DROPS_MARK,
             &storage::plants::UNLINK_DROPS_MARK,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "hekaton",
+        &[
+            &HEKATON_SKIPS_READS,
+            &HEKATON_SKIPS_LEAVES,
+            &HEKATON_SKIPS_UNCERTAIN,
+            &HEKATON_TRUSTS_WRITERS,
+            &HEKATON_TRUSTS_MISSES,
+            &engine::plants::CHAIN_CUT_EARLY,
+            &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::MOVES_UNASKED,
             &storage::plants::REUSES_AT_ONCE,
         ],
     ),

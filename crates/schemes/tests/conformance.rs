@@ -14,7 +14,8 @@ use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
 use common::{
-    Given, LATE_ABORT, LOCKING, NO_FALLBACK, READ_COMMITTED, SHORT_HISTORY, SNAPSHOTS, run, values,
+    Given, LATE_ABORT, LOCKING, NO_FALLBACK, NO_SPECULATION, READ_COMMITTED, SHORT_HISTORY, SNAPSHOTS, run,
+    values,
 };
 
 /// A scheme under settings.
@@ -104,6 +105,8 @@ conformance!(
     ssn,
     ssn_over_read_committed: ssn under READ_COMMITTED,
     ssi,
+    hekaton,
+    hekaton_without_speculation: hekaton under NO_SPECULATION,
     hstore,
     aria,
     aria_without_fallback: aria under NO_FALLBACK,

@@ -4,6 +4,7 @@ mod common;
 
 use common::{Cell, Place, database};
 use engine::{Abort, Database, Homes, Lookup, Schema, Scheme, Session, Table, Ticket, Transaction};
+use schemes::multiversion::hekaton::Hekaton;
 use schemes::multiversion::mvto::Mvto;
 use schemes::multiversion::si::Si;
 use schemes::multiversion::ssi::Ssi;
@@ -275,4 +276,29 @@ fn ssn_reuses_the_rows_of_deleted_keys() {
 #[test]
 fn ssi_reuses_the_rows_of_deleted_keys() {
     deleted_rows_serve_again::<Ssi>();
+}
+
+#[test]
+fn hekaton_gives_up_what_idle_sessions_have_seen() {
+    idle_sessions_hold_nothing::<Hekaton>();
+}
+
+#[test]
+fn hekaton_keeps_what_a_waiting_attempt_may_still_read() {
+    a_waiting_attempt_keeps_what_it_may_still_read::<Hekaton>();
+}
+
+#[test]
+fn hekaton_keeps_one_value_of_a_record_written_once() {
+    records_written_once_keep_one_value::<Hekaton>();
+}
+
+#[test]
+fn hekaton_keeps_one_value_of_a_record_being_written_meanwhile() {
+    records_being_written_meanwhile_keep_one_value::<Hekaton>();
+}
+
+#[test]
+fn hekaton_reuses_the_rows_of_deleted_keys() {
+    deleted_rows_serve_again::<Hekaton>();
 }

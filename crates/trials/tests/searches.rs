@@ -46,6 +46,7 @@ fn every_scheme_keeps_its_promise_under_all_schedules_of_all_programs() {
 fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
     for (scheme, plant, program) in [
         ("no_wait", "insert_shrugs", "insert_after_a_miss"),
+        ("occ_central", "occ_central_trusts_misses", "a_row_goes_and_comes_back"),
         ("silo", "insert_shrugs", "insert_after_a_miss"),
         ("tictoc", "insert_shrugs", "insert_after_a_miss"),
         ("tictoc", "split_drops_mark", "a_leaf_splits_behind_a_mark"),

@@ -56,6 +56,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("waiting: a lock is not waited for", "no_wait.spin", "0"),
     ("waiting: a version is not waited for", "mvto.wait_us", "0"),
     ("waiting: a writer is not waited for", "si.wait_us", "0"),
+    ("speculation: there is none", "hekaton.speculation", "off"),
     ("early aborts: there are none", "occ.early_abort", "off"),
     ("locks for reads: on whatever is read", "mocc.hot", "0"),
     ("locks for reads: after an abort alone", "mocc.hot", "21"),

@@ -199,8 +199,12 @@ pub(crate) const SHORT_HISTORY: Given = &[("occ_central.history", "64")];
 /// Attempts see what is committed while they run.
 pub(crate) const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 
+/// Who meets a writer that is being validated waits for it.
+pub(crate) const NO_SPECULATION: Given = &[("hekaton.speculation", "off")];
+
 /// What aborts in a batch comes first in the next one.
 pub(crate) const NO_FALLBACK: Given = &[("aria.fallback", "off")];
+
 /// MOCC with a lock for each read.
 pub(crate) const LOCKING: Given = &[("mocc.hot", "0")];
 

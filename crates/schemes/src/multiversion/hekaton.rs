@@ -1,0 +1,493 @@
+//! Hekaton: optimistic multi-version concurrency control with commit dependencies (Larson, Blanas, Diaconu, Freedman,
+//! Patel, Zwilling, PVLDB 2011: its scheme MV/O).
+//!
+//! IDEA        An attempt reads the database as of its begin, and writes by putting an undecided version on the end
+//!             of the chain, which nobody else may do before it is decided. To commit it draws its end number and
+//!             looks once more: what it read must be what is there as of the end, too. While it does, its versions
+//!             are known to be of that number if they are of any, so whoever began later reads them at once, and
+//!             makes its own commit depend on that one. Nobody waits for the validation of others.
+//! RECORD      `ChainHead`: only whether the record is retired. `VersionStamp`: while undecided, the slot of the
+//!             writer; then that the writer draws its end number; then that number, as not yet certain; then the
+//!             number, or that the writer has failed.
+//! COMMIT      1. Mark every version: the number will be drawn after this.
+//!             2. Draw the end number: the serialization point.
+//!             3. Give up the versions before each written one that nobody needs; seal the version and give it the
+//!                number, as not yet certain.
+//!             4. Validate: of each record that was read, the version that is visible at the end is the one that was
+//!                seen; each leaf has its gap version. An attempt that writes nothing took effect at its begin, where
+//!                all that it has seen was there together.
+//!             5. Wait for those on whom the commit depends.
+//!             6. Make the numbers certain.
+//! INVARIANTS  (1) Who finds a version undecided after it took or drew a number knows that the version's number
+//!                 will be greater: had it been drawn before, the mark, which comes before it, would be seen. Who
+//!                 finds it being drawn waits for it, which is a few instructions away (`look`).
+//!             (2) Versions grow only at the new end, in the order of end numbers, the newest alone undecided or
+//!                 uncertain (asserted in `PendingWrites::push`; `own` lets nobody write over such a one).
+//!             (3) Waits go from later to earlier end numbers, and who waits for a number or a decision outside of
+//!                 step 5 holds nothing that the other waits for: waits cannot form a circle.
+//!             (4) The version read in advance stays what it is while its reader is pinned, so it can be asked at
+//!                 the end what became of its writer (`await_dependencies`).
+//!             (5) Keys stand in their leaf, and rows without a value are marked before they leave it, before the
+//!                 number of whoever needs that is drawn; leaves and marks are looked at after the own one is.
+//! DEPARTURES  The paper has an end field in each version; here a version ends where the next on its chain begins. A
+//!             writer does not tell its dependents of its end: they look at what they have read. It counts no
+//!             dependencies and keeps no transaction objects that could be confused. What it scans again, here the
+//!             versions of leaves and of rows tell. No version is written over while its writer is uncertain: that is
+//!             waited for. The paper's other isolation levels, and its scheme with locks, are left out.
+
+use engine::driver::PerWorker;
+use engine::parts::version_chain::{self, ChainHead, VersionStamp, cut, is_absent, leaving, settle};
+use engine::parts::{LeafSet, PendingWrites, Timestamps, value_before};
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
+};
+use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
+use sync::plant::is_planted;
+use sync::waiter;
+
+use crate::plants;
+
+/// Added to the slot of a writer that is not yet at its end.
+const UNDECIDED: u64 = VersionStamp::UNDECIDED;
+/// Added to the end number of a writer that is being validated.
+const UNCERTAIN: u64 = UNDECIDED + (1 << 60);
+/// Of a writer that draws its end number.
+const DRAWING: u64 = UNDECIDED + (1 << 61);
+/// Of a writer that has failed.
+const FAILED: u64 = DRAWING + 1;
+
+/// The state that all transactions share: the source of numbers.
+#[derive(Debug)]
+pub struct Hekaton {
+    numbers: Timestamps,
+    /// Whether what is uncertain is read, and not waited for.
+    speculates: bool,
+}
+
+/// What is known of a version's writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writer {
+    /// It committed, with this number.
+    Committed(u64),
+    /// It will commit with this number, or fail.
+    Uncertain(u64),
+    /// It draws its number.
+    Drawing,
+    /// It will have a greater number than any that is known, or has failed.
+    Undecided,
+    Failed,
+}
+
+impl Writer {
+    #[inline]
+    fn of(version: VersionRef<'_, Hekaton>) -> Self {
+        match version.meta().number() {
+            number if number < UNDECIDED => Self::Committed(number),
+            FAILED => Self::Failed,
+            DRAWING => Self::Drawing,
+            number if number > UNCERTAIN => Self::Uncertain(number - UNCERTAIN),
+            _ => Self::Undecided,
+        }
+    }
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Hekaton>,
+    begin: u64,
+    /// The end number; 0 before it is drawn.
+    end: u64,
+    /// The number of its undecided versions.
+    mark: u64,
+    /// With the number of the version that was seen, if there was one.
+    reads: Vec<(RecordRef<'db, Hekaton>, Option<u64>)>,
+    leaves: LeafSet<'db, ()>,
+    /// Whether it may write, so that what it reads is to be validated.
+    may_write: bool,
+    writes: PendingWrites<'db, Hekaton>,
+    /// Its versions once they have the end number.
+    uncertain: Vec<(RecordRef<'db, Hekaton>, VersionRef<'db, Hekaton>)>,
+    /// The versions that were read while they were uncertain.
+    dependencies: Vec<VersionRef<'db, Hekaton>>,
+    /// See [`Timestamps::watermark`].
+    watermark_age: usize,
+}
+
+/// An attempt's own version of a record, by its place among the writes.
+enum Own {
+    /// It had one before.
+    Had(usize),
+    /// It has one now.
+    New(usize),
+    /// It has none, since the record has no value where one is to be, or the reverse.
+    Refused,
+}
+
+impl Shape for Hekaton {
+    type Header = ChainHead;
+    type Version = VersionStamp;
+    type Leaf = ();
+    type Data = Versioned;
+}
+
+impl Scheme for Hekaton {
+    const INFO: Info = Info {
+        name: "hekaton",
+        title: "Hekaton MV/O",
+        paper: "Larson, Blanas, Diaconu, Freedman, Patel, Zwilling: High-performance concurrency control mechanisms \
+                for main-memory databases, PVLDB 2011",
+        family: Family::MultiVersion,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        idea: "reads as of the begin, validates as of the end, and reads what is being validated in advance",
+    };
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "hekaton.speculation",
+        default: "on",
+        range: Range::Choice(&["off", "on"]),
+        unit: "",
+        doc: "`on` reads versions whose writer is being validated, and fails with it; `off` waits for its \
+              decision, which pays where many fail.",
+        stresses: "the choice between waiting and cascading aborts on records that are written often",
+    }];
+    const INSERT: InsertAt = InsertAt::Access;
+    const SERIAL_STAMPS: bool = true;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+        let speculates = values.text("hekaton.speculation") == "on";
+        Ok(Self { numbers: Timestamps::new(env.slots), speculates })
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            mark: UNDECIDED + slot.id() as u64,
+            slot,
+            begin: 0,
+            end: 0,
+            reads: Vec::new(),
+            leaves: LeafSet::default(),
+            may_write: true,
+            writes: PendingWrites::default(),
+            uncertain: Vec::new(),
+            dependencies: Vec::new(),
+            watermark_age: 0,
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    /// The first version has number 0, which is before every begin.
+    fn loaded(&self, _: RecordRef<'_, Self>) {}
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.reads.clear();
+        txn.leaves.clear();
+        txn.dependencies.clear();
+        txn.may_write = !ticket.read_only;
+        txn.end = 0;
+        txn.begin = self.numbers.snapshot(txn.slot.id());
+        Ok(())
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        let mut next = txn.slot.newest(record);
+        while let Some(version) = next {
+            if version.meta().number() == txn.mark {
+                let own = txn.writes.of(record);
+                return Ok(txn.writes.words(own).map(|words| &*words));
+            }
+            match look(version) {
+                Writer::Committed(number) if number <= txn.begin => break,
+                Writer::Uncertain(number)
+                    if number <= txn.begin && !is_planted(&plants::HEKATON_SKIPS_UNCERTAIN) =>
+                {
+                    if self.speculates {
+                        txn.dependencies.push(version);
+                        break;
+                    }
+                    wait_for_end(version);
+                }
+                _ => next = txn.slot.older(version),
+            }
+        }
+        txn.note(record, next);
+        Ok(next.filter(|version| !version.meta().is_tombstone()).and_then(|version| txn.slot.words(version)))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        Ok(match txn.own(record, true, how)? {
+            Own::Had(at) | Own::New(at) => txn.writes.words(at),
+            Own::Refused => None,
+        })
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        Ok(match txn.own(record, false, Write::Blind)? {
+            Own::Had(at) => txn.writes.insert(at),
+            Own::New(at) => txn.writes.words(at),
+            Own::Refused => None,
+        })
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        Ok(match txn.own(record, true, Write::Blind)? {
+            Own::Had(at) | Own::New(at) => txn.writes.delete(at),
+            Own::Refused => false,
+        })
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
+        // A key that enters later leads to versions that are not seen as of the begin, so who writes nothing need not
+        // care. For who does, the leaf stays in the set as it was seen first, which is not what it is at the end.
+        if txn.may_write {
+            _ = txn.leaves.read(leaf);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    #[inline]
+    fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
+        txn.leaves.added(before, after);
+    }
+
+    #[inline]
+    fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
+        txn.leaves.split(from, after, into);
+    }
+
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        if end == End::Commit && !txn.writes.is_empty() {
+            assert!(txn.may_write, "a procedure that is declared read-only writes nothing");
+            self.draw(txn);
+            txn.validate()?; // 4
+        }
+        txn.await_dependencies() // 5
+    }
+
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let stamp = Stamp(if txn.uncertain.is_empty() { txn.begin } else { txn.end });
+        for (record, version) in txn.uncertain.drain(..) {
+            let value = txn.slot.words(version).filter(|_| !version.meta().is_tombstone());
+            seen.installed(record, value_before(&txn.slot, version), value);
+            sink.logged(stamp, record, value);
+            version.meta().set_number(txn.end); // 6
+        }
+        self.numbers.leave(txn.slot.id());
+        settle(&mut txn.slot, || self.numbers.known_watermark());
+        stamp
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.writes.undo(&mut txn.slot);
+        txn.fail();
+        self.numbers.leave(txn.slot.id());
+        settle(&mut txn.slot, || self.numbers.known_watermark());
+    }
+
+    fn maintain(&self, _: usize) {
+        self.numbers.refresh();
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        let (verdict, _) = version_chain::retire(record, |number| self.numbers.is_past(number));
+        // What is uncertain is sealed, and may yet be taken back.
+        let has_value =
+            |(stamp, _): (&VersionStamp, bool)| stamp.number() < UNDECIDED && !stamp.is_tombstone();
+        if verdict == Retire::Alive && !record.newest_meta().is_some_and(has_value) {
+            return Retire::Later;
+        }
+        verdict
+    }
+
+    /// Whoever began earlier may see a version that has the key.
+    fn leaving(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        leaving(record, |number| self.numbers.is_past(number))
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
+        txn.slot.words(newest?)
+    }
+}
+
+impl Hekaton {
+    /// Steps 1 to 3 of COMMIT.
+    #[inline]
+    fn draw(&self, txn: &mut Txn<'_>) {
+        for (_, version) in txn.writes.versions() {
+            version.meta().set_number(DRAWING); // 1
+        }
+        txn.end = self.numbers.draw(); // 2
+        let watermark = self.numbers.watermark(&mut txn.watermark_age);
+        for (record, pending) in txn.writes.drain() {
+            // 3. Its bound keeps the watermark below its begin, so that what it has written over stays.
+            cut(&mut txn.slot, record, &pending, txn.end, watermark);
+            let version = pending.seal();
+            version.meta().set_number(UNCERTAIN + txn.end);
+            txn.uncertain.push((record, version));
+        }
+    }
+}
+
+/// What is known of a version's writer, once it has drawn its number if it is about to: invariant (1).
+#[inline]
+fn look(version: VersionRef<'_, Hekaton>) -> Writer {
+    let writer = Writer::of(version);
+    if writer != Writer::Drawing {
+        return writer;
+    }
+    waiter::wait_until(None, || Writer::of(version) != Writer::Drawing);
+    Writer::of(version)
+}
+
+/// Waits until the writer of a version that is uncertain has committed or failed; whether it committed.
+#[inline]
+fn wait_for_end(version: VersionRef<'_, Hekaton>) -> bool {
+    waiter::wait_until(None, || !matches!(Writer::of(version), Writer::Uncertain(_)));
+    matches!(Writer::of(version), Writer::Committed(_))
+}
+
+impl<'db> Txn<'db> {
+    /// A record was seen as of this version, or without any.
+    #[inline]
+    fn note(&mut self, record: RecordRef<'db, Hekaton>, version: Option<VersionRef<'db, Hekaton>>) {
+        if self.may_write {
+            self.reads.push((record, version.map(number)));
+        }
+    }
+
+    /// Gives a record that has a value, or none, a version of the attempt's own, unless it has one.
+    #[inline]
+    fn own(&mut self, record: RecordRef<'db, Hekaton>, has_value: bool, how: Write) -> Result<Own, Abort> {
+        let check = || if record.header().is_retired() { Err(Abort::WriteConflict) } else { Ok(()) };
+        loop {
+            let over = self.slot.newest(record);
+            if over.is_some_and(|version| version.meta().number() == self.mark) {
+                return Ok(Own::Had(self.writes.of(record)));
+            }
+            if !self.is_written_over(over)? {
+                continue;
+            }
+            if is_absent(over) == has_value {
+                self.note(record, over);
+                return Ok(Own::Refused);
+            }
+            // Again, if it is the newest no more.
+            if let Some(at) = self.writes.push(&mut self.slot, record, over, self.mark, how, check)? {
+                return Ok(Own::New(at));
+            }
+        }
+    }
+
+    /// Whether a version may be written over that was the newest of its record; `false` when another is by now.
+    #[inline]
+    fn is_written_over(&self, newest: Option<VersionRef<'db, Hekaton>>) -> Result<bool, Abort> {
+        let Some(version) = newest else { return Ok(true) };
+        match look(version) {
+            Writer::Committed(number) if number <= self.begin => Ok(true),
+            // Once it is certain it may.
+            Writer::Uncertain(number) if number <= self.begin => Ok(wait_for_end(version)),
+            Writer::Failed => Ok(false),
+            _ => Err(Abort::WriteConflict),
+        }
+    }
+
+    /// Step 4 of COMMIT.
+    #[inline]
+    fn validate(&self) -> Result<(), Abort> {
+        for &(record, seen) in &self.reads {
+            let is_same = self.visible_at_end(record) == seen || is_planted(&plants::HEKATON_SKIPS_READS);
+            // A key whose record has left the index may stand in another record by now, which is not known here.
+            let is_gone = record.header().is_retired() && !is_planted(&plants::HEKATON_TRUSTS_MISSES);
+            if !is_same || is_gone {
+                return Err(Abort::ReadChanged);
+            }
+        }
+        let skips = is_planted(&plants::HEKATON_SKIPS_LEAVES);
+        if skips || self.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+    }
+
+    /// The number of the version of a record that is visible at the end, but for an own one. What is uncertain counts
+    /// as if it were certain: if its writer fails, this attempt has failed in vain.
+    #[inline]
+    fn visible_at_end(&self, record: RecordRef<'db, Hekaton>) -> Option<u64> {
+        let mut next = self.slot.newest(record);
+        while let Some(version) = next {
+            match look(version) {
+                Writer::Committed(number) | Writer::Uncertain(number) if number < self.end => {
+                    return Some(number);
+                }
+                _ => next = self.slot.older(version),
+            }
+        }
+        None
+    }
+
+    /// Step 5 of COMMIT.
+    #[inline]
+    fn await_dependencies(&self) -> Result<(), Abort> {
+        let mut dependencies = self.dependencies.iter();
+        let all_commit =
+            dependencies.all(|version| wait_for_end(*version) || is_planted(&plants::HEKATON_TRUSTS_WRITERS));
+        if all_commit { Ok(()) } else { Err(Abort::Dependency) }
+    }
+
+    /// Takes versions that had a number off their chains: whoever has read them fails, too.
+    fn fail(&mut self) {
+        // Backwards, as `PendingWrites::undo`.
+        for (record, version) in self.uncertain.drain(..).rev() {
+            let before = self.slot.older(version);
+            record.pop(version);
+            version.meta().set_number(FAILED);
+            self.slot.retire_version(record, version);
+            if let Some(before) = before.filter(|&before| !self.slot.is_settled(before)) {
+                self.slot.settle_later(record, before.meta().number());
+            }
+        }
+    }
+}
+
+/// The number of a version that was seen: it has one, certain or not.
+#[inline]
+fn number(version: VersionRef<'_, Hekaton>) -> u64 {
+    match Writer::of(version) {
+        Writer::Committed(number) | Writer::Uncertain(number) => number,
+        // Its writer has failed since, and so will whoever has read it.
+        _ => u64::MAX,
+    }
+}

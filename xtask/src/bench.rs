@@ -1,4 +1,4 @@
-//! The bench: the release binary on real workloads. Short, so that measuring never rots; long, so
+//! The bench: the command on real workloads. Short, so that measuring never rots; long, so
 //! that leaks and rare schedules have time to show. It judges no speed: a shared machine cannot.
 
 use std::path::PathBuf;
@@ -32,35 +32,48 @@ const FULL: &[Workload] =
 
 /// A second of every scheme on small data, each run followed by its consistency check.
 pub(crate) fn short(house: &House) -> Outcome {
-    bench(house, TINY, "1")
+    bench(house, Build::Tested, TINY, "1")
 }
 
 /// A minute of every scheme on full-size data.
 pub(crate) fn soak(house: &House) -> Outcome {
-    bench(house, FULL, "60")
+    bench(house, Build::Released, FULL, "60")
 }
 
-fn bench(house: &House, workloads: &[Workload], seconds: &str) -> Outcome {
-    let contend = release_binary(house)?;
+fn bench(house: &House, build: Build, workloads: &[Workload], seconds: &str) -> Outcome {
+    let contend = binary(house, build)?;
     for workload in workloads {
         // `all` leaves out `uncontrolled`, which takes one worker and no more.
         for (schemes, workers) in [("all", "2"), ("uncontrolled", "1")] {
             let mut command = Command::new(&contend);
             command.arg("run").args(*workload).args(["--scheme", schemes, "--workers", workers]);
-            command.args(["--seconds", seconds, "--warmup", "1", "--format", "json"]);
+            command.args(["--seconds", seconds, "--warmup", "0.2", "--format", "json"]);
             report(&output(&mut command)?)?;
         }
     }
     Ok(())
 }
 
-/// Builds `contend` as its users do, and says where it is.
-pub(crate) fn release_binary(house: &House) -> Result<PathBuf, String> {
+/// How `contend` is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// As the tests have built it already: optimised, and with the assertions that users are spared.
+    Tested,
+    /// As its users do.
+    Released,
+}
+
+/// Builds `contend`, and says where it is.
+pub(crate) fn binary(house: &House, build: Build) -> Result<PathBuf, String> {
     let (members, target) = house.members()?;
     let member = members.iter().find(|member| member.binaries.iter().any(|name| name == "contend"));
     let member = member.ok_or("no package has the binary `contend`: it belongs to crates/cli")?;
-    run(&mut house.cargo(&["build", "--release", "--package", &member.name, "--bin", "contend"]))?;
-    Ok(target.join("release").join(format!("contend{}", std::env::consts::EXE_SUFFIX)))
+    let (profile, folder) = match build {
+        Build::Tested => ("dev", "debug"),
+        Build::Released => ("release", "release"),
+    };
+    run(&mut house.cargo(&["build", "--profile", profile, "--package", &member.name, "--bin", "contend"]))?;
+    Ok(target.join(folder).join(format!("contend{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// Prints a line for each run and refuses output that scripts could not use.

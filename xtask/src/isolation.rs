@@ -1,17 +1,17 @@
-//! Isolation: every scheme is held to its promise by the release binary, and the search that does so is held to
-//! finding planted bugs.
+//! Isolation: every scheme is held to its promise by the command `contend check`, and the search that does so is held
+//! to finding planted bugs.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::bench::release_binary;
+use crate::bench::{Build, binary};
 use crate::house::{House, Outcome, output};
 
 /// Schedules to be explored beside those of the searches, and transactions to be run on threads, for each scheme:
-/// together two million and five.
-const SCHEDULES: u64 = 150_000;
-const TRANSACTIONS: u64 = 400_000;
+/// together about a million and three.
+const SCHEDULES: u64 = 60_000;
+const TRANSACTIONS: u64 = 180_000;
 
 /// What else is promised under settings that are not the standard ones: the scheme and its settings.
 const VARIANTS: &[&[&str]] = &[
@@ -31,7 +31,7 @@ const MAY_BE_MISSED: &[(&str, &str)] = &[];
 
 /// Holds every scheme to its promise, as long as a change can wait for.
 pub(crate) fn check(house: &House) -> Outcome {
-    let contend = release_binary(house)?;
+    let contend = binary(house, Build::Tested)?;
     let all: &[&str] = &[];
     for (subject, share) in [(all, 1)].into_iter().chain(VARIANTS.iter().map(|&variant| (variant, 4))) {
         let mut command = Command::new(&contend);
@@ -83,7 +83,7 @@ pub(crate) fn mutants(house: &House, which: Option<&str>) -> Outcome {
             return Err(format!("`{other}` is no share of the planted bugs: write `tenth` or nothing"));
         }
     };
-    let contend = release_binary(house)?;
+    let contend = binary(house, if is_all { Build::Released } else { Build::Tested })?;
     let listed = output(Command::new(&contend).args(["list", "plants", "--format", "json"]))?;
     let plants: Vec<Value> =
         serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))?;

@@ -1,7 +1,7 @@
 //! What it costs to record histories: the processor time that a transaction takes with a recorder and without, in
 //! turns, of TPC-C and of the mix under each scheme.
 //!
-//! `cargo run --release --package contend-runs --example recorder_cost [ROUNDS [SCHEME]]`
+//! `cargo run --release --package contend-tests --example recorder_cost [ROUNDS [SCHEME]]`
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to a terminal")]
 

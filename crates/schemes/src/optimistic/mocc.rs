@@ -164,6 +164,7 @@ impl Scheme for Mocc {
     ];
     const INSERT: InsertAt = InsertAt::Access;
     const DELTAS: bool = true;
+    const WAITS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 

@@ -1,4 +1,4 @@
-//! What can be run together: every scheme, every workload and every option, as a [`Plan`](crate::Plan) decides it.
+//! What can be run together: every scheme, every workload and every option, as a [`Plan`] decides it.
 //! Nothing is listed here that is not refused or admitted there.
 
 use runs::WorkloadInfo;

@@ -9,9 +9,9 @@ use crate::bench::{Build, binary};
 use crate::house::{House, Outcome, output};
 
 /// Schedules to be explored beside those of the searches, and transactions to be run on threads, for each scheme:
-/// together about a million and three.
-const SCHEDULES: u64 = 60_000;
-const TRANSACTIONS: u64 = 180_000;
+/// together about two and a half million and seven.
+const SCHEDULES: u64 = 150_000;
+const TRANSACTIONS: u64 = 400_000;
 
 /// What else is promised under settings that are not the standard ones: the scheme and its settings.
 const VARIANTS: &[&[&str]] = &[
@@ -57,7 +57,7 @@ pub(crate) fn report(lines: &str) -> Outcome {
         let shown: Vec<&str> =
             seen["permitted_shown"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         println!(
-            "{:<8} {}: {} scripts, {} searches, {} schedules, {} transactions, {} undecided; permitted and seen: {}",
+            "{:<11} {}: {} scripts, {} searches, {} schedules, {} transactions, {} undecided; permitted and seen: {}",
             text("scheme"),
             text("promise"),
             count("scripts"),
@@ -95,12 +95,12 @@ pub(crate) fn mutants(house: &House, which: Option<&str>) -> Outcome {
         let (scheme, name) = (text("scheme"), text("name"));
         if let Some(how) = catch(&contend, scheme, name)? {
             caught += 1;
-            println!("{scheme:<8} {name:<26} {how}");
+            println!("{scheme:<11} {name:<26} {how}");
             continue;
         }
         missed += 1;
         let reason = MAY_BE_MISSED.iter().find(|(known, _)| *known == name);
-        println!("{scheme:<8} {name:<26} missed: {}", reason.map_or("NOT CAUGHT", |(_, reason)| reason));
+        println!("{scheme:<11} {name:<26} missed: {}", reason.map_or("NOT CAUGHT", |(_, reason)| reason));
         if reason.is_none() {
             unexplained.push(format!("{name} in {scheme}"));
         }

@@ -24,8 +24,6 @@ sync::plants! {
         "waits for locks without ever looking for a cycle";
     DL_DETECT_SPARES_OTHERS: "dl_detect_spares_others",
         "finds a circle, and does not let the victim know";
-    DL_DETECT_TELLS_ONE: "dl_detect_tells_one",
-        "says that it waits for one of those for whom it waits";
 
     WOUND_WAIT_WOUNDS_NOBODY: "wound_wait_wounds_nobody",
         "waits for younger transactions without wounding them";
@@ -168,7 +166,6 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,
-            &storage::plants::REUSES_AT_ONCE,
         ],
     ),
     (
@@ -198,14 +195,12 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &TWO_PHASE_UNLOCKS_EARLY,
             &DL_DETECT_SEES_NOTHING,
             &DL_DETECT_SPARES_OTHERS,
-            &DL_DETECT_TELLS_ONE,
             &engine::plants::LOCK_QUEUE_UPGRADES_EARLY,
             &engine::plants::LOCK_QUEUE_GRANTS_BESIDE,
             &engine::plants::LOCK_QUEUE_LEAVES_LATE,
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,
-            &storage::plants::REUSES_AT_ONCE,
         ],
     ),
     (
@@ -224,7 +219,6 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,
-            &storage::plants::REUSES_AT_ONCE,
         ],
     ),
     (

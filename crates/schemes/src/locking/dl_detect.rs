@@ -333,11 +333,7 @@ impl<'v> Told<'v> {
     fn tell(&self, waiting: &Waiting<'_>) {
         let blockers = &mut self.0.entry.lock().blockers;
         blockers.clear();
-        waiting.for_each_blocker(|party| {
-            if blockers.is_empty() || !is_planted(&plants::DL_DETECT_TELLS_ONE) {
-                blockers.push(party);
-            }
-        });
+        waiting.for_each_blocker(|party| blockers.push(party));
     }
 
     fn is_victim(&self) -> bool {

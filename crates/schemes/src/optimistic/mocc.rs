@@ -335,7 +335,6 @@ impl Scheme for Mocc {
             header.store(word, Ordering::Release);
         }
         txn.locks.give_up();
-        txn.retrospective.clear();
         self.epoch.leave(txn.slot.id());
         Stamp(tid)
     }

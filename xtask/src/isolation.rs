@@ -24,7 +24,7 @@ const VARIANTS: &[&[&str]] = &[
 ];
 
 /// Seconds in which a planted bug must be caught.
-const SECONDS: &str = "60";
+const SECONDS: &str = "120";
 
 /// Planted bugs that may go unnoticed, each with its reason.
 const MAY_BE_MISSED: &[(&str, &str)] = &[];

@@ -123,6 +123,16 @@ impl Meter {
         core::mem::replace(&mut self.phase, phase)
     }
 
+    /// The running attempt was a rehearsal: all its time so far is the scheme's.
+    pub fn rehearsed(&mut self) {
+        if self.is_on {
+            self.note(Phase::Wait);
+            let waited = core::mem::take(&mut self.attempt[Phase::Wait as usize]);
+            self.ticks[Phase::Wait as usize] += waited;
+            self.ticks[Phase::Cc as usize] += core::mem::take(&mut self.attempt).into_iter().sum::<u64>();
+        }
+    }
+
     /// The running attempt ended: if it aborted, all its time counts as that.
     #[inline]
     pub fn ended(&mut self, aborted: bool) {

@@ -39,6 +39,8 @@ pub enum Family {
     Partitioned,
     /// Executes and decides in batches.
     Batched,
+    /// Fixes the order of transactions before it executes them.
+    Deterministic,
     /// A measuring stick.
     Baseline,
 }
@@ -66,6 +68,11 @@ pub enum Admits {
 }
 
 impl Family {
+    /// Whether its schemes run transactions in batches.
+    pub const fn is_in_batches(self) -> bool {
+        matches!(self, Self::Batched | Self::Deterministic)
+    }
+
     /// The name used in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,6 +81,7 @@ impl Family {
             Self::MultiVersion => "multi-version",
             Self::Partitioned => "partitioned",
             Self::Batched => "batched",
+            Self::Deterministic => "deterministic",
             Self::Baseline => "baseline",
         }
     }
@@ -121,6 +129,8 @@ pub struct Ticket {
     pub sequence: u64,
     /// Whether its procedure writes nothing. A scheme that says so may show it the past.
     pub read_only: bool,
+    /// What it is for, in a batch whose order is fixed before.
+    pub step: Step,
     /// The homes that it will touch.
     pub homes: Homes,
 }
@@ -128,8 +138,53 @@ pub struct Ticket {
 impl Ticket {
     /// A first attempt of a transaction that may write.
     pub fn new(birth: u64, homes: Homes) -> Self {
-        Self { retries: 0, birth, sequence: 0, read_only: false, homes }
+        Self { retries: 0, birth, sequence: 0, read_only: false, step: Step::Whole, homes }
     }
+}
+
+/// What an attempt is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The transaction itself; the only one outside of batches whose order is fixed before.
+    Whole,
+    /// Reconnaissance: finds out what the transaction would touch, and changes nothing.
+    Rehearsal,
+    /// The transaction, in its place in the order, among others.
+    Planned,
+    /// The transaction, after all others of its batch and while no other attempt is open.
+    Alone,
+}
+
+/// What an attempt is about to look for or to change in the indexes, for schemes that [plan](Scheme::PLANS).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// A row is looked for by its primary key. What follows is an access to its records, or `read_gaps` if the key is
+    /// missing.
+    Seek(Spot),
+    /// A scan has come to a row with this primary key, which is read next.
+    Meet(Spot),
+    /// A key is about to be added, unless it is there.
+    Add(Spot),
+    /// A key that was found is about to be removed.
+    Remove(Spot),
+    /// The keys of a range are looked for, all with one prefix: its number as in [`Spot::stretch`], and
+    /// [`Spot::grows`].
+    Scan(u64, bool),
+    /// The keys of a range with several prefixes are looked for.
+    ScanAcross,
+}
+
+/// A key of an index, in numbers that tell apart the keys, and the prefixes, of all indexes of a database but for one
+/// in 2^64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// The number of the key.
+    pub key: u64,
+    /// The number of all keys of the index that have its prefix: see [`Key::SUFFIX_BITS`](storage::Key::SUFFIX_BITS).
+    pub stretch: u64,
+    /// Whether the index says which keys grow under one prefix: the keys that a transaction adds then depend on those
+    /// that are there.
+    pub grows: bool,
 }
 
 /// How an attempt wants to end.
@@ -195,6 +250,8 @@ pub trait Scheme: Shape {
     /// Whether an attempt may have to wait until another one has ended, so that an attempt which is to go on must not
     /// have to wait for this one: the two are not to be open in one thread, unless each is on a fiber of its own.
     const WAITS: bool = false;
+    /// Whether it is told by [`touch`](Self::touch) what an attempt will look for.
+    const PLANS: bool = false;
     /// Whether the order of its stamps is a serial order that explains all commits, and those with the same stamp
     /// do not conflict but that one reads what the other wrote.
     const SERIAL_STAMPS: bool = false;
@@ -248,6 +305,13 @@ pub trait Scheme: Shape {
     /// that own partitions: what they do not hold, keys that are missing included, may change.
     #[inline]
     fn reach<'db>(&'db self, _txn: &mut Self::Txn<'db>, _from: u64, _to: u64) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// The attempt is about to look for, or to change, what `touch` says. Only for schemes that have
+    /// [`PLANS`](Self::PLANS).
+    #[inline]
+    fn touch<'db>(&'db self, _txn: &mut Self::Txn<'db>, _touch: Touch) -> Result<(), Abort> {
         Ok(())
     }
 
@@ -403,6 +467,45 @@ pub trait Batching: Scheme {
 
     /// Publishes what the attempt read and wants to write.
     fn reserve<'db>(&'db self, txn: &mut Self::Txn<'db>);
+}
+
+/// What [`driver::Planned`](crate::driver::Planned) asks of a scheme beside the hooks of [`Scheme`].
+///
+/// Of each transaction of a batch there is a [rehearsal](Step::Rehearsal) while nothing changes, after which its attempt
+/// is [declared](Self::declare) and aborted. When all are, each worker [plans](Self::plan) its share; when all have,
+/// each transaction is attempted as [planned](Step::Planned) once it [may run](Self::may_run), which the first of those
+/// that have not ended always may. What aborts then, other than by its own wish, is attempted [alone](Step::Alone), in
+/// the order of the batch.
+pub trait Planning: Scheme {
+    /// The most transactions that a batch may have.
+    fn batch_max(&self) -> usize;
+
+    /// The first batch of a run is about to begin. Waits until no attempt outside of batches is open, and
+    /// keeps others out until `close`.
+    fn open(&self);
+
+    /// All attempts of the last batch of a run have ended.
+    fn close(&self);
+
+    /// All transactions of the batch are declared, and the next one comes after it.
+    fn turn(&self);
+
+    /// Publishes what the rehearsed attempt touched.
+    fn declare<'db>(&'db self, txn: &mut Self::Txn<'db>);
+
+    /// Does a worker's share of planning the batch, one of as many as there are workers.
+    fn plan(&self, worker: usize, workers: usize);
+
+    /// Whether the transaction at this place of the batch, from 1, may run.
+    fn may_run(&self, sequence: u64) -> bool;
+}
+
+impl Spot {
+    /// What stands for the key where it is locked: its stretch, if keys grow in it.
+    #[inline]
+    pub fn number(&self) -> u64 {
+        if self.grows { self.stretch } else { self.key }
+    }
 }
 
 /// Draws a fresh, repeatable stream of random numbers for a slot, for example for backoff.

@@ -3,6 +3,7 @@
 mod layout;
 mod moving;
 mod private;
+mod touches;
 mod words;
 
 use core::ops::{ControlFlow, RangeBounds};
@@ -16,7 +17,8 @@ use crate::database::{Database, bounds};
 use crate::leftovers::{Due, Leftover, Part};
 use crate::meter::{Meter, Phase};
 use crate::{
-    Abort, Batching, Direction, End, InsertAt, Observer, Retire, Scheme, Sink, Stamp, Ticket, Transaction,
+    Abort, Batching, Direction, End, InsertAt, Observer, Planning, Retire, Scheme, Sink, Stamp, Ticket,
+    Transaction,
 };
 
 use moving::Move;
@@ -106,6 +108,31 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         let executed = begun.and_then(|()| body(&mut attempt));
         attempt.is_over = true;
         executed
+    }
+
+    /// Executes `body` for what it touches, which is declared, and undoes it.
+    pub(crate) fn rehearse<T>(
+        &mut self,
+        ticket: &Ticket,
+        body: impl FnOnce(&mut Attempt<'_, 'db, S, O, L>) -> Result<T, Abort>,
+    ) where
+        S: Planning,
+    {
+        _ = self.execute(ticket, body);
+        self.meter.rehearsed();
+        self.db.scheme().declare(&mut self.txn);
+        self.db.scheme().abort(&mut self.txn);
+        self.ended(Err(Abort::Footprint));
+    }
+
+    /// From now on what any attempt may have found stays where it is, until it is [let go](Self::let_go).
+    pub(crate) fn hold(&mut self) {
+        self.db.scheme().slot(&mut self.txn).pin();
+    }
+
+    /// Ends a [`hold`](Self::hold).
+    pub(crate) fn let_go(&mut self) {
+        self.db.scheme().slot(&mut self.txn).unpin();
     }
 
     /// Publishes what an executed attempt read and wants to write, for its batch to be decided.

@@ -50,6 +50,7 @@ catalogue! {
     crate::multiversion::hekaton::Hekaton,
     crate::partitioned::hstore::HStore,
     crate::batched::aria::Aria,
+    crate::deterministic::calvin::Calvin,
     crate::baseline::serial::Serial,
     crate::baseline::uncontrolled::Uncontrolled,
 }

@@ -4,6 +4,7 @@
 pub mod baseline;
 pub mod batched;
 pub mod catalogue;
+pub mod deterministic;
 pub mod locking;
 pub mod multiversion;
 pub mod optimistic;

@@ -151,6 +151,15 @@ sync::plants! {
         "leaves no reservations on what was read";
     ARIA_FORGETS_GAPS_READ: "aria_forgets_gaps_read",
         "does not count gaps among what was read";
+
+    CALVIN_TRUSTS_REHEARSALS: "calvin_trusts_rehearsals",
+        "goes on although it touches what it has not requested";
+    CALVIN_RUNS_EARLY: "calvin_runs_early",
+        "executes before it has its locks";
+    CALVIN_MISSES_UNLOCKED: "calvin_misses_unlocked",
+        "needs no lock for a key that is missing";
+    CALVIN_ENTERS_UNSEEN: "calvin_enters_unseen",
+        "adds keys to stretches that it has not locked";
 }
 
 /// The bugs that can be planted in each scheme, its own and those of what it shares with others.
@@ -395,6 +404,15 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
         ],
     ),
     ("aria", &[&ARIA_SKIPS_WAW, &ARIA_SKIPS_RAW, &ARIA_RESERVES_NO_READS, &ARIA_FORGETS_GAPS_READ]),
+    (
+        "calvin",
+        &[
+            &CALVIN_TRUSTS_REHEARSALS,
+            &CALVIN_RUNS_EARLY,
+            &CALVIN_MISSES_UNLOCKED,
+            &CALVIN_ENTERS_UNSEEN,
+        ],
+    ),
     (
         "serial",
         &[

@@ -211,7 +211,7 @@ impl Visit for Interleave {
 impl Interleave {
     /// Attempts of batched schemes do not run outside of their driver.
     fn run(self) -> Vec<(&'static str, [bool; 2], [bool; 2])> {
-        if self.0.info().family == Family::Batched {
+        if self.0.info().family.is_in_batches() {
             return Vec::new();
         }
         catalogue::with(self.0.scheme, self).expect("a scheme of the catalogue")

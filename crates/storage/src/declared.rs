@@ -80,6 +80,7 @@ pub(crate) struct IndexDecl {
     pub(crate) name: &'static str,
     pub(crate) key: KeyDecl,
     of_row: fn(AnyKey, &[u64]) -> AnyKey,
+    primary: fn(AnyKey) -> AnyKey,
     holds: fn(AnyKey, &[u64]) -> bool,
 }
 
@@ -89,6 +90,7 @@ impl IndexDecl {
             name,
             key: KeyDecl::of::<I::Key>(),
             of_row: |key, words| key_in::<R, I>(typed(key), row_of(words)).ordered().any(),
+            primary: |key| I::primary(typed(key)).ordered().any(),
             holds: |key, words| I::holds(typed(key), row_of(words)),
         }
     }
@@ -120,6 +122,17 @@ impl<S: Shape> TableStore<S> {
     /// Where the rows of a key live.
     pub fn home(&self, which: Which, key: AnyKey) -> Home {
         (self.key_decl(which).home)(key)
+    }
+
+    /// Above how many low bits the keys of an index differ that grow apart: see [`Key::SUFFIX_BITS`].
+    #[inline]
+    pub fn suffix_bits(&self, which: Which) -> u32 {
+        self.key_decl(which).suffix_bits
+    }
+
+    /// The primary key that a key of a secondary index contains.
+    pub fn primary_key(&self, group: u16, position: u16, key: AnyKey) -> AnyKey {
+        (self.secondary_decl(group, position).primary)(key)
     }
 
     /// The key in a secondary index of a row with this primary key and these words of the index's group.

@@ -31,6 +31,12 @@ impl Barrier {
         Self { members, arrived, phase, is_broken: AtomicBool::new(false) }
     }
 
+    /// Whether a member has left.
+    pub fn is_broken(&self) -> bool {
+        // Acquire: pairs with the Release in `leave`.
+        self.is_broken.load(Ordering::Acquire)
+    }
+
     /// Waits until all members have called this. What they did before is seen by all afterwards. True
     /// for exactly one of them, the leader of the phase that begins.
     ///
@@ -51,9 +57,7 @@ impl Barrier {
         }
         // Acquire: pairs with the Release of the last to arrive.
         let has_begun = || self.phase.load(Ordering::Acquire) != phase;
-        // Acquire: pairs with the Release in `leave`.
-        let is_broken = || self.is_broken.load(Ordering::Acquire);
-        while !waiter::wait_until(None, || has_begun() || is_broken()) {}
+        while !waiter::wait_until(None, || has_begun() || self.is_broken()) {}
         // A phase that began did so with everyone, whatever a member did afterwards.
         if has_begun() { Ok(false) } else { Err(Broken) }
     }

@@ -1,11 +1,13 @@
 //! Drivers: how transactions reach the workers, and what a run counts.
 
 mod arrivals;
+mod batch;
 mod batched;
 mod books;
 mod conductor;
 mod latencies;
 mod per_worker;
+mod planned;
 mod regulator;
 mod sender;
 mod traffic;
@@ -21,6 +23,7 @@ pub use arrivals::Arrived;
 pub use batched::Batched;
 pub use conductor::Series;
 pub use per_worker::PerWorker;
+pub use planned::Planned;
 pub use traffic::{Arrivals, Mode, Open, Process, Traffic};
 
 use latencies::Latencies;

@@ -8,9 +8,10 @@ use core::convert::Infallible;
 use storage::{AnyKey, Home, IndexedKey, Placed, RowRef, Which};
 
 use super::layout::{KeyVisit, Layout, with_width};
+use super::touches::spot;
 use super::{Attempt, Place, Session, installs, leave_over};
 use crate::leftovers::{Leftover, Part};
-use crate::{Abort, Observer, Scheme, Sink};
+use crate::{Abort, Observer, Scheme, Sink, Touch};
 
 /// A secondary key that the running attempt changes.
 #[derive(Debug)]
@@ -86,6 +87,10 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         for &Changed { which, from, to, homes } in changed.iter().flatten() {
             for home in homes {
                 self.reach_home(home)?;
+            }
+            if S::PLANS {
+                self.touch_removed(row, Place { table: row.table().id(), which, key: from })?;
+                with_width!(to, |key| self.touch(|| Touch::Add(spot(row.table(), which, key))))?;
             }
             if installs::<S>() {
                 self.move_privately(row, which, from, to)?;

@@ -12,10 +12,11 @@ use sync::plant::is_planted;
 
 use super::layout::{KeyVisit, Layout};
 use super::moving::changed;
+use super::touches::{range, spot};
 use super::{Attempt, Place, Session, Unlink, installs};
 use crate::meter::Phase;
 use crate::observer::{Facet, mark_of, row_words, row_words_mut, set_mark};
-use crate::{Abort, Direction, Observer, Scheme, Sink, Write, plants};
+use crate::{Abort, Direction, Observer, Scheme, Sink, Touch, Write, plants};
 
 /// Where the rows of a key range live, by the homes of its bounds.
 pub(crate) type Homes = (Bound<Home>, Bound<Home>);
@@ -114,6 +115,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         self.receive();
         self.reach_home(layout.home(key))?;
         let store = self.store(layout.table());
+        self.touch(|| Touch::Seek(spot(store, Which::Primary, key)))?;
         let found = self.find(store, key)?;
         if found.is_none() {
             self.session.saw(layout, key, None);
@@ -248,6 +250,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         self.receive();
         self.reach_home(home)?;
         let store = self.store(table);
+        if store.lookup() != Lookup::Heap {
+            self.touch(|| Touch::Add(spot(store, Which::Primary, key)))?;
+        }
         let (row, is_added) = self.place(store, key, home)?;
         let may_adopt =
             is_added || installs::<S>() || (0..store.groups()).all(|group| store.indexes(group) == 0);
@@ -306,6 +311,10 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         if O::MARKS {
             session.observer.entries(row.record(group).id(), facet(layout), &entries, &[None; 2]);
         }
+        if S::PLANS {
+            unlink.places().try_for_each(|(which, key)| self.touch_removed(row, Place { table, which, key }))?;
+        }
+        let session = &mut *self.session;
         if installs::<S>() {
             let places = unlink.places();
             session.private.delete(row, places.map(|(which, key)| Place { table, which, key }));
@@ -468,6 +477,7 @@ impl<S: Scheme, O: Observer, L: Sink> KeyVisit for EnterIndex<'_, '_, '_, S, O, 
     ) -> Result<(), Abort> {
         self.attempt.reach_home(home(key))?;
         let which = Which::Secondary { group: self.group, position: position as u16 };
+        self.attempt.touch(|| Touch::Add(spot(self.row.table(), which, key)))?;
         if installs::<S>() {
             return self.attempt.enter_privately(which, key, self.row);
         }
@@ -656,7 +666,9 @@ where
         H: Fn(K, &[u64]) -> bool,
         F: FnMut(K, &[u64]) -> ControlFlow<()>,
     {
-        let index = attempt.store(table).index(which);
+        let store = attempt.store(table);
+        attempt.touch(|| range(store, which, (from, to)))?;
+        let index = store.index(which);
         attempt.session.observer.scan(Facet::of(table, which, group), (from, to), direction);
         let own = if installs::<S>() { attempt.session.private.range(table, which, from, to) } else { 0..0 };
         let mut scan = Self { attempt, table, which, group, holds, see, direction, own, is_broken: false };
@@ -681,6 +693,7 @@ where
         H: Fn(K, &[u64]) -> bool,
         F: FnMut(K, &[u64]) -> ControlFlow<()>,
     {
+        self.attempt.touch_met(row, self.which, key)?;
         let session = &mut *self.attempt.session;
         session.meter.switch(Phase::Cc);
         let record = row.record(self.group);

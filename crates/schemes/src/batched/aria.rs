@@ -48,16 +48,16 @@
 //!             from the engine's driver, the order also agrees with real time.
 
 use engine::driver::Batched;
-use engine::parts::{Buffered, BufferedWrites, CopyBuffer, WordRange};
+use engine::parts::{Buffered, BufferedWrites, CopyBuffer, Gate, WordRange};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink,
     Stamp, Ticket, Write,
 };
 use storage::{InPlace, LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot};
-use sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::Padded;
+use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
-use sync::{Padded, waiter};
 
 use crate::plants;
 
@@ -79,7 +79,7 @@ pub struct Aria {
     /// The present batch.
     batch: Padded<AtomicU64>,
     /// Held by a run, or by an attempt outside of one.
-    gate: Padded<AtomicBool>,
+    gate: Gate,
     keys: Box<[Reservation]>,
 }
 
@@ -224,7 +224,7 @@ impl Scheme for Aria {
             reorders: values.switch("aria.reordering"),
             falls_back: values.text("aria.fallback") == "on",
             batch: Padded::default(),
-            gate: Padded::default(),
+            gate: Gate::default(),
             keys: (0..KEYS).map(|_| Reservation::default()).collect(),
         })
     }
@@ -266,7 +266,7 @@ impl Scheme for Aria {
         txn.keys.clear();
         txn.is_read_only = ticket.read_only;
         if ticket.sequence == 0 {
-            if !self.enter() {
+            if !self.gate.try_enter() {
                 return Err(Abort::LockBusy);
             }
             txn.is_alone = true;
@@ -424,10 +424,7 @@ impl Batching for Aria {
     }
 
     fn open(&self) {
-        while !self.enter() {
-            // Relaxed: only ends the wait.
-            waiter::wait_until(None, || !self.gate.load(Ordering::Relaxed));
-        }
+        self.gate.enter();
         self.turn();
     }
 
@@ -441,8 +438,7 @@ impl Batching for Aria {
     }
 
     fn close(&self) {
-        // Release: pairs with the Acquire in `enter`.
-        self.gate.store(false, Ordering::Release);
+        self.gate.leave();
     }
 
     /// Step 1 of COMMIT.
@@ -463,18 +459,11 @@ impl Batching for Aria {
 }
 
 impl Aria {
-    /// Takes the gate if nobody has it.
-    #[inline]
-    fn enter(&self) -> bool {
-        // Acquire: pairs with the Release in `close` and `leave`. Relaxed on failure: nothing is read.
-        self.gate.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
     /// Gives the gate back if the attempt has it.
     #[inline]
     fn leave(&self, txn: &mut Txn<'_>) {
         if core::mem::take(&mut txn.is_alone) {
-            self.close();
+            self.gate.leave();
         }
     }
 

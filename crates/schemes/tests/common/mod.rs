@@ -10,6 +10,7 @@ pub(crate) mod counters;
 pub(crate) mod histories;
 pub(crate) mod movers;
 pub(crate) mod order;
+pub(crate) mod programs;
 pub(crate) mod quota;
 pub(crate) mod scene;
 pub(crate) mod skew;

@@ -1,0 +1,308 @@
+//! Locks of the transactions of a batch, granted in its order (Thomson and others: Calvin, SIGMOD 2012): each is
+//! requested by all transactions that need it before any of them runs, so that none waits for one that comes after it.
+//!
+//! What is locked has a number. Each number belongs to a manager, which has the requests for it, sorted. Requests that
+//! follow each other and may hold the lock together form a group; when all of a group have released the lock, the next
+//! group has it. A transaction counts the locks that it has not yet, and runs when there are none: no table of locks is
+//! searched while transactions run.
+
+use core::mem;
+
+use sync::atomic::{AtomicU32, Ordering};
+use sync::{Latched, Padded};
+
+use super::AccessSet;
+
+/// What a lock is held for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Reading: with others that read.
+    Shared,
+    /// Changes of parts of what is locked, each with a lock of its own: with others that change parts.
+    Intent,
+    /// Writing: alone.
+    Exclusive,
+}
+
+impl Mode {
+    /// Whether whoever holds the lock in this mode may do what the other is for.
+    fn covers(self, other: Self) -> bool {
+        self == other || self == Self::Exclusive
+    }
+
+    /// The mode that covers both.
+    fn with(self, other: Self) -> Self {
+        if self == other { self } else { Self::Exclusive }
+    }
+
+    /// Whether two transactions may hold the lock together, one in each of the modes.
+    fn admits(self, other: Self) -> bool {
+        self == other && self != Self::Exclusive
+    }
+}
+
+/// The locks that a transaction needs.
+#[derive(Debug, Default)]
+pub struct Footprint {
+    locks: AccessSet<(u64, Mode)>,
+    /// Whether it needs more than can be said.
+    is_boundless: bool,
+}
+
+impl Footprint {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.locks.clear();
+        self.is_boundless = false;
+    }
+
+    /// Adds the lock of what has this number.
+    #[inline]
+    pub fn add(&mut self, number: u64, mode: Mode) {
+        match self.locks.find(number as usize) {
+            Some(at) => {
+                let (_, had) = self.locks.get_mut(at);
+                *had = had.with(mode);
+            }
+            None => _ = self.locks.push(number as usize, (number, mode)),
+        }
+    }
+
+    /// The transaction needs more than can be said.
+    pub fn add_everything(&mut self) {
+        self.is_boundless = true;
+    }
+
+    /// Whether it needs more than can be said.
+    pub fn is_boundless(&self) -> bool {
+        self.is_boundless
+    }
+
+    /// Whether a lock is in it, in a mode that covers this one.
+    #[inline]
+    pub fn covers(&self, number: u64, mode: Mode) -> bool {
+        self.locks.find(number as usize).is_some_and(|at| self.locks.get(at).1.covers(mode))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    number: u64,
+    place: u32,
+    mode: Mode,
+}
+
+/// Requests for a lock that have it together.
+#[derive(Debug)]
+struct Group {
+    /// Their range among the requests of the manager.
+    first: usize,
+    end: usize,
+    /// How many have not released it.
+    holders: usize,
+    /// Whether the next group is of the same lock.
+    is_followed: bool,
+}
+
+/// The locks with some of the numbers.
+#[derive(Debug, Default)]
+struct Manager {
+    /// Of a batch, by number, by place.
+    requests: Vec<Request>,
+    groups: Vec<Group>,
+    /// By place: the groups that it is in.
+    of_place: Vec<Vec<usize>>,
+}
+
+/// The locks of a batch.
+#[derive(Debug)]
+pub struct OrderedLocks {
+    /// By manager: the requests of the batch that is being declared.
+    declared: Box<[Latched<Vec<Request>>]>,
+    managers: Box<[Latched<Manager>]>,
+    /// By place: the number of locks that the transaction has not yet.
+    missing: Box<[Padded<AtomicU32>]>,
+}
+
+impl OrderedLocks {
+    /// Locks for batches of so many places, with so many managers.
+    pub fn new(places: usize, managers: usize) -> Self {
+        let manager = || Manager { of_place: vec![Vec::new(); places], ..Manager::default() };
+        Self {
+            declared: (0..managers).map(|_| Latched::default()).collect(),
+            managers: (0..managers).map(|_| Latched::new(manager())).collect(),
+            missing: (0..places).map(|_| Padded::default()).collect(),
+        }
+    }
+
+    /// The transaction at a place of the batch, from 0, needs these locks. When all transactions have said so, all
+    /// managers [`grant`](Self::grant).
+    pub fn declare(&self, place: usize, footprint: &Footprint) {
+        let managers = self.managers.len() as u64;
+        for (manager, declared) in self.declared.iter().enumerate() {
+            let locks = footprint.locks.iter().filter(|(number, _)| number % managers == manager as u64);
+            let requests = locks.map(|&(number, mode)| Request { number, place: place as u32, mode });
+            declared.lock().extend(requests);
+        }
+    }
+
+    /// The number of managers.
+    pub fn managers(&self) -> usize {
+        self.managers.len()
+    }
+
+    /// Grants the locks of a manager to the first that requested them.
+    ///
+    /// # Panics
+    /// When a lock of the last batch was not released.
+    pub fn grant(&self, manager: usize) {
+        let mut of = self.managers[manager].lock();
+        let Manager { requests, groups, of_place } = &mut *of;
+        assert!(groups.iter().all(|group| group.holders == 0), "a transaction that has ended holds no lock");
+        requests.clear();
+        groups.clear();
+        mem::swap(requests, &mut self.declared[manager].lock());
+        requests.sort_unstable_by_key(|request| (request.number, request.place));
+        let mut before: Option<Request> = None;
+        for (at, &request) in requests.iter().enumerate() {
+            let last = before.replace(request).filter(|last| last.number == request.number);
+            match (last, groups.last_mut()) {
+                (Some(last), Some(group)) if last.mode.admits(request.mode) => {
+                    group.end += 1;
+                    group.holders += 1;
+                }
+                (last, group) => {
+                    if let (Some(_), Some(group)) = (last, group) {
+                        group.is_followed = true;
+                    }
+                    groups.push(Group { first: at, end: at + 1, holders: 1, is_followed: false });
+                }
+            }
+            of_place[request.place as usize].push(groups.len() - 1);
+        }
+        for group in 1..groups.len() {
+            if groups[group - 1].is_followed {
+                for request in &requests[groups[group].first..groups[group].end] {
+                    // Relaxed: nobody asks before all managers have granted, which the caller's barrier orders.
+                    self.missing[request.place as usize].fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Whether a transaction has all its locks: it then sees what all before it did that had them.
+    #[inline]
+    pub fn are_held(&self, place: usize) -> bool {
+        // Acquire: pairs with the Release in `release`.
+        self.missing[place].load(Ordering::Acquire) == 0
+    }
+
+    /// A transaction that had its locks has ended.
+    pub fn release(&self, place: usize) {
+        for manager in &self.managers {
+            let mut of = manager.lock();
+            let Manager { requests, groups, of_place } = &mut *of;
+            for group in of_place[place].drain(..) {
+                groups[group].holders -= 1;
+                if groups[group].holders > 0 || !groups[group].is_followed {
+                    continue;
+                }
+                for request in &requests[groups[group + 1].first..groups[group + 1].end] {
+                    // Release: pairs with the Acquire in `are_held`, for this transaction and, since all of its group
+                    // have passed the manager's latch before, for them.
+                    self.missing[request.place as usize].fetch_sub(1, Ordering::Release);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn footprint(locks: &[(u64, Mode)]) -> Footprint {
+        let mut footprint = Footprint::default();
+        locks.iter().for_each(|&(number, mode)| footprint.add(number, mode));
+        footprint
+    }
+
+    /// The locks of a batch of transactions with these needs.
+    fn granted(needs: &[&[(u64, Mode)]], managers: usize) -> OrderedLocks {
+        let locks = OrderedLocks::new(needs.len(), managers);
+        // In any order: it is that of the places which counts.
+        for (place, need) in needs.iter().enumerate().rev() {
+            locks.declare(place, &footprint(need));
+        }
+        (0..managers).for_each(|manager| locks.grant(manager));
+        locks
+    }
+
+    fn held(locks: &OrderedLocks) -> Vec<usize> {
+        (0..locks.missing.len()).filter(|&place| locks.are_held(place)).collect()
+    }
+
+    use Mode::{Exclusive, Intent, Shared};
+
+    #[test]
+    fn locks_are_granted_in_the_order_of_the_batch() {
+        for managers in [1, 3] {
+            let locks = granted(&[&[(7, Exclusive)], &[(7, Exclusive), (8, Exclusive)], &[(8, Exclusive)]], managers);
+            assert_eq!(held(&locks), [0]);
+            locks.release(0);
+            assert_eq!(held(&locks), [0, 1]);
+            locks.release(1);
+            assert_eq!(held(&locks), [0, 1, 2]);
+            locks.release(2);
+        }
+    }
+
+    #[test]
+    fn readers_share_and_writers_wait_for_all_of_them() {
+        let locks = granted(&[&[(5, Shared)], &[(5, Shared)], &[(5, Exclusive)], &[(5, Shared)]], 2);
+        assert_eq!(held(&locks), [0, 1]);
+        locks.release(1);
+        assert_eq!(held(&locks), [0, 1]);
+        locks.release(0);
+        assert_eq!(held(&locks), [0, 1, 2], "who reads after a writer waits for it");
+        locks.release(2);
+        assert_eq!(held(&locks), [0, 1, 2, 3]);
+        locks.release(3);
+    }
+
+    #[test]
+    fn parts_are_changed_together_and_not_while_the_whole_is_read() {
+        let locks = granted(&[&[(5, Intent)], &[(5, Intent)], &[(5, Shared)], &[(5, Intent)]], 1);
+        assert_eq!(held(&locks), [0, 1]);
+        locks.release(0);
+        locks.release(1);
+        assert_eq!(held(&locks), [0, 1, 2]);
+        locks.release(2);
+        assert_eq!(held(&locks), [0, 1, 2, 3]);
+        locks.release(3);
+    }
+
+    #[test]
+    fn a_batch_is_followed_by_another() {
+        let locks = granted(&[&[(1, Exclusive)], &[(1, Exclusive)]], 2);
+        locks.release(0);
+        locks.release(1);
+        locks.declare(0, &footprint(&[(1, Shared)]));
+        locks.declare(1, &footprint(&[(1, Exclusive), (2, Shared)]));
+        (0..2).for_each(|manager| locks.grant(manager));
+        assert_eq!(held(&locks), [0]);
+    }
+
+    #[test]
+    fn a_footprint_knows_the_mode_that_covers_all_uses() {
+        let known = footprint(&[(1, Shared), (2, Intent), (3, Shared), (3, Exclusive), (4, Shared), (4, Intent)]);
+        for (number, covered) in
+            [(1, &[Shared][..]), (2, &[Intent]), (3, &[Shared, Intent, Exclusive]), (4, &[Shared, Intent, Exclusive])]
+        {
+            for mode in [Shared, Intent, Exclusive] {
+                assert_eq!(known.covers(number, mode), covered.contains(&mode), "{number} {mode:?}");
+            }
+        }
+        assert!(!known.covers(9, Shared) && !known.is_boundless());
+    }
+}

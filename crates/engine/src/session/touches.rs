@@ -1,0 +1,69 @@
+//! What schemes that plan are told of the indexes, before these are searched or changed: see [`Touch`].
+
+use core::ops::Bound;
+
+use storage::{AnyKey, IndexedKey, OrderedKey, RowRef, Shape, TableStore, Which};
+
+use super::layout::with_width;
+use super::{Attempt, Place};
+use crate::{Abort, Observer, Scheme, Sink, Spot, Touch};
+
+impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
+    /// Tells the scheme, if it plans.
+    #[inline]
+    pub(super) fn touch(&mut self, touch: impl FnOnce() -> Touch) -> Result<(), Abort> {
+        if S::PLANS { self.session.db.scheme().touch(&mut self.session.txn, touch()) } else { Ok(()) }
+    }
+
+    /// A key of a row that the attempt has found is about to be removed from an index.
+    pub(super) fn touch_removed(&mut self, row: RowRef<'db, S>, place: Place) -> Result<(), Abort> {
+        self.touch(|| Touch::Remove(spot_of(row.table(), place.which, place.key)))
+    }
+
+    /// A scan has come to a row by the key of a secondary index.
+    #[inline]
+    pub(super) fn touch_met<K: IndexedKey>(&mut self, row: RowRef<'db, S>, which: Which, key: K) -> Result<(), Abort> {
+        match which {
+            Which::Primary => Ok(()),
+            Which::Secondary { group, position } => self.touch(|| {
+                let primary = row.table().primary_key(group, position, key.any());
+                Touch::Meet(spot_of(row.table(), Which::Primary, primary))
+            }),
+        }
+    }
+}
+
+/// The numbers of a key.
+#[inline]
+pub(super) fn spot<S: Shape, K: IndexedKey>(store: &TableStore<S>, which: Which, key: K) -> Spot {
+    let within = match which {
+        Which::Primary => 0,
+        Which::Secondary { group, position } => 1 + (u64::from(group) << 16 | u64::from(position)),
+    };
+    let index = (u64::from(store.id().0) << 33 | within).hash();
+    let suffix_bits = store.suffix_bits(which);
+    Spot {
+        key: index.wrapping_add(key.hash()).hash(),
+        stretch: (!index).wrapping_add(key.prefix(suffix_bits).hash()).hash(),
+        grows: suffix_bits != u32::MAX,
+    }
+}
+
+fn spot_of<S: Shape>(store: &TableStore<S>, which: Which, key: AnyKey) -> Spot {
+    with_width!(key, |key| spot(store, which, key))
+}
+
+/// A search for a range of keys.
+#[inline]
+pub(super) fn range<S: Shape, K: IndexedKey>(
+    store: &TableStore<S>,
+    which: Which,
+    (from, to): (Bound<K>, Bound<K>),
+) -> Touch {
+    let end = |bound, open| match bound {
+        Bound::Included(key) | Bound::Excluded(key) => key,
+        Bound::Unbounded => open,
+    };
+    let [from, to] = [end(from, K::MIN), end(to, K::MAX)].map(|key| spot(store, which, key));
+    if from.stretch == to.stretch { Touch::Scan(from.stretch, from.grows) } else { Touch::ScanAcross }
+}

@@ -1,0 +1,500 @@
+//! Calvin: locks granted in an order that was fixed before (Thomson, Diamond, Weng, Ren, Shao, Abadi, SIGMOD 2012).
+//!
+//! IDEA        The transactions of a batch have an order before any of them runs. All of them request all their locks
+//!             in this order, and each runs when it has its own: so nobody waits for one that comes later, there are
+//!             no deadlocks, nothing aborts for a conflict, and the outcome is that of the order. What a transaction
+//!             will lock is found by rehearsing it on the state that the last batch left; should it then touch
+//!             something else, it gives up, and runs alone when the batch has ended.
+//! RECORD      One word: whether there is a value. Locks are not in records but with the managers
+//!             (`engine::parts::ordered_locks`), by number: of a record, of a key that is missing, added or removed,
+//!             or of a stretch, which is all keys of an index with one prefix.
+//! COMMIT      1. Rehearse: the procedure runs, and changes nothing; each lock that it would need enters the footprint.
+//!             2. Request: the footprint goes to the managers, under the number of the transaction in its batch.
+//!             3. Grant: when all have requested, each manager sorts what was requested of it, and grants.
+//!             4. Execute, when all locks are held: each access must be covered by the footprint.
+//!             5. Install the values, entries of indexes included, and release. A rollback only releases.
+//!             6. Whoever touched what it had not requested executes again, alone, after the others, in their order.
+//! INVARIANTS  (1) Of two transactions of a batch that conflict, the one with the smaller number has ended before the
+//!                 other touches what they conflict in: each access is covered by a lock (`cover`), two conflicting
+//!                 ones by the same. So reads need no validation, and every ordering may be Relaxed: managers, barriers
+//!                 and gate order whatever one leaves to another.
+//!             (2) The first transaction that has not ended has all its locks: locks are granted in the order of numbers
+//!                 and all before the first runs (the driver's barrier).
+//!             (3) A row that a rehearsal found is not given back before the batch has ended (the driver holds it): a
+//!                 record's number is that of no other row.
+//!             (4) What executes does so on what those before it left, whoever executes them and when: the outcome of
+//!                 a batch, and which of its transactions execute alone, are a function of its inputs.
+//! DEPARTURES  The original locks keys, and has the client name them, or find them by a reconnaissance. Here all are
+//!             found by a rehearsal, and there is more to lock than keys. Where keys grow under a prefix (orders under
+//!             their district) the next key depends on the order of the batch, which no rehearsal knows: the stretch is
+//!             locked instead, for all rows in it. Elsewhere a scan locks its stretch, and who adds or removes a key
+//!             locks it for changes of parts, so that they exclude scans and not each other; and a row that is found
+//!             where the rehearsal missed its key is covered by the lock of the key. A scan across prefixes runs alone.
+//!             One machine: no sequencing layer, no replication, no reads from other nodes. A footprint that turns out
+//!             wrong costs a turn alone and not a new sequence number, so that nothing starves. An attempt outside of a
+//!             batch is a batch of its own, and excludes others. Clients hear of no commit before its batch has ended,
+//!             so that the order agrees with real time.
+
+use engine::driver::Planned;
+use engine::parts::ordered_locks::{Footprint, Mode, OrderedLocks};
+use engine::parts::{Buffered, BufferedWrites, CopyBuffer, Gate};
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink, Spot, Stamp,
+    Step, Ticket, Touch, Write,
+};
+use storage::{InPlace, LeafRef, Meta, OrderedKey, RecordRef, Shape, Slot};
+use sync::atomic::{AtomicU64, Ordering};
+use sync::plant::is_planted;
+use sync::{Latched, Padded};
+
+use crate::plants;
+
+/// Numbers of transactions in a batch, and whether they ran alone.
+const PLACE_BITS: u32 = 15;
+const ALONE: u64 = 1 << (PLACE_BITS - 1);
+
+/// The state that all transactions share.
+#[derive(Debug)]
+pub struct Calvin {
+    batch_max: usize,
+    /// The present batch.
+    batch: Padded<AtomicU64>,
+    /// Held by a run, or by an attempt outside of one.
+    gate: Gate,
+    locks: OrderedLocks,
+    /// By place: what the transaction requested.
+    footprints: Box<[Latched<Footprint>]>,
+}
+
+/// Whether a record has a value.
+#[derive(Debug, Default)]
+pub struct Presence(AtomicU64);
+
+impl Presence {
+    #[inline]
+    fn has_value(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0 // Relaxed: invariant (1).
+    }
+
+    #[inline]
+    fn set(&self, has_value: bool) {
+        self.0.store(u64::from(has_value), Ordering::Relaxed); // Relaxed: invariant (1).
+    }
+}
+
+impl Meta for Presence {
+    fn reset(&self) {
+        self.set(false);
+    }
+}
+
+/// How the records come to be known that are accessed next.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// By this key.
+    Key(Spot),
+    /// By a scan: of the stretch with this number, if keys grow in it.
+    Scan(Option<u64>),
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Calvin>,
+    step: Step,
+    /// The number of the batch, and the transaction's in it, from 1.
+    batch: u64,
+    number: u64,
+    footprint: Footprint,
+    way: Way,
+    writes: BufferedWrites<'db, Calvin>,
+    /// The copy that the last read lent.
+    copy: CopyBuffer,
+}
+
+impl Shape for Calvin {
+    type Header = Presence;
+    type Version = ();
+    type Leaf = ();
+    type Data = InPlace;
+}
+
+impl Scheme for Calvin {
+    const INFO: Info = Info {
+        name: "calvin",
+        title: "Calvin",
+        paper: "Thomson, Diamond, Weng, Ren, Shao, Abadi: Calvin: fast distributed transactions for partitioned \
+                database systems, SIGMOD 2012",
+        family: Family::Deterministic,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        idea: "fixes the order of a batch, and grants all locks in this order before anything executes",
+    };
+    const SETTINGS: &'static [Setting] = &[
+        Setting {
+            name: "calvin.batch",
+            default: "64",
+            range: Range::Int(1, 10_000),
+            unit: "transactions",
+            doc: "Transactions of a batch: large ones meet less often, and pay where few conflict; in small ones less \
+                  has changed since the rehearsal.",
+            stresses: "meetings of the workers, latency, and footprints that turn out wrong",
+        },
+        Setting {
+            name: "calvin.managers",
+            default: "0",
+            range: Range::Int(0, 256),
+            unit: "",
+            doc: "Lock managers, each with a share of all locks, and 0 for one a worker; one alone, as in the original, \
+                  grants while the other workers wait.",
+            stresses: "the part of a batch in which locks are granted",
+        },
+    ];
+    const INSERT: InsertAt = InsertAt::Install;
+    const PLANS: bool = true;
+    const SERIAL_STAMPS: bool = true;
+    type Driver = Planned;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+        let batch_max = values.int("calvin.batch") as usize;
+        let managers = match values.int("calvin.managers") as usize {
+            0 => env.workers,
+            managers => managers,
+        };
+        Ok(Self {
+            batch_max,
+            batch: Padded::default(),
+            gate: Gate::default(),
+            locks: OrderedLocks::new(batch_max, managers),
+            footprints: (0..batch_max).map(|_| Latched::default()).collect(),
+        })
+    }
+
+    fn clients(values: &Values, asked: usize) -> usize {
+        asked.max(values.int("calvin.batch") as usize)
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            writes: BufferedWrites::new(&slot),
+            slot,
+            step: Step::Whole,
+            batch: 0,
+            number: 0,
+            footprint: Footprint::default(),
+            way: Way::Scan(None),
+            copy: CopyBuffer::default(),
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    fn loaded(&self, record: RecordRef<'_, Self>) {
+        record.header().set(true);
+    }
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.writes.clear();
+        txn.step = ticket.step;
+        txn.number = ticket.sequence.max(1);
+        match ticket.step {
+            Step::Whole => {
+                if !self.gate.try_enter() {
+                    // It holds nothing that `abort` is to give back.
+                    txn.step = Step::Rehearsal;
+                    return Err(Abort::LockBusy);
+                }
+                self.turn();
+            }
+            Step::Rehearsal => txn.footprint.clear(),
+            Step::Planned => {
+                let place = txn.place();
+                core::mem::swap(&mut txn.footprint, &mut self.footprints[place].lock());
+                if txn.footprint.is_boundless() {
+                    return Err(Abort::Footprint);
+                }
+            }
+            Step::Alone => {}
+        }
+        txn.batch = self.batch.load(Ordering::Relaxed); // Relaxed: invariant (1).
+        Ok(())
+    }
+
+    #[inline]
+    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
+        match touch {
+            Touch::Seek(spot) | Touch::Meet(spot) => {
+                txn.way = if matches!(touch, Touch::Seek(_)) { Way::Key(spot) } else { Way::met(spot) };
+                Ok(())
+            }
+            Touch::Add(spot) => {
+                txn.way = Way::Key(spot);
+                txn.cover_change(spot)
+            }
+            Touch::Remove(spot) => txn.cover_change(spot),
+            Touch::Scan(stretch, grows) => {
+                txn.way = Way::Scan(grows.then_some(stretch));
+                txn.cover(stretch, Mode::Shared)
+            }
+            Touch::ScanAcross => {
+                txn.way = Way::Scan(None);
+                txn.cover_everything()
+            }
+        }
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value(own));
+        }
+        txn.cover_record(record, Mode::Shared)?;
+        if !record.header().has_value() {
+            return Ok(None);
+        }
+        let copy = txn.copy.room(record.width());
+        record.load(copy);
+        Ok(Some(copy))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.value_mut(own));
+        }
+        txn.cover_record(record, Mode::Exclusive)?;
+        if !record.header().has_value() {
+            return Ok(None);
+        }
+        let value = txn.writes.room(record);
+        if how == Write::Modify {
+            record.load(txn.writes.room_mut(value));
+        }
+        Ok(txn.writes.push(record, Some(value), ()))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.give(own));
+        }
+        // A record without a value is this attempt's own: no index has one.
+        if record.header().has_value() {
+            txn.cover_record(record, Mode::Shared)?;
+            return Ok(None);
+        }
+        let value = txn.writes.room(record);
+        Ok(txn.writes.push(record, Some(value), ()))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.take(own));
+        }
+        txn.cover_record(record, Mode::Exclusive)?;
+        let is_there = record.header().has_value();
+        if is_there {
+            txn.writes.push(record, None, ());
+        }
+        Ok(is_there)
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        match txn.way {
+            Way::Key(spot) if !is_planted(&plants::CALVIN_MISSES_UNLOCKED) => txn.cover(spot.number(), Mode::Shared),
+            // A scan has covered what it misses.
+            Way::Key(_) | Way::Scan(_) => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>, _: u64) {}
+
+    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>, _: u64, _: LeafRef<'db, ()>) {}
+
+    #[inline]
+    fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// Step 5 of COMMIT.
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let alone = if txn.step == Step::Alone { ALONE } else { 0 };
+        let stamp = Stamp(txn.batch << PLACE_BITS | alone | txn.number);
+        for at in 0..txn.writes.len() {
+            let has_value = |write: &Buffered<'db, Self, ()>| write.record.header().has_value();
+            let (record, value) = txn.writes.ready(at, has_value, stamp, sink, seen);
+            if let Some(value) = value {
+                record.store(value);
+            }
+            record.header().set(value.is_some());
+        }
+        self.leave(txn);
+        stamp
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        self.leave(txn);
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        if record.header().has_value() { Retire::Alive } else { Retire::Done }
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        let copy = txn.copy.room(record.width());
+        record.load(copy);
+        record.header().has_value().then_some(copy)
+    }
+}
+
+impl Planning for Calvin {
+    fn batch_max(&self) -> usize {
+        self.batch_max
+    }
+
+    fn open(&self) {
+        self.gate.enter();
+    }
+
+    fn close(&self) {
+        self.gate.leave();
+    }
+
+    fn turn(&self) {
+        // Relaxed, and no read-modify-write: invariant (1); one worker turns, or the holder of the gate.
+        self.batch.store(self.batch.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Step 2 of COMMIT.
+    fn declare<'db>(&'db self, txn: &mut Txn<'db>) {
+        let place = txn.place();
+        if !txn.footprint.is_boundless() {
+            self.locks.declare(place, &txn.footprint);
+        }
+        core::mem::swap(&mut txn.footprint, &mut self.footprints[place].lock());
+    }
+
+    /// Step 3 of COMMIT.
+    fn plan(&self, worker: usize, workers: usize) {
+        (worker..self.locks.managers()).step_by(workers).for_each(|manager| self.locks.grant(manager));
+    }
+
+    fn may_run(&self, sequence: u64) -> bool {
+        self.locks.are_held(sequence as usize - 1) || is_planted(&plants::CALVIN_RUNS_EARLY)
+    }
+}
+
+impl Calvin {
+    /// Gives back what the attempt holds.
+    #[inline]
+    fn leave(&self, txn: &mut Txn<'_>) {
+        match core::mem::replace(&mut txn.step, Step::Rehearsal) {
+            Step::Whole => self.gate.leave(),
+            Step::Planned => self.locks.release(txn.place()),
+            Step::Rehearsal | Step::Alone => {}
+        }
+    }
+}
+
+impl Way {
+    /// By another key than the one that the row is known by.
+    fn met(spot: Spot) -> Self {
+        Self::Scan(spot.grows.then_some(spot.stretch))
+    }
+
+    /// The number that is locked for the records, if not their own.
+    #[inline]
+    fn stretch(self) -> Option<u64> {
+        match self {
+            Self::Key(spot) => spot.grows.then_some(spot.stretch),
+            Self::Scan(stretch) => stretch,
+        }
+    }
+}
+
+impl Txn<'_> {
+    /// The place in the batch, from 0.
+    #[inline]
+    fn place(&self) -> usize {
+        self.number as usize - 1
+    }
+
+    /// Steps 1 and 4 of COMMIT: needs the lock of a number.
+    #[inline]
+    fn cover(&mut self, number: u64, mode: Mode) -> Result<(), Abort> {
+        match self.step {
+            Step::Rehearsal => self.footprint.add(number, mode),
+            Step::Planned if !self.footprint.covers(number, mode) => return self.give_up(),
+            Step::Planned | Step::Whole | Step::Alone => {}
+        }
+        Ok(())
+    }
+
+    /// The attempt needs what it has not requested.
+    fn give_up(&self) -> Result<(), Abort> {
+        if is_planted(&plants::CALVIN_TRUSTS_REHEARSALS) { Ok(()) } else { Err(Abort::Footprint) }
+    }
+
+    /// Needs all locks.
+    fn cover_everything(&mut self) -> Result<(), Abort> {
+        match self.step {
+            Step::Rehearsal => self.footprint.add_everything(),
+            Step::Planned => return self.give_up(),
+            Step::Whole | Step::Alone => {}
+        }
+        Ok(())
+    }
+
+    /// Needs the lock of a record.
+    #[inline]
+    fn cover_record(&mut self, record: RecordRef<'_, Calvin>, mode: Mode) -> Result<(), Abort> {
+        if let Some(stretch) = self.way.stretch() {
+            return self.cover(stretch, mode);
+        }
+        // The row may be one whose key the rehearsal missed.
+        if let (Step::Planned, Way::Key(spot)) = (self.step, self.way)
+            && self.footprint.covers(spot.key, mode)
+        {
+            return Ok(());
+        }
+        self.cover((record.id() as u64).hash(), mode)
+    }
+
+    /// Needs the locks under which a key is added or removed.
+    #[inline]
+    fn cover_change(&mut self, spot: Spot) -> Result<(), Abort> {
+        self.cover(spot.number(), Mode::Exclusive)?;
+        if spot.grows || is_planted(&plants::CALVIN_ENTERS_UNSEEN) {
+            return Ok(());
+        }
+        self.cover(spot.stretch, Mode::Intent)
+    }
+}

@@ -1,0 +1,175 @@
+//! Calvin against a model: the transactions of a batch do what they would do one after the other, in their order; and
+//! the outcome does not depend on the workers.
+
+mod common;
+
+use engine::driver::{self, Control, Driver, Job, Limit, Retry};
+use engine::setting::Values;
+use engine::{Abort, Database, Drive, Env, Homes, Schema, Scheme, Ticket, Transaction, Workload};
+use schemes::deterministic::calvin::Calvin;
+
+use common::programs::{Mix, Model, Op, Panics, Program, Programs, Seen};
+
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    mix: Mix,
+    workers: usize,
+    clients: usize,
+    batch: usize,
+    managers: usize,
+    seed: u64,
+}
+
+const PLAN: Plan = Plan { mix: Mix::All, workers: 1, clients: 24, batch: 24, managers: 0, seed: 1 };
+
+struct Run {
+    outcome: Vec<(Program, Vec<Seen>)>,
+    aborts: u64,
+    user_aborts: u64,
+    /// In the order in which they ended, rehearsals included.
+    executions: Vec<(Program, Vec<Seen>)>,
+    after: Model,
+}
+
+fn database(plan: Plan) -> (Database<Calvin>, Programs) {
+    let given = [("calvin.batch", plan.batch), ("calvin.managers", plan.managers)];
+    let given = given.map(|(name, value)| (name.to_owned(), value.to_string()));
+    let values = Values::new(Calvin::SETTINGS, &given).expect("legal");
+    let mut schema = Schema::new();
+    let mut programs =
+        Programs::declare(&values, Drive { workers: 1, clients: 1, seed: 1 }, &mut schema).expect("legal");
+    programs.mix = plan.mix;
+    let env = Env { slots: 2 * plan.workers + 2, workers: plan.workers };
+    (Database::new(&schema, &values, env).expect("legal"), programs)
+}
+
+fn job(plan: Plan, limit: Limit) -> Job {
+    Job { sample_every: 1, ..Job::new(plan.workers, plan.clients, limit, plan.seed) }
+}
+
+fn run(plan: Plan, requests: u64, pause_ns: u64) -> Run {
+    let (db, programs) = database(plan);
+    db.load(&programs, 1);
+    let job = Job { pause_ns, ..job(plan, Limit::Requests(requests)) };
+    let outcome = driver::run(&db, &programs, &job, &Control::new(plan.workers));
+    let after = Model::of(&db, &programs);
+    let memory = db.memory();
+    assert_eq!(memory[0].entries, after.items.len(), "deleted keys leave the index at once");
+    let sum = |of: fn(&driver::TypeTally) -> u64| outcome.types.iter().map(of).sum::<u64>();
+    let (commits, user_aborts) = (sum(|tally| tally.commits), sum(|tally| tally.user_aborts));
+    assert_eq!(commits + user_aborts, plan.clients as u64 * requests, "every request ends once");
+    let aborts = sum(|tally| tally.aborts.iter().sum());
+    assert_eq!(aborts, sum(|tally| tally.aborts[Abort::Footprint as usize]), "nothing aborts for a conflict");
+    let mut ledger: Vec<_> = outcome.ledgers.into_iter().flatten().collect();
+    ledger.sort_unstable_by_key(|(program, _)| (program.client, program.sequence));
+    let executions = programs.executions.into_inner().into_iter();
+    let executions = executions.map(|execution| (execution.program, execution.seen)).collect();
+    Run { outcome: ledger, aborts, user_aborts, executions, after }
+}
+
+#[test]
+fn a_batch_does_what_its_transactions_do_in_their_order() {
+    for (seed, mix) in [(1, Mix::All), (2, Mix::All), (3, Mix::Records)] {
+        let plan = Plan { seed, mix, ..PLAN };
+        let run = run(plan, 150, 0);
+        let mut state = Model::loaded(mix);
+        let mut alone = 0;
+        for batch in run.executions.chunks(2 * plan.clients) {
+            let (rehearsed, executed) = batch.split_at(plan.clients);
+            for (program, seen) in rehearsed {
+                let sees = state.run(program).map(|(sees, _)| sees);
+                assert!(sees.is_none_or(|sees| sees == *seen), "{program:?} is rehearsed on what the last batch left");
+            }
+            let order = |executed: &[(Program, Vec<Seen>)]| executed.iter().map(|(program, _)| program.client).collect();
+            let clients: Vec<u64> = order(executed);
+            // Those that run alone come after the others.
+            let planned = 1 + clients.windows(2).take_while(|pair| pair[0] < pair[1]).count();
+            assert!(clients[planned..].is_sorted(), "in their order: {clients:?}");
+            alone += (clients.len() - planned) as u64;
+            for (program, seen) in executed {
+                if let Some((sees, after)) = state.run(program) {
+                    assert_eq!(*seen, sees, "{program:?} in its place");
+                    state = after;
+                }
+            }
+        }
+        assert_eq!(state, run.after);
+        assert_eq!(alone, run.aborts, "what touches what it did not request, and nothing else, runs alone");
+        assert!(run.user_aborts > 0 && (run.aborts > 0) == (mix == Mix::All), "{} aborts", run.aborts);
+    }
+}
+
+#[test]
+fn the_outcome_does_not_depend_on_the_workers() {
+    for plan in [PLAN, Plan { clients: 40, batch: 16, ..PLAN }, Plan { mix: Mix::Growth, ..PLAN }] {
+        let one = run(plan, 60, 0);
+        for (workers, managers, pause_ns) in [(2, 0, 0), (3, 1, 0), (8, 5, 0), (2, 0, 20_000)] {
+            let many = run(Plan { workers, managers, ..plan }, 60, pause_ns);
+            assert_eq!((one.aborts, one.user_aborts), (many.aborts, many.user_aborts), "{workers} workers");
+            assert_eq!(one.outcome, many.outcome, "{workers} workers");
+            assert_eq!(one.after, many.after, "{workers} workers");
+        }
+    }
+}
+
+#[test]
+fn a_run_by_time_ends_between_batches() {
+    let plan = Plan { workers: 2, ..PLAN };
+    let (db, programs) = database(plan);
+    db.load(&programs, 1);
+    for _ in 0..2 {
+        let limit = Limit::Time { warmup_ns: 1_000_000, measured_ns: 5_000_000, cooldown_ns: 1_000_000 };
+        driver::run(&db, &programs, &job(plan, limit), &Control::new(plan.workers));
+        Model::of(&db, &programs);
+    }
+}
+
+#[test]
+#[should_panic(expected = "planted")]
+fn a_panic_leaves_the_run() {
+    let plan = Plan { workers: 3, ..PLAN };
+    let (db, mut programs) = database(plan);
+    programs.panics = Some(Panics::InBatch);
+    db.load(&programs, 1);
+    driver::run(&db, &programs, &job(plan, Limit::Requests(5)), &Control::new(plan.workers));
+}
+
+#[test]
+#[should_panic(expected = "planted")]
+fn a_panic_in_what_was_rehearsed_leaves_the_run() {
+    let plan = Plan { workers: 3, ..PLAN };
+    let (db, mut programs) = database(plan);
+    programs.panics = Some(Panics::Again);
+    db.load(&programs, 1);
+    driver::run(&db, &programs, &job(plan, Limit::Requests(5)), &Control::new(plan.workers));
+}
+
+#[test]
+fn dropping_aborted_requests_is_refused() {
+    let job = Job { retry: Retry::Drop, ..job(PLAN, Limit::Requests(1)) };
+    let refuses = <<Calvin as Scheme>::Driver as Driver<Calvin>>::refuses;
+    assert!(refuses(&job).is_some_and(|says| says.contains("`--retry same`")));
+}
+
+#[test]
+fn an_attempt_outside_of_a_batch_excludes_others() {
+    let (db, programs) = database(PLAN);
+    db.load(&programs, 1);
+    let ticket = Ticket::new(0, Homes::new());
+    let (mut a, mut b) = (db.session(), db.session());
+    let outer = a.attempt(&ticket, |txn| {
+        let other = b.attempt(&ticket, |txn| txn.read(programs.items, 1, |item| item.mark));
+        assert_eq!(other, Err(Abort::LockBusy));
+        txn.update(programs.items, 1, |item| item.mark = 5)
+    });
+    assert_eq!(outer, Ok(Some(())));
+    let after = b.attempt(&ticket, |txn| txn.read(programs.items, 1, |item| item.mark));
+    assert_eq!(after, Ok(Some(5)));
+}
+
+#[test]
+fn a_program_that_rolls_back_leaves_nothing() {
+    let is_rollback = |(program, _): &&(Program, Vec<Seen>)| program.ops.contains(&Op::Rollback);
+    let run = run(PLAN, 40, 0);
+    assert!(run.user_aborts > 0 && run.outcome.iter().filter(is_rollback).count() == 0);
+}

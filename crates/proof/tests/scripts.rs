@@ -63,6 +63,7 @@ subjects!(
     hstore,
     aria,
     aria_without_fallback: aria under NO_FALLBACK,
+    calvin,
     serial,
 );
 

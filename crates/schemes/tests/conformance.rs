@@ -110,6 +110,7 @@ conformance!(
     hstore,
     aria,
     aria_without_fallback: aria under NO_FALLBACK,
+    calvin,
     serial,
     uncontrolled,
 );

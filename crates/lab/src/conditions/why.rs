@@ -70,6 +70,8 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("batch size: batches are large", "aria.batch", "256"),
     ("reordering: there is none", "aria.reordering", "false"),
     ("fallback: there is none", "aria.fallback", "off"),
+    ("batch size: batches are small", "calvin.batch", "16"),
+    ("lock managers: one grants all locks", "calvin.managers", "1"),
 ];
 
 /// Where something is to be explained.

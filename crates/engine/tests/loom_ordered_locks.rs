@@ -1,0 +1,64 @@
+//! Model of the locks of a batch: who has a lock sees what all before it did, however many of them had it together.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p contend-engine --test loom_ordered_locks`
+#![cfg(loom)]
+
+use engine::parts::ordered_locks::{Footprint, Mode, OrderedLocks};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+use sync::waiter;
+
+/// What the transactions of a batch want of the same record, which nobody touches in two conflicting ways at once:
+/// loom's cell refuses it.
+struct Shared {
+    locks: OrderedLocks,
+    modes: [Mode; 3],
+    record: UnsafeCell<u32>,
+}
+
+impl Shared {
+    fn execute(&self, place: usize) {
+        waiter::wait_until(None, || self.locks.are_held(place));
+        match self.modes[place] {
+            Mode::Exclusive => self.record.with_mut(|_| ()),
+            Mode::Shared | Mode::Intent => self.record.with(|_| ()),
+        }
+        self.locks.release(place);
+    }
+}
+
+/// Two threads and this one execute a transaction each.
+fn check(modes: [Mode; 3]) {
+    loom::model(move || {
+        let locks = OrderedLocks::new(3, 1);
+        for (place, mode) in modes.into_iter().enumerate() {
+            let mut footprint = Footprint::default();
+            footprint.add(7, mode);
+            locks.declare(place, &footprint);
+        }
+        locks.grant(0);
+        let shared = Arc::new(Shared { locks, modes, record: UnsafeCell::new(0) });
+        let others = [1, 2].map(|place| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.execute(place))
+        });
+        shared.execute(0);
+        others.into_iter().for_each(|other| other.join().expect("no panic"));
+    });
+}
+
+#[test]
+fn writers_follow_each_other() {
+    check([Mode::Exclusive, Mode::Exclusive, Mode::Exclusive]);
+}
+
+#[test]
+fn readers_see_the_writer_before_them() {
+    check([Mode::Exclusive, Mode::Shared, Mode::Shared]);
+}
+
+#[test]
+fn a_writer_waits_for_all_readers() {
+    check([Mode::Shared, Mode::Shared, Mode::Exclusive]);
+}

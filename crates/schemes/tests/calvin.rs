@@ -94,7 +94,9 @@ fn a_batch_does_what_its_transactions_do_in_their_order() {
             }
         }
         assert_eq!(state, run.after);
-        assert_eq!(alone, run.aborts, "what touches what it did not request, and nothing else, runs alone");
+        // The first of those may follow the last of the others as if it were one of them.
+        assert!(alone <= run.aborts, "what touches what it did not request, and nothing else, runs alone");
+        assert_eq!(run.executions.len(), 2 * plan.clients * 150, "everything ends in its batch");
         assert!(run.user_aborts > 0 && (run.aborts > 0) == (mix == Mix::All), "{} aborts", run.aborts);
     }
 }

@@ -28,8 +28,8 @@ pub use observer::{Facet, Observe, Observer};
 pub use raw::{Misuse, RawError, RawSession, RawTxn};
 pub use recorder::{Recorder, Records};
 pub use scheme::{
-    Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Planning, Retire, Scheme, Spot, Stamp, Step,
-    Ticket, Touch, Write, slot_rng,
+    Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Planning, Retire, Scheme, Spot, Stamp,
+    Step, Ticket, Touch, Write, slot_rng,
 };
 pub use session::{Attempt, Session};
 pub use sink::Sink;

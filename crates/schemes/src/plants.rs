@@ -406,12 +406,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
     ("aria", &[&ARIA_SKIPS_WAW, &ARIA_SKIPS_RAW, &ARIA_RESERVES_NO_READS, &ARIA_FORGETS_GAPS_READ]),
     (
         "calvin",
-        &[
-            &CALVIN_TRUSTS_REHEARSALS,
-            &CALVIN_RUNS_EARLY,
-            &CALVIN_MISSES_UNLOCKED,
-            &CALVIN_ENTERS_UNSEEN,
-        ],
+        &[&CALVIN_TRUSTS_REHEARSALS, &CALVIN_RUNS_EARLY, &CALVIN_MISSES_UNLOCKED, &CALVIN_ENTERS_UNSEEN],
     ),
     (
         "serial",

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use engine::driver::{self, Arrivals, Control, Driver, Job, Limit, Mode, Open, Process, Retry, Traffic};
 use engine::setting::Values;
 use engine::{
-    Abort, ClientId, Database, Drive, Env, Homes, Observer, Schema, Scheme, Stamp, Ticket, Transaction, Workload,
+    Abort, ClientId, Database, Drive, Env, Homes, Observer, Schema, Scheme, Stamp, Ticket, Transaction,
+    Workload,
 };
 use schemes::batched::aria::Aria;
 use stdx::Rng;

@@ -78,9 +78,14 @@ fn a_batch_does_what_its_transactions_do_in_their_order() {
             let (rehearsed, executed) = batch.split_at(plan.clients);
             for (program, seen) in rehearsed {
                 let sees = state.run(program).map(|(sees, _)| sees);
-                assert!(sees.is_none_or(|sees| sees == *seen), "{program:?} is rehearsed on what the last batch left");
+                assert!(
+                    sees.is_none_or(|sees| sees == *seen),
+                    "{program:?} is rehearsed on what the last batch left"
+                );
             }
-            let order = |executed: &[(Program, Vec<Seen>)]| executed.iter().map(|(program, _)| program.client).collect();
+            let order = |executed: &[(Program, Vec<Seen>)]| {
+                executed.iter().map(|(program, _)| program.client).collect()
+            };
             let clients: Vec<u64> = order(executed);
             // Those that run alone come after the others.
             let planned = 1 + clients.windows(2).take_while(|pair| pair[0] < pair[1]).count();

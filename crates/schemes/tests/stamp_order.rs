@@ -47,7 +47,9 @@ impl Visit for StampsAreAnOrder {
         for (threads, attempts) in [(1, 3_000), (2, 3_000), (4, 1_000)] {
             let history = history::<S>(threads, attempts);
             let share = history.len() as u64 * 100 / (attempts * (threads * CLIENTS) as u64);
-            assert!(share >= 5, "only {share}% of the attempts commit: the history shows little");
+            // Outside of batches, attempts of those who have them exclude each other.
+            let least = if S::INFO.family.is_in_batches() { 1 } else { 5 };
+            assert!(share >= least, "only {share}% of the attempts commit: the history shows little");
             check(history);
         }
     }

@@ -247,7 +247,8 @@ mod tests {
     #[test]
     fn locks_are_granted_in_the_order_of_the_batch() {
         for managers in [1, 3] {
-            let locks = granted(&[&[(7, Exclusive)], &[(7, Exclusive), (8, Exclusive)], &[(8, Exclusive)]], managers);
+            let locks =
+                granted(&[&[(7, Exclusive)], &[(7, Exclusive), (8, Exclusive)], &[(8, Exclusive)]], managers);
             assert_eq!(held(&locks), [0]);
             locks.release(0);
             assert_eq!(held(&locks), [0, 1]);
@@ -295,10 +296,14 @@ mod tests {
 
     #[test]
     fn a_footprint_knows_the_mode_that_covers_all_uses() {
-        let known = footprint(&[(1, Shared), (2, Intent), (3, Shared), (3, Exclusive), (4, Shared), (4, Intent)]);
-        for (number, covered) in
-            [(1, &[Shared][..]), (2, &[Intent]), (3, &[Shared, Intent, Exclusive]), (4, &[Shared, Intent, Exclusive])]
-        {
+        let known =
+            footprint(&[(1, Shared), (2, Intent), (3, Shared), (3, Exclusive), (4, Shared), (4, Intent)]);
+        for (number, covered) in [
+            (1, &[Shared][..]),
+            (2, &[Intent]),
+            (3, &[Shared, Intent, Exclusive]),
+            (4, &[Shared, Intent, Exclusive]),
+        ] {
             for mode in [Shared, Intent, Exclusive] {
                 assert_eq!(known.covers(number, mode), covered.contains(&mode), "{number} {mode:?}");
             }

@@ -22,7 +22,12 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 
     /// A scan has come to a row by the key of a secondary index.
     #[inline]
-    pub(super) fn touch_met<K: IndexedKey>(&mut self, row: RowRef<'db, S>, which: Which, key: K) -> Result<(), Abort> {
+    pub(super) fn touch_met<K: IndexedKey>(
+        &mut self,
+        row: RowRef<'db, S>,
+        which: Which,
+        key: K,
+    ) -> Result<(), Abort> {
         match which {
             Which::Primary => Ok(()),
             Which::Secondary { group, position } => self.touch(|| {

@@ -312,7 +312,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             session.observer.entries(row.record(group).id(), facet(layout), &entries, &[None; 2]);
         }
         if S::PLANS {
-            unlink.places().try_for_each(|(which, key)| self.touch_removed(row, Place { table, which, key }))?;
+            unlink
+                .places()
+                .try_for_each(|(which, key)| self.touch_removed(row, Place { table, which, key }))?;
         }
         let session = &mut *self.session;
         if installs::<S>() {

@@ -40,8 +40,8 @@ use engine::parts::ordered_locks::{Footprint, Mode, OrderedLocks};
 use engine::parts::{Buffered, BufferedWrites, CopyBuffer, Gate};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink, Spot, Stamp,
-    Step, Ticket, Touch, Write,
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
+    Spot, Stamp, Step, Ticket, Touch, Write,
 };
 use storage::{InPlace, LeafRef, Meta, OrderedKey, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
@@ -322,7 +322,9 @@ impl Scheme for Calvin {
     #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
         match txn.way {
-            Way::Key(spot) if !is_planted(&plants::CALVIN_MISSES_UNLOCKED) => txn.cover(spot.number(), Mode::Shared),
+            Way::Key(spot) if !is_planted(&plants::CALVIN_MISSES_UNLOCKED) => {
+                txn.cover(spot.number(), Mode::Shared)
+            }
             // A scan has covered what it misses.
             Way::Key(_) | Way::Scan(_) => Ok(()),
         }

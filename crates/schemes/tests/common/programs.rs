@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
-    Abort, ClientId, Database, Direction, Drive, Forecast, Home, Homes, Index, IndexOn, Key, Loader, Lookup, Quiesced,
-    Row, Schema, Scheme, Share, Table, Transaction, TxnType, Violation, Workload,
+    Abort, ClientId, Database, Direction, Drive, Forecast, Home, Homes, Index, IndexOn, Key, Loader, Lookup,
+    Quiesced, Row, Schema, Scheme, Share, Table, Transaction, TxnType, Violation, Workload,
 };
 use stdx::Rng;
 use sync::Latched;

@@ -21,6 +21,12 @@ sync::plants! {
         "gives up the oldest write that an attempt has yet to be compared with";
     LOCKS_WAIT_ANYHOW: "locks_wait_anyhow",
         "waits for a lock without giving up those that are in the way of waiting";
+    REHEARSALS_TRUSTED: "rehearsals_trusted",
+        "goes on although it touches what its rehearsal did not";
+    MISSES_UNTOUCHED: "misses_untouched",
+        "does not count a key that is missing among what is touched";
+    STRETCHES_UNTOUCHED: "stretches_untouched",
+        "does not count the stretch of a key that is added or removed among what is touched";
     CHAIN_CUT_EARLY: "chain_cut_early",
         "gives up old versions as if nobody read the past";
     READS_UNMARKED: "reads_unmarked",

@@ -1,5 +1,7 @@
 //! The contract of a concurrency-control scheme.
 
+use core::fmt::Debug;
+
 use stdx::Rng;
 use storage::{LeafRef, RecordRef, Shape, Slot};
 
@@ -473,31 +475,45 @@ pub trait Batching: Scheme {
 ///
 /// Of each transaction of a batch there is a [rehearsal](Step::Rehearsal) while nothing changes, after which its attempt
 /// is [declared](Self::declare) and aborted. When all are, each worker [plans](Self::plan) its share; when all have,
-/// each transaction is attempted as [planned](Step::Planned) once it [may run](Self::may_run), which the first of those
-/// that have not ended always may. What aborts then, other than by its own wish, is attempted [alone](Step::Alone), in
-/// the order of the batch.
+/// each transaction is [prepared](Self::prepare), attempted as [planned](Step::Planned) and [released](Self::release),
+/// once it [may run](Self::may_run), which the first of those that have not ended always may. What aborts then, other
+/// than by its own wish, is attempted [alone](Step::Alone), in the order of the batch.
 pub trait Planning: Scheme {
+    /// Whether a worker executes its transactions in their order, because they may wait for each other when they run.
+    const IN_ORDER: bool;
+    /// The plans of a run's batches, one after the other.
+    type Plan<'db>: Sync + Debug;
+
     /// The most transactions that a batch may have.
     fn batch_max(&self) -> usize;
 
-    /// The first batch of a run is about to begin. Waits until no attempt outside of batches is open, and
-    /// keeps others out until `close`.
-    fn open(&self);
+    /// The first batch of a run is about to begin, of at most `places` transactions. Waits until no attempt outside of
+    /// batches is open, and keeps others out until `close`.
+    fn open<'db>(&'db self, places: usize, workers: usize) -> Self::Plan<'db>;
 
     /// All attempts of the last batch of a run have ended.
     fn close(&self);
 
-    /// All transactions of the batch are declared, and the next one comes after it.
+    /// A worker has panicked: who waits for what it was to do gives up.
+    fn abandon(&self) {}
+
+    /// The last batch has ended, and what is planned next is of another. Transactions are rehearsed meanwhile.
     fn turn(&self);
 
-    /// Publishes what the rehearsed attempt touched.
-    fn declare<'db>(&'db self, txn: &mut Self::Txn<'db>);
+    /// Enters what the rehearsed attempt touched into the plan.
+    fn declare<'db>(&'db self, plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>);
 
-    /// Does a worker's share of planning the batch, one of as many as there are workers.
-    fn plan(&self, worker: usize, workers: usize);
+    /// Does a worker's share of planning the batch, one of as many as there are workers, with a pinned slot.
+    fn plan<'db>(&'db self, plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>, worker: usize, workers: usize);
 
-    /// Whether the transaction at this place of the batch, from 1, may run.
-    fn may_run(&self, sequence: u64) -> bool;
+    /// Whether the transaction at this place of the batch, from 0, may run.
+    fn may_run(plan: &Self::Plan<'_>, place: usize) -> bool;
+
+    /// Gives an attempt what was planned for the transaction at this place.
+    fn prepare<'db>(plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>, place: usize);
+
+    /// The planned attempt of the transaction at this place has ended.
+    fn release(plan: &Self::Plan<'_>, place: usize);
 }
 
 impl Spot {

@@ -110,9 +110,10 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         executed
     }
 
-    /// Executes `body` for what it touches, which is declared, and undoes it.
+    /// Executes `body` for what it touches, which enters the plan, and undoes it.
     pub(crate) fn rehearse<T>(
         &mut self,
+        plan: &S::Plan<'db>,
         ticket: &Ticket,
         body: impl FnOnce(&mut Attempt<'_, 'db, S, O, L>) -> Result<T, Abort>,
     ) where
@@ -120,9 +121,28 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     {
         _ = self.execute(ticket, body);
         self.meter.rehearsed();
-        self.db.scheme().declare(&mut self.txn);
+        self.db.scheme().declare(plan, &mut self.txn);
         self.db.scheme().abort(&mut self.txn);
         self.ended(Err(Abort::Footprint));
+    }
+
+    /// Does a worker's share of the plan.
+    pub(crate) fn plan(&mut self, plan: &S::Plan<'db>, worker: usize, workers: usize)
+    where
+        S: Planning,
+    {
+        let scheme = self.db.scheme();
+        scheme.slot(&mut self.txn).pin();
+        scheme.plan(plan, &mut self.txn, worker, workers);
+        scheme.slot(&mut self.txn).unpin();
+    }
+
+    /// The next attempt is the planned one of the transaction at this place.
+    pub(crate) fn prepare(&mut self, plan: &S::Plan<'db>, place: usize)
+    where
+        S: Planning,
+    {
+        S::prepare(plan, &mut self.txn, place);
     }
 
     /// From now on what any attempt may have found stays where it is, until it is [let go](Self::let_go).

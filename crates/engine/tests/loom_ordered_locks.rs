@@ -3,7 +3,8 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p contend-engine --test loom_ordered_locks`
 #![cfg(loom)]
 
-use engine::parts::ordered_locks::{Footprint, Mode, OrderedLocks};
+use engine::parts::footprint::{Footprint, Mode};
+use engine::parts::ordered_locks::OrderedLocks;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;

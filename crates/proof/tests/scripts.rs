@@ -64,6 +64,7 @@ subjects!(
     aria,
     aria_without_fallback: aria under NO_FALLBACK,
     calvin,
+    bohm,
     serial,
 );
 

@@ -51,6 +51,7 @@ catalogue! {
     crate::partitioned::hstore::HStore,
     crate::batched::aria::Aria,
     crate::deterministic::calvin::Calvin,
+    crate::deterministic::bohm::Bohm,
     crate::baseline::serial::Serial,
     crate::baseline::uncontrolled::Uncontrolled,
 }

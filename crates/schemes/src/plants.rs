@@ -152,14 +152,15 @@ sync::plants! {
     ARIA_FORGETS_GAPS_READ: "aria_forgets_gaps_read",
         "does not count gaps among what was read";
 
-    CALVIN_TRUSTS_REHEARSALS: "calvin_trusts_rehearsals",
-        "goes on although it touches what it has not requested";
     CALVIN_RUNS_EARLY: "calvin_runs_early",
         "executes before it has its locks";
-    CALVIN_MISSES_UNLOCKED: "calvin_misses_unlocked",
-        "needs no lock for a key that is missing";
-    CALVIN_ENTERS_UNSEEN: "calvin_enters_unseen",
-        "adds keys to stretches that it has not locked";
+
+    BOHM_SKIPS_PENDING: "bohm_skips_pending",
+        "takes the version before the one that has no value yet";
+    BOHM_READS_NEWEST: "bohm_reads_newest",
+        "reads the newest version that has a value, whichever its number";
+    BOHM_PASSES_NOTHING: "bohm_passes_nothing",
+        "leaves no value in a version that its transaction has not written";
 }
 
 /// The bugs that can be planted in each scheme, its own and those of what it shares with others.
@@ -406,7 +407,24 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
     ("aria", &[&ARIA_SKIPS_WAW, &ARIA_SKIPS_RAW, &ARIA_RESERVES_NO_READS, &ARIA_FORGETS_GAPS_READ]),
     (
         "calvin",
-        &[&CALVIN_TRUSTS_REHEARSALS, &CALVIN_RUNS_EARLY, &CALVIN_MISSES_UNLOCKED, &CALVIN_ENTERS_UNSEEN],
+        &[
+            &CALVIN_RUNS_EARLY,
+            &engine::plants::REHEARSALS_TRUSTED,
+            &engine::plants::MISSES_UNTOUCHED,
+            &engine::plants::STRETCHES_UNTOUCHED,
+        ],
+    ),
+    (
+        "bohm",
+        &[
+            &BOHM_SKIPS_PENDING,
+            &BOHM_READS_NEWEST,
+            &BOHM_PASSES_NOTHING,
+            &engine::plants::REHEARSALS_TRUSTED,
+            &engine::plants::MISSES_UNTOUCHED,
+            &engine::plants::STRETCHES_UNTOUCHED,
+            &engine::plants::CHAIN_CUT_EARLY,
+        ],
     ),
     (
         "serial",

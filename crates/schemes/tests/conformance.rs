@@ -111,6 +111,7 @@ conformance!(
     aria,
     aria_without_fallback: aria under NO_FALLBACK,
     calvin,
+    bohm,
     serial,
     uncontrolled,
 );

@@ -189,14 +189,16 @@ pub(super) fn rest<W: Workload>(
 }
 
 /// Keeps the others from waiting for a worker that panics.
-pub(super) struct Alarm<'b> {
+pub(super) struct Alarm<'b, F: FnMut()> {
     barrier: &'b Barrier,
+    /// Tells those who wait elsewhere.
+    tell: F,
     is_armed: bool,
 }
 
-impl<'b> Alarm<'b> {
-    pub(super) fn new(barrier: &'b Barrier) -> Self {
-        Self { barrier, is_armed: true }
+impl<'b, F: FnMut()> Alarm<'b, F> {
+    pub(super) fn new(barrier: &'b Barrier, tell: F) -> Self {
+        Self { barrier, tell, is_armed: true }
     }
 
     /// The worker has come to its end.
@@ -205,10 +207,11 @@ impl<'b> Alarm<'b> {
     }
 }
 
-impl Drop for Alarm<'_> {
+impl<F: FnMut()> Drop for Alarm<'_, F> {
     fn drop(&mut self) {
         if self.is_armed {
             self.barrier.leave();
+            (self.tell)();
         }
     }
 }

@@ -53,7 +53,7 @@ impl<S: Batching> Driver<S> for Batched {
         part: Part<'r, S, W, V>,
         shared: &Shared<'r, S, W>,
     ) -> (Tally, W::Ledger) {
-        let alarm = Alarm::new(&shared.barrier);
+        let alarm = Alarm::new(&shared.barrier, || ());
         let mut worker = Worker::new(part, shared);
         // If another worker has panicked, its panic is what comes of the run.
         _ = worker.serve();

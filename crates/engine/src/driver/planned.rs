@@ -21,22 +21,23 @@ use sync::{Barrier, Broken, Latched, clock, waiter};
 use super::batch::{self, Alarm, Client, Request, Roster, is_sampled, rest, ticket};
 use super::books::Books;
 use super::{Driver, Job, Limit, Part, Stage, Tally, is_aborted};
-use crate::{Abort, Observe, Planning, Scheme, Session, Step, Ticket, Workload};
+use crate::{Abort, Database, Observe, Planning, Session, Step, Ticket, Workload};
 
 /// Runs transactions in batches whose order is fixed before.
 #[derive(Clone, Copy, Debug)]
 pub enum Planned {}
 
 impl<S: Planning> Driver<S> for Planned {
-    type Shared<'r, W: Workload> = Shared<W>;
+    type Shared<'r, W: Workload> = Shared<'r, S, W>;
 
     fn refuses(job: &Job) -> Option<&'static str> {
         batch::refuses(job)
     }
 
-    fn shared<'r, W: Workload>(db: &'r crate::Database<S>, job: &Job) -> Shared<W> {
+    fn shared<'r, W: Workload>(db: &'r Database<S>, job: &Job) -> Shared<'r, S, W> {
         let places = places_max(db.scheme(), job);
         Shared {
+            plan: db.scheme().open(places, job.workers),
             barrier: Barrier::new(job.workers),
             is_last: AtomicBool::new(false),
             now_ns: AtomicU64::new(0),
@@ -46,8 +47,12 @@ impl<S: Planning> Driver<S> for Planned {
         }
     }
 
-    fn work<'r, W: Workload, V: Observe>(part: Part<'r, S, W, V>, shared: &Shared<W>) -> (Tally, W::Ledger) {
-        let alarm = Alarm::new(&shared.barrier);
+    fn work<'r, W: Workload, V: Observe>(
+        part: Part<'r, S, W, V>,
+        shared: &Shared<'r, S, W>,
+    ) -> (Tally, W::Ledger) {
+        let scheme = part.db.scheme();
+        let alarm = Alarm::new(&shared.barrier, || scheme.abandon());
         let mut worker = Worker::new(part, shared);
         // If another worker has panicked, its panic is what comes of the run.
         _ = worker.serve();
@@ -63,7 +68,8 @@ fn places_max<S: Planning>(scheme: &S, job: &Job) -> usize {
 
 /// What the workers of a run share.
 #[derive(Debug)]
-pub struct Shared<W: Workload> {
+pub struct Shared<'r, S: Planning, W: Workload> {
+    plan: S::Plan<'r>,
     barrier: Barrier,
     /// Whether the present batch is the last.
     is_last: AtomicBool,
@@ -89,9 +95,9 @@ struct Open<W: Workload> {
 }
 
 /// One worker's part of a run.
-struct Worker<'s, 'r, S: Scheme, W: Workload, V: Observe> {
+struct Worker<'s, 'r, S: Planning, W: Workload, V: Observe> {
     part: Part<'r, S, W, V>,
-    shared: &'s Shared<W>,
+    shared: &'s Shared<'r, S, W>,
     roster: Roster,
     /// The present batch, from 1.
     batch: u64,
@@ -105,7 +111,7 @@ struct Worker<'s, 'r, S: Scheme, W: Workload, V: Observe> {
 }
 
 impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
-    fn new(part: Part<'r, S, W, V>, shared: &'s Shared<W>) -> Self {
+    fn new(part: Part<'r, S, W, V>, shared: &'s Shared<'r, S, W>) -> Self {
         let Part { db, job, .. } = part;
         let requests = match job.limit {
             Limit::Requests(count) => count,
@@ -132,10 +138,6 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         let Part { db, control, job, worker, .. } = self.part;
         let (shared, scheme) = (self.shared, db.scheme());
         let leads = worker == 0;
-        if leads {
-            scheme.open();
-        }
-        shared.barrier.wait()?;
         while !shared.is_last.load(Ordering::Relaxed) {
             let now_ns = shared.now_ns.load(Ordering::Relaxed);
             self.roster.form_in_time(now_ns, |place| shared.again[place].load(Ordering::Relaxed));
@@ -149,16 +151,18 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             }
             self.keeper.hold();
             self.rehearse(); // 1
-            shared.barrier.wait()?;
             if leads {
                 scheme.turn();
+            }
+            shared.barrier.wait()?;
+            if leads {
                 let is_last = control.stage() == Stage::Stopping || control.is_interrupted();
                 shared.is_last.store(is_last, Ordering::Relaxed);
                 if job.traffic.rtt_ns > 0 {
                     shared.now_ns.store(clock::now_ns(), Ordering::Relaxed);
                 }
             }
-            scheme.plan(worker, job.workers); // 2
+            self.session.plan(&shared.plan, worker, job.workers); // 2
             shared.barrier.wait()?;
             self.execute()?; // 3
             let comes_last = shared.barrier.wait()?;
@@ -206,7 +210,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             if is_sampled {
                 self.session.meter().start();
             }
-            self.session.rehearse(&ticket, |txn| workload.execute(input, scratch, txn));
+            self.session.rehearse(&self.shared.plan, &ticket, |txn| workload.execute(input, scratch, txn));
             if is_sampled {
                 self.session.meter().stop();
             }
@@ -216,12 +220,13 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
 
     /// Step 3.
     fn execute(&mut self) -> Result<(), Broken> {
-        let Part { db, workload, control, worker, .. } = self.part;
-        let (shared, scheme) = (self.shared, db.scheme());
+        let Part { workload, control, worker, .. } = self.part;
+        let shared = self.shared;
         let mut waiting: Vec<usize> = (0..self.open.len()).collect();
         while !waiting.is_empty() {
             let open = &self.open;
-            let first = || waiting.iter().position(|&nth| scheme.may_run(open[nth].place as u64 + 1));
+            let next = if S::IN_ORDER { &waiting[..1] } else { &waiting[..] };
+            let first = || next.iter().position(|&nth| S::may_run(&shared.plan, open[nth].place));
             let mut found = first();
             if found.is_none() {
                 waiter::wait_until(None, || {
@@ -240,10 +245,13 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             let ticket = self.ticket(&self.clients[client], place, Step::Planned);
             let is_sampled = self.is_sampled(&self.roster.batch[place]);
             let (input, scratch) = (self.clients[client].input(), &mut self.scratch);
+            self.session.prepare(&shared.plan, place);
             let result = batch::attempt(self.part, &mut self.session, &ticket, input, scratch, is_sampled);
+            S::release(&shared.plan, place);
             if is_aborted(&result) {
                 *shared.left[place].lock() = Some(self.clients[client].leave());
                 shared.left_in.store(self.batch, Ordering::Relaxed);
+                control.count(worker, false);
             } else {
                 let rest = rest(workload, &self.clients[client], &result);
                 shared.again[place].store(rest.is_some(), Ordering::Relaxed);

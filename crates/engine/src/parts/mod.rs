@@ -8,6 +8,7 @@ pub mod certifier;
 mod claimed;
 mod commit_epoch;
 mod copy_buffer;
+pub mod footprint;
 mod gate;
 mod leaf_set;
 mod lock_bit;

@@ -11,79 +11,7 @@ use core::mem;
 use sync::atomic::{AtomicU32, Ordering};
 use sync::{Latched, Padded};
 
-use super::AccessSet;
-
-/// What a lock is held for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Reading: with others that read.
-    Shared,
-    /// Changes of parts of what is locked, each with a lock of its own: with others that change parts.
-    Intent,
-    /// Writing: alone.
-    Exclusive,
-}
-
-impl Mode {
-    /// Whether whoever holds the lock in this mode may do what the other is for.
-    fn covers(self, other: Self) -> bool {
-        self == other || self == Self::Exclusive
-    }
-
-    /// The mode that covers both.
-    fn with(self, other: Self) -> Self {
-        if self == other { self } else { Self::Exclusive }
-    }
-
-    /// Whether two transactions may hold the lock together, one in each of the modes.
-    fn admits(self, other: Self) -> bool {
-        self == other && self != Self::Exclusive
-    }
-}
-
-/// The locks that a transaction needs.
-#[derive(Debug, Default)]
-pub struct Footprint {
-    locks: AccessSet<(u64, Mode)>,
-    /// Whether it needs more than can be said.
-    is_boundless: bool,
-}
-
-impl Footprint {
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        self.locks.clear();
-        self.is_boundless = false;
-    }
-
-    /// Adds the lock of what has this number.
-    #[inline]
-    pub fn add(&mut self, number: u64, mode: Mode) {
-        match self.locks.find(number as usize) {
-            Some(at) => {
-                let (_, had) = self.locks.get_mut(at);
-                *had = had.with(mode);
-            }
-            None => _ = self.locks.push(number as usize, (number, mode)),
-        }
-    }
-
-    /// The transaction needs more than can be said.
-    pub fn add_everything(&mut self) {
-        self.is_boundless = true;
-    }
-
-    /// Whether it needs more than can be said.
-    pub fn is_boundless(&self) -> bool {
-        self.is_boundless
-    }
-
-    /// Whether a lock is in it, in a mode that covers this one.
-    #[inline]
-    pub fn covers(&self, number: u64, mode: Mode) -> bool {
-        self.locks.find(number as usize).is_some_and(|at| self.locks.get(at).1.covers(mode))
-    }
-}
+use super::footprint::{Footprint, Mode};
 
 #[derive(Clone, Copy, Debug)]
 struct Request {
@@ -140,8 +68,8 @@ impl OrderedLocks {
     pub fn declare(&self, place: usize, footprint: &Footprint) {
         let managers = self.managers.len() as u64;
         for (manager, declared) in self.declared.iter().enumerate() {
-            let locks = footprint.locks.iter().filter(|(number, _)| number % managers == manager as u64);
-            let requests = locks.map(|&(number, mode)| Request { number, place: place as u32, mode });
+            let locks = footprint.iter().filter(|(number, _)| number % managers == manager as u64);
+            let requests = locks.map(|(number, mode)| Request { number, place: place as u32, mode });
             declared.lock().extend(requests);
         }
     }
@@ -292,22 +220,5 @@ mod tests {
         locks.declare(1, &footprint(&[(1, Exclusive), (2, Shared)]));
         (0..2).for_each(|manager| locks.grant(manager));
         assert_eq!(held(&locks), [0]);
-    }
-
-    #[test]
-    fn a_footprint_knows_the_mode_that_covers_all_uses() {
-        let known =
-            footprint(&[(1, Shared), (2, Intent), (3, Shared), (3, Exclusive), (4, Shared), (4, Intent)]);
-        for (number, covered) in [
-            (1, &[Shared][..]),
-            (2, &[Intent]),
-            (3, &[Shared, Intent, Exclusive]),
-            (4, &[Shared, Intent, Exclusive]),
-        ] {
-            for mode in [Shared, Intent, Exclusive] {
-                assert_eq!(known.covers(number, mode), covered.contains(&mode), "{number} {mode:?}");
-            }
-        }
-        assert!(!known.covers(9, Shared) && !known.is_boundless());
     }
 }

@@ -4,7 +4,7 @@
 use storage::{Pending, RecordRef, Slot, VersionRef};
 
 use crate::parts::AccessSet;
-use crate::parts::version_chain::{self, Chained, Stamped};
+use crate::parts::version_chain::{self, Chained, Stamped, take_back};
 use crate::{Abort, Write};
 
 /// The undecided versions of an attempt.
@@ -51,20 +51,10 @@ impl<'db, S: Chained> PendingWrites<'db, S> {
             return Ok(None);
         }
         if let Err(abort) = may_stay() {
-            Self::take_back(slot, record, version);
+            take_back(slot, record, version);
             return Err(abort);
         }
         Ok(Some(self.0.push(record.id(), (record, version))))
-    }
-
-    fn take_back(slot: &mut Slot<'db, S>, record: RecordRef<'db, S>, version: Pending<'db, S>) {
-        let before = slot.older(version.version());
-        record.pop(version.version());
-        slot.discard_version(record, version);
-        // Who was to settle the record may have found it being written, and left it.
-        if let Some(before) = before.filter(|&before| !slot.is_settled(before)) {
-            slot.settle_later(record, before.meta().stamp().number());
-        }
     }
 
     /// The place of the version of a record that has one of this attempt.
@@ -121,7 +111,7 @@ impl<'db, S: Chained> PendingWrites<'db, S> {
         // Backwards: while a later column group of a row that was inserted has a version, so has the
         // first, and whoever retires the row sees that before it marks any.
         for (record, version) in self.0.drain().rev() {
-            Self::take_back(slot, record, version);
+            take_back(slot, record, version);
         }
     }
 }

@@ -8,7 +8,7 @@
 //!     see [`retire`].
 //! (4) A record that is not written comes down to one version, which stands within it: whoever commits a version
 //!     or takes one back notes what is then to be done when the watermark has come, and does it then ([`cut`],
-//!     `PendingWrites::undo`, [`settle`]).
+//!     [`take_back`], [`settle`]).
 
 use core::ops::ControlFlow;
 
@@ -169,6 +169,17 @@ pub fn cut<'db, S: Chained>(
     });
     if is_left {
         slot.settle_later(record, number);
+    }
+}
+
+/// Takes a version, the newest of a record, off its chain: its writer aborts.
+pub fn take_back<'db, S: Chained>(slot: &mut Slot<'db, S>, record: RecordRef<'db, S>, version: Pending<'db, S>) {
+    let before = slot.older(version.version());
+    record.pop(version.version());
+    slot.discard_version(record, version);
+    // Who was to settle the record may have found it being written, and left it.
+    if let Some(before) = before.filter(|&before| !slot.is_settled(before)) {
+        slot.settle_later(record, before.meta().stamp().number());
     }
 }
 

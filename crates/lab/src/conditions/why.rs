@@ -71,6 +71,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("reordering: there is none", "aria.reordering", "false"),
     ("fallback: there is none", "aria.fallback", "off"),
     ("batch size: batches are small", "calvin.batch", "16"),
+    ("batch size: batches are small", "bohm.batch", "16"),
     ("lock managers: one grants all locks", "calvin.managers", "1"),
 ];
 

@@ -6,8 +6,8 @@
 //!             will lock is found by rehearsing it on the state that the last batch left; should it then touch
 //!             something else, it gives up, and runs alone when the batch has ended.
 //! RECORD      One word: whether there is a value. Locks are not in records but with the managers
-//!             (`engine::parts::ordered_locks`), by number: of a record, of a key that is missing, added or removed,
-//!             or of a stretch, which is all keys of an index with one prefix.
+//!             (`engine::parts::ordered_locks`), by the numbers of footprints (`engine::parts::footprint`): of a record,
+//!             of a key that is missing, added or removed, or of a stretch, which is all keys of an index with one prefix.
 //! COMMIT      1. Rehearse: the procedure runs, and changes nothing; each lock that it would need enters the footprint.
 //!             2. Request: the footprint goes to the managers, under the number of the transaction in its batch.
 //!             3. Grant: when all have requested, each manager sorts what was requested of it, and grants.
@@ -15,8 +15,8 @@
 //!             5. Install the values, entries of indexes included, and release. A rollback only releases.
 //!             6. Whoever touched what it had not requested executes again, alone, after the others, in their order.
 //! INVARIANTS  (1) Of two transactions of a batch that conflict, the one with the smaller number has ended before the
-//!                 other touches what they conflict in: each access is covered by a lock (`cover`), two conflicting
-//!                 ones by the same. So reads need no validation, and every ordering may be Relaxed: managers, barriers
+//!                 other touches what they conflict in: each access is covered by a lock (`Coverage`), two
+//!                 conflicting ones by the same. So reads need no validation, and every ordering may be Relaxed: managers, barriers
 //!                 and gate order whatever one leaves to another.
 //!             (2) The first transaction that has not ended has all its locks: locks are granted in the order of numbers
 //!                 and all before the first runs (the driver's barrier).
@@ -36,14 +36,15 @@
 //!             so that the order agrees with real time.
 
 use engine::driver::Planned;
-use engine::parts::ordered_locks::{Footprint, Mode, OrderedLocks};
+use engine::parts::footprint::{Coverage, Footprint, Mode};
+use engine::parts::ordered_locks::OrderedLocks;
 use engine::parts::{Buffered, BufferedWrites, CopyBuffer, Gate};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
-    Spot, Stamp, Step, Ticket, Touch, Write,
+    Stamp, Step, Ticket, Touch, Write,
 };
-use storage::{InPlace, LeafRef, Meta, OrderedKey, RecordRef, Shape, Slot};
+use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
 use sync::{Latched, Padded};
@@ -58,10 +59,17 @@ const ALONE: u64 = 1 << (PLACE_BITS - 1);
 #[derive(Debug)]
 pub struct Calvin {
     batch_max: usize,
+    /// How many there are, or 0 for one a worker.
+    managers: usize,
     /// The present batch.
     batch: Padded<AtomicU64>,
     /// Held by a run, or by an attempt outside of one.
     gate: Gate,
+}
+
+/// The plans of a run's batches.
+#[derive(Debug)]
+pub struct Plan {
     locks: OrderedLocks,
     /// By place: what the transaction requested.
     footprints: Box<[Latched<Footprint>]>,
@@ -89,25 +97,15 @@ impl Meta for Presence {
     }
 }
 
-/// How the records come to be known that are accessed next.
-#[derive(Clone, Copy, Debug)]
-enum Way {
-    /// By this key.
-    Key(Spot),
-    /// By a scan: of the stretch with this number, if keys grow in it.
-    Scan(Option<u64>),
-}
-
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Calvin>,
-    step: Step,
-    /// The number of the batch, and the transaction's in it, from 1.
-    batch: u64,
-    number: u64,
-    footprint: Footprint,
-    way: Way,
+    /// Whether it holds the gate.
+    is_whole: bool,
+    /// The stamp of its commit, should it commit.
+    stamp: u64,
+    coverage: Coverage,
     writes: BufferedWrites<'db, Calvin>,
     /// The copy that the last read lent.
     copy: CopyBuffer,
@@ -157,18 +155,12 @@ impl Scheme for Calvin {
     type Driver = Planned;
     type Txn<'db> = Txn<'db>;
 
-    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        let batch_max = values.int("calvin.batch") as usize;
-        let managers = match values.int("calvin.managers") as usize {
-            0 => env.workers,
-            managers => managers,
-        };
+    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
         Ok(Self {
-            batch_max,
+            batch_max: values.int("calvin.batch") as usize,
+            managers: values.int("calvin.managers") as usize,
             batch: Padded::default(),
             gate: Gate::default(),
-            locks: OrderedLocks::new(batch_max, managers),
-            footprints: (0..batch_max).map(|_| Latched::default()).collect(),
         })
     }
 
@@ -180,11 +172,9 @@ impl Scheme for Calvin {
         Txn {
             writes: BufferedWrites::new(&slot),
             slot,
-            step: Step::Whole,
-            batch: 0,
-            number: 0,
-            footprint: Footprint::default(),
-            way: Way::Scan(None),
+            is_whole: false,
+            stamp: 0,
+            coverage: Coverage::default(),
             copy: CopyBuffer::default(),
         }
     }
@@ -201,52 +191,22 @@ impl Scheme for Calvin {
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
         txn.writes.clear();
-        txn.step = ticket.step;
-        txn.number = ticket.sequence.max(1);
-        match ticket.step {
-            Step::Whole => {
-                if !self.gate.try_enter() {
-                    // It holds nothing that `abort` is to give back.
-                    txn.step = Step::Rehearsal;
-                    return Err(Abort::LockBusy);
-                }
-                self.turn();
+        if ticket.step == Step::Whole {
+            if !self.gate.try_enter() {
+                return Err(Abort::LockBusy);
             }
-            Step::Rehearsal => txn.footprint.clear(),
-            Step::Planned => {
-                let place = txn.place();
-                core::mem::swap(&mut txn.footprint, &mut self.footprints[place].lock());
-                if txn.footprint.is_boundless() {
-                    return Err(Abort::Footprint);
-                }
-            }
-            Step::Alone => {}
+            txn.is_whole = true;
+            self.turn();
         }
-        txn.batch = self.batch.load(Ordering::Relaxed); // Relaxed: invariant (1).
-        Ok(())
+        let batch = self.batch.load(Ordering::Relaxed); // Relaxed: invariant (1).
+        let alone = if ticket.step == Step::Alone { ALONE } else { 0 };
+        txn.stamp = batch << PLACE_BITS | alone | ticket.sequence;
+        txn.coverage.begin(ticket.step)
     }
 
     #[inline]
     fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
-        match touch {
-            Touch::Seek(spot) | Touch::Meet(spot) => {
-                txn.way = if matches!(touch, Touch::Seek(_)) { Way::Key(spot) } else { Way::met(spot) };
-                Ok(())
-            }
-            Touch::Add(spot) => {
-                txn.way = Way::Key(spot);
-                txn.cover_change(spot)
-            }
-            Touch::Remove(spot) => txn.cover_change(spot),
-            Touch::Scan(stretch, grows) => {
-                txn.way = Way::Scan(grows.then_some(stretch));
-                txn.cover(stretch, Mode::Shared)
-            }
-            Touch::ScanAcross => {
-                txn.way = Way::Scan(None);
-                txn.cover_everything()
-            }
-        }
+        txn.coverage.touch(touch)
     }
 
     #[inline]
@@ -258,7 +218,7 @@ impl Scheme for Calvin {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.value(own));
         }
-        txn.cover_record(record, Mode::Shared)?;
+        txn.coverage.record(record.id(), Mode::Shared)?;
         if !record.header().has_value() {
             return Ok(None);
         }
@@ -277,7 +237,7 @@ impl Scheme for Calvin {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.value_mut(own));
         }
-        txn.cover_record(record, Mode::Exclusive)?;
+        txn.coverage.record(record.id(), Mode::Exclusive)?;
         if !record.header().has_value() {
             return Ok(None);
         }
@@ -299,7 +259,7 @@ impl Scheme for Calvin {
         }
         // A record without a value is this attempt's own: no index has one.
         if record.header().has_value() {
-            txn.cover_record(record, Mode::Shared)?;
+            txn.coverage.record(record.id(), Mode::Shared)?;
             return Ok(None);
         }
         let value = txn.writes.room(record);
@@ -311,7 +271,7 @@ impl Scheme for Calvin {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.take(own));
         }
-        txn.cover_record(record, Mode::Exclusive)?;
+        txn.coverage.record(record.id(), Mode::Exclusive)?;
         let is_there = record.header().has_value();
         if is_there {
             txn.writes.push(record, None, ());
@@ -321,13 +281,7 @@ impl Scheme for Calvin {
 
     #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        match txn.way {
-            Way::Key(spot) if !is_planted(&plants::CALVIN_MISSES_UNLOCKED) => {
-                txn.cover(spot.number(), Mode::Shared)
-            }
-            // A scan has covered what it misses.
-            Way::Key(_) | Way::Scan(_) => Ok(()),
-        }
+        txn.coverage.miss()
     }
 
     #[inline]
@@ -347,8 +301,7 @@ impl Scheme for Calvin {
     /// Step 5 of COMMIT.
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
-        let alone = if txn.step == Step::Alone { ALONE } else { 0 };
-        let stamp = Stamp(txn.batch << PLACE_BITS | alone | txn.number);
+        let stamp = Stamp(txn.stamp);
         for at in 0..txn.writes.len() {
             let has_value = |write: &Buffered<'db, Self, ()>| write.record.header().has_value();
             let (record, value) = txn.writes.ready(at, has_value, stamp, sink, seen);
@@ -357,13 +310,13 @@ impl Scheme for Calvin {
             }
             record.header().set(value.is_some());
         }
-        self.leave(txn);
+        txn.leave(self);
         stamp
     }
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        self.leave(txn);
+        txn.leave(self);
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
@@ -378,12 +331,20 @@ impl Scheme for Calvin {
 }
 
 impl Planning for Calvin {
+    const IN_ORDER: bool = false;
+    type Plan<'db> = Plan;
+
     fn batch_max(&self) -> usize {
         self.batch_max
     }
 
-    fn open(&self) {
+    fn open(&self, places: usize, workers: usize) -> Plan {
         self.gate.enter();
+        let managers = if self.managers == 0 { workers } else { self.managers };
+        Plan {
+            locks: OrderedLocks::new(places, managers),
+            footprints: (0..places).map(|_| Latched::default()).collect(),
+        }
     }
 
     fn close(&self) {
@@ -396,49 +357,29 @@ impl Planning for Calvin {
     }
 
     /// Step 2 of COMMIT.
-    fn declare<'db>(&'db self, txn: &mut Txn<'db>) {
-        let place = txn.place();
-        if !txn.footprint.is_boundless() {
-            self.locks.declare(place, &txn.footprint);
+    fn declare<'db>(&'db self, plan: &Plan, txn: &mut Txn<'db>) {
+        let (place, footprint) = (txn.place(), txn.coverage.footprint());
+        if !footprint.is_boundless() {
+            plan.locks.declare(place, footprint);
         }
-        core::mem::swap(&mut txn.footprint, &mut self.footprints[place].lock());
+        core::mem::swap(footprint, &mut plan.footprints[place].lock());
     }
 
     /// Step 3 of COMMIT.
-    fn plan(&self, worker: usize, workers: usize) {
-        (worker..self.locks.managers()).step_by(workers).for_each(|manager| self.locks.grant(manager));
+    fn plan<'db>(&'db self, plan: &Plan, _: &mut Txn<'db>, worker: usize, workers: usize) {
+        (worker..plan.locks.managers()).step_by(workers).for_each(|manager| plan.locks.grant(manager));
     }
 
-    fn may_run(&self, sequence: u64) -> bool {
-        self.locks.are_held(sequence as usize - 1) || is_planted(&plants::CALVIN_RUNS_EARLY)
-    }
-}
-
-impl Calvin {
-    /// Gives back what the attempt holds.
-    #[inline]
-    fn leave(&self, txn: &mut Txn<'_>) {
-        match core::mem::replace(&mut txn.step, Step::Rehearsal) {
-            Step::Whole => self.gate.leave(),
-            Step::Planned => self.locks.release(txn.place()),
-            Step::Rehearsal | Step::Alone => {}
-        }
-    }
-}
-
-impl Way {
-    /// By another key than the one that the row is known by.
-    fn met(spot: Spot) -> Self {
-        Self::Scan(spot.grows.then_some(spot.stretch))
+    fn may_run(plan: &Plan, place: usize) -> bool {
+        plan.locks.are_held(place) || is_planted(&plants::CALVIN_RUNS_EARLY)
     }
 
-    /// The number that is locked for the records, if not their own.
-    #[inline]
-    fn stretch(self) -> Option<u64> {
-        match self {
-            Self::Key(spot) => spot.grows.then_some(spot.stretch),
-            Self::Scan(stretch) => stretch,
-        }
+    fn prepare<'db>(plan: &Plan, txn: &mut Txn<'db>, place: usize) {
+        core::mem::swap(txn.coverage.footprint(), &mut plan.footprints[place].lock());
+    }
+
+    fn release(plan: &Plan, place: usize) {
+        plan.locks.release(place);
     }
 }
 
@@ -446,57 +387,14 @@ impl Txn<'_> {
     /// The place in the batch, from 0.
     #[inline]
     fn place(&self) -> usize {
-        self.number as usize - 1
+        (self.stamp & (ALONE - 1)) as usize - 1
     }
 
-    /// Steps 1 and 4 of COMMIT: needs the lock of a number.
+    /// Gives the gate back if the attempt has it.
     #[inline]
-    fn cover(&mut self, number: u64, mode: Mode) -> Result<(), Abort> {
-        match self.step {
-            Step::Rehearsal => self.footprint.add(number, mode),
-            Step::Planned if !self.footprint.covers(number, mode) => return self.give_up(),
-            Step::Planned | Step::Whole | Step::Alone => {}
+    fn leave(&mut self, calvin: &Calvin) {
+        if core::mem::take(&mut self.is_whole) {
+            calvin.gate.leave();
         }
-        Ok(())
-    }
-
-    /// The attempt needs what it has not requested.
-    fn give_up(&self) -> Result<(), Abort> {
-        if is_planted(&plants::CALVIN_TRUSTS_REHEARSALS) { Ok(()) } else { Err(Abort::Footprint) }
-    }
-
-    /// Needs all locks.
-    fn cover_everything(&mut self) -> Result<(), Abort> {
-        match self.step {
-            Step::Rehearsal => self.footprint.add_everything(),
-            Step::Planned => return self.give_up(),
-            Step::Whole | Step::Alone => {}
-        }
-        Ok(())
-    }
-
-    /// Needs the lock of a record.
-    #[inline]
-    fn cover_record(&mut self, record: RecordRef<'_, Calvin>, mode: Mode) -> Result<(), Abort> {
-        if let Some(stretch) = self.way.stretch() {
-            return self.cover(stretch, mode);
-        }
-        // The row may be one whose key the rehearsal missed.
-        if let (Step::Planned, Way::Key(spot)) = (self.step, self.way)
-            && self.footprint.covers(spot.key, mode)
-        {
-            return Ok(());
-        }
-        self.cover((record.id() as u64).hash(), mode)
-    }
-
-    /// Needs the locks under which a key is added or removed.
-    #[inline]
-    fn cover_change(&mut self, spot: Spot) -> Result<(), Abort> {
-        self.cover(spot.number(), Mode::Exclusive)?;
-        if spot.grows || is_planted(&plants::CALVIN_ENTERS_UNSEEN) {
-            return Ok(());
-        }
-        self.cover(spot.stretch, Mode::Intent)
     }
 }

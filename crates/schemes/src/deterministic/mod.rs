@@ -1,2 +1,3 @@
 //! Schemes that fix the order of transactions before they execute them.
+pub mod bohm;
 pub mod calvin;

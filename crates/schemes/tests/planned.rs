@@ -1,11 +1,12 @@
-//! Calvin against a model: the transactions of a batch do what they would do one after the other, in their order; and
-//! the outcome does not depend on the workers.
+//! Schemes that fix the order of a batch before, against a model: its transactions do what they would do one after the
+//! other, in their order; and the outcome does not depend on the workers.
 
 mod common;
 
 use engine::driver::{self, Control, Driver, Job, Limit, Retry};
 use engine::setting::Values;
 use engine::{Abort, Database, Drive, Env, Homes, Schema, Scheme, Ticket, Transaction, Workload};
+use schemes::deterministic::bohm::Bohm;
 use schemes::deterministic::calvin::Calvin;
 
 use common::programs::{Mix, Model, Op, Panics, Program, Programs, Seen};
@@ -16,11 +17,10 @@ struct Plan {
     workers: usize,
     clients: usize,
     batch: usize,
-    managers: usize,
     seed: u64,
 }
 
-const PLAN: Plan = Plan { mix: Mix::All, workers: 1, clients: 24, batch: 24, managers: 0, seed: 1 };
+const PLAN: Plan = Plan { mix: Mix::All, workers: 1, clients: 24, batch: 24, seed: 1 };
 
 struct Run {
     outcome: Vec<(Program, Vec<Seen>)>,
@@ -31,10 +31,9 @@ struct Run {
     after: Model,
 }
 
-fn database(plan: Plan) -> (Database<Calvin>, Programs) {
-    let given = [("calvin.batch", plan.batch), ("calvin.managers", plan.managers)];
-    let given = given.map(|(name, value)| (name.to_owned(), value.to_string()));
-    let values = Values::new(Calvin::SETTINGS, &given).expect("legal");
+fn database<S: Scheme>(plan: Plan) -> (Database<S>, Programs) {
+    let given = [(format!("{}.batch", S::INFO.name), plan.batch.to_string())];
+    let values = Values::new(S::SETTINGS, &given).expect("legal");
     let mut schema = Schema::new();
     let mut programs =
         Programs::declare(&values, Drive { workers: 1, clients: 1, seed: 1 }, &mut schema).expect("legal");
@@ -47,8 +46,8 @@ fn job(plan: Plan, limit: Limit) -> Job {
     Job { sample_every: 1, ..Job::new(plan.workers, plan.clients, limit, plan.seed) }
 }
 
-fn run(plan: Plan, requests: u64, pause_ns: u64) -> Run {
-    let (db, programs) = database(plan);
+fn run<S: Scheme>(plan: Plan, requests: u64, pause_ns: u64) -> Run {
+    let (db, programs) = database::<S>(plan);
     db.load(&programs, 1);
     let job = Job { pause_ns, ..job(plan, Limit::Requests(requests)) };
     let outcome = driver::run(&db, &programs, &job, &Control::new(plan.workers));
@@ -67,11 +66,10 @@ fn run(plan: Plan, requests: u64, pause_ns: u64) -> Run {
     Run { outcome: ledger, aborts, user_aborts, executions, after }
 }
 
-#[test]
-fn a_batch_does_what_its_transactions_do_in_their_order() {
+fn a_batch_does_what_its_transactions_do_in_their_order<S: Scheme>() {
     for (seed, mix) in [(1, Mix::All), (2, Mix::All), (3, Mix::Records)] {
         let plan = Plan { seed, mix, ..PLAN };
-        let run = run(plan, 150, 0);
+        let run = run::<S>(plan, 150, 0);
         let mut state = Model::loaded(mix);
         let mut alone = 0;
         for batch in run.executions.chunks(2 * plan.clients) {
@@ -106,12 +104,11 @@ fn a_batch_does_what_its_transactions_do_in_their_order() {
     }
 }
 
-#[test]
-fn the_outcome_does_not_depend_on_the_workers() {
+fn the_outcome_does_not_depend_on_the_workers<S: Scheme>() {
     for plan in [PLAN, Plan { clients: 40, batch: 16, ..PLAN }, Plan { mix: Mix::Growth, ..PLAN }] {
-        let one = run(plan, 60, 0);
-        for (workers, managers, pause_ns) in [(2, 0, 0), (3, 1, 0), (8, 5, 0), (2, 0, 20_000)] {
-            let many = run(Plan { workers, managers, ..plan }, 60, pause_ns);
+        let one = run::<S>(plan, 60, 0);
+        for (workers, pause_ns) in [(2, 0), (3, 0), (8, 0), (2, 20_000)] {
+            let many = run::<S>(Plan { workers, ..plan }, 60, pause_ns);
             assert_eq!((one.aborts, one.user_aborts), (many.aborts, many.user_aborts), "{workers} workers");
             assert_eq!(one.outcome, many.outcome, "{workers} workers");
             assert_eq!(one.after, many.after, "{workers} workers");
@@ -119,10 +116,9 @@ fn the_outcome_does_not_depend_on_the_workers() {
     }
 }
 
-#[test]
-fn a_run_by_time_ends_between_batches() {
+fn a_run_by_time_ends_between_batches<S: Scheme>() {
     let plan = Plan { workers: 2, ..PLAN };
-    let (db, programs) = database(plan);
+    let (db, programs) = database::<S>(plan);
     db.load(&programs, 1);
     for _ in 0..2 {
         let limit = Limit::Time { warmup_ns: 1_000_000, measured_ns: 5_000_000, cooldown_ns: 1_000_000 };
@@ -131,36 +127,22 @@ fn a_run_by_time_ends_between_batches() {
     }
 }
 
-#[test]
-#[should_panic(expected = "planted")]
-fn a_panic_leaves_the_run() {
+fn run_into<S: Scheme>(panics: Panics) {
     let plan = Plan { workers: 3, ..PLAN };
-    let (db, mut programs) = database(plan);
-    programs.panics = Some(Panics::InBatch);
+    let (db, mut programs) = database::<S>(plan);
+    programs.panics = Some(panics);
     db.load(&programs, 1);
     driver::run(&db, &programs, &job(plan, Limit::Requests(5)), &Control::new(plan.workers));
 }
 
-#[test]
-#[should_panic(expected = "planted")]
-fn a_panic_in_what_was_rehearsed_leaves_the_run() {
-    let plan = Plan { workers: 3, ..PLAN };
-    let (db, mut programs) = database(plan);
-    programs.panics = Some(Panics::Again);
-    db.load(&programs, 1);
-    driver::run(&db, &programs, &job(plan, Limit::Requests(5)), &Control::new(plan.workers));
-}
-
-#[test]
-fn dropping_aborted_requests_is_refused() {
+fn dropping_aborted_requests_is_refused<S: Scheme>() {
     let job = Job { retry: Retry::Drop, ..job(PLAN, Limit::Requests(1)) };
-    let refuses = <<Calvin as Scheme>::Driver as Driver<Calvin>>::refuses;
+    let refuses = <S::Driver as Driver<S>>::refuses;
     assert!(refuses(&job).is_some_and(|says| says.contains("`--retry same`")));
 }
 
-#[test]
-fn an_attempt_outside_of_a_batch_excludes_others() {
-    let (db, programs) = database(PLAN);
+fn an_attempt_outside_of_a_batch_excludes_others<S: Scheme>() {
+    let (db, programs) = database::<S>(PLAN);
     db.load(&programs, 1);
     let ticket = Ticket::new(0, Homes::new());
     let (mut a, mut b) = (db.session(), db.session());
@@ -174,9 +156,62 @@ fn an_attempt_outside_of_a_batch_excludes_others() {
     assert_eq!(after, Ok(Some(5)));
 }
 
-#[test]
-fn a_program_that_rolls_back_leaves_nothing() {
+fn a_program_that_rolls_back_leaves_nothing<S: Scheme>() {
     let is_rollback = |(program, _): &&(Program, Vec<Seen>)| program.ops.contains(&Op::Rollback);
-    let run = run(PLAN, 40, 0);
+    let run = run::<S>(PLAN, 40, 0);
     assert!(run.user_aborts > 0 && run.outcome.iter().filter(is_rollback).count() == 0);
 }
+
+macro_rules! for_schemes {
+    ($($name:ident: $scheme:ty),+ $(,)?) => {
+        $(
+            mod $name {
+                use super::*;
+
+                #[test]
+                fn a_batch_does_what_its_transactions_do_in_their_order() {
+                    super::a_batch_does_what_its_transactions_do_in_their_order::<$scheme>();
+                }
+
+                #[test]
+                fn the_outcome_does_not_depend_on_the_workers() {
+                    super::the_outcome_does_not_depend_on_the_workers::<$scheme>();
+                }
+
+                #[test]
+                fn a_run_by_time_ends_between_batches() {
+                    super::a_run_by_time_ends_between_batches::<$scheme>();
+                }
+
+                #[test]
+                #[should_panic(expected = "planted")]
+                fn a_panic_in_a_rehearsal_leaves_the_run() {
+                    run_into::<$scheme>(Panics::InBatch);
+                }
+
+                #[test]
+                #[should_panic(expected = "planted")]
+                fn a_panic_in_what_was_rehearsed_leaves_the_run() {
+                    run_into::<$scheme>(Panics::Again);
+                }
+
+                #[test]
+                fn dropping_aborted_requests_is_refused() {
+                    super::dropping_aborted_requests_is_refused::<$scheme>();
+                }
+
+                #[test]
+                fn an_attempt_outside_of_a_batch_excludes_others() {
+                    super::an_attempt_outside_of_a_batch_excludes_others::<$scheme>();
+                }
+
+                #[test]
+                fn a_program_that_rolls_back_leaves_nothing() {
+                    super::a_program_that_rolls_back_leaves_nothing::<$scheme>();
+                }
+            }
+        )+
+    };
+}
+
+for_schemes!(calvin: Calvin, bohm: Bohm);

@@ -1,0 +1,331 @@
+//! Footprints: what a transaction will touch, found by a rehearsal, and held against what it then touches.
+//!
+//! What is touched has a number: a record, a key that is missing, added or removed, or a stretch, which is all keys of an
+//! index with one prefix. Where keys grow under a prefix, the next one depends on who came before, which no rehearsal
+//! knows: the stretch then stands for all its keys, and for all rows that are found by them. Elsewhere a scan touches
+//! its stretch, and who adds or removes a key changes a part of it.
+//!
+//! INVARIANTS
+//! (1) Two transactions that conflict have a number in common, in modes that conflict: who reads or writes a row has
+//!     its record, its stretch, or, if the rehearsal missed the row, its key, and who adds the row has the last two.
+//! (2) Whether an access is covered depends on the footprint and on what the transaction read before, and on nothing
+//!     else: not on leaves, whose shape depends on the order of all inserts so far.
+
+use storage::OrderedKey;
+use sync::plant::is_planted;
+
+use super::AccessSet;
+use crate::{Abort, Spot, Step, Touch, plants};
+
+/// What something is touched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Beside others in this mode: reading.
+    Shared,
+    /// Beside others in this mode: changes of parts, each of which has a number of its own.
+    Intent,
+    /// Alone: writing.
+    Exclusive,
+}
+
+impl Mode {
+    /// Whether whoever has touched something in this mode may do what the other is for.
+    fn covers(self, other: Self) -> bool {
+        self == other || self == Self::Exclusive
+    }
+
+    /// The mode that covers both.
+    fn with(self, other: Self) -> Self {
+        if self == other { self } else { Self::Exclusive }
+    }
+
+    /// Whether two transactions may do so at the same time, one in each of the modes.
+    pub(super) fn admits(self, other: Self) -> bool {
+        self == other && self != Self::Exclusive
+    }
+}
+
+/// What a transaction touches.
+#[derive(Debug, Default)]
+pub struct Footprint {
+    touched: AccessSet<(u64, Mode)>,
+    is_boundless: bool,
+}
+
+impl Footprint {
+    /// The number of a record.
+    #[inline]
+    pub fn of_record(id: usize) -> u64 {
+        (id as u64).hash()
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.touched.clear();
+        self.is_boundless = false;
+    }
+
+    /// Adds what has this number.
+    #[inline]
+    pub fn add(&mut self, number: u64, mode: Mode) {
+        match self.touched.find(number as usize) {
+            Some(at) => {
+                let (_, had) = self.touched.get_mut(at);
+                *had = had.with(mode);
+            }
+            None => _ = self.touched.push(number as usize, (number, mode)),
+        }
+    }
+
+    /// Whether it is more than can be said.
+    pub fn is_boundless(&self) -> bool {
+        self.is_boundless
+    }
+
+    /// Whether it has a number, in a mode that covers this one.
+    #[inline]
+    pub fn covers(&self, number: u64, mode: Mode) -> bool {
+        self.touched.find(number as usize).is_some_and(|at| self.touched.get(at).1.covers(mode))
+    }
+
+    /// The numbers, each once, with the mode that covers all that it is touched for.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Mode)> {
+        self.touched.iter().copied()
+    }
+}
+
+/// How the records come to be known that are accessed next.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// By this key.
+    Key(Spot),
+    /// By a scan: of the stretch with this number, if keys grow in it.
+    Scan(Option<u64>),
+}
+
+/// What an attempt touches: in a rehearsal it becomes its footprint, and in the planned attempt it must be within it.
+#[derive(Debug)]
+pub struct Coverage {
+    step: Step,
+    way: Way,
+    footprint: Footprint,
+}
+
+impl Default for Coverage {
+    fn default() -> Self {
+        Self { step: Step::Whole, way: Way::Scan(None), footprint: Footprint::default() }
+    }
+}
+
+impl Coverage {
+    /// An attempt begins.
+    ///
+    /// # Errors
+    /// A planned one of which could not be said what it touches.
+    #[inline]
+    pub fn begin(&mut self, step: Step) -> Result<(), Abort> {
+        self.step = step;
+        match step {
+            Step::Rehearsal => self.footprint.clear(),
+            Step::Planned if self.footprint.is_boundless => return Err(Abort::Footprint),
+            Step::Planned | Step::Whole | Step::Alone => {}
+        }
+        Ok(())
+    }
+
+    /// What the attempt is for.
+    #[inline]
+    pub fn step(&self) -> Step {
+        self.step
+    }
+
+    /// The footprint.
+    pub fn footprint(&mut self) -> &mut Footprint {
+        &mut self.footprint
+    }
+
+    /// Touches a number.
+    #[inline]
+    fn cover(&mut self, number: u64, mode: Mode) -> Result<(), Abort> {
+        match self.step {
+            Step::Rehearsal => self.footprint.add(number, mode),
+            Step::Planned if !self.footprint.covers(number, mode) => return Self::lack(),
+            Step::Planned | Step::Whole | Step::Alone => {}
+        }
+        Ok(())
+    }
+
+    fn lack() -> Result<(), Abort> {
+        if is_planted(&plants::REHEARSALS_TRUSTED) { Ok(()) } else { Err(Abort::Footprint) }
+    }
+
+    /// The attempt looks for, or changes, something in an index.
+    ///
+    /// # Errors
+    /// When that is outside of its footprint; so for all that follow.
+    #[inline]
+    pub fn touch(&mut self, touch: Touch) -> Result<(), Abort> {
+        match touch {
+            Touch::Seek(spot) => {
+                self.way = Way::Key(spot);
+                Ok(())
+            }
+            Touch::Meet(spot) => {
+                self.way = Way::Scan(spot.grows.then_some(spot.stretch));
+                Ok(())
+            }
+            Touch::Add(spot) => {
+                self.way = Way::Key(spot);
+                self.change(spot)
+            }
+            Touch::Remove(spot) => self.change(spot),
+            Touch::Scan(stretch, grows) => {
+                self.way = Way::Scan(grows.then_some(stretch));
+                self.cover(stretch, Mode::Shared)
+            }
+            Touch::ScanAcross => {
+                self.way = Way::Scan(None);
+                match self.step {
+                    Step::Rehearsal => self.footprint.is_boundless = true,
+                    Step::Planned => return Self::lack(),
+                    Step::Whole | Step::Alone => {}
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A key is added or removed.
+    #[inline]
+    fn change(&mut self, spot: Spot) -> Result<(), Abort> {
+        self.cover(spot.number(), Mode::Exclusive)?;
+        if spot.grows || is_planted(&plants::STRETCHES_UNTOUCHED) {
+            return Ok(());
+        }
+        self.cover(spot.stretch, Mode::Intent)
+    }
+
+    /// The search that was told last has missed. What a scan misses is covered already.
+    #[inline]
+    pub fn miss(&mut self) -> Result<(), Abort> {
+        match self.way {
+            Way::Key(spot) if !is_planted(&plants::MISSES_UNTOUCHED) => self.cover(spot.number(), Mode::Shared),
+            Way::Key(_) | Way::Scan(_) => Ok(()),
+        }
+    }
+
+    /// The record that was found last is accessed.
+    #[inline]
+    pub fn record(&mut self, id: usize, mode: Mode) -> Result<(), Abort> {
+        if self.is_covered_otherwise(mode) {
+            return Ok(());
+        }
+        let number = self.stretch().unwrap_or_else(|| Footprint::of_record(id));
+        self.cover(number, mode)
+    }
+
+    /// Whether the record that was found last is not covered by its own number: in a planned attempt, by its stretch or
+    /// by its key, which the rehearsal missed.
+    #[inline]
+    pub fn is_covered_otherwise(&self, mode: Mode) -> bool {
+        let number = match self.way {
+            Way::Key(spot) => Some(spot.number()),
+            Way::Scan(stretch) => stretch,
+        };
+        self.step == Step::Planned && number.is_some_and(|number| self.footprint.covers(number, mode))
+    }
+
+    /// The stretch that stands for the record that was found last.
+    #[inline]
+    pub fn stretch(&self) -> Option<u64> {
+        match self.way {
+            Way::Key(spot) => spot.grows.then_some(spot.stretch),
+            Way::Scan(stretch) => stretch,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use Mode::{Exclusive, Intent, Shared};
+
+    use super::*;
+
+    #[test]
+    fn a_footprint_knows_the_mode_that_covers_all_uses() {
+        let mut footprint = Footprint::default();
+        for (number, mode) in
+            [(1, Shared), (2, Intent), (3, Shared), (3, Exclusive), (4, Shared), (4, Intent), (2, Intent)]
+        {
+            footprint.add(number, mode);
+        }
+        for (number, covered) in
+            [(1, &[Shared][..]), (2, &[Intent]), (3, &[Shared, Intent, Exclusive]), (4, &[Shared, Intent, Exclusive])]
+        {
+            for mode in [Shared, Intent, Exclusive] {
+                assert_eq!(footprint.covers(number, mode), covered.contains(&mode), "{number} {mode:?}");
+            }
+        }
+        assert!(!footprint.covers(9, Shared));
+        assert_eq!(footprint.iter().count(), 4);
+    }
+
+    const ALONE: Spot = Spot { key: 1, stretch: 100, grows: false };
+    const GROWN: Spot = Spot { key: 2, stretch: 200, grows: true };
+
+    /// What a planned attempt may do that was rehearsed so.
+    fn planned(rehearse: impl Fn(&mut Coverage) -> Result<(), Abort>) -> Coverage {
+        let mut coverage = Coverage::default();
+        coverage.begin(Step::Rehearsal).expect("nothing is refused");
+        rehearse(&mut coverage).expect("nothing is refused");
+        coverage.begin(Step::Planned).expect("it has bounds");
+        coverage
+    }
+
+    fn sought(coverage: &mut Coverage, spot: Spot, id: usize, mode: Mode) -> Result<(), Abort> {
+        coverage.touch(Touch::Seek(spot)).and_then(|()| coverage.record(id, mode))
+    }
+
+    #[test]
+    fn what_was_rehearsed_is_covered_and_nothing_else() {
+        let mut read = planned(|coverage| sought(coverage, ALONE, 7, Shared));
+        assert_eq!(sought(&mut read, ALONE, 7, Shared), Ok(()));
+        assert_eq!(sought(&mut read, ALONE, 7, Exclusive), Err(Abort::Footprint));
+        assert_eq!(sought(&mut read, ALONE, 8, Shared), Err(Abort::Footprint), "another row of the key");
+        assert_eq!(read.touch(Touch::Seek(ALONE)).and_then(|()| read.miss()), Err(Abort::Footprint));
+        assert_eq!(read.touch(Touch::Add(ALONE)), Err(Abort::Footprint));
+        assert_eq!(read.touch(Touch::Scan(100, false)), Err(Abort::Footprint));
+        assert_eq!(read.touch(Touch::ScanAcross), Err(Abort::Footprint));
+    }
+
+    #[test]
+    fn a_row_that_was_missing_is_covered_by_its_key() {
+        let mut missed = planned(|coverage| coverage.touch(Touch::Seek(ALONE)).and_then(|()| coverage.miss()));
+        assert_eq!(sought(&mut missed, ALONE, 7, Shared), Ok(()));
+        assert_eq!(sought(&mut missed, ALONE, 7, Exclusive), Err(Abort::Footprint));
+        let mut added = planned(|coverage| coverage.touch(Touch::Add(ALONE)));
+        assert_eq!(sought(&mut added, ALONE, 7, Exclusive), Ok(()));
+        assert!(added.footprint().covers(100, Intent) && !added.footprint().covers(100, Shared));
+    }
+
+    #[test]
+    fn rows_of_a_stretch_in_which_keys_grow_are_covered_with_it() {
+        let mut grown = planned(|coverage| coverage.touch(Touch::Add(GROWN)));
+        let other = Spot { key: 3, ..GROWN };
+        assert_eq!(grown.touch(Touch::Add(other)), Ok(()), "whatever its number");
+        assert_eq!(sought(&mut grown, other, 7, Exclusive), Ok(()));
+        assert_eq!(grown.touch(Touch::Scan(200, true)).and_then(|()| grown.record(8, Shared)), Ok(()));
+        let mut met = planned(|coverage| coverage.touch(Touch::Meet(GROWN)).and_then(|()| coverage.record(7, Shared)));
+        assert_eq!(sought(&mut met, other, 9, Shared), Ok(()));
+        assert_eq!(sought(&mut met, other, 9, Exclusive), Err(Abort::Footprint));
+    }
+
+    #[test]
+    fn who_scans_across_prefixes_is_not_planned_and_may_do_so_alone() {
+        let mut across = planned(|coverage| sought(coverage, ALONE, 7, Shared));
+        across.begin(Step::Rehearsal).expect("nothing is refused");
+        assert_eq!(across.touch(Touch::ScanAcross), Ok(()));
+        assert_eq!(across.begin(Step::Planned), Err(Abort::Footprint));
+        assert_eq!(across.begin(Step::Alone).and_then(|()| across.touch(Touch::ScanAcross)), Ok(()));
+    }
+}

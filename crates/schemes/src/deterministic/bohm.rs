@@ -1,0 +1,610 @@
+//! BOHM: versions in an order that was fixed before (Faleiro, Abadi, VLDB 2015).
+//!
+//! IDEA        The transactions of a batch have an order before any of them runs. For each record that one of them will
+//!             write there is a version before it has a value: a placeholder with the number of its transaction, at its
+//!             place in the record's chain. So a reader knows which version is its own to read, whoever runs first: the
+//!             last one below its number, for whose value it waits. Reads block no writes, and writes block no writes;
+//!             nothing aborts for a conflict.
+//! RECORD      The chain and its stamps are `engine::parts::version_chain`; the header counts nothing. A version's
+//!             number is that of the batch (bits 15..), of the transaction in it (0..14), and in between whether it
+//!             ran alone.
+//! COMMIT      1. Rehearse: the procedure runs, and changes nothing; what it touches enters the footprint.
+//!             2. Declare the footprint, and the records that were written.
+//!             3. Plan: when all have declared, each manager puts the placeholders into the chains of its share of the
+//!                records, in the order of the transactions; and grants its share of the locks.
+//!             4. Execute, each worker in the order of its transactions: a read waits until the version that it finds
+//!                is sealed. What was not declared is not touched.
+//!             5. Seal the versions. A placeholder that was not written, or whose transaction did not commit, gets the
+//!                value of the version before it.
+//!             6. Whoever touched what it had not declared executes again, alone, after the others, in their order.
+//! INVARIANTS  (1) Numbers fall along a chain (asserted where a version is pushed): the placeholders of a batch are
+//!                 pushed in order and by one manager, and what is pushed later has locks (3).
+//!             (2) Who waits for a version waits for a smaller number, and a worker executes in the order of numbers:
+//!                 the first transaction that has not ended never waits.
+//!             (3) A row that comes or goes within a batch, and one whose key grows in a stretch, is written under the
+//!                 lock of its key or stretch, which is granted in the order of the batch; nobody has a placeholder for
+//!                 it, or whoever has one waits for that lock, too.
+//!             (4) What is older than the version that a batch finds newest is needed by nobody in it (the cut in `push`).
+//! DEPARTURES  The original is told what is written. Here a rehearsal finds it, and since keys that are missing, ranges,
+//!             insertions and deletions must be ordered as well, there are locks for these, as under `calvin`: a
+//!             deletion excludes those who touch the record, an insertion those who missed the key or scan its stretch.
+//!             Reads are declared with the footprint, because what was not foreseen must not depend on who runs first.
+//!             The original executes the writer of a missing value in place of waiting for it; here its worker comes to
+//!             it in time. The managers are the workers, between two meetings, and not threads of their own.
+
+use engine::driver::Planned;
+use engine::parts::footprint::{Coverage, Footprint, Mode};
+use engine::parts::ordered_locks::OrderedLocks;
+use engine::parts::version_chain::{self, ChainHead, VersionStamp, cut, settle, take_back};
+use engine::parts::{AccessSet, BufferedWrites, Gate};
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink, Stamp, Step,
+    Ticket, Touch, Write,
+};
+use storage::{LeafRef, Pending, RecordRef, Shape, Slot, VersionRef, Versioned};
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::plant::is_planted;
+use sync::{Latched, Padded, waiter};
+
+use crate::plants;
+
+/// Numbers of transactions in a batch, and whether they ran alone.
+const PLACE_BITS: u32 = 15;
+const ALONE: u64 = 1 << (PLACE_BITS - 1);
+/// Above the numbers of all batches, and below what marks versions that are undecided.
+const BATCH_MAX: u64 = VersionStamp::UNDECIDED - 1 >> PLACE_BITS;
+
+/// The state that all transactions share.
+#[derive(Debug)]
+pub struct Bohm {
+    batch_max: usize,
+    /// The present batch.
+    batch: Padded<AtomicU64>,
+    /// Held by a run, or by an attempt outside of one.
+    gate: Gate,
+    is_abandoned: AtomicBool,
+}
+
+/// The plans of a run's batches.
+#[derive(Debug)]
+pub struct Plan<'db> {
+    locks: OrderedLocks,
+    /// By manager: the records that are to be written, with the numbers of those who write them.
+    writes: Box<[Latched<Vec<(u64, RecordRef<'db, Bohm>)>>]>,
+    /// By place.
+    places: Box<[Latched<Place<'db>>]>,
+}
+
+/// What is planned for a transaction.
+#[derive(Debug, Default)]
+struct Place<'db> {
+    footprint: Footprint,
+    placeholders: Vec<(RecordRef<'db, Bohm>, Pending<'db, Bohm>)>,
+}
+
+/// A version of the attempt's own.
+#[derive(Debug)]
+struct Own<'db> {
+    record: RecordRef<'db, Bohm>,
+    version: Pending<'db, Bohm>,
+    is_written: bool,
+    /// Whether it stood there before the transaction ran.
+    is_placeholder: bool,
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Bohm>,
+    /// Whether it holds the gate.
+    is_whole: bool,
+    /// The number of its versions.
+    number: u64,
+    coverage: Coverage,
+    /// In a rehearsal.
+    rehearsed: BufferedWrites<'db, Bohm>,
+    /// In every other attempt.
+    own: AccessSet<Own<'db>>,
+}
+
+impl Shape for Bohm {
+    type Header = ChainHead;
+    type Version = VersionStamp;
+    type Leaf = ();
+    type Data = Versioned;
+}
+
+impl Scheme for Bohm {
+    const INFO: Info = Info {
+        name: "bohm",
+        title: "BOHM",
+        paper: "Faleiro, Abadi: Rethinking serializable multiversion concurrency control, VLDB 2015",
+        family: Family::Deterministic,
+        isolation: Isolation::StrictlySerializable,
+        workers: Admits::Any,
+        idea: "fixes the order of a batch, and puts empty versions in this order before anything executes",
+    };
+    const SETTINGS: &'static [Setting] = &[Setting {
+        name: "bohm.batch",
+        default: "64",
+        range: Range::Int(1, 10_000),
+        unit: "transactions",
+        doc: "Transactions of a batch: large ones meet less often; in small ones less has changed since the rehearsal, \
+              and chains stay short.",
+        stresses: "meetings of the workers, latency, and the length of chains of versions",
+    }];
+    const INSERT: InsertAt = InsertAt::Install;
+    const PLANS: bool = true;
+    const SERIAL_STAMPS: bool = true;
+    type Driver = Planned;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
+        Ok(Self {
+            batch_max: values.int("bohm.batch") as usize,
+            batch: Padded::default(),
+            gate: Gate::default(),
+            is_abandoned: AtomicBool::new(false),
+        })
+    }
+
+    fn clients(values: &Values, asked: usize) -> usize {
+        asked.max(values.int("bohm.batch") as usize)
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            rehearsed: BufferedWrites::new(&slot),
+            slot,
+            is_whole: false,
+            number: 0,
+            coverage: Coverage::default(),
+            own: AccessSet::default(),
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    /// The first version has number 0, which is before every batch.
+    fn loaded(&self, _: RecordRef<'_, Self>) {}
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.rehearsed.clear();
+        if ticket.step == Step::Whole {
+            if !self.gate.try_enter() {
+                return Err(Abort::LockBusy);
+            }
+            txn.is_whole = true;
+            self.turn();
+        }
+        txn.number = ticket.sequence.max(1)
+            | match ticket.step {
+                // It sees all that there is.
+                Step::Rehearsal => BATCH_MAX << PLACE_BITS,
+                Step::Alone => self.watermark_now() | ALONE,
+                Step::Planned | Step::Whole => self.watermark_now(),
+            };
+        txn.coverage.begin(ticket.step)
+    }
+
+    #[inline]
+    fn touch<'db>(&'db self, txn: &mut Txn<'db>, touch: Touch) -> Result<(), Abort> {
+        txn.coverage.touch(touch)
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(own) = txn.rehearsed.find(record) {
+            return Ok(txn.rehearsed.value(own));
+        }
+        if let Some(own) = txn.written(record) {
+            return Ok(txn.words(own).map(|words| &*words));
+        }
+        txn.coverage.record(record.id(), Mode::Shared)?;
+        let seen = self.see(txn, record)?;
+        Ok(seen.and_then(|version| txn.slot.words(version)))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if txn.coverage.step() == Step::Rehearsal {
+            return self.rehearse_write(txn, record, how);
+        }
+        if let Some(own) = txn.written(record) {
+            return Ok(txn.words(own));
+        }
+        let Some(own) = self.over_value(txn, record, how, true)? else { return Ok(None) };
+        Ok(txn.words(own))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.rehearsed.find(record) {
+            return Ok(txn.rehearsed.give(own));
+        }
+        if let Some(own) = txn.written(record) {
+            return Ok(txn.revive(own));
+        }
+        if self.see(txn, record)?.is_some() {
+            txn.coverage.record(record.id(), Mode::Shared)?;
+            return Ok(None);
+        }
+        if txn.coverage.step() == Step::Rehearsal {
+            let value = txn.rehearsed.room(record);
+            return Ok(txn.rehearsed.push(record, Some(value), ()));
+        }
+        let own = self.own(txn, record)?;
+        Ok(txn.words(own))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if txn.coverage.step() == Step::Rehearsal {
+            return self.rehearse_delete(txn, record);
+        }
+        if let Some(own) = txn.written(record) {
+            return Ok(txn.kill(own));
+        }
+        // Nobody is to look for the row when it has left the indexes.
+        txn.coverage.record(record.id(), Mode::Exclusive)?;
+        Ok(self.over_value(txn, record, Write::Blind, false)?.is_some_and(|own| txn.kill(own)))
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.coverage.miss()
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>, _: u64) {}
+
+    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>, _: u64, _: LeafRef<'db, ()>) {}
+
+    #[inline]
+    fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// Step 5 of COMMIT.
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let stamp = Stamp(txn.number);
+        for at in 0..txn.own.len() {
+            let &Own { record, is_written, .. } = txn.own.get(at);
+            if !is_written {
+                self.pass_through(txn, at);
+                continue;
+            }
+            let before = txn.below(record).filter(|version| !version.meta().is_tombstone());
+            let own = txn.own.get_mut(at);
+            let is_tombstone = own.version.version().meta().is_tombstone();
+            let value = (!is_tombstone).then(|| &*own.version.words());
+            seen.installed(record, before.and_then(|before| txn.slot.words(before)), value);
+            sink.logged(stamp, record, value);
+        }
+        txn.own.drain().for_each(|own| _ = own.version.seal());
+        self.leave(txn);
+        stamp
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        for at in 0..txn.own.len() {
+            if txn.own.get(at).is_placeholder {
+                self.pass_through(txn, at);
+            }
+        }
+        for Own { record, version, is_placeholder, .. } in txn.own.drain().rev() {
+            if is_placeholder {
+                version.seal();
+            } else {
+                take_back(&mut txn.slot, record, version);
+            }
+        }
+        self.leave(txn);
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
+        version_chain::retire(record, |_| true).0
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
+        txn.slot.words(newest?)
+    }
+}
+
+impl Planning for Bohm {
+    const IN_ORDER: bool = true;
+    type Plan<'db> = Plan<'db>;
+
+    fn batch_max(&self) -> usize {
+        self.batch_max
+    }
+
+    fn open<'db>(&'db self, places: usize, workers: usize) -> Plan<'db> {
+        self.gate.enter();
+        Plan {
+            locks: OrderedLocks::new(places, workers),
+            writes: (0..workers).map(|_| Latched::default()).collect(),
+            places: (0..places).map(|_| Latched::default()).collect(),
+        }
+    }
+
+    fn close(&self) {
+        self.gate.leave();
+    }
+
+    fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Relaxed); // Relaxed: only ends waits.
+    }
+
+    fn turn(&self) {
+        // Relaxed, and no read-modify-write: one worker turns, or the holder of the gate; the barriers order it.
+        self.batch.store(self.batch.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Step 2 of COMMIT.
+    fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>) {
+        let place = (txn.number & (ALONE - 1)) - 1;
+        let footprint = txn.coverage.footprint();
+        if !footprint.is_boundless() {
+            plan.locks.declare(place as usize, footprint);
+            for write in txn.rehearsed.iter().filter(|write| txn.slot.newest(write.record).is_some()) {
+                // A record without a number of its own is in a stretch, or the attempt's own.
+                if footprint.covers(Footprint::of_record(write.record.id()), Mode::Shared) {
+                    let manager = Footprint::of_record(write.record.id()) as usize % plan.writes.len();
+                    plan.writes[manager].lock().push((place, write.record));
+                }
+            }
+        }
+        core::mem::swap(footprint, &mut plan.places[place as usize].lock().footprint);
+    }
+
+    /// Step 3 of COMMIT.
+    fn plan<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>, worker: usize, workers: usize) {
+        for manager in (worker..plan.writes.len()).step_by(workers) {
+            plan.locks.grant(manager);
+            let mut writes = plan.writes[manager].lock();
+            writes.sort_unstable_by_key(|(place, record)| (record.id(), *place));
+            for (place, record) in writes.drain(..) {
+                let version = self.push(txn, record, self.watermark_now() | place + 1);
+                plan.places[place as usize].lock().placeholders.push((record, version));
+            }
+        }
+    }
+
+    fn may_run(plan: &Plan<'_>, place: usize) -> bool {
+        plan.locks.are_held(place)
+    }
+
+    fn prepare<'db>(plan: &Plan<'db>, txn: &mut Txn<'db>, place: usize) {
+        let mut planned = plan.places[place].lock();
+        core::mem::swap(txn.coverage.footprint(), &mut planned.footprint);
+        for (record, version) in planned.placeholders.drain(..) {
+            txn.own.push(record.id(), Own { record, version, is_written: false, is_placeholder: true });
+        }
+    }
+
+    fn release(plan: &Plan<'_>, place: usize) {
+        plan.locks.release(place);
+    }
+}
+
+impl Bohm {
+    /// Below the numbers of all who run, and above those of all earlier batches.
+    #[inline]
+    fn watermark_now(&self) -> u64 {
+        self.batch.load(Ordering::Relaxed) << PLACE_BITS // Relaxed: see `turn`.
+    }
+
+    /// Puts a version with this number over the newest of a record.
+    fn push<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>, number: u64) -> Pending<'db, Self> {
+        let version = txn.slot.new_version(record);
+        version.version().meta().set_number(number);
+        let over = loop {
+            let over = txn.slot.newest(record);
+            // Invariant (1).
+            assert!(over.is_none_or(|over| over.meta().number() < number), "a chain grows towards greater numbers");
+            // It fails if the only version of the record comes home just now.
+            if record.push(&version, over) {
+                break over;
+            }
+        };
+        let watermark = self.watermark_now();
+        match over.map(|over| over.meta().number()) {
+            Some(below) if below > watermark => txn.slot.settle_later(record, number),
+            Some(_) => cut(&mut txn.slot, record, &version, number, watermark), // Invariant (4).
+            None => {}
+        }
+        version
+    }
+
+    /// The version that the attempt is to see: waits for its value. None if the record then has none.
+    #[inline]
+    fn see<'db>(&self, txn: &Txn<'db>, record: RecordRef<'db, Self>) -> Result<Option<VersionRef<'db, Self>>, Abort> {
+        let Some(version) = txn.below(record) else { return Ok(None) };
+        if !version.is_sealed() {
+            if is_planted(&plants::BOHM_SKIPS_PENDING) {
+                let older = core::iter::successors(Some(version), |version| txn.slot.older(*version));
+                return Ok({ older }.find(|version| version.is_sealed() && !version.meta().is_tombstone()));
+            }
+            // Invariant (2). Relaxed: only ends the wait.
+            let is_over = || self.is_abandoned.load(Ordering::Relaxed);
+            waiter::wait_until(None, || version.is_sealed() || is_over());
+            if !version.is_sealed() {
+                return Err(Abort::Stopped);
+            }
+        }
+        Ok(if version.meta().is_tombstone() { None } else { Some(version) })
+    }
+
+    /// A version of the attempt's own of a record that has none that was written, for a new value.
+    fn own<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<usize, Abort> {
+        if let Some(at) = txn.own.find(record.id()) {
+            txn.own.get_mut(at).is_written = true;
+            return Ok(at);
+        }
+        // Invariant (3): a row that is there has its place in the order by its key or its stretch.
+        let is_alone = txn.coverage.step() != Step::Planned;
+        let is_new = txn.slot.newest(record).is_none();
+        if !(is_alone || is_new || txn.coverage.is_covered_otherwise(Mode::Exclusive)) {
+            return Err(Abort::Footprint);
+        }
+        let version = self.push(txn, record, txn.number);
+        Ok(txn.own.push(record.id(), Own { record, version, is_written: true, is_placeholder: false }))
+    }
+
+    /// As `own`, if the record has a value: which it is to be at first, if it is to be modified.
+    #[inline]
+    fn over_value<'db>(
+        &self,
+        txn: &mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+        is_shared: bool,
+    ) -> Result<Option<usize>, Abort> {
+        if is_shared {
+            txn.coverage.record(record.id(), Mode::Shared)?;
+        }
+        let Some(before) = self.see(txn, record)? else { return Ok(None) };
+        let at = self.own(txn, record)?;
+        if how == Write::Modify {
+            let words = txn.slot.words(before).expect("what is seen is sealed");
+            txn.own.get_mut(at).version.words().copy_from_slice(words);
+        }
+        Ok(Some(at))
+    }
+
+    /// Gives a version of the attempt's own what the version before it has.
+    fn pass_through(&self, txn: &mut Txn<'_>, at: usize) {
+        if is_planted(&plants::BOHM_PASSES_NOTHING) && !txn.own.get(at).is_written {
+            txn.own.get(at).version.version().meta().set_tombstone(true);
+            return;
+        }
+        // Whoever gives up the run leaves nothing that anybody reads.
+        let before = self.see(txn, txn.own.get(at).record).unwrap_or_default();
+        let own = txn.own.get_mut(at);
+        own.version.version().meta().set_tombstone(before.is_none());
+        if let Some(words) = before.and_then(|before| txn.slot.words(before)) {
+            own.version.words().copy_from_slice(words);
+        }
+    }
+
+    /// Gives the gate back if the attempt has it, and brings records down to one version.
+    #[inline]
+    fn leave(&self, txn: &mut Txn<'_>) {
+        if txn.coverage.step() != Step::Rehearsal {
+            settle(&mut txn.slot, || self.watermark_now());
+        }
+        if core::mem::take(&mut txn.is_whole) {
+            self.gate.leave();
+        }
+    }
+
+    fn rehearse_write<'t, 'db>(
+        &self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.rehearsed.find(record) {
+            return Ok(txn.rehearsed.value_mut(own));
+        }
+        txn.coverage.record(record.id(), txn.mode_of_write())?;
+        let Some(before) = self.see(txn, record)? else { return Ok(None) };
+        let value = txn.rehearsed.room(record);
+        if how == Write::Modify {
+            let words = txn.slot.words(before).expect("nobody writes during rehearsals");
+            txn.rehearsed.room_mut(value).copy_from_slice(words);
+        }
+        Ok(txn.rehearsed.push(record, Some(value), ()))
+    }
+
+    fn rehearse_delete<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if let Some(own) = txn.rehearsed.find(record) {
+            return Ok(txn.rehearsed.take(own));
+        }
+        txn.coverage.record(record.id(), Mode::Exclusive)?;
+        let is_there = self.see(txn, record)?.is_some();
+        if is_there {
+            txn.rehearsed.push(record, None, ());
+        }
+        Ok(is_there)
+    }
+}
+
+impl<'db> Txn<'db> {
+    /// The newest version below the attempt's number.
+    #[inline]
+    fn below(&self, record: RecordRef<'db, Bohm>) -> Option<VersionRef<'db, Bohm>> {
+        let mut next = self.slot.newest(record);
+        while let Some(version) = next {
+            let number = version.meta().number();
+            if number < self.number || is_planted(&plants::BOHM_READS_NEWEST) && version.is_sealed() {
+                break;
+            }
+            next = self.slot.older(version);
+        }
+        next
+    }
+
+    /// In which mode a record is written: beside others, by versions, unless its stretch stands for it.
+    fn mode_of_write(&self) -> Mode {
+        if self.coverage.stretch().is_some() { Mode::Exclusive } else { Mode::Shared }
+    }
+
+    /// The version of the attempt's own that it has written.
+    #[inline]
+    fn written(&self, record: RecordRef<'db, Bohm>) -> Option<usize> {
+        self.own.find(record.id()).filter(|at| self.own.get(*at).is_written)
+    }
+
+    /// The words of a version of the attempt's own; none if it is a tombstone.
+    #[inline]
+    fn words(&mut self, at: usize) -> Option<&mut [u64]> {
+        let own = self.own.get_mut(at);
+        if own.version.version().meta().is_tombstone() { None } else { Some(own.version.words()) }
+    }
+
+    /// Makes a version of the attempt's own a tombstone, and says whether it was none.
+    fn kill(&mut self, at: usize) -> bool {
+        let stamp = self.own.get(at).version.version().meta();
+        let had_value = !stamp.is_tombstone();
+        stamp.set_tombstone(true);
+        had_value
+    }
+
+    /// The words of a version of the attempt's own that was a tombstone; none if it was none.
+    fn revive(&mut self, at: usize) -> Option<&mut [u64]> {
+        let own = self.own.get_mut(at);
+        let stamp = own.version.version().meta();
+        if !stamp.is_tombstone() {
+            return None;
+        }
+        stamp.set_tombstone(false);
+        Some(own.version.words())
+    }
+}

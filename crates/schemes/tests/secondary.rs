@@ -178,6 +178,47 @@ fn an_attempt_finds_a_row_where_it_moved_it_and_leaves_no_other_entry() {
     check(|| OwnMoves, &[]);
 }
 
+/// Attempts that insert in vain: a million where tests are optimised.
+const IN_VAIN: usize = if cfg!(debug_assertions) { 5_000 } else { 1_000_000 };
+
+struct InVain;
+
+impl Claim for InVain {
+    fn check<S: Scheme>() {
+        let stage = Stage::<S>::new();
+        let rows = stage.rows;
+        let mut session = stage.db.session();
+        let mut insert = |end: Result<(), Abort>| {
+            session.attempt(&Ticket::new(1, at_home(0)), |txn| {
+                assert!(txn.insert(rows, Place::new(0, 3), &Named(15))?, "under {}", S::INFO.name);
+                end
+            })
+        };
+        let mut early_bytes = 0;
+        for nth in 0..IN_VAIN {
+            assert_eq!(insert(Err(Abort::Rollback)), Err(Abort::Rollback), "under {}", S::INFO.name);
+            if nth.is_multiple_of(IN_VAIN / 10) {
+                let memory = &stage.db.memory()[0];
+                let secondary = memory.secondary[0].1;
+                let dead = [memory.entries, secondary].map(|entries| entries.saturating_sub(2));
+                assert!(dead.into_iter().all(|dead| dead <= 64), "{dead:?} dead keys under {}", S::INFO.name);
+                if nth > 0 && early_bytes == 0 {
+                    early_bytes = memory.row_bytes;
+                }
+                assert!(nth == 0 || memory.row_bytes == early_bytes, "rows serve again under {}", S::INFO.name);
+            }
+        }
+        assert_eq!(insert(Ok(())), Ok(()), "under {}", S::INFO.name);
+        drop(session);
+        stage.check(&[(10, 1), (15, 3), (20, 2)]);
+    }
+}
+
+#[test]
+fn a_key_may_be_inserted_in_vain_again_and_again_and_leaves_nothing() {
+    check(|| InVain, &[]);
+}
+
 struct DeletedMoves;
 
 impl Claim for DeletedMoves {

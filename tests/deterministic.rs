@@ -1,0 +1,103 @@
+//! Claims about schemes whose batches have an outcome of their own: the same requests leave the same rows behind, and
+//! commit and roll back as often, whatever the number of workers, under every workload.
+
+use std::ops::{Bound, ControlFlow};
+
+use engine::driver::{self, Control, Job, Limit};
+use engine::setting::Values;
+use engine::{
+    AnyKey, Database, Direction, Drive, Env, Homes, Lookup, RawSession, Schema, Scheme, Share, Ticket, Which, Workload,
+};
+use schemes::batched::aria::Aria;
+use schemes::deterministic::bohm::Bohm;
+use schemes::deterministic::calvin::Calvin;
+use storage::Layout;
+use workloads::smallbank::SmallBank;
+use workloads::tpcc::Tpcc;
+use workloads::ycsb::Ycsb;
+
+type Given = &'static [(&'static str, &'static str)];
+
+const TPCC: Given =
+    &[("tpcc.warehouses", "2"), ("tpcc.items", "200"), ("tpcc.customers_per_district", "20"), ("tpcc.rollback_pct", "5")];
+/// Scans and inserts, and a few hot keys.
+const YCSB: Given = &[("ycsb.workload", "e"), ("ycsb.records", "500"), ("ycsb.theta", "0.9"), ("ycsb.ops_per_txn", "3")];
+const SMALLBANK: Given = &[("smallbank.accounts", "60"), ("smallbank.refused_pct", "5")];
+
+/// What a run came to: commits, rollbacks and aborts by type, and the rows of all tables with keys, by table.
+type Outcome = (Vec<[u64; 3]>, Vec<(u64, u64)>);
+
+fn outcome<S: Scheme, W: Workload>(given: Given, workers: usize) -> Outcome {
+    let given: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let values = Values::new(S::SETTINGS.iter().chain(W::SETTINGS), &given).expect("legal settings");
+    let clients = S::clients(&values, 48);
+    let drive = Drive { workers: 1, clients: clients as u32, seed: 1 };
+    let mut schema = Schema::new();
+    schema.lay_out(Layout { is_ordered_only: true, ..Layout::default() });
+    let workload = W::declare(&values, drive, &mut schema).expect("settings agree");
+    let env = Env { slots: clients + 2 * workers, workers };
+    let db = Database::<S>::new(&schema, &values, env).expect("settings agree");
+    db.load(&workload, 1);
+    let job = Job::new(workers, clients, Limit::Requests(25), 1);
+    let ran = driver::run(&db, &workload, &job, &Control::new(workers));
+    assert_eq!(workload.check(&db.quiesced(), Share::WHOLE, &ran.ledgers), Ok(()));
+    let counted = ran.types.iter().map(|tally| [tally.commits, tally.user_aborts, tally.aborts.iter().sum()]);
+    (counted.collect(), rows(&db))
+}
+
+/// By table: how many rows of column groups there are, and a number that tells them apart.
+fn rows<S: Scheme>(db: &Database<S>) -> Vec<(u64, u64)> {
+    let mut session = db.session();
+    let tables = db.tables().iter().filter(|store| store.lookup() == Lookup::Ordered);
+    tables
+        .map(|store| {
+            let (mut count, mut digest) = (0, 0_u64);
+            let mut see = |key: AnyKey, words: &[u64]| {
+                let AnyKey::One(key) = key else { panic!("a primary key of one word") };
+                count += 1;
+                digest = [key].iter().chain(words).fold(digest, |digest, word| {
+                    (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
+                });
+                ControlFlow::Continue(())
+            };
+            let ended = session.transact(&Ticket::new(0, Homes::new()), &mut |txn| {
+                (0..store.groups()).try_for_each(|group| {
+                    let all = (Bound::Unbounded, Bound::Unbounded);
+                    txn.scan(store.id(), group, Which::Primary, all, Direction::Forward, &mut see)
+                })
+            });
+            assert!(ended.is_ok(), "nobody is in the way");
+            (count, digest)
+        })
+        .collect()
+}
+
+fn does_not_depend_on_the_workers<S: Scheme, W: Workload>(given: Given) {
+    let one = outcome::<S, W>(given, 1);
+    let commits: u64 = one.0.iter().map(|[commits, ..]| commits).sum();
+    assert!(commits > 500, "{commits} commits show little");
+    for workers in [2, 3, 8] {
+        assert_eq!(outcome::<S, W>(given, workers), one, "{}, {workers} workers", W::NAME);
+    }
+}
+
+fn under<S: Scheme>() {
+    does_not_depend_on_the_workers::<S, Tpcc>(TPCC);
+    does_not_depend_on_the_workers::<S, Ycsb>(YCSB);
+    does_not_depend_on_the_workers::<S, SmallBank>(SMALLBANK);
+}
+
+#[test]
+fn what_aria_leaves_does_not_depend_on_the_workers() {
+    under::<Aria>();
+}
+
+#[test]
+fn what_calvin_leaves_does_not_depend_on_the_workers() {
+    under::<Calvin>();
+}
+
+#[test]
+fn what_bohm_leaves_does_not_depend_on_the_workers() {
+    under::<Bohm>();
+}

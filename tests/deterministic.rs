@@ -6,7 +6,8 @@ use std::ops::{Bound, ControlFlow};
 use engine::driver::{self, Control, Job, Limit};
 use engine::setting::Values;
 use engine::{
-    AnyKey, Database, Direction, Drive, Env, Homes, Lookup, RawSession, Schema, Scheme, Share, Ticket, Which, Workload,
+    AnyKey, Database, Direction, Drive, Env, Homes, Lookup, RawSession, Schema, Scheme, Share, Ticket, Which,
+    Workload,
 };
 use schemes::batched::aria::Aria;
 use schemes::deterministic::bohm::Bohm;
@@ -18,10 +19,15 @@ use workloads::ycsb::Ycsb;
 
 type Given = &'static [(&'static str, &'static str)];
 
-const TPCC: Given =
-    &[("tpcc.warehouses", "2"), ("tpcc.items", "200"), ("tpcc.customers_per_district", "20"), ("tpcc.rollback_pct", "5")];
+const TPCC: Given = &[
+    ("tpcc.warehouses", "2"),
+    ("tpcc.items", "200"),
+    ("tpcc.customers_per_district", "20"),
+    ("tpcc.rollback_pct", "5"),
+];
 /// Scans and inserts, and a few hot keys.
-const YCSB: Given = &[("ycsb.workload", "e"), ("ycsb.records", "500"), ("ycsb.theta", "0.9"), ("ycsb.ops_per_txn", "3")];
+const YCSB: Given =
+    &[("ycsb.workload", "e"), ("ycsb.records", "500"), ("ycsb.theta", "0.9"), ("ycsb.ops_per_txn", "3")];
 const SMALLBANK: Given = &[("smallbank.accounts", "60"), ("smallbank.refused_pct", "5")];
 
 /// What a run came to: commits, rollbacks and aborts by type, and the rows of all tables with keys, by table.

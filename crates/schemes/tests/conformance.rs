@@ -3,7 +3,7 @@
 
 mod common;
 
-use engine::{Family, Info, Isolation, Scheme};
+use engine::{Info, Isolation, Scheme};
 use schemes::catalogue::{self, Visit};
 
 use common::bank::{self, Bank};

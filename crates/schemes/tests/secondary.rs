@@ -205,7 +205,11 @@ impl Claim for InVain {
                 if nth > 0 && early_bytes == 0 {
                     early_bytes = memory.row_bytes;
                 }
-                assert!(nth == 0 || memory.row_bytes == early_bytes, "rows serve again under {}", S::INFO.name);
+                assert!(
+                    nth == 0 || memory.row_bytes == early_bytes,
+                    "rows serve again under {}",
+                    S::INFO.name
+                );
             }
         }
         assert_eq!(insert(Ok(())), Ok(()), "under {}", S::INFO.name);

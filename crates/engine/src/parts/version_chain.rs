@@ -173,7 +173,11 @@ pub fn cut<'db, S: Chained>(
 }
 
 /// Takes a version, the newest of a record, off its chain: its writer aborts.
-pub fn take_back<'db, S: Chained>(slot: &mut Slot<'db, S>, record: RecordRef<'db, S>, version: Pending<'db, S>) {
+pub fn take_back<'db, S: Chained>(
+    slot: &mut Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    version: Pending<'db, S>,
+) {
     let before = slot.older(version.version());
     record.pop(version.version());
     slot.discard_version(record, version);

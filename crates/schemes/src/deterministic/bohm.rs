@@ -39,8 +39,8 @@ use engine::parts::version_chain::{self, ChainHead, VersionStamp, cut, settle, t
 use engine::parts::{AccessSet, BufferedWrites, Gate};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
-    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink, Stamp, Step,
-    Ticket, Touch, Write,
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
+    Stamp, Step, Ticket, Touch, Write,
 };
 use storage::{LeafRef, Pending, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -427,7 +427,10 @@ impl Bohm {
         let over = loop {
             let over = txn.slot.newest(record);
             // Invariant (1).
-            assert!(over.is_none_or(|over| over.meta().number() < number), "a chain grows towards greater numbers");
+            assert!(
+                over.is_none_or(|over| over.meta().number() < number),
+                "a chain grows towards greater numbers"
+            );
             // It fails if the only version of the record comes home just now.
             if record.push(&version, over) {
                 break over;
@@ -444,7 +447,11 @@ impl Bohm {
 
     /// The version that the attempt is to see: waits for its value. None if the record then has none.
     #[inline]
-    fn see<'db>(&self, txn: &Txn<'db>, record: RecordRef<'db, Self>) -> Result<Option<VersionRef<'db, Self>>, Abort> {
+    fn see<'db>(
+        &self,
+        txn: &Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<VersionRef<'db, Self>>, Abort> {
         let Some(version) = txn.below(record) else { return Ok(None) };
         if !version.is_sealed() {
             if is_planted(&plants::BOHM_SKIPS_PENDING) {

@@ -23,6 +23,8 @@ sync::plants! {
         "waits for a lock without giving up those that are in the way of waiting";
     CHAIN_CUT_EARLY: "chain_cut_early",
         "gives up old versions as if nobody read the past";
+    SNAPSHOTS_UNDECIDED: "snapshots_undecided",
+        "lets snapshots show timestamps with which attempts in progress may yet write";
     READS_UNMARKED: "reads_unmarked",
         "does not leave with a record that it was read, for those who overwrite it later";
     GAPS_COMPARED: "gaps_compared",

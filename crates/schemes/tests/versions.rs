@@ -167,6 +167,7 @@ fn records_being_written_meanwhile_keep_one_value<S: Scheme>() {
             Ok(Some(1))
         );
     }
+    drop(next);
     assert_eq!(version_bytes_used(&db), 0);
 }
 

@@ -20,6 +20,7 @@ const VARIANTS: &[&[&str]] = &[
     &["mocc", "--set", "mocc.hot=0"],
     &["ssn", "--set", "ssn.base=rc"],
     &["hekaton", "--set", "hekaton.speculation=off"],
+    &["cicada", "--set", "cicada.snapshots=off", "--set", "cicada.pending=abort"],
     &["aria", "--set", "aria.fallback=off"],
 ];
 

@@ -29,6 +29,8 @@ sync::plants! {
         "does not count the stretch of a key that is added or removed among what is touched";
     CHAIN_CUT_EARLY: "chain_cut_early",
         "gives up old versions as if nobody read the past";
+    SNAPSHOTS_UNDECIDED: "snapshots_undecided",
+        "lets snapshots show timestamps with which attempts in progress may yet write";
     READS_UNMARKED: "reads_unmarked",
         "does not leave with a record that it was read, for those who overwrite it later";
     GAPS_COMPARED: "gaps_compared",

@@ -170,7 +170,7 @@ pub enum Touch {
     /// A key that was found is about to be removed.
     Remove(Spot),
     /// The keys of a range are looked for, all with one prefix: its number as in [`Spot::stretch`], and
-    /// [`Spot::grows`].
+    /// [`Spot::is_numbered`].
     Scan(u64, bool),
     /// The keys of a range with several prefixes are looked for.
     ScanAcross,
@@ -184,9 +184,9 @@ pub struct Spot {
     pub key: u64,
     /// The number of all keys of the index that have its prefix: see [`Key::SUFFIX_BITS`](storage::Key::SUFFIX_BITS).
     pub stretch: u64,
-    /// Whether the index says which keys grow under one prefix: the keys that a transaction adds then depend on those
-    /// that are there.
-    pub grows: bool,
+    /// Whether the rows of the table are [numbered](storage::TableBuilder::numbered) under their prefix, so that the key
+    /// which a transaction adds depends on those that are there.
+    pub is_numbered: bool,
 }
 
 /// How an attempt wants to end.
@@ -517,10 +517,10 @@ pub trait Planning: Scheme {
 }
 
 impl Spot {
-    /// What stands for the key where it is locked: its stretch, if keys grow in it.
+    /// What stands for the key: itself, or its stretch if rows are numbered there.
     #[inline]
     pub fn number(&self) -> u64 {
-        if self.grows { self.stretch } else { self.key }
+        if self.is_numbered { self.stretch } else { self.key }
     }
 }
 

@@ -20,6 +20,9 @@ const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 /// A lock for each read.
 const LOCKING: Given = &[("mocc.hot", "0")];
 
+/// Attempts that only read are like others.
+const NO_SNAPSHOTS: Given = &[("cicada.snapshots", "off")];
+
 /// What aborts in a batch is not executed again in it.
 const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 
@@ -60,6 +63,8 @@ subjects!(
     ssn_over_read_committed: ssn under READ_COMMITTED,
     ssi,
     hekaton,
+    cicada,
+    cicada_without_snapshots: cicada under NO_SNAPSHOTS,
     hstore,
     aria,
     aria_without_fallback: aria under NO_FALLBACK,

@@ -48,6 +48,7 @@ catalogue! {
     crate::multiversion::ssn::Ssn,
     crate::multiversion::ssi::Ssi,
     crate::multiversion::hekaton::Hekaton,
+    crate::multiversion::cicada::Cicada,
     crate::partitioned::hstore::HStore,
     crate::batched::aria::Aria,
     crate::deterministic::calvin::Calvin,

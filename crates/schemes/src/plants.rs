@@ -138,6 +138,21 @@ sync::plants! {
     HEKATON_TRUSTS_MISSES: "hekaton_trusts_misses",
         "believes that a key is missing although the record that said so has left the index";
 
+    CICADA_SKIPS_READS: "cicada_skips_reads",
+        "commits whatever has become of what it has read";
+    CICADA_RAISES_NO_RTS: "cicada_raises_no_rts",
+        "does not leave its timestamp with what it has read when it commits";
+    CICADA_IGNORES_RTS: "cicada_ignores_rts",
+        "installs a version although a later timestamp has read the one before";
+    CICADA_SKIPS_PENDING: "cicada_skips_pending",
+        "reads past an earlier version that is undecided yet";
+    CICADA_MARKS_NO_GAPS: "cicada_marks_no_gaps",
+        "does not leave the timestamp of a read with the leaves";
+    CICADA_IGNORES_GAPS: "cicada_ignores_gaps",
+        "adds a key to a gap that a later timestamp has read";
+    CICADA_ENTERS_FRESH: "cicada_enters_fresh",
+        "does not hand the mark of a leaf to a row that enters it";
+
     HSTORE_HOLDS_BRIEFLY: "hstore_holds_briefly",
         "gives its partitions up between two operations, and takes them again";
     HSTORE_REACHES_ANYWHERE: "hstore_reaches_anywhere",
@@ -391,6 +406,25 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::CHAIN_CUT_EARLY,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "cicada",
+        &[
+            &CICADA_SKIPS_READS,
+            &CICADA_RAISES_NO_RTS,
+            &CICADA_IGNORES_RTS,
+            &CICADA_SKIPS_PENDING,
+            &CICADA_MARKS_NO_GAPS,
+            &CICADA_IGNORES_GAPS,
+            &CICADA_ENTERS_FRESH,
+            &engine::plants::WRITES_TRUSTED,
+            &engine::plants::SNAPSHOTS_UNDECIDED,
+            &engine::plants::CHAIN_CUT_EARLY,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::SPLIT_DROPS_MARK,
+            &storage::plants::UNLINK_DROPS_MARK,
             &storage::plants::REUSES_AT_ONCE,
         ],
     ),

@@ -14,8 +14,8 @@ use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
 use common::{
-    Given, LATE_ABORT, LOCKING, NO_FALLBACK, NO_SPECULATION, READ_COMMITTED, SHORT_HISTORY, SNAPSHOTS, run,
-    values,
+    Given, LATE_ABORT, LOCKING, NO_FALLBACK, NO_SPECULATION, PLAIN, READ_COMMITTED, SHORT_HISTORY, SNAPSHOTS,
+    run, values,
 };
 
 /// A scheme under settings.
@@ -107,6 +107,8 @@ conformance!(
     ssi,
     hekaton,
     hekaton_without_speculation: hekaton under NO_SPECULATION,
+    cicada,
+    cicada_plain: cicada under PLAIN,
     hstore,
     aria,
     aria_without_fallback: aria under NO_FALLBACK,

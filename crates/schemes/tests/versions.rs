@@ -4,6 +4,7 @@ mod common;
 
 use common::{Cell, Place, database};
 use engine::{Abort, Database, Homes, Lookup, Schema, Scheme, Session, Table, Ticket, Transaction};
+use schemes::multiversion::cicada::Cicada;
 use schemes::multiversion::hekaton::Hekaton;
 use schemes::multiversion::mvto::Mvto;
 use schemes::multiversion::si::Si;
@@ -158,6 +159,15 @@ fn records_being_written_meanwhile_keep_one_value<S: Scheme>() {
         assert_eq!(other.attempt(&ticket(), |txn| txn.read(table, at, Cell::value)), Ok(Some(1)));
     }
     drop((session, other));
+    // What these had to wait for, whoever comes next does.
+    let mut next = db.session();
+    for _ in 0..100 {
+        assert_eq!(
+            next.attempt(&ticket(), |txn| txn.read(table, Place::new(0, 0), Cell::value)),
+            Ok(Some(1))
+        );
+    }
+    drop(next);
     assert_eq!(version_bytes_used(&db), 0);
 }
 
@@ -301,4 +311,29 @@ fn hekaton_keeps_one_value_of_a_record_being_written_meanwhile() {
 #[test]
 fn hekaton_reuses_the_rows_of_deleted_keys() {
     deleted_rows_serve_again::<Hekaton>();
+}
+
+#[test]
+fn cicada_gives_up_what_idle_sessions_have_seen() {
+    idle_sessions_hold_nothing::<Cicada>();
+}
+
+#[test]
+fn cicada_keeps_what_a_waiting_attempt_may_still_read() {
+    a_waiting_attempt_keeps_what_it_may_still_read::<Cicada>();
+}
+
+#[test]
+fn cicada_keeps_one_value_of_a_record_written_once() {
+    records_written_once_keep_one_value::<Cicada>();
+}
+
+#[test]
+fn cicada_keeps_one_value_of_a_record_being_written_meanwhile() {
+    records_being_written_meanwhile_keep_one_value::<Cicada>();
+}
+
+#[test]
+fn cicada_reuses_the_rows_of_deleted_keys() {
+    deleted_rows_serve_again::<Cicada>();
 }

@@ -33,6 +33,7 @@ pub(crate) struct TableDecl {
     pub(crate) lookup: Lookup,
     pub(crate) key: KeyDecl,
     pub(crate) expected_rows: usize,
+    pub(crate) is_numbered: bool,
     pub(crate) groups: Vec<GroupDecl>,
 }
 
@@ -79,7 +80,8 @@ impl Schema {
         let key = KeyDecl::of::<K>();
         let is_ordered = self.layout.is_ordered_only && lookup == Lookup::Point;
         let lookup = if is_ordered { Lookup::Ordered } else { lookup };
-        self.tables.push(TableDecl { name, lookup, key, expected_rows, groups: Vec::new() });
+        let (is_numbered, groups) = (false, Vec::new());
+        self.tables.push(TableDecl { name, lookup, key, expected_rows, is_numbered, groups });
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
     }
 
@@ -101,6 +103,14 @@ impl Schema {
 }
 
 impl<K: Key> TableBuilder<'_, K> {
+    /// Says that transactions number the rows of each [prefix](Key::SUFFIX_BITS) one after the other: which key one
+    /// adds depends on which others came before. Schemes that order transactions ahead then take a prefix for one thing.
+    #[must_use]
+    pub fn numbered(self) -> Self {
+        self.decl.is_numbered = true;
+        self
+    }
+
     /// Adds a column group: columns that are copied and conflict together.
     pub fn group<R: Row<Key = K>>(&mut self) -> Table<R> {
         assert!(size_of::<R>().is_multiple_of(8), "a row is a whole number of words");

@@ -181,6 +181,7 @@ pub struct TableStore<S: Shape> {
     /// By column group, by position.
     secondary: Vec<Vec<Secondary<S::Leaf>>>,
     key: KeyDecl,
+    is_numbered: bool,
 }
 
 /// A row of a table: its records share a block.
@@ -262,6 +263,7 @@ impl<S: Shape> TableStore<S> {
             rows: BlockArena::new(offset),
             primary: AnyIndex::new(decl.lookup, &decl.key, decl.expected_rows),
             key: decl.key,
+            is_numbered: decl.is_numbered,
             secondary: decl
                 .groups
                 .iter()
@@ -300,6 +302,12 @@ impl<S: Shape> TableStore<S> {
     #[inline]
     pub fn groups(&self) -> usize {
         self.groups.len()
+    }
+
+    /// Whether transactions [number](crate::TableBuilder::numbered) its rows one after the other.
+    #[inline]
+    pub fn is_numbered(&self) -> bool {
+        self.is_numbered
     }
 
     /// What the type of the primary key knows.

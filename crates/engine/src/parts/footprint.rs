@@ -1,8 +1,8 @@
 //! Footprints: what a transaction will touch, found by a rehearsal, and held against what it then touches.
 //!
 //! What is touched has a number: a record, a key that is missing, added or removed, or a stretch, which is all keys of an
-//! index with one prefix. Where keys grow under a prefix, the next one depends on who came before, which no rehearsal
-//! knows: the stretch then stands for all its keys, and for all rows that are found by them. Elsewhere a scan touches
+//! index with one prefix. Where rows are numbered under a prefix, the next number depends on who came before, which no
+//! rehearsal knows: the stretch then stands for all its keys, and for all rows that are found by them. Elsewhere a scan touches
 //! its stretch, and who adds or removes a key changes a part of it.
 //!
 //! INVARIANTS
@@ -99,7 +99,7 @@ impl Footprint {
 enum Way {
     /// By this key.
     Key(Spot),
-    /// By a scan: of the stretch with this number, if keys grow in it.
+    /// By a scan: of the stretch with this number, if its rows are numbered.
     Scan(Option<u64>),
 }
 
@@ -171,7 +171,7 @@ impl Coverage {
                 Ok(())
             }
             Touch::Meet(spot) => {
-                self.way = Way::Scan(spot.grows.then_some(spot.stretch));
+                self.way = Way::Scan(spot.is_numbered.then_some(spot.stretch));
                 Ok(())
             }
             Touch::Add(spot) => {
@@ -179,8 +179,8 @@ impl Coverage {
                 self.change(spot)
             }
             Touch::Remove(spot) => self.change(spot),
-            Touch::Scan(stretch, grows) => {
-                self.way = Way::Scan(grows.then_some(stretch));
+            Touch::Scan(stretch, is_numbered) => {
+                self.way = Way::Scan(is_numbered.then_some(stretch));
                 self.cover(stretch, Mode::Shared)
             }
             Touch::ScanAcross => {
@@ -199,7 +199,7 @@ impl Coverage {
     #[inline]
     fn change(&mut self, spot: Spot) -> Result<(), Abort> {
         self.cover(spot.number(), Mode::Exclusive)?;
-        if spot.grows || is_planted(&plants::STRETCHES_UNTOUCHED) {
+        if spot.is_numbered || is_planted(&plants::STRETCHES_UNTOUCHED) {
             return Ok(());
         }
         self.cover(spot.stretch, Mode::Intent)
@@ -209,9 +209,7 @@ impl Coverage {
     #[inline]
     pub fn miss(&mut self) -> Result<(), Abort> {
         match self.way {
-            Way::Key(spot) if !is_planted(&plants::MISSES_UNTOUCHED) => {
-                self.cover(spot.number(), Mode::Shared)
-            }
+            Way::Key(spot) if !is_planted(&plants::MISSES_UNTOUCHED) => self.cover(spot.number(), Mode::Shared),
             Way::Key(_) | Way::Scan(_) => Ok(()),
         }
     }
@@ -241,7 +239,7 @@ impl Coverage {
     #[inline]
     pub fn stretch(&self) -> Option<u64> {
         match self.way {
-            Way::Key(spot) => spot.grows.then_some(spot.stretch),
+            Way::Key(spot) => spot.is_numbered.then_some(spot.stretch),
             Way::Scan(stretch) => stretch,
         }
     }
@@ -261,12 +259,9 @@ mod tests {
         {
             footprint.add(number, mode);
         }
-        for (number, covered) in [
-            (1, &[Shared][..]),
-            (2, &[Intent]),
-            (3, &[Shared, Intent, Exclusive]),
-            (4, &[Shared, Intent, Exclusive]),
-        ] {
+        for (number, covered) in
+            [(1, &[Shared][..]), (2, &[Intent]), (3, &[Shared, Intent, Exclusive]), (4, &[Shared, Intent, Exclusive])]
+        {
             for mode in [Shared, Intent, Exclusive] {
                 assert_eq!(footprint.covers(number, mode), covered.contains(&mode), "{number} {mode:?}");
             }
@@ -275,8 +270,8 @@ mod tests {
         assert_eq!(footprint.iter().count(), 4);
     }
 
-    const ALONE: Spot = Spot { key: 1, stretch: 100, grows: false };
-    const GROWN: Spot = Spot { key: 2, stretch: 200, grows: true };
+    const ALONE: Spot = Spot { key: 1, stretch: 100, is_numbered: false };
+    const NUMBERED: Spot = Spot { key: 2, stretch: 200, is_numbered: true };
 
     /// What a planned attempt may do that was rehearsed so.
     fn planned(rehearse: impl Fn(&mut Coverage) -> Result<(), Abort>) -> Coverage {
@@ -305,8 +300,7 @@ mod tests {
 
     #[test]
     fn a_row_that_was_missing_is_covered_by_its_key() {
-        let mut missed =
-            planned(|coverage| coverage.touch(Touch::Seek(ALONE)).and_then(|()| coverage.miss()));
+        let mut missed = planned(|coverage| coverage.touch(Touch::Seek(ALONE)).and_then(|()| coverage.miss()));
         assert_eq!(sought(&mut missed, ALONE, 7, Shared), Ok(()));
         assert_eq!(sought(&mut missed, ALONE, 7, Exclusive), Err(Abort::Footprint));
         let mut added = planned(|coverage| coverage.touch(Touch::Add(ALONE)));
@@ -315,14 +309,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_stretch_in_which_keys_grow_are_covered_with_it() {
-        let mut grown = planned(|coverage| coverage.touch(Touch::Add(GROWN)));
-        let other = Spot { key: 3, ..GROWN };
-        assert_eq!(grown.touch(Touch::Add(other)), Ok(()), "whatever its number");
+    fn numbered_rows_are_covered_with_their_stretch() {
+        let mut numbered = planned(|coverage| coverage.touch(Touch::Add(NUMBERED)));
+        let other = Spot { key: 3, ..NUMBERED };
+        assert_eq!(numbered.touch(Touch::Add(other)), Ok(()), "whatever its number");
         assert_eq!(sought(&mut grown, other, 7, Exclusive), Ok(()));
-        assert_eq!(grown.touch(Touch::Scan(200, true)).and_then(|()| grown.record(8, Shared)), Ok(()));
-        let mut met =
-            planned(|coverage| coverage.touch(Touch::Meet(GROWN)).and_then(|()| coverage.record(7, Shared)));
+        assert_eq!(numbered.touch(Touch::Scan(200, true)).and_then(|()| numbered.record(8, Shared)), Ok(()));
+        let mut met = planned(|coverage| coverage.touch(Touch::Meet(NUMBERED)).and_then(|()| coverage.record(7, Shared)));
         assert_eq!(sought(&mut met, other, 9, Shared), Ok(()));
         assert_eq!(sought(&mut met, other, 9, Exclusive), Err(Abort::Footprint));
     }

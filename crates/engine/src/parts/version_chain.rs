@@ -102,6 +102,8 @@ impl VersionStamp {
     /// Above the marks that a scheme makes of this, while a commit is being decided, and of
     /// [`UNDECIDED`](Self::UNDECIDED) before.
     pub const COMMITTING: u64 = Self::UNDECIDED + (1 << 61);
+    /// Of a version that its attempt keeps to itself yet.
+    pub(super) const PRIVATE: u64 = u64::MAX >> 1;
 
     /// The number of the version's writer.
     #[inline]
@@ -136,6 +138,18 @@ impl VersionStamp {
 #[cold]
 pub fn wait_for_number<S: Chained>(version: VersionRef<'_, S>, mark: u64) {
     waiter::wait_until(None, || version.meta().stamp().number() != mark);
+}
+
+/// Waits until a version that was found undecided, without such a mark, is sealed or taken back; `false` if it is
+/// neither at the deadline.
+#[cold]
+pub fn wait_for_decision<S: Chained>(
+    slot: &Slot<'_, S>,
+    record: RecordRef<'_, S>,
+    version: VersionRef<'_, S>,
+    deadline_ns: Option<u64>,
+) -> bool {
+    waiter::wait_until(deadline_ns, || version.is_sealed() || slot.newest(record) != Some(version))
 }
 
 /// Whether a record with this version, or none, has no value.

@@ -46,11 +46,10 @@ pub(super) fn spot<S: Shape, K: IndexedKey>(store: &TableStore<S>, which: Which,
         Which::Secondary { group, position } => 1 + (u64::from(group) << 16 | u64::from(position)),
     };
     let index = (u64::from(store.id().0) << 33 | within).hash();
-    let suffix_bits = store.suffix_bits(which);
     Spot {
         key: index.wrapping_add(key.hash()).hash(),
-        stretch: (!index).wrapping_add(key.prefix(suffix_bits).hash()).hash(),
-        grows: suffix_bits != u32::MAX,
+        stretch: (!index).wrapping_add(key.prefix(store.suffix_bits(which)).hash()).hash(),
+        is_numbered: store.is_numbered(),
     }
 }
 
@@ -70,5 +69,5 @@ pub(super) fn range<S: Shape, K: IndexedKey>(
         Bound::Unbounded => open,
     };
     let [from, to] = [end(from, K::MIN), end(to, K::MAX)].map(|key| spot(store, which, key));
-    if from.stretch == to.stretch { Touch::Scan(from.stretch, from.grows) } else { Touch::ScanAcross }
+    if from.stretch == to.stretch { Touch::Scan(from.stretch, from.is_numbered) } else { Touch::ScanAcross }
 }

@@ -21,7 +21,7 @@
 //!                 pushed in order and by one manager, and what is pushed later has locks (3).
 //!             (2) Who waits for a version waits for a smaller number, and a worker executes in the order of numbers:
 //!                 the first transaction that has not ended never waits.
-//!             (3) A row that comes or goes within a batch, and one whose key grows in a stretch, is written under the
+//!             (3) A row that comes or goes within a batch, and one that is numbered in a stretch, is written under the
 //!                 lock of its key or stretch, which is granted in the order of the batch; nobody has a placeholder for
 //!                 it, or whoever has one waits for that lock, too.
 //!             (4) What is older than the version that a batch finds newest is needed by nobody in it (the cut in `push`).

@@ -25,9 +25,9 @@
 //!             (4) What executes does so on what those before it left, whoever executes them and when: the outcome of
 //!                 a batch, and which of its transactions execute alone, are a function of its inputs.
 //! DEPARTURES  The original locks keys, and has the client name them, or find them by a reconnaissance. Here all are
-//!             found by a rehearsal, and there is more to lock than keys. Where keys grow under a prefix (orders under
-//!             their district) the next key depends on the order of the batch, which no rehearsal knows: the stretch is
-//!             locked instead, for all rows in it. Elsewhere a scan locks its stretch, and who adds or removes a key
+//!             found by a rehearsal, and there is more to lock than keys. Where rows are numbered under a prefix (orders
+//!             under their district) the next key depends on the order of the batch, which no rehearsal knows: the
+//!             stretch is locked instead, for all rows in it. Elsewhere a scan locks its stretch, and who adds or removes a key
 //!             locks it for changes of parts, so that they exclude scans and not each other; and a row that is found
 //!             where the rehearsal missed its key is covered by the lock of the key. A scan across prefixes runs alone.
 //!             One machine: no sequencing layer, no replication, no reads from other nodes. A footprint that turns out

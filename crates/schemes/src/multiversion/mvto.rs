@@ -30,17 +30,18 @@
 //!             are given up by a watermark of all attempts, not when their array is full.
 
 use engine::driver::PerWorker;
-use engine::parts::version_chain::{ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle};
-use engine::parts::{PendingWrites, Timestamps, value_before};
+use engine::parts::version_chain::{
+    ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision,
+};
+use engine::parts::{GapMark, PendingWrites, Timestamps, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
     Ticket, Write,
 };
-use storage::{LeafMeta, LeafRef, Meta, RecordRef, Shape, Slot, VersionRef, Versioned};
-use sync::atomic::{AtomicU64, Ordering};
+use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
+use sync::clock;
 use sync::plant::is_planted;
-use sync::{clock, waiter};
 
 use crate::plants;
 
@@ -49,38 +50,6 @@ use crate::plants;
 pub struct Mvto {
     timestamps: Timestamps,
     wait_ns: u64,
-}
-
-/// A leaf: the greatest timestamp that has read it.
-#[derive(Debug, Default)]
-pub struct Leaf(AtomicU64);
-
-impl Meta for Leaf {
-    fn reset(&self) {
-        self.0.store(0, Ordering::Relaxed); // Relaxed: publishing the leaf orders it.
-    }
-}
-
-impl Leaf {
-    #[inline]
-    fn read_at(&self, rts: u64) {
-        // Relaxed, here and below: the index separates a reader's mark from its second look at the gap
-        // version, and the latch that changes this one from a look at the mark, by fences.
-        if self.rts() < rts {
-            self.0.fetch_max(rts, Ordering::Relaxed);
-        }
-    }
-
-    #[inline]
-    fn rts(&self) -> u64 {
-        self.0.load(Ordering::Relaxed) // Relaxed: see `read_at`.
-    }
-}
-
-impl LeafMeta for Leaf {
-    fn carry(&self, to: &Self) {
-        to.read_at(self.rts());
-    }
 }
 
 /// An attempt's private state.
@@ -113,7 +82,7 @@ enum Top<'db> {
 impl Shape for Mvto {
     type Header = ChainHead;
     type Version = VersionStamp;
-    type Leaf = Leaf;
+    type Leaf = GapMark;
     type Data = Versioned;
 }
 
@@ -229,7 +198,7 @@ impl Scheme for Mvto {
     }
 
     #[inline]
-    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, GapMark>) -> Result<(), Abort> {
         if !is_planted(&plants::MVTO_MARKS_NO_GAPS) {
             leaf.meta().read_at(txn.ts);
         }
@@ -237,22 +206,22 @@ impl Scheme for Mvto {
     }
 
     #[inline]
-    fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, Leaf>) -> Result<(), Abort> {
+    fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, GapMark>) -> Result<(), Abort> {
         let is_late = leaf.meta().rts() > txn.ts && !is_planted(&plants::MVTO_IGNORES_GAPS);
         if is_late { Err(Abort::TooLate) } else { Ok(()) }
     }
 
     #[inline]
-    fn entering(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Result<(), Abort> {
+    fn entering(&self, record: RecordRef<'_, Self>, leaf: &GapMark) -> Result<(), Abort> {
         if record.header().read_at(leaf.rts()) { Ok(()) } else { Err(Abort::WriteConflict) }
     }
 
     /// The leaf's mark stays, and whoever looks at its gaps from now on finds the key.
     #[inline]
-    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, Leaf>, _: u64) {}
+    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, GapMark>, _: u64) {}
 
     #[inline]
-    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, Leaf>, _: u64, _: LeafRef<'db, Leaf>) {}
+    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, GapMark>, _: u64, _: LeafRef<'db, GapMark>) {}
 
     /// What was read holds as of the timestamp since it was read.
     #[inline]
@@ -292,14 +261,14 @@ impl Scheme for Mvto {
         self.timestamps.refresh();
     }
 
-    fn retire(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Retire {
+    fn retire(&self, record: RecordRef<'_, Self>, leaf: &GapMark) -> Retire {
         let (verdict, rts) = retire(record, |number| self.timestamps.is_past(number));
         leaf.read_at(rts);
         verdict
     }
 
     /// Whoever began earlier may see a version that has the key.
-    fn leaving(&self, record: RecordRef<'_, Self>, _: &Leaf) -> Retire {
+    fn leaving(&self, record: RecordRef<'_, Self>, _: &GapMark) -> Retire {
         leaving(record, |number| self.timestamps.is_past(number))
     }
 
@@ -385,9 +354,9 @@ impl<'db> Txn<'db> {
     /// Waits until an earlier attempt has decided about its version: invariant (3).
     #[cold]
     fn wait(&self, record: RecordRef<'db, Mvto>, version: VersionRef<'db, Mvto>) -> Result<(), Abort> {
-        let decided = || version.is_sealed() || self.slot.newest(record) != Some(version);
         let deadline_ns = clock::now_ns().saturating_add(self.wait_ns);
-        let is_decided = self.wait_ns > 0 && waiter::wait_until(Some(deadline_ns), decided);
+        let is_decided =
+            self.wait_ns > 0 && wait_for_decision(&self.slot, record, version, Some(deadline_ns));
         if is_decided { Ok(()) } else { Err(Abort::Timeout) }
     }
 }

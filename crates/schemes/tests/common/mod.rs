@@ -203,6 +203,15 @@ pub(crate) const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 /// Who meets a writer that is being validated waits for it.
 pub(crate) const NO_SPECULATION: Given = &[("hekaton.speculation", "off")];
 
+/// Whoever only reads validates that, nobody waits for a version, and nothing is done in advance.
+pub(crate) const PLAIN: Given = &[
+    ("cicada.snapshots", "off"),
+    ("cicada.pending", "abort"),
+    ("cicada.sort", "off"),
+    ("cicada.early_check", "off"),
+    ("cicada.boost_us", "0"),
+];
+
 /// What aborts in a batch comes first in the next one.
 pub(crate) const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 

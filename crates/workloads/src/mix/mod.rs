@@ -310,7 +310,7 @@ impl Workload for Mix {
     fn declare(values: &Values, _: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
         let (homes, keys) = (values.int("mix.homes"), values.int("mix.keys"));
         let points = schema.table("points", Lookup::Point, (homes * keys) as usize).group();
-        let ordered = schema.table("ordered", Lookup::Ordered, 0).group();
+        let ordered = schema.table("ordered", Lookup::Ordered, 0).numbered().group();
         let mut table = schema.table("labelled", Lookup::Ordered, 0);
         let (labelled, notes) = (table.group(), table.group());
         let by_label = table.index(labelled, "by_label");

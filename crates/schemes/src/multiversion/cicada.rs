@@ -1,0 +1,515 @@
+//! Cicada: optimistic multi-version concurrency control with loosely synchronised clocks (Lim, Kaminsky, Andersen,
+//! SIGMOD 2017).
+//!
+//! IDEA        An attempt takes its timestamp from a clock of its own and behaves as if it ran at that instant. It
+//!             reads of each record the newest version that is not later, without leaving a trace, and keeps what it
+//!             writes to itself. When it commits, it puts its versions on the chains, undecided, and looks again at
+//!             what it has read, having left its timestamp there, so that nobody writes in between who is earlier.
+//!             The serial order is that of the timestamps, which no counter hands out. Who only reads does so as of
+//!             a while ago, when all is decided, and checks nothing.
+//! RECORD      `ChainHead`: rts, the greatest timestamp that has read the newest version. `VersionStamp`: wts, the
+//!             timestamp of the writer, once the version is on its chain; it is sealed when the writer commits, and taken
+//!             off when it aborts. `GapMark`: the rts of a leaf's gaps. `Clocks` has the clocks and watermarks.
+//! COMMIT      1. Unless the last few attempts have all committed: look in advance for what would fail, and sort the
+//!                writes, those of the newest versions first, where most is contended for.
+//!             2. Install the versions, undecided: each at the new end of its chain, over the version that was read,
+//!                and over none that a later timestamp has read.
+//!             3. Leave the timestamp as rts with each record that was read, and then validate: the version that is
+//!                visible at the timestamp is the one that was read.
+//!             4. Seal the versions: they are committed. Leave the clock, so that snapshots may show them.
+//!             5. Give up what earlier commits had to leave and nobody needs any more.
+//! INVARIANTS  (1) Versions grow only at the new end, in the order of timestamps, the newest alone undecided (asserted
+//!                 in `PendingWrites`; `top` lets nobody write over an undecided one).
+//!             (2) Who validates a read marks the header before it looks; who installs a version looks for marks after
+//!                 it is there. So either the reader finds the version, or the writer the mark (`validate`, `put`).
+//!             (3) Waits go from later to earlier timestamps: they cannot form a circle (`wait`).
+//!             (4) A key enters a gap before all who have read it at a later timestamp, or not at all: a reader marks
+//!                 the leaf when it looks, the record takes the mark over when it enters (`entering`), and whoever gives
+//!                 it a value finds that in step 2. A record that leaves gives its mark back (`retire`).
+//!             (5) All up to a snapshot is decided, and stays: that is what the watermarks of `Clocks` are for.
+//! DEPARTURES  Versions stand at the new end of a chain alone: the paper puts blind writes below later versions, too, where
+//!             here they abort. So one rts a record is enough, only the newest version is ever undecided, one look for
+//!             marks after the installation is conclusive, and an aborted version leaves its chain at once. The paper
+//!             has indexes of versioned nodes; here gaps are marked, when they are read and not at the commit: then keys
+//!             that enter for later timestamps fail nobody, though an attempt that aborts leaves its mark. Storage
+//!             inlines: a new version stands within its record if there is room, and one that is alone moves there, not
+//!             a copy that a reader makes (`run.versions=apart` turns that off). Watermarks are moved on by all slots, not
+//!             by a leader who may idle; garbage is cut by whoever writes the record next, or by its last writer. What
+//!             regulates contention is for all schemes, as `--retry climb`; the boost of stragglers is here. A client
+//!             that is to see its own commit in a snapshot would have to bring its timestamp along, which none does.
+
+use engine::driver::PerWorker;
+use engine::parts::version_chain::{
+    ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision,
+};
+use engine::parts::{Clock, Clocks, Expected, GapMark, PendingWrites, value_before};
+use engine::setting::{Range, Setting, SettingError, Values};
+use engine::{
+    Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
+    Ticket, Write,
+};
+use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
+use sync::plant::is_planted;
+
+use crate::plants;
+
+/// So many commits in a row let a slot take what it does for uncontended. That of the authors' code.
+const CALM: u32 = 5;
+/// The version of a record that has none.
+const NONE: u64 = u64::MAX;
+
+/// The state that all transactions share: the clocks. What else there is are settings.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting")]
+pub struct Cicada {
+    clocks: Clocks,
+    sorts: bool,
+    checks_early: bool,
+    waits: bool,
+    boost_ns: u64,
+    has_snapshots: bool,
+}
+
+/// An attempt's private state.
+#[derive(Debug)]
+pub struct Txn<'db> {
+    slot: Slot<'db, Cicada>,
+    scheme: &'db Cicada,
+    clock: Clock,
+    /// Its timestamp; of one that reads a snapshot, that.
+    ts: u64,
+    /// The greatest timestamp that it sees.
+    sees: u64,
+    is_snapshot: bool,
+    /// With the wts of the version that was seen.
+    reads: Vec<(RecordRef<'db, Cicada>, u64)>,
+    writes: PendingWrites<'db, Cicada>,
+    /// By place among the writes: the version that each is to go over.
+    expected: Vec<Expected>,
+    /// The places of the writes in the order in which they are installed, each with what that order goes by.
+    order: Vec<(u64, usize)>,
+    /// Attempts that have committed since one failed; at first there is no reason to be wary.
+    streak: u32,
+    /// Whether the procedure rolls back, which is no failure.
+    rolls_back: bool,
+}
+
+impl Shape for Cicada {
+    type Header = ChainHead;
+    type Version = VersionStamp;
+    type Leaf = GapMark;
+    type Data = Versioned;
+}
+
+impl Scheme for Cicada {
+    const INFO: Info = Info {
+        name: "cicada",
+        title: "Cicada",
+        paper: "Lim, Kaminsky, Andersen: Cicada: dependably fast multi-core in-memory transactions, SIGMOD 2017",
+        family: Family::MultiVersion,
+        isolation: Isolation::Serializable,
+        workers: Admits::Any,
+        idea: "timestamps of loosely synchronised clocks order transactions, which validate that they read as of them",
+    };
+    const SETTINGS: &'static [Setting] = &[
+        switch(
+            "cicada.sort",
+            "Whether who has aborted lately writes what was written last first; `off`: what it comes to first.",
+            "how early attempts fail that write much, and something that many write",
+        ),
+        switch(
+            "cicada.early_check",
+            "Whether who has aborted lately looks before it installs anything whether that would fail.",
+            "how many versions are installed in vain, and the price of a second look",
+        ),
+        switch(
+            "cicada.snapshots",
+            "Whether transactions that are declared read-only read a snapshot of a while ago, and never abort.",
+            "long readers among writers, and the age of what is read",
+        ),
+        Setting {
+            name: "cicada.pending",
+            default: "wait",
+            range: Range::Choice(&["abort", "wait"]),
+            unit: "",
+            doc: "Whether who meets an earlier version that is undecided waits for the decision, or aborts.",
+            stresses: "the choice between blocking and aborting on records that are written often",
+        },
+        Setting {
+            name: "cicada.boost_us",
+            default: "1",
+            range: Range::Int(0, 1_000),
+            unit: "us",
+            doc: "By how much the timestamps of a client are ahead of its clock from an abort to its next commit.",
+            stresses: "who wins against whom, on machines whose processors are not equally fast",
+        },
+    ];
+    const INSERT: InsertAt = InsertAt::Access;
+    const SERIAL_STAMPS: bool = true;
+    type Driver = PerWorker;
+    type Txn<'db> = Txn<'db>;
+
+    fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
+        let is_on = |name| values.text(name) == "on";
+        Ok(Self {
+            clocks: Clocks::new(env.slots),
+            sorts: is_on("cicada.sort"),
+            checks_early: is_on("cicada.early_check"),
+            waits: values.text("cicada.pending") == "wait",
+            boost_ns: values.int("cicada.boost_us") * 1_000,
+            has_snapshots: is_on("cicada.snapshots"),
+        })
+    }
+
+    fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
+        Txn {
+            clock: self.clocks.clock(slot.id()),
+            slot,
+            scheme: self,
+            ts: 0,
+            sees: 0,
+            is_snapshot: false,
+            reads: Vec::new(),
+            writes: PendingWrites::default(),
+            expected: Vec::new(),
+            order: Vec::new(),
+            streak: CALM,
+            rolls_back: false,
+        }
+    }
+
+    #[inline]
+    fn slot<'t, 'db>(&'db self, txn: &'t mut Txn<'db>) -> &'t mut Slot<'db, Self> {
+        &mut txn.slot
+    }
+
+    /// The first version has wts 0, which is before every timestamp.
+    fn loaded(&self, _: RecordRef<'_, Self>) {}
+
+    #[inline]
+    fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
+        txn.reads.clear();
+        txn.expected.clear();
+        txn.is_snapshot = ticket.read_only && self.has_snapshots;
+        if txn.is_snapshot {
+            txn.ts = self.clocks.enter_snapshot(&mut txn.clock);
+        } else {
+            let boost_ns = if txn.streak == 0 { self.boost_ns } else { 0 };
+            txn.ts = self.clocks.enter(&mut txn.clock, boost_ns);
+        }
+        txn.sees = txn.ts - u64::from(!txn.is_snapshot);
+        Ok(())
+    }
+
+    #[inline]
+    fn read<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.words(own).map(|words| &*words));
+        }
+        let seen = txn.visible(record)?;
+        txn.note(record, seen);
+        Ok(seen.filter(|_| !is_absent(seen)).and_then(|version| txn.slot.words(version)))
+    }
+
+    #[inline]
+    fn write<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+        how: Write,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.words(own));
+        }
+        let Some(own) = txn.own(record, true, how)? else { return Ok(None) };
+        Ok(txn.writes.words(own))
+    }
+
+    #[inline]
+    fn insert<'t, 'db>(
+        &'db self,
+        txn: &'t mut Txn<'db>,
+        record: RecordRef<'db, Self>,
+    ) -> Result<Option<&'t mut [u64]>, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.insert(own));
+        }
+        let Some(own) = txn.own(record, false, Write::Blind)? else { return Ok(None) };
+        Ok(txn.writes.words(own))
+    }
+
+    #[inline]
+    fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        if let Some(own) = txn.writes.find(record) {
+            return Ok(txn.writes.delete(own));
+        }
+        let Some(own) = txn.own(record, true, Write::Blind)? else { return Ok(false) };
+        Ok(txn.writes.delete(own))
+    }
+
+    #[inline]
+    fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, GapMark>) -> Result<(), Abort> {
+        if !txn.is_snapshot && !is_planted(&plants::CICADA_MARKS_NO_GAPS) {
+            leaf.meta().read_at(txn.ts);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, GapMark>) -> Result<(), Abort> {
+        let is_late = leaf.meta().rts() > txn.ts && !is_planted(&plants::CICADA_IGNORES_GAPS);
+        if is_late { Err(Abort::TooLate) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn entering(&self, record: RecordRef<'_, Self>, leaf: &GapMark) -> Result<(), Abort> {
+        let rts = if is_planted(&plants::CICADA_ENTERS_FRESH) { 0 } else { leaf.rts() };
+        if record.header().read_at(rts) { Ok(()) } else { Err(Abort::WriteConflict) }
+    }
+
+    /// The leaf's mark stays, and whoever looks at its gaps from now on finds the key.
+    #[inline]
+    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, GapMark>, _: u64) {}
+
+    #[inline]
+    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, GapMark>, _: u64, _: LeafRef<'db, GapMark>) {}
+
+    #[inline]
+    fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
+        if end == End::Rollback {
+            txn.only_read();
+        } else if !txn.writes.is_empty() {
+            txn.install_pending()?; // 1, 2
+        }
+        txn.validate()?; // 3
+        txn.rolls_back = end == End::Rollback;
+        Ok(())
+    }
+
+    #[inline]
+    fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
+        let stamp = Stamp(txn.ts);
+        txn.streak = txn.streak.saturating_add(1);
+        // Its bound keeps the watermark below its timestamp, so that what it has written over stays for now.
+        let watermark = self.clocks.known_watermark();
+        for (record, mut pending) in txn.writes.drain() {
+            let version = pending.version();
+            let value = (!version.meta().is_tombstone()).then(|| &*pending.words());
+            seen.installed(record, value_before(&txn.slot, version), value);
+            sink.logged(stamp, record, value);
+            cut(&mut txn.slot, record, &pending, txn.ts, watermark);
+            pending.seal(); // 4
+        }
+        txn.end(); // 4, 5
+        stamp
+    }
+
+    #[inline]
+    fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
+        txn.writes.undo(&mut txn.slot);
+        if !core::mem::take(&mut txn.rolls_back) {
+            txn.streak = 0;
+        }
+        txn.end();
+    }
+
+    fn maintain(&self, _: usize) {
+        self.clocks.refresh();
+    }
+
+    fn retire(&self, record: RecordRef<'_, Self>, leaf: &GapMark) -> Retire {
+        let (verdict, rts) = retire(record, |wts| self.clocks.is_past(wts));
+        leaf.read_at(rts);
+        verdict
+    }
+
+    /// Whoever began earlier may see a version that has the key.
+    fn leaving(&self, record: RecordRef<'_, Self>, _: &GapMark) -> Retire {
+        leaving(record, |wts| self.clocks.is_past(wts))
+    }
+
+    fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
+        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
+        txn.slot.words(newest?)
+    }
+}
+
+/// The wts of a version, if there is one.
+#[inline]
+fn wts(version: Option<VersionRef<'_, Cicada>>) -> u64 {
+    version.map_or(NONE, |version| version.meta().number())
+}
+
+/// Whether nobody after `ts` has read the newest version of a record.
+#[inline]
+fn is_unread(record: RecordRef<'_, Cicada>, ts: u64) -> Result<(), Abort> {
+    match record.header().rts() {
+        rts if rts <= ts => Ok(()),
+        _ if record.header().is_retired() => Err(Abort::WriteConflict),
+        _ if is_planted(&plants::CICADA_IGNORES_RTS) => Ok(()),
+        _ => Err(Abort::TooLate),
+    }
+}
+
+impl<'db> Txn<'db> {
+    /// The attempt has nothing undecided any more.
+    #[inline]
+    fn end(&mut self) {
+        let watermark = self.scheme.clocks.leave(&mut self.clock);
+        settle(&mut self.slot, || watermark);
+    }
+
+    /// What was seen of a record is to hold at the commit. A snapshot holds anyhow.
+    #[inline]
+    fn note(&mut self, record: RecordRef<'db, Cicada>, seen: Option<VersionRef<'db, Cicada>>) {
+        if !self.is_snapshot {
+            self.reads.push((record, wts(seen)));
+        }
+    }
+
+    /// The version of a record that is visible to the attempt, but for its own.
+    #[inline]
+    fn visible(&self, record: RecordRef<'db, Cicada>) -> Result<Option<VersionRef<'db, Cicada>>, Abort> {
+        let mut next = self.slot.newest(record);
+        while let Some(version) = next {
+            let is_sealed = version.is_sealed();
+            let skips = !is_sealed && is_planted(&plants::CICADA_SKIPS_PENDING);
+            if version.meta().number() > self.sees || skips {
+                next = self.slot.older(version);
+            } else if is_sealed {
+                break;
+            } else {
+                self.wait(record, version)?;
+                next = self.slot.newest(record);
+            }
+        }
+        Ok(next)
+    }
+
+    /// Finds the version that a write would go over: the newest, which is visible to the attempt.
+    #[inline]
+    fn top(&self, record: RecordRef<'db, Cicada>) -> Result<Option<VersionRef<'db, Cicada>>, Abort> {
+        while let Some(version) = self.slot.newest(record) {
+            let is_sealed = version.is_sealed();
+            if version.meta().number() > self.sees {
+                return Err(Abort::TooLate);
+            } else if is_sealed {
+                return Ok(Some(version));
+            }
+            self.wait(record, version)?;
+        }
+        Ok(None)
+    }
+
+    /// Waits until an earlier attempt has decided about its version: invariant (3).
+    #[cold]
+    fn wait(&self, record: RecordRef<'db, Cicada>, version: VersionRef<'db, Cicada>) -> Result<(), Abort> {
+        let is_decided = self.scheme.waits && wait_for_decision(&self.slot, record, version, None);
+        if is_decided { Ok(()) } else { Err(Abort::LockBusy) }
+    }
+
+    /// Makes a version of a record that has a value, or none, and no version of this attempt: its place among the
+    /// writes. None if it is the other way round with the value.
+    #[inline]
+    fn own(
+        &mut self,
+        record: RecordRef<'db, Cicada>,
+        has_value: bool,
+        how: Write,
+    ) -> Result<Option<usize>, Abort> {
+        let over = self.top(record)?;
+        if is_absent(over) == has_value {
+            self.note(record, over);
+            return Ok(None);
+        }
+        assert!(!self.is_snapshot, "a procedure that is declared read-only writes nothing");
+        is_unread(record, self.ts)?; // Most who will be too late are so already.
+        self.expected.push(Expected { word: wts(over), is_blind: has_value && how == Write::Blind });
+        Ok(Some(self.writes.keep(&mut self.slot, record, over, how)))
+    }
+
+    /// What was to be written was only read: a rollback.
+    fn only_read(&mut self) {
+        let expected = self.expected.iter().enumerate();
+        self.reads.extend(expected.map(|(at, expected)| (self.writes.record(at), expected.word)));
+    }
+
+    /// Steps 1 and 2 of COMMIT.
+    #[inline]
+    fn install_pending(&mut self) -> Result<(), Abort> {
+        self.order.clear();
+        self.order.extend((0..self.expected.len()).map(|at| (0, at)));
+        if self.streak < CALM {
+            self.prepare()?;
+        }
+        (0..self.order.len()).try_for_each(|nth| self.put(self.order[nth].1))
+    }
+
+    /// Step 1 of COMMIT.
+    #[cold]
+    fn prepare(&mut self) -> Result<(), Abort> {
+        if self.scheme.checks_early {
+            self.reads.iter().try_for_each(|&(record, seen)| self.is_still(record, seen))?;
+            (0..self.expected.len()).try_for_each(|at| self.over(at).map(drop))?;
+        }
+        if self.scheme.sorts {
+            for (rank, at) in &mut self.order {
+                let newest = self.slot.newest(self.writes.record(*at));
+                *rank = newest.map_or(u64::MAX, |newest| !newest.meta().number());
+            }
+            self.order.sort_unstable();
+        }
+        Ok(())
+    }
+
+    /// Installs a version: invariant (2).
+    #[inline]
+    fn put(&mut self, at: usize) -> Result<(), Abort> {
+        let (record, ts) = (self.writes.record(at), self.ts);
+        loop {
+            let over = self.over(at)?;
+            if self.writes.put(at, over, ts, || is_unread(record, ts))? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The version that a write is to go over, if it still may.
+    #[inline]
+    fn over(&mut self, at: usize) -> Result<Option<VersionRef<'db, Cicada>>, Abort> {
+        let record = self.writes.record(at);
+        let over = self.top(record)?;
+        self.expected[at].confirm(wts(over), !is_absent(over))?;
+        is_unread(record, self.ts)?;
+        Ok(over)
+    }
+
+    /// Step 3 of COMMIT: invariant (2).
+    #[inline]
+    fn validate(&self) -> Result<(), Abort> {
+        for &(record, seen) in &self.reads {
+            let rts = if is_planted(&plants::CICADA_RAISES_NO_RTS) { 0 } else { self.ts };
+            if !record.header().read_at(rts) {
+                return Err(Abort::ReadChanged);
+            }
+            self.is_still(record, seen)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the version of a record that is visible is the one that was seen.
+    #[inline]
+    fn is_still(&self, record: RecordRef<'db, Cicada>, seen: u64) -> Result<(), Abort> {
+        let is_same = wts(self.visible(record)?) == seen || is_planted(&plants::CICADA_SKIPS_READS);
+        if is_same { Ok(()) } else { Err(Abort::ReadChanged) }
+    }
+}
+
+/// A setting that is on unless it is turned off.
+const fn switch(name: &'static str, doc: &'static str, stresses: &'static str) -> Setting {
+    Setting { name, default: "on", range: Range::Choice(&["off", "on"]), unit: "", doc, stresses }
+}

@@ -1,0 +1,303 @@
+//! What Cicada promises and permits, conflict by conflict. The attempts of a test have their timestamps in the order of
+//! their begins: all clocks go by the same counter here.
+
+mod common;
+
+use core::cell::Cell as Flag;
+use core::ops::ControlFlow;
+
+use common::order::{Order, interleave};
+use common::{Cell, Given, Place, database_with};
+use engine::{
+    Abort, Attempt, Database, Direction, Homes, Lookup, Observer, Schema, Scheme, Table, Ticket, Transaction,
+};
+use schemes::multiversion::cicada::Cicada;
+use storage::{RecordRef, Shape};
+use sync::atomic::{AtomicU64, Ordering};
+use sync::{Latched, waiter, workers};
+
+const X: Place = Place::new(0, 0);
+const Y: Place = Place::new(0, 1);
+const MISSING: Place = Place::new(0, 5);
+
+/// Nobody waits for an undecided version.
+const NO_WAIT: Given = &[("cicada.pending", "abort")];
+/// Nothing is done in advance.
+const HASTY: Given = &[("cicada.early_check", "off"), ("cicada.sort", "off")];
+
+type Txn<'s, 'db> = Attempt<'s, 'db, Cicada>;
+
+/// A database in which `X` and `Y` are 0.
+fn stage(given: Given) -> (Database<Cicada>, Table<Cell>) {
+    let mut schema = Schema::new();
+    let table = schema.table("cells", Lookup::Ordered, 0).group();
+    let db = database_with(&schema, 8, 2, given);
+    let inserted = attempt(&db, |txn| {
+        [X, Y].into_iter().try_for_each(|at| txn.insert(table, at, &Cell::new(0)).map(drop))
+    });
+    assert_eq!(inserted, Ok(()));
+    (db, table)
+}
+
+/// An attempt in a session of its own.
+fn attempt<T>(
+    db: &Database<Cicada>,
+    body: impl FnOnce(&mut Txn<'_, '_>) -> Result<T, Abort>,
+) -> Result<T, Abort> {
+    db.session().attempt(&Ticket::new(0, Homes::new()), body)
+}
+
+/// An attempt that is declared read-only, in a session of its own.
+fn look<T>(
+    db: &Database<Cicada>,
+    body: impl FnOnce(&mut Txn<'_, '_>) -> Result<T, Abort>,
+) -> Result<T, Abort> {
+    db.session().attempt(&Ticket { read_only: true, ..Ticket::new(0, Homes::new()) }, body)
+}
+
+fn add(txn: &mut Txn<'_, '_>, table: Table<Cell>, at: Place) -> Result<(), Abort> {
+    txn.update(table, at, |cell| cell.set(cell.value() + 1)).map(drop)
+}
+
+fn scan(txn: &mut Txn<'_, '_>, table: Table<Cell>) -> Result<Vec<(u64, u64)>, Abort> {
+    let mut found = Vec::new();
+    txn.scan(table, .., Direction::Forward, |key, cell| {
+        found.push((key.number(), cell.value()));
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
+#[test]
+fn a_reader_sees_what_was_there_at_its_timestamp_and_commits() {
+    let (db, table) = stage(&[]);
+    let seen = attempt(&db, |txn| {
+        assert_eq!(attempt(&db, |later| add(later, table, X)), Ok(()));
+        assert_eq!(attempt(&db, |later| later.delete(table, Y)), Ok(true));
+        assert_eq!(attempt(&db, |later| later.insert(table, MISSING, &Cell::new(1))), Ok(true));
+        assert_eq!(txn.read(table, X, Cell::value)?, Some(0));
+        scan(txn, table)
+    });
+    assert_eq!(seen, Ok(vec![(0, 0), (1, 0)]));
+    assert_eq!(attempt(&db, |txn| scan(txn, table)), Ok(vec![(0, 1), (5, 1)]));
+}
+
+#[test]
+fn what_was_read_keeps_earlier_writers_out_once_the_reader_commits() {
+    let (db, table) = stage(&[]);
+    for (ending, outcome) in [(Err(Abort::Stopped), Ok(())), (Ok(()), Err(Abort::TooLate))] {
+        let earlier = attempt(&db, |txn| {
+            let later = attempt(&db, |later| later.read(table, X, |_| ())?.map_or(Ok(()), |()| ending));
+            assert_eq!(later, ending);
+            add(txn, table, X)
+        });
+        assert_eq!(earlier, outcome, "after {ending:?}");
+    }
+}
+
+#[test]
+fn a_write_is_too_late_for_a_reader_who_commits_before_it_is_installed() {
+    let (db, table) = stage(HASTY);
+    let earlier = attempt(&db, |txn| {
+        add(txn, table, X)?;
+        assert_eq!(attempt(&db, |later| later.read(table, X, Cell::value)), Ok(Some(0)));
+        Ok(())
+    });
+    assert_eq!(earlier, Err(Abort::TooLate));
+    assert_eq!(attempt(&db, |txn| txn.read(table, X, Cell::value)), Ok(Some(0)));
+}
+
+#[test]
+fn a_write_of_any_kind_below_a_later_version_is_too_late() {
+    let (db, table) = stage(&[]);
+    let replace = |txn: &mut Txn<'_, '_>| txn.replace(table, X, &Cell::new(9)).map(drop);
+    let delete = |txn: &mut Txn<'_, '_>| txn.delete(table, X).map(drop);
+    let update = |txn: &mut Txn<'_, '_>| add(txn, table, X);
+    let writes: [&dyn Fn(&mut Txn<'_, '_>) -> Result<(), Abort>; 3] = [&replace, &delete, &update];
+    for write in writes {
+        for is_early in [true, false] {
+            let outcome = attempt(&db, |txn| {
+                if is_early {
+                    write(txn)?;
+                }
+                assert_eq!(attempt(&db, |later| add(later, table, X)), Ok(()));
+                if is_early { Ok(()) } else { write(txn) }
+            });
+            assert_eq!(outcome, Err(Abort::TooLate));
+        }
+    }
+    assert_eq!(attempt(&db, |txn| txn.read(table, X, Cell::value)), Ok(Some(6)));
+}
+
+/// What an attempt does after it has read `X`, which an earlier one then changes.
+fn reads_too_early(given: Given, then: impl Fn(&mut Txn<'_, '_>, Table<Cell>) -> Result<(), Abort>) -> Abort {
+    let (db, table) = stage(given);
+    let (order, late) = (Order::default(), Flag::new(Ok(())));
+    interleave(
+        &order,
+        5,
+        vec![
+            Box::new(|| {
+                let earlier = attempt(&db, |txn| {
+                    order.step(0, || ());
+                    order.step(2, || add(txn, table, X))
+                });
+                assert_eq!(earlier, Ok(()));
+                order.step(3, || ());
+            }),
+            Box::new(|| {
+                late.set(attempt(&db, |txn| {
+                    order.step(1, || txn.read(table, X, Cell::value))?;
+                    order.step(4, || ());
+                    then(txn, table)
+                }));
+            }),
+        ],
+    );
+    late.get().expect_err("what it has read is not what is there at its timestamp")
+}
+
+#[test]
+fn what_was_read_must_be_visible_at_the_timestamp_when_it_commits() {
+    for given in [&[], HASTY] {
+        assert_eq!(reads_too_early(given, |_, _| Ok(())), Abort::ReadChanged);
+        assert_eq!(reads_too_early(given, |txn, table| add(txn, table, Y)), Abort::ReadChanged);
+        assert_eq!(reads_too_early(given, |txn, table| add(txn, table, X)), Abort::ReadChanged);
+        assert_eq!(reads_too_early(given, |_, _| Err(Abort::Rollback)), Abort::ReadChanged);
+    }
+}
+
+#[test]
+fn what_is_rolled_back_is_seen_by_nobody_and_leaves_nothing() {
+    let (db, table) = stage(&[]);
+    let rolled_back: Result<(), _> = attempt(&db, |txn| {
+        add(txn, table, X)?;
+        txn.delete(table, Y)?;
+        txn.insert(table, MISSING, &Cell::new(1))?;
+        assert_eq!(attempt(&db, |other| scan(other, table)), Ok(vec![(0, 0), (1, 0)]));
+        assert_eq!(scan(txn, table), Ok(vec![(0, 1), (5, 1)]));
+        Err(Abort::Rollback)
+    });
+    assert_eq!(rolled_back, Err(Abort::Rollback));
+    assert_eq!(attempt(&db, |txn| scan(txn, table)), Ok(vec![(0, 0), (1, 0)]));
+}
+
+#[test]
+fn an_insert_comes_before_nobody_who_has_missed_its_key_later() {
+    let (db, table) = stage(HASTY);
+    let misses = |txn: &mut Txn<'_, '_>| txn.read(table, MISSING, Cell::value);
+    let scans = |txn: &mut Txn<'_, '_>| scan(txn, table).map(|found| (found.len() > 2).then_some(0));
+    let looks: [&dyn Fn(&mut Txn<'_, '_>) -> Result<Option<u64>, Abort>; 2] = [&misses, &scans];
+    for later_looks in looks {
+        for enters_first in [false, true] {
+            let outcome = attempt(&db, |txn| {
+                if enters_first {
+                    txn.insert(table, MISSING, &Cell::new(1))?;
+                }
+                assert_eq!(attempt(&db, later_looks), Ok(None));
+                if enters_first { Ok(true) } else { txn.insert(table, MISSING, &Cell::new(1)) }
+            });
+            assert_eq!(outcome, Err(Abort::TooLate), "enters first: {enters_first}");
+        }
+    }
+    assert_eq!(attempt(&db, |txn| txn.insert(table, MISSING, &Cell::new(1))), Ok(true));
+}
+
+#[test]
+fn a_snapshot_shows_one_state_and_keeps_nobody_from_anything() {
+    let (db, table) = stage(&[]);
+    let seen = look(&db, |txn| {
+        let first = scan(txn, table)?;
+        let earlier = attempt(&db, |writer| {
+            assert_eq!(look(&db, |other| other.read(table, X, Cell::value)), Ok(Some(0)));
+            add(writer, table, X)?;
+            writer.insert(table, MISSING, &Cell::new(1))?;
+            writer.delete(table, Y)
+        });
+        assert_eq!(earlier, Ok(true));
+        for _ in 0..100 {
+            assert_eq!(attempt(&db, |writer| add(writer, table, X)), Ok(()));
+        }
+        assert_eq!(scan(txn, table)?, first);
+        Ok(first)
+    });
+    assert_eq!(seen, Ok(vec![(0, 0), (1, 0)]));
+    assert_eq!(look(&db, |txn| scan(txn, table)), Ok(vec![(0, 101), (5, 1)]));
+}
+
+#[test]
+fn a_snapshot_is_older_than_every_attempt_that_may_yet_write() {
+    let (db, table) = stage(&[]);
+    let slow = attempt(&db, |txn| {
+        assert_eq!(attempt(&db, |other| add(other, table, Y)), Ok(()));
+        assert_eq!(look(&db, |other| scan(other, table)), Ok(vec![(0, 0), (1, 0)]), "X may yet be changed");
+        add(txn, table, X)
+    });
+    assert_eq!(slow, Ok(()));
+    assert_eq!(look(&db, |txn| scan(txn, table)), Ok(vec![(0, 1), (1, 1)]));
+}
+
+#[test]
+fn read_only_attempts_are_like_others_where_there_are_no_snapshots() {
+    let (db, table) = stage(&[("cicada.snapshots", "off")]);
+    let earlier = attempt(&db, |txn| {
+        assert_eq!(look(&db, |later| later.read(table, X, Cell::value)), Ok(Some(0)));
+        add(txn, table, X)
+    });
+    assert_eq!(earlier, Err(Abort::TooLate));
+}
+
+/// Says when its session has installed a version, and waits until it may go on.
+struct Halts<'f>(&'f AtomicU64);
+
+impl Observer for Halts<'_> {
+    const ON: bool = true;
+
+    fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>, _: Option<&[u64]>) {
+        // Release: pairs with the Acquire of whoever waits for it, like that in the test.
+        self.0.store(1, Ordering::Release);
+        waiter::wait_until(None, || self.0.load(Ordering::Acquire) == 2);
+    }
+}
+
+/// What a later reader of a version that is undecided sees, if the writer may go on before it looks, or afterwards.
+fn meets_an_undecided_version(given: Given, is_let_go: bool) -> Result<Option<u64>, Abort> {
+    let (db, table) = stage(given);
+    let (step, seen) = (AtomicU64::new(0), Latched::new(Ok(None)));
+    workers::run(2, false, |worker| {
+        if worker == 0 {
+            let mut session = db.session_with(Halts(&step), ());
+            let written = session.attempt(&Ticket::new(0, Homes::new()), |txn| {
+                txn.update(table, X, |cell| cell.set(7)).map(drop)
+            });
+            assert_eq!(written, Ok(()));
+        } else {
+            waiter::wait_until(None, || step.load(Ordering::Acquire) == 1);
+            let other = attempt(&db, |txn| txn.read(table, Y, Cell::value));
+            assert_eq!(other, Ok(Some(0)), "what is not written is in nobody's way");
+            if is_let_go {
+                step.store(2, Ordering::Release);
+            }
+            *seen.lock() = attempt(&db, |txn| txn.read(table, X, Cell::value));
+            step.store(2, Ordering::Release);
+        }
+    });
+    *seen.lock()
+}
+
+#[test]
+fn who_meets_an_earlier_version_that_is_undecided_waits_or_aborts() {
+    assert_eq!(meets_an_undecided_version(NO_WAIT, false), Err(Abort::LockBusy));
+    assert_eq!(meets_an_undecided_version(&[], true), Ok(Some(7)));
+}
+
+#[test]
+fn a_session_that_comes_late_has_timestamps_after_those_that_were() {
+    let (db, table) = stage(&[]);
+    for nth in 0..200 {
+        assert_eq!(attempt(&db, |txn| add(txn, table, X)), Ok(()));
+        let seen = attempt(&db, |txn| txn.read(table, X, Cell::value));
+        assert_eq!(seen, Ok(Some(nth + 1)));
+        db.scheme().maintain(0);
+    }
+}

@@ -209,7 +209,9 @@ impl Coverage {
     #[inline]
     pub fn miss(&mut self) -> Result<(), Abort> {
         match self.way {
-            Way::Key(spot) if !is_planted(&plants::MISSES_UNTOUCHED) => self.cover(spot.number(), Mode::Shared),
+            Way::Key(spot) if !is_planted(&plants::MISSES_UNTOUCHED) => {
+                self.cover(spot.number(), Mode::Shared)
+            }
             Way::Key(_) | Way::Scan(_) => Ok(()),
         }
     }
@@ -259,9 +261,12 @@ mod tests {
         {
             footprint.add(number, mode);
         }
-        for (number, covered) in
-            [(1, &[Shared][..]), (2, &[Intent]), (3, &[Shared, Intent, Exclusive]), (4, &[Shared, Intent, Exclusive])]
-        {
+        for (number, covered) in [
+            (1, &[Shared][..]),
+            (2, &[Intent]),
+            (3, &[Shared, Intent, Exclusive]),
+            (4, &[Shared, Intent, Exclusive]),
+        ] {
             for mode in [Shared, Intent, Exclusive] {
                 assert_eq!(footprint.covers(number, mode), covered.contains(&mode), "{number} {mode:?}");
             }
@@ -300,7 +305,8 @@ mod tests {
 
     #[test]
     fn a_row_that_was_missing_is_covered_by_its_key() {
-        let mut missed = planned(|coverage| coverage.touch(Touch::Seek(ALONE)).and_then(|()| coverage.miss()));
+        let mut missed =
+            planned(|coverage| coverage.touch(Touch::Seek(ALONE)).and_then(|()| coverage.miss()));
         assert_eq!(sought(&mut missed, ALONE, 7, Shared), Ok(()));
         assert_eq!(sought(&mut missed, ALONE, 7, Exclusive), Err(Abort::Footprint));
         let mut added = planned(|coverage| coverage.touch(Touch::Add(ALONE)));
@@ -315,7 +321,9 @@ mod tests {
         assert_eq!(numbered.touch(Touch::Add(other)), Ok(()), "whatever its number");
         assert_eq!(sought(&mut grown, other, 7, Exclusive), Ok(()));
         assert_eq!(numbered.touch(Touch::Scan(200, true)).and_then(|()| numbered.record(8, Shared)), Ok(()));
-        let mut met = planned(|coverage| coverage.touch(Touch::Meet(NUMBERED)).and_then(|()| coverage.record(7, Shared)));
+        let mut met = planned(|coverage| {
+            coverage.touch(Touch::Meet(NUMBERED)).and_then(|()| coverage.record(7, Shared))
+        });
         assert_eq!(sought(&mut met, other, 9, Shared), Ok(()));
         assert_eq!(sought(&mut met, other, 9, Exclusive), Err(Abort::Footprint));
     }

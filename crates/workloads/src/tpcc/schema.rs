@@ -55,7 +55,8 @@ impl Tables {
         let (customer, customer_info, customer_data) = (table.group(), table.group(), table.group());
         let customer_by_name = table.index(customer_info, "customer_by_name");
         let history = schema.table("history", Lookup::Heap, customers).group();
-        let new_order = schema.table("new_order", Lookup::Ordered, settings.undelivered() as usize).numbered().group();
+        let new_order =
+            schema.table("new_order", Lookup::Ordered, settings.undelivered() as usize).numbered().group();
         let mut table = schema.table("order", Lookup::Point, orders).numbered();
         let order = table.group();
         let order_by_customer = table.index(order, "order_by_customer");

@@ -177,13 +177,16 @@ impl Clocks {
     /// `min_rts`, brought up to date, as is `min_wts`.
     pub fn refresh(&self) -> u64 {
         let floor = raise(&self.floor, self.slowest());
-        let used = self.used.load(Ordering::SeqCst); // See the header: a slot not counted yet enters later.
-        let slots = &self.slots[..used];
-        // SeqCst twice: see the header; the Acquire pairs with the Release in `leave` and `enter`.
-        let bounds = slots.iter().map(|shown| shown.wts.load(Ordering::SeqCst));
-        let lowest =
-            if is_planted(&plants::SNAPSHOTS_UNDECIDED) { floor } else { bounds.fold(floor, u64::min) };
+        // SeqCst, here and below: see the header. A slot that is not counted yet chooses later than it was looked for, so
+        // they are to be counted anew. The Acquire pairs with the Release in `leave` and `enter`.
+        let slots = &self.slots[..self.used.load(Ordering::SeqCst)];
+        let mut lowest = slots.iter().map(|shown| shown.wts.load(Ordering::SeqCst)).fold(floor, u64::min);
+        if is_planted(&plants::SNAPSHOTS_UNDECIDED) {
+            lowest = floor;
+        }
         let min_wts = raise(&self.min_wts, lowest);
+        let are_known = is_planted(&plants::SLOTS_COUNTED_ONCE);
+        let slots = if are_known { slots } else { &self.slots[..self.used.load(Ordering::SeqCst)] };
         let bounds = slots.iter().map(|shown| shown.rts.load(Ordering::SeqCst));
         raise(&self.min_rts, bounds.fold(min_wts, u64::min))
     }

@@ -259,10 +259,10 @@ impl Scheme for Cicada {
         Ok(())
     }
 
+    /// Who is too late would find that when it commits, too, from the mark that the record takes over.
     #[inline]
     fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, GapMark>) -> Result<(), Abort> {
-        let is_late = leaf.meta().rts() > txn.ts && !is_planted(&plants::CICADA_IGNORES_GAPS);
-        if is_late { Err(Abort::TooLate) } else { Ok(()) }
+        if leaf.meta().rts() > txn.ts { Err(Abort::TooLate) } else { Ok(()) }
     }
 
     #[inline]

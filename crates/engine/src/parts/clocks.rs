@@ -3,10 +3,10 @@
 //! order of real time.
 //!
 //! A slot reads a clock of its own, which goes on with the time that passes; a timestamp is such a reading and, below
-//! it, the number of the slot. Now and then a slot looks at the clock of another, and adopts it if that is ahead: nobody
-//! ever waits, and no clock goes back. Two watermarks follow the slots: up to `min_wts` all that will ever be written
-//! is decided, so it is a snapshot to read; what is older than the newest version up to `min_rts` is read by nobody.
-//! A slot between two attempts, however long it idles, holds up neither.
+//! it, the number of the slot. Now and then a slot looks at the clock of another, and adopts it if that is ahead:
+//! nobody ever waits, and no clock goes back. Two watermarks follow the slots: up to `min_wts` all that will ever be
+//! written is decided, so it is a snapshot to read; what is older than the newest version up to `min_rts` is read by
+//! nobody. A slot between two attempts, however long it idles, holds up neither.
 //!
 //! INVARIANTS
 //! (1) The timestamps of a slot grow, through all its sessions, and no other slot has the same.
@@ -177,8 +177,8 @@ impl Clocks {
     /// `min_rts`, brought up to date, as is `min_wts`.
     pub fn refresh(&self) -> u64 {
         let floor = raise(&self.floor, self.slowest());
-        // SeqCst, here and below: see the header. A slot that is not counted yet chooses after that look, so they are to
-        // be counted anew for the next. The Acquire pairs with the Release in `leave` and `enter`.
+        // SeqCst, here and below: see the header. A slot that is not counted yet chooses after that look, so they are
+        // to be counted anew for the next. The Acquire pairs with the Release in `leave` and `enter`.
         let slots = &self.slots[..self.used.load(Ordering::SeqCst)];
         let mut lowest = slots.iter().map(|shown| shown.wts.load(Ordering::SeqCst)).fold(floor, u64::min);
         if is_planted(&plants::SNAPSHOTS_UNDECIDED) {

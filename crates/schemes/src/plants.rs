@@ -148,8 +148,6 @@ sync::plants! {
         "reads past an earlier version that is undecided yet";
     CICADA_MARKS_NO_GAPS: "cicada_marks_no_gaps",
         "does not leave the timestamp of a read with the leaves";
-    CICADA_IGNORES_GAPS: "cicada_ignores_gaps",
-        "adds a key to a gap that a later timestamp has read";
     CICADA_ENTERS_FRESH: "cicada_enters_fresh",
         "does not hand the mark of a leaf to a row that enters it";
 
@@ -417,10 +415,10 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &CICADA_IGNORES_RTS,
             &CICADA_SKIPS_PENDING,
             &CICADA_MARKS_NO_GAPS,
-            &CICADA_IGNORES_GAPS,
             &CICADA_ENTERS_FRESH,
             &engine::plants::WRITES_TRUSTED,
             &engine::plants::SNAPSHOTS_UNDECIDED,
+            &engine::plants::SLOTS_COUNTED_ONCE,
             &engine::plants::CHAIN_CUT_EARLY,
             &engine::plants::MOVES_UNASKED,
             &storage::plants::SPLIT_DROPS_MARK,

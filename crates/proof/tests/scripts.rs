@@ -20,6 +20,9 @@ const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 /// A lock for each read.
 const LOCKING: Given = &[("mocc.hot", "0")];
 
+/// A lock for each read, and commits that wait for none out of order.
+const LOCKING_TRIED: Given = &[("foedus.hot_threshold", "0"), ("foedus.force_canonical", "off")];
+
 /// What aborts in a batch is not executed again in it.
 const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 
@@ -53,6 +56,8 @@ subjects!(
     silo_with_snapshots: silo under SNAPSHOTS,
     mocc,
     mocc_locking: mocc under LOCKING,
+    foedus,
+    foedus_locking: foedus under LOCKING_TRIED,
     tictoc,
     mvto,
     si,

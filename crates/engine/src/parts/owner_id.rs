@@ -42,6 +42,16 @@ impl OwnerId {
         self.tid.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
     }
 
+    /// Whether the record has the TID that was seen and nobody else's exclusive lock, of which `is_own` says whether it
+    /// is the caller's. Of two that have locked what the other has read, and then called
+    /// [`CommitEpoch::now`](super::CommitEpoch::now), one finds that it is not.
+    #[inline]
+    pub fn is_as_seen(&self, seen: u64, is_own: impl FnOnce() -> bool) -> bool {
+        // The lock first: if it was given up, the TID is the one that was left under it, or a later one.
+        let is_free = !self.lock.is_exclusive() || is_own();
+        is_free && self.tid.load(Ordering::Acquire) == seen // Acquire: a later step must not come before.
+    }
+
     /// See [`Scheme::retire`](crate::Scheme::retire).
     pub fn retire(&self) -> Retire {
         if !self.lock.try_lock(Mode::Exclusive) {

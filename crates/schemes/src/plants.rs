@@ -87,6 +87,17 @@ sync::plants! {
     MOCC_ENDS_EARLY: "mocc_ends_early",
         "stores the new TID, which ends the installing, before the value";
 
+    FOEDUS_SKIPS_READS: "foedus_skips_reads",
+        "commits without a look at the records that were only read";
+    FOEDUS_SKIPS_PAGES: "foedus_skips_pages",
+        "commits without a look at the versions of the pages that were read";
+    FOEDUS_IGNORES_LOCKS: "foedus_ignores_locks",
+        "accepts records that were read although others have locked them to write them";
+    FOEDUS_WRITES_UNMARKED: "foedus_writes_unmarked",
+        "does not say of a record that it is being written";
+    FOEDUS_ENDS_EARLY: "foedus_ends_early",
+        "stores the new TID, which ends the writing, before the value";
+
     MVTO_MARKS_NO_READS: "mvto_marks_no_reads",
         "does not leave the timestamp of a read with the record";
     MVTO_IGNORES_READS: "mvto_ignores_reads",
@@ -300,6 +311,23 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::COPIES_ONCE,
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "foedus",
+        &[
+            &FOEDUS_SKIPS_READS,
+            &FOEDUS_SKIPS_PAGES,
+            &engine::plants::WRITES_TRUSTED,
+            &FOEDUS_IGNORES_LOCKS,
+            &FOEDUS_WRITES_UNMARKED,
+            &FOEDUS_ENDS_EARLY,
+            &engine::plants::COPIES_ONCE,
+            &engine::plants::INSERT_SHRUGS,
+            &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::LOCKS_WAIT_ANYHOW,
             &engine::plants::MOVES_UNASKED,
             &storage::plants::REUSES_AT_ONCE,
         ],

@@ -18,6 +18,7 @@ const VARIANTS: &[&[&str]] = &[
     &["silo", "--set", "silo.snapshots=on", "--set", "silo.epoch_ms=1", "--set", "silo.snapshot_epochs=1"],
     &["occ", "--set", "occ.early_abort=off"],
     &["mocc", "--set", "mocc.hot=0"],
+    &["foedus", "--set", "foedus.hot_threshold=0", "--set", "foedus.force_canonical=off"],
     &["ssn", "--set", "ssn.base=rc"],
     &["hekaton", "--set", "hekaton.speculation=off"],
     &["cicada", "--set", "cicada.snapshots=off", "--set", "cicada.pending=abort"],

@@ -31,6 +31,8 @@ sync::plants! {
         "gives up old versions as if nobody read the past";
     SNAPSHOTS_UNDECIDED: "snapshots_undecided",
         "lets snapshots show timestamps with which attempts in progress may yet write";
+    SLOTS_COUNTED_ONCE: "slots_counted_once",
+        "does not look for snapshots of sessions that have begun since it looked for attempts that write";
     READS_UNMARKED: "reads_unmarked",
         "does not leave with a record that it was read, for those who overwrite it later";
     GAPS_COMPARED: "gaps_compared",

@@ -23,6 +23,9 @@ const LOCKING: Given = &[("mocc.hot", "0")];
 /// Attempts that only read are like others.
 const NO_SNAPSHOTS: Given = &[("cicada.snapshots", "off")];
 
+/// A lock for each read, and commits that wait for none out of order.
+const LOCKING_TRIED: Given = &[("foedus.hot_threshold", "0"), ("foedus.force_canonical", "off")];
+
 /// What aborts in a batch is not executed again in it.
 const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 
@@ -56,6 +59,8 @@ subjects!(
     silo_with_snapshots: silo under SNAPSHOTS,
     mocc,
     mocc_locking: mocc under LOCKING,
+    foedus,
+    foedus_locking: foedus under LOCKING_TRIED,
     tictoc,
     mvto,
     si,

@@ -42,6 +42,7 @@ catalogue! {
     crate::optimistic::occ_central::OccCentral,
     crate::optimistic::silo::Silo,
     crate::optimistic::mocc::Mocc,
+    crate::optimistic::foedus::Foedus,
     crate::optimistic::tictoc::TicToc,
     crate::multiversion::mvto::Mvto,
     crate::multiversion::si::Si,

@@ -87,6 +87,17 @@ sync::plants! {
     MOCC_ENDS_EARLY: "mocc_ends_early",
         "stores the new TID, which ends the installing, before the value";
 
+    FOEDUS_SKIPS_READS: "foedus_skips_reads",
+        "commits without a look at the records that were only read";
+    FOEDUS_SKIPS_PAGES: "foedus_skips_pages",
+        "commits without a look at the versions of the pages that were read";
+    FOEDUS_IGNORES_LOCKS: "foedus_ignores_locks",
+        "accepts records that were read although others have locked them to write them";
+    FOEDUS_WRITES_UNMARKED: "foedus_writes_unmarked",
+        "does not say of a record that it is being written";
+    FOEDUS_ENDS_EARLY: "foedus_ends_early",
+        "stores the new TID, which ends the writing, before the value";
+
     MVTO_MARKS_NO_READS: "mvto_marks_no_reads",
         "does not leave the timestamp of a read with the record";
     MVTO_IGNORES_READS: "mvto_ignores_reads",
@@ -148,8 +159,6 @@ sync::plants! {
         "reads past an earlier version that is undecided yet";
     CICADA_MARKS_NO_GAPS: "cicada_marks_no_gaps",
         "does not leave the timestamp of a read with the leaves";
-    CICADA_IGNORES_GAPS: "cicada_ignores_gaps",
-        "adds a key to a gap that a later timestamp has read";
     CICADA_ENTERS_FRESH: "cicada_enters_fresh",
         "does not hand the mark of a leaf to a row that enters it";
 
@@ -307,6 +316,23 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
         ],
     ),
     (
+        "foedus",
+        &[
+            &FOEDUS_SKIPS_READS,
+            &FOEDUS_SKIPS_PAGES,
+            &engine::plants::WRITES_TRUSTED,
+            &FOEDUS_IGNORES_LOCKS,
+            &FOEDUS_WRITES_UNMARKED,
+            &FOEDUS_ENDS_EARLY,
+            &engine::plants::COPIES_ONCE,
+            &engine::plants::INSERT_SHRUGS,
+            &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::LOCKS_WAIT_ANYHOW,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
         "tictoc",
         &[
             &TICTOC_SKIPS_READS,
@@ -417,10 +443,10 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &CICADA_IGNORES_RTS,
             &CICADA_SKIPS_PENDING,
             &CICADA_MARKS_NO_GAPS,
-            &CICADA_IGNORES_GAPS,
             &CICADA_ENTERS_FRESH,
             &engine::plants::WRITES_TRUSTED,
             &engine::plants::SNAPSHOTS_UNDECIDED,
+            &engine::plants::SLOTS_COUNTED_ONCE,
             &engine::plants::CHAIN_CUT_EARLY,
             &engine::plants::MOVES_UNASKED,
             &storage::plants::SPLIT_DROPS_MARK,

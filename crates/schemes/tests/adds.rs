@@ -180,7 +180,7 @@ fn check_deltas<C: DeltaClaim>() {
     };
     let names = catalogue::INFO.iter().map(|info| info.name);
     let found: Vec<_> = names.filter(|scheme| check(scheme, &[])).collect();
-    assert_eq!(found, ["silo", "mocc", "tictoc"], "the schemes that add when they commit");
+    assert_eq!(found, ["silo", "mocc", "foedus", "tictoc"], "the schemes that add when they commit");
     assert!(check("silo", SNAPSHOTS));
 }
 

@@ -27,6 +27,9 @@ const HASTY: Given = &[("cicada.early_check", "off"), ("cicada.sort", "off")];
 
 type Txn<'s, 'db> = Attempt<'s, 'db, Cicada>;
 
+/// What an attempt does.
+type Does<'s, T> = &'s dyn Fn(&mut Txn<'_, '_>) -> Result<T, Abort>;
+
 /// A database in which `X` and `Y` are 0.
 fn stage(given: Given) -> (Database<Cicada>, Table<Cell>) {
     let mut schema = Schema::new();
@@ -113,7 +116,7 @@ fn a_write_of_any_kind_below_a_later_version_is_too_late() {
     let replace = |txn: &mut Txn<'_, '_>| txn.replace(table, X, &Cell::new(9)).map(drop);
     let delete = |txn: &mut Txn<'_, '_>| txn.delete(table, X).map(drop);
     let update = |txn: &mut Txn<'_, '_>| add(txn, table, X);
-    let writes: [&dyn Fn(&mut Txn<'_, '_>) -> Result<(), Abort>; 3] = [&replace, &delete, &update];
+    let writes: [Does<'_, ()>; 3] = [&replace, &delete, &update];
     for write in writes {
         for is_early in [true, false] {
             let outcome = attempt(&db, |txn| {
@@ -187,7 +190,7 @@ fn an_insert_comes_before_nobody_who_has_missed_its_key_later() {
     let (db, table) = stage(HASTY);
     let misses = |txn: &mut Txn<'_, '_>| txn.read(table, MISSING, Cell::value);
     let scans = |txn: &mut Txn<'_, '_>| scan(txn, table).map(|found| (found.len() > 2).then_some(0));
-    let looks: [&dyn Fn(&mut Txn<'_, '_>) -> Result<Option<u64>, Abort>; 2] = [&misses, &scans];
+    let looks: [Does<'_, Option<u64>>; 2] = [&misses, &scans];
     for later_looks in looks {
         for enters_first in [false, true] {
             let outcome = attempt(&db, |txn| {

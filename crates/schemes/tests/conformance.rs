@@ -14,8 +14,8 @@ use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
 use common::{
-    Given, LATE_ABORT, LOCKING, NO_FALLBACK, NO_SPECULATION, PLAIN, READ_COMMITTED, SHORT_HISTORY, SNAPSHOTS,
-    run, values,
+    Given, LATE_ABORT, LOCKING, LOCKING_TRIED, NO_FALLBACK, NO_LIST, NO_SPECULATION, PLAIN, READ_COMMITTED,
+    SHORT_HISTORY, SNAPSHOTS, run, values,
 };
 
 /// A scheme under settings.
@@ -99,6 +99,9 @@ conformance!(
     silo_with_snapshots: silo under SNAPSHOTS,
     mocc,
     mocc_locking: mocc under LOCKING,
+    foedus,
+    foedus_locking: foedus under LOCKING_TRIED,
+    foedus_without_a_list: foedus under NO_LIST,
     tictoc,
     mvto,
     si,

@@ -271,6 +271,21 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         Ok(())
     }
 
+    /// Has each write confirmed in the order of addresses: for schemes that do not [`lock`](Self::lock) words, but lock
+    /// in `confirm`.
+    ///
+    /// # Errors
+    /// Those of `confirm`.
+    #[inline]
+    pub fn confirm_sorted(
+        &mut self,
+        mut confirm: impl FnMut(&mut Buffered<'db, S, N>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        assert!(self.locked == 0, "what is unlocked is known by the order of locking");
+        self.writes.sort();
+        (0..self.len()).try_for_each(|nth| confirm(self.writes.get_mut(self.writes.sorted(nth))))
+    }
+
     /// Unlocks what is locked, as it was: an abort.
     #[inline]
     pub fn unlock(&mut self, bits: LockBits, word: impl Fn(RecordRef<'db, S>) -> &'db AtomicU64) {

@@ -11,6 +11,7 @@ use sync::atomic::{AtomicU32, Ordering};
 use sync::plant::is_planted;
 use sync::waiter;
 
+use super::tids::{TidSets, Tids};
 use crate::plants;
 
 const EXCLUSIVE: u32 = 1;
@@ -46,6 +47,13 @@ impl LockWord {
                 return true;
             }
         }
+    }
+
+    /// Whether somebody has it exclusively.
+    #[inline]
+    pub fn is_exclusive(&self) -> bool {
+        // Acquire: pairs with the Release in `unlock`, so that who finds it given up sees what was done under it.
+        self.0.load(Ordering::Acquire) & EXCLUSIVE != 0
     }
 
     /// Makes a lock exclusive that the caller shares, if nobody else does.
@@ -113,6 +121,21 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
         }
     }
 
+    /// Locks a record: once nobody is in the way if that is canonical, or else only if nobody is. Says whether it is
+    /// locked as strongly as that now.
+    #[inline]
+    pub fn lock_if_canonical(&mut self, record: RecordRef<'db, S>, mode: Mode) -> bool {
+        if self.try_lock(record, mode) {
+            return true;
+        }
+        // What is only to be locked more strongly may be given up first: it is validated all the same.
+        let is_canonical = self.0.last().is_none_or(|(last, _)| last.id() <= record.id());
+        if is_canonical {
+            self.lock(record, mode);
+        }
+        is_canonical
+    }
+
     /// Locks a record unless others are in the way, and says whether it is locked as strongly as that now.
     #[inline]
     pub fn try_lock(&mut self, record: RecordRef<'db, S>, mode: Mode) -> bool {
@@ -145,6 +168,12 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
         self.give_up_from(0);
     }
 
+    /// Whether a record is locked.
+    #[inline]
+    pub fn has(&self, record: RecordRef<'db, S>) -> bool {
+        self.0.binary_search_by_key(&record.id(), |(held, _)| held.id()).is_ok()
+    }
+
     /// The records that are locked.
     #[inline]
     pub fn records(&self) -> impl Iterator<Item = RecordRef<'db, S>> {
@@ -152,30 +181,71 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
     }
 }
 
-/// What the retry of an attempt is to lock when it comes to it: its retrospective lock list.
-#[derive(Debug, Default)]
-pub struct Retrospective(Vec<(usize, Mode)>);
+/// What the retry of an attempt is to lock: its retrospective lock list, of records or of what else is noted with ids.
+#[derive(Debug)]
+pub struct Retrospective<R> {
+    locks: Vec<(usize, Mode, R)>,
+    /// How many of them, from the first on, were handed out.
+    reached: usize,
+}
 
-impl Retrospective {
-    /// Notes these records, by id, and nothing else; of each the strongest lock.
-    pub fn replace(&mut self, locks: impl Iterator<Item = (usize, Mode)>) {
-        self.0.clear();
-        self.0.extend(locks);
-        self.0.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
-        self.0.dedup_by_key(|(id, _)| *id);
+impl<R> Default for Retrospective<R> {
+    fn default() -> Self {
+        Self { locks: Vec::new(), reached: 0 }
+    }
+}
+
+impl<R: Copy> Retrospective<R> {
+    /// Notes these records, each with its id, and nothing else; of each the strongest lock.
+    pub fn replace(&mut self, locks: impl Iterator<Item = (usize, Mode, R)>) {
+        self.clear();
+        self.locks.extend(locks);
+        self.locks.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+        self.locks.dedup_by_key(|(id, ..)| *id);
     }
 
     /// How a record is to be locked, if it is among them.
     #[inline]
     pub fn find(&self, id: usize) -> Option<Mode> {
-        let at = self.0.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(self.0[at].1)
+        Some(self.locks[self.position(id)?].1)
+    }
+
+    /// If a record is among them: it and all before it, but for those that were handed out before.
+    #[inline]
+    pub fn reach(&mut self, id: usize) -> Option<&[(usize, Mode, R)]> {
+        let from = self.reached;
+        self.reached = from.max(self.position(id)? + 1);
+        Some(&self.locks[from..self.reached])
+    }
+
+    #[inline]
+    fn position(&self, id: usize) -> Option<usize> {
+        self.locks.binary_search_by_key(&id, |(id, ..)| *id).ok()
     }
 
     /// Forgets all.
     #[inline]
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.locks.clear();
+        self.reached = 0;
+    }
+}
+
+impl<'db, S: Tids + Lockable> Retrospective<RecordRef<'db, S>> {
+    /// Notes what the next attempt of a transaction is to lock: what this one was to write, what it has locked, and what
+    /// it has read that is `in_the_way`, with the word that was seen.
+    #[cold]
+    pub fn look_back(
+        &mut self,
+        sets: &TidSets<'db, S>,
+        locks: &CanonicalLocks<'db, S>,
+        in_the_way: impl Fn(RecordRef<'db, S>, u64) -> bool,
+    ) {
+        let failed = sets.reads.iter().filter(|(record, seen)| in_the_way(*record, *seen));
+        let shared = locks.records().chain(failed.map(|(record, _)| *record));
+        let shared = shared.map(|record| (record.id(), Mode::Shared, record));
+        let exclusive = sets.writes.iter().map(|write| (write.record.id(), Mode::Exclusive, write.record));
+        self.replace(shared.chain(exclusive));
     }
 }
 
@@ -199,8 +269,19 @@ mod tests {
     #[test]
     fn of_each_record_the_strongest_lock_is_noted() {
         let mut list = Retrospective::default();
-        list.replace([(7, Mode::Shared), (3, Mode::Shared), (7, Mode::Exclusive)].into_iter());
+        list.replace([(7, Mode::Shared, ()), (3, Mode::Shared, ()), (7, Mode::Exclusive, ())].into_iter());
         assert_eq!([3, 7, 8].map(|id| list.find(id)), [Some(Mode::Shared), Some(Mode::Exclusive), None]);
+    }
+
+    #[test]
+    fn all_that_is_noted_before_a_record_is_handed_out_with_it_and_once() {
+        let mut list = Retrospective::default();
+        list.replace([3, 5, 7, 9].map(|id| (id, Mode::Shared, id)).into_iter());
+        let mut reach = |id| list.reach(id).map(|due| due.iter().map(|(.., id)| *id).collect::<Vec<_>>());
+        assert_eq!(reach(5), Some(vec![3, 5]));
+        assert_eq!(reach(4), None, "it is not noted");
+        assert_eq!(reach(3), Some(vec![]), "as it was with the one before");
+        assert_eq!(reach(9), Some(vec![7, 9]));
     }
 
     #[test]

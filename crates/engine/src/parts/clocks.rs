@@ -2,11 +2,11 @@
 //! it (Lim, Kaminsky, Andersen, SIGMOD 2017, 3.1 and 3.8). It has the place of `Timestamps` in schemes that promise no
 //! order of real time.
 //!
-//! A slot reads a clock of its own, which goes on with the time that passes; a timestamp is such a reading and, below it,
-//! the number of the slot. Now and then a slot looks at the clock of another, and adopts it if that is ahead: nobody
-//! ever waits, and no clock goes back. Two watermarks follow the slots: up to `min_wts` all that will ever be written
-//! is decided, so it is a snapshot to read; what is older than the newest version up to `min_rts` is read by nobody.
-//! A slot between two attempts, however long it idles, holds up neither.
+//! A slot reads a clock of its own, which goes on with the time that passes; a timestamp is such a reading and, below
+//! it, the number of the slot. Now and then a slot looks at the clock of another, and adopts it if that is ahead:
+//! nobody ever waits, and no clock goes back. Two watermarks follow the slots: up to `min_wts` all that will ever be
+//! written is decided, so it is a snapshot to read; what is older than the newest version up to `min_rts` is read by
+//! nobody. A slot between two attempts, however long it idles, holds up neither.
 //!
 //! INVARIANTS
 //! (1) The timestamps of a slot grow, through all its sessions, and no other slot has the same.
@@ -19,8 +19,8 @@
 //!     computes it knows `min_wts` first and looks at the bounds then, and snapshots are the `min_wts` that is found
 //!     after the bound is shown.
 //!
-//! What is `SeqCst` below is so for (3) and (4): of one who shows its bound and then looks, and one who announces and then
-//! looks at the bounds, at least one sees the other.
+//! What is `SeqCst` below is so for (3) and (4): of one who shows its bound and then looks, and one who announces and
+//! then looks at the bounds, at least one sees the other.
 
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::plant::is_planted;
@@ -115,7 +115,7 @@ impl Clocks {
     pub fn enter(&self, clock: &mut Clock, boost_ns: u64) -> u64 {
         let bound = &self.slots[clock.slot].wts;
         bound.store(0, Ordering::SeqCst); // See the header.
-        let floor = self.floor.load(Ordering::SeqCst).max(clock.last);
+        let floor = self.floor.load(Ordering::SeqCst).max(clock.last); // See the header.
         let reading = self.read(clock) + boost_ns;
         let reading = reading.max((floor >> self.slot_bits) + 1);
         clock.last = reading << self.slot_bits | clock.slot as u64;
@@ -177,13 +177,16 @@ impl Clocks {
     /// `min_rts`, brought up to date, as is `min_wts`.
     pub fn refresh(&self) -> u64 {
         let floor = raise(&self.floor, self.slowest());
-        let used = self.used.load(Ordering::SeqCst); // See the header: a slot not counted yet enters later.
-        let slots = &self.slots[..used];
-        // SeqCst twice: see the header; the Acquire pairs with the Release in `leave` and `enter`.
-        let bounds = slots.iter().map(|shown| shown.wts.load(Ordering::SeqCst));
-        let lowest =
-            if is_planted(&plants::SNAPSHOTS_UNDECIDED) { floor } else { bounds.fold(floor, u64::min) };
+        // SeqCst, here and below: see the header. A slot that is not counted yet chooses after that look, so they are
+        // to be counted anew for the next. The Acquire pairs with the Release in `leave` and `enter`.
+        let slots = &self.slots[..self.used.load(Ordering::SeqCst)];
+        let mut lowest = slots.iter().map(|shown| shown.wts.load(Ordering::SeqCst)).fold(floor, u64::min);
+        if is_planted(&plants::SNAPSHOTS_UNDECIDED) {
+            lowest = floor;
+        }
         let min_wts = raise(&self.min_wts, lowest);
+        let are_known = is_planted(&plants::SLOTS_COUNTED_ONCE);
+        let slots = if are_known { slots } else { &self.slots[..self.used.load(Ordering::SeqCst)] };
         let bounds = slots.iter().map(|shown| shown.rts.load(Ordering::SeqCst));
         raise(&self.min_rts, bounds.fold(min_wts, u64::min))
     }

@@ -5,7 +5,7 @@ use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
 use sync::waiter;
 
-use crate::{Abort, plants};
+use crate::{Abort, Retire, plants};
 
 /// The bits of a record's word that locking looks at.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +96,24 @@ impl LockBits {
         // Release: pairs with the Acquire of the next lock. Nothing was changed under this one.
         word.fetch_and(!self.locked, Ordering::Release);
     }
+
+    /// See [`Scheme::retire`](crate::Scheme::retire), for records of which the bit `no_value` says that they have none.
+    pub fn retire(self, word: &AtomicU64, no_value: u64) -> Retire {
+        let now = word.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        if now & self.retired != 0 {
+            return Retire::Done;
+        }
+        if now & self.locked != 0 {
+            return Retire::Later;
+        }
+        if now & no_value == 0 {
+            return Retire::Alive;
+        }
+        // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
+        // Relaxed on failure: nothing is read.
+        let marked = word.compare_exchange(now, now | self.retired, Ordering::AcqRel, Ordering::Relaxed);
+        if marked.is_ok() { Retire::Done } else { Retire::Later }
+    }
 }
 
 #[cfg(test)]
@@ -114,5 +132,18 @@ mod tests {
         word.fetch_or(2, Ordering::Relaxed);
         assert_eq!(bits.try_lock(&word), Err(Abort::WriteConflict));
         assert_eq!(bits.lock(&word), Err(Abort::WriteConflict));
+    }
+
+    #[test]
+    fn what_has_no_value_retires_unless_somebody_has_locked_it() {
+        let word = AtomicU64::new(0b1000);
+        let bits = LockBits { locked: 1, retired: 2 };
+        assert_eq!(bits.retire(&word, 4), Retire::Alive);
+        word.fetch_or(4, Ordering::Relaxed);
+        assert_eq!(bits.lock(&word), Ok(0b1100));
+        assert_eq!(bits.retire(&word, 4), Retire::Later);
+        bits.unlock(&word);
+        assert_eq!([bits.retire(&word, 4), bits.retire(&word, 4)], [Retire::Done; 2]);
+        assert_eq!(word.load(Ordering::Relaxed), 0b1110);
     }
 }

@@ -64,6 +64,8 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("early aborts: there are none", "occ.early_abort", "off"),
     ("locks for reads: on whatever is read", "mocc.hot", "0"),
     ("locks for reads: after an abort alone", "mocc.hot", "21"),
+    ("locks for reads: on whatever is read", "foedus.hot_threshold", "0"),
+    ("locks on retries: there are none", "foedus.rll", "off"),
     ("history: it is short", "occ_central.history", "256"),
     ("waiting: a writer is not waited for", "ssn.wait_us", "0"),
     ("waiting: a writer is not waited for", "ssi.wait_us", "0"),

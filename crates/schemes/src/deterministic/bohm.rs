@@ -30,7 +30,9 @@
 //!             deletion excludes those who touch the record, an insertion those who missed the key or scan its stretch.
 //!             Reads are declared with the footprint, because what was not foreseen must not depend on who runs first.
 //!             The original executes the writer of a missing value in place of waiting for it; here its worker comes to
-//!             it in time. The managers are the workers, between two meetings, and not threads of their own.
+//!             it in time. The managers are the workers, between two meetings, and not threads of their own. Clients hear of
+//!             no commit before its batch has ended, so that to them the order agrees with real time; but a transaction may
+//!             run after one that comes later in the order has committed, and so no more is promised.
 
 use engine::driver::Planned;
 use engine::parts::footprint::{Coverage, Footprint, Mode};
@@ -121,7 +123,7 @@ impl Scheme for Bohm {
         title: "BOHM",
         paper: "Faleiro, Abadi: Rethinking serializable multiversion concurrency control, VLDB 2015",
         family: Family::Deterministic,
-        isolation: Isolation::StrictlySerializable,
+        isolation: Isolation::Serializable,
         workers: Admits::Any,
         idea: "fixes the order of a batch, and puts empty versions in this order before anything executes",
     };

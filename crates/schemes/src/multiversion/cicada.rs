@@ -8,13 +8,13 @@
 //!             The serial order is that of the timestamps, which no counter hands out. Who only reads does so as of
 //!             a while ago, when all is decided, and checks nothing.
 //! RECORD      `ChainHead`: rts, the greatest timestamp that has read the newest version. `VersionStamp`: wts, the
-//!             timestamp of the writer, once the version is on its chain; it is sealed when the writer commits, and taken
-//!             off when it aborts. `GapMark`: the rts of a leaf's gaps. `Clocks` has the clocks and watermarks.
+//!             timestamp of the writer, once the version is on its chain; it is sealed when the writer commits, and
+//!             taken off when it aborts. `GapMark`: the rts of a leaf's gaps. `Clocks` has clocks and watermarks.
 //! COMMIT      1. Unless the last few attempts have all committed: look in advance for what would fail, and sort the
 //!                writes, those of the newest versions first, where most is contended for.
 //!             2. Install the versions, undecided: each at the new end of its chain, over the version that was read,
 //!                and over none that a later timestamp has read.
-//!             3. Leave the timestamp as rts with each record that was read, and then validate: the version that is
+//!             3. Leave the timestamp as rts with each record that was read, and validate: the version that is
 //!                visible at the timestamp is the one that was read.
 //!             4. Seal the versions: they are committed. Leave the clock, so that snapshots may show them.
 //!             5. Give up what earlier commits had to leave and nobody needs any more.
@@ -23,20 +23,21 @@
 //!             (2) Who validates a read marks the header before it looks; who installs a version looks for marks after
 //!                 it is there. So either the reader finds the version, or the writer the mark (`validate`, `put`).
 //!             (3) Waits go from later to earlier timestamps: they cannot form a circle (`wait`).
-//!             (4) A key enters a gap before all who have read it at a later timestamp, or not at all: a reader marks
-//!                 the leaf when it looks, the record takes the mark over when it enters (`entering`), and whoever gives
-//!                 it a value finds that in step 2. A record that leaves gives its mark back (`retire`).
+//!             (4) A key gets no value before those who have missed it at a later timestamp: a reader marks the leaf
+//!                 when it looks, the record takes the mark over when it enters (`entering`), and whoever gives it a
+//!                 value finds that in step 2. A record that leaves gives its mark back (`retire`).
 //!             (5) All up to a snapshot is decided, and stays: that is what the watermarks of `Clocks` are for.
-//! DEPARTURES  Versions stand at the new end of a chain alone: the paper puts blind writes below later versions, too, where
-//!             here they abort. So one rts a record is enough, only the newest version is ever undecided, one look for
-//!             marks after the installation is conclusive, and an aborted version leaves its chain at once. The paper
-//!             has indexes of versioned nodes; here gaps are marked, when they are read and not at the commit: then keys
-//!             that enter for later timestamps fail nobody, though an attempt that aborts leaves its mark. Storage
-//!             inlines: a new version stands within its record if there is room, and one that is alone moves there, not
-//!             a copy that a reader makes (`run.versions=apart` turns that off). Watermarks are moved on by all slots, not
-//!             by a leader who may idle; garbage is cut by whoever writes the record next, or by its last writer. What
-//!             regulates contention is for all schemes, as `--retry climb`; the boost of stragglers is here. A client
-//!             that is to see its own commit in a snapshot would have to bring its timestamp along, which none does.
+//! DEPARTURES  Versions stand at the new end of a chain alone: the paper puts blind writes below later versions, too,
+//!             where here they abort. So one rts a record is enough, only the newest version is ever undecided, one
+//!             look for marks after the installation is conclusive, and an aborted version leaves its chain at once.
+//!             The paper has indexes of versioned nodes; here gaps are marked, when they are read and not at the
+//!             commit: then keys that enter for later timestamps fail nobody, though who aborts leaves its marks.
+//!             Storage inlines: a new version stands within its record if there is room, and one that is alone moves
+//!             there, not a copy that a reader makes (`run.versions=apart` turns that off). Watermarks are moved on
+//!             by all slots, every few attempts, not by a leader who may idle; old versions are cut by whoever writes
+//!             the record next, or by its last writer. What regulates contention is there for all schemes, as
+//!             `--retry climb`; the boost of stragglers is here. A client that is to see its own commit in a snapshot
+//!             would have to bring its timestamp along, which none does.
 
 use engine::driver::PerWorker;
 use engine::parts::version_chain::{
@@ -259,10 +260,10 @@ impl Scheme for Cicada {
         Ok(())
     }
 
+    /// Who is too late would find that when it commits, too, from the mark that the record takes over.
     #[inline]
     fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, GapMark>) -> Result<(), Abort> {
-        let is_late = leaf.meta().rts() > txn.ts && !is_planted(&plants::CICADA_IGNORES_GAPS);
-        if is_late { Err(Abort::TooLate) } else { Ok(()) }
+        if leaf.meta().rts() > txn.ts { Err(Abort::TooLate) } else { Ok(()) }
     }
 
     #[inline]

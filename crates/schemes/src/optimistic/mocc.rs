@@ -33,30 +33,20 @@
 //!             commit as under `silo`.
 
 use engine::driver::PerWorker;
-use engine::parts::canonical_locks::{CanonicalLocks, LockWord, Lockable, Mode, Retrospective};
-use engine::parts::{
-    Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits, Temperature,
-};
+use engine::parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
+use engine::parts::tids::{self, CHANGING as INSTALLING, NO_VALUE, STATUS, TidSets};
+use engine::parts::{Buffered, CommitEpoch, Expected, OwnerId};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
     Ticket, Write, slot_rng,
 };
 use stdx::Rng;
-use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
-use sync::atomic::{AtomicU64, Ordering};
+use storage::{InPlace, LeafRef, RecordRef, Shape, Slot};
+use sync::atomic::Ordering;
 use sync::plant::is_planted;
 
 use crate::plants;
-
-const INSTALLING: u64 = 1;
-const NO_VALUE: u64 = 2;
-const RETIRED: u64 = 4;
-const INSTALL: LockBits = LockBits { locked: INSTALLING, retired: RETIRED };
-const STATUS: u64 = INSTALLING | NO_VALUE | RETIRED;
-/// One step of the sequence.
-const TID_STEP: u64 = 16;
-const EPOCH_SHIFT: u32 = 32;
 
 /// The state that all transactions share: the epochs.
 #[derive(Debug)]
@@ -68,57 +58,21 @@ pub struct Mocc {
     era_epochs: u64,
 }
 
-/// What a record carries.
-#[derive(Debug)]
-pub struct Header {
-    tid: AtomicU64,
-    lock: LockWord,
-    temperature: Temperature,
-}
-
-impl Default for Header {
-    fn default() -> Self {
-        let (lock, temperature) = (LockWord::default(), Temperature::default());
-        Self { tid: AtomicU64::new(NO_VALUE), lock, temperature }
-    }
-}
-
-impl Meta for Header {
-    fn reset(&self) {
-        // Relaxed: publishing the record orders it. Nobody holds the lock of a record that nobody knows.
-        self.tid.store(NO_VALUE, Ordering::Relaxed);
-        self.temperature.reset();
-    }
-}
-
-impl Lockable for Mocc {
-    #[inline]
-    fn lock_of(record: RecordRef<'_, Self>) -> &LockWord {
-        &record.header().lock
-    }
-}
-
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Mocc>,
-    reads: Vec<(RecordRef<'db, Mocc>, u64)>,
-    writes: BufferedWrites<'db, Mocc, Expected>,
-    leaves: LeafSet<'db, ()>,
+    sets: TidSets<'db, Mocc>,
     locks: CanonicalLocks<'db, Mocc>,
     /// The write set in the order of addresses, where locking had to wait.
     order: Vec<RecordRef<'db, Mocc>>,
     /// Since the last attempt of its transaction was aborted.
-    retrospective: Retrospective,
-    /// The copy that the last read lent.
-    copy: CopyBuffer,
-    /// The TID of the running commit; between attempts, that of the slot's last.
-    tid: u64,
+    retrospective: Retrospective<RecordRef<'db, Mocc>>,
     rng: Rng,
 }
 
 impl Shape for Mocc {
-    type Header = Header;
+    type Header = OwnerId;
     type Version = ();
     type Leaf = ();
     type Data = InPlace;
@@ -178,16 +132,12 @@ impl Scheme for Mocc {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
-            writes: BufferedWrites::new(&slot),
+            sets: TidSets::new(&slot),
             rng: slot_rng(slot.id()),
             slot,
-            reads: Vec::new(),
-            leaves: LeafSet::default(),
             locks: CanonicalLocks::default(),
             order: Vec::new(),
             retrospective: Retrospective::default(),
-            copy: CopyBuffer::default(),
-            tid: 0,
         }
     }
 
@@ -197,14 +147,12 @@ impl Scheme for Mocc {
     }
 
     fn loaded(&self, record: RecordRef<'_, Self>) {
-        record.header().tid.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
+        record.header().load();
     }
 
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
-        txn.reads.clear();
-        txn.writes.clear();
-        txn.leaves.clear();
+        txn.sets.clear();
         if ticket.retries == 0 {
             txn.retrospective.clear();
         }
@@ -217,14 +165,8 @@ impl Scheme for Mocc {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return txn.writes.read(own, copy_present);
-        }
-        self.lock_if_hot(txn, record);
-        let copy = txn.copy.room(record.width());
-        let tid = copy_stable(record, Some(copy))?;
-        txn.reads.push((record, tid));
-        Ok((tid & NO_VALUE == 0).then_some(copy))
+        let Txn { sets, locks, retrospective, .. } = txn;
+        sets.read(record, || self.lock_if_hot(locks, retrospective, record))
     }
 
     #[inline]
@@ -234,20 +176,8 @@ impl Scheme for Mocc {
         record: RecordRef<'db, Self>,
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return txn.writes.rewrite(own, how, copy_present);
-        }
-        if how == Write::Modify {
-            self.lock_if_hot(txn, record);
-        }
-        let value = txn.writes.room(record);
-        let copy = (how == Write::Modify).then(|| txn.writes.room_mut(value));
-        let word = copy_stable(record, copy)?;
-        if word & NO_VALUE != 0 {
-            txn.reads.push((record, word));
-            return Ok(None);
-        }
-        Ok(txn.writes.push_written(record, value, how, Expected { word, is_blind: how != Write::Modify }))
+        let Txn { sets, locks, retrospective, .. } = txn;
+        sets.write(record, how, || self.lock_if_hot(locks, retrospective, record))
     }
 
     #[inline]
@@ -256,35 +186,17 @@ impl Scheme for Mocc {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.give(own));
-        }
-        let word = copy_stable(record, None)?;
-        if word & NO_VALUE == 0 {
-            txn.reads.push((record, word));
-            return Ok(None);
-        }
-        let value = txn.writes.room(record);
-        Ok(txn.writes.push(record, Some(value), Expected { word, is_blind: false }))
+        txn.sets.insert(record)
     }
 
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.writes.find(record) {
-            return Ok(txn.writes.take(own));
-        }
-        let word = copy_stable(record, None)?;
-        if word & NO_VALUE != 0 {
-            txn.reads.push((record, word));
-            return Ok(false);
-        }
-        txn.writes.push(record, None, Expected { word, is_blind: true });
-        Ok(true)
+        txn.sets.delete(record)
     }
 
     #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
-        txn.leaves.read(leaf)
+        txn.sets.leaves.read(leaf)
     }
 
     #[inline]
@@ -294,18 +206,18 @@ impl Scheme for Mocc {
 
     #[inline]
     fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, ()>, after: u64) {
-        txn.leaves.added(before, after);
+        txn.sets.leaves.added(before, after);
     }
 
     #[inline]
     fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
-        txn.leaves.split(from, after, into);
+        txn.sets.leaves.split(from, after, into);
     }
 
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Rollback {
-            txn.only_read();
+            txn.sets.only_read();
         }
         let decided = self.decide(txn);
         if decided.is_err() {
@@ -316,11 +228,11 @@ impl Scheme for Mocc {
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
-        let tid = txn.tid;
+        let tid = txn.sets.tid;
         // The last first: they are the hottest, if the procedure has a choice.
-        for at in (0..txn.writes.len()).rev() {
+        for at in (0..txn.sets.writes.len()).rev() {
             let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & NO_VALUE == 0;
-            let (record, value) = txn.writes.ready(at, has_value, Stamp(tid), sink, seen);
+            let (record, value) = txn.sets.writes.ready(at, has_value, Stamp(tid), sink, seen);
             let header = &record.header().tid;
             let before = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
             let word = tid | if value.is_none() { NO_VALUE } else { 0 };
@@ -331,7 +243,7 @@ impl Scheme for Mocc {
                 record.store(value);
             }
             assert!(before & !STATUS < tid, "a TID grows with each change"); // Invariant (1).
-            // Release: pairs with the Acquire in `copy_stable`.
+            // Release: pairs with the Acquire in `LockBits::copy_stable`.
             header.store(word, Ordering::Release);
         }
         txn.locks.give_up();
@@ -341,7 +253,7 @@ impl Scheme for Mocc {
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        txn.writes.unlock(INSTALL, |record| &record.header().tid);
+        txn.sets.writes.unlock(tids::BITS, |record| &record.header().tid);
         txn.locks.give_up();
         self.epoch.leave(txn.slot.id());
     }
@@ -351,39 +263,27 @@ impl Scheme for Mocc {
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
-        let Header { tid, lock, .. } = record.header();
-        if !lock.try_lock(Mode::Exclusive) {
-            return Retire::Later;
-        }
-        let word = tid.load(Ordering::Relaxed); // Relaxed: it changes under this lock only.
-        let retire = match word & STATUS {
-            NO_VALUE => {
-                // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
-                tid.fetch_or(RETIRED, Ordering::AcqRel);
-                Retire::Done
-            }
-            status if status & RETIRED != 0 => Retire::Done,
-            _ => Retire::Alive,
-        };
-        lock.unlock(Mode::Exclusive);
-        retire
+        record.header().retire()
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let copy = txn.copy.room(record.width());
-        let word = copy_stable(record, Some(copy)).ok()?;
-        (word & NO_VALUE == 0).then_some(copy)
+        txn.sets.latest(record)
     }
 }
 
 impl Mocc {
     /// Locks a record that is about to be read if it is hot, or if that has failed the transaction before.
     #[inline]
-    fn lock_if_hot<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) {
-        if let Some(mode) = txn.retrospective.find(record.id()) {
-            txn.locks.lock(record, mode);
+    fn lock_if_hot<'db>(
+        &self,
+        locks: &mut CanonicalLocks<'db, Self>,
+        retrospective: &Retrospective<RecordRef<'db, Self>>,
+        record: RecordRef<'db, Self>,
+    ) {
+        if let Some(mode) = retrospective.find(record.id()) {
+            locks.lock(record, mode);
         } else if self.hot == 0 || record.header().temperature.degrees(|| self.era()) >= self.hot {
-            txn.locks.lock(record, Mode::Shared);
+            locks.lock(record, Mode::Shared);
         }
     }
 
@@ -395,7 +295,7 @@ impl Mocc {
     /// Steps 1 to 5 of COMMIT.
     #[inline]
     fn decide(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
-        if txn.writes.is_empty() {
+        if txn.sets.writes.is_empty() {
             return self.validate(txn);
         }
         txn.lock_write_set(); // 1
@@ -404,7 +304,7 @@ impl Mocc {
         txn.begin_installing()?; // 2
         let epoch = self.epoch.now(); // 3
         self.validate(txn)?; // 4
-        txn.choose_tid(epoch); // 5
+        txn.sets.choose_tid(epoch); // 5
         Ok(())
     }
 
@@ -412,7 +312,8 @@ impl Mocc {
     #[inline]
     fn validate(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
         let mut is_valid = true;
-        for &(record, seen) in &txn.reads {
+        let sets = &txn.sets;
+        for &(record, seen) in &sets.reads {
             if is_planted(&plants::MOCC_TRUSTS_LOCKS)
                 && (self.hot == 0 || txn.retrospective.find(record.id()).is_some())
             {
@@ -420,7 +321,7 @@ impl Mocc {
             }
             // Acquire: a later step must not come before.
             let tid = record.header().tid.load(Ordering::Acquire);
-            let own = || txn.writes.find(record).is_some() || is_planted(&plants::MOCC_IGNORES_INSTALLING);
+            let own = || sets.writes.find(record).is_some() || is_planted(&plants::MOCC_IGNORES_INSTALLING);
             if tid != seen && !(tid == seen | INSTALLING && own()) && !is_planted(&plants::MOCC_SKIPS_READS) {
                 record.header().temperature.heat(self.era(), &mut txn.rng);
                 is_valid = false;
@@ -430,20 +331,8 @@ impl Mocc {
             return Err(Abort::ReadChanged);
         }
         let skips = is_planted(&plants::MOCC_SKIPS_LEAVES);
-        if skips || txn.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+        if skips || sets.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
-}
-
-/// The TID of a record that nobody installs, and its value as of it.
-#[inline(always)]
-fn copy_stable(record: RecordRef<'_, Mocc>, copy: Option<&mut [u64]>) -> Result<u64, Abort> {
-    INSTALL.copy_stable(record, &record.header().tid, NO_VALUE, copy)
-}
-
-/// What a record is expected to be when it is written, whose value is read now for a write that had not read it.
-fn copy_present(record: RecordRef<'_, Mocc>, copy: &mut [u64]) -> Result<Expected, Abort> {
-    let word = copy_stable(record, Some(copy))?;
-    if word & NO_VALUE == 0 { Ok(Expected { word, is_blind: false }) } else { Err(Abort::ReadChanged) }
 }
 
 impl<'db> Txn<'db> {
@@ -451,26 +340,17 @@ impl<'db> Txn<'db> {
     /// what it found changed.
     #[cold]
     fn look_back(&mut self) {
-        let Self { retrospective, writes, locks, reads, .. } = self;
+        let Self { retrospective, sets, locks, .. } = self;
         // Relaxed: a hint.
-        let is_changed = |(record, seen): &&(RecordRef<'db, Mocc>, u64)| {
-            record.header().tid.load(Ordering::Relaxed) & !INSTALLING != *seen
-        };
-        let changed = reads.iter().filter(is_changed).map(|(record, _)| *record);
-        let shared = locks.records().chain(changed).map(|record| (record.id(), Mode::Shared));
-        let exclusive = writes.iter().map(|write| (write.record.id(), Mode::Exclusive));
-        retrospective.replace(shared.chain(exclusive));
-    }
-
-    /// What was to be written was only read: a rollback.
-    fn only_read(&mut self) {
-        self.reads.extend(self.writes.drain().map(|write| (write.record, write.note.word)));
+        let tid = |record: RecordRef<'db, Mocc>| record.header().tid.load(Ordering::Relaxed);
+        retrospective.look_back(sets, locks, |record, seen| tid(record) & !INSTALLING != seen);
     }
 
     /// Step 1 of COMMIT.
     #[inline]
     fn lock_write_set(&mut self) {
-        let Self { writes, locks, order, .. } = self;
+        let Self { sets, locks, order, .. } = self;
+        let writes = &sets.writes;
         if writes.iter().all(|write| locks.try_lock(write.record, Mode::Exclusive)) {
             return;
         }
@@ -485,19 +365,10 @@ impl<'db> Txn<'db> {
     /// Step 2 of COMMIT: it waits for nobody, since nobody else has the locks.
     #[inline]
     fn begin_installing(&mut self) -> Result<(), Abort> {
-        self.writes.lock(
-            INSTALL,
+        self.sets.writes.lock(
+            tids::BITS,
             |record| &record.header().tid,
             |write, word| write.note.confirm(word, word & NO_VALUE == 0),
         )
-    }
-
-    /// Step 5 of COMMIT.
-    #[inline]
-    fn choose_tid(&mut self, epoch: u64) {
-        let read = self.reads.iter().map(|&(_, word)| word);
-        let met = read.chain(self.writes.iter().map(|write| write.note.word));
-        let above = met.fold(self.tid, |tid, word| tid.max(word & !STATUS)) + TID_STEP;
-        self.tid = above.max(epoch << EPOCH_SHIFT);
     }
 }

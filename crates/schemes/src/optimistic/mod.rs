@@ -1,5 +1,6 @@
 //! Schemes that validate at commit.
 
+pub mod foedus;
 pub mod mocc;
 pub mod occ;
 pub mod occ_central;

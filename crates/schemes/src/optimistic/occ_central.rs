@@ -301,21 +301,7 @@ impl Scheme for OccCentral {
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
-        let header = &record.header().0;
-        let word = header.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        if word & RETIRED != 0 {
-            return Retire::Done;
-        }
-        if word & LOCKED != 0 {
-            return Retire::Later;
-        }
-        if word & NO_VALUE == 0 {
-            return Retire::Alive;
-        }
-        // AcqRel: whoever sees the mark sees what led to it, and the marker what came before.
-        // Relaxed on failure: nothing is read.
-        let marked = header.compare_exchange(word, word | RETIRED, Ordering::AcqRel, Ordering::Relaxed);
-        if marked.is_ok() { Retire::Done } else { Retire::Later }
+        LOCK.retire(&record.header().0, NO_VALUE)
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {

@@ -218,6 +218,12 @@ pub(crate) const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 /// MOCC with a lock for each read.
 pub(crate) const LOCKING: Given = &[("mocc.hot", "0")];
 
+/// FOEDUS with a lock for each read, and commits that wait for none out of order.
+pub(crate) const LOCKING_TRIED: Given = &[("foedus.hot_threshold", "0"), ("foedus.force_canonical", "off")];
+
+/// FOEDUS without a list of what to lock on a retry.
+pub(crate) const NO_LIST: Given = &[("foedus.rll", "off")];
+
 /// The values of a scheme's settings.
 pub(crate) fn values<S: Scheme>(given: Given) -> Values {
     let given: Vec<_> = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();

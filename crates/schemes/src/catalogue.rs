@@ -47,6 +47,7 @@ catalogue! {
     crate::multiversion::si::Si,
     crate::multiversion::ssn::Ssn,
     crate::multiversion::ssi::Ssi,
+    crate::multiversion::ermia::Ermia,
     crate::multiversion::hekaton::Hekaton,
     crate::partitioned::hstore::HStore,
     crate::batched::aria::Aria,

@@ -1,5 +1,6 @@
 //! Schemes that keep several versions of a record.
 
+pub mod ermia;
 pub mod hekaton;
 pub mod mvto;
 pub mod si;

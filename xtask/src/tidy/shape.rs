@@ -15,7 +15,8 @@ const COLUMNS_MAX: usize = 120;
 /// No file is longer than a reader's patience.
 pub(super) fn files_are_short(tree: &Tree, findings: &mut Findings) {
     for (path, source) in &tree.sources {
-        let is_scheme = path.starts_with("crates/schemes/src/");
+        // The list of planted bugs is none: it grows with every scheme.
+        let is_scheme = path.starts_with("crates/schemes/src/") && !path.ends_with("/plants.rs");
         let max = if is_scheme { SCHEME_CODE_LINES_MAX } else { CODE_LINES_MAX };
         let lines = source.above_tests().filter(|(_, line)| !line.code.trim().is_empty()).count();
         if lines > max {
@@ -77,6 +78,7 @@ mod tests {
         let (scheme, other) = ("crates/schemes/src/optimistic/silo.rs", "crates/engine/src/lib.rs");
         assert_eq!(check(scheme, &"a();\n".repeat(400)), 0);
         assert_eq!(check(scheme, &"a();\n".repeat(401)), 1);
+        assert_eq!(check("crates/schemes/src/plants.rs", &"a();\n".repeat(401)), 0);
         assert_eq!(check(other, &"a();\n".repeat(800)), 0);
         assert_eq!(check(other, &"a();\n".repeat(801)), 1);
         let padded = format!(

@@ -416,8 +416,9 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         }
         self.mark_stale(shared, mark_of_all);
         if has_grown || self.reads_stale {
-            // SeqCst fence: pairs with the one in `look_for_readers`. Of an attempt that marks a leaf, or what is stale,
-            // and then looks who decides, and one that decides and then looks for marks, at least one sees the other.
+            // SeqCst fence: pairs with the one in `look_for_readers`. Of an attempt that marks a leaf, or all that is
+            // stale, and then looks who decides, and one that decides and then looks for marks, at least one sees the
+            // other.
             fence(Ordering::SeqCst);
             shared.deciding.wait_for(0, DRAWING);
             self.ask(slot, shared, DRAWING)?;

@@ -1,8 +1,8 @@
 //! Safe snapshots: states of the past that may be read without a trace (Ports, Grittner, PVLDB 5(12), 2012; as ERMIA
 //! has them). A safe snapshot is a commit that has read everything and written nothing. It shows that it decides,
-//! draws its number and leaves its mark, one for all records and gaps, as other commits do with theirs: by invariant (1)
-//! of [`anti_dependencies`](super) every commit with a greater number finds the mark, or waits for it, if its rule
-//! sees any danger. So no circle closes through the snapshot, and whoever reads it later may stand for it: there is
+//! draws its number and leaves its mark, one for all records and gaps, as other commits do with theirs: by invariant
+//! (1) of [`anti_dependencies`](super) every commit with a greater number finds the mark, or waits for it, if its
+//! rule sees any danger. So no circle closes through the snapshot, and whoever reads it later may stand for it: there is
 //! nothing left to be certified.
 //!
 //! The past that `Timestamps` keeps is the last safe snapshot, so that what it shows stays.

@@ -20,9 +20,28 @@ const VARIANTS: &[&[&str]] = &[
     &["mocc", "--set", "mocc.hot=0"],
     &["foedus", "--set", "foedus.hot_threshold=0", "--set", "foedus.force_canonical=off"],
     &["ssn", "--set", "ssn.base=rc"],
+    &["ermia", "--set", "ermia.line=si"],
+    &["ermia", "--set", "ermia.line=ssi", "--set", "ermia.indirection=off"],
+    &["ermia", "--set", "ermia.line=ssn_rc"],
+    &["ermia", SET, SAFE, SET, EACH_ITS_OWN],
+    &["ermia", SET, MOSTLY, SET, AT_ONCE, SET, ALL_STALE],
     &["hekaton", "--set", "hekaton.speculation=off"],
     &["cicada", "--set", "cicada.snapshots=off", "--set", "cicada.pending=abort"],
     &["aria", "--set", "aria.fallback=off"],
+];
+
+const SET: &str = "--set";
+const SAFE: &str = "ermia.safe_snapshots=on";
+const EACH_ITS_OWN: &str = "ermia.snapshot_us=0";
+const MOSTLY: &str = "ermia.read_mostly=on";
+const AT_ONCE: &str = "ermia.read_mostly_after=0";
+const ALL_STALE: &str = "ermia.stale_kb=0";
+
+/// Planted bugs that are in what settings ask for: the bug and the settings.
+const UNDER: &[(&str, &[&str])] = &[
+    ("snapshots_unread", &[SET, SAFE, SET, EACH_ITS_OWN]),
+    ("stale_readers_untold", &[SET, MOSTLY, SET, AT_ONCE, SET, ALL_STALE]),
+    ("stale_readers_unseen", &[SET, MOSTLY, SET, AT_ONCE, SET, ALL_STALE]),
 ];
 
 /// Seconds in which a planted bug must be caught.
@@ -119,6 +138,8 @@ fn catch(contend: &std::path::Path, scheme: &str, name: &str) -> Result<Option<S
     let started = std::time::Instant::now();
     let mut command = Command::new(contend);
     command.args(["check", scheme, "--plant", name, "--seconds", SECONDS, "--format", "json"]);
+    let under = UNDER.iter().find(|(known, _)| *known == name);
+    command.args(under.map_or(&[][..], |(_, settings)| settings));
     // The exit code says that the bug was caught, which is as it should be.
     let ended = command.output().map_err(|error| format!("cannot run {}: {error}", contend.display()))?;
     let line = String::from_utf8_lossy(&ended.stdout);

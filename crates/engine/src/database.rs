@@ -6,8 +6,8 @@ use core::ops::{Bound, ControlFlow, RangeBounds};
 
 use stdx::history::Version;
 use storage::{
-    GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Key, LeafRef, NewRow, Placed, Row, RowRef,
-    Schema, Slot, Table, TableMemory, Tables, Walker, Watcher, Which, row_of, words_of,
+    GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Key, Layout, LeafRef, NewRow, Placed, Row,
+    RowRef, Schema, Slot, Table, TableMemory, Tables, Walker, Watcher, Which, row_of, words_of,
 };
 use sync::workers;
 
@@ -34,7 +34,11 @@ impl<S: Scheme> Database<S> {
         // Whoever looks at the quiesced database looks at a few rows at a time, perhaps on every core.
         let slots = env.slots.max(View::<S>::NESTED * workers::cores());
         let scheme = S::new(values, Env { slots, ..env })?;
-        let tables = Tables::new(schema, slots, scheme.partitions(), scheme.keeps_versions());
+        let mut schema = schema.clone();
+        if S::has_versions_apart(values) {
+            schema.lay_out(Layout { has_versions_apart: true, ..schema.layout() });
+        }
+        let tables = Tables::new(&schema, slots, scheme.partitions(), scheme.keeps_versions());
         let moves = Moves::new(tables.iter().count());
         Ok(Self { tables, scheme, leftovers: Leftovers::default(), moves })
     }

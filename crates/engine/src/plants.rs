@@ -43,6 +43,12 @@ sync::plants! {
         "looks for readers while commits with smaller numbers are being decided";
     OVERWRITERS_UNAWAITED: "overwriters_unawaited",
         "takes an overwriter that is being decided for a later one";
+    SNAPSHOTS_UNREAD: "snapshots_unread",
+        "does not count a safe snapshot among those who have read what it overwrites";
+    STALE_READERS_UNTOLD: "stale_readers_untold",
+        "overwrites what is stale without telling those who do not remember that they have read it";
+    STALE_READERS_UNSEEN: "stale_readers_unseen",
+        "does not count those who do not remember what they have read among its readers";
     MOVES_UNASKED: "moves_unasked",
         "does not ask rows found by a secondary key whether they still have it";
     UNDO_FORGETS_VALUES: "undo_forgets_values",

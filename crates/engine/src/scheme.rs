@@ -291,6 +291,12 @@ pub trait Scheme: Shape {
         false
     }
 
+    /// Whether no version of a record stands within it under these settings, wherever others have theirs: every access
+    /// to a value is one to a pointer before.
+    fn has_versions_apart(_values: &Values) -> bool {
+        false
+    }
+
     /// The private state of a slot's attempts.
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Self::Txn<'db>;
 

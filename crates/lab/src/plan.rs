@@ -183,15 +183,17 @@ impl Plan {
         let job = job(request, &shared, runs::terminals(workload.name, &shared))?;
         let drive = Drive { workers: job.workers as u32, clients: job.clients as u32, seed: job.seed };
         let forecast = runs::forecast(workload.name, &shared, drive)?;
-        let has_versions = schemes.iter().any(|scheme| scheme.family == Family::MultiVersion);
-        let apart = has_versions && layout(&shared).has_versions_apart;
-        refuse_beyond_memory(workload, &shared, (&forecast, apart), machine::available_bytes())?;
         let subject = |scheme: &'static Info| {
             let values = Catalogue.values(workload, Some(scheme), &given)?;
             let clients = runs::clients(scheme.name, &values, job.clients);
             Ok(Subject { scheme, values, clients })
         };
         let subjects = schemes.into_iter().map(subject).collect::<Result<Vec<_>, Refusal>>()?;
+        let apart = subjects.iter().any(|Subject { scheme, values, .. }| {
+            let is_asked = scheme.family == Family::MultiVersion && layout(values).has_versions_apart;
+            is_asked || runs::has_versions_apart(scheme.name, values)
+        });
+        refuse_beyond_memory(workload, &shared, (&forecast, apart), machine::available_bytes())?;
         let repeat = within("--repeat", request.repeat, 1, REPEAT_MAX)? as usize;
         let order = order(subjects.len(), repeat, request.seed);
         let reserve_bytes = reserve_bytes(&shared, &job, (&forecast, apart), machine::available_bytes())?;

@@ -17,6 +17,26 @@ const LATE_ABORT: Given = &[("occ.early_abort", "off")];
 /// Attempts see what is committed while they run.
 const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 
+/// No certifier.
+const LINE_SI: Given = &[("ermia.line", "si")];
+
+/// Dangerous structures are refused.
+const LINE_SSI: Given = &[("ermia.line", "ssi"), ("ermia.indirection", "off")];
+
+/// Attempts see what is committed while they run.
+const LINE_SSN_RC: Given = &[("ermia.line", "ssn_rc")];
+
+/// Read-only transactions read safe snapshots, each its own.
+const SAFE_SNAPSHOTS: Given = &[("ermia.safe_snapshots", "on"), ("ermia.snapshot_us", "0")];
+
+/// They share safe snapshots, and the others refuse dangerous structures.
+const SHARED_SNAPSHOTS: Given =
+    &[("ermia.line", "ssi"), ("ermia.safe_snapshots", "on"), ("ermia.snapshot_us", "1000")];
+
+/// Everything is stale, and no read of it is remembered.
+const NOTHING_REMEMBERED: Given =
+    &[("ermia.read_mostly", "on"), ("ermia.read_mostly_after", "0"), ("ermia.stale_kb", "0")];
+
 /// A lock for each read.
 const LOCKING: Given = &[("mocc.hot", "0")];
 
@@ -67,6 +87,13 @@ subjects!(
     ssn,
     ssn_over_read_committed: ssn under READ_COMMITTED,
     ssi,
+    ermia,
+    ermia_without_a_certifier: ermia under LINE_SI,
+    ermia_by_dangerous_structures: ermia under LINE_SSI,
+    ermia_over_read_committed: ermia under LINE_SSN_RC,
+    ermia_with_safe_snapshots: ermia under SAFE_SNAPSHOTS,
+    ermia_with_shared_snapshots: ermia under SHARED_SNAPSHOTS,
+    ermia_that_remembers_nothing: ermia under NOTHING_REMEMBERED,
     hekaton,
     cicada,
     cicada_without_snapshots: cicada under NO_SNAPSHOTS,

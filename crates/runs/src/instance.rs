@@ -25,6 +25,11 @@ pub fn isolation(scheme: &str, values: &Values) -> Isolation {
     isolation.unwrap_or_else(|| panic!("no scheme `{scheme}`"))
 }
 
+/// Whether a scheme has no version of a record within it under its settings, wherever others have theirs.
+pub fn has_versions_apart(scheme: &str, values: &Values) -> bool {
+    with_scheme(scheme, VersionsApart(values))
+}
+
 /// How many clients there are if the settings make them terminals, who wait as the workload says.
 pub fn terminals(workload: &str, values: &Values) -> Option<u64> {
     workload::with(workload, values, TerminalsOf(values))
@@ -103,6 +108,16 @@ impl catalogue::Visit for IsolationUnder<'_> {
 
     fn visit<S: Scheme>(self) -> Isolation {
         S::isolation(self.0)
+    }
+}
+
+struct VersionsApart<'s>(&'s Values);
+
+impl catalogue::Visit for VersionsApart<'_> {
+    type Out = bool;
+
+    fn visit<S: Scheme>(self) -> bool {
+        S::has_versions_apart(self.0)
     }
 }
 

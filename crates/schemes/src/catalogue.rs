@@ -48,6 +48,7 @@ catalogue! {
     crate::multiversion::si::Si,
     crate::multiversion::ssn::Ssn,
     crate::multiversion::ssi::Ssi,
+    crate::multiversion::ermia::Ermia,
     crate::multiversion::hekaton::Hekaton,
     crate::multiversion::cicada::Cicada,
     crate::partitioned::hstore::HStore,

@@ -138,6 +138,9 @@ sync::plants! {
     SSI_FORGETS_OUT: "ssi_forgets_out",
         "does not note with its versions that its own reads were overwritten";
 
+    ERMIA_TAKES_NO_SPACE: "ermia_takes_no_space",
+        "numbers a commit with the end of the log, and does not move that on";
+
     HEKATON_SKIPS_READS: "hekaton_skips_reads",
         "does not look whether what was read is visible at the end, too";
     HEKATON_SKIPS_LEAVES: "hekaton_skips_leaves",
@@ -409,6 +412,31 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &SI_LAST_WRITER_WINS,
             &SI_READS_LATEST,
             &SI_SKIPS_COMMITTING,
+            &engine::plants::READS_UNMARKED,
+            &engine::plants::GAPS_COMPARED,
+            &engine::plants::GAPS_LEFT_BLANK,
+            &engine::plants::COMMITS_UNAWAITED,
+            &engine::plants::OVERWRITERS_UNAWAITED,
+            &engine::plants::CHAIN_CUT_EARLY,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::SPLIT_DROPS_MARK,
+            &storage::plants::UNLINK_DROPS_MARK,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "ermia",
+        &[
+            &ERMIA_TAKES_NO_SPACE,
+            &SSN_FOLLOWS_NOBODY,
+            &SSN_IGNORES_OVERWRITERS,
+            &SSN_IGNORES_ENTRIES,
+            &SSN_IGNORES_READERS,
+            &SSN_FORGETS_PI,
+            &SI_SKIPS_COMMITTING,
+            &engine::plants::SNAPSHOTS_UNREAD,
+            &engine::plants::STALE_READERS_UNTOLD,
+            &engine::plants::STALE_READERS_UNSEEN,
             &engine::plants::READS_UNMARKED,
             &engine::plants::GAPS_COMPARED,
             &engine::plants::GAPS_LEFT_BLANK,

@@ -14,8 +14,8 @@ use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
 use common::{
-    Given, LATE_ABORT, LOCKING, LOCKING_TRIED, NO_FALLBACK, NO_LIST, NO_SPECULATION, PLAIN, READ_COMMITTED,
-    SHORT_HISTORY, SNAPSHOTS, run, values,
+    Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED, NO_FALLBACK, NO_LIST,
+    NO_SPECULATION, NOTHING_REMEMBERED, PLAIN, READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS, run, values,
 };
 
 /// A scheme under settings.
@@ -108,6 +108,13 @@ conformance!(
     ssn,
     ssn_over_read_committed: ssn under READ_COMMITTED,
     ssi,
+    ermia,
+    ermia_without_a_certifier: ermia under LINE_SI,
+    ermia_by_dangerous_structures: ermia under LINE_SSI,
+    ermia_over_read_committed: ermia under LINE_SSN_RC,
+    ermia_with_safe_snapshots: ermia under SAFE_SNAPSHOTS,
+    ermia_that_remembers_nothing: ermia under NOTHING_REMEMBERED,
+    ermia_by_dangerous_structures_with_everything: ermia under LINE_SSI_SHORT,
     hekaton,
     hekaton_without_speculation: hekaton under NO_SPECULATION,
     cicada,

@@ -5,6 +5,7 @@ mod common;
 use common::{Cell, Place, database};
 use engine::{Abort, Database, Homes, Lookup, Schema, Scheme, Session, Table, Ticket, Transaction};
 use schemes::multiversion::cicada::Cicada;
+use schemes::multiversion::ermia::Ermia;
 use schemes::multiversion::hekaton::Hekaton;
 use schemes::multiversion::mvto::Mvto;
 use schemes::multiversion::si::Si;
@@ -336,4 +337,19 @@ fn cicada_keeps_one_value_of_a_record_being_written_meanwhile() {
 #[test]
 fn cicada_reuses_the_rows_of_deleted_keys() {
     deleted_rows_serve_again::<Cicada>();
+}
+
+#[test]
+fn ermia_gives_up_what_idle_sessions_have_seen() {
+    idle_sessions_hold_nothing::<Ermia>();
+}
+
+#[test]
+fn ermia_keeps_what_a_waiting_attempt_may_still_read() {
+    a_waiting_attempt_keeps_what_it_may_still_read::<Ermia>();
+}
+
+#[test]
+fn ermia_reuses_the_rows_of_deleted_keys() {
+    deleted_rows_serve_again::<Ermia>();
 }

@@ -96,6 +96,11 @@ impl Schema {
         self.layout = layout;
     }
 
+    /// How tables are laid out.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
     /// The names of the tables, in the order of their ids.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.tables.iter().map(|table| table.name)

@@ -8,11 +8,28 @@ use storage::{LeafMeta, LeafRef, RecordRef, Shape, Slot, VersionRef};
 use super::version_chain::{self, Chained, Stamped};
 use super::{PendingWrites, Timestamps};
 use crate::setting::{Range, Setting, Values};
-use crate::{Abort, Env, Info, Retire};
+use crate::{Abort, Env, Info, Isolation, Retire, Ticket};
 
 /// Schemes whose versions and leaves carry what a certifier wants.
 pub trait Certified<C: Certifier>: Chained + Shape<Version = C::Version, Leaf = C::Leaf> {}
 impl<C: Certifier, S: Chained + Shape<Version = C::Version, Leaf = C::Leaf>> Certified<C> for S {}
+
+/// What an attempt sees.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// The last commit that was made when it began, or when its state of the past was.
+    pub snapshot: u64,
+    /// The snapshot, or beyond it if it sees what is committed later.
+    pub sees: u64,
+}
+
+impl View {
+    /// Of a snapshot alone.
+    #[inline]
+    pub fn of(snapshot: u64) -> Self {
+        Self { snapshot, sees: snapshot }
+    }
+}
 
 /// What certifies that an attempt may commit, beyond snapshot isolation. What is provided does nothing.
 pub trait Certifier: Sized + Debug + Send + Sync + 'static {
@@ -32,20 +49,39 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
     /// For a new database.
     fn new(values: &Values, env: Env) -> Self;
 
-    /// Up to which commit an attempt sees that took this snapshot when it began.
-    #[inline]
-    fn sees(&self, snapshot: u64) -> u64 {
-        snapshot
+    /// See [`Scheme::isolation`](crate::Scheme::isolation).
+    fn isolation(_values: &Values) -> Isolation {
+        Self::INFO.isolation
     }
 
-    /// An attempt begins.
+    /// See [`Scheme::has_versions_apart`](crate::Scheme::has_versions_apart).
+    fn has_versions_apart(_values: &Values) -> bool {
+        false
+    }
+
+    /// Where snapshots and the numbers of commits come from.
+    fn numbers(&self, slots: usize) -> Timestamps {
+        Timestamps::new(slots)
+    }
+
+    /// An attempt begins, and sees this.
     #[inline]
-    fn begin<S: Certified<Self>>(_certificate: &mut Self::Certificate<'_, S>, _snapshot: u64) {}
+    fn begin<S: Certified<Self>>(
+        &self,
+        _certificate: &mut Self::Certificate<'_, S>,
+        slot: usize,
+        commits: &Timestamps,
+        _ticket: &Ticket,
+    ) -> View {
+        View::of(commits.snapshot(slot))
+    }
 
     /// It reads a version of a record, or that there is none, although there is a later one, `over`.
     #[inline]
     fn read<'db, S: Certified<Self>>(
+        &self,
         _certificate: &mut Self::Certificate<'db, S>,
+        _slot: &Slot<'db, S>,
         _record: RecordRef<'db, S>,
         _version: Option<VersionRef<'db, S>>,
         _over: Option<VersionRef<'db, S>>,
@@ -103,10 +139,16 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
     ) {
     }
 
-    /// Draws the number of a commit, which [`ended`](Self::ended) follows.
+    /// How many numbers a commit takes, of which it has the last.
     #[inline]
-    fn draw(&self, _slot: usize, commits: &Timestamps) -> u64 {
-        commits.draw()
+    fn space<S: Certified<Self>>(_writes: &PendingWrites<'_, S>) -> u64 {
+        1
+    }
+
+    /// Draws the number of a commit that takes so much [`space`](Self::space), which [`ended`](Self::ended) follows.
+    #[inline]
+    fn draw(&self, _slot: usize, commits: &Timestamps, space: u64) -> u64 {
+        commits.draw_space(space)
     }
 
     /// Decides on a commit with this number, or on an attempt without, whose writes count for nothing.
@@ -139,6 +181,19 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
         _slot: usize,
         _made: Option<Made>,
     ) {
+    }
+
+    /// An attempt is over, however it ended.
+    #[inline]
+    fn left<S: Certified<Self>>(&self, _certificate: &mut Self::Certificate<'_, S>, _slot: usize) {}
+
+    /// See [`Scheme::maintain`](crate::Scheme::maintain).
+    fn maintain(&self, _commits: &Timestamps) {}
+
+    /// See [`Scheme::watermark`](crate::Scheme::watermark).
+    #[inline]
+    fn watermark(&self, _commits: &Timestamps) -> Option<u64> {
+        None
     }
 
     /// See [`Scheme::retire`](crate::Scheme::retire).

@@ -6,6 +6,8 @@
 //! (2) From before it chooses its number until it leaves, a slot shows a bound that is not above it.
 //! (3) The watermark is at most the number of every attempt that runs or will run: whoever computes it reads
 //!     the counter first and the bounds then, so a slot whose bound it misses chooses its number later.
+//! (4) Where slots may choose a number of the past, there is one at a time, which only grows: the watermark is at most
+//!     that, read before the bounds, so a slot whose bound is missed chooses it or a later one.
 //!
 //! What is `SeqCst` below is so for (3): a slot that shows its bound and then goes to the counter, and one
 //! that goes to the counter and then looks at the bounds, cannot both miss the other.
@@ -25,13 +27,20 @@ pub struct Timestamps {
     last: Padded<AtomicU64>,
     watermark: Padded<AtomicU64>,
     bounds: Box<[Padded<AtomicU64>]>,
+    /// The number of the past that slots may choose.
+    past: Option<Padded<AtomicU64>>,
 }
 
 impl Timestamps {
     /// For this many slots.
     pub fn new(slots: usize) -> Self {
         let bounds = (0..slots).map(|_| Padded(AtomicU64::new(OUTSIDE))).collect();
-        Self { last: Padded::default(), watermark: Padded::default(), bounds }
+        Self { last: Padded::default(), watermark: Padded::default(), bounds, past: None }
+    }
+
+    /// For this many slots, which may choose a number of the past: 0 until [`keep_past`](Self::keep_past).
+    pub fn with_past(slots: usize) -> Self {
+        Self { past: Some(Padded::default()), ..Self::new(slots) }
     }
 
     /// A slot begins an attempt with a number of its own.
@@ -56,11 +65,38 @@ impl Timestamps {
         number
     }
 
+    /// A slot begins an attempt that sees what had happened when the past was last [kept](Self::keep_past).
+    ///
+    /// # Panics
+    /// When there is no past.
+    #[inline]
+    pub fn past(&self, slot: usize) -> u64 {
+        let past = self.past.as_ref().expect("who looks at the past has said so");
+        self.bounds[slot].store(0, Ordering::SeqCst); // See the header.
+        // SeqCst: see the header; its Acquire pairs with the Release in `keep_past`.
+        let number = past.load(Ordering::SeqCst);
+        // Relaxed: as in `enter`.
+        self.bounds[slot].store(number, Ordering::Relaxed);
+        number
+    }
+
+    /// From now on slots may choose this number, which was drawn after the one before.
+    pub fn keep_past(&self, number: u64) {
+        let past = self.past.as_ref().expect("who keeps the past has said so");
+        past.store(number, Ordering::SeqCst); // See the header; its Release pairs with the Acquire in `past`.
+    }
+
     /// Draws a number.
     #[inline]
     pub fn draw(&self) -> u64 {
+        self.draw_space(1)
+    }
+
+    /// Draws a number and so many before it, all of which are the caller's: the last of them.
+    #[inline]
+    pub fn draw_space(&self, space: u64) -> u64 {
         // SeqCst: see the header; its Release pairs with the Acquire in `snapshot`.
-        self.last.fetch_add(1, Ordering::SeqCst) + 1
+        self.last.fetch_add(space, Ordering::SeqCst) + space
     }
 
     /// The last number drawn, for a slot that holds up nobody: as [`snapshot`](Self::snapshot), without a bound.
@@ -104,9 +140,10 @@ impl Timestamps {
     /// The watermark, brought up to date.
     pub fn refresh(&self) -> u64 {
         let last = self.last.load(Ordering::SeqCst); // See the header.
+        let past = self.past.as_ref().map_or(last, |past| past.load(Ordering::SeqCst)); // See the header.
         // SeqCst: see the header; its Acquire pairs with the Release in `leave`.
         let bounds = self.bounds.iter().map(|bound| bound.load(Ordering::SeqCst));
-        let lowest = bounds.fold(last, u64::min);
+        let lowest = bounds.fold(last.min(past), u64::min);
         let known = self.known_watermark();
         if lowest <= known {
             return known;
@@ -136,6 +173,21 @@ mod tests {
         assert_eq!(timestamps.refresh(), 2, "the snapshot");
         timestamps.leave(2);
         assert_eq!(timestamps.refresh(), 3);
+    }
+
+    #[test]
+    fn the_past_holds_the_watermark_and_those_who_have_chosen_it_do_when_it_has_moved_on() {
+        let timestamps = Timestamps::with_past(2);
+        timestamps.draw_space(10);
+        assert_eq!((timestamps.refresh(), timestamps.past(0)), (0, 0));
+        timestamps.keep_past(timestamps.draw());
+        assert_eq!((timestamps.refresh(), timestamps.past(1)), (0, 11));
+        timestamps.leave(0);
+        timestamps.keep_past(timestamps.draw_space(4));
+        assert_eq!(timestamps.refresh(), 11, "the other's");
+        timestamps.leave(1);
+        timestamps.draw();
+        assert_eq!(timestamps.refresh(), 15);
     }
 
     #[test]

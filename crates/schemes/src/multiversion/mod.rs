@@ -1,6 +1,7 @@
 //! Schemes that keep several versions of a record.
 
 pub mod cicada;
+pub mod ermia;
 pub mod hekaton;
 pub mod mvto;
 pub mod si;

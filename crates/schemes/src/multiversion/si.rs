@@ -29,7 +29,7 @@
 //!             `ssn` and `ssi` are this with one. Here there is none, and what would call it is not compiled.
 
 use engine::driver::PerWorker;
-use engine::parts::certifier::{Certified, Certifier, Made, wait_us};
+use engine::parts::certifier::{Certified, Certifier, Made, View, wait_us};
 use engine::parts::version_chain::{
     ChainHead, Stamped, VersionStamp, cut, is_absent, settle, wait_for_number,
 };
@@ -137,8 +137,17 @@ impl<C: Certifier> Scheme for Snapshots<C> {
     type Txn<'db> = Txn<'db, C>;
 
     fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        let (commits, certifier) = (Timestamps::new(env.slots), C::new(values, env));
+        let certifier = C::new(values, env);
+        let commits = certifier.numbers(env.slots);
         Ok(Self { commits, wait_ns: values.int(C::WAIT_US) * 1_000, certifier })
+    }
+
+    fn isolation(values: &Values) -> Isolation {
+        C::isolation(values)
+    }
+
+    fn has_versions_apart(values: &Values) -> bool {
+        C::has_versions_apart(values)
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db, C> {
@@ -170,9 +179,9 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         {
             txn.wait_for_decision(record, version, self.wait_ns);
         }
-        txn.snapshot = self.commits.snapshot(txn.slot.id());
-        txn.sees = self.certifier.sees(txn.snapshot);
-        C::begin::<Self>(&mut txn.certificate, txn.snapshot);
+        let slot = txn.slot.id();
+        let view = self.certifier.begin::<Self>(&mut txn.certificate, slot, &self.commits, ticket);
+        View { snapshot: txn.snapshot, sees: txn.sees } = view;
         Ok(())
     }
 
@@ -199,7 +208,9 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         loop {
             let over = match txn.top(record)? {
                 Top::Own(at) => return Ok(txn.writes.words(at)),
-                Top::Of(over) if is_absent(over) => return txn.finds(record, over).map(|()| None),
+                Top::Of(over) if is_absent(over) => {
+                    return txn.finds(&self.certifier, record, over).map(|()| None);
+                }
                 Top::Of(over) => over,
             };
             if let Some(at) = txn.write_over(record, over, how)? {
@@ -217,7 +228,9 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         loop {
             let over = match txn.top(record)? {
                 Top::Own(at) => return Ok(txn.writes.insert(at)),
-                Top::Of(over) if !is_absent(over) => return txn.finds(record, over).map(|()| None),
+                Top::Of(over) if !is_absent(over) => {
+                    return txn.finds(&self.certifier, record, over).map(|()| None);
+                }
                 Top::Of(over) => over,
             };
             if let Some(at) = txn.write_over(record, over, Write::Blind)? {
@@ -231,7 +244,9 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         loop {
             let over = match txn.top(record)? {
                 Top::Own(at) => return Ok(txn.writes.delete(at)),
-                Top::Of(over) if is_absent(over) => return txn.finds(record, over).map(|()| false),
+                Top::Of(over) if is_absent(over) => {
+                    return txn.finds(&self.certifier, record, over).map(|()| false);
+                }
                 Top::Of(over) => over,
             };
             if let Some(at) = txn.write_over(record, over, Write::Blind)? {
@@ -278,7 +293,8 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         if writes {
             let mark = COMMITTING + txn.slot.id() as u64;
             txn.writes.versions().for_each(|(_, version)| version.meta().stamp().set_number(mark)); // 1
-            txn.number = self.certifier.draw(txn.slot.id(), &self.commits); // 2
+            let space = C::space::<Self>(&txn.writes);
+            txn.number = self.certifier.draw(txn.slot.id(), &self.commits, space); // 2
         }
         let number = writes.then_some(txn.number);
         self.certifier.certify(&mut txn.certificate, &txn.slot, &txn.writes, number)
@@ -293,6 +309,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
     ) -> Stamp {
         self.commits.leave(txn.slot.id());
         if txn.writes.is_empty() {
+            self.certifier.left::<Self>(&mut txn.certificate, txn.slot.id());
             settle(&mut txn.slot, || self.commits.known_watermark());
             return Stamp(txn.snapshot);
         }
@@ -308,6 +325,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
             pending.seal().meta().stamp().set_number(number); // 4
         }
         self.certifier.ended::<Self>(&txn.certificate, txn.slot.id(), Some(Made { number, watermark }));
+        self.certifier.left::<Self>(&mut txn.certificate, txn.slot.id());
         settle(&mut txn.slot, || watermark); // 5
         Stamp(number)
     }
@@ -323,16 +341,22 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         if is_drawn {
             self.certifier.ended::<Self>(&txn.certificate, txn.slot.id(), None);
         }
+        self.certifier.left::<Self>(&mut txn.certificate, txn.slot.id());
         self.commits.leave(txn.slot.id());
         settle(&mut txn.slot, || self.commits.known_watermark());
     }
 
     fn maintain(&self, _: usize) {
+        self.certifier.maintain(&self.commits);
         self.commits.refresh();
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, leaf: &C::Leaf) -> Retire {
         C::retire(record, leaf, |number| self.commits.is_past(number))
+    }
+
+    fn watermark(&self) -> Option<u64> {
+        self.certifier.watermark(&self.commits)
     }
 
     fn leaving(&self, record: RecordRef<'_, Self>, leaf: &C::Leaf) -> Retire {
@@ -372,7 +396,7 @@ impl<'db, C: Certifier> Txn<'db, C> {
                 next = self.slot.older(version);
             }
         }
-        C::read(&mut self.certificate, record, next, over)?;
+        certifier.read(&mut self.certificate, &self.slot, record, next, over)?;
         Ok(next.filter(|_| !is_absent(next)).map_or(Seen::Nothing, Seen::Value))
     }
 
@@ -380,10 +404,11 @@ impl<'db, C: Certifier> Txn<'db, C> {
     #[inline]
     fn finds(
         &mut self,
+        certifier: &C,
         record: RecordRef<'db, Snapshots<C>>,
         newest: Option<VersionRef<'db, Snapshots<C>>>,
     ) -> Result<(), Abort> {
-        C::read(&mut self.certificate, record, newest, None)
+        certifier.read(&mut self.certificate, &self.slot, record, newest, None)
     }
 
     /// Finds the version that a write would go over.

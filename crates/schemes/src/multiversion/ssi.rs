@@ -38,7 +38,7 @@
 
 use engine::parts::anti_dependencies::{Rule, Watching};
 use engine::parts::certifier::wait_us;
-use engine::setting::Setting;
+use engine::setting::{Setting, Values};
 use engine::{Admits, Family, Info, Isolation};
 use sync::plant::is_planted;
 
@@ -76,8 +76,12 @@ impl Rule for Structures {
     const SETTINGS: &'static [Setting] = &[wait_us(Self::WAIT_US)];
     const WAIT_US: &'static str = "ssi.wait_us";
 
+    type Line = ();
+
+    fn line(_: &Values) {}
+
     #[inline]
-    fn begin(snapshot: u64) -> Self {
+    fn begin((): (), snapshot: u64) -> Self {
         Self { snapshot, out: NONE, beyond: NONE, read_by: 0 }
     }
 
@@ -136,7 +140,7 @@ mod tests {
     #[test]
     fn a_pivot_is_refused_when_the_first_has_committed_after_the_last() {
         for (read_by, is_refused) in [(9, false), (10, true), (11, true)] {
-            let mut rule = Structures::begin(9);
+            let mut rule = Structures::begin((), 9);
             rule.is_overwritten(10, NONE);
             assert_eq!(rule.fears_readers_from(), Some(10));
             rule.is_read(read_by);
@@ -149,7 +153,7 @@ mod tests {
         for (s2, writes, is_refused) in
             [(9, false, true), (10, false, false), (10, true, true), (NONE, true, false)]
         {
-            let mut rule = Structures::begin(9);
+            let mut rule = Structures::begin((), 9);
             rule.is_overwritten(11, s2);
             assert_eq!(rule.is_refused(writes), is_refused);
         }
@@ -157,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_was_not_overwritten_fears_nobody() {
-        let mut rule = Structures::begin(9);
+        let mut rule = Structures::begin((), 9);
         rule.is_read(100);
         assert_eq!((rule.is_refused(true), rule.fears_readers_from(), rule.note(12)), (false, None, NONE));
     }

@@ -40,7 +40,7 @@
 //!             number, who entered a key into a leaf that others then split; and who read that a key was missing
 //!             whose entry has left the index since. These may be false aborts.
 
-use engine::parts::anti_dependencies::{Rule, Watching};
+use engine::parts::anti_dependencies::{Options, Rule, Watching};
 use engine::parts::certifier::wait_us;
 use engine::setting::{Range, Setting, Values};
 use engine::{Admits, Family, Info, Isolation};
@@ -92,12 +92,16 @@ impl Rule for Exclusion {
     ];
     const WAIT_US: &'static str = "ssn.wait_us";
 
-    fn sees_all(values: &Values) -> bool {
-        values.text("ssn.base") == "rc"
+    type Line = ();
+
+    fn line(_: &Values) {}
+
+    fn options(values: &Values) -> Options {
+        Options { sees_all: values.text("ssn.base") == "rc", ..Options::default() }
     }
 
     #[inline]
-    fn begin(snapshot: u64) -> Self {
+    fn begin((): (), snapshot: u64) -> Self {
         Self { snapshot, eta: 0, pi: NONE }
     }
 
@@ -154,7 +158,7 @@ mod tests {
     #[test]
     fn the_window_closes_when_what_is_reached_is_not_above_what_came_before() {
         for (pi, eta, is_refused) in [(NONE, 9, false), (6, 5, false), (5, 5, true), (4, 5, true)] {
-            let mut rule = Exclusion::begin(9);
+            let mut rule = Exclusion::begin((), 9);
             rule.follows(eta);
             rule.is_overwritten(7, pi);
             assert_eq!((rule.is_refused(true), rule.is_refused(false)), (is_refused, is_refused));
@@ -163,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_a_commit_reaches_is_passed_on_and_is_itself_if_nothing_less() {
-        let mut rule = Exclusion::begin(9);
+        let mut rule = Exclusion::begin((), 9);
         assert_eq!((rule.note(12), rule.fears_readers_from()), (12, None));
         rule.is_overwritten(10, 8);
         rule.is_overwritten(11, 11);
@@ -176,7 +180,7 @@ mod tests {
 
     #[test]
     fn keys_that_came_after_the_snapshot_are_reached_after_it() {
-        let mut rule = Exclusion::begin(9);
+        let mut rule = Exclusion::begin((), 9);
         rule.follows(9);
         rule.is_entered(None);
         assert!(!rule.is_refused(false), "who only reads stands at its snapshot");

@@ -8,7 +8,7 @@ use engine::{
 };
 
 use super::order::{Order, interleave};
-use super::{ByName, Cell, NameKey, Named, Place, database};
+use super::{ByName, Cell, Given, NameKey, Named, Place, database_with};
 
 /// Three records that are there.
 pub(crate) const A: Place = Place::new(0, 1);
@@ -38,12 +38,17 @@ fn ticket() -> Ticket {
 
 /// A database to play on.
 pub(crate) fn rows<S: Scheme>() -> Rows<S> {
+    rows_under(&[])
+}
+
+/// A database to play on, under these settings.
+pub(crate) fn rows_under<S: Scheme>(given: Given) -> Rows<S> {
     let mut schema = Schema::new();
     let cells = schema.table("cells", Lookup::Ordered, 8).group();
     let mut table = schema.table("named", Lookup::Ordered, 8);
     let named = table.group::<Named>();
     let by_name = table.index::<Named, ByName>(named, "by_name");
-    let rows = Rows { db: database(&schema, 6, 1), cells, named, by_name };
+    let rows = Rows { db: database_with(&schema, 6, 1, given), cells, named, by_name };
     for at in [A, B, C] {
         assert_eq!(rows.commit(|txn| txn.insert(cells, at, &Cell::new(0))), Ok(true));
     }

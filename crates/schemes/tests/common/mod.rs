@@ -200,6 +200,32 @@ pub(crate) const SHORT_HISTORY: Given = &[("occ_central.history", "64")];
 /// Attempts see what is committed while they run.
 pub(crate) const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 
+/// ERMIA without a certifier.
+pub(crate) const LINE_SI: Given = &[("ermia.line", "si")];
+
+/// ERMIA that refuses dangerous structures, whose versions may stand within records.
+pub(crate) const LINE_SSI: Given = &[("ermia.line", "ssi"), ("ermia.indirection", "off")];
+
+/// ERMIA whose attempts see what is committed while they run.
+pub(crate) const LINE_SSN_RC: Given = &[("ermia.line", "ssn_rc")];
+
+/// ERMIA whose read-only transactions read safe snapshots, each its own.
+pub(crate) const SAFE_SNAPSHOTS: Given = &[("ermia.safe_snapshots", "on"), ("ermia.snapshot_us", "0")];
+
+/// ERMIA for which everything is stale, and which remembers few reads of it or none.
+pub(crate) const NOTHING_REMEMBERED: Given =
+    &[("ermia.read_mostly", "on"), ("ermia.read_mostly_after", "0"), ("ermia.stale_kb", "0")];
+
+/// Both, under the other certifier, with snapshots that several share.
+pub(crate) const LINE_SSI_SHORT: Given = &[
+    ("ermia.line", "ssi"),
+    ("ermia.safe_snapshots", "on"),
+    ("ermia.snapshot_us", "100"),
+    ("ermia.read_mostly", "on"),
+    ("ermia.read_mostly_after", "2"),
+    ("ermia.stale_kb", "1"),
+];
+
 /// Who meets a writer that is being validated waits for it.
 pub(crate) const NO_SPECULATION: Given = &[("hekaton.speculation", "off")];
 

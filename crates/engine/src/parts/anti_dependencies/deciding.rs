@@ -22,13 +22,13 @@ impl Deciding {
         Self((0..slots).map(|_| Padded(AtomicU64::new(NOTHING))).collect())
     }
 
-    /// A slot begins to decide on a commit: its number. Invariant (1).
+    /// A slot begins to decide on a commit that takes so many numbers: its number. Invariant (1).
     #[inline]
-    pub fn draw(&self, slot: usize, commits: &Timestamps) -> u64 {
+    pub fn draw(&self, slot: usize, commits: &Timestamps, space: u64) -> u64 {
         // SeqCst: with the draw, pairs with the draw of whoever has a greater number and looks here; with the fence
         // in `look_for_readers`, with that in `mark_and_look` of whoever has none.
         self.0[slot].store(DRAWING, Ordering::SeqCst);
-        let number = commits.draw();
+        let number = commits.draw_space(space);
         // Release: who finds the number finds that the slot's commit before has its versions numbered.
         self.0[slot].store(number, Ordering::Release);
         number
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn commits_are_waited_for_by_greater_numbers_from_which_they_may_be_feared() {
         let (deciding, commits) = (Deciding::new(3), Timestamps::new(3));
-        let [first, second] = [0, 1].map(|slot| deciding.draw(slot, &commits));
+        let [first, second] = [0, 1].map(|slot| deciding.draw(slot, &commits, 1));
         // Nobody is on the way to end these waits.
         deciding.wait_for(0, first);
         deciding.wait_for(second + 1, u64::MAX);

@@ -24,25 +24,32 @@
 //!     a count. Keys that entered make no difference to whoever finds them; commits that entered them tell, if their
 //!     rule sees danger in them, the leaf.
 //! (5) Marks and numbers of a leaf change under its latch only, and never fall while it keeps its gaps.
+//! (6) Where a rule asks for it, an attempt that only reads takes a safe snapshot, and one that reads much remembers no
+//!     stale versions: [`safe_snapshots`], [`stale_reads`]. Who looks for readers finds either as it finds marks.
 
 mod deciding;
 mod gaps;
+mod safe_snapshots;
+mod stale_reads;
 
 use core::fmt::{self, Debug};
 use core::marker::PhantomData;
 
 use storage::{LeafRef, Meta, RecordRef, Shape, Slot, VersionRef};
 use sync::atomic::{AtomicU64, Ordering, fence};
+use sync::clock;
 use sync::plant::is_planted;
 
-use super::certifier::{Certified, Certifier, Made};
+use super::certifier::{Certified, Certifier, Made, View};
 use super::version_chain::{Chained, Stamped, VersionStamp, wait_for_number};
 use super::{PendingWrites, Timestamps};
 use crate::setting::{Setting, Values};
-use crate::{Abort, Env, Info, Retire, plants};
+use crate::{Abort, Env, Info, Isolation, Retire, Ticket, plants};
 
 use deciding::DRAWING;
 use gaps::{Entered, Read};
+use safe_snapshots::SafeSnapshots;
+use stale_reads::StaleReads;
 
 pub use deciding::Deciding;
 pub use gaps::{Gap, entering, leaving, retire};
@@ -60,13 +67,42 @@ pub trait Rule: Debug + Send + Sync + 'static {
     /// See [`Certifier::WAIT_US`].
     const WAIT_US: &'static str;
 
-    /// Whether attempts see what is committed while they run.
-    fn sees_all(_values: &Values) -> bool {
+    /// What the rule depends on, of what the settings say.
+    type Line: Copy + Debug + Default + Send + Sync;
+    /// The line under which nothing is refused and nothing is looked at, if there is one.
+    const LENIENT: Option<Self::Line> = None;
+
+    /// The line that the settings ask for.
+    fn line(values: &Values) -> Self::Line;
+
+    /// See [`Scheme::isolation`](crate::Scheme::isolation).
+    fn isolation(_values: &Values) -> Isolation {
+        Self::INFO.isolation
+    }
+
+    /// See [`Scheme::has_versions_apart`](crate::Scheme::has_versions_apart).
+    fn has_versions_apart(_values: &Values) -> bool {
         false
     }
 
+    /// What else is asked for.
+    fn options(_values: &Values) -> Options {
+        Options::default()
+    }
+
+    /// See [`Certifier::space`].
+    #[inline]
+    fn space<S: Watched>(_writes: &PendingWrites<'_, S>) -> u64 {
+        1
+    }
+
     /// For an attempt that sees all commits up to `snapshot`.
-    fn begin(snapshot: u64) -> Self;
+    fn begin(line: Self::Line, snapshot: u64) -> Self;
+    /// Whether it looks at anything: not under a lenient line.
+    #[inline]
+    fn watches(&self) -> bool {
+        true
+    }
     /// It has read, or will overwrite, a version of this number, or less.
     fn follows(&mut self, number: u64);
     /// A commit of this number, with this note, has overwritten what it read, and comes before its own.
@@ -86,6 +122,27 @@ pub trait Rule: Debug + Send + Sync + 'static {
     fn reader_mark(&self) -> u64;
     /// What its versions note, if its commit has this number.
     fn note(&self, number: u64) -> u64;
+}
+
+/// What attempts do beside following a rule, or not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Whether they see what is committed while they run.
+    pub sees_all: bool,
+    /// Whether those that are declared to only read take safe snapshots, and how old these may be, in nanoseconds. For
+    /// rules that have a lenient line.
+    pub safe_ns: Option<u64>,
+    /// How many reads they remember before they remember none of stale versions, and how far behind these are, in
+    /// numbers. For rules that have a lenient line.
+    pub stale: Option<(usize, u64)>,
+}
+
+/// What all attempts look at.
+#[derive(Debug)]
+struct Shared {
+    deciding: Deciding,
+    safe: Option<SafeSnapshots>,
+    stale: Option<StaleReads>,
 }
 
 /// A version's stamp, and its writer's note.
@@ -136,34 +193,41 @@ pub struct AntiDependencies<'db, S: Watched, R> {
     leaves: Vec<Read<'db>>,
     entered: Vec<Entered<'db>>,
     snapshot: u64,
+    /// Whether it has read stale versions that it does not remember.
+    reads_stale: bool,
+    /// Whether it overwrites stale versions.
+    overwrites_stale: bool,
     rule: R,
 }
 
 impl<S: Watched, R: Rule> Debug for AntiDependencies<'_, S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reads, leaves, entered, snapshot, rule } = self;
+        let Self { reads, leaves, entered, snapshot, reads_stale, overwrites_stale, rule } = self;
         let mut told = f.debug_struct("AntiDependencies");
         told.field("reads", reads).field("leaves", leaves).field("entered", entered);
-        told.field("snapshot", snapshot).field("rule", rule).finish()
+        told.field("snapshot", snapshot).field("reads_stale", reads_stale);
+        told.field("overwrites_stale", overwrites_stale).field("rule", rule).finish()
     }
 }
 
 impl<S: Watched, R: Rule> Default for AntiDependencies<'_, S, R> {
     fn default() -> Self {
         let (reads, leaves, entered) = (Vec::new(), Vec::new(), Vec::new());
-        Self { reads, leaves, entered, snapshot: 0, rule: R::begin(0) }
+        let rule = R::begin(R::Line::default(), 0);
+        Self { reads, leaves, entered, snapshot: 0, reads_stale: false, overwrites_stale: false, rule }
     }
 }
 
 impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     /// An attempt begins that sees all commits up to `snapshot`, and perhaps later ones.
     #[inline]
-    pub fn begin(&mut self, snapshot: u64) {
+    pub fn begin(&mut self, line: R::Line, snapshot: u64) {
         self.reads.clear();
         self.leaves.clear();
         self.entered.clear();
         self.snapshot = snapshot;
-        self.rule = R::begin(snapshot);
+        self.overwrites_stale = false;
+        self.rule = R::begin(line, snapshot);
     }
 
     /// It reads a version of a record, or that there is none, over which a commit that it does not see has put the
@@ -178,6 +242,9 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         version: Option<VersionRef<'db, S>>,
         over: Option<VersionRef<'db, S>>,
     ) -> Result<(), Abort> {
+        if !self.rule.watches() {
+            return Ok(());
+        }
         let number = self.follow(record, version);
         let Some(over) = over else {
             self.reads.push((record, number));
@@ -187,10 +254,38 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         if self.rule.is_refused(false) { Err(Abort::ReadChanged) } else { Ok(()) }
     }
 
+    /// It reads a version of a record over which nobody has put one, and does not remember that, if the version is
+    /// stale; otherwise it is yet to be read. Invariant (1) of [`stale_reads`].
+    fn read_stale(
+        &mut self,
+        stale: &StaleReads,
+        slot: &Slot<'db, S>,
+        record: RecordRef<'db, S>,
+        version: VersionRef<'db, S>,
+    ) -> bool {
+        let stamp = version.meta().stamp();
+        let number = stamp.number();
+        // What a record without a value protects is left to its leaf when it goes: its readers must be known by it.
+        if !self.rule.watches() || stamp.is_tombstone() || !stale.is_stale(number, self.snapshot) {
+            return false;
+        }
+        if !self.reads_stale {
+            self.reads_stale = true;
+            stale.enter(slot.id());
+        }
+        let is_newest = slot.newest(record) == Some(version);
+        if is_newest {
+            self.rule.follows(number);
+        }
+        is_newest
+    }
+
     /// It has put a version of its own over this one, or none.
     #[inline]
     pub fn wrote(&mut self, record: RecordRef<'db, S>, over: Option<VersionRef<'db, S>>) {
-        self.follow(record, over);
+        if self.rule.watches() {
+            self.follow(record, over);
+        }
     }
 
     /// The number of a version that was met, or 0.
@@ -210,6 +305,9 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     /// It reads the gaps of a leaf.
     #[inline]
     pub fn read_gaps(&mut self, leaf: LeafRef<'db, Gap>) {
+        if !self.rule.watches() {
+            return;
+        }
         self.rule.follows(leaf.meta().left());
         let is_last = |last: &Read<'_>| last.leaf.same_leaf(&leaf) && last.leaf.seen() == leaf.seen();
         if !self.leaves.last().is_some_and(is_last) {
@@ -220,6 +318,9 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     /// Its own key entered a leaf, whose gap version changed from `before.seen()`.
     #[inline]
     pub fn added(&mut self, before: LeafRef<'db, Gap>, after: u64) {
+        if !self.rule.watches() {
+            return;
+        }
         for read in &mut self.leaves {
             if read.leaf.same_leaf(&before) && read.leaf.seen() == before.seen() {
                 read.leaf = before.at(after);
@@ -257,14 +358,14 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     ///
     /// # Errors
     /// When it must not be.
-    pub fn certify(
+    fn certify(
         &mut self,
         slot: &Slot<'db, S>,
         writes: &PendingWrites<'db, S>,
-        deciding: &Deciding,
+        shared: &Shared,
         number: u64,
     ) -> Result<(), Abort> {
-        self.look_for_overwriters(slot, deciding, number);
+        self.look_for_overwriters(slot, &shared.deciding, number);
         if self.rule.is_refused(true) {
             return Err(Abort::ReadChanged);
         }
@@ -272,11 +373,11 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         for read in &mut self.leaves {
             has_grown |= read.look()?;
         }
-        if has_grown {
-            deciding.wait_for(0, number);
-            self.ask_leaves()?;
+        if has_grown || self.reads_stale {
+            shared.deciding.wait_for(0, number);
+            self.ask(slot, shared, number)?;
         }
-        self.look_for_readers(writes, deciding, number)?;
+        self.look_for_readers(slot, writes, shared, number)?;
         if self.rule.is_refused(true) {
             return Err(Abort::ReadChanged);
         }
@@ -286,6 +387,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         for read in &mut self.leaves {
             read.mark(number)?;
         }
+        self.mark_stale(shared, number);
         Ok(())
     }
 
@@ -293,11 +395,11 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     ///
     /// # Errors
     /// When what it read must not be believed.
-    pub fn certify_reading(
+    fn certify_reading(
         &mut self,
         slot: &Slot<'db, S>,
         writes: &PendingWrites<'db, S>,
-        deciding: &Deciding,
+        shared: &Shared,
     ) -> Result<(), Abort> {
         let mark_of_all = self.rule.reader_mark();
         let written = writes.versions().map(|(record, version)| {
@@ -312,15 +414,25 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         for read in &mut self.leaves {
             has_grown |= read.mark(mark_of_all)?;
         }
-        if has_grown {
-            // SeqCst fence: pairs with the one in `look_for_readers`. Of an attempt that marks a leaf and then looks
-            // who decides, and one that decides and then looks for marks, at least one sees the other.
+        self.mark_stale(shared, mark_of_all);
+        if has_grown || self.reads_stale {
+            // SeqCst fence: pairs with the one in `look_for_readers`. Of an attempt that marks a leaf, or all that is
+            // stale, and then looks who decides, and one that decides and then looks for marks, at least one sees the
+            // other.
             fence(Ordering::SeqCst);
-            deciding.wait_for(0, DRAWING);
-            self.ask_leaves()?;
+            shared.deciding.wait_for(0, DRAWING);
+            self.ask(slot, shared, DRAWING)?;
         }
-        self.look_for_overwriters(slot, deciding, DRAWING);
+        self.look_for_overwriters(slot, &shared.deciding, DRAWING);
         if self.rule.is_refused(false) { Err(Abort::ReadChanged) } else { Ok(()) }
+    }
+
+    /// Leaves a mark with all that is stale, if it has read some.
+    #[inline]
+    fn mark_stale(&self, shared: &Shared, mark: u64) {
+        if let (true, Some(stale)) = (self.reads_stale, &shared.stale) {
+            stale.mark(mark);
+        }
     }
 
     /// Finds the commits with numbers before `end` that have overwritten what was read, and forgets the reads that
@@ -336,11 +448,16 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         });
     }
 
-    /// Asks the leaves that keys of others have entered by whom.
+    /// Asks the leaves that keys of others have entered by whom, and what has become of stale versions before `end`.
     #[cold]
-    fn ask_leaves(&mut self) -> Result<(), Abort> {
+    fn ask(&mut self, slot: &Slot<'db, S>, shared: &Shared, end: u64) -> Result<(), Abort> {
         for read in self.leaves.iter().filter(|read| read.has_grown) {
             self.rule.is_entered(read.told_since(self.snapshot)?);
+        }
+        if let (true, Some(stale)) = (self.reads_stale, &shared.stale)
+            && let Some((number, note)) = stale.told(slot.id(), end)
+        {
+            self.rule.is_overwritten(number, note);
         }
         Ok(())
     }
@@ -348,16 +465,28 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     /// Finds the commits that have read what is overwritten, if there is any danger in that.
     fn look_for_readers(
         &mut self,
+        slot: &Slot<'db, S>,
         writes: &PendingWrites<'db, S>,
-        deciding: &Deciding,
+        shared: &Shared,
         number: u64,
     ) -> Result<(), Abort> {
+        if let Some(stale) = &shared.stale {
+            let is_stale = |before: VersionRef<'_, S>| stale.is_stale(before.meta().stamp.number(), number);
+            self.overwrites_stale =
+                writes.versions().any(|(_, version)| slot.older(version).is_some_and(is_stale));
+        }
         let Some(from) = self.rule.fears_readers_from() else { return Ok(()) };
         // SeqCst fence: pairs with those in `certify_reading` and `overwriter`.
         fence(Ordering::SeqCst);
-        deciding.wait_for(from, number);
+        shared.deciding.wait_for(from, number);
         for (record, _) in writes.versions() {
             self.rule.is_read(record.header().rts());
+        }
+        if let Some(safe) = &shared.safe {
+            self.rule.is_read(safe.number());
+        }
+        if let (true, Some(stale)) = (self.overwrites_stale, &shared.stale) {
+            self.rule.is_read(stale.marked());
         }
         for Entered { leaf, given } in &self.entered {
             let read = leaf.meta().read();
@@ -373,15 +502,18 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
 
     /// Notes with a version of the commit what its readers are to know.
     #[inline]
-    pub fn note(&self, version: &NotedStamp, number: u64) {
+    fn note(&self, version: &NotedStamp, number: u64) {
         assert!(!self.rule.is_refused(true), "what is refused numbers no versions");
         version.set_note(self.rule.note(number));
     }
 
-    /// The commit's versions have their numbers: tells leaves that a key has entered what versions do not tell those
-    /// who have not found the key.
+    /// The commit's versions have their numbers: tells those who do not remember what they have read, and leaves that a
+    /// key has entered what versions do not tell those who have not found the key.
     #[inline]
-    pub fn tell(&self, number: u64, watermark: u64) {
+    fn tell(&self, shared: &Shared, number: u64, watermark: u64) {
+        if let (true, Some(stale)) = (self.overwrites_stale, &shared.stale) {
+            stale.tell(number, self.rule.note(number));
+        }
         if self.rule.fears_readers_from().is_none() {
             return;
         }
@@ -464,8 +596,9 @@ fn search_overwriter<'db, S: Watched>(
 
 /// The certifier that refuses what a rule refuses.
 #[derive(Debug)]
-pub struct Watching<R> {
-    deciding: Deciding,
+pub struct Watching<R: Rule> {
+    shared: Shared,
+    line: R::Line,
     sees_all: bool,
     rule: PhantomData<R>,
 }
@@ -479,26 +612,70 @@ impl<R: Rule> Certifier for Watching<R> {
     type Certificate<'db, S: Certified<Self>> = AntiDependencies<'db, S, R>;
 
     fn new(values: &Values, env: Env) -> Self {
-        Self { deciding: Deciding::new(env.slots), sees_all: R::sees_all(values), rule: PhantomData }
+        let Options { sees_all, safe_ns, stale } = R::options(values);
+        let has_options = safe_ns.is_some() || stale.is_some();
+        assert!(
+            !has_options || R::LENIENT.is_some(),
+            "rules without a lenient line are spared the questions"
+        );
+        let shared = Shared {
+            // One more, which takes safe snapshots.
+            deciding: Deciding::new(env.slots + usize::from(safe_ns.is_some())),
+            safe: safe_ns.map(|period_ns| SafeSnapshots::new(period_ns, env.slots)),
+            stale: stale.map(|(remembered, age)| StaleReads::new(age, remembered, env.slots)),
+        };
+        Self { shared, line: R::line(values), sees_all, rule: PhantomData }
+    }
+
+    fn isolation(values: &Values) -> Isolation {
+        R::isolation(values)
+    }
+
+    fn has_versions_apart(values: &Values) -> bool {
+        R::has_versions_apart(values)
+    }
+
+    fn numbers(&self, slots: usize) -> Timestamps {
+        if self.shared.safe.is_some() { Timestamps::with_past(slots) } else { Timestamps::new(slots) }
     }
 
     #[inline]
-    fn sees(&self, snapshot: u64) -> u64 {
-        if self.sees_all { VersionStamp::UNDECIDED - 1 } else { snapshot }
-    }
-
-    #[inline]
-    fn begin<S: Certified<Self>>(certificate: &mut Self::Certificate<'_, S>, snapshot: u64) {
-        certificate.begin(snapshot);
+    fn begin<S: Certified<Self>>(
+        &self,
+        certificate: &mut Self::Certificate<'_, S>,
+        slot: usize,
+        commits: &Timestamps,
+        ticket: &Ticket,
+    ) -> View {
+        if let (Some(safe), Some(lenient)) = (&self.shared.safe, R::LENIENT)
+            && ticket.read_only
+        {
+            safe.take_if_due(ticket.birth, &self.shared.deciding, commits);
+            let snapshot = commits.past(slot);
+            certificate.begin(lenient, snapshot);
+            return View::of(snapshot);
+        }
+        let snapshot = commits.snapshot(slot);
+        certificate.begin(self.line, snapshot);
+        View { snapshot, sees: if self.sees_all { VersionStamp::UNDECIDED - 1 } else { snapshot } }
     }
 
     #[inline]
     fn read<'db, S: Certified<Self>>(
+        &self,
         certificate: &mut Self::Certificate<'db, S>,
+        slot: &Slot<'db, S>,
         record: RecordRef<'db, S>,
         version: Option<VersionRef<'db, S>>,
         over: Option<VersionRef<'db, S>>,
     ) -> Result<(), Abort> {
+        if R::LENIENT.is_some()
+            && let (Some(stale), Some(version), None) = (&self.shared.stale, version, over)
+            && stale.is_enough(certificate.reads.len())
+            && certificate.read_stale(stale, slot, record, version)
+        {
+            return Ok(());
+        }
         certificate.read(record, version, over)
     }
 
@@ -513,7 +690,7 @@ impl<R: Rule> Certifier for Watching<R> {
 
     #[inline]
     fn passes<S: Certified<Self>>(&self, version: VersionRef<'_, S>, mark: u64, snapshot: u64) -> bool {
-        self.deciding.is_later(version, mark, snapshot) == Some(true)
+        self.shared.deciding.is_later(version, mark, snapshot) == Some(true)
     }
 
     #[inline]
@@ -549,8 +726,13 @@ impl<R: Rule> Certifier for Watching<R> {
     }
 
     #[inline]
-    fn draw(&self, slot: usize, commits: &Timestamps) -> u64 {
-        self.deciding.draw(slot, commits)
+    fn space<S: Certified<Self>>(writes: &PendingWrites<'_, S>) -> u64 {
+        R::space(writes)
+    }
+
+    #[inline]
+    fn draw(&self, slot: usize, commits: &Timestamps, space: u64) -> u64 {
+        self.shared.deciding.draw(slot, commits, space)
     }
 
     #[inline]
@@ -561,9 +743,15 @@ impl<R: Rule> Certifier for Watching<R> {
         writes: &PendingWrites<'db, S>,
         number: Option<u64>,
     ) -> Result<(), Abort> {
+        let is_watched = certificate.rule.watches();
+        assert!(
+            is_watched || number.is_none() || !R::begin(self.line, 0).watches(),
+            "a procedure that is declared read-only writes nothing"
+        );
         match number {
-            Some(number) => certificate.certify(slot, writes, &self.deciding, number),
-            None => certificate.certify_reading(slot, writes, &self.deciding),
+            _ if !is_watched => Ok(()),
+            Some(number) => certificate.certify(slot, writes, &self.shared, number),
+            None => certificate.certify_reading(slot, writes, &self.shared),
         }
     }
 
@@ -584,9 +772,30 @@ impl<R: Rule> Certifier for Watching<R> {
         made: Option<Made>,
     ) {
         if let Some(Made { number, watermark }) = made {
-            certificate.tell(number, watermark);
+            certificate.tell(&self.shared, number, watermark);
         }
-        self.deciding.decided(slot);
+        self.shared.deciding.decided(slot);
+    }
+
+    #[inline]
+    fn left<S: Certified<Self>>(&self, certificate: &mut Self::Certificate<'_, S>, slot: usize) {
+        if R::LENIENT.is_some()
+            && let (true, Some(stale)) = (certificate.reads_stale, &self.shared.stale)
+        {
+            certificate.reads_stale = false;
+            stale.leave(slot);
+        }
+    }
+
+    fn maintain(&self, commits: &Timestamps) {
+        if let Some(safe) = &self.shared.safe {
+            safe.take_if_due(clock::ticks(), &self.shared.deciding, commits);
+        }
+    }
+
+    #[inline]
+    fn watermark(&self, commits: &Timestamps) -> Option<u64> {
+        self.shared.safe.is_some().then(|| commits.known_watermark())
     }
 
     fn retire<S: Certified<Self>>(

@@ -184,8 +184,8 @@ pub struct Spot {
     pub key: u64,
     /// The number of all keys of the index that have its prefix: see [`Key::SUFFIX_BITS`](storage::Key::SUFFIX_BITS).
     pub stretch: u64,
-    /// Whether the rows of the table are [numbered](storage::TableBuilder::numbered) under their prefix, so that the key
-    /// which a transaction adds depends on those that are there.
+    /// Whether the rows of the table are [numbered](storage::TableBuilder::numbered) under their prefix, so that the
+    /// key which a transaction adds depends on those that are there.
     pub is_numbered: bool,
 }
 
@@ -479,11 +479,11 @@ pub trait Batching: Scheme {
 
 /// What [`driver::Planned`](crate::driver::Planned) asks of a scheme beside the hooks of [`Scheme`].
 ///
-/// Of each transaction of a batch there is a [rehearsal](Step::Rehearsal) while nothing changes, after which its attempt
-/// is [declared](Self::declare) and aborted. When all are, each worker [plans](Self::plan) its share; when all have,
-/// each transaction is [prepared](Self::prepare), attempted as [planned](Step::Planned) and [released](Self::release),
-/// once it [may run](Self::may_run), which the first of those that have not ended always may. What aborts then, other
-/// than by its own wish, is attempted [alone](Step::Alone), in the order of the batch.
+/// Of each transaction of a batch there is a [rehearsal](Step::Rehearsal) while nothing changes, after which its
+/// attempt is [declared](Self::declare) and aborted. When all are, each worker [plans](Self::plan) its share; when all
+/// have, each transaction is [prepared](Self::prepare), attempted as [planned](Step::Planned) and
+/// [released](Self::release), once it [may run](Self::may_run), which the first of those that have not ended always
+/// may. What aborts then, other than by its own wish, is attempted [alone](Step::Alone), in the order of the batch.
 pub trait Planning: Scheme {
     /// Whether a worker executes its transactions in their order, because they may wait for each other when they run.
     const IN_ORDER: bool;

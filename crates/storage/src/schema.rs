@@ -109,7 +109,8 @@ impl Schema {
 
 impl<K: Key> TableBuilder<'_, K> {
     /// Says that transactions number the rows of each [prefix](Key::SUFFIX_BITS) one after the other: which key one
-    /// adds depends on which others came before. Schemes that order transactions ahead then take a prefix for one thing.
+    /// adds depends on which others came before. Schemes that order transactions ahead then take a prefix for one
+    /// thing.
     #[must_use]
     pub fn numbered(self) -> Self {
         self.decl.is_numbered = true;

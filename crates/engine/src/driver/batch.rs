@@ -1,8 +1,8 @@
 //! What the drivers of batches share: how batches are formed of requests, and what a client knows of its own.
 //!
 //! The batches are formed by rule ([`Roster`], of which each worker has its own copy). A client's next request takes a
-//! round trip to come. Whether it has come is told by the clock of the leading worker alone, which all others take over,
-//! so that they still form the same batches.
+//! round trip to come. Whether it has come is told by the clock of the leading worker alone, which all others take
+//! over, so that they still form the same batches.
 
 use core::fmt;
 use std::collections::VecDeque;

@@ -9,8 +9,8 @@
 //! 4. One worker executes those that aborted, because they touched what they had not declared, in the order of their
 //!    places: each alone. Skipped when there are none.
 //!
-//! So whoever waits in step 3 waits for transactions with smaller numbers. The outcome is a function of the inputs alone
-//! and not of the number of workers, as long as a transaction sees nothing of those with larger numbers.
+//! So whoever waits in step 3 waits for transactions with smaller numbers. The outcome is a function of the inputs
+//! alone and not of the number of workers, as long as a transaction sees nothing of those with larger numbers.
 //!
 //! What workers leave to each other in one step they read in a later one: the barrier orders it, so every access may be
 //! Relaxed. What a rehearsal has found stays where it is until the batch has ended: each worker holds it.

@@ -1,9 +1,9 @@
 //! Footprints: what a transaction will touch, found by a rehearsal, and held against what it then touches.
 //!
-//! What is touched has a number: a record, a key that is missing, added or removed, or a stretch, which is all keys of an
-//! index with one prefix. Where rows are numbered under a prefix, the next number depends on who came before, which no
-//! rehearsal knows: the stretch then stands for all its keys, and for all rows that are found by them. Elsewhere a scan touches
-//! its stretch, and who adds or removes a key changes a part of it.
+//! What is touched has a number: a record, a key that is missing, added or removed, or a stretch, which is all keys of
+//! an index with one prefix. Where rows are numbered under a prefix, the next number depends on who came before, which
+//! no rehearsal knows: the stretch then stands for all its keys, and for all rows that are found by them. Elsewhere a
+//! scan touches its stretch, and who adds or removes a key changes a part of it.
 //!
 //! INVARIANTS
 //! (1) Two transactions that conflict have a number in common, in modes that conflict: who reads or writes a row has

@@ -2,6 +2,7 @@
 
 mod access_set;
 pub mod anti_dependencies;
+mod batches;
 mod buffered_writes;
 pub mod canonical_locks;
 pub mod certifier;
@@ -18,6 +19,7 @@ mod lock_queue;
 pub mod ordered_locks;
 mod owner_id;
 mod pending_writes;
+mod placeholders;
 pub mod snapshot_epochs;
 mod temperature;
 pub mod tids;
@@ -27,6 +29,7 @@ mod write_buffer;
 mod write_sets;
 
 pub use access_set::AccessSet;
+pub use batches::{Batches, Numbered};
 pub use buffered_writes::{Buffered, BufferedWrites, Expected, Present};
 pub use claimed::{Claimed, Existence};
 pub use clocks::{Clock, Clocks};
@@ -39,6 +42,7 @@ pub use lock_bit::LockBits;
 pub use lock_queue::{Left, LockMode, LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 pub use owner_id::OwnerId;
 pub use pending_writes::{PendingWrites, value_before};
+pub use placeholders::{Own, OwnVersions};
 pub use temperature::Temperature;
 pub use timestamps::Timestamps;
 pub use write_buffer::{WordRange, WriteBuffer};

@@ -24,47 +24,40 @@
 //!             (3) A row that comes or goes within a batch, and one that is numbered in a stretch, is written under the
 //!                 lock of its key or stretch, which is granted in the order of the batch; nobody has a placeholder for
 //!                 it, or whoever has one waits for that lock, too.
-//!             (4) What is older than the version that a batch finds newest is needed by nobody in it (the cut in `push`).
-//! DEPARTURES  The original is told what is written. Here a rehearsal finds it, and since keys that are missing, ranges,
-//!             insertions and deletions must be ordered as well, there are locks for these, as under `calvin`: a
-//!             deletion excludes those who touch the record, an insertion those who missed the key or scan its stretch.
-//!             Reads are declared with the footprint, because what was not foreseen must not depend on who runs first.
-//!             The original executes the writer of a missing value in place of waiting for it; here its worker comes to
-//!             it in time. The managers are the workers, between two meetings, and not threads of their own. Clients hear of
-//!             no commit before its batch has ended, so that to them the order agrees with real time; but a transaction may
-//!             run after one that comes later in the order has committed, and so no more is promised.
+//!             (4) What is older than the version that a batch finds newest is needed by nobody in it (the cut in
+//!                 `push`).
+//! DEPARTURES  The original is told what is written. Here a rehearsal finds it, and since keys that are missing,
+//!             ranges, insertions and deletions must be ordered as well, there are locks for these, as under `calvin`:
+//!             a deletion excludes those who touch the record, an insertion those who missed the key or scan its
+//!             stretch. Reads are declared with the footprint, because what was not foreseen must not depend on who
+//!             runs first. The original executes the writer of a missing value in place of waiting for it; here its
+//!             worker comes to it in time. The managers are the workers, between two meetings, and not threads of their
+//!             own. Clients hear of no commit before its batch has ended, so that to them the order agrees with real
+//!             time; but a transaction may run after one that comes later in the order has committed, and so no more is
+//!             promised.
 
 use engine::driver::Planned;
 use engine::parts::footprint::{Coverage, Footprint, Mode};
 use engine::parts::ordered_locks::OrderedLocks;
-use engine::parts::version_chain::{self, ChainHead, VersionStamp, cut, settle, take_back};
-use engine::parts::{AccessSet, BufferedWrites, Gate};
+use engine::parts::version_chain::{self, ChainHead, VersionStamp, cut, settle};
+use engine::parts::{Batches, BufferedWrites, Numbered, OwnVersions};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
     Stamp, Step, Ticket, Touch, Write,
 };
 use storage::{LeafRef, Pending, RecordRef, Shape, Slot, VersionRef, Versioned};
-use sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::atomic::{AtomicBool, Ordering};
 use sync::plant::is_planted;
-use sync::{Latched, Padded, waiter};
+use sync::{Latched, waiter};
 
 use crate::plants;
-
-/// Numbers of transactions in a batch, and whether they ran alone.
-const PLACE_BITS: u32 = 15;
-const ALONE: u64 = 1 << (PLACE_BITS - 1);
-/// Above the numbers of all batches, and below what marks versions that are undecided.
-const BATCH_MAX: u64 = VersionStamp::UNDECIDED - 1 >> PLACE_BITS;
 
 /// The state that all transactions share.
 #[derive(Debug)]
 pub struct Bohm {
     batch_max: usize,
-    /// The present batch.
-    batch: Padded<AtomicU64>,
-    /// Held by a run, or by an attempt outside of one.
-    gate: Gate,
+    batches: Batches,
     is_abandoned: AtomicBool,
 }
 
@@ -72,11 +65,13 @@ pub struct Bohm {
 #[derive(Debug)]
 pub struct Plan<'db> {
     locks: OrderedLocks,
-    /// By manager: the records that are to be written, with the numbers of those who write them.
-    writes: Box<[Latched<Vec<(u64, RecordRef<'db, Bohm>)>>]>,
+    /// By manager: the records that are to be written, with the places of those who write them.
+    writes: Box<[Latched<Writes<'db>>]>,
     /// By place.
     places: Box<[Latched<Place<'db>>]>,
 }
+
+type Writes<'db> = Vec<(usize, RecordRef<'db, Bohm>)>;
 
 /// What is planned for a transaction.
 #[derive(Debug, Default)]
@@ -85,29 +80,17 @@ struct Place<'db> {
     placeholders: Vec<(RecordRef<'db, Bohm>, Pending<'db, Bohm>)>,
 }
 
-/// A version of the attempt's own.
-#[derive(Debug)]
-struct Own<'db> {
-    record: RecordRef<'db, Bohm>,
-    version: Pending<'db, Bohm>,
-    is_written: bool,
-    /// Whether it stood there before the transaction ran.
-    is_placeholder: bool,
-}
-
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Bohm>,
-    /// Whether it holds the gate.
-    is_whole: bool,
-    /// The number of its versions.
-    number: u64,
+    /// Its number is that of its versions.
+    numbered: Numbered,
     coverage: Coverage,
     /// In a rehearsal.
     rehearsed: BufferedWrites<'db, Bohm>,
     /// In every other attempt.
-    own: AccessSet<Own<'db>>,
+    own: OwnVersions<'db, Bohm>,
 }
 
 impl Shape for Bohm {
@@ -145,8 +128,7 @@ impl Scheme for Bohm {
     fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
         Ok(Self {
             batch_max: values.int("bohm.batch") as usize,
-            batch: Padded::default(),
-            gate: Gate::default(),
+            batches: Batches::default(),
             is_abandoned: AtomicBool::new(false),
         })
     }
@@ -159,10 +141,9 @@ impl Scheme for Bohm {
         Txn {
             rehearsed: BufferedWrites::new(&slot),
             slot,
-            is_whole: false,
-            number: 0,
+            numbered: Numbered::default(),
             coverage: Coverage::default(),
-            own: AccessSet::default(),
+            own: OwnVersions::default(),
         }
     }
 
@@ -177,20 +158,7 @@ impl Scheme for Bohm {
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
         txn.rehearsed.clear();
-        if ticket.step == Step::Whole {
-            if !self.gate.try_enter() {
-                return Err(Abort::LockBusy);
-            }
-            txn.is_whole = true;
-            self.turn();
-        }
-        txn.number = ticket.sequence.max(1)
-            | match ticket.step {
-                // It sees all that there is.
-                Step::Rehearsal => BATCH_MAX << PLACE_BITS,
-                Step::Alone => self.watermark_now() | ALONE,
-                Step::Planned | Step::Whole => self.watermark_now(),
-            };
+        txn.numbered = self.batches.enter(ticket)?;
         txn.coverage.begin(ticket.step)
     }
 
@@ -208,8 +176,8 @@ impl Scheme for Bohm {
         if let Some(own) = txn.rehearsed.find(record) {
             return Ok(txn.rehearsed.value(own));
         }
-        if let Some(own) = txn.written(record) {
-            return Ok(txn.words(own).map(|words| &*words));
+        if let Some(own) = txn.own.written(record) {
+            return Ok(txn.own.words(own).map(|words| &*words));
         }
         txn.coverage.record(record.id(), Mode::Shared)?;
         let seen = self.see(txn, record)?;
@@ -226,11 +194,11 @@ impl Scheme for Bohm {
         if txn.coverage.step() == Step::Rehearsal {
             return self.rehearse_write(txn, record, how);
         }
-        if let Some(own) = txn.written(record) {
-            return Ok(txn.words(own));
+        if let Some(own) = txn.own.written(record) {
+            return Ok(txn.own.words(own));
         }
         let Some(own) = self.over_value(txn, record, how, true)? else { return Ok(None) };
-        Ok(txn.words(own))
+        Ok(txn.own.words(own))
     }
 
     #[inline]
@@ -242,8 +210,8 @@ impl Scheme for Bohm {
         if let Some(own) = txn.rehearsed.find(record) {
             return Ok(txn.rehearsed.give(own));
         }
-        if let Some(own) = txn.written(record) {
-            return Ok(txn.revive(own));
+        if let Some(own) = txn.own.written(record) {
+            return Ok(txn.own.revive(own));
         }
         if self.see(txn, record)?.is_some() {
             txn.coverage.record(record.id(), Mode::Shared)?;
@@ -254,7 +222,7 @@ impl Scheme for Bohm {
             return Ok(txn.rehearsed.push(record, Some(value), ()));
         }
         let own = self.own(txn, record)?;
-        Ok(txn.words(own))
+        Ok(txn.own.words(own))
     }
 
     #[inline]
@@ -262,12 +230,12 @@ impl Scheme for Bohm {
         if txn.coverage.step() == Step::Rehearsal {
             return self.rehearse_delete(txn, record);
         }
-        if let Some(own) = txn.written(record) {
-            return Ok(txn.kill(own));
+        if let Some(own) = txn.own.written(record) {
+            return Ok(txn.own.delete(own));
         }
         // Nobody is to look for the row when it has left the indexes.
         txn.coverage.record(record.id(), Mode::Exclusive)?;
-        Ok(self.over_value(txn, record, Write::Blind, false)?.is_some_and(|own| txn.kill(own)))
+        Ok(self.over_value(txn, record, Write::Blind, false)?.is_some_and(|own| txn.own.delete(own)))
     }
 
     #[inline]
@@ -292,39 +260,27 @@ impl Scheme for Bohm {
     /// Step 5 of COMMIT.
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
-        let stamp = Stamp(txn.number);
+        let stamp = Stamp(txn.numbered.number);
         for at in 0..txn.own.len() {
-            let &Own { record, is_written, .. } = txn.own.get(at);
-            if !is_written {
+            if !txn.own.get(at).is_written {
                 self.pass_through(txn, at);
                 continue;
             }
+            let record = txn.own.get(at).record;
             let before = txn.below(record).filter(|version| !version.meta().is_tombstone());
-            let own = txn.own.get_mut(at);
-            let is_tombstone = own.version.version().meta().is_tombstone();
-            let value = (!is_tombstone).then(|| &*own.version.words());
+            let value = txn.own.words(at).map(|words| &*words);
             seen.installed(record, before.and_then(|before| txn.slot.words(before)), value);
             sink.logged(stamp, record, value);
         }
-        txn.own.drain().for_each(|own| _ = own.version.seal());
+        txn.own.seal();
         self.leave(txn);
         stamp
     }
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        for at in 0..txn.own.len() {
-            if txn.own.get(at).is_placeholder {
-                self.pass_through(txn, at);
-            }
-        }
-        for Own { record, version, is_placeholder, .. } in txn.own.drain().rev() {
-            if is_placeholder {
-                version.seal();
-            } else {
-                take_back(&mut txn.slot, record, version);
-            }
-        }
+        txn.own.unwrite().for_each(|at| self.pass_through(txn, at));
+        txn.own.undo(&mut txn.slot);
         self.leave(txn);
     }
 
@@ -347,7 +303,7 @@ impl Planning for Bohm {
     }
 
     fn open<'db>(&'db self, places: usize, workers: usize) -> Plan<'db> {
-        self.gate.enter();
+        self.batches.open();
         Plan {
             locks: OrderedLocks::new(places, workers),
             writes: (0..workers).map(|_| Latched::default()).collect(),
@@ -356,7 +312,7 @@ impl Planning for Bohm {
     }
 
     fn close(&self) {
-        self.gate.leave();
+        self.batches.close();
     }
 
     fn abandon(&self) {
@@ -364,16 +320,15 @@ impl Planning for Bohm {
     }
 
     fn turn(&self) {
-        // Relaxed, and no read-modify-write: one worker turns, or the holder of the gate; the barriers order it.
-        self.batch.store(self.batch.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.batches.turn();
     }
 
     /// Step 2 of COMMIT.
     fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>) {
-        let place = (txn.number & (ALONE - 1)) - 1;
+        let place = txn.numbered.place();
         let footprint = txn.coverage.footprint();
         if !footprint.is_boundless() {
-            plan.locks.declare(place as usize, footprint);
+            plan.locks.declare(place, footprint);
             for write in txn.rehearsed.iter().filter(|write| txn.slot.newest(write.record).is_some()) {
                 // A record without a number of its own is in a stretch, or the attempt's own.
                 if footprint.covers(Footprint::of_record(write.record.id()), Mode::Shared) {
@@ -382,7 +337,7 @@ impl Planning for Bohm {
                 }
             }
         }
-        core::mem::swap(footprint, &mut plan.places[place as usize].lock().footprint);
+        core::mem::swap(footprint, &mut plan.places[place].lock().footprint);
     }
 
     /// Step 3 of COMMIT.
@@ -392,8 +347,8 @@ impl Planning for Bohm {
             let mut writes = plan.writes[manager].lock();
             writes.sort_unstable_by_key(|(place, record)| (record.id(), *place));
             for (place, record) in writes.drain(..) {
-                let version = self.push(txn, record, self.watermark_now() | place + 1);
-                plan.places[place as usize].lock().placeholders.push((record, version));
+                let version = self.push(txn, record, self.batches.number_of(place));
+                plan.places[place].lock().placeholders.push((record, version));
             }
         }
     }
@@ -405,9 +360,7 @@ impl Planning for Bohm {
     fn prepare<'db>(plan: &Plan<'db>, txn: &mut Txn<'db>, place: usize) {
         let mut planned = plan.places[place].lock();
         core::mem::swap(txn.coverage.footprint(), &mut planned.footprint);
-        for (record, version) in planned.placeholders.drain(..) {
-            txn.own.push(record.id(), Own { record, version, is_written: false, is_placeholder: true });
-        }
+        planned.placeholders.drain(..).for_each(|(record, version)| txn.own.adopt(record, version));
     }
 
     fn release(plan: &Plan<'_>, place: usize) {
@@ -416,12 +369,6 @@ impl Planning for Bohm {
 }
 
 impl Bohm {
-    /// Below the numbers of all who run, and above those of all earlier batches.
-    #[inline]
-    fn watermark_now(&self) -> u64 {
-        self.batch.load(Ordering::Relaxed) << PLACE_BITS // Relaxed: see `turn`.
-    }
-
     /// Puts a version with this number over the newest of a record.
     fn push<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>, number: u64) -> Pending<'db, Self> {
         let version = txn.slot.new_version(record);
@@ -438,7 +385,7 @@ impl Bohm {
                 break over;
             }
         };
-        let watermark = self.watermark_now();
+        let watermark = self.batches.before();
         match over.map(|over| over.meta().number()) {
             Some(below) if below > watermark => txn.slot.settle_later(record, number),
             Some(_) => cut(&mut txn.slot, record, &version, number, watermark), // Invariant (4).
@@ -472,8 +419,7 @@ impl Bohm {
 
     /// A version of the attempt's own of a record that has none that was written, for a new value.
     fn own<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<usize, Abort> {
-        if let Some(at) = txn.own.find(record.id()) {
-            txn.own.get_mut(at).is_written = true;
+        if let Some(at) = txn.own.write(record) {
             return Ok(at);
         }
         // Invariant (3): a row that is there has its place in the order by its key or its stretch.
@@ -482,8 +428,8 @@ impl Bohm {
         if !(is_alone || is_new || txn.coverage.is_covered_otherwise(Mode::Exclusive)) {
             return Err(Abort::Footprint);
         }
-        let version = self.push(txn, record, txn.number);
-        Ok(txn.own.push(record.id(), Own { record, version, is_written: true, is_placeholder: false }))
+        let version = self.push(txn, record, txn.numbered.number);
+        Ok(txn.own.add(record, version))
     }
 
     /// As `own`, if the record has a value: which it is to be at first, if it is to be modified.
@@ -502,7 +448,7 @@ impl Bohm {
         let at = self.own(txn, record)?;
         if how == Write::Modify {
             let words = txn.slot.words(before).expect("what is seen is sealed");
-            txn.own.get_mut(at).version.words().copy_from_slice(words);
+            txn.own.get(at).version.words().copy_from_slice(words);
         }
         Ok(Some(at))
     }
@@ -514,23 +460,22 @@ impl Bohm {
             return;
         }
         // Whoever gives up the run leaves nothing that anybody reads.
-        let before = self.see(txn, txn.own.get(at).record).unwrap_or_default();
-        let own = txn.own.get_mut(at);
+        let record = txn.own.get(at).record;
+        let before = self.see(txn, record).unwrap_or_default();
+        let own = txn.own.get(at);
         own.version.version().meta().set_tombstone(before.is_none());
         if let Some(words) = before.and_then(|before| txn.slot.words(before)) {
             own.version.words().copy_from_slice(words);
         }
     }
 
-    /// Gives the gate back if the attempt has it, and brings records down to one version.
+    /// The attempt has ended: brings records down to one version.
     #[inline]
     fn leave(&self, txn: &mut Txn<'_>) {
         if txn.coverage.step() != Step::Rehearsal {
-            settle(&mut txn.slot, || self.watermark_now());
+            settle(&mut txn.slot, || self.batches.before());
         }
-        if core::mem::take(&mut txn.is_whole) {
-            self.gate.leave();
-        }
+        self.batches.leave(&mut txn.numbered);
     }
 
     fn rehearse_write<'t, 'db>(
@@ -572,7 +517,7 @@ impl<'db> Txn<'db> {
         let mut next = self.slot.newest(record);
         while let Some(version) = next {
             let number = version.meta().number();
-            if number < self.number || is_planted(&plants::BOHM_READS_NEWEST) && version.is_sealed() {
+            if number < self.numbered.number || is_planted(&plants::BOHM_READS_NEWEST) && version.is_sealed() {
                 break;
             }
             next = self.slot.older(version);
@@ -583,37 +528,5 @@ impl<'db> Txn<'db> {
     /// In which mode a record is written: beside others, by versions, unless its stretch stands for it.
     fn mode_of_write(&self) -> Mode {
         if self.coverage.stretch().is_some() { Mode::Exclusive } else { Mode::Shared }
-    }
-
-    /// The version of the attempt's own that it has written.
-    #[inline]
-    fn written(&self, record: RecordRef<'db, Bohm>) -> Option<usize> {
-        self.own.find(record.id()).filter(|at| self.own.get(*at).is_written)
-    }
-
-    /// The words of a version of the attempt's own; none if it is a tombstone.
-    #[inline]
-    fn words(&mut self, at: usize) -> Option<&mut [u64]> {
-        let own = self.own.get_mut(at);
-        if own.version.version().meta().is_tombstone() { None } else { Some(own.version.words()) }
-    }
-
-    /// Makes a version of the attempt's own a tombstone, and says whether it was none.
-    fn kill(&mut self, at: usize) -> bool {
-        let stamp = self.own.get(at).version.version().meta();
-        let had_value = !stamp.is_tombstone();
-        stamp.set_tombstone(true);
-        had_value
-    }
-
-    /// The words of a version of the attempt's own that was a tombstone; none if it was none.
-    fn revive(&mut self, at: usize) -> Option<&mut [u64]> {
-        let own = self.own.get_mut(at);
-        let stamp = own.version.version().meta();
-        if !stamp.is_tombstone() {
-            return None;
-        }
-        stamp.set_tombstone(false);
-        Some(own.version.words())
     }
 }

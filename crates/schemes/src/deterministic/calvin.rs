@@ -6,8 +6,9 @@
 //!             will lock is found by rehearsing it on the state that the last batch left; should it then touch
 //!             something else, it gives up, and runs alone when the batch has ended.
 //! RECORD      One word: whether there is a value. Locks are not in records but with the managers
-//!             (`engine::parts::ordered_locks`), by the numbers of footprints (`engine::parts::footprint`): of a record,
-//!             of a key that is missing, added or removed, or of a stretch, which is all keys of an index with one prefix.
+//!             (`engine::parts::ordered_locks`), by the numbers of footprints (`engine::parts::footprint`): of a
+//!             record, of a key that is missing, added or removed, or of a stretch, which is all keys of an index with
+//!             one prefix.
 //! COMMIT      1. Rehearse: the procedure runs, and changes nothing; each lock that it would need enters the footprint.
 //!             2. Request: the footprint goes to the managers, under the number of the transaction in its batch.
 //!             3. Grant: when all have requested, each manager sorts what was requested of it, and grants.
@@ -16,29 +17,29 @@
 //!             6. Whoever touched what it had not requested executes again, alone, after the others, in their order.
 //! INVARIANTS  (1) Of two transactions of a batch that conflict, the one with the smaller number has ended before the
 //!                 other touches what they conflict in: each access is covered by a lock (`Coverage`), two
-//!                 conflicting ones by the same. So reads need no validation, and every ordering may be Relaxed: managers, barriers
-//!                 and gate order whatever one leaves to another.
-//!             (2) The first transaction that has not ended has all its locks: locks are granted in the order of numbers
-//!                 and all before the first runs (the driver's barrier).
+//!                 conflicting ones by the same. So reads need no validation, and every ordering may be Relaxed:
+//!                 managers, barriers and gate order whatever one leaves to another.
+//!             (2) The first transaction that has not ended has all its locks: locks are granted in the order of
+//!                 numbers and all before the first runs (the driver's barrier).
 //!             (3) A row that a rehearsal found is not given back before the batch has ended (the driver holds it): a
 //!                 record's number is that of no other row.
 //!             (4) What executes does so on what those before it left, whoever executes them and when: the outcome of
 //!                 a batch, and which of its transactions execute alone, are a function of its inputs.
 //! DEPARTURES  The original locks keys, and has the client name them, or find them by a reconnaissance. Here all are
-//!             found by a rehearsal, and there is more to lock than keys. Where rows are numbered under a prefix (orders
-//!             under their district) the next key depends on the order of the batch, which no rehearsal knows: the
-//!             stretch is locked instead, for all rows in it. Elsewhere a scan locks its stretch, and who adds or removes a key
-//!             locks it for changes of parts, so that they exclude scans and not each other; and a row that is found
-//!             where the rehearsal missed its key is covered by the lock of the key. A scan across prefixes runs alone.
-//!             One machine: no sequencing layer, no replication, no reads from other nodes. A footprint that turns out
-//!             wrong costs a turn alone and not a new sequence number, so that nothing starves. An attempt outside of a
-//!             batch is a batch of its own, and excludes others. Clients hear of no commit before its batch has ended,
-//!             so that the order agrees with real time.
+//!             found by a rehearsal, and there is more to lock than keys. Where rows are numbered under a prefix
+//!             (orders under their district) the next key depends on the order of the batch, which no rehearsal knows:
+//!             the stretch is locked instead, for all rows in it. Elsewhere a scan locks its stretch, and who adds or
+//!             removes a key locks it for changes of parts, so that they exclude scans and not each other; and a row
+//!             that is found where the rehearsal missed its key is covered by the lock of the key. A scan across
+//!             prefixes runs alone. One machine: no sequencing layer, no replication, no reads from other nodes. A
+//!             footprint that turns out wrong costs a turn alone and not a new sequence number, so that nothing
+//!             starves. An attempt outside of a batch is a batch of its own, and excludes others. Clients hear of no
+//!             commit before its batch has ended, so that the order agrees with real time.
 
 use engine::driver::Planned;
 use engine::parts::footprint::{Coverage, Footprint, Mode};
 use engine::parts::ordered_locks::OrderedLocks;
-use engine::parts::{Buffered, BufferedWrites, CopyBuffer, Gate};
+use engine::parts::{Batches, Buffered, BufferedWrites, CopyBuffer, Numbered};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
@@ -47,13 +48,9 @@ use engine::{
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
-use sync::{Latched, Padded};
+use sync::Latched;
 
 use crate::plants;
-
-/// Numbers of transactions in a batch, and whether they ran alone.
-const PLACE_BITS: u32 = 15;
-const ALONE: u64 = 1 << (PLACE_BITS - 1);
 
 /// The state that all transactions share.
 #[derive(Debug)]
@@ -61,10 +58,7 @@ pub struct Calvin {
     batch_max: usize,
     /// How many there are, or 0 for one a worker.
     managers: usize,
-    /// The present batch.
-    batch: Padded<AtomicU64>,
-    /// Held by a run, or by an attempt outside of one.
-    gate: Gate,
+    batches: Batches,
 }
 
 /// The plans of a run's batches.
@@ -101,10 +95,7 @@ impl Meta for Presence {
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Calvin>,
-    /// Whether it holds the gate.
-    is_whole: bool,
-    /// The stamp of its commit, should it commit.
-    stamp: u64,
+    numbered: Numbered,
     coverage: Coverage,
     writes: BufferedWrites<'db, Calvin>,
     /// The copy that the last read lent.
@@ -144,8 +135,8 @@ impl Scheme for Calvin {
             default: "0",
             range: Range::Int(0, 256),
             unit: "",
-            doc: "Lock managers, each with a share of all locks, and 0 for one a worker; one alone, as in the original, \
-                  grants while the other workers wait.",
+            doc: "Lock managers, each with a share of all locks, and 0 for one a worker; one alone, as in the \
+                  original, grants while the other workers wait.",
             stresses: "the part of a batch in which locks are granted",
         },
     ];
@@ -159,8 +150,7 @@ impl Scheme for Calvin {
         Ok(Self {
             batch_max: values.int("calvin.batch") as usize,
             managers: values.int("calvin.managers") as usize,
-            batch: Padded::default(),
-            gate: Gate::default(),
+            batches: Batches::default(),
         })
     }
 
@@ -172,8 +162,7 @@ impl Scheme for Calvin {
         Txn {
             writes: BufferedWrites::new(&slot),
             slot,
-            is_whole: false,
-            stamp: 0,
+            numbered: Numbered::default(),
             coverage: Coverage::default(),
             copy: CopyBuffer::default(),
         }
@@ -191,16 +180,7 @@ impl Scheme for Calvin {
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
         txn.writes.clear();
-        if ticket.step == Step::Whole {
-            if !self.gate.try_enter() {
-                return Err(Abort::LockBusy);
-            }
-            txn.is_whole = true;
-            self.turn();
-        }
-        let batch = self.batch.load(Ordering::Relaxed); // Relaxed: invariant (1).
-        let alone = if ticket.step == Step::Alone { ALONE } else { 0 };
-        txn.stamp = batch << PLACE_BITS | alone | ticket.sequence;
+        txn.numbered = self.batches.enter(ticket)?;
         txn.coverage.begin(ticket.step)
     }
 
@@ -301,7 +281,7 @@ impl Scheme for Calvin {
     /// Step 5 of COMMIT.
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
-        let stamp = Stamp(txn.stamp);
+        let stamp = Stamp(txn.numbered.number);
         for at in 0..txn.writes.len() {
             let has_value = |write: &Buffered<'db, Self, ()>| write.record.header().has_value();
             let (record, value) = txn.writes.ready(at, has_value, stamp, sink, seen);
@@ -310,13 +290,13 @@ impl Scheme for Calvin {
             }
             record.header().set(value.is_some());
         }
-        txn.leave(self);
+        self.batches.leave(&mut txn.numbered);
         stamp
     }
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        txn.leave(self);
+        self.batches.leave(&mut txn.numbered);
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
@@ -339,7 +319,7 @@ impl Planning for Calvin {
     }
 
     fn open(&self, places: usize, workers: usize) -> Plan {
-        self.gate.enter();
+        self.batches.open();
         let managers = if self.managers == 0 { workers } else { self.managers };
         Plan {
             locks: OrderedLocks::new(places, managers),
@@ -348,17 +328,16 @@ impl Planning for Calvin {
     }
 
     fn close(&self) {
-        self.gate.leave();
+        self.batches.close();
     }
 
     fn turn(&self) {
-        // Relaxed, and no read-modify-write: invariant (1); one worker turns, or the holder of the gate.
-        self.batch.store(self.batch.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.batches.turn();
     }
 
     /// Step 2 of COMMIT.
     fn declare<'db>(&'db self, plan: &Plan, txn: &mut Txn<'db>) {
-        let (place, footprint) = (txn.place(), txn.coverage.footprint());
+        let (place, footprint) = (txn.numbered.place(), txn.coverage.footprint());
         if !footprint.is_boundless() {
             plan.locks.declare(place, footprint);
         }
@@ -380,21 +359,5 @@ impl Planning for Calvin {
 
     fn release(plan: &Plan, place: usize) {
         plan.locks.release(place);
-    }
-}
-
-impl Txn<'_> {
-    /// The place in the batch, from 0.
-    #[inline]
-    fn place(&self) -> usize {
-        (self.stamp & (ALONE - 1)) as usize - 1
-    }
-
-    /// Gives the gate back if the attempt has it.
-    #[inline]
-    fn leave(&mut self, calvin: &Calvin) {
-        if core::mem::take(&mut self.is_whole) {
-            calvin.gate.leave();
-        }
     }
 }

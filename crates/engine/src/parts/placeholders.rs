@@ -1,0 +1,125 @@
+//! The versions of an attempt's own, some of which stood in their chains before it ran: empty, with its number.
+
+use storage::{Pending, RecordRef, Slot};
+
+use super::AccessSet;
+use super::version_chain::{Chained, Stamped, take_back};
+
+/// A version of the attempt's own.
+#[derive(Debug)]
+pub struct Own<'db, S: Chained> {
+    /// The record.
+    pub record: RecordRef<'db, S>,
+    /// The version.
+    pub version: Pending<'db, S>,
+    /// Whether the attempt has written it.
+    pub is_written: bool,
+    is_placeholder: bool,
+}
+
+/// The versions of an attempt's own.
+#[derive(Debug)]
+pub struct OwnVersions<'db, S: Chained>(AccessSet<Own<'db, S>>);
+
+impl<S: Chained> Default for OwnVersions<'_, S> {
+    fn default() -> Self {
+        Self(AccessSet::default())
+    }
+}
+
+impl<'db, S: Chained> OwnVersions<'db, S> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One of them.
+    #[inline]
+    pub fn get(&mut self, at: usize) -> &mut Own<'db, S> {
+        self.0.get_mut(at)
+    }
+
+    /// Takes over a version that stands in its chain already.
+    pub fn adopt(&mut self, record: RecordRef<'db, S>, version: Pending<'db, S>) {
+        self.0.push(record.id(), Own { record, version, is_written: false, is_placeholder: true });
+    }
+
+    /// Adds a version that the attempt has just pushed, to write it; its position.
+    pub fn add(&mut self, record: RecordRef<'db, S>, version: Pending<'db, S>) -> usize {
+        self.0.push(record.id(), Own { record, version, is_written: true, is_placeholder: false })
+    }
+
+    /// The position of the version of a record that the attempt has written.
+    #[inline]
+    pub fn written(&self, record: RecordRef<'db, S>) -> Option<usize> {
+        self.0.find(record.id()).filter(|at| self.0.get(*at).is_written)
+    }
+
+    /// The position of the placeholder of a record, which is written from now on.
+    #[inline]
+    pub fn write(&mut self, record: RecordRef<'db, S>) -> Option<usize> {
+        let at = self.0.find(record.id())?;
+        self.0.get_mut(at).is_written = true;
+        Some(at)
+    }
+
+    /// The words of a version; none if it is a tombstone.
+    #[inline]
+    pub fn words(&mut self, at: usize) -> Option<&mut [u64]> {
+        let own = self.0.get_mut(at);
+        if own.version.version().meta().stamp().is_tombstone() { None } else { Some(own.version.words()) }
+    }
+
+    /// Makes a version a tombstone, and says whether it was none.
+    pub fn delete(&mut self, at: usize) -> bool {
+        let stamp = self.0.get(at).version.version().meta().stamp();
+        let had_value = !stamp.is_tombstone();
+        stamp.set_tombstone(true);
+        had_value
+    }
+
+    /// The words of a version that was a tombstone; none if it was none.
+    pub fn revive(&mut self, at: usize) -> Option<&mut [u64]> {
+        let own = self.0.get_mut(at);
+        let stamp = own.version.version().meta().stamp();
+        if !stamp.is_tombstone() {
+            return None;
+        }
+        stamp.set_tombstone(false);
+        Some(own.version.words())
+    }
+
+    /// Completes all versions, which have their values: a commit.
+    pub fn seal(&mut self) {
+        self.0.drain().for_each(|own| _ = own.version.seal());
+    }
+
+    /// Completes the placeholders, which have their values, and takes the others off their chains: an abort.
+    pub fn undo(&mut self, slot: &mut Slot<'db, S>) {
+        for Own { record, version, is_placeholder, .. } in self.0.drain().rev() {
+            if is_placeholder {
+                version.seal();
+            } else {
+                take_back(slot, record, version);
+            }
+        }
+    }
+
+    /// Forgets what the attempt has written into placeholders, and says which versions these are.
+    pub fn unwrite(&mut self) -> impl Iterator<Item = usize> + use<'db, S> {
+        let mut placeholders = Vec::new();
+        for at in 0..self.0.len() {
+            let own = self.0.get_mut(at);
+            if own.is_placeholder {
+                own.is_written = false;
+                placeholders.push(at);
+            }
+        }
+        placeholders.into_iter()
+    }
+}

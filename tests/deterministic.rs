@@ -15,7 +15,7 @@ use schemes::deterministic::calvin::Calvin;
 use storage::Layout;
 use workloads::smallbank::SmallBank;
 use workloads::tpcc::Tpcc;
-use workloads::ycsb::Ycsb;
+use workloads::ycsb::{ShortKey, Ycsb};
 
 type Given = &'static [(&'static str, &'static str)];
 
@@ -89,7 +89,7 @@ fn does_not_depend_on_the_workers<S: Scheme, W: Workload>(given: Given) {
 
 fn under<S: Scheme>() {
     does_not_depend_on_the_workers::<S, Tpcc>(TPCC);
-    does_not_depend_on_the_workers::<S, Ycsb>(YCSB);
+    does_not_depend_on_the_workers::<S, Ycsb<ShortKey>>(YCSB);
     does_not_depend_on_the_workers::<S, SmallBank>(SMALLBANK);
 }
 

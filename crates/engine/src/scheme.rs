@@ -495,7 +495,7 @@ pub trait Planning: Scheme {
 
     /// The first batch of a run is about to begin, of at most `places` transactions. Waits until no attempt outside of
     /// batches is open, and keeps others out until `close`.
-    fn open<'db>(&'db self, places: usize, workers: usize) -> Self::Plan<'db>;
+    fn open(&self, places: usize, workers: usize) -> Self::Plan<'_>;
 
     /// All attempts of the last batch of a run have ended.
     fn close(&self);

@@ -183,7 +183,7 @@ sync::plants! {
         "executes before it has its locks";
 
     BOHM_SKIPS_PENDING: "bohm_skips_pending",
-        "takes the version before the one that has no value yet";
+        "takes a record whose version has no value yet for one without a value";
     BOHM_READS_NEWEST: "bohm_reads_newest",
         "reads the newest version that has a value, whichever its number";
     BOHM_PASSES_NOTHING: "bohm_passes_nothing",

@@ -68,7 +68,7 @@ fn run<S: Scheme>(plan: Plan, requests: u64, pause_ns: u64) -> Run {
 
 fn a_batch_does_what_its_transactions_do_in_their_order<S: Scheme>() {
     for (seed, mix) in [(1, Mix::All), (2, Mix::All), (3, Mix::Records)] {
-        let plan = Plan { seed, mix, ..PLAN };
+        let plan = Plan { mix, seed, ..PLAN };
         let run = run::<S>(plan, 150, 0);
         let mut state = Model::loaded(mix);
         let mut alone = 0;

@@ -55,6 +55,8 @@ impl AnyKey {
 pub(crate) struct KeyDecl {
     pub(crate) width: KeyWidth,
     pub(crate) suffix_bits: u32,
+    /// Said of the table.
+    pub(crate) is_numbered: bool,
     home: fn(AnyKey) -> Home,
     is_key: fn(AnyKey) -> bool,
 }
@@ -68,6 +70,7 @@ impl KeyDecl {
         Self {
             width: KeyWidth::of::<K::Ordered>(),
             suffix_bits: K::SUFFIX_BITS,
+            is_numbered: false,
             home: |key| typed::<K>(key).home(),
             is_key: |key| typed::<K>(key).ordered().any() == key,
         }

@@ -33,7 +33,6 @@ pub(crate) struct TableDecl {
     pub(crate) lookup: Lookup,
     pub(crate) key: KeyDecl,
     pub(crate) expected_rows: usize,
-    pub(crate) is_numbered: bool,
     pub(crate) groups: Vec<GroupDecl>,
 }
 
@@ -80,8 +79,7 @@ impl Schema {
         let key = KeyDecl::of::<K>();
         let is_ordered = self.layout.is_ordered_only && lookup == Lookup::Point;
         let lookup = if is_ordered { Lookup::Ordered } else { lookup };
-        let (is_numbered, groups) = (false, Vec::new());
-        self.tables.push(TableDecl { name, lookup, key, expected_rows, is_numbered, groups });
+        self.tables.push(TableDecl { name, lookup, key, expected_rows, groups: Vec::new() });
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
     }
 
@@ -113,7 +111,7 @@ impl<K: Key> TableBuilder<'_, K> {
     /// thing.
     #[must_use]
     pub fn numbered(self) -> Self {
-        self.decl.is_numbered = true;
+        self.decl.key.is_numbered = true;
         self
     }
 

@@ -181,7 +181,6 @@ pub struct TableStore<S: Shape> {
     /// By column group, by position.
     secondary: Vec<Vec<Secondary<S::Leaf>>>,
     key: KeyDecl,
-    is_numbered: bool,
 }
 
 /// A row of a table: its records share a block.
@@ -263,7 +262,6 @@ impl<S: Shape> TableStore<S> {
             rows: BlockArena::new(offset),
             primary: AnyIndex::new(decl.lookup, &decl.key, decl.expected_rows),
             key: decl.key,
-            is_numbered: decl.is_numbered,
             secondary: decl
                 .groups
                 .iter()
@@ -307,7 +305,7 @@ impl<S: Shape> TableStore<S> {
     /// Whether transactions [number](crate::TableBuilder::numbered) its rows one after the other.
     #[inline]
     pub fn is_numbered(&self) -> bool {
-        self.is_numbered
+        self.key.is_numbered
     }
 
     /// What the type of the primary key knows.

@@ -1,6 +1,6 @@
 //! Searches of all programs: under every scheme without a bug, and with those that chance finds late or never.
 
-use engine::{Admits, Family, Scheme};
+use engine::{Admits, Scheme};
 use schemes::catalogue::{self, INFO, Visit};
 use trials::{Budget, Campaign, Limit, Monitor, Replay, Report, SEARCHES, Subject, find_plant};
 

@@ -104,20 +104,26 @@ mod tests {
     use crate::Homes;
 
     fn ticket(step: Step, sequence: u64) -> Ticket {
-        Ticket { step, sequence, ..Ticket::new(0, Homes::new()) }
+        Ticket { sequence, step, ..Ticket::new(0, Homes::new()) }
     }
 
     #[test]
     fn numbers_are_in_the_order_in_which_transactions_take_effect() {
         let batches = Batches::default();
-        let number = |step, sequence| batches.enter(&ticket(step, sequence)).expect("nobody is in the way").number;
+        let number =
+            |step, sequence| batches.enter(&ticket(step, sequence)).expect("nobody is in the way").number;
         batches.open();
         batches.turn();
         let first = [number(Step::Planned, 1), number(Step::Planned, 10_000), number(Step::Alone, 1)];
         let rehearsed = number(Step::Rehearsal, 7);
         batches.turn();
         let second = number(Step::Planned, 1);
-        assert!(first.is_sorted() && first[2] < batches.before() && batches.before() < second && second < rehearsed);
+        assert!(
+            first.is_sorted()
+                && first[2] < batches.before()
+                && batches.before() < second
+                && second < rehearsed
+        );
         assert_eq!(second, batches.number_of(0));
         assert_eq!(Numbered { number: rehearsed, is_whole: false }.place(), 6);
     }

@@ -319,7 +319,7 @@ mod tests {
         let mut numbered = planned(|coverage| coverage.touch(Touch::Add(NUMBERED)));
         let other = Spot { key: 3, ..NUMBERED };
         assert_eq!(numbered.touch(Touch::Add(other)), Ok(()), "whatever its number");
-        assert_eq!(sought(&mut grown, other, 7, Exclusive), Ok(()));
+        assert_eq!(sought(&mut numbered, other, 7, Exclusive), Ok(()));
         assert_eq!(numbered.touch(Touch::Scan(200, true)).and_then(|()| numbered.record(8, Shared)), Ok(()));
         let mut met = planned(|coverage| {
             coverage.touch(Touch::Meet(NUMBERED)).and_then(|()| coverage.record(7, Shared))

@@ -151,7 +151,9 @@ mod tests {
 
     fn footprint(locks: &[(u64, Mode)]) -> Footprint {
         let mut footprint = Footprint::default();
-        locks.iter().for_each(|&(number, mode)| footprint.add(number, mode));
+        for &(number, mode) in locks {
+            footprint.add(number, mode);
+        }
         footprint
     }
 

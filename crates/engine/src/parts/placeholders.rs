@@ -94,6 +94,15 @@ impl<'db, S: Chained> OwnVersions<'db, S> {
         Some(own.version.words())
     }
 
+    /// Gives a version the value of the one before it, or none.
+    pub fn pass(&mut self, at: usize, value: Option<&[u64]>) {
+        let own = self.0.get_mut(at);
+        own.version.version().meta().stamp().set_tombstone(value.is_none());
+        if let Some(value) = value {
+            own.version.words().copy_from_slice(value);
+        }
+    }
+
     /// Completes all versions, which have their values: a commit.
     pub fn seal(&mut self) {
         self.0.drain().for_each(|own| _ = own.version.seal());

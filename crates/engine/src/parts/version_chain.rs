@@ -152,6 +152,20 @@ pub fn wait_for_decision<S: Chained>(
     waiter::wait_until(deadline_ns, || version.is_sealed() || slot.newest(record) != Some(version))
 }
 
+/// The newest version of a record that is not `later` than whoever looks.
+#[inline]
+pub fn below<'db, S: Chained>(
+    slot: &Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    later: impl Fn(VersionRef<'db, S>) -> bool,
+) -> Option<VersionRef<'db, S>> {
+    let mut next = slot.newest(record);
+    while let Some(version) = next.filter(|version| later(*version)) {
+        next = slot.older(version);
+    }
+    next
+}
+
 /// Whether a record with this version, or none, has no value.
 #[inline]
 pub fn is_absent<S: Chained>(version: Option<VersionRef<'_, S>>) -> bool {

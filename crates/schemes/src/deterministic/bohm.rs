@@ -39,7 +39,7 @@
 use engine::driver::Planned;
 use engine::parts::footprint::{Coverage, Footprint, Mode};
 use engine::parts::ordered_locks::OrderedLocks;
-use engine::parts::version_chain::{self, ChainHead, VersionStamp, cut, settle};
+use engine::parts::version_chain::{self, ChainHead, VersionStamp, below, cut, settle};
 use engine::parts::{Batches, BufferedWrites, Numbered, OwnVersions};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
@@ -72,6 +72,9 @@ pub struct Plan<'db> {
 }
 
 type Writes<'db> = Vec<(usize, RecordRef<'db, Bohm>)>;
+
+/// The version of a record that has a value, if it has one.
+type Seen<'db> = Option<VersionRef<'db, Bohm>>;
 
 /// What is planned for a transaction.
 #[derive(Debug, Default)]
@@ -197,7 +200,7 @@ impl Scheme for Bohm {
         if let Some(own) = txn.own.written(record) {
             return Ok(txn.own.words(own));
         }
-        let Some(own) = self.over_value(txn, record, how, true)? else { return Ok(None) };
+        let Some(own) = self.over_value(txn, record, how)? else { return Ok(None) };
         Ok(txn.own.words(own))
     }
 
@@ -235,7 +238,7 @@ impl Scheme for Bohm {
         }
         // Nobody is to look for the row when it has left the indexes.
         txn.coverage.record(record.id(), Mode::Exclusive)?;
-        Ok(self.over_value(txn, record, Write::Blind, false)?.is_some_and(|own| txn.own.delete(own)))
+        Ok(self.over_value(txn, record, Write::Blind)?.is_some_and(|own| txn.own.delete(own)))
     }
 
     #[inline]
@@ -302,7 +305,7 @@ impl Planning for Bohm {
         self.batch_max
     }
 
-    fn open<'db>(&'db self, places: usize, workers: usize) -> Plan<'db> {
+    fn open(&self, places: usize, workers: usize) -> Plan<'_> {
         self.batches.open();
         Plan {
             locks: OrderedLocks::new(places, workers),
@@ -396,16 +399,11 @@ impl Bohm {
 
     /// The version that the attempt is to see: waits for its value. None if the record then has none.
     #[inline]
-    fn see<'db>(
-        &self,
-        txn: &Txn<'db>,
-        record: RecordRef<'db, Self>,
-    ) -> Result<Option<VersionRef<'db, Self>>, Abort> {
+    fn see<'db>(&self, txn: &Txn<'db>, record: RecordRef<'db, Self>) -> Result<Seen<'db>, Abort> {
         let Some(version) = txn.below(record) else { return Ok(None) };
         if !version.is_sealed() {
             if is_planted(&plants::BOHM_SKIPS_PENDING) {
-                let older = core::iter::successors(Some(version), |version| txn.slot.older(*version));
-                return Ok({ older }.find(|version| version.is_sealed() && !version.meta().is_tombstone()));
+                return Ok(None);
             }
             // Invariant (2). Relaxed: only ends the wait.
             let is_over = || self.is_abandoned.load(Ordering::Relaxed);
@@ -439,11 +437,8 @@ impl Bohm {
         txn: &mut Txn<'db>,
         record: RecordRef<'db, Self>,
         how: Write,
-        is_shared: bool,
     ) -> Result<Option<usize>, Abort> {
-        if is_shared {
-            txn.coverage.record(record.id(), Mode::Shared)?;
-        }
+        txn.coverage.record(record.id(), Mode::Shared)?;
         let Some(before) = self.see(txn, record)? else { return Ok(None) };
         let at = self.own(txn, record)?;
         if how == Write::Modify {
@@ -462,11 +457,7 @@ impl Bohm {
         // Whoever gives up the run leaves nothing that anybody reads.
         let record = txn.own.get(at).record;
         let before = self.see(txn, record).unwrap_or_default();
-        let own = txn.own.get(at);
-        own.version.version().meta().set_tombstone(before.is_none());
-        if let Some(words) = before.and_then(|before| txn.slot.words(before)) {
-            own.version.words().copy_from_slice(words);
-        }
+        txn.own.pass(at, before.and_then(|before| txn.slot.words(before)));
     }
 
     /// The attempt has ended: brings records down to one version.
@@ -502,11 +493,8 @@ impl Bohm {
             return Ok(txn.rehearsed.take(own));
         }
         txn.coverage.record(record.id(), Mode::Exclusive)?;
-        let is_there = self.see(txn, record)?.is_some();
-        if is_there {
-            txn.rehearsed.push(record, None, ());
-        }
-        Ok(is_there)
+        let seen = self.see(txn, record)?;
+        Ok(seen.inspect(|_| _ = txn.rehearsed.push(record, None, ())).is_some())
     }
 }
 
@@ -514,15 +502,10 @@ impl<'db> Txn<'db> {
     /// The newest version below the attempt's number.
     #[inline]
     fn below(&self, record: RecordRef<'db, Bohm>) -> Option<VersionRef<'db, Bohm>> {
-        let mut next = self.slot.newest(record);
-        while let Some(version) = next {
-            let number = version.meta().number();
-            if number < self.numbered.number || is_planted(&plants::BOHM_READS_NEWEST) && version.is_sealed() {
-                break;
-            }
-            next = self.slot.older(version);
-        }
-        next
+        below(&self.slot, record, |version| {
+            let is_later = version.meta().number() >= self.numbered.number;
+            is_later && !(version.is_sealed() && is_planted(&plants::BOHM_READS_NEWEST))
+        })
     }
 
     /// In which mode a record is written: beside others, by versions, unless its stretch stands for it.

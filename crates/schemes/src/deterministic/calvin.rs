@@ -43,12 +43,12 @@ use engine::parts::{Batches, Buffered, BufferedWrites, CopyBuffer, Numbered};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
-    Stamp, Step, Ticket, Touch, Write,
+    Stamp, Ticket, Touch, Write,
 };
 use storage::{InPlace, LeafRef, Meta, RecordRef, Shape, Slot};
+use sync::Latched;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
-use sync::Latched;
 
 use crate::plants;
 
@@ -353,7 +353,7 @@ impl Planning for Calvin {
         plan.locks.are_held(place) || is_planted(&plants::CALVIN_RUNS_EARLY)
     }
 
-    fn prepare<'db>(plan: &Plan, txn: &mut Txn<'db>, place: usize) {
+    fn prepare(plan: &Plan, txn: &mut Txn<'_>, place: usize) {
         core::mem::swap(txn.coverage.footprint(), &mut plan.footprints[place].lock());
     }
 

@@ -1,5 +1,5 @@
-//! FOEDUS: whom its locks keep waiting and who passes them, what a retry locks beforehand, and that what was inserted in
-//! vain leaves nothing behind.
+//! FOEDUS: whom its locks keep waiting and who passes them, what a retry locks beforehand, and that what was inserted
+//! in vain leaves nothing behind.
 
 mod common;
 

@@ -232,8 +232,8 @@ impl<R: Copy> Retrospective<R> {
 }
 
 impl<'db, S: Tids + Lockable> Retrospective<RecordRef<'db, S>> {
-    /// Notes what the next attempt of a transaction is to lock: what this one was to write, what it has locked, and what
-    /// it has read that is `in_the_way`, with the word that was seen.
+    /// Notes what the next attempt of a transaction is to lock: what this one was to write, what it has locked, and
+    /// what it has read that is `in_the_way`, with the word that was seen.
     #[cold]
     pub fn look_back(
         &mut self,

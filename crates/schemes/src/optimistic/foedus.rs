@@ -322,9 +322,8 @@ impl Foedus {
     ) {
         if let Some(due) = retrospective.reach(record.id()) {
             // Relaxed: a hint. What was to be inserted has left with the attempt.
-            let is_there = |record: RecordRef<'_, Self>| {
-                record.header().tid.load(Ordering::Relaxed) & RETIRED == 0
-            };
+            let is_there =
+                |record: RecordRef<'_, Self>| record.header().tid.load(Ordering::Relaxed) & RETIRED == 0;
             let due = due.iter().map(|&(_, mode, record)| (record, mode));
             let mut all = due.filter(|(record, _)| is_there(*record)).chain([(record, mode)]);
             if !all.all(|(record, mode)| locks.lock_if_canonical(record, mode)) {

@@ -25,7 +25,7 @@
 //!     rule sees danger in them, the leaf.
 //! (5) Marks and numbers of a leaf change under its latch only, and never fall while it keeps its gaps.
 //! (6) Where a rule asks for it, an attempt that only reads takes a safe snapshot, and one that reads much remembers no
-//!     stale versions: [`safe_snapshots`], [`stale_reads`]. Who looks for readers finds either as it finds marks.
+//!     stale versions: `safe_snapshots`, `stale_reads`. Who looks for readers finds either as it finds marks.
 
 mod deciding;
 mod gaps;

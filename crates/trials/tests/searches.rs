@@ -53,7 +53,7 @@ fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
         ("tictoc", "unlink_drops_mark", "a_leaf_vanishes_behind_a_mark"),
         ("mvto", "split_drops_mark", "a_leaf_splits_under_a_scan"),
         ("mvto", "unlink_drops_mark", "a_leaf_comes_and_goes_behind_a_mark"),
-        ("cicada", "split_drops_mark", "a_leaf_splits_behind_a_mark"),
+        ("cicada", "split_drops_mark", "a_leaf_splits_under_a_scan"),
         ("cicada", "unlink_drops_mark", "a_leaf_comes_and_goes_behind_a_mark"),
         ("ssn", "gaps_left_blank", "a_key_comes_and_goes_behind_a_mark"),
         ("ssi", "gaps_left_blank", "a_key_comes_and_goes_behind_a_mark"),

@@ -36,7 +36,7 @@ const SYNC_NS: u64 = 100_000;
 /// Attempts of a slot at whose ends the watermarks are brought up to date: the first ones, so that young databases
 /// have snapshots, and later one in so many.
 const QUIESCE_EVERY: u64 = 8;
-/// Slots that an attempt looks at on average, at most.
+/// Slots that an attempt looks at on average, at most, in each of three rounds.
 const LOOKS: u64 = 8;
 
 /// The clocks, the slots that run attempts, and the watermarks.

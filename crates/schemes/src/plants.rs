@@ -383,6 +383,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &SSN_IGNORES_READERS,
             &SSN_FORGETS_PI,
             &SI_SKIPS_COMMITTING,
+            // These three are in what settings ask for, and show under those alone.
             &engine::plants::SNAPSHOTS_UNREAD,
             &engine::plants::STALE_READERS_UNTOLD,
             &engine::plants::STALE_READERS_UNSEEN,

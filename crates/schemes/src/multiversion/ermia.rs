@@ -143,7 +143,7 @@ impl Rule for Certificate {
             range: Range::Int(0, 10_000_000),
             unit: "us",
             doc: "How old a safe snapshot may be when a read-only transaction comes; a younger one shows more, an \
-                  older one keeps more versions, with 0 each takes its own.",
+                  older one keeps more versions, with 0 one is taken whenever somebody comes.",
             stresses: "the counter of numbers, and the age of snapshots",
         },
         Setting {

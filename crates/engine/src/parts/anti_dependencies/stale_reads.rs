@@ -81,7 +81,7 @@ impl StaleReads {
     pub(super) fn leave(&self, slot: usize) {
         // Relaxed: who tells the slot yet tells the next attempt, at worst.
         self.told[slot].number.store(NOBODY, Ordering::Relaxed);
-        // Release: who does not find the reader counted finds the mark that it left.
+        // Release: pairs with the SeqCst in `tell`: who does not count the attempt comes after all that it did.
         self.readers.fetch_sub(1, Ordering::Release);
     }
 

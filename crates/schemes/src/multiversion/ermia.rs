@@ -27,8 +27,9 @@
 //! DEPARTURES  The log is not written here: the session hands values and numbers to a sink. The space of who is refused
 //!             after it took some stays unused; a log that is written has a record there that says so. Storage has no
 //!             array of object numbers: an index leads to the row's block of memory, which stays where it is and
-//!             holds one word a record that leads to its versions. That is the array's entry, and so `ermia.indirection=on`
-//!             leaves all versions outside of the block; `off` lets one stand within, as in `si`.
+//!             holds one word a record that leads to its versions. That is the array's entry, and so
+//!             `ermia.indirection=on` leaves all versions outside of the block; `off` lets one stand within, as in
+//!             `si`.
 //!             The original compares the leaves that were read at the commit, if it is asked to. Under SSI and SSN that
 //!             misses phantoms, so gaps are stamped (as in `ssn`) and there is no setting that leaves them out.
 //!             It has readers set bits in versions: see `ssn`. In it every update comes after the last safe

@@ -2,8 +2,8 @@
 //! has them). A safe snapshot is a commit that has read everything and written nothing. It shows that it decides,
 //! draws its number and leaves its mark, one for all records and gaps, as other commits do with theirs: by invariant
 //! (1) of [`anti_dependencies`](super) every commit with a greater number finds the mark, or waits for it, if its
-//! rule sees any danger. So no circle closes through the snapshot, and whoever reads it later may stand for it: there is
-//! nothing left to be certified.
+//! rule sees any danger. So no circle closes through the snapshot, and whoever reads it later may stand for it: there
+//! is nothing left to be certified.
 //!
 //! The past that `Timestamps` keeps is the last safe snapshot, so that what it shows stays.
 

@@ -122,8 +122,10 @@ fn assert_growth_is_explained(
             "{scheme}, {name}: {loaded} bytes of an index became {end}"
         );
     }
+    // Where all versions stand apart from their rows, each row has one.
+    let apart = loaded.version_bytes.div_ceil(rows) * (rows + added + added / 20 + ROWS_WAITING_MAX);
     let versions = end.version_bytes;
-    assert!(versions <= VERSION_BYTES_MAX, "{scheme}, {name}: {versions} bytes of versions");
+    assert!(versions <= VERSION_BYTES_MAX + apart, "{scheme}, {name}: {versions} bytes of versions");
 }
 
 #[test]

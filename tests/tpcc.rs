@@ -102,7 +102,7 @@ const ROWS_WAITING_MAX: usize = 256;
 
 /// Asserts that a table grew by the rows that were added to those loaded, and by no more.
 fn assert_growth_is_explained(
-    scheme: &str,
+    (scheme, is_in_batches): (&str, bool),
     rows: usize,
     added: usize,
     loaded: &TableMemory,
@@ -122,10 +122,11 @@ fn assert_growth_is_explained(
             "{scheme}, {name}: {loaded} bytes of an index became {end}"
         );
     }
-    // Where all versions stand apart from their rows, each row has one.
+    // A batch holds up what its rehearsals have found. Where all versions stand apart from their rows, each row has one.
+    let waiting = if is_in_batches { 2 * VERSION_BYTES_MAX } else { VERSION_BYTES_MAX };
     let apart = loaded.version_bytes.div_ceil(rows) * (rows + added + added / 20 + ROWS_WAITING_MAX);
     let versions = end.version_bytes;
-    assert!(versions <= VERSION_BYTES_MAX + apart, "{scheme}, {name}: {versions} bytes of versions");
+    assert!(versions <= waiting + apart, "{scheme}, {name}: {versions} bytes of versions");
 }
 
 #[test]
@@ -142,7 +143,8 @@ fn memory_grows_by_what_was_inserted_and_by_no_more() {
             // Loaded were two warehouses of ten districts with twenty customers, each of whom has paid once.
             let rows = if loaded.name == "history" { 400 } else { loaded.entries };
             let added = if loaded.name == "history" { payments } else { end.entries - rows };
-            assert_growth_is_explained(name, rows, added, loaded, end);
+            let scheme = (name, info.family.is_in_batches());
+            assert_growth_is_explained(scheme, rows, added, loaded, end);
         }
         let orders = measured.memory.iter().find(|table| table.name == "order").expect("declared");
         assert_eq!(orders.entries, 400 + new_orders, "{name}");

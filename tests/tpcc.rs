@@ -122,7 +122,7 @@ fn assert_growth_is_explained(
             "{scheme}, {name}: {loaded} bytes of an index became {end}"
         );
     }
-    // A batch holds up what its rehearsals have found. Where all versions stand apart from their rows, each row has one.
+    // A batch holds up what its rehearsals have found. Where all versions stand apart from their rows, each has one.
     let waiting = if is_in_batches { 2 * VERSION_BYTES_MAX } else { VERSION_BYTES_MAX };
     let apart = loaded.version_bytes.div_ceil(rows) * (rows + added + added / 20 + ROWS_WAITING_MAX);
     let versions = end.version_bytes;

@@ -111,16 +111,24 @@ fn client<S: Scheme>(
     let mut rng = Rng::from_path(&[id]);
     let mut history = Vec::new();
     for sequence in 0..attempts {
-        let mut steps = Vec::new();
-        let outcome = session.attempt(&Ticket::new(0, Homes::new()), |txn| {
-            for nth in 0..=rng.below(6) {
-                steps.push(tables.step(txn, &mut rng, (id << 32 | sequence) * 8 + nth)?);
-                if !is_alone && rng.below(3) == 0 {
-                    waiter::give_way();
+        let (mut steps, mut outcome) = (Vec::new(), Err(Abort::LockBusy));
+        // Outside of batches, schemes that have them exclude attempts from each other: another turn comes.
+        while outcome == Err(Abort::LockBusy) {
+            steps.clear();
+            outcome = session.attempt(&Ticket::new(0, Homes::new()), |txn| {
+                for nth in 0..=rng.below(6) {
+                    steps.push(tables.step(txn, &mut rng, (id << 32 | sequence) * 8 + nth)?);
+                    if !is_alone && rng.below(3) == 0 {
+                        waiter::give_way();
+                    }
                 }
+                Ok(())
+            });
+            if !S::INFO.family.is_in_batches() {
+                break;
             }
-            Ok(())
-        });
+            waiter::give_way();
+        }
         if outcome.is_ok() {
             history.push(Committed { client: id, stamp: session.observer().0, steps });
         }

@@ -17,6 +17,7 @@ mod fuzz;
 mod house;
 mod isolation;
 mod models;
+mod path_length;
 mod report_browser;
 mod sanitize;
 mod settings;
@@ -72,6 +73,11 @@ const COMMANDS: &[Command] = &[
         name: "bloat",
         says: "code size and build seconds by scheme and workload",
         run: Alone(bloat::bloat),
+    },
+    Command {
+        name: "path-length",
+        says: "instructions that each scheme executes for a transaction of a workload; needs valgrind",
+        run: With("WORKLOAD", path_length::count),
     },
     Command {
         name: "isolation",

@@ -1,0 +1,96 @@
+//! Path lengths: the instructions that one worker executes for a transaction, counted by valgrind. A count does not
+//! depend on who else uses the machine.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::bench::{Build, binary};
+use crate::house::{House, Outcome, output};
+
+/// Seconds of the two runs of a scheme, under valgrind: what both do before and after the transactions cancels out.
+const SECONDS: [u32; 2] = [1, 5];
+
+/// To what the others are compared, and first of all.
+const UNIT: &str = "uncontrolled";
+
+/// Counts for every scheme on a workload, and prints a table.
+pub(crate) fn count(house: &House, workload: &str) -> Outcome {
+    if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
+        return Err(
+            "valgrind is not there: install it, for example with `apt-get install valgrind`".to_owned()
+        );
+    }
+    let contend = binary(house, Build::Released)?;
+    let listed = output(Command::new(&contend).args(["list", "schemes", "--format", "json"]))?;
+    let schemes: Vec<Value> =
+        serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))?;
+    let named = schemes.iter().filter_map(|scheme| scheme["name"].as_str());
+    println!("{:<14} {:>16} {:>8} {:>12}", "scheme", "instructions", "ratio", "transactions");
+    let mut unit = None;
+    for scheme in [UNIT].into_iter().chain(named.filter(|&name| name != UNIT)) {
+        let [short, long] = SECONDS.map(|seconds| tally(&contend, workload, scheme, seconds));
+        let (each, transactions) = of_each(short?, long?)?;
+        let ratio = each / *unit.get_or_insert(each);
+        println!("{scheme:<14} {each:>16.0} {ratio:>8.2} {transactions:>12}");
+    }
+    Ok(())
+}
+
+/// What a run comes to: instructions, and transactions that committed.
+type Tally = (u64, u64);
+
+/// Instructions of a transaction, and of how many that is the mean.
+fn of_each(short: Tally, long: Tally) -> Result<(f64, u64), String> {
+    let (instructions, transactions) = (long.0.saturating_sub(short.0), long.1.saturating_sub(short.1));
+    if transactions == 0 {
+        return Err(
+            "the longer run committed no more than the shorter one: the machine is too busy".to_owned()
+        );
+    }
+    Ok((instructions as f64 / transactions as f64, transactions))
+}
+
+/// A run under valgrind.
+fn tally(contend: &Path, workload: &str, scheme: &str, seconds: u32) -> Result<Tally, String> {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]).arg(contend);
+    command.args(["run", workload, "--scheme", scheme, "--workers", "1", "--seconds", &seconds.to_string()]);
+    command.args(["--warmup", "0", "--no-check", "--format", "json"]);
+    let ended = command.output().map_err(|error| format!("cannot run valgrind: {error}"))?;
+    let (says, lines) = (String::from_utf8_lossy(&ended.stderr), String::from_utf8_lossy(&ended.stdout));
+    if !ended.status.success() {
+        return Err(format!("`contend run {workload} --scheme {scheme}` failed under valgrind:\n{says}"));
+    }
+    let commits = lines.lines().find_map(|line| {
+        let run: Value = serde_json::from_str(line).ok()?;
+        (run["kind"] == "run").then(|| run["commits"].as_u64())?
+    });
+    let commits = commits.ok_or_else(|| format!("no run among what was printed: {lines}"))?;
+    Ok((instructions(&says).ok_or_else(|| format!("no count among what valgrind said:\n{says}"))?, commits))
+}
+
+/// What cachegrind counted.
+fn instructions(says: &str) -> Option<u64> {
+    let line = says.lines().find(|line| line.contains("I ") && line.contains("refs:"))?;
+    line.rsplit(':').next()?.trim().replace(',', "").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_is_found() {
+        assert_eq!(instructions("==7== \n==7== I   refs:      1,234,567\n"), Some(1_234_567));
+        assert_eq!(instructions("==7== I refs:        89\n"), Some(89));
+        assert_eq!(instructions("==7== D refs: 3\n"), None);
+    }
+
+    #[test]
+    fn what_both_runs_do_cancels_out() {
+        assert_eq!(of_each((1_000, 10), (3_000, 30)), Ok((100.0, 20)));
+        assert!(of_each((1_000, 10), (3_000, 10)).is_err());
+    }
+}

@@ -111,7 +111,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "cluster",
-        says: "sweeps on a Ray cluster of two nodes on loopback, one of which is killed; needs Python and PyPI",
+        says: "sweeps on two nodes of Ray, one of which is killed, and of Slurm, on loopback; needs Python, PyPI and root",
         run: Alone(cluster),
     },
     Command {
@@ -207,7 +207,10 @@ fn nightly(house: &House) -> Outcome {
 }
 
 fn cluster(house: &House) -> Outcome {
-    run(process::Command::new("bash").arg(house.root.join("tests/cluster/ray.sh")).stdin(Stdio::null()))
+    ["ray.sh", "slurm.sh"].into_iter().try_for_each(|script| {
+        let script = house.root.join("tests/cluster").join(script);
+        run(process::Command::new("bash").arg(script).stdin(Stdio::null()))
+    })
 }
 
 fn optimised_tests(house: &House) -> Outcome {

@@ -195,6 +195,7 @@ fn nightly(house: &House) -> Outcome {
         house,
         &[
             Step { name: "tests, optimised as users run them", run: optimised_tests },
+            Step { name: "tests of the feature that CI does not build", run: parquet_tests },
             Step { name: "mutants", run: |house| isolation::mutants(house, None) },
             Step { name: "sanitizers", run: sanitize::sanitize },
             Step { name: "fuzzing", run: |house| fuzz::fuzz(house, Some("300")) },
@@ -211,6 +212,10 @@ fn cluster(house: &House) -> Outcome {
         let script = house.root.join("tests/cluster").join(script);
         run(process::Command::new("bash").arg(script).stdin(Stdio::null()))
     })
+}
+
+fn parquet_tests(house: &House) -> Outcome {
+    run(&mut house.cargo(&["test", "--package", "contend-lab", "--features", "parquet", "parquet"]))
 }
 
 fn optimised_tests(house: &House) -> Outcome {

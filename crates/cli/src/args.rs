@@ -296,13 +296,16 @@ pub(crate) struct Report {
     /// What is made of it
     #[arg(long, value_enum, default_value_t = Form::Html)]
     pub(crate) format: Form,
-    /// The file of a page, or the directory of plots or tables [default: `report.html`, `plots`, `tables` beside the
-    /// results]
+    /// The file of a page, or the directory of plots, curves or tables [default: `report.html`, `plots`, `curves`,
+    /// `tables` beside the results]
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
     /// The scheme that the others are compared with [default: the first of the recipe]
     #[arg(long, value_name = "SCHEME")]
     pub(crate) against: Option<String>,
+    /// The schemes that stand beside each other one in its curve
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) beside: Vec<String>,
 }
 
 /// What is made of results.
@@ -314,6 +317,8 @@ pub(crate) enum Form {
     Text,
     /// Each plot as a file, for papers
     Svg,
+    /// The throughput of each scheme as a file, for what is written about it: see `--beside`
+    Curves,
     /// A row a run, and a row for each scheme at each point, for notebooks
     Csv,
     /// The same as Parquet, where it was built in (`--features parquet`)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lab::Refusal;
-use lab::report::{self, Report};
+use lab::report::{self, Plot, Report};
 
 use crate::args::{self, Form};
 use crate::out::Out;
@@ -15,6 +15,10 @@ pub(crate) fn report(args: &args::Report, out: &mut Out) -> Result<u8, Refusal> 
         let says = "`--out`: text goes to standard output: leave it out, or give another `--format`";
         return Err(Refusal(says.to_owned()));
     }
+    if args.format != Form::Curves && !args.beside.is_empty() {
+        let says = "`--beside`: only a curve has others beside it: leave it out, or give `--format curves`";
+        return Err(Refusal(says.to_owned()));
+    }
     let written = match args.format {
         Form::Html => {
             let path = place("report.html");
@@ -22,7 +26,8 @@ pub(crate) fn report(args: &args::Report, out: &mut Out) -> Result<u8, Refusal> 
             vec![path]
         }
         Form::Text => Vec::new(),
-        Form::Svg => write_plots(&place("plots"), &report)?,
+        Form::Svg => write_plots(&place("plots"), &report.plots())?,
+        Form::Curves => write_plots(&place("curves"), &report.curves(&args.beside)?)?,
         Form::Csv => {
             let tables = [report::runs_csv(&report), report::lines_csv(&report)].map(String::into_bytes);
             write_tables(&place("tables"), "csv", report::CSV_MARK, &tables)?
@@ -46,9 +51,9 @@ fn beside(results: &Path, name: &str) -> PathBuf {
     if results.is_dir() { results.join(name) } else { results.with_file_name(name) }
 }
 
-fn write_plots(folder: &Path, report: &Report) -> Result<Vec<PathBuf>, Refusal> {
+fn write_plots(folder: &Path, plots: &[Plot]) -> Result<Vec<PathBuf>, Refusal> {
     let mut written = Vec::new();
-    for plot in report.plots() {
+    for plot in plots {
         let path = folder.join(&plot.name);
         report::write(&path, report::SVG_MARK, plot.svg.as_bytes())?;
         written.push(path);

@@ -527,9 +527,12 @@ fn a_sweep_is_reported_as_text_a_page_plots_and_tables() {
 
     let only = report("--format text");
     assert!(text.starts_with(&*String::from_utf8_lossy(&only.stdout)), "{only:?}");
-    for (format, file) in
-        [("svg", "plots/throughput-1.svg"), ("csv", "tables/runs.csv"), ("csv", "tables/lines.csv")]
-    {
+    for (format, file) in [
+        ("svg", "plots/throughput-1.svg"),
+        ("curves --beside serial", "curves/serial.svg"),
+        ("csv", "tables/runs.csv"),
+        ("csv", "tables/lines.csv"),
+    ] {
         let made = report(&format!("--format {format}"));
         assert_eq!(made.status.code(), Some(0), "{made:?}");
         assert!(String::from_utf8_lossy(&made.stdout).contains(file.split('/').next_back().expect("a name")));
@@ -552,6 +555,9 @@ fn what_cannot_be_reported_is_refused_with_the_way_out() {
     std::fs::write(sweep.0.join("odd.json"), result).expect("writable");
     assert_refused(&format!("report {folder} --against mvto"), "give one of silo");
     assert_refused(&format!("report {folder} --format text --out x"), "--out");
+    assert_refused(&format!("report {folder} --beside silo"), "--format curves");
+    assert_refused(&format!("report {folder} --format curves --beside mvto"), "give one of silo");
+    assert_refused(&format!("report {folder} --format curves"), "--format svg");
     if !cfg!(feature = "parquet") {
         assert_refused(&format!("report {folder} --format parquet"), "--features parquet");
     }

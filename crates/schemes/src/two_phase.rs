@@ -302,6 +302,7 @@ impl<R: Rule> Scheme for TwoPhase<R> {
         txn.leaves.split(from, after, into);
     }
 
+    // ANCHOR: commit
     /// A rollback, too, ends at a lock point: what it read was consistent if no gap has changed.
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db, R>, end: End) -> Result<(), Abort> {
@@ -316,6 +317,7 @@ impl<R: Rule> Scheme for TwoPhase<R> {
         }
         self.rule.decide(&mut txn.party, end)
     }
+    // ANCHOR_END: commit
 
     #[inline]
     fn install<'db>(
@@ -374,6 +376,7 @@ impl<R: Rule> Scheme for TwoPhase<R> {
 }
 
 impl<R: Rule> TwoPhase<R> {
+    // ANCHOR: lock
     /// Locks a record unless it is locked as strongly already, and gives the lock's position.
     #[inline]
     fn lock<'db>(
@@ -403,6 +406,7 @@ impl<R: Rule> TwoPhase<R> {
         }
         Ok(txn.locks.push(record.id(), lock))
     }
+    // ANCHOR_END: lock
 
     #[inline]
     fn unlock(&self, party: &R::Party, nth: usize, lock: &Lock<'_, R>, left: Left) {

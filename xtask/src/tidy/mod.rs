@@ -4,6 +4,7 @@
 
 mod arrows;
 mod bans;
+mod book;
 mod comments;
 mod modules;
 mod shape;
@@ -16,6 +17,9 @@ use std::path::Path;
 use crate::house::{House, Outcome};
 use source::Source;
 
+/// Where schemes are listed.
+const CATALOGUE: &str = "crates/schemes/src/catalogue.rs";
+
 /// A rule looks at the whole tree and says what it finds.
 type Rule = fn(&Tree, &mut Findings);
 
@@ -26,6 +30,10 @@ const RULES: &[Rule] = &[
     bans::doors_are_used,
     bans::unsafe_is_forbidden_above,
     bans::names_stay_above,
+    book::schemes_have_chapters,
+    book::summary_names_every_page,
+    book::includes_are_there,
+    book::anchors_are_closed,
     comments::files_say_what_they_are,
     comments::schemes_have_their_five_headings,
     comments::comments_outlive_their_day,
@@ -45,7 +53,8 @@ pub(crate) fn run(house: &House) -> Outcome {
         println!("{finding}");
     }
     if findings.is_empty() {
-        println!("tidy: {} Rust files, {} manifests", tree.sources.len(), tree.manifests.len());
+        let Tree { sources, manifests, pages, .. } = &tree;
+        println!("tidy: {} Rust files, {} manifests, {} pages", sources.len(), manifests.len(), pages.len());
         Ok(())
     } else {
         Err(format!("{} findings above; each says what to write instead", findings.len()))
@@ -58,6 +67,8 @@ struct Tree {
     texts: BTreeMap<String, String>,
     sources: BTreeMap<String, Source>,
     manifests: BTreeMap<String, toml::Table>,
+    /// Of the book.
+    pages: BTreeMap<String, String>,
     broken_manifests: Vec<(String, String)>,
 }
 
@@ -87,7 +98,9 @@ impl Tree {
             let is_folder = entry.file_type().map_err(cannot)?.is_dir();
             if is_folder && name != "target" && !name.starts_with('.') {
                 self.read_folder(&entry.path(), &path)?;
-            } else if !is_folder && (has_extension(&name, "rs") || name == "Cargo.toml") {
+            } else if !is_folder
+                && (has_extension(&name, "rs") || name == "Cargo.toml" || book::is_page(&path))
+            {
                 let bytes = fs::read(entry.path()).map_err(cannot)?;
                 self.insert(&path, String::from_utf8_lossy(&bytes).into_owned());
             }
@@ -96,6 +109,12 @@ impl Tree {
     }
 
     fn insert(&mut self, path: &str, text: String) {
+        if has_extension(path, "md") {
+            if book::is_page(path) {
+                self.pages.insert(path.to_owned(), text);
+            }
+            return;
+        }
         if has_extension(path, "rs") {
             self.sources.insert(path.to_owned(), Source::new(&text));
         } else {

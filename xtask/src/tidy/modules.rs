@@ -6,9 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 use super::source::{Attribute, Source};
-use super::{Findings, Tree, folder_of, join};
-
-const CATALOGUE: &str = "crates/schemes/src/catalogue.rs";
+use super::{CATALOGUE, Findings, Tree, folder_of, join};
 
 /// Every Rust file is compiled by some target of some member.
 pub(super) fn files_are_reachable(tree: &Tree, findings: &mut Findings) {

@@ -155,7 +155,7 @@ impl Drawn<'_> {
         several.max_by_key(rank).map(|(at, _)| at)
     }
 
-    fn axis_across(&self, at: usize) -> Axis {
+    pub(super) fn axis_across(&self, at: usize) -> Axis {
         let axis = &self.study.axes[at];
         match axis.numbers() {
             Some(numbers) => Axis::measured_at(axis.label(), &numbers, plain),
@@ -197,16 +197,8 @@ impl Drawn<'_> {
 
     fn throughput(&self) -> Figure {
         let title = "Throughput".to_owned();
-        let tops = self.study.lines.iter().filter_map(|line| {
-            Some(line.line.interval.map_or(line.line.median()?, |interval| interval.high))
-        });
-        let y = Axis::numbers("transactions a second", Scale::from_zero(tops), si);
-        let value = |line: &Measured| {
-            let median = line.line.median()?;
-            let interval = line.line.interval.map(|interval| (interval.low, interval.high));
-            Some((median, interval, format!("{} txn/s", count(median))))
-        };
-        let panels = self.lines(&y, None, &self.study.schemes.iter().collect::<Vec<_>>(), &value);
+        let y = self.throughput_axis();
+        let panels = self.lines(&y, None, &self.study.schemes.iter().collect::<Vec<_>>(), &throughput_of);
         let grid = self.throughput_grid();
         let caption = format!(
             "Medians of the repetitions with exact intervals; a line between two points is no measurement.{}",
@@ -222,6 +214,14 @@ impl Drawn<'_> {
             columns: 3,
             grid,
         }
+    }
+
+    /// The axis of throughputs, with room for all of the study.
+    pub(super) fn throughput_axis(&self) -> Axis {
+        let tops = self.study.lines.iter().filter_map(|line| {
+            Some(line.line.interval.map_or(line.line.median()?, |interval| interval.high))
+        });
+        Axis::numbers("transactions a second", Scale::from_zero(tops), si)
     }
 
     /// The table of throughputs, which is that of a sweep.
@@ -314,7 +314,7 @@ impl Drawn<'_> {
         self.panels_without(&[across]).iter().map(panel).collect()
     }
 
-    fn series(&self, head: &[String], across: usize, scheme: &str, value: &Value<'_>) -> Series {
+    pub(super) fn series(&self, head: &[String], across: usize, scheme: &str, value: &Value<'_>) -> Series {
         let axis = &self.study.axes[across];
         let numbers = axis.numbers();
         let mut points = Vec::new();
@@ -511,8 +511,18 @@ impl Drawn<'_> {
     }
 }
 
-/// A value to plot, its interval, and what it says; none where there is none.
-type Value<'v> = dyn Fn(&Measured) -> Option<(f64, Option<(f64, f64)>, String)> + 'v;
+/// A value to plot, its interval, and what it says.
+type Told = (f64, Option<(f64, f64)>, String);
+
+/// What is plotted of a line; none where there is nothing.
+pub(super) type Value<'v> = dyn Fn(&Measured) -> Option<Told> + 'v;
+
+/// The throughput of a line.
+pub(super) fn throughput_of(line: &Measured) -> Option<Told> {
+    let median = line.line.median()?;
+    let interval = line.line.interval.map(|interval| (interval.low, interval.high));
+    Some((median, interval, format!("{} txn/s", count(median))))
+}
 
 /// Where a share of all stands on an axis on which each further nine is as far.
 fn nines(share: f64) -> f64 {

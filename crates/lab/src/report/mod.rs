@@ -11,6 +11,7 @@
 mod claims;
 mod conditions;
 mod csv;
+mod curves;
 mod details;
 mod evidence;
 mod figures;
@@ -92,14 +93,7 @@ impl Report {
         let material = Material::read(path)?;
         let studies = study::studies(&material, against);
         if let Some(name) = against.filter(|name| !studies.iter().any(|study| study.first == *name)) {
-            let mut measured: Vec<&str> =
-                studies.iter().flat_map(|study| &study.schemes).map(String::as_str).collect();
-            measured.sort_unstable();
-            measured.dedup();
-            return Err(Refusal(format!(
-                "`--against {name}`: was not measured here: give one of {}",
-                measured.join(", ")
-            )));
+            return Err(unmeasured("--against", name, &studies));
         }
         let mut machines: Vec<Value> = Vec::new();
         for machine in material.runs.iter().map(machine) {
@@ -116,6 +110,26 @@ impl Report {
     /// All plots, each as a file of its own.
     pub fn plots(&self) -> Vec<Plot> {
         self.figures().iter().map(Figure::file).collect()
+    }
+
+    /// A plot for each scheme of its throughput, beside that of these others, which are the same in all of them.
+    ///
+    /// # Errors
+    /// When one of the others was not measured, and when there is nothing to draw a line along.
+    pub fn curves(&self, beside: &[String]) -> Result<Vec<Plot>, Refusal> {
+        let is_measured = |name: &&String| self.studies.iter().any(|study| study.schemes.contains(*name));
+        if let Some(name) = beside.iter().find(|name| !is_measured(name)) {
+            return Err(unmeasured("--beside", name, &self.studies));
+        }
+        let studies = self.studies.iter().enumerate();
+        let curves: Vec<Plot> =
+            studies.flat_map(|(number, study)| curves::of_study(number, study, beside)).collect();
+        if curves.is_empty() {
+            let says =
+                "`--format curves`: nothing varies here that a line could run along: give `--format svg`";
+            return Err(Refusal(says.to_owned()));
+        }
+        Ok(curves)
     }
 
     /// The tables of a row a run and of a row a line as Parquet.
@@ -147,6 +161,15 @@ impl Report {
         let of_conditions = self.conditions.iter().flat_map(|of| conditions::figures(of, &self.claims));
         of_conditions.chain(of_studies).collect()
     }
+}
+
+/// That `option` names a scheme that was not measured, and which were.
+fn unmeasured(option: &str, name: &str, studies: &[Study]) -> Refusal {
+    let mut measured: Vec<&str> =
+        studies.iter().flat_map(|study| &study.schemes).map(String::as_str).collect();
+    measured.sort_unstable();
+    measured.dedup();
+    Refusal(format!("`{option} {name}`: was not measured here: give one of {}", measured.join(", ")))
 }
 
 /// What a report is called: by its recipe when there is one.

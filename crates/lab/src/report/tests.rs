@@ -184,7 +184,8 @@ fn no_text_of_a_result_becomes_markup() {
     assert_eq!(page.matches("<script").count(), 2, "the data and ours");
     assert_eq!(page.matches("</script>").count(), 2);
     assert!(page.contains("&lt;script&gt;window.intruder=1"));
-    assert!(report.plots().iter().all(|plot| !plot.svg.contains("<script")));
+    let curves = report.curves(&[]).expect("theta varies");
+    assert!(report.plots().iter().chain(&curves).all(|plot| !plot.svg.contains("<script")));
     assert!(runs_csv(&report).lines().count() == 25, "a row a run");
 }
 
@@ -234,6 +235,28 @@ fn another_scheme_can_be_what_others_are_compared_with() {
     assert_eq!(report.studies[0].first, "silo");
     let says = Report::read(&folder.0, Some("mvto")).expect_err("not measured").0;
     assert!(says.contains("--against mvto") && says.contains("no_wait, silo"), "{says}");
+}
+
+#[test]
+fn each_scheme_has_a_curve_beside_those_that_were_asked_for() {
+    let report = Folder::new("curves", &crossing()).read();
+    let curves = report.curves(&["silo".to_owned()]).expect("theta varies");
+    let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
+    assert_eq!(names, ["no_wait.svg", "silo.svg"]);
+    let has = |nth: usize, name: &str| curves[nth].svg.contains(&format!(">{name}</text>"));
+    assert!(has(0, "no_wait") && has(0, "silo"), "{}", curves[0].svg);
+    assert!(!has(1, "no_wait") && has(1, "silo"), "nobody stands beside itself");
+    let points = |nth: usize| curves[nth].svg.matches("<title>").count();
+    assert_eq!((points(0), points(1)), (5, 3), "two points a scheme, and the title");
+    let says = report.curves(&["mvto".to_owned()]).expect_err("not measured").0;
+    assert!(says.contains("--beside mvto") && says.contains("no_wait, silo"), "{says}");
+}
+
+#[test]
+fn where_nothing_varies_there_is_no_curve() {
+    let report = Folder::new("uncurved", &[run("silo", 0.5, 1, 5.0), run("silo", 0.5, 2, 6.0)]).read();
+    let says = report.curves(&[]).expect_err("a point is no line").0;
+    assert!(says.contains("nothing varies"), "{says}");
 }
 
 #[test]

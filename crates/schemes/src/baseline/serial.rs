@@ -66,11 +66,13 @@ impl Scheme for Serial {
         Txn { slot, claimed }
     }
 
+    // ANCHOR: begin
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
         txn.claimed.hold(&mut txn.slot, EVERYTHING);
         Ok(())
     }
+    // ANCHOR_END: begin
 
     engine::claimed_hooks!();
 }

@@ -52,12 +52,14 @@ impl Scheme for Uncontrolled {
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
+    // ANCHOR: admit
     fn new(_: &Values, env: Env) -> Result<Self, SettingError> {
         match env.workers {
             0 | 1 => Ok(Self), // Invariant (1).
             _ => Err(SettingError("`uncontrolled` controls nothing and runs with one worker".to_owned())),
         }
     }
+    // ANCHOR_END: admit
 
     fn partitions(&self) -> usize {
         1
@@ -68,11 +70,13 @@ impl Scheme for Uncontrolled {
         Txn { slot, claimed }
     }
 
+    // ANCHOR: begin
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, _: &Ticket) -> Result<(), Abort> {
         txn.claimed.hold(&mut txn.slot, EVERYTHING);
         Ok(())
     }
+    // ANCHOR_END: begin
 
     engine::claimed_hooks!();
 }

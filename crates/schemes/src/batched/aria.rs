@@ -105,6 +105,7 @@ struct Place {
 }
 
 impl Reservation {
+    // ANCHOR: word
     #[inline]
     fn reserve(&self, place: Place, role: Role) {
         // Relaxed: invariant (1).
@@ -123,6 +124,7 @@ impl Reservation {
             }
         }
     }
+    // ANCHOR_END: word
 
     /// Whether a smaller number has it.
     #[inline]
@@ -441,6 +443,7 @@ impl Batching for Aria {
         self.gate.leave();
     }
 
+    // ANCHOR: reserve
     /// Step 1 of COMMIT.
     #[inline]
     fn reserve<'db>(&'db self, txn: &mut Txn<'db>) {
@@ -456,6 +459,7 @@ impl Batching for Aria {
             word.reserve(txn.place, Role::Writer);
         }
     }
+    // ANCHOR_END: reserve
 }
 
 impl Aria {
@@ -467,6 +471,7 @@ impl Aria {
         }
     }
 
+    // ANCHOR: decide
     /// Step 2 of COMMIT: whether the attempt commits.
     #[inline]
     fn decide(&self, txn: &Txn<'_>) -> bool {
@@ -480,6 +485,7 @@ impl Aria {
         let [skips_waw, skips_raw] = [&plants::ARIA_SKIPS_WAW, &plants::ARIA_SKIPS_RAW].map(is_planted);
         (skips_waw || !waw()) && (skips_raw || !(raw() && (!self.reorders || war())))
     }
+    // ANCHOR_END: decide
 }
 
 impl<'db> Txn<'db> {

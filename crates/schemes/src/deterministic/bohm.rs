@@ -326,6 +326,7 @@ impl Planning for Bohm {
         self.batches.turn();
     }
 
+    // ANCHOR: declare
     /// Step 2 of COMMIT.
     fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>) {
         let place = txn.numbered.place();
@@ -355,6 +356,7 @@ impl Planning for Bohm {
             }
         }
     }
+    // ANCHOR_END: declare
 
     fn may_run(plan: &Plan<'_>, place: usize) -> bool {
         plan.locks.are_held(place)
@@ -372,6 +374,7 @@ impl Planning for Bohm {
 }
 
 impl Bohm {
+    // ANCHOR: push
     /// Puts a version with this number over the newest of a record.
     fn push<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>, number: u64) -> Pending<'db, Self> {
         let version = txn.slot.new_version(record);
@@ -396,7 +399,9 @@ impl Bohm {
         }
         version
     }
+    // ANCHOR_END: push
 
+    // ANCHOR: see
     /// The version that the attempt is to see: waits for its value. None if the record then has none.
     #[inline]
     fn see<'db>(&self, txn: &Txn<'db>, record: RecordRef<'db, Self>) -> Result<Seen<'db>, Abort> {
@@ -414,6 +419,7 @@ impl Bohm {
         }
         Ok(if version.meta().is_tombstone() { None } else { Some(version) })
     }
+    // ANCHOR_END: see
 
     /// A version of the attempt's own of a record that has none that was written, for a new value.
     fn own<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<usize, Abort> {
@@ -448,6 +454,7 @@ impl Bohm {
         Ok(Some(at))
     }
 
+    // ANCHOR: pass
     /// Gives a version of the attempt's own what the version before it has.
     fn pass_through(&self, txn: &mut Txn<'_>, at: usize) {
         if is_planted(&plants::BOHM_PASSES_NOTHING) && !txn.own.get(at).is_written {
@@ -459,6 +466,7 @@ impl Bohm {
         let before = self.see(txn, record).unwrap_or_default();
         txn.own.pass(at, before.and_then(|before| txn.slot.words(before)));
     }
+    // ANCHOR_END: pass
 
     /// The attempt has ended: brings records down to one version.
     #[inline]

@@ -189,6 +189,7 @@ impl Scheme for Calvin {
         txn.coverage.touch(touch)
     }
 
+    // ANCHOR: read
     #[inline]
     fn read<'t, 'db>(
         &'db self,
@@ -206,6 +207,7 @@ impl Scheme for Calvin {
         record.load(copy);
         Ok(Some(copy))
     }
+    // ANCHOR_END: read
 
     #[inline]
     fn write<'t, 'db>(
@@ -335,6 +337,7 @@ impl Planning for Calvin {
         self.batches.turn();
     }
 
+    // ANCHOR: plan
     /// Step 2 of COMMIT.
     fn declare<'db>(&'db self, plan: &Plan, txn: &mut Txn<'db>) {
         let (place, footprint) = (txn.numbered.place(), txn.coverage.footprint());
@@ -352,6 +355,7 @@ impl Planning for Calvin {
     fn may_run(plan: &Plan, place: usize) -> bool {
         plan.locks.are_held(place) || is_planted(&plants::CALVIN_RUNS_EARLY)
     }
+    // ANCHOR_END: plan
 
     fn prepare(plan: &Plan, txn: &mut Txn<'_>, place: usize) {
         core::mem::swap(txn.coverage.footprint(), &mut plan.footprints[place].lock());

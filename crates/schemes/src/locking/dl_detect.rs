@@ -232,6 +232,7 @@ impl DetectCycles {
         }
     }
 
+    // ANCHOR: wait
     #[cold]
     fn wait(&self, seeker: &mut Seeker, locks: usize, waiting: Waiting<'_>) -> Result<(), Abort> {
         let start_ns = clock::now_ns();
@@ -259,7 +260,9 @@ impl DetectCycles {
         }
         Err(if is_victim { Abort::Deadlock } else { Abort::Timeout })
     }
+    // ANCHOR_END: wait
 
+    // ANCHOR: victims
     /// Ends all circles that the seeker is in, by the aborts of others, or says that its own is to end one.
     fn is_victim_of_cycles(&self, seeker: &mut Seeker) -> bool {
         while let Some(victim) = self.find_cycle(seeker) {
@@ -274,7 +277,9 @@ impl DetectCycles {
         }
         false
     }
+    // ANCHOR_END: victims
 
+    // ANCHOR: cycle
     /// Goes from the seeker to those for whom it waits, and from them on: who of a shortest circle back to it is to
     /// abort. Who is to abort already waits for nobody.
     fn find_cycle(&self, seeker: &mut Seeker) -> Option<Party> {
@@ -307,6 +312,7 @@ impl DetectCycles {
         }
         None
     }
+    // ANCHOR_END: cycle
 }
 
 /// Who has the greatest weight on the way on which a search came to a position.

@@ -112,6 +112,7 @@ impl Rule for AbortAtOnce {
     #[inline]
     fn begin(&self, (): &mut (), _: &Ticket) {}
 
+    // ANCHOR: lock
     #[inline]
     fn lock(&self, (): &mut (), header: &Header, _: usize, mode: Mode) -> Result<bool, Abort> {
         let word = match mode {
@@ -130,6 +131,7 @@ impl Rule for AbortAtOnce {
         let may = |word: u64| word & LOCKS == SHARED || always && word & EXCLUSIVE == 0;
         self.acquire(header, |word| may(word).then_some(word - SHARED + EXCLUSIVE)).map(|_| ())
     }
+    // ANCHOR_END: lock
 
     #[inline]
     fn unlock(&self, (): &(), header: &Header, _: usize, mode: Mode, left: Left) {
@@ -147,6 +149,7 @@ impl Rule for AbortAtOnce {
 }
 
 impl AbortAtOnce {
+    // ANCHOR: acquire
     /// Replaces a record's word by what `take` makes of it, and gives the word before; `take` gives nothing
     /// while a lock is in the way.
     #[inline]
@@ -173,4 +176,5 @@ impl AbortAtOnce {
             hint::spin_loop();
         }
     }
+    // ANCHOR_END: acquire
 }

@@ -46,6 +46,7 @@ struct Age {
     may_pass: bool,
 }
 
+// ANCHOR: rule
 impl QueueRule for Age {
     fn is_before(&self, asks: Party, waits: Party) -> bool {
         (asks > waits) != is_planted(&plants::WAIT_DIE_SERVES_OLDEST_FIRST)
@@ -59,6 +60,7 @@ impl QueueRule for Age {
         self.may_pass
     }
 }
+// ANCHOR_END: rule
 
 impl Rule for WaitOrDie {
     const INFO: Info = Info {
@@ -121,6 +123,7 @@ impl Rule for WaitOrDie {
     }
 }
 
+// ANCHOR: settle
 /// Waits if it may, or says how it dies.
 #[inline]
 fn settle(asked: Result<Option<Waiting<'_>>, Refused>) -> Result<(), Abort> {
@@ -138,3 +141,4 @@ fn wait(waiting: Waiting<'_>) -> Result<(), Abort> {
     // A fiber that is unwound by a panic does not wait.
     if waiting.end() { Ok(()) } else { Err(Abort::Stopped) }
 }
+// ANCHOR_END: settle

@@ -61,6 +61,7 @@ struct Fate {
 /// What the queues ask of it: everybody waits, the older first, and wounds whoever is younger.
 struct Wound<'f>(&'f [Padded<Fate>]);
 
+// ANCHOR: rule
 impl QueueRule for Wound<'_> {
     fn is_before(&self, asks: Party, waits: Party) -> bool {
         (asks < waits) != is_planted(&plants::WOUND_WAIT_SERVES_YOUNGEST_FIRST)
@@ -84,6 +85,7 @@ impl QueueRule for Wound<'_> {
         asks < upgrades
     }
 }
+// ANCHOR_END: rule
 
 impl Rule for WoundOrWait {
     const INFO: Info = Info {
@@ -156,6 +158,7 @@ impl Rule for WoundOrWait {
         self.queues.release(word, id, left);
     }
 
+    // ANCHOR: decide
     #[inline]
     fn decide(&self, party: &mut Party, _: End) -> Result<(), Abort> {
         let fate = self.fate(*party);
@@ -168,6 +171,7 @@ impl Rule for WoundOrWait {
         fate.birth.store(0, Ordering::Relaxed);
         Ok(())
     }
+    // ANCHOR_END: decide
 }
 
 impl WoundOrWait {
@@ -206,6 +210,7 @@ impl WoundOrWait {
         if waiting.end() { Ok(()) } else { Err(Abort::Wounded) }
     }
 
+    // ANCHOR: respect
     /// Waits until the transaction that has left this status has ended.
     #[cold]
     fn wait_for_end(&self, party: Party, status: u64) {
@@ -218,4 +223,5 @@ impl WoundOrWait {
             waiter::wait_until(Some(deadline_ns), || shown.load(Ordering::Relaxed) != birth);
         }
     }
+    // ANCHOR_END: respect
 }

@@ -372,6 +372,7 @@ impl<'db> Txn<'db> {
         }
     }
 
+    // ANCHOR: visible
     /// The version of a record that is visible to the attempt, but for its own.
     #[inline]
     fn visible(&self, record: RecordRef<'db, Cicada>) -> Result<Option<VersionRef<'db, Cicada>>, Abort> {
@@ -390,6 +391,7 @@ impl<'db> Txn<'db> {
         }
         Ok(next)
     }
+    // ANCHOR_END: visible
 
     /// Finds the version that a write would go over: the newest, which is visible to the attempt.
     #[inline]
@@ -439,6 +441,7 @@ impl<'db> Txn<'db> {
         self.reads.extend(expected.map(|(at, expected)| (self.writes.record(at), expected.word)));
     }
 
+    // ANCHOR: prepare
     /// Steps 1 and 2 of COMMIT.
     #[inline]
     fn install_pending(&mut self) -> Result<(), Abort> {
@@ -466,7 +469,9 @@ impl<'db> Txn<'db> {
         }
         Ok(())
     }
+    // ANCHOR_END: prepare
 
+    // ANCHOR: put
     /// Installs a version: invariant (2).
     #[inline]
     fn put(&mut self, at: usize) -> Result<(), Abort> {
@@ -478,6 +483,7 @@ impl<'db> Txn<'db> {
             }
         }
     }
+    // ANCHOR_END: put
 
     /// The version that a write is to go over, if it still may.
     #[inline]
@@ -489,6 +495,7 @@ impl<'db> Txn<'db> {
         Ok(over)
     }
 
+    // ANCHOR: validate
     /// Step 3 of COMMIT: invariant (2).
     #[inline]
     fn validate(&self) -> Result<(), Abort> {
@@ -501,6 +508,7 @@ impl<'db> Txn<'db> {
         }
         Ok(())
     }
+    // ANCHOR_END: validate
 
     /// Whether the version of a record that is visible is the one that was seen.
     #[inline]

@@ -196,6 +196,7 @@ impl Rule for Certificate {
         values.text("ermia.indirection") == "on"
     }
 
+    // ANCHOR: options
     fn options(values: &Values) -> Options {
         if Self::line(values) == Line::Si {
             return Options::default();
@@ -209,7 +210,9 @@ impl Rule for Certificate {
             stale: is_on("ermia.read_mostly").then(stale),
         }
     }
+    // ANCHOR_END: options
 
+    // ANCHOR: space
     /// The space in the log: 2.
     #[inline]
     fn space<S: Watched>(writes: &PendingWrites<'_, S>) -> u64 {
@@ -222,6 +225,7 @@ impl Rule for Certificate {
         });
         BLOCK_HEAD_BYTES + records.sum::<u64>()
     }
+    // ANCHOR_END: space
 
     #[inline]
     fn begin(line: Line, snapshot: u64) -> Self {

@@ -198,6 +198,7 @@ impl Scheme for Hekaton {
         Ok(())
     }
 
+    // ANCHOR: read
     #[inline]
     fn read<'t, 'db>(
         &'db self,
@@ -227,6 +228,7 @@ impl Scheme for Hekaton {
         txn.note(record, next);
         Ok(next.filter(|version| !version.meta().is_tombstone()).and_then(|version| txn.slot.words(version)))
     }
+    // ANCHOR_END: read
 
     #[inline]
     fn write<'t, 'db>(
@@ -346,6 +348,7 @@ impl Scheme for Hekaton {
 }
 
 impl Hekaton {
+    // ANCHOR: draw
     /// Steps 1 to 3 of COMMIT.
     #[inline]
     fn draw(&self, txn: &mut Txn<'_>) {
@@ -362,6 +365,7 @@ impl Hekaton {
             txn.uncertain.push((record, version));
         }
     }
+    // ANCHOR_END: draw
 }
 
 /// What is known of a version's writer, once it has drawn its number if it is about to: invariant (1).
@@ -427,6 +431,7 @@ impl<'db> Txn<'db> {
         }
     }
 
+    // ANCHOR: validate
     /// Step 4 of COMMIT.
     #[inline]
     fn validate(&self) -> Result<(), Abort> {
@@ -441,6 +446,7 @@ impl<'db> Txn<'db> {
         let skips = is_planted(&plants::HEKATON_SKIPS_LEAVES);
         if skips || self.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
+    // ANCHOR_END: validate
 
     /// The number of the version of a record that is visible at the end, but for an own one. What is uncertain counts
     /// as if it were certain: if its writer fails, this attempt has failed in vain.
@@ -458,6 +464,7 @@ impl<'db> Txn<'db> {
         None
     }
 
+    // ANCHOR: depend
     /// Step 5 of COMMIT.
     #[inline]
     fn await_dependencies(&self) -> Result<(), Abort> {
@@ -466,6 +473,7 @@ impl<'db> Txn<'db> {
             dependencies.all(|version| wait_for_end(*version) || is_planted(&plants::HEKATON_TRUSTS_WRITERS));
         if all_commit { Ok(()) } else { Err(Abort::Dependency) }
     }
+    // ANCHOR_END: depend
 
     /// Takes versions that had a number off their chains: whoever has read them fails, too.
     fn fail(&mut self) {

@@ -205,6 +205,7 @@ impl Scheme for Mvto {
         Ok(())
     }
 
+    // ANCHOR: gap
     #[inline]
     fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, GapMark>) -> Result<(), Abort> {
         let is_late = leaf.meta().rts() > txn.ts && !is_planted(&plants::MVTO_IGNORES_GAPS);
@@ -215,6 +216,7 @@ impl Scheme for Mvto {
     fn entering(&self, record: RecordRef<'_, Self>, leaf: &GapMark) -> Result<(), Abort> {
         if record.header().read_at(leaf.rts()) { Ok(()) } else { Err(Abort::WriteConflict) }
     }
+    // ANCHOR_END: gap
 
     /// The leaf's mark stays, and whoever looks at its gaps from now on finds the key.
     #[inline]
@@ -279,6 +281,7 @@ impl Scheme for Mvto {
 }
 
 impl<'db> Txn<'db> {
+    // ANCHOR: see
     /// Marks a record as read and finds what is to be read: invariant (2).
     #[inline]
     fn see(&mut self, record: RecordRef<'db, Mvto>) -> Result<Seen<'db>, Abort> {
@@ -305,6 +308,7 @@ impl<'db> Txn<'db> {
         }
         Ok(Seen::Nothing)
     }
+    // ANCHOR_END: see
 
     /// Finds the version that a write would go over.
     #[inline]
@@ -324,6 +328,7 @@ impl<'db> Txn<'db> {
         Ok(Top::Of(None))
     }
 
+    // ANCHOR: write
     /// Writes over the newest version, or reports that it is the newest no more: invariant (2).
     #[inline]
     fn write_over(
@@ -342,6 +347,7 @@ impl<'db> Txn<'db> {
         check()?; // Before anything is copied: most who are too late are so already.
         self.writes.push(&mut self.slot, record, over, self.ts, how, check)
     }
+    // ANCHOR_END: write
 
     /// Reads whether a record has a value, which a look at its newest version has told already: from now
     /// on that stays so.

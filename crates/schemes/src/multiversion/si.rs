@@ -287,6 +287,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         C::split::<Self>(&mut txn.certificate, from, after, into);
     }
 
+    // ANCHOR: commit
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db, C>, end: End) -> Result<(), Abort> {
         let writes = end == End::Commit && !txn.writes.is_empty();
@@ -299,6 +300,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         let number = writes.then_some(txn.number);
         self.certifier.certify(&mut txn.certificate, &txn.slot, &txn.writes, number)
     }
+    // ANCHOR_END: commit
 
     #[inline]
     fn install<'db>(
@@ -374,6 +376,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
 }
 
 impl<'db, C: Certifier> Txn<'db, C> {
+    // ANCHOR: see
     /// Finds what the snapshot shows of a record: invariant (1). Of a record that was retired, which no
     /// snapshot shows, nothing.
     #[inline]
@@ -399,6 +402,7 @@ impl<'db, C: Certifier> Txn<'db, C> {
         certifier.read(&mut self.certificate, &self.slot, record, next, over)?;
         Ok(next.filter(|_| !is_absent(next)).map_or(Seen::Nothing, Seen::Value))
     }
+    // ANCHOR_END: see
 
     /// It writes no version over the newest of a record, or none, but has found out whether there is a value.
     #[inline]
@@ -411,6 +415,7 @@ impl<'db, C: Certifier> Txn<'db, C> {
         certifier.read(&mut self.certificate, &self.slot, record, newest, None)
     }
 
+    // ANCHOR: top
     /// Finds the version that a write would go over.
     #[inline]
     fn top(&mut self, record: RecordRef<'db, Snapshots<C>>) -> Result<Top<'db, C>, Abort> {
@@ -430,6 +435,7 @@ impl<'db, C: Certifier> Txn<'db, C> {
         }
         Ok(Top::Of(None))
     }
+    // ANCHOR_END: top
 
     /// Writes over the newest version, or reports that it is the newest no more.
     #[inline]

@@ -89,6 +89,7 @@ impl Rule for Structures {
     #[inline]
     fn follows(&mut self, _: u64) {}
 
+    // ANCHOR: structure
     fn is_overwritten(&mut self, number: u64, s2: u64) {
         if !is_planted(&plants::SSI_IGNORES_OVERWRITERS) {
             self.out = self.out.min(number);
@@ -115,7 +116,9 @@ impl Rule for Structures {
             self.read_by = self.read_by.max(number);
         }
     }
+    // ANCHOR_END: structure
 
+    // ANCHOR: refuse
     #[inline]
     fn is_refused(&self, writes: bool) -> bool {
         let last_of_first = if writes { NONE - 1 } else { self.snapshot };
@@ -131,6 +134,7 @@ impl Rule for Structures {
     fn note(&self, _: u64) -> u64 {
         if is_planted(&plants::SSI_FORGETS_OUT) { NONE } else { self.out }
     }
+    // ANCHOR_END: refuse
 }
 
 #[cfg(test)]

@@ -105,6 +105,7 @@ impl Rule for Exclusion {
         Self { snapshot, eta: 0, pi: NONE }
     }
 
+    // ANCHOR: window
     #[inline]
     fn follows(&mut self, number: u64) {
         if !is_planted(&plants::SSN_FOLLOWS_NOBODY) {
@@ -134,7 +135,9 @@ impl Rule for Exclusion {
             self.eta = self.eta.max(number);
         }
     }
+    // ANCHOR_END: window
 
+    // ANCHOR: refuse
     #[inline]
     fn is_refused(&self, _: bool) -> bool {
         self.pi <= self.eta // 4
@@ -149,6 +152,7 @@ impl Rule for Exclusion {
     fn note(&self, number: u64) -> u64 {
         if is_planted(&plants::SSN_FORGETS_PI) { number } else { self.pi.min(number) }
     }
+    // ANCHOR_END: refuse
 }
 
 #[cfg(test)]

@@ -242,6 +242,7 @@ impl Scheme for Foedus {
         txn.sets.leaves.split(from, after, into);
     }
 
+    // ANCHOR: commit
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Rollback {
@@ -258,7 +259,9 @@ impl Scheme for Foedus {
         txn.sets.choose_tid(epoch); // 4
         Ok(())
     }
+    // ANCHOR_END: commit
 
+    // ANCHOR: apply
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let tid = txn.sets.tid;
@@ -288,6 +291,7 @@ impl Scheme for Foedus {
         txn.locks.give_up();
         Stamp(tid)
     }
+    // ANCHOR_END: apply
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
@@ -310,6 +314,7 @@ impl Scheme for Foedus {
 }
 
 impl Foedus {
+    // ANCHOR: advised
     /// Locks a record that is about to be read if it is listed, after all that are listed before it, or if it is hot.
     /// Waits while that is canonical. Otherwise a lock that others have is done without, and the list with it.
     #[inline]
@@ -333,6 +338,7 @@ impl Foedus {
             locks.lock_if_canonical(record, mode);
         }
     }
+    // ANCHOR_END: advised
 
     /// Whether a record can be hot.
     fn locks_what_is_hot(&self) -> bool {
@@ -349,6 +355,7 @@ impl Foedus {
         self.epoch.last() / ERA_EPOCHS
     }
 
+    // ANCHOR: lock
     /// Step 1 of COMMIT. The order is that of locking, so no lock of the write set is given up for the next.
     #[inline]
     fn lock_write_set(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
@@ -366,6 +373,7 @@ impl Foedus {
             write.note.confirm(tid, tid & DELETED == 0)
         })
     }
+    // ANCHOR_END: lock
 
     /// After an abort: what has changed is hotter from now on, and the list of the next attempt is made.
     #[cold]

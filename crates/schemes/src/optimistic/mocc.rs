@@ -272,6 +272,7 @@ impl Scheme for Mocc {
 }
 
 impl Mocc {
+    // ANCHOR: hot
     /// Locks a record that is about to be read if it is hot, or if that has failed the transaction before.
     #[inline]
     fn lock_if_hot<'db>(
@@ -286,12 +287,14 @@ impl Mocc {
             locks.lock(record, Mode::Shared);
         }
     }
+    // ANCHOR_END: hot
 
     /// The number of the present era.
     fn era(&self) -> u64 {
         self.epoch.last() / self.era_epochs
     }
 
+    // ANCHOR: commit
     /// Steps 1 to 5 of COMMIT.
     #[inline]
     fn decide(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
@@ -307,6 +310,7 @@ impl Mocc {
         txn.sets.choose_tid(epoch); // 5
         Ok(())
     }
+    // ANCHOR_END: commit
 
     /// Step 4 of COMMIT. All reads are looked at even if one fails: the retry wants to know each.
     #[inline]
@@ -346,6 +350,7 @@ impl<'db> Txn<'db> {
         retrospective.look_back(sets, locks, |record, seen| tid(record) & !INSTALLING != seen);
     }
 
+    // ANCHOR: lock
     /// Step 1 of COMMIT.
     #[inline]
     fn lock_write_set(&mut self) {
@@ -361,6 +366,7 @@ impl<'db> Txn<'db> {
             locks.lock(*record, Mode::Exclusive);
         }
     }
+    // ANCHOR_END: lock
 
     /// Step 2 of COMMIT: it waits for nobody, since nobody else has the locks.
     #[inline]

@@ -261,6 +261,7 @@ impl Scheme for Occ {
         txn.leaves.split(from, after, into);
     }
 
+    // ANCHOR: commit
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Rollback {
@@ -274,6 +275,7 @@ impl Scheme for Occ {
         let skips = is_planted(&plants::OCC_SKIPS_LEAVES);
         if skips || txn.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) } // 3
     }
+    // ANCHOR_END: commit
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
@@ -344,11 +346,13 @@ impl Occ {
         Ok(())
     }
 
+    // ANCHOR: early
     /// Aborts an attempt that began at `start` and has read a record with this word, if it is lost.
     #[inline]
     fn check_early(&self, start: u64, word: u64) -> Result<(), Abort> {
         if self.aborts_early && word >> NUMBER_SHIFT > start { Err(Abort::ReadChanged) } else { Ok(()) }
     }
+    // ANCHOR_END: early
 }
 
 impl Txn<'_> {
@@ -362,6 +366,7 @@ impl Txn<'_> {
         }));
     }
 
+    // ANCHOR: latch
     /// Step 1 of COMMIT.
     #[inline]
     fn latch_all(&mut self) -> Result<(), Abort> {
@@ -391,4 +396,5 @@ impl Txn<'_> {
         }
         Ok(())
     }
+    // ANCHOR_END: latch
 }

@@ -253,6 +253,7 @@ impl Scheme for OccCentral {
         txn.leaves.split(from, after, into);
     }
 
+    // ANCHOR: commit
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         txn.written.clear();
@@ -264,6 +265,7 @@ impl Scheme for OccCentral {
         txn.validate()?; // 3
         if end == End::Commit { txn.lock_write_set() } else { Ok(()) } // 4
     }
+    // ANCHOR_END: commit
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
@@ -318,6 +320,7 @@ fn copy_stable(record: RecordRef<'_, OccCentral>, copy: Option<&mut [u64]>) -> R
 }
 
 impl OccCentral {
+    // ANCHOR: compare
     /// Step 2 of COMMIT. What an attempt that rolls back was to write, it has only read.
     #[inline]
     fn compare(&self, txn: &Txn<'_>, end: End) -> Result<(), Abort> {
@@ -337,6 +340,7 @@ impl OccCentral {
             None => Ok(()),
         })
     }
+    // ANCHOR_END: compare
 }
 
 impl<'db> Txn<'db> {
@@ -353,6 +357,7 @@ impl<'db> Txn<'db> {
         }
     }
 
+    // ANCHOR: validate
     /// Step 3 of COMMIT.
     #[inline]
     fn validate(&self) -> Result<(), Abort> {
@@ -367,6 +372,7 @@ impl<'db> Txn<'db> {
         let skips = is_planted(&plants::OCC_CENTRAL_SKIPS_LEAVES);
         if skips || self.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
+    // ANCHOR_END: validate
 
     /// Step 4 of COMMIT.
     #[inline]

@@ -206,6 +206,7 @@ impl Scheme for Silo {
         Ok(())
     }
 
+    // ANCHOR: read
     #[inline]
     fn read<'t, 'db>(
         &'db self,
@@ -223,6 +224,7 @@ impl Scheme for Silo {
         txn.reads.push((record, word));
         Ok((word & NO_VALUE == 0).then_some(copy))
     }
+    // ANCHOR_END: read
 
     #[inline]
     fn write<'t, 'db>(
@@ -297,6 +299,7 @@ impl Scheme for Silo {
         txn.leaves.split(from, after, into);
     }
 
+    // ANCHOR: commit
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Rollback {
@@ -314,6 +317,7 @@ impl Scheme for Silo {
         txn.choose_tid(epoch); // 4
         Ok(())
     }
+    // ANCHOR_END: commit
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
@@ -457,6 +461,7 @@ impl<'db> Txn<'db> {
         )
     }
 
+    // ANCHOR: validate
     /// Step 3 of COMMIT.
     #[inline]
     fn validate(&self) -> Result<(), Abort> {
@@ -472,7 +477,9 @@ impl<'db> Txn<'db> {
         let skips = is_planted(&plants::SILO_SKIPS_LEAVES);
         if skips || self.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
+    // ANCHOR_END: validate
 
+    // ANCHOR: tid
     /// Step 4 of COMMIT.
     #[inline]
     fn choose_tid(&mut self, epoch: u64) {
@@ -481,6 +488,7 @@ impl<'db> Txn<'db> {
         let above = met.fold(self.tid, |tid, word| tid.max(word & !STATUS)) + TID_STEP;
         self.tid = above.max(epoch << EPOCH_SHIFT);
     }
+    // ANCHOR_END: tid
     /// Step 5 of COMMIT.
     fn keep_past(&mut self, keep: Keep) {
         for record in self.writes.iter().map(|write| write.record) {

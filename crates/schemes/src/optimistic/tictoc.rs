@@ -285,6 +285,7 @@ impl Scheme for TicToc {
         Ok(())
     }
 
+    // ANCHOR: gap
     #[inline]
     fn entering(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Result<(), Abort> {
         if is_planted(&plants::TICTOC_ENTERS_FRESH) {
@@ -301,6 +302,7 @@ impl Scheme for TicToc {
             _ => Ok(()),
         }
     }
+    // ANCHOR_END: gap
 
     #[inline]
     fn added<'db>(&'db self, txn: &mut Txn<'db>, before: LeafRef<'db, Leaf>, after: u64) {
@@ -450,6 +452,7 @@ impl<'db> Txn<'db> {
         }
     }
 
+    // ANCHOR: lock
     /// Steps 1 and 2 of COMMIT.
     #[inline]
     fn lock_write_set(&mut self) -> Result<(), Abort> {
@@ -470,7 +473,9 @@ impl<'db> Txn<'db> {
             },
         )
     }
+    // ANCHOR_END: lock
 
+    // ANCHOR: validate
     /// Step 3 of COMMIT.
     #[inline]
     fn validate(&self) -> Result<(), Abort> {
@@ -487,7 +492,9 @@ impl<'db> Txn<'db> {
         }
         Ok(())
     }
+    // ANCHOR_END: validate
 
+    // ANCHOR: extend
     /// Makes a version of a record valid until the commit at least.
     #[inline]
     fn extend(&self, record: RecordRef<'db, TicToc>, version: u64) -> Result<(), Abort> {
@@ -525,6 +532,7 @@ impl<'db> Txn<'db> {
             }
         }
     }
+    // ANCHOR_END: extend
 }
 
 #[cfg(test)]

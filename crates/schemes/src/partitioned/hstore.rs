@@ -125,6 +125,7 @@ impl Txn<'_> {
         }
     }
 
+    // ANCHOR: claim
     /// Step 1 of COMMIT.
     #[inline]
     fn claim_partitions(&mut self, ticket: &Ticket) {
@@ -139,7 +140,9 @@ impl Txn<'_> {
             self.claimed.hold(&mut self.slot, partition);
         }
     }
+    // ANCHOR_END: claim
 
+    // ANCHOR: cover
     /// Checks that the claim covers homes `from` to `to`, and notes what it lacks.
     fn cover(&mut self, from: u64, to: u64) -> Result<(), Abort> {
         if is_planted(&plants::HSTORE_REACHES_ANYWHERE) {
@@ -163,4 +166,5 @@ impl Txn<'_> {
         }
         Ok(())
     }
+    // ANCHOR_END: cover
 }

@@ -354,6 +354,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         }
     }
 
+    // ANCHOR: certify
     /// Decides on a commit with this number, and leaves its marks. `writes` are committing.
     ///
     /// # Errors
@@ -390,6 +391,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         self.mark_stale(shared, number);
         Ok(())
     }
+    // ANCHOR_END: certify
 
     /// Decides on an attempt that only reads, or is to have only read, and leaves its marks.
     ///

@@ -1,0 +1,309 @@
+//! The book: a chapter for each scheme, all with the same headings, every page in its summary, and code that is
+//! included from the sources and never copied, so that it cannot rot. `mdbook` includes nothing where an anchor is
+//! missing, and says nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::source::Source;
+use super::{CATALOGUE, Findings, Tree, folder_of, join};
+
+/// Where the book's pages are.
+const BOOK: &str = "docs/book/";
+const SUMMARY: &str = "docs/book/SUMMARY.md";
+/// Where the chapters of schemes are.
+const CHAPTERS: &str = "docs/book/schemes/";
+
+/// The headings of a scheme's chapter, in their order: first those of its source file.
+const HEADINGS: [&str; 8] = [
+    "Idea",
+    "Record",
+    "Commit",
+    "Invariants",
+    "Departures",
+    "Settings",
+    "When it does well and badly",
+    "Measured",
+];
+
+/// Lines that an anchor may span: what a reader sees at once.
+const ANCHOR_LINES_MAX: usize = 40;
+
+/// Every scheme of the catalogue has a chapter with all headings, in order, and every chapter has a scheme.
+pub(super) fn schemes_have_chapters(tree: &Tree, findings: &mut Findings) {
+    let schemes = tree.sources.get(CATALOGUE).map(catalogued).unwrap_or_default();
+    for scheme in &schemes {
+        let path = format!("{CHAPTERS}{scheme}.md");
+        let Some(text) = tree.pages.get(&path) else {
+            findings.add(
+                &path,
+                0,
+                format!("the scheme `{scheme}` has no chapter: {CHAPTERS}README.md says how"),
+            );
+            continue;
+        };
+        if headings(text) != HEADINGS {
+            let says =
+                format!("a chapter has the headings {}, once each and in this order", HEADINGS.join(", "));
+            findings.add(&path, 1, says);
+        }
+    }
+    for path in tree.pages.keys() {
+        let chapter = path.strip_prefix(CHAPTERS).and_then(|name| name.strip_suffix(".md"));
+        if chapter.is_some_and(|name| name != "README" && !schemes.contains(name)) {
+            findings.add(path, 0, "no scheme of the catalogue has this name: rename it or delete it");
+        }
+    }
+}
+
+/// The summary names every page, and nothing else.
+pub(super) fn summary_names_every_page(tree: &Tree, findings: &mut Findings) {
+    let Some(summary) = tree.pages.get(SUMMARY) else {
+        if !tree.pages.is_empty() {
+            findings.add(SUMMARY, 0, "the book needs a summary of its pages");
+        }
+        return;
+    };
+    let mut named = BTreeSet::new();
+    for (number, line) in numbered(summary) {
+        for path in links(line).map(|link| join(folder_of(SUMMARY), link)) {
+            if !tree.pages.contains_key(&path) {
+                findings.add(SUMMARY, number, format!("there is no {path}: write it, or leave it out"));
+            } else if !named.insert(path.clone()) {
+                findings.add(SUMMARY, number, format!("{path} is named twice: leave one out"));
+            }
+        }
+    }
+    for path in tree.pages.keys().filter(|path| *path != SUMMARY && !named.contains(*path)) {
+        findings.add(
+            path,
+            0,
+            format!("{SUMMARY} does not name this page, so the book lacks it: add a line there"),
+        );
+    }
+}
+
+/// What pages include is there.
+pub(super) fn includes_are_there(tree: &Tree, findings: &mut Findings) {
+    for (page, text) in &tree.pages {
+        for (number, line) in numbered(text) {
+            for include in includes(line) {
+                if let Some(says) = missing(tree, page, include) {
+                    findings.add(page, number, says);
+                }
+            }
+        }
+    }
+}
+
+/// Every anchor is closed after it was opened, has a name of its own in its file, and fits a screen.
+pub(super) fn anchors_are_closed(tree: &Tree, findings: &mut Findings) {
+    for (path, source) in &tree.sources {
+        let mut open = BTreeMap::new();
+        let mut known = BTreeSet::new();
+        for (number, mark) in marks(source) {
+            match mark {
+                Mark::Begin(name) if known.insert(name) => drop(open.insert(name, number)),
+                Mark::Begin(name) => {
+                    findings.add(
+                        path,
+                        number,
+                        format!("the anchor `{name}` is there already: give it another name"),
+                    );
+                }
+                Mark::End(name) => match open.remove(name) {
+                    None => findings.add(path, number, format!("the anchor `{name}` is closed and not open")),
+                    Some(from) if number - from - 1 > ANCHOR_LINES_MAX => {
+                        let lines = number - from - 1;
+                        let says = format!(
+                            "`{name}` spans {lines} lines, {ANCHOR_LINES_MAX} are allowed: show less"
+                        );
+                        findings.add(path, from, says);
+                    }
+                    Some(_) => {}
+                },
+            }
+        }
+        for (name, number) in open {
+            findings.add(path, number, format!("the anchor `{name}` is not closed: `// ANCHOR_END: {name}`"));
+        }
+    }
+}
+
+/// The names of the schemes in the catalogue, which are those of their files: lines such as
+/// `crate::optimistic::silo::Silo,`.
+fn catalogued(catalogue: &Source) -> BTreeSet<&str> {
+    let paths = catalogue.lines.iter().filter_map(|line| line.code.trim().strip_prefix("crate::"));
+    paths
+        .filter_map(|path| match path.trim_end_matches(',').split("::").collect::<Vec<_>>()[..] {
+            [_, name, _] => Some(name),
+            _ => None,
+        })
+        .collect()
+}
+
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(index, line)| (index + 1, line))
+}
+
+/// The headings of the second level, without those in blocks of code.
+fn headings(text: &str) -> Vec<&str> {
+    let mut fence: Option<&str> = None;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let ticks = &line[..line.len() - line.trim_start_matches('`').len()];
+        match fence {
+            Some(open) if line == open => fence = None,
+            Some(_) => {}
+            None if ticks.len() > 2 => fence = Some(ticks),
+            None => found.extend(line.strip_prefix("## ")),
+        }
+    }
+    found
+}
+
+/// The targets of a line's links.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0))
+}
+
+/// What a line includes: a path with what stands behind it. An escaped include shows how one is written.
+fn includes(line: &str) -> impl Iterator<Item = &str> {
+    let places = ["{{#include ", "{{#rustdoc_include "].into_iter().flat_map(|mark| {
+        line.match_indices(mark)
+            .filter(|(at, _)| !line[..*at].ends_with('\\'))
+            .map(|(at, mark)| at + mark.len())
+    });
+    places.filter_map(|at| Some(line[at..].split_once("}}")?.0.trim()))
+}
+
+/// What is wrong with an include, if something is.
+fn missing(tree: &Tree, page: &str, include: &str) -> Option<String> {
+    let (path, anchor) =
+        include.split_once(':').map_or((include, None), |(path, anchor)| (path, Some(anchor)));
+    let path = join(folder_of(page), path);
+    let Some(source) = tree.sources.get(&path) else {
+        let is_page = tree.pages.contains_key(&path) && anchor.is_none();
+        return (!is_page).then(|| format!("there is no {path} to include"));
+    };
+    let anchor = anchor?;
+    if anchor.starts_with(|c: char| c.is_ascii_digit() || c == ':') {
+        return Some("lines move: put an anchor into the source, and include that".to_owned());
+    }
+    let is_there = marks(source).any(|(_, mark)| mark == Mark::Begin(anchor));
+    (!is_there)
+        .then(|| format!("{path} has no anchor `{anchor}`: put `// ANCHOR: {anchor}` where it is to begin"))
+}
+
+/// Where an anchor begins or ends.
+#[derive(PartialEq, Eq)]
+enum Mark<'s> {
+    Begin(&'s str),
+    End(&'s str),
+}
+
+fn marks(source: &Source) -> impl Iterator<Item = (usize, Mark<'_>)> {
+    source.numbered().filter_map(|(number, line)| {
+        let comment = line.comment.trim();
+        let begin = comment.strip_prefix("ANCHOR: ").map(Mark::Begin);
+        let end = || comment.strip_prefix("ANCHOR_END: ").map(Mark::End);
+        Some((number, begin.or_else(end)?))
+    })
+}
+
+/// Whether a file is a page of the book.
+pub(super) fn is_page(path: &str) -> bool {
+    path.starts_with(BOOK) && super::has_extension(path, "md")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::{Rule, found};
+
+    const LISTED: (&str, &str) = (
+        CATALOGUE,
+        "//! The catalogue.\nmacro_rules! catalogue {}\ncatalogue! {\n    crate::optimistic::silo::Silo,\n}\n",
+    );
+
+    fn chapter() -> String {
+        HEADINGS.iter().map(|heading| format!("## {heading}\n\ntext\n\n")).collect()
+    }
+
+    fn check(rule: Rule, files: &[(&str, &str)]) -> usize {
+        found(rule, files).len()
+    }
+
+    #[test]
+    fn a_scheme_without_a_chapter_and_a_chapter_without_a_scheme_are_caught() {
+        let text = chapter();
+        let pages = |names: &[&str]| {
+            let paths: Vec<String> = names.iter().map(|name| format!("{CHAPTERS}{name}.md")).collect();
+            let files: Vec<(&str, &str)> =
+                [LISTED].into_iter().chain(paths.iter().map(|path| (path.as_str(), text.as_str()))).collect();
+            check(schemes_have_chapters, &files)
+        };
+        assert_eq!(pages(&["silo", "README"]), 0);
+        assert_eq!(pages(&["README"]), 1);
+        assert_eq!(pages(&["silo", "sylo"]), 1);
+    }
+
+    #[test]
+    fn a_chapter_that_lacks_a_heading_or_has_them_in_another_order_is_caught() {
+        let of = |text: &str| check(schemes_have_chapters, &[LISTED, ("docs/book/schemes/silo.md", text)]);
+        let good = chapter();
+        assert_eq!(of(&good), 0);
+        assert_eq!(of(&format!("# Silo\n\n```text\n## Idea\n```\n\n{good}### More\n")), 0);
+        for heading in HEADINGS {
+            assert_eq!(of(&good.replace(&format!("## {heading}\n"), "")), 1, "{heading}");
+        }
+        assert_eq!(of(&good.replace("## Idea", "## Record")), 1);
+        assert_eq!(of(&format!("{good}## Record\n")), 1);
+        assert_eq!(of(&format!("````\n{good}````\n")), 1, "in a block of code they are none");
+    }
+
+    #[test]
+    fn a_page_that_the_summary_lacks_and_one_that_only_it_has_are_caught() {
+        let page = ("docs/book/schemes/silo.md", "");
+        let of = |summary: &str| check(summary_names_every_page, &[page, (SUMMARY, summary)]);
+        assert_eq!(of("# Summary\n\n- [Silo](schemes/silo.md)\n"), 0);
+        assert_eq!(of("# Summary\n"), 1);
+        assert_eq!(of("- [Silo](schemes/silo.md)\n- [Other](other.md)\n"), 1);
+        assert_eq!(of("- [Silo](schemes/silo.md)\n- [Again](schemes/silo.md)\n"), 1);
+        assert_eq!(check(summary_names_every_page, &[page]), 1);
+        assert_eq!(
+            check(summary_names_every_page, &[("docs/other.md", "")]),
+            0,
+            "what is no page is none of its"
+        );
+    }
+
+    #[test]
+    fn an_include_of_what_is_not_there_is_caught() {
+        let source = ("crates/a/src/lib.rs", "//! A.\n// ANCHOR: step\nfn f() {}\n// ANCHOR_END: step\n");
+        let of = |text: &str| {
+            check(includes_are_there, &[source, ("docs/book/schemes/a.md", text), ("docs/book/b.md", "")])
+        };
+        assert_eq!(of("{{#include ../../../crates/a/src/lib.rs:step}}"), 0);
+        assert_eq!(of("{{#include ../../../crates/a/src/lib.rs}}"), 0);
+        assert_eq!(of("{{#include ../b.md}}"), 0);
+        assert_eq!(of("\\{{#include nowhere.rs:step}}"), 0, "escaped");
+        assert_eq!(of("{{#include ../../crates/a/src/lib.rs:step}}"), 1);
+        assert_eq!(of("{{#rustdoc_include ../../../crates/a/src/lib.rs:other}}"), 1);
+        assert_eq!(of("{{#include ../../../crates/a/src/lib.rs:1:2}}"), 1);
+        assert_eq!(of("{{#include ../b.md:step}}"), 1, "pages have no anchors");
+    }
+
+    #[test]
+    fn an_anchor_that_is_not_closed_or_not_open_or_there_twice_or_too_long_is_caught() {
+        let of = |text: &str| check(anchors_are_closed, &[("crates/a/src/lib.rs", text)]);
+        let pair = "// ANCHOR: a\nfn f() {}\n// ANCHOR_END: a\n";
+        assert_eq!(of(pair), 0);
+        assert_eq!(of(&pair.replace("fn f() {}\n", &"f();\n".repeat(ANCHOR_LINES_MAX))), 0);
+        assert_eq!(of(&pair.replace("fn f() {}\n", &"f();\n".repeat(ANCHOR_LINES_MAX + 1))), 1);
+        assert_eq!(of("// ANCHOR: a\nfn f() {}\n"), 1);
+        assert_eq!(of("// ANCHOR_END: a\n"), 1);
+        assert_eq!(of("// ANCHOR_END: a\n// ANCHOR: a\n"), 2);
+        assert_eq!(of(&format!("{pair}{pair}")), 2, "the second is refused, and so is its end");
+        assert_eq!(of("let a = \"// ANCHOR: a\";\n"), 0, "in a string it is none");
+    }
+}

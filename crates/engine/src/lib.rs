@@ -6,6 +6,7 @@ mod counter;
 mod database;
 pub mod driver;
 mod leftovers;
+pub mod levers;
 mod meter;
 mod moves;
 mod observer;

@@ -34,6 +34,11 @@ pub fn lay_out(values: &Values, layout: Layout) -> Layout {
     Layout { is_unsplit: values.text("run.splitting") == "off", ..layout }
 }
 
+/// Whether a setting of this name is one of these.
+pub fn is_lever(name: &str) -> bool {
+    SETTINGS.iter().any(|setting| setting.name == name)
+}
+
 /// Whether updates read first.
 pub fn reads_first(values: &Values) -> bool {
     values.text("run.read_for_update") == "off"

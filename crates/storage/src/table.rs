@@ -697,3 +697,52 @@ impl<'db, S: Shape> NewRow<'db, S> {
         self.row
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Home;
+    use crate::row::Table;
+    use crate::schema::Layout;
+    use crate::shape::InPlace;
+    use crate::tables::Tables;
+
+    #[derive(Debug)]
+    struct Plain;
+
+    impl Shape for Plain {
+        type Header = ();
+        type Version = ();
+        type Leaf = ();
+        type Data = InPlace;
+    }
+
+    #[test]
+    fn column_groups_share_a_record_where_tables_are_laid_out_so() {
+        let widths = |is_unsplit, has_marks: bool| {
+            let mut schema = Schema::new();
+            schema.lay_out(Layout { is_unsplit, ..Layout::default() });
+            if has_marks {
+                schema.mark_values();
+            }
+            let mut table = schema.table::<u64>("t", Lookup::Point, 4);
+            let _: [Table<[u64]>; 3] = [2, 3, 1].map(|words| table.group_of_words(words));
+            let mut table = schema.table::<u64>("single", Lookup::Point, 4);
+            let _: Table<[u64]> = table.group_of_words(4);
+            let tables = Tables::<Plain>::new(&schema, 1, 0, false);
+            let [store, single] = [0, 1].map(|id| tables.get(TableId(id)));
+            assert_eq!((store.is_shared(), single.is_shared()), (is_unsplit, false));
+            assert_eq!([0, 1, 2].map(|group| store.row_width(group)), [2, 3, 1]);
+            assert_eq!(single.place(0), 0..4);
+            let row = tables.slot().new_row(store, Home::At(0)).row();
+            assert_eq!(row.records().count(), if is_unsplit { 1 } else { 3 });
+            let numbers = [0, 1, 2].map(|group| row.records().position(|it| it == row.record(group)));
+            assert_eq!(numbers, [0, 1, 2].map(|group| Some(store.record_of(group))));
+            [0, 1, 2].map(|group| (row.record(group).width(), store.place(group)))
+        };
+        assert_eq!(widths(false, false), [(2, 0..2), (3, 0..3), (1, 0..1)]);
+        assert_eq!(widths(false, true), [(3, 0..2), (4, 0..3), (2, 0..1)]);
+        assert_eq!(widths(true, false), [(6, 0..2), (6, 2..5), (6, 5..6)]);
+        assert_eq!(widths(true, true), [(7, 0..2), (7, 2..5), (7, 5..6)]);
+    }
+}

@@ -268,7 +268,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let may_adopt =
             is_added || installs::<S>() || (0..store.groups()).all(|group| store.indexes(group) == 0);
         let (is_new, is_first, back) = (true, true, None);
-        let mut groups = InsertGroups { attempt: self, row, key, is_new, is_first, is_added, may_adopt, back };
+        let mut groups =
+            InsertGroups { attempt: self, row, key, is_new, is_first, is_added, may_adopt, back };
         fill(&mut groups)?;
         if O::MARKS && store.is_shared() {
             groups.tell()?;
@@ -563,12 +564,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
 
     /// Whether a record has a value, which is read as if nothing more were to follow.
     #[inline(never)]
-    fn finds<Y: Layout>(
-        &mut self,
-        layout: Y,
-        key: Y::Key,
-        record: RecordRef<'db, S>,
-    ) -> Result<bool, Abort> {
+    fn finds<Y: Layout>(&mut self, layout: Y, key: Y::Key, record: RecordRef<'db, S>) -> Result<bool, Abort> {
         let is_there = self.db.scheme().read(&mut self.txn, record)?.is_some();
         if !is_there {
             self.saw(layout, key, None);

@@ -72,6 +72,8 @@ fn every_scheme_passes_the_checks_however_tables_are_laid_out() {
     let layouts = [
         Layout { is_ordered_only: true, ..Layout::default() },
         Layout { has_versions_apart: true, ..Layout::default() },
+        Layout { is_unsplit: true, ..Layout::default() },
+        Layout { is_unsplit: true, has_versions_apart: true, ..Layout::default() },
     ];
     for (info, layout) in catalogue::INFO.iter().flat_map(|info| layouts.map(|layout| (info, layout))) {
         let workers = if info.workers == Admits::One { 1 } else { 2 };

@@ -35,7 +35,7 @@ const LULL_MS_MAX: u64 = 100;
 /// Rows that a transaction of the Stock table reads: with millions, few would end in time.
 const READS_MAX: u64 = 2_000;
 /// Workloads that write what they have read before. In a dialogue those who hold few rows for reading would keep each
-/// other from writing without end where nobody waits.
+/// other from writing without end where nobody waits. So does TPC-C where the column groups of a row share a record.
 const UPGRADING: [&str; 2] = ["stock", "micro"];
 /// What the waits of terminals are multiplied by at most: they come to half a minute in the standard.
 const WAIT_SCALE_MAX: f64 = 0.01;
@@ -110,8 +110,9 @@ fn request(rng: &mut Rng) -> Request {
     }
     let arrivals = Arrival::ALL[[0, 0, 0, 1, 2, 3][pick(rng, 6)]];
     let mode = Mode::ALL[[0, 0, 1][pick(rng, 3)]];
+    let is_unsplit = workload == "tpcc" && set.iter().any(|pair| pair == "run.splitting=off");
     Request {
-        mode: if UPGRADING.contains(&workload) { Mode::Procedure } else { mode },
+        mode: if is_unsplit || UPGRADING.contains(&workload) { Mode::Procedure } else { mode },
         rtt_us: [None, None, Some(0), Some(3), Some(50), Some(RTT_US_MAX)][pick(rng, 6)],
         batch: [1, 1, 1, 7][pick(rng, 4)],
         arrivals,

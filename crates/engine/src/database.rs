@@ -98,7 +98,7 @@ impl<S: Scheme> Database<S> {
     /// Loads a workload's first rows by several workers.
     pub fn load<W: Workload>(&self, workload: &W, loaders: usize) {
         let load = |index| {
-            let mut loader = Load { db: self, slot: self.tables.slot() };
+            let mut loader = Load { db: self, slot: self.tables.slot(), row: Vec::new() };
             workload.load(Share { index, of: loaders }, &mut loader);
         };
         // One loader needs no thread of its own: then a schedule of workers begins with loaded tables.
@@ -130,13 +130,22 @@ impl<S: Scheme> Database<S> {
 struct Load<'db, S: Scheme> {
     db: &'db Database<S>,
     slot: Slot<'db, S>,
+    /// The value of a record that several column groups share, while these are put into it.
+    row: Vec<u64>,
 }
 
 impl<S: Scheme> Loader for Load<'_, S> {
     fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) {
         let store = self.db.tables.get(table.id());
         let new = self.slot.new_row(store, key.home());
+        if store.is_shared() {
+            self.row.clear();
+            self.row.resize(new.row().record(0).width(), Version::LOADED.word());
+        }
         let Ok(()) = table.try_each(rows, &mut Fill { load: self, new: &new });
+        if store.is_shared() {
+            self.slot.fill(&new, 0, &self.row);
+        }
         for record in new.row().records() {
             self.db.scheme.loaded(record);
         }
@@ -158,8 +167,10 @@ impl<K: Key, S: Scheme> GroupVisit<K> for Fill<'_, '_, S> {
     type Stop = Infallible;
 
     fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Infallible> {
-        let words = words_of(row);
-        if self.load.db.tables.has_marks() {
+        let (words, store) = (words_of(row), self.new.row().table());
+        if store.is_shared() {
+            self.load.row[store.place(table.group())].copy_from_slice(words);
+        } else if self.load.db.tables.has_marks() {
             let mut marked = words.to_vec();
             marked.push(Version::LOADED.word());
             self.load.slot.fill(self.new, table.group(), &marked);
@@ -238,7 +249,8 @@ impl<'db, S: Scheme> View<'db, S> {
         let mut txn = idle.unwrap_or_else(|| self.db.scheme.attach(self.db.tables.slot()));
         let marks = usize::from(self.db.tables.has_marks());
         let latest = self.db.scheme.latest(&mut txn, row.record(table.group()));
-        let seen = latest.map(|words| see(row_of(&words[..words.len() - marks])));
+        let place = || row.table().place(table.group());
+        let seen = latest.map(|words| see(row_of(table.part(&words[..words.len() - marks], place))));
         self.idle.borrow_mut().push(txn);
         seen
     }

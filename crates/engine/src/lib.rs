@@ -6,6 +6,7 @@ mod counter;
 mod database;
 pub mod driver;
 mod leftovers;
+pub mod levers;
 mod meter;
 mod moves;
 mod observer;
@@ -34,8 +35,8 @@ pub use scheme::{
 pub use session::{Attempt, Session};
 pub use sink::Sink;
 pub use storage::{
-    Additive, AnyKey, Direction, Groups, Home, Index, IndexOn, Key, Lookup, Row, Schema, Table, TableBuilder,
-    TableId, Text, Which, additive,
+    Additive, AnyKey, Direction, Groups, Home, Index, IndexOn, Key, Layout, Lookup, Row, Schema, Table,
+    TableBuilder, TableId, Text, Which, additive,
 };
 pub use transaction::Transaction;
 pub use workload::{

@@ -7,7 +7,8 @@ use storage::{AnyKey, Direction, IndexedKey, RecordRef, Shape, TableId, Which};
 use crate::{Abort, Stamp};
 
 /// A column group as one of its table's indexes shows it: what a history calls a table, since reads of different
-/// column groups do not conflict, and the ranges of a secondary index are its own.
+/// column groups do not conflict, and the ranges of a secondary index are its own. Groups that share a record are
+/// one, the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facet {
     /// The table.

@@ -548,14 +548,15 @@ fn walk<'db, K: IndexedKey, S: Scheme, O: Observer, L: Sink>(
 ) -> Result<(), Abort> {
     let keys = (from.map(K::typed), to.map(K::typed));
     let see = |key: K, words: &[u64]| see(key.any(), words);
+    let layout = Declared::<S, K>::new(store, group);
     match which {
         Which::Primary => {
             let holds = |_, _: &[u64]| true;
-            Scan::walk(attempt, (store.id(), which, group), keys, direction, holds, see)
+            Scan::walk(attempt, (layout, which), keys, direction, holds, see)
         }
         Which::Secondary { .. } => {
             let holds = |key: K, words: &[u64]| store.holds(which, key.any(), words);
-            attempt.walk_secondary((store.id(), which), keys, direction, holds, see)
+            attempt.walk_secondary((layout, which), keys, direction, holds, see)
         }
     }
 }

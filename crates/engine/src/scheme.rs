@@ -252,6 +252,10 @@ pub trait Scheme: Shape {
     /// Whether an attempt may have to wait until another one has ended, so that an attempt which is to go on must not
     /// have to wait for this one: the two are not to be open in one thread, unless each is on a fiber of its own.
     const WAITS: bool = false;
+    /// Whether it locks records when they are accessed, and to be read otherwise than to be written: so that it matters
+    /// whether an update says at once that it will write, as [`Write::Modify`] does, or [reads
+    /// first](crate::Session::read_first).
+    const UPGRADES: bool = false;
     /// Whether it is told by [`touch`](Self::touch) what an attempt will look for.
     const PLANS: bool = false;
     /// Whether the order of its stamps is a serial order that explains all commits, and those with the same stamp

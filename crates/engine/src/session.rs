@@ -48,6 +48,8 @@ pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {
     moves: Vec<Move<'db, S>>,
     /// Instead of the three above, where indexes change at the commit.
     private: Private<'db, S>,
+    /// Whether an update reads first, as if it did not know yet that it will write.
+    reads_first: bool,
 }
 
 /// A row, and the keys under which indexes hold it.
@@ -63,7 +65,13 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     pub(crate) fn new(db: &'db Database<S>, txn: S::Txn<'db>, observer: O, sink: L) -> Self {
         let (added, deleted, moves) = (Vec::new(), Vec::new(), Vec::new());
         let (meter, private) = (Meter::default(), Private::default());
-        Self { db, txn, observer, sink, meter, added, deleted, moves, private }
+        Self { db, txn, observer, sink, meter, added, deleted, moves, private, reads_first: false }
+    }
+
+    /// Has updates read before they write, under schemes to which that [makes a difference](Scheme::UPGRADES), or write
+    /// at once, as they do unless told otherwise.
+    pub fn read_first(&mut self, reads_first: bool) {
+        self.reads_first = reads_first;
     }
 
     /// The session's phase clocks.
@@ -452,8 +460,7 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         self.receive();
         self.reach(homes(&keys))?;
         let see = |key, words: &[u64]| see(R::Key::from_ordered(key), row_of(words));
-        let place = (table.id(), Which::Primary, table.group());
-        Scan::walk(self, place, bounds(&keys), direction, |_, _: &[u64]| true, see)
+        Scan::walk(self, (table, Which::Primary), bounds(&keys), direction, |_, _: &[u64]| true, see)
     }
 
     #[inline]
@@ -469,7 +476,7 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         let typed = I::Key::from_ordered;
         let holds = |key, words: &[u64]| I::holds(typed(key), row_of(words));
         let see = |key, words: &[u64]| see(typed(key), row_of(words));
-        self.walk_secondary((index.table(), index.which()), bounds(&keys), direction, holds, see)
+        self.walk_secondary((index.rows(), index.which()), bounds(&keys), direction, holds, see)
     }
 
     #[inline]

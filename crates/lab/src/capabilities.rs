@@ -22,7 +22,15 @@ const OPTIONS: &[Choice] = &[
     ("batch=8", |request| Request { clients: Some(MANY), batch: 8, ..request }),
     ("run.index=ordered", |request| Request { set: vec!["run.index=ordered".to_owned()], ..request }),
     ("run.versions=apart", |request| Request { set: vec!["run.versions=apart".to_owned()], ..request }),
+    ("run.splitting=off", |request| Request { set: vec!["run.splitting=off".to_owned()], ..request }),
+    (UNHINTED, |request| Request { set: vec![UNHINTED.to_owned()], ..request }),
 ];
+
+/// Without read-for-update hints.
+const UNHINTED: &str = "run.read_for_update=off";
+/// Why a scheme is as it is without them.
+const AS_IT_IS: &str =
+    "runs as it is: it does not lock records by mode when they are accessed, and a hint tells it nothing";
 
 /// Whether a scheme can run a workload with an option.
 #[derive(Clone, Debug)]
@@ -32,6 +40,8 @@ struct Pair {
     option: &'static str,
     /// Why not.
     refused: Option<String>,
+    /// Why the option makes no difference to the scheme.
+    idle: Option<&'static str>,
 }
 
 /// Which schemes run which workloads with which options, as tables for people: one for all workloads of which the same
@@ -56,13 +66,14 @@ pub fn text() -> String {
 /// The same as objects for programs.
 pub fn json() -> Value {
     let pairs = Catalogue.workloads().iter().flat_map(pairs);
-    let object = |Pair { scheme, workload, option, refused }: Pair| {
+    let object = |Pair { scheme, workload, option, refused, idle }: Pair| {
         json!({
             "scheme": scheme,
             "workload": workload,
             "option": option,
             "runs": refused.is_none(),
             "refused": refused,
+            "makes_no_difference": idle,
         })
     };
     pairs.map(object).collect()
@@ -74,27 +85,29 @@ fn pairs(workload: &WorkloadInfo) -> Vec<Pair> {
             let plain =
                 Request { schemes: Some(scheme.to_owned()), workers: Some(1), ..Request::new(workload.name) };
             let refused = Plan::new(&change(plain)).err().map(|Refusal(says)| says);
-            Pair { scheme, workload: workload.name, option, refused }
+            let idle = (*option == UNHINTED && !runs::upgrades(scheme)).then_some(AS_IT_IS);
+            Pair { scheme, workload: workload.name, option, refused, idle }
         })
     };
     Catalogue.schemes().iter().flat_map(|info| of(info.name)).collect()
 }
 
-/// A row a scheme, a column an option; what is refused has the number of the reason below.
+/// A row a scheme, a column an option; what is refused, or makes no difference, has the number of the reason below.
 fn told(pairs: &[Pair]) -> String {
     let mut reasons: Vec<&str> = Vec::new();
     let mut table = Table::default();
     table.row(["scheme".to_owned()].into_iter().chain(OPTIONS.iter().map(|(name, _)| (*name).to_owned())));
     for row in pairs.chunks(OPTIONS.len()) {
         let cells = row.iter().map(|pair| {
-            let Some(refused) = pair.refused.as_deref() else { return "yes".to_owned() };
+            let Some(told) = pair.refused.as_deref().or(pair.idle) else { return "yes".to_owned() };
             // Several schemes have the same reason.
-            let says = refused.strip_prefix(pair.scheme).unwrap_or(refused).trim_start_matches([':', ' ']);
+            let says = told.strip_prefix(pair.scheme).unwrap_or(told).trim_start_matches([':', ' ']);
             let at = reasons.iter().position(|reason| *reason == says).unwrap_or(reasons.len());
             if at == reasons.len() {
                 reasons.push(says);
             }
-            format!("no ({})", at + 1)
+            let runs = if pair.refused.is_some() { "no" } else { "yes" };
+            format!("{runs} ({})", at + 1)
         });
         let cells: Vec<String> = cells.collect();
         table.row([row[0].scheme.to_owned()].into_iter().chain(cells));
@@ -122,11 +135,17 @@ mod tests {
             assert_eq!(pair["runs"], refused.is_none(), "{pair}");
             assert!(refused.is_none_or(|says| says.contains("give `--")), "{pair}");
         }
-        let runs = |scheme: &str, option: &str| {
+        let admits = |scheme: &str, option: &str| {
             let of = |pair: &&Value| pair["scheme"] == scheme && pair["option"] == option;
             told.iter().filter(of).all(|pair| pair["runs"] == true)
         };
-        assert!(runs("silo", "mode=interactive") && !runs("aria", "mode=interactive"));
+        assert!(admits("silo", "mode=interactive") && !admits("aria", "mode=interactive"));
+        assert!(admits("silo", UNHINTED) && admits("no_wait", UNHINTED));
+        for pair in told.iter().filter(|pair| pair["option"] == UNHINTED) {
+            let scheme = pair["scheme"].as_str().expect("a name");
+            assert_eq!(pair["makes_no_difference"].is_null(), runs::upgrades(scheme), "{pair}");
+        }
+        assert!(runs::upgrades("no_wait") && !runs::upgrades("silo"));
     }
 
     #[test]

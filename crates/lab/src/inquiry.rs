@@ -1,7 +1,7 @@
 //! Inquiries: which schemes are checked for their isolation, how much, and under which settings. Everything is
 //! refused here that cannot be done.
 
-use engine::Admits;
+use engine::{Admits, levers};
 use trials::{Budget, Campaign, Limit, SEARCHES, Schedule, Subject, find_plant, plants_of};
 
 use crate::registry::pairs;
@@ -21,7 +21,7 @@ pub struct Question {
     pub transactions: Option<u64>,
     /// The first seed.
     pub seed: u64,
-    /// `name=value` pairs: settings of the schemes.
+    /// `name=value` pairs: settings of the schemes, and levers of the engine for all of them.
     pub set: Vec<String>,
     /// A bug to be planted.
     pub plant: Option<String>,
@@ -56,8 +56,8 @@ impl Inquiry {
         let mut campaigns = Vec::new();
         let mut commands = Vec::new();
         for name in &names {
-            let own: Vec<_> =
-                given.iter().filter(|(setting, _)| Catalogue.owner(setting) == Some(name)).cloned().collect();
+            let is_own = |setting: &str| Catalogue.owner(setting) == Some(name) || levers::is_lever(setting);
+            let own: Vec<_> = given.iter().filter(|(setting, _)| is_own(setting)).cloned().collect();
             let campaign = Campaign::new(name, &own).expect("a scheme of the catalogue")?;
             let set = own.iter().map(|(setting, value)| format!(" --set {setting}={value}"));
             let bug = question.plant.iter().map(|plant| format!(" --plant {plant}"));
@@ -115,7 +115,7 @@ fn schemes(question: &Question) -> Result<Vec<&'static str>, Refusal> {
 
 /// Settings of schemes that are not checked would be forgotten in silence.
 fn refuse_foreign(schemes: &[&str], given: &[(String, String)]) -> Result<(), Refusal> {
-    for (name, _) in given {
+    for (name, _) in given.iter().filter(|(name, _)| !levers::is_lever(name)) {
         let Some(owner) = Catalogue.owner(name) else {
             return Err(Refusal(format!(
                 "`{name}` is no setting of a scheme, and only these can be checked; see `contend list settings`"

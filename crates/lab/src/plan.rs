@@ -2,7 +2,7 @@
 
 use engine::driver::{Job, Limit, Mode, Retry};
 use engine::setting::Values;
-use engine::{Admits, Drive, Family, Forecast, Info, Isolation};
+use engine::{Admits, Drive, Family, Forecast, Info, Isolation, levers};
 use runs::{Layout, Spec, WorkloadInfo};
 use stdx::Rng;
 use sync::workers;
@@ -243,10 +243,12 @@ impl Plan {
 }
 
 fn layout(values: &Values) -> Layout {
-    Layout {
+    let layout = Layout {
         is_ordered_only: values.text("run.index") == "ordered",
         has_versions_apart: values.text("run.versions") == "apart",
-    }
+        ..Layout::default()
+    };
+    levers::lay_out(values, layout)
 }
 
 fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job, Refusal> {
@@ -273,6 +275,7 @@ fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job
         pause_ns: values.int("run.pause_us") * 1_000,
         abort_ns: values.int("run.abort_us") * 1_000,
         backoff_ns: values.int("run.backoff_us") * 1_000,
+        reads_first: levers::reads_first(values),
         pin: request.pin,
         sample_every: values.int("run.sample_every"),
         latencies: true,

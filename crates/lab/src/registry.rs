@@ -1,7 +1,7 @@
 //! Names: of workloads, schemes and settings; known ones are found, others refused with the nearest.
 
 use engine::setting::{Range, Setting, Values, nearest};
-use engine::{Admits, Family, Info};
+use engine::{Admits, Family, Info, levers};
 use runs::{WORKLOADS, WorkloadInfo};
 use schemes::catalogue;
 
@@ -130,7 +130,7 @@ impl Catalogue {
 
     /// All settings, with whose they are.
     pub fn settings(self) -> impl Iterator<Item = (SettingOf, &'static Setting)> {
-        let of_run = RUN_SETTINGS.iter().map(|setting| (SettingOf::Run, setting));
+        let of_run = RUN_SETTINGS.iter().chain(levers::SETTINGS).map(|setting| (SettingOf::Run, setting));
         let of_workloads = WORKLOADS.iter().flat_map(|workload| {
             workload.settings.iter().map(|setting| (SettingOf::Workload(workload.name), setting))
         });

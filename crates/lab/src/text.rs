@@ -277,7 +277,9 @@ pub fn details(plan: &Plan, record: &Record) -> String {
 pub fn explanation(plan: &Plan, machine: &Machine) -> String {
     let mut lines = Lines::default();
     let own = [data(plan, machine), concurrency(plan, machine)];
-    plan.forecast.sentences.iter().chain(&own).for_each(|sentence| lines.add(format!("- {sentence}")));
+    let unsplit = unsplit(plan);
+    let all = plan.forecast.sentences.iter().chain(&own).chain(&unsplit);
+    all.for_each(|sentence| lines.add(format!("- {sentence}")));
     let changed = changed_settings(plan);
     if !changed.is_empty() {
         lines.add("\nSettings off their standard values, and what each stresses:");
@@ -288,6 +290,16 @@ pub fn explanation(plan: &Plan, machine: &Machine) -> String {
     }
     changed_promises(plan).for_each(|sentence| lines.add(format!("  {sentence}")));
     lines.0
+}
+
+/// What is to be known of column groups that share a record.
+fn unsplit(plan: &Plan) -> Option<String> {
+    let is_unsplit = plan.subjects.iter().any(|subject| subject.values.text("run.splitting") == "off");
+    is_unsplit.then(|| {
+        "Rows: the column groups of a row share one header and one value, so that transactions conflict on rows, \
+         whatever columns of them they touch; what is added to a row that the same transaction reads is an update."
+            .to_owned()
+    })
 }
 
 fn data(plan: &Plan, machine: &Machine) -> String {

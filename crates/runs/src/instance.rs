@@ -30,6 +30,11 @@ pub fn has_versions_apart(scheme: &str, values: &Values) -> bool {
     with_scheme(scheme, VersionsApart(values))
 }
 
+/// Whether a scheme locks records to be read otherwise than to be written, when they are accessed.
+pub fn upgrades(scheme: &str) -> bool {
+    with_scheme(scheme, Upgrades)
+}
+
 /// How many clients there are if the settings make them terminals, who wait as the workload says.
 pub fn terminals(workload: &str, values: &Values) -> Option<u64> {
     workload::with(workload, values, TerminalsOf(values))
@@ -118,6 +123,16 @@ impl catalogue::Visit for VersionsApart<'_> {
 
     fn visit<S: Scheme>(self) -> bool {
         S::has_versions_apart(self.0)
+    }
+}
+
+struct Upgrades;
+
+impl catalogue::Visit for Upgrades {
+    type Out = bool;
+
+    fn visit<S: Scheme>(self) -> bool {
+        S::UPGRADES
     }
 }
 

@@ -11,7 +11,7 @@ use engine::setting::Values;
 use sync::atomic::{AtomicU32, Ordering};
 
 pub use engine::Phase;
-pub use instance::{admit, clients, forecast, has_versions_apart, isolation, run, terminals};
+pub use instance::{admit, clients, forecast, has_versions_apart, isolation, run, terminals, upgrades};
 pub use storage::{Layout, TableMemory};
 pub use workload::{WORKLOADS, WorkloadInfo};
 

@@ -179,6 +179,7 @@ impl<R: Rule> Scheme for TwoPhase<R> {
     const SETTINGS: &'static [Setting] = R::SETTINGS;
     const INSERT: InsertAt = InsertAt::Access;
     const WAITS: bool = R::WAITS;
+    const UPGRADES: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db, R>;
 

@@ -14,9 +14,9 @@ use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
 use common::{
-    Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED, NO_FALLBACK,
-    NO_LIST, NO_SPECULATION, NOTHING_REMEMBERED, PLAIN, READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY,
-    SNAPSHOTS, run, values,
+    Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED,
+    LOCKING_UNHINTED, NO_FALLBACK, NO_LIST, NO_SPECULATION, NOTHING_REMEMBERED, PLAIN, READ_COMMITTED,
+    SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS, UNHINTED, UNSPLIT, run, values,
 };
 
 /// A scheme under settings.
@@ -89,9 +89,13 @@ macro_rules! conformance {
 
 conformance!(
     no_wait,
+    no_wait_without_hints: no_wait under UNHINTED,
     wait_die,
+    wait_die_without_hints: wait_die under UNHINTED,
     dl_detect,
+    dl_detect_without_hints: dl_detect under UNHINTED,
     wound_wait,
+    wound_wait_without_hints: wound_wait under UNHINTED,
     occ,
     occ_without_early_abort: occ under LATE_ABORT,
     occ_central,
@@ -102,6 +106,7 @@ conformance!(
     mocc_locking: mocc under LOCKING,
     foedus,
     foedus_locking: foedus under LOCKING_TRIED,
+    foedus_locking_without_hints: foedus under LOCKING_UNHINTED,
     foedus_without_a_list: foedus under NO_LIST,
     tictoc,
     mvto,
@@ -138,6 +143,15 @@ fn every_scheme_is_tested_under_its_standard_settings() {
         catalogued, tested,
         "the catalogue and `conformance!` list the same schemes in the same order"
     );
+}
+
+#[test]
+fn twins_are_alike_and_moving_rows_are_seen_once_where_column_groups_share_a_record() {
+    for info in catalogue::INFO {
+        let subject = Subject { scheme: info.name, given: UNSPLIT };
+        sees_the_same_keys_in_twins(subject);
+        sees_moving_rows_once(subject);
+    }
 }
 
 /// What a scheme promises under some settings.

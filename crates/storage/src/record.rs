@@ -1,6 +1,7 @@
-//! Records: a scheme's header beside the data of one column group of one row.
+//! Records: a scheme's header beside the data of one column group of one row, or of all of them.
 //!
-//! A row is one block of memory that holds a record for each column group, one after the other. Blocks
+//! A row is one block of memory that holds a record for each column group, one after the other, or a single one where
+//! column groups share it (decision 0027). Blocks
 //! are type-stable: once built, a block holds a row of the same table for the life of the database, so a
 //! reference kept too long shows a wrong version, which validation sees, and never foreign memory.
 //!
@@ -103,7 +104,7 @@ pub(crate) unsafe fn build<S: Shape>(at: Block, words: usize, has_home: bool) {
     }
 }
 
-/// A record: one column group of one row.
+/// A record: one column group of one row, or all of them.
 pub struct RecordRef<'db, S: Shape> {
     at: NonNull<u8>,
     words: u32,
@@ -140,7 +141,7 @@ impl<'db, S: Shape> RecordRef<'db, S> {
         self.table
     }
 
-    /// The record's column group.
+    /// The record's column group; the first where several share it.
     #[inline]
     pub fn group(self) -> usize {
         usize::from(self.group)

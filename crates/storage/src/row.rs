@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::ops::Range;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -138,13 +139,14 @@ pub struct TableId(pub u16);
 pub struct Table<R: ?Sized> {
     pub(crate) id: TableId,
     pub(crate) group: u16,
+    /// Whether the record of the group is that of the table's other groups, if it has any.
+    pub(crate) shares: bool,
     pub(crate) row: PhantomData<fn(&R)>,
 }
 
 /// A handle of a declared secondary index of the column group `R`.
 pub struct Index<R: ?Sized, I: ?Sized> {
-    pub(crate) id: TableId,
-    pub(crate) group: u16,
+    pub(crate) rows: Table<R>,
     pub(crate) position: u16,
     pub(crate) keys: PhantomData<fn(&R, &I)>,
 }
@@ -161,19 +163,53 @@ impl<R: ?Sized> Table<R> {
     pub fn group(self) -> usize {
         usize::from(self.group)
     }
+
+    /// The number of the group's record among those of a row: see [`Layout::is_unsplit`](crate::Layout::is_unsplit).
+    #[inline]
+    pub fn record(self) -> usize {
+        if self.shares { 0 } else { self.group() }
+    }
+}
+
+impl<R: Row + ?Sized> Table<R> {
+    /// Whether these words of a record, without a mark, are those of the column group alone. A type that knows its
+    /// width tells it from that: [`row_of`] compares the two anyway, so a record that is not shared costs nothing.
+    #[inline]
+    fn is_all(self, words: &[u64]) -> bool {
+        let is_sized = size_of::<&R>() == size_of::<usize>();
+        if is_sized { R::ref_from_bytes(words.as_bytes()).is_ok() } else { !self.shares }
+    }
+
+    /// The words of the column group, of those of its record without a mark: at `place` where they are not all.
+    #[inline]
+    pub fn part(self, words: &[u64], place: impl FnOnce() -> Range<usize>) -> &[u64] {
+        if self.is_all(words) { words } else { &words[place()] }
+    }
+
+    /// As [`part`](Self::part), to be changed.
+    #[inline]
+    pub fn part_mut(self, words: &mut [u64], place: impl FnOnce() -> Range<usize>) -> &mut [u64] {
+        if self.is_all(words) { words } else { &mut words[place()] }
+    }
 }
 
 impl<R: ?Sized, I: ?Sized> Index<R, I> {
     /// The table whose rows the index holds.
     #[inline]
     pub fn table(self) -> TableId {
-        self.id
+        self.rows.id
     }
 
     /// The column group from which its keys are computed.
     #[inline]
     pub fn group(self) -> usize {
-        usize::from(self.group)
+        self.rows.group()
+    }
+
+    /// The same as a handle.
+    #[inline]
+    pub fn rows(self) -> Table<R> {
+        self.rows
     }
 
     /// The index's position among those of its column group.
@@ -202,7 +238,7 @@ impl<R: ?Sized, I: ?Sized> Clone for Index<R, I> {
 impl<R: ?Sized, I: ?Sized> Copy for Index<R, I> {}
 impl<R: ?Sized, I: ?Sized> fmt::Debug for Index<R, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Index({}.{}.{})", self.id.0, self.group, self.position)
+        write!(f, "Index({}.{}.{})", self.rows.id.0, self.rows.group, self.position)
     }
 }
 

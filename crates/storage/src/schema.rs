@@ -33,6 +33,7 @@ pub(crate) struct TableDecl {
     pub(crate) lookup: Lookup,
     pub(crate) key: KeyDecl,
     pub(crate) expected_rows: usize,
+    pub(crate) is_unsplit: bool,
     pub(crate) groups: Vec<GroupDecl>,
 }
 
@@ -44,6 +45,8 @@ pub struct Layout {
     /// Whether no version of a record stands within it, so that each is a memory access further away. Records without
     /// versions are as they were.
     pub has_versions_apart: bool,
+    /// Whether the column groups of a row share a record: one header, which is one unit of conflict, and one value.
+    pub is_unsplit: bool,
 }
 
 /// The tables of a database.
@@ -79,7 +82,8 @@ impl Schema {
         let key = KeyDecl::of::<K>();
         let is_ordered = self.layout.is_ordered_only && lookup == Lookup::Point;
         let lookup = if is_ordered { Lookup::Ordered } else { lookup };
-        self.tables.push(TableDecl { name, lookup, key, expected_rows, groups: Vec::new() });
+        let is_unsplit = self.layout.is_unsplit;
+        self.tables.push(TableDecl { name, lookup, key, expected_rows, is_unsplit, groups: Vec::new() });
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
     }
 
@@ -89,7 +93,7 @@ impl Schema {
         self.has_marks = true;
     }
 
-    /// Lays out all tables so. Tables that are declared already keep their indexes.
+    /// Lays out all tables so. Tables that are declared already keep their indexes and records.
     pub fn lay_out(&mut self, layout: Layout) {
         self.layout = layout;
     }
@@ -115,7 +119,8 @@ impl<K: Key> TableBuilder<'_, K> {
         self
     }
 
-    /// Adds a column group: columns that are copied and conflict together.
+    /// Adds a column group: columns that are copied and conflict together, and apart from those of other groups
+    /// unless [`Layout::is_unsplit`].
     pub fn group<R: Row<Key = K>>(&mut self) -> Table<R> {
         assert!(size_of::<R>().is_multiple_of(8), "a row is a whole number of words");
         self.push_group(size_of::<R>() / 8)
@@ -130,7 +135,7 @@ impl<K: Key> TableBuilder<'_, K> {
         let group = u16::try_from(self.decl.groups.len()).expect("few column groups");
         let words = u32::try_from(words).expect("rows below 32 GiB");
         self.decl.groups.push(GroupDecl { words, is_additive: R::IS_ADDITIVE, indexes: Vec::new() });
-        Table { id: self.id, group, row: PhantomData }
+        Table { id: self.id, group, shares: self.decl.is_unsplit, row: PhantomData }
     }
 
     /// Adds the next secondary index of a column group. They are declared in the order of
@@ -144,7 +149,7 @@ impl<K: Key> TableBuilder<'_, K> {
         let position = group.indexes.len();
         assert!(position < R::Indexes::COUNT, "an index of a group is named in the row's `Indexes`");
         group.indexes.push(IndexDecl::of::<R, I>(name));
-        Index { id: self.id, group: table.group, position: position as u16, keys: PhantomData }
+        Index { rows: table, position: position as u16, keys: PhantomData }
     }
 }
 

@@ -1,14 +1,14 @@
 //! Tables: the rows' memory and the indexes that find them.
 
 use core::marker::PhantomData;
-use core::ops::Bound;
+use core::ops::{Bound, Range};
 
 use crate::arena::{Block, BlockArena};
 use crate::declared::{IndexDecl, KeyDecl, KeyWidth};
 use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
 use crate::record::{self, RecordRef};
-use crate::row::{Direction, Index, Table, TableId};
+use crate::row::{Direction, Index, TableId};
 use crate::schema::{Lookup, Schema, TableDecl};
 use crate::shape::{LeafMeta, Shape};
 use crate::version;
@@ -147,12 +147,39 @@ impl<L: LeafMeta> AnyIndex<L> {
     }
 }
 
-/// Where the records of a row are within its block.
+/// Where a column group is: the record that has it, by its offset within the row's block, its width and its number
+/// among the row's records; and its own columns among the words of that.
 #[derive(Debug)]
 struct GroupLayout {
     offset: usize,
     words: u32,
+    record: u16,
     is_additive: bool,
+    place: Range<u32>,
+}
+
+impl GroupLayout {
+    /// Those of a table, the number of records, and the bytes of a row.
+    fn of<S: Shape>(decl: &TableDecl, mark: u32, keeps_versions: bool) -> (Box<[Padded<Self>]>, u16, usize) {
+        let bytes = |words| record::head_bytes::<S>() + record::tail_words(words, keeps_versions) * 8;
+        let all = decl.groups.iter().map(|group| group.words).sum::<u32>() + mark;
+        let (mut at, mut end) = (0, 0);
+        let groups = decl.groups.iter().zip(0..).map(|(group, number)| {
+            let is_additive = group.is_additive;
+            if decl.is_unsplit {
+                let place = at..at + group.words;
+                at = place.end;
+                end = bytes(all);
+                return Padded(Self { offset: 0, words: all, record: 0, is_additive, place });
+            }
+            let (offset, words) = (end, group.words + mark);
+            end += bytes(words);
+            Padded(Self { offset, words, record: number, is_additive, place: 0..group.words })
+        });
+        let groups: Box<[_]> = groups.collect();
+        let records = groups.last().map_or(0, |last| last.record + 1);
+        (groups, records, end)
+    }
 }
 
 /// A secondary index and its declaration.
@@ -171,7 +198,9 @@ pub struct TableStore<S: Shape> {
     /// Each on lines of its own: every access reads them, and what the allocator puts beside something so small
     /// may be written all the time.
     groups: Box<[Padded<GroupLayout>]>,
-    has_marks: bool,
+    /// How many records a row has: one for each column group, or one for all of them.
+    records: u16,
+    is_shared: bool,
     /// Whether there are older versions beside data in place.
     keeps_versions: bool,
     has_versions_apart: bool,
@@ -202,20 +231,20 @@ impl<S: Shape> Copy for RowRef<'_, S> {}
 unsafe impl<S: Shape> Send for RowRef<'_, S> {}
 
 impl<'db, S: Shape> RowRef<'db, S> {
-    /// The record of a column group.
+    /// The record that has a column group.
     #[inline]
     pub fn record(self, group: usize) -> RecordRef<'db, S> {
         let layout = &self.table.groups[group];
         // SAFETY: the offset is within the row's block, by the layout.
         let at = unsafe { self.at.add(layout.offset) };
         // SAFETY: a `RowRef` comes from this table's arena, whose blocks were built with this layout.
-        unsafe { RecordRef::new(at, layout.words, self.table.id, group as u16) }
+        unsafe { RecordRef::new(at, layout.words, self.table.id, layout.record) }
     }
 
-    /// The records of all column groups, in order.
+    /// The row's records, in the order of their column groups.
     #[inline]
     pub fn records(self) -> impl DoubleEndedIterator<Item = RecordRef<'db, S>> {
-        (0..self.table.groups.len()).map(move |group| self.record(group))
+        (0..usize::from(self.table.records)).map(move |number| self.record(number))
     }
 
     /// The row's table.
@@ -239,16 +268,15 @@ impl<'db, S: Shape> RowRef<'db, S> {
 
 impl<S: Shape> TableStore<S> {
     pub(crate) fn new(id: TableId, decl: &TableDecl, schema: &Schema, keeps_versions: bool) -> Self {
-        let has_marks = schema.has_marks;
-        let mut offset = 0;
-        let groups = decl.groups.iter().map(|group| {
-            let words = group.words + u32::from(has_marks);
-            let layout = GroupLayout { offset, words, is_additive: group.is_additive };
-            offset += record::head_bytes::<S>() + record::tail_words(words, keeps_versions) * 8;
-            Padded(layout)
-        });
-        let groups: Box<[_]> = groups.collect();
+        let mark = u32::from(schema.has_marks);
+        let (groups, records, row_bytes) = GroupLayout::of::<S>(decl, mark, keeps_versions);
         assert!(!groups.is_empty(), "a table has a column group");
+        let is_shared = usize::from(records) < groups.len();
+        let indexed = decl.groups.iter().filter(|group| !group.indexes.is_empty()).count();
+        assert!(
+            !(is_shared && schema.has_marks && indexed > 1),
+            "the mark of a value tells the entries of one column group"
+        );
         let version_bytes = |words: u32| version::version_head_bytes::<S>() + words as usize * 8;
         Self {
             id,
@@ -256,10 +284,11 @@ impl<S: Shape> TableStore<S> {
             lookup: decl.lookup,
             versions: groups.iter().map(|group| BlockArena::new(version_bytes(group.words))).collect(),
             groups,
-            has_marks,
+            records,
+            is_shared,
             keeps_versions,
             has_versions_apart: schema.layout.has_versions_apart,
-            rows: BlockArena::new(offset),
+            rows: BlockArena::new(row_bytes),
             primary: AnyIndex::new(decl.lookup, &decl.key, decl.expected_rows),
             key: decl.key,
             secondary: decl
@@ -318,7 +347,7 @@ impl<S: Shape> TableStore<S> {
         &self.secondary[usize::from(group)][usize::from(position)].decl
     }
 
-    /// The width of a column group's records in words.
+    /// The width in words of the record that has a column group.
     #[inline]
     pub(crate) fn width(&self, group: usize) -> u32 {
         self.groups[group].words
@@ -327,7 +356,45 @@ impl<S: Shape> TableStore<S> {
     /// The width of a column group's rows in words.
     #[inline]
     pub fn row_width(&self, group: usize) -> usize {
-        self.width(group) as usize - usize::from(self.has_marks)
+        self.place(group).len()
+    }
+
+    /// Whether there are several column groups, and those of a row share a record: see
+    /// [`Layout::is_unsplit`](crate::Layout::is_unsplit).
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// The number among the row's records of the one that has a column group.
+    #[inline]
+    pub fn record_of(&self, group: usize) -> usize {
+        usize::from(self.groups[group].record)
+    }
+
+    /// Where the columns of a group are among the words of its record.
+    #[inline]
+    pub fn place(&self, group: usize) -> Range<usize> {
+        let Range { start, end } = self.groups[group].place;
+        start as usize..end as usize
+    }
+
+    /// Whether the table has secondary indexes.
+    pub fn is_indexed(&self) -> bool {
+        self.secondary.iter().any(|indexes| !indexes.is_empty())
+    }
+
+    /// The secondary keys by position of a row with this primary key, whose column groups share a record with these
+    /// words; of the one group that has any.
+    pub fn entries(&self, key: AnyKey, words: &[u64]) -> [Option<AnyKey>; 2] {
+        let mut entries = [None; 2];
+        if let Some(group) = (0..self.groups()).find(|&group| self.indexes(group) > 0) {
+            let words = &words[self.place(group)];
+            for (position, entry) in (0..self.indexes(group) as u16).zip(&mut entries) {
+                *entry = Some(self.secondary_key(group as u16, position, key, words));
+            }
+        }
+        entries
     }
 
     /// Whether amounts may be added to the rows of a column group.
@@ -356,7 +423,8 @@ impl<S: Shape> TableStore<S> {
 
     /// Makes a fresh block a row without values.
     pub(crate) fn build_row(&self, at: Block) {
-        for group in &self.groups {
+        // The first groups are of different records, as many as there are.
+        for group in &self.groups[..usize::from(self.records)] {
             // SAFETY: the offset is within the block, by the layout.
             let at = unsafe { at.add(group.offset) };
             let words = record::tail_words(group.words, self.keeps_versions);
@@ -450,16 +518,10 @@ impl Which {
 }
 
 impl<R: ?Sized, I: ?Sized> Index<R, I> {
-    /// The table's column group from which the index's keys are computed.
-    #[inline]
-    pub fn rows(self) -> Table<R> {
-        Table { id: self.id, group: self.group, row: PhantomData }
-    }
-
     /// Which of the table's indexes it is.
     #[inline]
     pub fn which(self) -> Which {
-        Which::Secondary { group: self.group, position: self.position }
+        Which::Secondary { group: self.rows.group, position: self.position }
     }
 }
 
@@ -633,5 +695,54 @@ impl<'db, S: Shape> NewRow<'db, S> {
     #[inline]
     pub fn row(&self) -> RowRef<'db, S> {
         self.row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Home;
+    use crate::row::Table;
+    use crate::schema::Layout;
+    use crate::shape::InPlace;
+    use crate::tables::Tables;
+
+    #[derive(Debug)]
+    struct Plain;
+
+    impl Shape for Plain {
+        type Header = ();
+        type Version = ();
+        type Leaf = ();
+        type Data = InPlace;
+    }
+
+    #[test]
+    fn column_groups_share_a_record_where_tables_are_laid_out_so() {
+        let widths = |is_unsplit, has_marks: bool| {
+            let mut schema = Schema::new();
+            schema.lay_out(Layout { is_unsplit, ..Layout::default() });
+            if has_marks {
+                schema.mark_values();
+            }
+            let mut table = schema.table::<u64>("t", Lookup::Point, 4);
+            let _: [Table<[u64]>; 3] = [2, 3, 1].map(|words| table.group_of_words(words));
+            let mut table = schema.table::<u64>("single", Lookup::Point, 4);
+            let _: Table<[u64]> = table.group_of_words(4);
+            let tables = Tables::<Plain>::new(&schema, 1, 0, false);
+            let [store, single] = [0, 1].map(|id| tables.get(TableId(id)));
+            assert_eq!((store.is_shared(), single.is_shared()), (is_unsplit, false));
+            assert_eq!([0, 1, 2].map(|group| store.row_width(group)), [2, 3, 1]);
+            assert_eq!(single.place(0), 0..4);
+            let row = tables.slot().new_row(store, Home::At(0)).row();
+            assert_eq!(row.records().count(), if is_unsplit { 1 } else { 3 });
+            let numbers = [0, 1, 2].map(|group| row.records().position(|it| it == row.record(group)));
+            assert_eq!(numbers, [0, 1, 2].map(|group| Some(store.record_of(group))));
+            [0, 1, 2].map(|group| (row.record(group).width(), store.place(group)))
+        };
+        assert_eq!(widths(false, false), [(2, 0..2), (3, 0..3), (1, 0..1)]);
+        assert_eq!(widths(false, true), [(3, 0..2), (4, 0..3), (2, 0..1)]);
+        assert_eq!(widths(true, false), [(6, 0..2), (6, 2..5), (6, 5..6)]);
+        assert_eq!(widths(true, true), [(7, 0..2), (7, 2..5), (7, 5..6)]);
     }
 }

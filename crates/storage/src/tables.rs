@@ -12,7 +12,7 @@
 //!     written again leaves it to that writer, and who finds the place within it in other hands to those.
 
 use core::marker::PhantomData;
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 use core::ptr::NonNull;
 
 use sync::Latched;
@@ -106,6 +106,12 @@ impl<S: Shape> Tables<S> {
     /// A table, if there is one of this number.
     pub fn find(&self, id: TableId) -> Option<&TableStore<S>> {
         self.stores.get(usize::from(id.0))
+    }
+
+    /// Where the columns of a group of a table are among the words of its record, which has others, too.
+    #[cold]
+    pub fn place(&self, id: TableId, group: usize) -> Range<usize> {
+        self.get(id).place(group)
     }
 
     /// All tables.

@@ -55,7 +55,7 @@ impl fmt::Display for Subject {
 pub struct Case<'c> {
     /// The scheme's name.
     pub scheme: &'c str,
-    /// Settings of the scheme that are not the standard ones.
+    /// Settings of the scheme and of the engine that are not the standard ones.
     pub given: &'c [(String, String)],
     /// What runs.
     pub subject: Subject,

@@ -1,7 +1,7 @@
 //! Scripts: the anomalies of the literature, played on a scheme.
 
-use engine::Scheme;
 use engine::setting::Values;
+use engine::{Scheme, levers};
 use proof::script::{self, SCRIPTS, Script, Subject};
 use schemes::catalogue::{self, Visit};
 
@@ -20,9 +20,11 @@ impl Visit for Play<'_> {
     type Out = Played;
 
     fn visit<S: Scheme>(self) -> Played {
-        let values = Values::new(S::SETTINGS, self.0).expect("legal settings");
+        // A script says itself what is read before it is written, of rows with one column group.
+        let own: Vec<_> = self.0.iter().filter(|(name, _)| !levers::is_lever(name)).cloned().collect();
+        let values = Values::new(S::SETTINGS, &own).expect("legal settings");
         let subject =
-            Subject { scheme: S::INFO.name, level: S::isolation(&values), is_standard: self.0.is_empty() };
+            Subject { scheme: S::INFO.name, level: S::isolation(&values), is_standard: own.is_empty() };
         let mut played = Played::default();
         for (name, text) in SCRIPTS {
             let script = Script::parse(name, text).expect("the scripts that come along are well-formed");
@@ -37,7 +39,7 @@ impl Visit for Play<'_> {
     }
 }
 
-/// Plays all scripts on a scheme under settings of its own.
+/// Plays all scripts on a scheme under settings of its own; those of the engine make no difference to them.
 pub(crate) fn play(scheme: &str, given: &[(String, String)]) -> Played {
     catalogue::with(scheme, Play(given)).expect("a known scheme")
 }

@@ -8,7 +8,7 @@ use stdx::history::History;
 pub(crate) struct Trial<'t> {
     /// The scheme's name.
     pub(crate) scheme: &'t str,
-    /// Settings of the scheme and of the mix that are not the standard ones.
+    /// Settings of the scheme, of the mix and of the engine that are not the standard ones.
     pub(crate) given: &'t [(String, String)],
     /// Threads that execute.
     pub(crate) workers: usize,
@@ -51,7 +51,9 @@ macro_rules! trial {
     ($engine:ident, $schemes:ident, $workloads:ident) => {
         use $engine::driver::{self, Control, Job, Limit};
         use $engine::setting::{SettingError, Values};
-        use $engine::{Database, Drive, Env, Isolation, Records, Schema, Scheme, Share, Workload};
+        use $engine::{
+            Database, Drive, Env, Isolation, Layout, Records, Schema, Scheme, Share, Workload, levers,
+        };
         use $schemes::catalogue::{self, Visit};
         use $workloads::mix::{Act, Mix, Rows};
 
@@ -71,19 +73,24 @@ macro_rules! trial {
 
             fn visit<S: Scheme>(self) -> Self::Out {
                 let Self(trial, given) = self;
-                let values = Values::new(S::SETTINGS.iter().chain(Mix::SETTINGS), trial.given)?;
+                let known = S::SETTINGS.iter().chain(Mix::SETTINGS).chain(levers::SETTINGS);
+                let values = Values::new(known, trial.given)?;
                 let (workers, seed) = (trial.workers, trial.seed);
                 let clients = S::clients(&values, trial.clients);
                 let drive = Drive { workers: workers as u32, clients: clients as u32, seed };
                 let mut schema = Schema::new();
                 schema.mark_values();
+                schema.lay_out(levers::lay_out(&values, Layout::default()));
                 let mut mix = Mix::declare(&values, drive, &mut schema)?;
                 if let Some(given) = given {
                     mix = mix.with_rows(given.rows);
                 }
                 let db = Database::<S>::new(&schema, &values, Env { slots: clients + workers, workers })?;
                 db.load(&mix, 1);
-                let job = Job::new(workers, clients, Limit::Requests(trial.requests), seed);
+                let job = Job {
+                    reads_first: levers::reads_first(&values),
+                    ..Job::new(workers, clients, Limit::Requests(trial.requests), seed)
+                };
                 let records = Records::default();
                 let run = |mix: &Mix, job| {
                     _ = driver::observe(&db, mix, &job, &Control::new(job.workers), &&records);
@@ -143,12 +150,12 @@ pub(crate) mod native {
         type Out = Result<Level, SettingError>;
 
         fn visit<S: Scheme>(self) -> Self::Out {
-            let values = Values::new(S::SETTINGS, self.0)?;
+            let values = Values::new(S::SETTINGS.iter().chain(levers::SETTINGS), self.0)?;
             Ok(promise(S::isolation(&values)))
         }
     }
 
-    /// What a scheme promises under settings of its own. None when there is no such scheme.
+    /// What a scheme promises under settings of its own and of the engine. None when there is no such scheme.
     ///
     /// # Errors
     /// Settings that are refused.

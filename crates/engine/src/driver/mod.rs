@@ -96,6 +96,8 @@ pub struct Job {
     pub abort_ns: u64,
     /// The longest pause of [`Retry::Fixed`], in nanoseconds.
     pub backoff_ns: u64,
+    /// Whether updates read before they write: see [`Session::read_first`].
+    pub reads_first: bool,
     /// Whether workers stay on their cores.
     pub pin: bool,
     /// Every how many transactions of a client one is divided into phases; 0 for none.
@@ -122,6 +124,7 @@ impl Job {
             pause_ns: 0,
             abort_ns: 0,
             backoff_ns: 0,
+            reads_first: false,
             pin: false,
             sample_every: 0,
             latencies: false,
@@ -329,7 +332,9 @@ impl<S: Scheme, W: Workload, V: Observe> Copy for Part<'_, S, W, V> {}
 impl<'r, S: Scheme, W: Workload, V: Observe> Part<'r, S, W, V> {
     /// A session of this run.
     fn session(&self) -> Session<'r, S, V::Observer> {
-        self.db.session_with(self.observe.observer(), ())
+        let mut session = self.db.session_with(self.observe.observer(), ());
+        session.read_first(self.job.reads_first);
+        session
     }
 
     /// The homes that an input will touch, if the scheme has any use for them.

@@ -3,7 +3,9 @@
 
 use core::marker::PhantomData;
 
-use storage::{Home, IndexVisit, IndexedKey, Indexes, Key, Row, Table, TableId, TableStore, Which, row_of};
+use storage::{
+    Home, IndexVisit, IndexedKey, Indexes, Key, Row, Table, TableId, TableStore, Tables, Which, row_of,
+};
 
 use crate::Scheme;
 
@@ -29,6 +31,15 @@ pub(crate) trait Layout: Copy {
 
     /// The column group's number.
     fn number(self) -> usize;
+
+    /// The number of the group's record among those of a row.
+    fn record(self) -> usize;
+
+    /// The words of the group, of those of its record.
+    fn part<'w, S: Scheme>(self, words: &'w [u64], tables: &Tables<S>) -> &'w [u64];
+
+    /// As [`part`](Self::part), to be changed.
+    fn part_mut<'w, S: Scheme>(self, words: &'w mut [u64], tables: &Tables<S>) -> &'w mut [u64];
 
     /// How many secondary indexes are computed from the group.
     fn indexes(self) -> usize;
@@ -65,6 +76,21 @@ impl<R: Row + ?Sized> Layout for Table<R> {
     #[inline]
     fn number(self) -> usize {
         self.group()
+    }
+
+    #[inline]
+    fn record(self) -> usize {
+        Self::record(self)
+    }
+
+    #[inline]
+    fn part<'w, S: Scheme>(self, words: &'w [u64], tables: &Tables<S>) -> &'w [u64] {
+        Self::part(self, words, || tables.place(self.id(), self.group()))
+    }
+
+    #[inline]
+    fn part_mut<'w, S: Scheme>(self, words: &'w mut [u64], tables: &Tables<S>) -> &'w mut [u64] {
+        Self::part_mut(self, words, || tables.place(self.id(), self.group()))
     }
 
     #[inline]
@@ -124,6 +150,18 @@ impl<S: Scheme, K: IndexedKey> Layout for Declared<'_, S, K> {
 
     fn number(self) -> usize {
         usize::from(self.group)
+    }
+
+    fn record(self) -> usize {
+        self.store.record_of(self.number())
+    }
+
+    fn part<'w, T: Scheme>(self, words: &'w [u64], _: &Tables<T>) -> &'w [u64] {
+        &words[self.store.place(self.number())]
+    }
+
+    fn part_mut<'w, T: Scheme>(self, words: &'w mut [u64], _: &Tables<T>) -> &'w mut [u64] {
+        &mut words[self.store.place(self.number())]
     }
 
     fn indexes(self) -> usize {

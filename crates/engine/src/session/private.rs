@@ -10,7 +10,7 @@ use core::ops::{Bound, ControlFlow, Range};
 
 use storage::{AnyKey, IndexedKey, NewRow, Placed, RowRef, Slot, TableId, Which};
 
-use super::layout::with_width;
+use super::layout::{Layout, with_width};
 use super::words::Scan;
 use crate::database::Unwatched;
 use crate::{Abort, Direction, Observer, Scheme, Sink};
@@ -184,7 +184,7 @@ impl<'db, S: Scheme> Private<'db, S> {
     }
 }
 
-impl<H, F, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, H, F, S, O, L> {
+impl<Y: Layout, H, F, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, Y, H, F, S, O, L> {
     /// Shows the attempt's own inserts that come before `key`, or all that are left.
     pub(super) fn show_own<K: IndexedKey>(&mut self, key: Option<K>) -> Result<ControlFlow<()>, Abort>
     where

@@ -5,8 +5,8 @@ use core::convert::Infallible;
 use core::ops::{Bound, ControlFlow, Range};
 
 use storage::{
-    AnyKey, GroupVisit, Home, IndexRef, IndexedKey, Key, LeafRef, Lookup, OrderedKey, Placed, Row, RowRef,
-    Table, TableId, TableStore, Tables, Walker, Watcher, Which, words_of,
+    AnyKey, GroupVisit, Home, IndexRef, IndexedKey, Key, LeafRef, Lookup, OrderedKey, Placed, RecordRef, Row,
+    RowRef, Table, TableId, TableStore, Tables, Walker, Watcher, Which, words_of,
 };
 use sync::plant::is_planted;
 
@@ -140,7 +140,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             session.observer.read(facet(layout), key, words.map(mark_of));
         }
         session.meter.switch(Phase::Useful);
-        Ok(words.map(|words| see(row_words::<O>(words))))
+        let tables = session.db.tables();
+        Ok(words.map(|words| see(layout.part(row_words::<O>(words), tables))))
     }
 
     /// Reads a row and writes it: `None` when the key is not there.
@@ -156,22 +157,30 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         record.prefetch_for_write();
         let session = &mut *self.session;
         session.meter.switch(Phase::Cc);
+        if S::UPGRADES && session.reads_first && !session.finds(layout, key, record)? {
+            return Ok(None);
+        }
         let words = session.db.scheme().write(&mut session.txn, record, Write::Modify)?;
         if O::MARKS {
             session.observer.read(facet(layout), key, words.as_deref().map(mark_of));
         }
         session.meter.switch(Phase::Useful);
         let Some(words) = words else { return Ok(None) };
-        let row_words = row_words_mut::<O>(words);
+        let own = layout.part_mut(row_words_mut::<O>(words), session.db.tables());
         if layout.indexes() == 0 {
-            let output = change(row_words);
+            let output = change(own);
             stamp(&mut session.observer, layout, key, record.id(), words);
+            if O::MARKS && row.table().is_shared() {
+                // A write of the record is one of all its entries.
+                let entries = row.table().entries(key.any(), row_words::<O>(words));
+                session.observer.entries(record.id(), facet(layout), &entries, &entries);
+            }
             return Ok(Some(output));
         }
-        let before = secondary_keys(layout, key, row_words);
-        let output = change(row_words);
-        let after = secondary_keys(layout, key, row_words);
-        let changed = (before != after).then(|| changed(layout, key, row_words, &before));
+        let before = secondary_keys(layout, key, own);
+        let output = change(own);
+        let after = secondary_keys(layout, key, own);
+        let changed = (before != after).then(|| changed(layout, key, own, &before));
         stamp(&mut session.observer, layout, key, record.id(), words);
         session.observer.entries(record.id(), facet(layout), &before, &after);
         if let Some(changed) = changed {
@@ -189,7 +198,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         key: Y::Key,
         add: impl FnOnce(&mut [u64]),
     ) -> Result<bool, Abort> {
-        if S::DELTAS {
+        // As of a column group with secondary indexes, the value of a record with some is always known to who writes it.
+        let is_indexed = || self.store(layout.table()).is_shared() && self.store(layout.table()).is_indexed();
+        if S::DELTAS && !is_indexed() {
             self.write_unread(layout, key, Write::Delta, add)
         } else {
             Ok(self.update_words(layout, key, add)?.is_some())
@@ -204,8 +215,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         key: Y::Key,
         value: &[u64],
     ) -> Result<bool, Abort> {
-        if layout.indexes() > 0 {
-            // Which keys change is known only of a row that was read.
+        if layout.indexes() > 0 || self.store(layout.table()).is_shared() {
+            // Which keys change is known only of a row that was read, and the rest of its record stays as it was.
             let replaced = self.update_words(layout, key, |words| words.copy_from_slice(value));
             return replaced.map(|replaced| replaced.is_some());
         }
@@ -233,7 +244,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             session.saw(layout, key, None);
             return Ok(false);
         };
-        write(row_words_mut::<O>(words));
+        write(layout.part_mut(row_words_mut::<O>(words), session.db.tables()));
         stamp(&mut session.observer, layout, key, record.id(), words);
         Ok(true)
     }
@@ -256,9 +267,13 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let (row, is_added) = self.place(store, key, home)?;
         let may_adopt =
             is_added || installs::<S>() || (0..store.groups()).all(|group| store.indexes(group) == 0);
+        let (is_new, is_first, back) = (true, true, None);
         let mut groups =
-            InsertGroups { attempt: self, row, key, is_new: true, is_added, may_adopt, back: None };
+            InsertGroups { attempt: self, row, key, is_new, is_first, is_added, may_adopt, back };
         fill(&mut groups)?;
+        if O::MARKS && store.is_shared() {
+            groups.tell()?;
+        }
         let is_new = groups.is_new;
         if installs::<S>() && is_new && !is_added {
             let place = Place { table, which: Which::Primary, key: key.any() };
@@ -291,7 +306,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
                 session.observer.read(facet(layout), key, words.map(mark_of));
             }
             let Some(words) = words else { return Ok(false) };
-            entries = secondary_keys(layout, key, row_words::<O>(words));
+            let words = layout.part(row_words::<O>(words), session.db.tables());
+            entries = secondary_keys(layout, key, words);
             let which = |position| Which::Secondary { group: group as u16, position };
             for (position, secondary) in entries.into_iter().enumerate() {
                 unlink.secondary[position] = secondary.map(|key| (which(position as u16), key));
@@ -331,16 +347,16 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     #[inline]
     pub(crate) fn walk_secondary<K: IndexedKey>(
         &mut self,
-        (table, which): (TableId, Which),
+        (layout, which): (impl Layout, Which),
         keys: (Bound<K>, Bound<K>),
         direction: Direction,
         holds: impl Fn(K, &[u64]) -> bool,
         see: impl FnMut(K, &[u64]) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
-        let moves = self.session.db.moves().of(table);
+        let moves = self.session.db.moves().of(layout.table());
         // A row that has moved may be found under a key that is not that of the visible version.
         let holds = |key, words: &[u64]| !moves.have_begun() || holds(key, words);
-        Scan::walk(self, (table, which, which.group()), keys, direction, holds, see)
+        Scan::walk(self, (layout, which), keys, direction, holds, see)
     }
 
     /// Puts a row under a key of one index; if the key is there, gives the row that has it.
@@ -526,7 +542,7 @@ fn secondary_keys<Y: Layout>(layout: Y, key: Y::Key, words: &[u64]) -> [Option<A
 /// What a history calls the rows of a layout.
 #[inline]
 fn facet<Y: Layout>(layout: Y) -> Facet {
-    Facet::primary(layout.table(), layout.number())
+    Facet::primary(layout.table(), layout.record())
 }
 
 /// Tells an observer of a write, and the words of the written value who wrote it.
@@ -537,13 +553,24 @@ fn stamp<O: Observer, Y: Layout>(observer: &mut O, layout: Y, key: Y::Key, recor
     }
 }
 
-impl<S: Scheme, O: Observer, L: Sink> Session<'_, S, O, L> {
+impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     /// The attempt saw a key's value, or that it has none.
     #[inline]
     fn saw<Y: Layout>(&mut self, layout: Y, key: Y::Key, mark: Option<u64>) {
         if O::MARKS {
             self.observer.read(facet(layout), key, mark);
         }
+    }
+
+    /// Whether a record has a value, which is read as if nothing more were to follow.
+    #[inline(never)]
+    fn finds<Y: Layout>(&mut self, layout: Y, key: Y::Key, record: RecordRef<'db, S>) -> Result<bool, Abort> {
+        let is_there = self.db.scheme().read(&mut self.txn, record)?.is_some();
+        if !is_there {
+            self.saw(layout, key, None);
+            self.meter.switch(Phase::Useful);
+        }
+        Ok(is_there)
     }
 }
 
@@ -553,6 +580,8 @@ pub(crate) struct InsertGroups<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> 
     row: RowRef<'db, S>,
     key: K,
     is_new: bool,
+    /// Whether no group has been given yet.
+    is_first: bool,
     /// Whether this insert has put the key into the index.
     is_added: bool,
     /// Whether a row without a value may be given one again. Not where there are secondary indexes: they
@@ -569,10 +598,17 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
         if !self.is_new {
             return Ok(());
         }
+        let is_shared = self.row.table().is_shared();
+        let is_first = core::mem::replace(&mut self.is_first, false);
         let session = &mut *self.attempt.session;
         let record = self.row.record(layout.number());
         session.meter.switch(Phase::Cc);
-        let words = session.db.scheme().insert(&mut session.txn, record)?;
+        let words = if is_shared && !is_first {
+            // The record has got its value with the first group.
+            session.db.scheme().write(&mut session.txn, record, Write::Modify)?
+        } else {
+            session.db.scheme().insert(&mut session.txn, record)?
+        };
         self.is_new = words.is_some();
         if !self.is_new && self.is_added && !is_planted(&plants::INSERT_SHRUGS) {
             // Somebody else gave the row a value meanwhile. That the key is there contradicts what this attempt may
@@ -595,8 +631,8 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
             self.may_adopt = true;
         }
         if let Some(words) = words {
-            row_words_mut::<O>(words).copy_from_slice(value);
-            if O::MARKS && session.db.tables().get(layout.table()).lookup() != Lookup::Heap {
+            layout.part_mut(row_words_mut::<O>(words), session.db.tables()).copy_from_slice(value);
+            if O::MARKS && !is_shared && self.row.table().lookup() != Lookup::Heap {
                 stamp(&mut session.observer, layout, self.key, record.id(), words);
             }
         }
@@ -604,7 +640,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
         if !self.is_new || layout.indexes() == 0 {
             return Ok(());
         }
-        if O::MARKS {
+        if O::MARKS && !is_shared {
             let entries = secondary_keys(layout, self.key, value);
             session.observer.entries(record.id(), facet(layout), &[None; 2], &entries);
         }
@@ -617,6 +653,22 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
             let mut enter = EnterIndex { attempt: &mut *self.attempt, row, group };
             layout.try_each(self.key, value, &mut enter)
         }
+    }
+
+    /// Tells an observer of the record that all groups share, now that it is whole.
+    fn tell(&mut self) -> Result<(), Abort> {
+        let (row, key) = (self.row, self.key);
+        if !self.is_new || row.table().lookup() == Lookup::Heap {
+            return Ok(());
+        }
+        let (session, record) = (&mut *self.attempt.session, row.record(0));
+        let words = session.db.scheme().write(&mut session.txn, record, Write::Modify)?;
+        let words = words.expect("an attempt knows what it has inserted");
+        let facet = Facet::primary(row.table().id(), 0);
+        set_mark(words, session.observer.write(record.id(), facet, key, false));
+        let entries = row.table().entries(key.any(), row_words::<O>(words));
+        session.observer.entries(record.id(), facet, &[None; 2], &entries);
+        Ok(())
     }
 }
 
@@ -632,12 +684,11 @@ impl<K: Key, S: Scheme, O: Observer, L: Sink> GroupVisit<K>
 }
 
 /// Reads the rows that a scan meets.
-pub(crate) struct Scan<'a, 's, 'db, H, F, S: Scheme, O: Observer, L: Sink> {
+pub(crate) struct Scan<'a, 's, 'db, Y, H, F, S: Scheme, O: Observer, L: Sink> {
     pub(super) attempt: &'a mut Attempt<'s, 'db, S, O, L>,
-    table: TableId,
-    which: Which,
     /// The column group that is shown.
-    group: usize,
+    layout: Y,
+    which: Which,
     /// Whether a row whose words were read stands under the key.
     holds: H,
     see: F,
@@ -648,8 +699,9 @@ pub(crate) struct Scan<'a, 's, 'db, H, F, S: Scheme, O: Observer, L: Sink> {
     is_broken: bool,
 }
 
-impl<'a, 's, 'db, H, F, S, O, L> Scan<'a, 's, 'db, H, F, S, O, L>
+impl<'a, 's, 'db, Y, H, F, S, O, L> Scan<'a, 's, 'db, Y, H, F, S, O, L>
 where
+    Y: Layout,
     S: Scheme,
     O: Observer,
     L: Sink,
@@ -658,7 +710,7 @@ where
     #[inline]
     pub(crate) fn walk<K: IndexedKey>(
         attempt: &'a mut Attempt<'s, 'db, S, O, L>,
-        (table, which, group): (TableId, Which, usize),
+        (layout, which): (Y, Which),
         (from, to): (Bound<K>, Bound<K>),
         direction: Direction,
         holds: H,
@@ -668,12 +720,13 @@ where
         H: Fn(K, &[u64]) -> bool,
         F: FnMut(K, &[u64]) -> ControlFlow<()>,
     {
+        let table = layout.table();
         let store = attempt.store(table);
         attempt.touch(|| range(store, which, (from, to)))?;
         let index = store.index(which);
-        attempt.session.observer.scan(Facet::of(table, which, group), (from, to), direction);
+        attempt.session.observer.scan(Facet::of(table, which, layout.record()), (from, to), direction);
         let own = if installs::<S>() { attempt.session.private.range(table, which, from, to) } else { 0..0 };
-        let mut scan = Self { attempt, table, which, group, holds, see, direction, own, is_broken: false };
+        let mut scan = Self { attempt, layout, which, holds, see, direction, own, is_broken: false };
         index.scan(from, to, direction, &mut scan)?;
         if installs::<S>() {
             _ = scan.show_own(None)?;
@@ -698,17 +751,18 @@ where
         self.attempt.touch_met(row, self.which, key)?;
         let session = &mut *self.attempt.session;
         session.meter.switch(Phase::Cc);
-        let record = row.record(self.group);
+        let record = row.record(self.layout.number());
         let words = session.db.scheme().read(&mut session.txn, record)?;
         session.meter.switch(Phase::Useful);
         let mut flow = ControlFlow::Continue(());
-        if let Some(words) = words
-            && (self.holds)(key, row_words::<O>(words))
-        {
-            if O::MARKS {
-                session.observer.row(key, mark_of(words));
+        if let Some(words) = words {
+            let part = self.layout.part(row_words::<O>(words), session.db.tables());
+            if (self.holds)(key, part) {
+                if O::MARKS {
+                    session.observer.row(key, mark_of(words));
+                }
+                flow = (self.see)(key, part);
             }
-            flow = (self.see)(key, row_words::<O>(words));
         }
         session.meter.switch(Phase::Index);
         if flow.is_break() {
@@ -719,9 +773,10 @@ where
     }
 }
 
-impl<'db, K, H, F, S, O, L> Walker<'db, K, S> for Scan<'_, '_, 'db, H, F, S, O, L>
+impl<'db, K, Y, H, F, S, O, L> Walker<'db, K, S> for Scan<'_, '_, 'db, Y, H, F, S, O, L>
 where
     K: IndexedKey,
+    Y: Layout,
     H: Fn(K, &[u64]) -> bool,
     F: FnMut(K, &[u64]) -> ControlFlow<()>,
     S: Scheme,
@@ -743,7 +798,7 @@ where
                 return Ok(ControlFlow::Break(()));
             }
             // A row that this attempt has moved stands under its old secondary key yet.
-            let place = Place { table: self.table, which: self.which, key: key.any() };
+            let place = Place { table: self.layout.table(), which: self.which, key: key.any() };
             if self.attempt.session.private.is_removed(place, row) {
                 return Ok(ControlFlow::Continue(()));
             }

@@ -41,6 +41,8 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("abort cost: each is 5 us dearer", "run.abort_us", "5"),
     ("version placement: none within the record", "run.versions", "apart"),
     ("index kind: all indexes are ordered", "run.index", "ordered"),
+    ("timestamp splitting: a row is one unit of conflict", "run.splitting", "off"),
+    ("read-for-update hints: updates read first", "run.read_for_update", "off"),
     ("key layout: hot keys share leaves", "ycsb.hot_placement", "adjacent"),
     ("reads before writes: updates overwrite blindly", "ycsb.write", "blind"),
     ("copying of values: rows are small", "ycsb.value_bytes", "8"),
@@ -195,6 +197,7 @@ fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
     let possible = CHANGES.iter().copied().filter(|(_, setting, to)| {
         is_own(setting)
             && (*setting != "run.versions" || has_versions)
+            && (*setting != "run.read_for_update" || study.schemes.iter().any(|name| runs::upgrades(name)))
             && !study.ground.axes.iter().any(|axis| axis == setting)
             && study.value(setting) != *to
     });

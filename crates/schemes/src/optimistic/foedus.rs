@@ -139,6 +139,7 @@ impl Scheme for Foedus {
     const INSERT: InsertAt = InsertAt::Access;
     const DELTAS: bool = true;
     const WAITS: bool = true;
+    const UPGRADES: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 

@@ -22,8 +22,8 @@ use core::ops::RangeInclusive;
 use engine::driver::{self, Control, Driver, Job, Limit, Mode, Retry, Traffic, TypeTally};
 use engine::setting::Values;
 use engine::{
-    Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Row, Schema, Scheme, Share, Ticket, Violation,
-    Workload, additive,
+    Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Layout, Row, Schema, Scheme, Share, Ticket,
+    Violation, Workload, additive, levers,
 };
 use schemes::catalogue::{self, Visit};
 use sync::waiter;
@@ -184,7 +184,7 @@ pub(crate) const PLANS: &[Plan] = &[
     Plan { workers: 2, clients: 20, requests: 10, pause_ns: 0, rtt_ns: 10_000, seed: 1 },
 ];
 
-/// Values of a scheme's settings that are not the standard ones.
+/// Values of settings of a scheme and of the engine that are not the standard ones.
 pub(crate) type Given = &'static [(&'static str, &'static str)];
 
 /// Short epochs, each of which makes a snapshot that read-only transactions read.
@@ -250,10 +250,19 @@ pub(crate) const LOCKING_TRIED: Given = &[("foedus.hot_threshold", "0"), ("foedu
 /// FOEDUS without a list of what to lock on a retry.
 pub(crate) const NO_LIST: Given = &[("foedus.rll", "off")];
 
-/// The values of a scheme's settings.
+/// Updates read before they write.
+pub(crate) const UNHINTED: Given = &[("run.read_for_update", "off")];
+
+/// FOEDUS with a lock for each access, which updates share first.
+pub(crate) const LOCKING_UNHINTED: Given = &[("foedus.hot_threshold", "0"), ("run.read_for_update", "off")];
+
+/// The column groups of a row share a record.
+pub(crate) const UNSPLIT: Given = &[("run.splitting", "off")];
+
+/// The values of a scheme's settings, and of those of the engine.
 pub(crate) fn values<S: Scheme>(given: Given) -> Values {
     let given: Vec<_> = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Values::new(S::SETTINGS, &given).expect("the values are legal")
+    Values::new(S::SETTINGS.iter().chain(levers::SETTINGS), &given).expect("the values are legal")
 }
 
 /// An empty database under a scheme with its standard settings.
@@ -309,11 +318,13 @@ pub(crate) fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec
     let clients = plan.workers * plan.clients;
     let values = Values::new(W::SETTINGS, &[]).expect("standard values are legal");
     let mut schema = Schema::new();
+    let of_engine = self::values::<S>(given);
+    schema.lay_out(levers::lay_out(&of_engine, Layout::default()));
     let drive = Drive { workers: plan.workers as u32, clients: clients as u32, seed: 1 };
     let workload = W::declare(&values, drive, &mut schema).expect("standard values agree");
     let db = database_with::<S>(&schema, clients, plan.workers, given);
     db.load(&workload, 1);
-    let job = job(plan, clients);
+    let job = Job { reads_first: levers::reads_first(&of_engine), ..job(plan, clients) };
     let outcome = driver::run(&db, &workload, &job, &Control::new(plan.workers));
     let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
     assert_eq!(ended, clients as u64 * plan.requests, "every request ends once: {plan:?}");

@@ -1,0 +1,25 @@
+//! Histories under the levers of the engine: every scheme keeps its promise where the column groups of a row share a
+//! record, and where updates read before they write.
+
+use engine::Admits;
+use schemes::catalogue;
+use trials::{Budget, Campaign, Limit, Monitor};
+
+const FEW: Budget = Budget {
+    seed: 1,
+    cores: 2,
+    searches: false,
+    schedules: Limit::Count(150),
+    transactions: Limit::Count(8_000),
+};
+
+#[test]
+fn every_scheme_keeps_its_promise_whatever_the_levers() {
+    let given = ["run.splitting", "run.read_for_update"].map(|name| (name.to_owned(), "off".to_owned()));
+    for info in catalogue::INFO.iter().filter(|info| info.workers == Admits::Any) {
+        let campaign = Campaign::new(info.name, &given).expect("a scheme").expect("legal settings");
+        let report = campaign.run(&FEW, &Monitor::default());
+        assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
+        assert!(report.schedules >= 150 && report.transactions >= 8_000, "{}", info.name);
+    }
+}

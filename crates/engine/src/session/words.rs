@@ -198,7 +198,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         key: Y::Key,
         add: impl FnOnce(&mut [u64]),
     ) -> Result<bool, Abort> {
-        // As of a column group with secondary indexes, the value of a record with some is always known to who writes it.
+        // Who writes a record with secondary indexes always knows its value, whichever group they are of.
         let is_indexed = || self.store(layout.table()).is_shared() && self.store(layout.table()).is_indexed();
         if S::DELTAS && !is_indexed() {
             self.write_unread(layout, key, Write::Delta, add)

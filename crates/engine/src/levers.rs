@@ -1,5 +1,5 @@
-//! Levers on contention: settings of the engine that decide what conflicts, and when, whatever the scheme and the workload
-//! (timestamp splitting: Huang, Qian, Kohler, Liskov, Shrira, PVLDB 13(5), 2020).
+//! Levers on contention: settings of the engine that decide what conflicts, and when, whatever the scheme and the
+//! workload (timestamp splitting: Huang, Qian, Kohler, Liskov, Shrira, PVLDB 13(5), 2020).
 
 use storage::Layout;
 
@@ -12,9 +12,9 @@ pub const SETTINGS: &[Setting] = &[
         default: "on",
         range: Range::Choice(&["on", "off"]),
         unit: "",
-        doc: "whether an update says at once that it will write: `on` locks exclusively, `off` reads with a shared lock \
-              first, which must then be upgraded, as in systems without such a hint; schemes that lock nothing by mode \
-              when a record is accessed are as they are",
+        doc: "whether an update says at once that it will write: `on` locks exclusively, `off` reads with a shared \
+              lock first, which must then be upgraded, as in systems without such a hint; schemes that lock nothing \
+              by mode when a record is accessed are as they are",
         stresses: "upgrades of locks, of which two of one record keep each other from going on",
     },
     Setting {
@@ -22,9 +22,9 @@ pub const SETTINGS: &[Setting] = &[
         default: "on",
         range: Range::Choice(&["on", "off"]),
         unit: "",
-        doc: "timestamp splitting: `on` gives each column group of a row a header of its own, so that transactions which \
-              touch different ones do not conflict, `off` one header and one value to all of them; tables with one \
-              group are as they are",
+        doc: "timestamp splitting: `on` gives each column group of a row a header of its own, so that transactions \
+              which touch different ones do not conflict, `off` one header and one value to all of them; tables with \
+              one group are as they are",
         stresses: "conflicts of transactions that touch different columns of a row, and how much is copied",
     },
 ];

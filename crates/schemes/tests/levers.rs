@@ -1,4 +1,5 @@
-//! The levers of the engine: which transactions conflict if the column groups of a row share a record, and which do not.
+//! The levers of the engine: which transactions conflict if the column groups of a row share a record, and which do
+//! not.
 
 mod common;
 

@@ -275,7 +275,8 @@ const ROUNDS: [(u64, u64, usize, u64); 5] =
     [(8, 2, 8, 2_000), (100, 2, 8, 4_000), (16, 1, 4, 4_000), (2_000, 4, 16, 4_000), (4, 1, 2, 4_000)];
 
 impl Campaign {
-    /// A campaign against the scheme of this name under settings of its own and of the engine; none when there is no such scheme.
+    /// A campaign against the scheme of this name under settings of its own and of the engine; none when there is no
+    /// such scheme.
     ///
     /// # Errors
     /// Settings that are refused.

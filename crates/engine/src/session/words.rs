@@ -198,7 +198,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         key: Y::Key,
         add: impl FnOnce(&mut [u64]),
     ) -> Result<bool, Abort> {
-        // As of a column group with secondary indexes, the value of a record with some is always known to who writes it.
+        // Who writes a record with secondary indexes always knows its value, whichever group they are of.
         let is_indexed = || self.store(layout.table()).is_shared() && self.store(layout.table()).is_indexed();
         if S::DELTAS && !is_indexed() {
             self.write_unread(layout, key, Write::Delta, add)
@@ -267,9 +267,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let (row, is_added) = self.place(store, key, home)?;
         let may_adopt =
             is_added || installs::<S>() || (0..store.groups()).all(|group| store.indexes(group) == 0);
-        let (is_new, is_first, back) = (true, true, None);
-        let mut groups =
-            InsertGroups { attempt: self, row, key, is_new, is_first, is_added, may_adopt, back };
+        let (is_new, given, back) = (true, 0, None);
+        let mut groups = InsertGroups { attempt: self, row, key, is_new, given, is_added, may_adopt, back };
         fill(&mut groups)?;
         if O::MARKS && store.is_shared() {
             groups.tell()?;
@@ -580,8 +579,8 @@ pub(crate) struct InsertGroups<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> 
     row: RowRef<'db, S>,
     key: K,
     is_new: bool,
-    /// Whether no group has been given yet.
-    is_first: bool,
+    /// How many groups have been given.
+    given: usize,
     /// Whether this insert has put the key into the index.
     is_added: bool,
     /// Whether a row without a value may be given one again. Not where there are secondary indexes: they
@@ -599,11 +598,11 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
             return Ok(());
         }
         let is_shared = self.row.table().is_shared();
-        let is_first = core::mem::replace(&mut self.is_first, false);
+        self.given += 1;
         let session = &mut *self.attempt.session;
         let record = self.row.record(layout.number());
         session.meter.switch(Phase::Cc);
-        let words = if is_shared && !is_first {
+        let words = if is_shared && self.given > 1 {
             // The record has got its value with the first group.
             session.db.scheme().write(&mut session.txn, record, Write::Modify)?
         } else {

@@ -12,6 +12,7 @@ use engine::{
 use schemes::batched::aria::Aria;
 use schemes::deterministic::bohm::Bohm;
 use schemes::deterministic::calvin::Calvin;
+use schemes::deterministic::caracal::Caracal;
 use storage::Layout;
 use workloads::smallbank::SmallBank;
 use workloads::tpcc::Tpcc;
@@ -110,4 +111,9 @@ fn what_calvin_leaves_does_not_depend_on_the_workers() {
 #[test]
 fn what_bohm_leaves_does_not_depend_on_the_workers() {
     under::<Bohm>();
+}
+
+#[test]
+fn what_caracal_leaves_does_not_depend_on_the_workers() {
+    under::<Caracal>();
 }

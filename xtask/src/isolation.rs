@@ -28,6 +28,7 @@ const VARIANTS: &[&[&str]] = &[
     &["hekaton", "--set", "hekaton.speculation=off"],
     &["cicada", "--set", "cicada.snapshots=off", "--set", "cicada.pending=abort"],
     &["aria", "--set", "aria.fallback=off"],
+    &["caracal", "--set", "caracal.contended=1", "--set", "caracal.collect_every=1"],
 ];
 
 const SET: &str = "--set";

@@ -27,6 +27,14 @@ sync::plants! {
         "does not count a key that is missing among what is touched";
     STRETCHES_UNTOUCHED: "stretches_untouched",
         "does not count the stretch of a key that is added or removed among what is touched";
+    APPENDS_UNSORTED: "appends_unsorted",
+        "leaves versions in the order in which they were appended";
+    ARRAYS_SKIP_PENDING: "arrays_skip_pending",
+        "ignores a version that has no value yet";
+    ARRAYS_READ_LAST: "arrays_read_last",
+        "reads the last version that has a value, whichever its place";
+    ARRAYS_SETTLED_FIRST: "arrays_settled_first",
+        "gives a record the first version of its array when that is collected, and not the last";
     CHAIN_CUT_EARLY: "chain_cut_early",
         "gives up old versions as if nobody read the past";
     SNAPSHOTS_UNDECIDED: "snapshots_undecided",

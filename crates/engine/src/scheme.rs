@@ -501,6 +501,9 @@ pub trait Planning: Scheme {
     /// batches is open, and keeps others out until `close`.
     fn open(&self, places: usize, workers: usize) -> Self::Plan<'_>;
 
+    /// All attempts of the last batch of a run have ended, and the plan goes: called once, before `close`.
+    fn finish<'db>(&'db self, _plan: &Self::Plan<'db>) {}
+
     /// All attempts of the last batch of a run have ended.
     fn close(&self);
 
@@ -515,6 +518,17 @@ pub trait Planning: Scheme {
 
     /// Does a worker's share of planning the batch, one of as many as there are workers, with a pinned slot.
     fn plan<'db>(&'db self, plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>, worker: usize, workers: usize);
+
+    /// Whether [`worker_of`](Self::worker_of) may name others than the workers of the clients.
+    fn moves(&self) -> bool {
+        false
+    }
+
+    /// Which worker executes the transaction at this place of the batch, from 0, whose client belongs to the worker
+    /// `home`: the same whoever asks, once the batch is planned.
+    fn worker_of(_plan: &Self::Plan<'_>, _place: usize, home: usize) -> usize {
+        home
+    }
 
     /// Whether the transaction at this place of the batch, from 0, may run.
     fn may_run(plan: &Self::Plan<'_>, place: usize) -> bool;

@@ -187,8 +187,8 @@ pub trait Workload: Sized + Send + Sync + 'static {
     type Input: Clone + Send + Sync;
     /// A worker's private buffers, so that procedures allocate nothing.
     type Scratch: Default + Send;
-    /// What a committed transaction returns to its client.
-    type Output;
+    /// What a committed transaction returns to its client, which may be another worker's.
+    type Output: Send;
     /// What a worker counts about commits for the checks after the run.
     type Ledger: Default + Send + Sync;
 

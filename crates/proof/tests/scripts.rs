@@ -46,6 +46,9 @@ const NO_SNAPSHOTS: Given = &[("cicada.snapshots", "off")];
 /// A lock for each read, and commits that wait for none out of order.
 const LOCKING_TRIED: Given = &[("foedus.hot_threshold", "0"), ("foedus.force_canonical", "off")];
 
+/// Every record is contended, and settled after each batch.
+const ALL_CONTENDED: Given = &[("caracal.contended", "1"), ("caracal.collect_every", "1")];
+
 /// What aborts in a batch is not executed again in it.
 const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 
@@ -102,6 +105,8 @@ subjects!(
     aria_without_fallback: aria under NO_FALLBACK,
     calvin,
     bohm,
+    caracal,
+    caracal_with_contention_only: caracal under ALL_CONTENDED,
     serial,
 );
 

@@ -188,6 +188,11 @@ sync::plants! {
         "reads the newest version that has a value, whichever its number";
     BOHM_PASSES_NOTHING: "bohm_passes_nothing",
         "leaves no value in a version that its transaction has not written";
+
+    CARACAL_RUNS_EARLY: "caracal_runs_early",
+        "executes before it has the locks of what has no version";
+    CARACAL_IGNORES_NOTHING: "caracal_ignores_nothing",
+        "takes a version that its transaction has not written for one that took the value away";
 }
 
 /// The bugs that can be planted in each scheme, its own and those of what it shares with others.
@@ -513,6 +518,20 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::MISSES_UNTOUCHED,
             &engine::plants::STRETCHES_UNTOUCHED,
             &engine::plants::CHAIN_CUT_EARLY,
+        ],
+    ),
+    (
+        "caracal",
+        &[
+            &CARACAL_IGNORES_NOTHING,
+            &CARACAL_RUNS_EARLY,
+            &engine::plants::APPENDS_UNSORTED,
+            &engine::plants::ARRAYS_SKIP_PENDING,
+            &engine::plants::ARRAYS_READ_LAST,
+            &engine::plants::ARRAYS_SETTLED_FIRST,
+            &engine::plants::REHEARSALS_TRUSTED,
+            &engine::plants::MISSES_UNTOUCHED,
+            &engine::plants::STRETCHES_UNTOUCHED,
         ],
     ),
     (

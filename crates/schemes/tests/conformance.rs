@@ -14,9 +14,9 @@ use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
 use common::{
-    Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED,
-    LOCKING_UNHINTED, NO_FALLBACK, NO_LIST, NO_SPECULATION, NOTHING_REMEMBERED, PLAIN, READ_COMMITTED,
-    SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS, UNHINTED, UNSPLIT, run, values,
+    ALL_CONTENDED, Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED,
+    LOCKING_UNHINTED, NO_FALLBACK, NO_LIST, NO_SPECULATION, NOT_CONTENDED, NOTHING_REMEMBERED, PLAIN,
+    READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS, UNHINTED, UNSPLIT, run, values,
 };
 
 /// A scheme under settings.
@@ -130,6 +130,9 @@ conformance!(
     aria_without_fallback: aria under NO_FALLBACK,
     calvin,
     bohm,
+    caracal,
+    caracal_without_contention: caracal under NOT_CONTENDED,
+    caracal_with_contention_only: caracal under ALL_CONTENDED,
     serial,
     uncontrolled,
 );

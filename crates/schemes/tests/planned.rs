@@ -8,6 +8,7 @@ use engine::setting::Values;
 use engine::{Abort, Database, Drive, Env, Homes, Schema, Scheme, Ticket, Transaction, Workload};
 use schemes::deterministic::bohm::Bohm;
 use schemes::deterministic::calvin::Calvin;
+use schemes::deterministic::caracal::Caracal;
 
 use common::programs::{Mix, Model, Op, Panics, Program, Programs, Seen};
 
@@ -214,4 +215,4 @@ macro_rules! for_schemes {
     };
 }
 
-for_schemes!(calvin: Calvin, bohm: Bohm);
+for_schemes!(calvin: Calvin, bohm: Bohm, caracal: Caracal);

@@ -40,6 +40,31 @@ impl<T: Default> Growing<T> {
         let (chunk, place) = place(number);
         self.chunks.get(chunk)?.get()?.get(place)
     }
+
+    /// The first number from `from` on that begins a run of `len` elements side by side.
+    pub fn run_from(from: usize, len: usize) -> usize {
+        let (mut chunk, place) = place(from);
+        if place + len <= room(chunk) {
+            return from;
+        }
+        let mut first = from - place;
+        while room(chunk) < len || first < from {
+            first += room(chunk);
+            chunk += 1;
+        }
+        first
+    }
+
+    /// Elements side by side, which are made if they are not there.
+    ///
+    /// # Panics
+    /// When no run of `len` elements begins there: see [`run_from`](Self::run_from).
+    #[inline]
+    pub fn make_run(&self, first: usize, len: usize) -> &[T] {
+        let (chunk, place) = place(first);
+        let elements = self.chunks[chunk].get_or_init(|| (0..room(chunk)).map(|_| T::default()).collect());
+        &elements[place..place + len]
+    }
 }
 
 /// The chunk of an element, and its place there.
@@ -93,6 +118,24 @@ mod tests {
             assert_eq!(place(number), (chunk, expected), "element {number}");
             expected += 1;
         }
+    }
+
+    #[test]
+    fn runs_lie_side_by_side() {
+        let array = Growing::<AtomicUsize>::default();
+        let mut from = 0;
+        for len in [0, 1, FIRST - 2, 2, 1, FIRST, 1, 3 * FIRST, 5, 100 * FIRST, 1] {
+            let first = Growing::<AtomicUsize>::run_from(from, len);
+            assert!(first >= from, "{len} elements from {from}");
+            let run = array.make_run(first, len);
+            assert_eq!(run.len(), len);
+            for (at, element) in run.iter().enumerate() {
+                assert!(core::ptr::eq(element, array.make(first + at)), "element {at} of {first}");
+            }
+            from = first + len;
+        }
+        assert_eq!(Growing::<AtomicUsize>::run_from(FIRST - 1, 1), FIRST - 1);
+        assert_eq!(Growing::<AtomicUsize>::run_from(FIRST - 1, 2), FIRST);
     }
 
     #[test]

@@ -5,7 +5,9 @@
 //!
 //! 1. Each worker rehearses the transactions of its clients: what they touch is declared, and nothing changes.
 //! 2. Each worker does its share of planning the batch.
-//! 3. Each worker executes the transactions of its clients, always the first that may run.
+//! 3. Each worker executes the transactions of its clients, always the first that may run. A scheme may have some of
+//!    them [executed by other workers](Planning::worker_of): all are then lent before the plan is made, and whoever is
+//!    to execute one takes it.
 //! 4. One worker executes those that aborted, because they touched what they had not declared, in the order of their
 //!    places: each alone. Skipped when there are none.
 //!
@@ -14,6 +16,8 @@
 //!
 //! What workers leave to each other in one step they read in a later one: the barrier orders it, so every access may be
 //! Relaxed. What a rehearsal has found stays where it is until the batch has ended: each worker holds it.
+
+use core::fmt;
 
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Barrier, Broken, Latched, clock, waiter};
@@ -44,6 +48,8 @@ impl<S: Planning> Driver<S> for Planned {
             again: (0..places).map(|_| AtomicBool::new(false)).collect(),
             left_in: AtomicU64::new(0),
             left: (0..places).map(|_| Latched::default()).collect(),
+            lent: (0..places).map(|_| Latched::default()).collect(),
+            given_back: (0..places).map(|_| Latched::default()).collect(),
         }
     }
 
@@ -81,6 +87,24 @@ pub struct Shared<'r, S: Planning, W: Workload> {
     left_in: AtomicU64,
     /// By place: the client whose transaction was left for it, until its worker takes it home.
     left: Box<[Latched<Option<Client<W>>>]>,
+    /// By place: the client on its way to the worker that executes its transaction.
+    lent: Box<[Latched<Option<Client<W>>>]>,
+    /// By place: the client on its way back, when another worker has executed its transaction.
+    given_back: Box<[Latched<Option<GivenBack<W>>>]>,
+}
+
+/// A client whose transaction another worker has executed.
+struct GivenBack<W: Workload> {
+    client: Client<W>,
+    /// As in [`Open`].
+    result: Option<Result<W::Output, Abort>>,
+    rest: Option<W::Input>,
+}
+
+impl<W: Workload> fmt::Debug for GivenBack<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GivenBack").field("client", &self.client).finish_non_exhaustive()
+    }
 }
 
 /// A transaction of the present batch.
@@ -106,6 +130,8 @@ struct Worker<'s, 'r, S: Planning, W: Workload, V: Observe> {
     /// Runs nothing: holds what rehearsals find.
     keeper: Session<'r, S, V::Observer>,
     open: Vec<Open<W>>,
+    /// Whether other workers may execute what these clients send.
+    moves: bool,
     books: Books<'r, W>,
     scratch: W::Scratch,
 }
@@ -128,6 +154,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             session: part.session(),
             keeper: part.session(),
             open: Vec::new(),
+            moves: db.scheme().moves() && job.workers > 1,
             books: Books::new(job, part.control, part.worker),
             scratch: W::Scratch::default(),
         }
@@ -176,6 +203,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             self.settle();
         }
         if leads {
+            scheme.finish(&shared.plan);
             scheme.close();
         }
         // Nobody leaves before all are past what may panic.
@@ -215,6 +243,46 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 self.session.meter().stop();
             }
             self.open.push(Open { place, client, result: None, rest: None });
+            if self.moves {
+                *self.shared.lent[place].lock() = Some(self.clients[client].leave());
+            }
+        }
+    }
+
+    /// Takes what this worker is to execute, after what it has of its own: the positions, in the order of places.
+    fn gather(&mut self) -> Vec<usize> {
+        let own = self.open.len();
+        if !self.moves {
+            return (0..own).collect();
+        }
+        let Part { job, worker, .. } = self.part;
+        let (mut here, mut next) = (Vec::new(), 0);
+        for place in 0..self.roster.batch.len() {
+            let home = self.roster.batch[place].client as usize % job.workers;
+            let nth = next;
+            next += usize::from(home == worker);
+            if S::worker_of(&self.shared.plan, place, home) != worker {
+                continue;
+            }
+            let lent = self.shared.lent[place].lock().take().expect("its worker has lent it");
+            if home == worker {
+                self.clients[self.open[nth].client] = lent;
+                here.push(nth);
+            } else {
+                self.clients.push(lent);
+                self.open.push(Open { place, client: self.clients.len() - 1, result: None, rest: None });
+                here.push(self.open.len() - 1);
+            }
+        }
+        here
+    }
+
+    /// Gives back what was executed here for other workers: whatever comes after these many of its own.
+    fn give_back(&mut self, own: usize) {
+        let guests = self.open.len() - own;
+        let clients = self.clients.drain(self.clients.len() - guests..);
+        for (Open { place, result, rest, .. }, client) in self.open.drain(own..).zip(clients) {
+            *self.shared.given_back[place].lock() = Some(GivenBack { client, result, rest });
         }
     }
 
@@ -222,7 +290,8 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     fn execute(&mut self) -> Result<(), Broken> {
         let Part { workload, control, worker, .. } = self.part;
         let shared = self.shared;
-        let mut waiting: Vec<usize> = (0..self.open.len()).collect();
+        let own = self.open.len();
+        let mut waiting = self.gather();
         while !waiting.is_empty() {
             let open = &self.open;
             let next = if S::IN_ORDER { &waiting[..1] } else { &waiting[..] };
@@ -262,6 +331,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             }
             self.open[nth].result = Some(result);
         }
+        self.give_back(own);
         Ok(())
     }
 
@@ -287,8 +357,13 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     /// The clients hear how their requests ended, and send others.
     fn settle(&mut self) {
         let Part { db, workload, worker, .. } = self.part;
-        for open in self.open.drain(..) {
+        for mut open in self.open.drain(..) {
             let client = &mut self.clients[open.client];
+            if self.moves
+                && let Some(back) = self.shared.given_back[open.place].lock().take()
+            {
+                (*client, open.result, open.rest) = (back.client, back.result, back.rest);
+            }
             if let Some(left) = self.shared.left[open.place].lock().take() {
                 *client = left;
             }

@@ -2,6 +2,7 @@
 
 mod access_set;
 pub mod anti_dependencies;
+pub mod batch_append;
 mod batches;
 mod buffered_writes;
 pub mod canonical_locks;
@@ -20,10 +21,12 @@ pub mod ordered_locks;
 mod owner_id;
 mod pending_writes;
 mod placeholders;
+mod responsible;
 pub mod snapshot_epochs;
 mod temperature;
 pub mod tids;
 mod timestamps;
+pub mod version_arrays;
 pub mod version_chain;
 mod write_buffer;
 mod write_sets;
@@ -43,6 +46,7 @@ pub use lock_queue::{Left, LockMode, LockQueues, LockWord, Party, QueueRule, Ref
 pub use owner_id::OwnerId;
 pub use pending_writes::{PendingWrites, value_before};
 pub use placeholders::{Own, OwnVersions};
+pub use responsible::Responsible;
 pub use temperature::Temperature;
 pub use timestamps::Timestamps;
 pub use write_buffer::{WordRange, WriteBuffer};

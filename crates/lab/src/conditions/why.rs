@@ -86,6 +86,9 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("fallback: there is none", "aria.fallback", "off"),
     ("batch size: batches are small", "calvin.batch", "16"),
     ("batch size: batches are small", "bohm.batch", "16"),
+    ("batch size: batches are large", "caracal.batch", "1000"),
+    ("batch append: there is none", "caracal.batch_append", "off"),
+    ("split on demand: there is none", "caracal.split", "off"),
     ("lock managers: one grants all locks", "calvin.managers", "1"),
 ];
 

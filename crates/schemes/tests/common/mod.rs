@@ -238,6 +238,13 @@ pub(crate) const PLAIN: Given = &[
     ("cicada.boost_us", "0"),
 ];
 
+/// Caracal that takes no record for contended, and settles all after each batch.
+pub(crate) const NOT_CONTENDED: Given =
+    &[("caracal.batch_append", "off"), ("caracal.split", "off"), ("caracal.collect_every", "1")];
+
+/// Caracal that takes every record for contended.
+pub(crate) const ALL_CONTENDED: Given = &[("caracal.contended", "1"), ("caracal.batch", "200")];
+
 /// What aborts in a batch comes first in the next one.
 pub(crate) const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 

@@ -479,7 +479,8 @@ struct Snapshots;
 impl Claim for Snapshots {
     fn check<S: Scheme>() {
         let stage = Stage::<S>::new();
-        let early = stage.attempt(|early| {
+        let ticket = Ticket { read_only: true, ..Ticket::new(1, at_home(0)) };
+        let early = stage.db.session().attempt(&ticket, |early| {
             assert_eq!(early.read(stage.rows, TWO, |row| row.0), Ok(Some(20)));
             for name in [30, 10, 31, 30, 32] {
                 stage.commit(|txn| stage.rename(txn, ONE, name));

@@ -85,6 +85,7 @@ subjects!(
     foedus,
     foedus_locking: foedus under LOCKING_TRIED,
     tictoc,
+    basic_to,
     mv2pl,
     mv2pl_with_stale_snapshots: mv2pl under STALE_SNAPSHOTS,
     mvto,

@@ -16,7 +16,7 @@ use common::twins::Twins;
 use common::{
     Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED, NO_FALLBACK,
     NO_LIST, NO_SPECULATION, NOTHING_REMEMBERED, PLAIN, READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY,
-    SNAPSHOTS, STALE_AND_WAITING, run, values,
+    SNAPSHOTS, STALE_AND_WAITING, THOMAS, run, values,
 };
 
 /// A scheme under settings.
@@ -104,6 +104,8 @@ conformance!(
     foedus_locking: foedus under LOCKING_TRIED,
     foedus_without_a_list: foedus under NO_LIST,
     tictoc,
+    basic_to,
+    basic_to_by_thomas: basic_to under THOMAS,
     mv2pl,
     mv2pl_that_waits_and_shows_the_past: mv2pl under STALE_AND_WAITING,
     mvto,

@@ -138,7 +138,8 @@ fn check<C: Claim>(claim: impl Fn() -> C, families: &[Family]) {
 }
 
 /// Those whose attempts may be open at the same time in one thread, unless they wait.
-const NESTING: &[Family] = &[Family::Locking, Family::Optimistic, Family::MultiVersion];
+const NESTING: &[Family] =
+    &[Family::Locking, Family::Optimistic, Family::TimestampOrdering, Family::MultiVersion];
 
 struct OwnMoves;
 

@@ -54,6 +54,8 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("reads before writes: objects written are read", "micro.write", "rmw"),
     ("allocation: no memory is reserved", "run.reserve_mb", "0"),
     ("waiting: a lock is not waited for", "no_wait.spin", "0"),
+    ("waiting: an announced write is not waited for", "basic_to.wait_us", "0"),
+    ("blind writes: late ones are dropped", "basic_to.thomas", "on"),
     ("waiting: a lock is waited for", "mv2pl.wait_us", "1000"),
     ("read-only snapshots: they are old", "mv2pl.snapshots", "stale"),
     ("waiting: a version is not waited for", "mvto.wait_us", "0"),

@@ -226,6 +226,9 @@ pub(crate) const LINE_SSI_SHORT: Given = &[
     ("ermia.stale_kb", "1"),
 ];
 
+/// Blind writes that come too late are dropped.
+pub(crate) const THOMAS: Given = &[("basic_to.thomas", "on")];
+
 /// Whoever only reads sees a moment ago, and whoever may write waits for locks.
 pub(crate) const STALE_AND_WAITING: Given = &[("mv2pl.snapshots", "stale"), ("mv2pl.wait_us", "1000")];
 

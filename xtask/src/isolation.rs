@@ -25,6 +25,7 @@ const VARIANTS: &[&[&str]] = &[
     &["ermia", "--set", "ermia.line=ssn_rc"],
     &["ermia", SET, SAFE, SET, EACH_ITS_OWN],
     &["ermia", SET, MOSTLY, SET, AT_ONCE, SET, ALL_STALE],
+    &["mv2pl", "--set", "mv2pl.snapshots=stale", "--set", "mv2pl.wait_us=1000"],
     &["hekaton", "--set", "hekaton.speculation=off"],
     &["cicada", "--set", "cicada.snapshots=off", "--set", "cicada.pending=abort"],
     &["aria", "--set", "aria.fallback=off"],

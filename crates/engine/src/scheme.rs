@@ -35,6 +35,8 @@ pub enum Family {
     Locking,
     /// Optimistic: validates at commit.
     Optimistic,
+    /// Accesses each record in the order of timestamps, and keeps one version of it.
+    TimestampOrdering,
     /// Keeps several versions of a record.
     MultiVersion,
     /// Owns whole partitions.
@@ -80,6 +82,7 @@ impl Family {
         match self {
             Self::Locking => "locking",
             Self::Optimistic => "optimistic",
+            Self::TimestampOrdering => "timestamp ordering",
             Self::MultiVersion => "multi-version",
             Self::Partitioned => "partitioned",
             Self::Batched => "batched",

@@ -40,6 +40,9 @@ const NOTHING_REMEMBERED: Given =
 /// A lock for each read.
 const LOCKING: Given = &[("mocc.hot", "0")];
 
+/// Attempts that only read see a moment ago.
+const STALE_SNAPSHOTS: Given = &[("mv2pl.snapshots", "stale")];
+
 /// Attempts that only read are like others.
 const NO_SNAPSHOTS: Given = &[("cicada.snapshots", "off")];
 
@@ -85,6 +88,9 @@ subjects!(
     foedus,
     foedus_locking: foedus under LOCKING_TRIED,
     tictoc,
+    basic_to,
+    mv2pl,
+    mv2pl_with_stale_snapshots: mv2pl under STALE_SNAPSHOTS,
     mvto,
     si,
     ssn,

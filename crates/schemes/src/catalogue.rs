@@ -44,6 +44,8 @@ catalogue! {
     crate::optimistic::mocc::Mocc,
     crate::optimistic::foedus::Foedus,
     crate::optimistic::tictoc::TicToc,
+    crate::timestamp::basic_to::BasicTo,
+    crate::multiversion::mv2pl::Mv2pl,
     crate::multiversion::mvto::Mvto,
     crate::multiversion::si::Si,
     crate::multiversion::ssn::Ssn,

@@ -10,4 +10,5 @@ pub mod multiversion;
 pub mod optimistic;
 pub mod partitioned;
 pub mod plants;
+pub mod timestamp;
 pub mod two_phase;

@@ -109,6 +109,36 @@ sync::plants! {
     MVTO_SKIPS_PENDING: "mvto_skips_pending",
         "reads past an earlier version that is undecided yet";
 
+    BASIC_TO_MARKS_NO_READS: "basic_to_marks_no_reads",
+        "does not leave the timestamp of a read with the record";
+    BASIC_TO_IGNORES_READS: "basic_to_ignores_reads",
+        "announces a write of a record that a later timestamp has read";
+    BASIC_TO_READS_LATER: "basic_to_reads_later",
+        "reads a value that a later timestamp has written";
+    BASIC_TO_SKIPS_PREWRITES: "basic_to_skips_prewrites",
+        "reads a record although an earlier timestamp is about to write it";
+    BASIC_TO_MARKS_NO_GAPS: "basic_to_marks_no_gaps",
+        "does not leave the timestamp of a read with the leaves";
+    BASIC_TO_IGNORES_GAPS: "basic_to_ignores_gaps",
+        "adds a key to a gap that a later timestamp has read";
+    BASIC_TO_RETIRES_EARLY: "basic_to_retires_early",
+        "lets rows and keys leave the indexes that earlier timestamps have yet to look for";
+
+    MV2PL_UNLOCKS_READS: "mv2pl_unlocks_reads",
+        "gives up a shared lock as soon as the record is read";
+    MV2PL_SKIPS_LEAVES: "mv2pl_skips_leaves",
+        "commits without a look at the leaves that were read";
+    MV2PL_DRAWS_LATE: "mv2pl_draws_late",
+        "draws its number after it has looked at the leaves that were read";
+    MV2PL_SHOWS_UNFINISHED: "mv2pl_shows_unfinished",
+        "takes the last number drawn for a snapshot, though commits below it are not over";
+    MV2PL_SHOWS_STALE: "mv2pl_shows_stale",
+        "begins to read at the last snapshot that is known, though more has been committed";
+    MV2PL_ENDS_EARLY: "mv2pl_ends_early",
+        "says that a commit is over before its versions are in place";
+    MV2PL_FORGETS_SNAPSHOTS: "mv2pl_forgets_snapshots",
+        "lets rows and keys leave the indexes that a snapshot shows";
+
     SI_LAST_WRITER_WINS: "si_last_writer_wins",
         "writes over a version that the snapshot does not show";
     SI_READS_LATEST: "si_reads_latest",
@@ -356,6 +386,38 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::MOVES_UNASKED,
             &storage::plants::SPLIT_DROPS_MARK,
             &storage::plants::UNLINK_DROPS_MARK,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "basic_to",
+        &[
+            &BASIC_TO_MARKS_NO_READS,
+            &BASIC_TO_IGNORES_READS,
+            &BASIC_TO_READS_LATER,
+            &BASIC_TO_SKIPS_PREWRITES,
+            &BASIC_TO_MARKS_NO_GAPS,
+            &BASIC_TO_IGNORES_GAPS,
+            &BASIC_TO_RETIRES_EARLY,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::SPLIT_DROPS_MARK,
+            &storage::plants::UNLINK_DROPS_MARK,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "mv2pl",
+        &[
+            &MV2PL_UNLOCKS_READS,
+            &MV2PL_SKIPS_LEAVES,
+            &MV2PL_DRAWS_LATE,
+            &MV2PL_SHOWS_UNFINISHED,
+            &MV2PL_SHOWS_STALE,
+            &MV2PL_ENDS_EARLY,
+            &MV2PL_FORGETS_SNAPSHOTS,
+            &engine::plants::CHAIN_CUT_EARLY,
+            &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::MOVES_UNASKED,
             &storage::plants::REUSES_AT_ONCE,
         ],
     ),

@@ -16,7 +16,8 @@ use common::twins::Twins;
 use common::{
     ALL_CONTENDED, Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED,
     LOCKING_UNHINTED, NO_FALLBACK, NO_LIST, NO_SPECULATION, NOT_CONTENDED, NOTHING_REMEMBERED, PLAIN,
-    READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS, UNHINTED, UNSPLIT, run, values,
+    READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS, STALE_AND_WAITING, THOMAS, UNHINTED, UNSPLIT,
+    run, values,
 };
 
 /// A scheme under settings.
@@ -109,6 +110,10 @@ conformance!(
     foedus_locking_without_hints: foedus under LOCKING_UNHINTED,
     foedus_without_a_list: foedus under NO_LIST,
     tictoc,
+    basic_to,
+    basic_to_by_thomas: basic_to under THOMAS,
+    mv2pl,
+    mv2pl_that_waits_and_shows_the_past: mv2pl under STALE_AND_WAITING,
     mvto,
     si,
     ssn,

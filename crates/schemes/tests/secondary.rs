@@ -138,7 +138,8 @@ fn check<C: Claim>(claim: impl Fn() -> C, families: &[Family]) {
 }
 
 /// Those whose attempts may be open at the same time in one thread, unless they wait.
-const NESTING: &[Family] = &[Family::Locking, Family::Optimistic, Family::MultiVersion];
+const NESTING: &[Family] =
+    &[Family::Locking, Family::Optimistic, Family::TimestampOrdering, Family::MultiVersion];
 
 struct OwnMoves;
 
@@ -479,7 +480,8 @@ struct Snapshots;
 impl Claim for Snapshots {
     fn check<S: Scheme>() {
         let stage = Stage::<S>::new();
-        let early = stage.attempt(|early| {
+        let ticket = Ticket { read_only: true, ..Ticket::new(1, at_home(0)) };
+        let early = stage.db.session().attempt(&ticket, |early| {
             assert_eq!(early.read(stage.rows, TWO, |row| row.0), Ok(Some(20)));
             for name in [30, 10, 31, 30, 32] {
                 stage.commit(|txn| stage.rename(txn, ONE, name));

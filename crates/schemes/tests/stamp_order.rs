@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use engine::Scheme;
 use schemes::catalogue::{self, Visit};
 
-use common::Place;
-use common::histories::{CLIENTS, Committed, history, replays};
+use common::histories::{CLIENTS, Committed, history_under, replays};
+use common::{Given, Place, STALE_AND_WAITING, THOMAS};
 
 /// The rows after an attempt, if it comes out the same.
 fn replay(committed: &Committed, rows: &BTreeMap<Place, u64>) -> Option<BTreeMap<Place, u64>> {
@@ -34,8 +34,8 @@ fn check(mut history: Vec<Committed>) {
     }
 }
 
-/// Checks the histories of a scheme.
-struct StampsAreAnOrder;
+/// Checks the histories of a scheme under settings.
+struct StampsAreAnOrder(Given);
 
 impl Visit for StampsAreAnOrder {
     type Out = ();
@@ -45,7 +45,7 @@ impl Visit for StampsAreAnOrder {
             return;
         }
         for (threads, attempts) in [(1, 3_000), (2, 3_000), (4, 1_000)] {
-            let history = history::<S>(threads, attempts);
+            let history = history_under::<S>(threads, attempts, self.0);
             let share = history.len() as u64 * 100 / (attempts * (threads * CLIENTS) as u64);
             assert!(share >= 5, "only {share}% of the attempts commit: the history shows little");
             check(history);
@@ -56,6 +56,13 @@ impl Visit for StampsAreAnOrder {
 #[test]
 fn schemes_that_say_so_commit_in_the_order_of_their_stamps() {
     for info in catalogue::INFO {
-        catalogue::with(info.name, StampsAreAnOrder).expect("a scheme of the catalogue");
+        catalogue::with(info.name, StampsAreAnOrder(&[])).expect("a scheme of the catalogue");
+    }
+}
+
+#[test]
+fn so_they_do_where_late_writes_are_dropped_and_where_snapshots_are_old() {
+    for (scheme, given) in [("basic_to", THOMAS), ("mv2pl", STALE_AND_WAITING)] {
+        catalogue::with(scheme, StampsAreAnOrder(given)).expect("a scheme of the catalogue");
     }
 }

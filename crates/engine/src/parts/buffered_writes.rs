@@ -103,6 +103,12 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         self.writes.find(record.id())
     }
 
+    /// What was noted of the write at a position.
+    #[inline]
+    pub fn note(&self, at: usize) -> &N {
+        &self.writes.get(at).note
+    }
+
     /// The value that a write, which is no delta, gives its record, if it gives one.
     #[inline]
     pub fn value(&self, at: usize) -> Option<&[u64]> {

@@ -49,6 +49,16 @@ impl LockWord {
         }
     }
 
+    /// Whether nobody was in the way of locking it so: a hint.
+    #[inline]
+    pub fn admits(&self, mode: Mode) -> bool {
+        let word = self.0.load(Ordering::Relaxed); // Relaxed: a hint.
+        match mode {
+            Mode::Exclusive => word & !WANTED == 0,
+            Mode::Shared => word & (EXCLUSIVE | WANTED) == 0,
+        }
+    }
+
     /// Whether somebody has it exclusively.
     #[inline]
     pub fn is_exclusive(&self) -> bool {
@@ -58,7 +68,7 @@ impl LockWord {
 
     /// Makes a lock exclusive that the caller shares, if nobody else does.
     #[inline]
-    fn upgrade(&self) -> bool {
+    pub fn upgrade(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
         // Acquire: pairs with the Release in `unlock`. Relaxed on failure: nothing is read.
         word & !WANTED == SHARED

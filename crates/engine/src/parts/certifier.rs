@@ -5,14 +5,20 @@ use core::fmt::Debug;
 
 use storage::{LeafMeta, LeafRef, RecordRef, Shape, Slot, VersionRef};
 
-use super::version_chain::{self, Chained, Stamped};
+use super::version_chain::{self, ChainHead, Chained, Stamped};
 use super::{PendingWrites, Timestamps};
 use crate::setting::{Range, Setting, Values};
 use crate::{Abort, Env, Info, Isolation, Retire, Ticket};
 
 /// Schemes whose versions and leaves carry what a certifier wants.
-pub trait Certified<C: Certifier>: Chained + Shape<Version = C::Version, Leaf = C::Leaf> {}
-impl<C: Certifier, S: Chained + Shape<Version = C::Version, Leaf = C::Leaf>> Certified<C> for S {}
+pub trait Certified<C: Certifier>:
+    Chained + Shape<Header = ChainHead, Version = C::Version, Leaf = C::Leaf>
+{
+}
+impl<C: Certifier, S: Chained + Shape<Header = ChainHead, Version = C::Version, Leaf = C::Leaf>> Certified<C>
+    for S
+{
+}
 
 /// What an attempt sees.
 #[derive(Clone, Copy, Debug)]

@@ -99,6 +99,24 @@ impl Timestamps {
         self.last.fetch_add(space, Ordering::SeqCst) + space
     }
 
+    /// A slot begins to do something under a number that it draws next: until it leaves, the watermark is below that.
+    #[inline]
+    pub fn hold(&self, slot: usize) {
+        let last = self.last.load(Ordering::Relaxed); // Relaxed: the number comes after this, and is drawn.
+        // SeqCst: see the header; who misses this reads the counter before the number is drawn. Its Release pairs with
+        // the Acquire in `refresh`: it may hide the store in `leave` before it.
+        self.bounds[slot].store(last, Ordering::SeqCst);
+    }
+
+    /// The last number drawn is this at least: for numbers that are drawn elsewhere.
+    #[inline]
+    pub fn raise(&self, number: u64) {
+        // Relaxed first look: spares the exchange.
+        if self.last.load(Ordering::Relaxed) < number {
+            self.last.fetch_max(number, Ordering::SeqCst); // SeqCst: as in `draw`.
+        }
+    }
+
     /// The last number drawn, for a slot that holds up nobody: as [`snapshot`](Self::snapshot), without a bound.
     #[inline]
     pub fn last(&self) -> u64 {
@@ -188,6 +206,17 @@ mod tests {
         timestamps.leave(1);
         timestamps.draw();
         assert_eq!(timestamps.refresh(), 15);
+    }
+
+    #[test]
+    fn the_watermark_stays_below_a_number_that_is_yet_to_be_drawn() {
+        let timestamps = Timestamps::new(2);
+        timestamps.raise(7);
+        timestamps.raise(3);
+        timestamps.hold(0);
+        assert_eq!((timestamps.draw(), timestamps.draw(), timestamps.refresh()), (8, 9, 7));
+        timestamps.leave(0);
+        assert_eq!(timestamps.refresh(), 9);
     }
 
     #[test]

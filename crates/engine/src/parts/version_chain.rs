@@ -20,8 +20,21 @@ use sync::waiter;
 use crate::{Retire, plants};
 
 /// Schemes whose records are such chains.
-pub trait Chained: Shape<Header = ChainHead, Version: Stamped, Data = Versioned> {}
-impl<S: Shape<Header = ChainHead, Version: Stamped, Data = Versioned>> Chained for S {}
+pub trait Chained: Shape<Header: Headed, Version: Stamped, Data = Versioned> {}
+impl<S: Shape<Header: Headed, Version: Stamped, Data = Versioned>> Chained for S {}
+
+/// What headers of records carry that say whether the record was retired.
+pub trait Headed: Meta {
+    /// Whether it was, and who has read it.
+    fn chain(&self) -> &ChainHead;
+}
+
+impl Headed for ChainHead {
+    #[inline]
+    fn chain(&self) -> &Self {
+        self
+    }
+}
 
 /// What versions carry that have a number.
 pub trait Stamped: Meta {
@@ -247,7 +260,7 @@ pub fn retire<S: Chained>(record: RecordRef<'_, S>, is_past: impl Fn(u64) -> boo
     if first != Retire::Done {
         return (first, 0);
     }
-    let head = &record.header().0;
+    let head = &record.header().chain().0;
     // SeqCst: pairs with the push of a version that the look below may miss.
     let rts = head.fetch_or(RETIRED, Ordering::SeqCst) & !RETIRED;
     let second = verdict();

@@ -9,7 +9,7 @@ use engine::{
 use stdx::Rng;
 use sync::{fiber, waiter, workers};
 
-use super::{Cell, Place, database};
+use super::{Cell, Given, Place, database_with};
 
 /// Keys of each table.
 const KEYS: u64 = 48;
@@ -139,10 +139,15 @@ fn client<S: Scheme>(
 
 /// What all clients commit.
 pub(crate) fn history<S: Scheme>(threads: usize, attempts: u64) -> Vec<Committed> {
+    history_under::<S>(threads, attempts, &[])
+}
+
+/// What all clients commit under these settings.
+pub(crate) fn history_under<S: Scheme>(threads: usize, attempts: u64, given: Given) -> Vec<Committed> {
     let mut schema = Schema::new();
     let tables =
         Tables([Lookup::Ordered, Lookup::Point].map(|lookup| schema.table("cells", lookup, 8).group()));
-    let db = database::<S>(&schema, threads * CLIENTS, threads);
+    let db = database_with::<S>(&schema, threads * CLIENTS, threads, given);
     let histories = workers::run(threads, false, |worker| {
         let mut histories: Vec<Vec<Committed>> = (0..CLIENTS).map(|_| Vec::new()).collect();
         let mut crew = fiber::Crew::new();

@@ -226,6 +226,12 @@ pub(crate) const LINE_SSI_SHORT: Given = &[
     ("ermia.stale_kb", "1"),
 ];
 
+/// Blind writes that come too late are dropped.
+pub(crate) const THOMAS: Given = &[("basic_to.thomas", "on")];
+
+/// Whoever only reads sees a moment ago, and whoever may write waits for locks.
+pub(crate) const STALE_AND_WAITING: Given = &[("mv2pl.snapshots", "stale"), ("mv2pl.wait_us", "1000")];
+
 /// Who meets a writer that is being validated waits for it.
 pub(crate) const NO_SPECULATION: Given = &[("hekaton.speculation", "off")];
 

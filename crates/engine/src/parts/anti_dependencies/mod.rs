@@ -41,7 +41,7 @@ use sync::clock;
 use sync::plant::is_planted;
 
 use super::certifier::{Certified, Certifier, Made, View};
-use super::version_chain::{Chained, Stamped, VersionStamp, wait_for_number};
+use super::version_chain::{ChainHead, Chained, Stamped, VersionStamp, wait_for_number};
 use super::{PendingWrites, Timestamps};
 use crate::setting::{Setting, Values};
 use crate::{Abort, Env, Info, Isolation, Retire, Ticket, plants};
@@ -55,8 +55,8 @@ pub use deciding::Deciding;
 pub use gaps::{Gap, entering, leaving, retire};
 
 /// Schemes whose versions and leaves tell of anti-dependencies.
-pub trait Watched: Chained + Shape<Version = NotedStamp, Leaf = Gap> {}
-impl<S: Chained + Shape<Version = NotedStamp, Leaf = Gap>> Watched for S {}
+pub trait Watched: Chained + Shape<Header = ChainHead, Version = NotedStamp, Leaf = Gap> {}
+impl<S: Chained + Shape<Header = ChainHead, Version = NotedStamp, Leaf = Gap>> Watched for S {}
 
 /// When anti-dependencies may close a circle, and the scheme that keeps that from happening. One attempt's worth of it.
 pub trait Rule: Debug + Send + Sync + 'static {

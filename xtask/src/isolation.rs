@@ -26,6 +26,7 @@ const VARIANTS: &[&[&str]] = &[
     &["ermia", SET, SAFE, SET, EACH_ITS_OWN],
     &["ermia", SET, MOSTLY, SET, AT_ONCE, SET, ALL_STALE],
     &["hekaton", "--set", "hekaton.speculation=off"],
+    &["hekaton_locking", "--set", "hekaton_locking.speculation=off"],
     &["cicada", "--set", "cicada.snapshots=off", "--set", "cicada.pending=abort"],
     &["aria", "--set", "aria.fallback=off"],
 ];

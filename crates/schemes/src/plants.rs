@@ -143,6 +143,15 @@ sync::plants! {
     HEKATON_TRUSTS_MISSES: "hekaton_trusts_misses",
         "believes that a key is missing although the record that said so has left the index";
 
+    HEKATON_LOCKING_IGNORES_READERS: "hekaton_locking_ignores_readers",
+        "does not wait for those who have locked what it writes over";
+    HEKATON_LOCKING_IGNORES_SCANS: "hekaton_locking_ignores_scans",
+        "does not wait for those who have locked a leaf to which it adds a key";
+    HEKATON_LOCKING_UNLOCKS_EARLY: "hekaton_locking_unlocks_early",
+        "gives its locks up before it waits for those of others";
+    HEKATON_LOCKING_TELLS_NOBODY: "hekaton_locking_tells_nobody",
+        "does not say who waits for what it has read when it waits itself";
+
     CICADA_SKIPS_READS: "cicada_skips_reads",
         "commits whatever has become of what it has read";
     CICADA_RAISES_NO_RTS: "cicada_raises_no_rts",
@@ -451,6 +460,23 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &HEKATON_TRUSTS_MISSES,
             &engine::plants::CHAIN_CUT_EARLY,
             &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "hekaton_locking",
+        &[
+            &HEKATON_LOCKING_IGNORES_READERS,
+            &HEKATON_LOCKING_IGNORES_SCANS,
+            &HEKATON_LOCKING_UNLOCKS_EARLY,
+            &HEKATON_LOCKING_TELLS_NOBODY,
+            &engine::plants::READ_LOCKS_AFTER_THE_LAST,
+            &engine::plants::LEAF_LOCKS_LEFT_BEHIND,
+            &engine::plants::UNCERTAIN_SKIPPED,
+            &engine::plants::WAIT_GRAPH_SEES_NOTHING,
+            &engine::plants::WAIT_GRAPH_SPARES_OTHERS,
+            &engine::plants::CHAIN_CUT_EARLY,
             &engine::plants::MOVES_UNASKED,
             &storage::plants::REUSES_AT_ONCE,
         ],

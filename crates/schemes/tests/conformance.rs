@@ -15,8 +15,8 @@ use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
 use common::{
     Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED, NO_FALLBACK,
-    NO_LIST, NO_SPECULATION, NOTHING_REMEMBERED, PLAIN, READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY,
-    SNAPSHOTS, run, values,
+    NO_LIST, NO_SPECULATION, NOT_IN_ADVANCE, NOTHING_REMEMBERED, PLAIN, READ_COMMITTED, SAFE_SNAPSHOTS,
+    SHORT_HISTORY, SNAPSHOTS, run, values,
 };
 
 /// A scheme under settings.
@@ -118,6 +118,8 @@ conformance!(
     ermia_by_dangerous_structures_with_everything: ermia under LINE_SSI_SHORT,
     hekaton,
     hekaton_without_speculation: hekaton under NO_SPECULATION,
+    hekaton_locking,
+    hekaton_locking_without_speculation: hekaton_locking under NOT_IN_ADVANCE,
     cicada,
     cicada_plain: cicada under PLAIN,
     hstore,

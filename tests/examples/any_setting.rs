@@ -139,7 +139,8 @@ fn value(setting: &Setting, rng: &mut Rng) -> Option<String> {
                 | "run.abort_us"
                 | "run.backoff_us"
                 | "dl_detect.delay_us"
-                | "dl_detect.period_us" => PAUSE_US_MAX,
+                | "dl_detect.period_us"
+                | "hekaton_locking.period_us" => PAUSE_US_MAX,
                 "run.lull_ms" => LULL_MS_MAX,
                 "stock.reads" => READS_MAX,
                 _ => max,

@@ -27,6 +27,7 @@ const VARIANTS: &[&[&str]] = &[
     &["ermia", SET, MOSTLY, SET, AT_ONCE, SET, ALL_STALE],
     &["mv2pl", "--set", "mv2pl.snapshots=stale", "--set", "mv2pl.wait_us=1000"],
     &["hekaton", "--set", "hekaton.speculation=off"],
+    &["hekaton_locking", "--set", "hekaton_locking.speculation=off"],
     &["cicada", "--set", "cicada.snapshots=off", "--set", "cicada.pending=abort"],
     &["aria", "--set", "aria.fallback=off"],
     &["caracal", "--set", "caracal.contended=1", "--set", "caracal.collect_every=1"],

@@ -17,6 +17,18 @@ sync::plants! {
         "grants an exclusive lock to one who waits while others still share the record";
     LOCK_QUEUE_LEAVES_LATE: "lock_queue_leaves_late",
         "says whether a record has a value after it has granted the lock to the next";
+    WAIT_GRAPH_SEES_NOTHING: "wait_graph_sees_nothing",
+        "waits without ever looking for a cycle";
+    WAIT_GRAPH_SPARES_OTHERS: "wait_graph_spares_others",
+        "finds a circle, and does not let the victim know";
+    READ_LOCKS_AFTER_THE_LAST: "read_locks_after_the_last",
+        "locks a record to be read after no more of that is to be";
+    LEAF_LOCKS_LEFT_BEHIND: "leaf_locks_left_behind",
+        "does not hand those who have locked a leaf on to a record that enters it";
+    UNCERTAIN_SKIPPED: "uncertain_skipped",
+        "reads past a version whose writer ended before the begin and is being validated";
+    UNCERTAIN_TRUSTED: "uncertain_trusted",
+        "commits although a writer whose version it read in advance has failed";
     HISTORY_TRIMMED_EARLY: "history_trimmed_early",
         "gives up the oldest write that an attempt has yet to be compared with";
     LOCKS_WAIT_ANYHOW: "locks_wait_anyhow",

@@ -37,6 +37,9 @@ const SHARED_SNAPSHOTS: Given =
 const NOTHING_REMEMBERED: Given =
     &[("ermia.read_mostly", "on"), ("ermia.read_mostly_after", "0"), ("ermia.stale_kb", "0")];
 
+/// What is uncertain is waited for.
+const NOT_IN_ADVANCE: Given = &[("hekaton_locking.speculation", "off")];
+
 /// A lock for each read.
 const LOCKING: Given = &[("mocc.hot", "0")];
 
@@ -104,6 +107,8 @@ subjects!(
     ermia_with_shared_snapshots: ermia under SHARED_SNAPSHOTS,
     ermia_that_remembers_nothing: ermia under NOTHING_REMEMBERED,
     hekaton,
+    hekaton_locking,
+    hekaton_locking_without_speculation: hekaton_locking under NOT_IN_ADVANCE,
     cicada,
     cicada_without_snapshots: cicada under NO_SNAPSHOTS,
     hstore,

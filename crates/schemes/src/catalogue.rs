@@ -52,6 +52,7 @@ catalogue! {
     crate::multiversion::ssi::Ssi,
     crate::multiversion::ermia::Ermia,
     crate::multiversion::hekaton::Hekaton,
+    crate::multiversion::hekaton_locking::HekatonLocking,
     crate::multiversion::cicada::Cicada,
     crate::partitioned::hstore::HStore,
     crate::batched::aria::Aria,

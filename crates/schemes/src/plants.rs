@@ -20,11 +20,6 @@ sync::plants! {
     WAIT_DIE_SERVES_OLDEST_FIRST: "wait_die_serves_oldest_first",
         "puts who is older before those who wait already";
 
-    DL_DETECT_SEES_NOTHING: "dl_detect_sees_nothing",
-        "waits for locks without ever looking for a cycle";
-    DL_DETECT_SPARES_OTHERS: "dl_detect_spares_others",
-        "finds a circle, and does not let the victim know";
-
     WOUND_WAIT_WOUNDS_NOBODY: "wound_wait_wounds_nobody",
         "waits for younger transactions without wounding them";
     WOUND_WAIT_FEELS_NOTHING: "wound_wait_feels_nothing",
@@ -175,12 +170,17 @@ sync::plants! {
         "does not look whether what was read is visible at the end, too";
     HEKATON_SKIPS_LEAVES: "hekaton_skips_leaves",
         "commits without a look at the leaves that were read";
-    HEKATON_SKIPS_UNCERTAIN: "hekaton_skips_uncertain",
-        "reads past a version whose writer ended before the begin and is being validated";
-    HEKATON_TRUSTS_WRITERS: "hekaton_trusts_writers",
-        "commits although a writer whose version it read in advance has failed";
     HEKATON_TRUSTS_MISSES: "hekaton_trusts_misses",
         "believes that a key is missing although the record that said so has left the index";
+
+    HEKATON_LOCKING_IGNORES_READERS: "hekaton_locking_ignores_readers",
+        "does not wait for those who have locked what it writes over";
+    HEKATON_LOCKING_IGNORES_SCANS: "hekaton_locking_ignores_scans",
+        "does not wait for those who have locked a leaf to which it adds a key";
+    HEKATON_LOCKING_UNLOCKS_EARLY: "hekaton_locking_unlocks_early",
+        "gives its locks up before it waits for those of others";
+    HEKATON_LOCKING_TELLS_NOBODY: "hekaton_locking_tells_nobody",
+        "does not say who waits for what it has read when it waits itself";
 
     CICADA_SKIPS_READS: "cicada_skips_reads",
         "commits whatever has become of what it has read";
@@ -265,8 +265,8 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &TWO_PHASE_UNLOCKS_MISSES,
             &TWO_PHASE_SKIPS_LEAVES,
             &TWO_PHASE_UNLOCKS_EARLY,
-            &DL_DETECT_SEES_NOTHING,
-            &DL_DETECT_SPARES_OTHERS,
+            &engine::plants::WAIT_GRAPH_SEES_NOTHING,
+            &engine::plants::WAIT_GRAPH_SPARES_OTHERS,
             &engine::plants::LOCK_QUEUE_UPGRADES_EARLY,
             &engine::plants::LOCK_QUEUE_GRANTS_BESIDE,
             &engine::plants::LOCK_QUEUE_LEAVES_LATE,
@@ -522,11 +522,28 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
         &[
             &HEKATON_SKIPS_READS,
             &HEKATON_SKIPS_LEAVES,
-            &HEKATON_SKIPS_UNCERTAIN,
-            &HEKATON_TRUSTS_WRITERS,
+            &engine::plants::UNCERTAIN_SKIPPED,
+            &engine::plants::UNCERTAIN_TRUSTED,
             &HEKATON_TRUSTS_MISSES,
             &engine::plants::CHAIN_CUT_EARLY,
             &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::MOVES_UNASKED,
+            &storage::plants::REUSES_AT_ONCE,
+        ],
+    ),
+    (
+        "hekaton_locking",
+        &[
+            &HEKATON_LOCKING_IGNORES_READERS,
+            &HEKATON_LOCKING_IGNORES_SCANS,
+            &HEKATON_LOCKING_UNLOCKS_EARLY,
+            &HEKATON_LOCKING_TELLS_NOBODY,
+            &engine::plants::READ_LOCKS_AFTER_THE_LAST,
+            &engine::plants::LEAF_LOCKS_LEFT_BEHIND,
+            &engine::plants::UNCERTAIN_SKIPPED,
+            &engine::plants::WAIT_GRAPH_SEES_NOTHING,
+            &engine::plants::WAIT_GRAPH_SPARES_OTHERS,
+            &engine::plants::CHAIN_CUT_EARLY,
             &engine::plants::MOVES_UNASKED,
             &storage::plants::REUSES_AT_ONCE,
         ],

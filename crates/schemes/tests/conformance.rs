@@ -15,9 +15,9 @@ use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
 use common::{
     ALL_CONTENDED, Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED,
-    LOCKING_UNHINTED, NO_FALLBACK, NO_LIST, NO_SPECULATION, NOT_CONTENDED, NOTHING_REMEMBERED, PLAIN,
-    READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS, STALE_AND_WAITING, THOMAS, UNHINTED, UNSPLIT,
-    run, values,
+    LOCKING_UNHINTED, NO_FALLBACK, NO_LIST, NO_SPECULATION, NOT_CONTENDED, NOT_IN_ADVANCE,
+    NOTHING_REMEMBERED, PLAIN, READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS, STALE_AND_WAITING,
+    THOMAS, UNHINTED, UNSPLIT, run, values,
 };
 
 /// A scheme under settings.
@@ -128,6 +128,8 @@ conformance!(
     ermia_by_dangerous_structures_with_everything: ermia under LINE_SSI_SHORT,
     hekaton,
     hekaton_without_speculation: hekaton under NO_SPECULATION,
+    hekaton_locking,
+    hekaton_locking_without_speculation: hekaton_locking under NOT_IN_ADVANCE,
     cicada,
     cicada_plain: cicada under PLAIN,
     hstore,

@@ -7,6 +7,7 @@ use engine::{Abort, Database, Homes, Lookup, Schema, Scheme, Session, Table, Tic
 use schemes::multiversion::cicada::Cicada;
 use schemes::multiversion::ermia::Ermia;
 use schemes::multiversion::hekaton::Hekaton;
+use schemes::multiversion::hekaton_locking::HekatonLocking;
 use schemes::multiversion::mvto::Mvto;
 use schemes::multiversion::si::Si;
 use schemes::multiversion::ssi::Ssi;
@@ -312,6 +313,21 @@ fn hekaton_keeps_one_value_of_a_record_being_written_meanwhile() {
 #[test]
 fn hekaton_reuses_the_rows_of_deleted_keys() {
     deleted_rows_serve_again::<Hekaton>();
+}
+
+#[test]
+fn hekaton_locking_gives_up_what_idle_sessions_have_seen() {
+    idle_sessions_hold_nothing::<HekatonLocking>();
+}
+
+#[test]
+fn hekaton_locking_keeps_one_value_of_a_record_being_written_meanwhile() {
+    records_being_written_meanwhile_keep_one_value::<HekatonLocking>();
+}
+
+#[test]
+fn hekaton_locking_reuses_the_rows_of_deleted_keys() {
+    deleted_rows_serve_again::<HekatonLocking>();
 }
 
 #[test]

@@ -50,11 +50,11 @@ impl Stamped for VersionStamp {
 }
 
 /// A record's header: bit 63 retired, the rest the greatest number that has read the newest version, or
-/// that there is none, where the scheme keeps count of it.
+/// that there is none, where the scheme keeps count of it; or its read locks, where there are some (`read_locks`).
 #[derive(Debug, Default)]
-pub struct ChainHead(AtomicU64);
+pub struct ChainHead(pub(super) AtomicU64);
 
-const RETIRED: u64 = 1 << 63;
+pub(super) const RETIRED: u64 = 1 << 63;
 
 impl Meta for ChainHead {
     fn reset(&self) {

@@ -63,6 +63,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("waiting: a version is not waited for", "mvto.wait_us", "0"),
     ("waiting: a writer is not waited for", "si.wait_us", "0"),
     ("speculation: there is none", "hekaton.speculation", "off"),
+    ("speculation: there is none", "hekaton_locking.speculation", "off"),
     ("waiting: a version is not waited for", "cicada.pending", "abort"),
     ("write-set order: that of the procedure", "cicada.sort", "off"),
     ("early aborts: there are none", "cicada.early_check", "off"),

@@ -19,25 +19,25 @@
 //!             5. Wait for those on whom the commit depends.
 //!             6. Make the numbers certain.
 //! INVARIANTS  (1) Who finds a version undecided after it took or drew a number knows that the version's number
-//!                 will be greater: had it been drawn before, the mark, which comes before it, would be seen. Who
-//!                 finds it being drawn waits for it, which is a few instructions away (`look`).
+//!                 will be greater, since the mark comes before the number (`engine::parts::speculation`).
 //!             (2) Versions grow only at the new end, in the order of end numbers, the newest alone undecided or
 //!                 uncertain (asserted in `PendingWrites::push`; `own` lets nobody write over such a one).
 //!             (3) Waits go from later to earlier end numbers, and who waits for a number or a decision outside of
 //!                 step 5 holds nothing that the other waits for: waits cannot form a circle.
 //!             (4) The version read in advance stays what it is while its reader is pinned, so it can be asked at
-//!                 the end what became of its writer (`await_dependencies`).
+//!                 the end what became of its writer (`CommitDependencies::wait`).
 //!             (5) Keys stand in their leaf, and rows without a value are marked before they leave it, before the
 //!                 number of whoever needs that is drawn; leaves and marks are looked at after the own one is.
 //! DEPARTURES  The paper has an end field in each version; here a version ends where the next on its chain begins. A
 //!             writer does not tell its dependents of its end: they look at what they have read. It counts no
 //!             dependencies and keeps no transaction objects that could be confused. What it scans again, here the
 //!             versions of leaves and of rows tell. No version is written over while its writer is uncertain: that is
-//!             waited for. The paper's other isolation levels, and its scheme with locks, are left out.
+//!             waited for. The paper's other isolation levels are left out; its scheme with locks is `hekaton_locking`.
 
 use engine::driver::PerWorker;
-use engine::parts::version_chain::{self, ChainHead, VersionStamp, cut, is_absent, leaving, settle};
-use engine::parts::{LeafSet, PendingWrites, Timestamps, value_before};
+use engine::parts::speculation::{self, CommitDependencies, Uncertain, Writer, look, number, wait_for_end};
+use engine::parts::version_chain::{ChainHead, VersionStamp, is_absent, leaving, settle};
+use engine::parts::{LeafSet, PendingWrites, Timestamps};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -45,18 +45,8 @@ use engine::{
 };
 use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::plant::is_planted;
-use sync::waiter;
 
 use crate::plants;
-
-/// Added to the slot of a writer that is not yet at its end.
-const UNDECIDED: u64 = VersionStamp::UNDECIDED;
-/// Added to the end number of a writer that is being validated.
-const UNCERTAIN: u64 = UNDECIDED + (1 << 60);
-/// Of a writer that draws its end number.
-const DRAWING: u64 = UNDECIDED + (1 << 61);
-/// Of a writer that has failed.
-const FAILED: u64 = DRAWING + 1;
 
 /// The state that all transactions share: the source of numbers.
 #[derive(Debug)]
@@ -64,33 +54,6 @@ pub struct Hekaton {
     numbers: Timestamps,
     /// Whether what is uncertain is read, and not waited for.
     speculates: bool,
-}
-
-/// What is known of a version's writer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Writer {
-    /// It committed, with this number.
-    Committed(u64),
-    /// It will commit with this number, or fail.
-    Uncertain(u64),
-    /// It draws its number.
-    Drawing,
-    /// It will have a greater number than any that is known, or has failed.
-    Undecided,
-    Failed,
-}
-
-impl Writer {
-    #[inline]
-    fn of(version: VersionRef<'_, Hekaton>) -> Self {
-        match version.meta().number() {
-            number if number < UNDECIDED => Self::Committed(number),
-            FAILED => Self::Failed,
-            DRAWING => Self::Drawing,
-            number if number > UNCERTAIN => Self::Uncertain(number - UNCERTAIN),
-            _ => Self::Undecided,
-        }
-    }
 }
 
 /// An attempt's private state.
@@ -109,9 +72,9 @@ pub struct Txn<'db> {
     may_write: bool,
     writes: PendingWrites<'db, Hekaton>,
     /// Its versions once they have the end number.
-    uncertain: Vec<(RecordRef<'db, Hekaton>, VersionRef<'db, Hekaton>)>,
+    uncertain: Uncertain<'db, Hekaton>,
     /// The versions that were read while they were uncertain.
-    dependencies: Vec<VersionRef<'db, Hekaton>>,
+    dependencies: CommitDependencies<'db, Hekaton>,
     /// See [`Timestamps::watermark`].
     watermark_age: usize,
 }
@@ -165,7 +128,7 @@ impl Scheme for Hekaton {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
-            mark: UNDECIDED + slot.id() as u64,
+            mark: speculation::mark_of(slot.id()),
             slot,
             begin: 0,
             end: 0,
@@ -173,8 +136,8 @@ impl Scheme for Hekaton {
             leaves: LeafSet::default(),
             may_write: true,
             writes: PendingWrites::default(),
-            uncertain: Vec::new(),
-            dependencies: Vec::new(),
+            uncertain: Uncertain::default(),
+            dependencies: CommitDependencies::default(),
             watermark_age: 0,
         }
     }
@@ -205,28 +168,14 @@ impl Scheme for Hekaton {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t [u64]>, Abort> {
-        let mut next = txn.slot.newest(record);
-        while let Some(version) = next {
-            if version.meta().number() == txn.mark {
-                let own = txn.writes.of(record);
-                return Ok(txn.writes.words(own).map(|words| &*words));
-            }
-            match look(version) {
-                Writer::Committed(number) if number <= txn.begin => break,
-                Writer::Uncertain(number)
-                    if number <= txn.begin && !is_planted(&plants::HEKATON_SKIPS_UNCERTAIN) =>
-                {
-                    if self.speculates {
-                        txn.dependencies.push(version);
-                        break;
-                    }
-                    wait_for_end(version);
-                }
-                _ => next = txn.slot.older(version),
-            }
+        if txn.slot.newest(record).is_some_and(|version| version.meta().number() == txn.mark) {
+            let own = txn.writes.of(record);
+            return Ok(txn.writes.words(own).map(|words| &*words));
         }
-        txn.note(record, next);
-        Ok(next.filter(|version| !version.meta().is_tombstone()).and_then(|version| txn.slot.words(version)))
+        let Txn { dependencies, slot, begin, .. } = &mut *txn;
+        let version = dependencies.visible(slot, record, *begin, self.speculates);
+        txn.note(record, version);
+        Ok(version.filter(|_| !is_absent(version)).and_then(|version| txn.slot.words(version)))
     }
     // ANCHOR_END: read
 
@@ -293,21 +242,18 @@ impl Scheme for Hekaton {
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Commit && !txn.writes.is_empty() {
             assert!(txn.may_write, "a procedure that is declared read-only writes nothing");
-            self.draw(txn);
+            // 1, 2, 3
+            let Txn { uncertain, slot, writes, watermark_age, .. } = &mut *txn;
+            txn.end = uncertain.draw(slot, writes, &self.numbers, watermark_age);
             txn.validate()?; // 4
         }
-        txn.await_dependencies() // 5
+        txn.dependencies.wait() // 5
     }
 
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let stamp = Stamp(if txn.uncertain.is_empty() { txn.begin } else { txn.end });
-        for (record, version) in txn.uncertain.drain(..) {
-            let value = txn.slot.words(version).filter(|_| !version.meta().is_tombstone());
-            seen.installed(record, value_before(&txn.slot, version), value);
-            sink.logged(stamp, record, value);
-            version.meta().set_number(txn.end); // 6
-        }
+        txn.uncertain.commit(&txn.slot, txn.end, sink, seen); // 6
         self.numbers.leave(txn.slot.id());
         settle(&mut txn.slot, || self.numbers.known_watermark());
         stamp
@@ -316,7 +262,7 @@ impl Scheme for Hekaton {
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
         txn.writes.undo(&mut txn.slot);
-        txn.fail();
+        txn.uncertain.fail(&mut txn.slot);
         self.numbers.leave(txn.slot.id());
         settle(&mut txn.slot, || self.numbers.known_watermark());
     }
@@ -326,14 +272,7 @@ impl Scheme for Hekaton {
     }
 
     fn retire(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
-        let (verdict, _) = version_chain::retire(record, |number| self.numbers.is_past(number));
-        // What is uncertain is sealed, and may yet be taken back.
-        let has_value =
-            |(stamp, _): (&VersionStamp, bool)| stamp.number() < UNDECIDED && !stamp.is_tombstone();
-        if verdict == Retire::Alive && !record.newest_meta().is_some_and(has_value) {
-            return Retire::Later;
-        }
-        verdict
+        speculation::retire(record, |number| self.numbers.is_past(number))
     }
 
     /// Whoever began earlier may see a version that has the key.
@@ -345,45 +284,6 @@ impl Scheme for Hekaton {
         let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
         txn.slot.words(newest?)
     }
-}
-
-impl Hekaton {
-    // ANCHOR: draw
-    /// Steps 1 to 3 of COMMIT.
-    #[inline]
-    fn draw(&self, txn: &mut Txn<'_>) {
-        for (_, version) in txn.writes.versions() {
-            version.meta().set_number(DRAWING); // 1
-        }
-        txn.end = self.numbers.draw(); // 2
-        let watermark = self.numbers.watermark(&mut txn.watermark_age);
-        for (record, pending) in txn.writes.drain() {
-            // 3. Its bound keeps the watermark below its begin, so that what it has written over stays.
-            cut(&mut txn.slot, record, &pending, txn.end, watermark);
-            let version = pending.seal();
-            version.meta().set_number(UNCERTAIN + txn.end);
-            txn.uncertain.push((record, version));
-        }
-    }
-    // ANCHOR_END: draw
-}
-
-/// What is known of a version's writer, once it has drawn its number if it is about to: invariant (1).
-#[inline]
-fn look(version: VersionRef<'_, Hekaton>) -> Writer {
-    let writer = Writer::of(version);
-    if writer != Writer::Drawing {
-        return writer;
-    }
-    waiter::wait_until(None, || Writer::of(version) != Writer::Drawing);
-    Writer::of(version)
-}
-
-/// Waits until the writer of a version that is uncertain has committed or failed; whether it committed.
-#[inline]
-fn wait_for_end(version: VersionRef<'_, Hekaton>) -> bool {
-    waiter::wait_until(None, || !matches!(Writer::of(version), Writer::Uncertain(_)));
-    matches!(Writer::of(version), Writer::Committed(_))
 }
 
 impl<'db> Txn<'db> {
@@ -462,40 +362,5 @@ impl<'db> Txn<'db> {
             }
         }
         None
-    }
-
-    // ANCHOR: depend
-    /// Step 5 of COMMIT.
-    #[inline]
-    fn await_dependencies(&self) -> Result<(), Abort> {
-        let mut dependencies = self.dependencies.iter();
-        let all_commit =
-            dependencies.all(|version| wait_for_end(*version) || is_planted(&plants::HEKATON_TRUSTS_WRITERS));
-        if all_commit { Ok(()) } else { Err(Abort::Dependency) }
-    }
-    // ANCHOR_END: depend
-
-    /// Takes versions that had a number off their chains: whoever has read them fails, too.
-    fn fail(&mut self) {
-        // Backwards, as `PendingWrites::undo`.
-        for (record, version) in self.uncertain.drain(..).rev() {
-            let before = self.slot.older(version);
-            record.pop(version);
-            version.meta().set_number(FAILED);
-            self.slot.retire_version(record, version);
-            if let Some(before) = before.filter(|&before| !self.slot.is_settled(before)) {
-                self.slot.settle_later(record, before.meta().number());
-            }
-        }
-    }
-}
-
-/// The number of a version that was seen: it has one, certain or not.
-#[inline]
-fn number(version: VersionRef<'_, Hekaton>) -> u64 {
-    match Writer::of(version) {
-        Writer::Committed(number) | Writer::Uncertain(number) => number,
-        // Its writer has failed since, and so will whoever has read it.
-        _ => u64::MAX,
     }
 }

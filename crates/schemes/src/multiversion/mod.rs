@@ -3,6 +3,7 @@
 pub mod cicada;
 pub mod ermia;
 pub mod hekaton;
+pub mod hekaton_locking;
 pub mod mv2pl;
 pub mod mvto;
 pub mod si;

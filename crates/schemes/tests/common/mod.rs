@@ -235,6 +235,9 @@ pub(crate) const STALE_AND_WAITING: Given = &[("mv2pl.snapshots", "stale"), ("mv
 /// Who meets a writer that is being validated waits for it.
 pub(crate) const NO_SPECULATION: Given = &[("hekaton.speculation", "off")];
 
+/// Who meets a writer that has its end number waits for it.
+pub(crate) const NOT_IN_ADVANCE: Given = &[("hekaton_locking.speculation", "off")];
+
 /// Whoever only reads validates that, nobody waits for a version, and nothing is done in advance.
 pub(crate) const PLAIN: Given = &[
     ("cicada.snapshots", "off"),

@@ -124,6 +124,18 @@ impl<S: Scheme> On<'_, '_, '_, S> {
         Ok(read.expect("no cell is deleted"))
     }
 
+    /// Whether a cell is there.
+    pub(crate) fn has(&mut self, number: u64) -> Result<bool, Abort> {
+        Ok(self.txn.read(self.scene.table, at(number), Cell::value)?.is_some())
+    }
+
+    /// Makes a cell of 0 that was not there.
+    pub(crate) fn insert(&mut self, number: u64) -> Result<(), Abort> {
+        let inserted = self.txn.insert(self.scene.table, at(number), &Cell::new(0))?;
+        assert!(inserted, "no cell is made twice");
+        Ok(())
+    }
+
     /// Adds one to a cell.
     pub(crate) fn count(&mut self, number: u64) -> Result<(), Abort> {
         let added = self.txn.update(self.scene.table, at(number), |cell| cell.set(cell.value() + 1))?;

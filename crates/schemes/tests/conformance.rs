@@ -14,9 +14,9 @@ use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
 use common::{
-    Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED, NO_FALLBACK,
-    NO_LIST, NO_SPECULATION, NOTHING_REMEMBERED, PLAIN, READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY,
-    SNAPSHOTS, run, values,
+    ALL_SHOWN, Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED,
+    NO_FALLBACK, NO_LIST, NO_SPECULATION, NOTHING_REMEMBERED, NOTHING_SHOWN, PLAIN, READ_COMMITTED,
+    SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS, run, values,
 };
 
 /// A scheme under settings.
@@ -92,6 +92,9 @@ conformance!(
     wait_die,
     dl_detect,
     wound_wait,
+    bamboo,
+    bamboo_showing_all: bamboo under ALL_SHOWN,
+    bamboo_showing_nothing: bamboo under NOTHING_SHOWN,
     occ,
     occ_without_early_abort: occ under LATE_ABORT,
     occ_central,

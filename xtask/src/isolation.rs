@@ -16,6 +16,8 @@ const TRANSACTIONS: u64 = 200_000;
 /// What else is promised under settings that are not the standard ones: the scheme and its settings.
 const VARIANTS: &[&[&str]] = &[
     &["silo", "--set", "silo.snapshots=on", "--set", "silo.epoch_ms=1", "--set", "silo.snapshot_epochs=1"],
+    &["bamboo", SET, "bamboo.delta_pct=0", SET, "bamboo.read_preimage=off", SET, "bamboo.respect_us=0"],
+    &["bamboo", SET, "bamboo.retire=off"],
     &["occ", "--set", "occ.early_abort=off"],
     &["mocc", "--set", "mocc.hot=0"],
     &["foedus", "--set", "foedus.hot_threshold=0", "--set", "foedus.force_canonical=off"],

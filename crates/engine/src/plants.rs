@@ -29,6 +29,16 @@ sync::plants! {
         "reads past a version whose writer ended before the begin and is being validated";
     UNCERTAIN_TRUSTED: "uncertain_trusted",
         "commits although a writer whose version it read in advance has failed";
+    EARLY_LOCKS_SPARE_DEPENDENTS: "early_locks_spare_dependents",
+        "lets those live who have seen what an attempt wrote that aborts";
+    EARLY_LOCKS_REWRITE_UNSEEN: "early_locks_rewrite_unseen",
+        "lets those live who have seen a value that its writer overwrites";
+    EARLY_LOCKS_COUNT_DOWN_TWICE: "early_locks_count_down_twice",
+        "does not note that a request was taken off the semaphore of its attempt";
+    EARLY_LOCKS_PASS_UNCOUNTED: "early_locks_pass_uncounted",
+        "puts a reader before a younger writer who does not wait for it";
+    EARLY_LOCKS_READERS_UNCOUNTED: "early_locks_readers_uncounted",
+        "lets a writer commit before those who have read what was there before it";
     HISTORY_TRIMMED_EARLY: "history_trimmed_early",
         "gives up the oldest write that an attempt has yet to be compared with";
     LOCKS_WAIT_ANYHOW: "locks_wait_anyhow",

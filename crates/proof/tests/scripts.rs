@@ -14,6 +14,12 @@ const SNAPSHOTS: Given = &[("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("s
 /// Attempts that are lost go on to their commit.
 const LATE_ABORT: Given = &[("occ.early_abort", "off")];
 
+/// Whatever is written is shown before the commit, and nobody is put before others.
+const ALL_SHOWN: Given = &[("bamboo.delta_pct", "0"), ("bamboo.read_preimage", "off")];
+
+/// Nothing is shown before the commit.
+const NOTHING_SHOWN: Given = &[("bamboo.retire", "off")];
+
 /// Attempts see what is committed while they run.
 const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 
@@ -81,6 +87,9 @@ subjects!(
     wait_die,
     dl_detect,
     wound_wait,
+    bamboo,
+    bamboo_showing_all: bamboo under ALL_SHOWN,
+    bamboo_showing_nothing: bamboo under NOTHING_SHOWN,
     occ,
     occ_without_early_abort: occ under LATE_ABORT,
     occ_central,

@@ -38,6 +38,7 @@ catalogue! {
     crate::locking::wait_die::WaitDie,
     crate::locking::dl_detect::DlDetect,
     crate::locking::wound_wait::WoundWait,
+    crate::locking::bamboo::Bamboo,
     crate::optimistic::occ::Occ,
     crate::optimistic::occ_central::OccCentral,
     crate::optimistic::silo::Silo,

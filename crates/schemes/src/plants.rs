@@ -27,6 +27,13 @@ sync::plants! {
     WOUND_WAIT_SERVES_YOUNGEST_FIRST: "wound_wait_serves_youngest_first",
         "puts who is younger before those who wait already";
 
+    BAMBOO_COMMITS_UNAWAITED: "bamboo_commits_unawaited",
+        "commits before those whose values it has seen";
+    BAMBOO_COMMITS_WOUNDED: "bamboo_commits_wounded",
+        "does not look whether it was wounded while it waited for those before it";
+    BAMBOO_SKIPS_LEAVES: "bamboo_skips_leaves",
+        "commits without a look at the leaves that were read";
+
     OCC_SKIPS_READS: "occ_skips_reads",
         "does not look whether a record that was read is newer than the begin";
     OCC_SKIPS_LEAVES: "occ_skips_leaves",
@@ -288,6 +295,22 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::LOCK_QUEUE_UPGRADES_EARLY,
             &engine::plants::LOCK_QUEUE_GRANTS_BESIDE,
             &engine::plants::LOCK_QUEUE_LEAVES_LATE,
+            &engine::plants::INSERT_SHRUGS,
+            &engine::plants::LEAF_SET_ADOPTS,
+            &engine::plants::MOVES_UNASKED,
+        ],
+    ),
+    (
+        "bamboo",
+        &[
+            &BAMBOO_COMMITS_UNAWAITED,
+            &BAMBOO_COMMITS_WOUNDED,
+            &BAMBOO_SKIPS_LEAVES,
+            &engine::plants::EARLY_LOCKS_SPARE_DEPENDENTS,
+            &engine::plants::EARLY_LOCKS_REWRITE_UNSEEN,
+            &engine::plants::EARLY_LOCKS_COUNT_DOWN_TWICE,
+            &engine::plants::EARLY_LOCKS_PASS_UNCOUNTED,
+            &engine::plants::EARLY_LOCKS_READERS_UNCOUNTED,
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,

@@ -14,10 +14,10 @@ use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
 use common::{
-    ALL_CONTENDED, Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING, LOCKING_TRIED,
-    LOCKING_UNHINTED, NO_FALLBACK, NO_LIST, NO_SPECULATION, NOT_CONTENDED, NOT_IN_ADVANCE,
-    NOTHING_REMEMBERED, PLAIN, READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS, STALE_AND_WAITING,
-    THOMAS, UNHINTED, UNSPLIT, run, values,
+    ALL_CONTENDED, ALL_SHOWN, Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING,
+    LOCKING_TRIED, LOCKING_UNHINTED, NO_FALLBACK, NO_LIST, NO_SPECULATION, NOT_CONTENDED, NOT_IN_ADVANCE,
+    NOTHING_REMEMBERED, NOTHING_SHOWN, PLAIN, READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS,
+    STALE_AND_WAITING, THOMAS, UNHINTED, UNSPLIT, run, values,
 };
 
 /// A scheme under settings.
@@ -97,6 +97,9 @@ conformance!(
     dl_detect_without_hints: dl_detect under UNHINTED,
     wound_wait,
     wound_wait_without_hints: wound_wait under UNHINTED,
+    bamboo,
+    bamboo_showing_all: bamboo under ALL_SHOWN,
+    bamboo_showing_nothing: bamboo under NOTHING_SHOWN,
     occ,
     occ_without_early_abort: occ under LATE_ABORT,
     occ_central,

@@ -4,6 +4,7 @@ mod common;
 
 use common::{Cell, Place, database};
 use engine::{Abort, Database, Homes, Lookup, Schema, Scheme, Session, Table, Ticket, Transaction};
+use schemes::locking::bamboo::Bamboo;
 use schemes::multiversion::cicada::Cicada;
 use schemes::multiversion::ermia::Ermia;
 use schemes::multiversion::hekaton::Hekaton;
@@ -368,4 +369,19 @@ fn ermia_keeps_what_a_waiting_attempt_may_still_read() {
 #[test]
 fn ermia_reuses_the_rows_of_deleted_keys() {
     deleted_rows_serve_again::<Ermia>();
+}
+
+#[test]
+fn bamboo_gives_up_what_idle_sessions_have_seen() {
+    idle_sessions_hold_nothing::<Bamboo>();
+}
+
+#[test]
+fn bamboo_keeps_one_value_of_a_record_being_written_meanwhile() {
+    records_being_written_meanwhile_keep_one_value::<Bamboo>();
+}
+
+#[test]
+fn bamboo_reuses_the_rows_of_deleted_keys() {
+    deleted_rows_serve_again::<Bamboo>();
 }

@@ -591,6 +591,14 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         !(is_alone && (self.is_home(head) || comes_home))
     }
 
+    /// Gives up what is older than a sealed version of a record, whether or not that is the newest: no present or
+    /// future reader needs it. Whether the place within the record becomes free by this.
+    pub fn cut_older(&mut self, record: RecordRef<'db, S>, version: VersionRef<'db, S>) -> bool {
+        assert!(version.is_sealed(), "of a pending version the writer alone takes what is older");
+        let older = version.head().take_older();
+        self.retire_chain(record, older)
+    }
+
     /// Whether `version`, the newest of a record, is the only one and where it may stay: within the record, or about to
     /// be, or anywhere if none ever stands there.
     #[inline]

@@ -43,9 +43,9 @@ const SLOT_BITS: u32 = 20;
 
 /// States of a request: it has the lock, at least shared; it waits for what it does not have; it has, or waits
 /// for, the exclusive lock.
-const OWNS: u32 = 1;
-const WAITS: u32 = 2;
-const EXCLUSIVE: u32 = 4;
+pub(super) const OWNS: u32 = 1;
+pub(super) const WAITS: u32 = 2;
+pub(super) const EXCLUSIVE: u32 = 4;
 
 /// How a record is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl LockWord {
 pub struct RequestId(u64);
 
 impl RequestId {
-    const NONE: Self = Self(0);
+    pub(super) const NONE: Self = Self(0);
 
     /// Slots that there may be.
     pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
@@ -166,7 +166,7 @@ impl RequestId {
     }
 
     #[inline]
-    fn slot(self) -> u32 {
+    pub(super) fn slot(self) -> u32 {
         ((self.0 - 1) >> NUMBER_BITS) as u32
     }
 
@@ -185,33 +185,33 @@ impl RequestId {
 /// Aligned so that none straddles two cache lines.
 #[derive(Debug, Default)]
 #[repr(align(32))]
-struct Request {
+pub(super) struct Request {
     /// Its neighbours in the ring; meaningless while it is alone there.
     next: AtomicU64,
     before: AtomicU64,
     rank: AtomicU64,
-    state: AtomicU32,
+    pub(super) state: AtomicU32,
 }
 
 impl Request {
     /// The state, for who holds the latch or owns the request.
     #[inline]
-    fn state(&self) -> u32 {
+    pub(super) fn state(&self) -> u32 {
         self.state.load(Ordering::Relaxed) // Relaxed: changed under the latch of the ring, invariant (3).
     }
 
     #[inline]
-    fn set_state(&self, state: u32) {
+    pub(super) fn set_state(&self, state: u32) {
         self.state.store(state, Ordering::Relaxed); // Relaxed: as above, or published with the word.
     }
 
     #[inline]
-    fn next(&self) -> RequestId {
+    pub(super) fn next(&self) -> RequestId {
         RequestId(self.next.load(Ordering::Relaxed)) // Relaxed: changed under the latch, as all links.
     }
 
     #[inline]
-    fn before(&self) -> RequestId {
+    pub(super) fn before(&self) -> RequestId {
         RequestId(self.before.load(Ordering::Relaxed)) // Relaxed: as above.
     }
 
@@ -239,14 +239,22 @@ impl LockQueues {
 
     /// A request that has been in a ring.
     #[inline]
-    fn of(&self, id: RequestId) -> &Request {
+    pub(super) fn of(&self, id: RequestId) -> &Request {
         self.0[id.slot() as usize].get(id.number()).expect("a request in a ring was made by its slot")
     }
 
     #[inline]
-    fn party(&self, id: RequestId) -> Party {
+    pub(super) fn party(&self, id: RequestId) -> Party {
         // Relaxed: set before the request was published with the word.
         Party { rank: self.of(id).rank.load(Ordering::Relaxed), slot: id.slot() }
+    }
+
+    /// Makes a request ready that is in no ring.
+    #[inline]
+    pub(super) fn ready(&self, id: RequestId, rank: u64, state: u32) {
+        let request = self.0[id.slot() as usize].make(id.number());
+        request.rank.store(rank, Ordering::Relaxed); // Relaxed: published with the word.
+        request.set_state(state);
     }
 
     /// Asks for a lock with a request that is in no ring. None: it was granted; or else it must be waited for.
@@ -262,9 +270,7 @@ impl LockQueues {
         mode: LockMode,
         rule: &mut impl QueueRule,
     ) -> Result<Option<Waiting<'q>>, Refused> {
-        let request = self.0[id.slot() as usize].make(id.number());
-        request.rank.store(rank, Ordering::Relaxed); // Relaxed: published with the word.
-        request.set_state(OWNS | mode.bit());
+        self.ready(id, rank, OWNS | mode.bit());
         let now = word.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
         // AcqRel: acquires what the owners before did, which pairs with the Release in `release` and of
         // `Ring`'s drop; and publishes the request to whoever latches the word. Relaxed on failure: nothing is
@@ -374,7 +380,7 @@ impl LockQueues {
         false
     }
 
-    fn latch<'q>(&'q self, word: &'q LockWord) -> Ring<'q> {
+    pub(super) fn latch<'q>(&'q self, word: &'q LockWord) -> Ring<'q> {
         let mut backoff = Backoff::new();
         loop {
             let now = word.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
@@ -399,7 +405,7 @@ impl LockQueues {
 impl LockMode {
     /// What the state of a request for it has beside.
     #[inline]
-    const fn bit(self) -> u32 {
+    pub(super) const fn bit(self) -> u32 {
         match self {
             Self::Shared => 0,
             Self::Exclusive => EXCLUSIVE,
@@ -420,18 +426,24 @@ impl Left {
 }
 
 /// The ring of a record, whose latch is held until this is dropped.
-struct Ring<'q> {
-    queues: &'q LockQueues,
+#[derive(Debug)]
+pub(super) struct Ring<'q> {
+    pub(super) queues: &'q LockQueues,
     word: &'q LockWord,
     /// What the word says of the value, and whether the record is retired.
     rest: u64,
-    first: RequestId,
+    pub(super) first: RequestId,
 }
 
 impl Ring<'_> {
     #[inline]
     fn of(&self, id: RequestId) -> &Request {
         self.queues.of(id)
+    }
+
+    /// Whether the record has left the indexes.
+    pub(super) fn is_retired(&self) -> bool {
+        self.rest & RETIRED != 0
     }
 
     /// The state of the first request if that is an owner, as it is unless one has just gone.
@@ -447,7 +459,7 @@ impl Ring<'_> {
     }
 
     /// The requests from the first to the last.
-    fn ids(&self) -> impl Iterator<Item = RequestId> {
+    pub(super) fn ids(&self) -> impl Iterator<Item = RequestId> {
         let first = self.first;
         let start = (first != RequestId::NONE).then_some(first);
         core::iter::successors(start, move |id| Some(self.of(*id).next()).filter(|next| *next != first))
@@ -558,7 +570,7 @@ impl Ring<'_> {
     }
 
     /// Says what was left of the record, before anyone is granted it.
-    fn leave(&mut self, left: Left) {
+    pub(super) fn leave(&mut self, left: Left) {
         if left.applied(self.rest) != self.rest {
             self.rest = left.applied(self.rest);
             // Relaxed: nobody but owners looks at it before the latch is free, see `grant_to`.
@@ -579,7 +591,7 @@ impl Ring<'_> {
     }
 
     /// Puts a request before another; before the first is behind the last.
-    fn insert(&mut self, id: RequestId, place: RequestId) {
+    pub(super) fn insert(&mut self, id: RequestId, place: RequestId) {
         if place == RequestId::NONE {
             self.of(id).set_next(id);
             self.of(id).set_before(id);
@@ -593,7 +605,7 @@ impl Ring<'_> {
         self.of(place).set_before(id);
     }
 
-    fn remove(&mut self, id: RequestId) {
+    pub(super) fn remove(&mut self, id: RequestId) {
         let (next, before) = (self.of(id).next(), self.of(id).before());
         if next == id {
             self.first = RequestId::NONE;

@@ -7,7 +7,7 @@
 //!             themselves, nobody has to look for deadlocks, and the oldest of all is never wounded.
 //! RECORD      The word of `engine::parts::LockQueues`; the rank of a request is the birth of its transaction.
 //! COMMIT      That of two-phase locking ([`TwoPhase`]), between whose steps 2 and 3 the attempt turns its
-//!             status from running to deciding: whoever was wounded before aborts, and nobody is wounded after.
+//!             fate to decided: whoever was wounded before aborts, and nobody is wounded after.
 //! INVARIANTS  Those of two-phase locking, and
 //!             (4) Who waits is younger than everybody for whom it waits, but for those whom it has wounded:
 //!                 the owners in a conflicting mode (`may_wait_for`). The oldest who waits is served first
@@ -22,12 +22,10 @@
 //!             lock; and where its undoing changes gaps that the older has read it would abort the older again
 //!             and again, who is the oldest in vain.
 
-use engine::parts::{LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
+use engine::parts::{Fates, LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{Abort, Admits, End, Env, Family, Info, Isolation, Ticket};
-use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
-use sync::{Padded, clock, waiter};
 
 use crate::plants;
 use crate::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
@@ -35,31 +33,16 @@ use crate::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
 /// Two-phase locking in which the younger waits and the older wounds.
 pub type WoundWait = TwoPhase<WoundOrWait>;
 
-/// States of an attempt: it may be wounded; it is, by the slot in the bits above; it has passed all that can fail.
-const RUNNING: u64 = 0;
-const WOUNDED: u64 = 1;
-const DECIDING: u64 = 2;
-const SLOT_SHIFT: u32 = 2;
-
 /// The rule: who is older wounds, who is younger waits.
 #[derive(Debug)]
 pub struct WoundOrWait {
     queues: LockQueues,
-    /// By slot.
-    fates: Box<[Padded<Fate>]>,
+    fates: Fates,
     respect_ns: u64,
 }
 
-/// What a slot's attempt shows to others.
-#[derive(Debug, Default)]
-struct Fate {
-    status: AtomicU64,
-    /// The birth of its transaction until that has ended; 0 while there is none.
-    birth: AtomicU64,
-}
-
 /// What the queues ask of it: everybody waits, the older first, and wounds whoever is younger.
-struct Wound<'f>(&'f [Padded<Fate>]);
+struct Wound<'f>(&'f Fates);
 
 // ANCHOR: rule
 impl QueueRule for Wound<'_> {
@@ -69,10 +52,8 @@ impl QueueRule for Wound<'_> {
 
     fn may_wait_for(&mut self, asks: Party, other: Party) -> bool {
         if asks < other && !is_planted(&plants::WOUND_WAIT_WOUNDS_NOBODY) {
-            let wounded = WOUNDED | u64::from(asks.slot) << SLOT_SHIFT;
-            // Relaxed: who is wounded reads nothing on its strength. A failure is one wounded already, or deciding.
-            let status = &self.0[other.slot as usize].status;
-            let _ = status.compare_exchange(RUNNING, wounded, Ordering::Relaxed, Ordering::Relaxed);
+            // Unless it is decided.
+            self.0.wound(other.slot, asks.slot, false);
         }
         true
     }
@@ -116,7 +97,7 @@ impl Rule for WoundOrWait {
         room_for(env)?;
         Ok(Self {
             queues: LockQueues::new(env.slots),
-            fates: (0..env.slots).map(|_| Padded::default()).collect(),
+            fates: Fates::new(env.slots),
             respect_ns: values.int("wound_wait.respect_us") * 1_000,
         })
     }
@@ -127,15 +108,8 @@ impl Rule for WoundOrWait {
 
     #[inline]
     fn begin(&self, party: &mut Party, ticket: &Ticket) {
-        let fate = self.fate(*party);
-        // Relaxed, here and below: no request of this slot is in a ring, so nobody else writes them; invariant (6).
-        let before = fate.status.load(Ordering::Relaxed);
         party.rank = ticket.birth;
-        fate.status.store(RUNNING, Ordering::Relaxed);
-        fate.birth.store(ticket.birth, Ordering::Relaxed);
-        if before & WOUNDED != 0 && ticket.retries > 0 {
-            self.wait_for_end(*party, before);
-        }
+        self.fates.begin(*party, ticket.retries > 0, self.respect_ns);
     }
 
     #[inline]
@@ -161,30 +135,15 @@ impl Rule for WoundOrWait {
     // ANCHOR: decide
     #[inline]
     fn decide(&self, party: &mut Party, _: End) -> Result<(), Abort> {
-        let fate = self.fate(*party);
-        // Relaxed, both: who fails was wounded, and the locks order all else.
-        let decided = fate.status.compare_exchange(RUNNING, DECIDING, Ordering::Relaxed, Ordering::Relaxed);
-        if decided.is_err() {
-            return Err(Abort::Wounded);
-        }
-        // Relaxed: a hint to those who wait to begin again; the transaction ends with this attempt.
-        fate.birth.store(0, Ordering::Relaxed);
-        Ok(())
+        self.fates.decide(party.slot)
     }
     // ANCHOR_END: decide
 }
 
 impl WoundOrWait {
     #[inline]
-    fn fate(&self, party: Party) -> &Fate {
-        &self.fates[party.slot as usize]
-    }
-
-    #[inline]
     fn is_wounded(&self, party: Party) -> bool {
-        // Relaxed: a flag that orders nothing else.
-        let status = self.fate(party).status.load(Ordering::Relaxed);
-        status & WOUNDED != 0 && !is_planted(&plants::WOUND_WAIT_FEELS_NOTHING)
+        self.fates.look(party.slot).is_err() && !is_planted(&plants::WOUND_WAIT_FEELS_NOTHING)
     }
 
     #[inline]
@@ -209,19 +168,4 @@ impl WoundOrWait {
         waiting.until(None, || self.is_wounded(party));
         if waiting.end() { Ok(()) } else { Err(Abort::Wounded) }
     }
-
-    // ANCHOR: respect
-    /// Waits until the transaction that has left this status has ended.
-    #[cold]
-    fn wait_for_end(&self, party: Party, status: u64) {
-        let slot = (status >> SLOT_SHIFT) as u32;
-        let shown = &self.fates[slot as usize].birth;
-        // Relaxed, twice: a hint when to begin.
-        let birth = shown.load(Ordering::Relaxed);
-        if birth != 0 && (Party { rank: birth, slot }) < party && self.respect_ns > 0 {
-            let deadline_ns = clock::now_ns() + self.respect_ns;
-            waiter::wait_until(Some(deadline_ns), || shown.load(Ordering::Relaxed) != birth);
-        }
-    }
-    // ANCHOR_END: respect
 }

@@ -232,6 +232,13 @@ pub(crate) const THOMAS: Given = &[("basic_to.thomas", "on")];
 /// Whoever only reads sees a moment ago, and whoever may write waits for locks.
 pub(crate) const STALE_AND_WAITING: Given = &[("mv2pl.snapshots", "stale"), ("mv2pl.wait_us", "1000")];
 
+/// Bamboo in its plain form: whatever is written is shown, nobody is put before others, and wounds are not waited out.
+pub(crate) const ALL_SHOWN: Given =
+    &[("bamboo.delta_pct", "0"), ("bamboo.read_preimage", "off"), ("bamboo.respect_us", "0")];
+
+/// Bamboo without what it is about.
+pub(crate) const NOTHING_SHOWN: Given = &[("bamboo.retire", "off")];
+
 /// Who meets a writer that is being validated waits for it.
 pub(crate) const NO_SPECULATION: Given = &[("hekaton.speculation", "off")];
 

@@ -1,0 +1,353 @@
+//! What an attempt has locked under [`EarlyLocks`]: the version of each record that it sees, keeps or has shown.
+//!
+//! Storage lends what others may overwrite only as copies that may be torn, and no private buffer to others. So a value
+//! that is shown before its commit is a version on the record's chain: who has to take it back, be it the writer or
+//! whoever wounds it, takes the version off the chain and needs to know nothing else of it.
+//!
+//! INVARIANTS
+//! (1) A version that is shown is sealed and has its place among the newest of the chain from the moment in which its
+//!     writer retires until that commits or is cut out, both under the latch of the record: invariant (5) of
+//!     `early_locks`.
+//! (2) Below the committed version is nothing that anybody may look for: who reads an older one is before the writer in
+//!     the ring, so the writer has waited for its end.
+
+use core::mem;
+
+use storage::{Pending, RecordRef, Shape, Slot, VersionRef, Versioned};
+use sync::waiter;
+
+use super::early_locks::Held;
+use crate::parts::version_chain::VersionStamp;
+use crate::parts::{AccessSet, EarlyLocks, Left, LockMode, LockWord, Party, RequestId};
+use crate::{Abort, Observer, Sink, Stamp, Write};
+
+/// The numbers of versions that are committed, and of those that are not.
+const COMMITTED: u64 = 0;
+const UNDECIDED: u64 = VersionStamp::UNDECIDED;
+
+/// Schemes that show what is not committed yet.
+pub trait Early: Shape<Header = LockWord, Version = VersionStamp, Data = Versioned> {}
+impl<S: Shape<Header = LockWord, Version = VersionStamp, Data = Versioned>> Early for S {}
+
+/// The value of a record, as the attempt sees it.
+#[derive(Debug)]
+enum Value<'db, S: Early> {
+    /// As it found it: this version, or none.
+    Seen(Option<VersionRef<'db, S>>),
+    /// Written by it, and shown to nobody.
+    Kept(Pending<'db, S>),
+    /// Written by it, and shown to all.
+    Shown(VersionRef<'db, S>),
+}
+
+/// A record that was locked.
+#[derive(Debug)]
+struct Access<'db, S: Early> {
+    record: RecordRef<'db, S>,
+    mode: LockMode,
+    value: Value<'db, S>,
+}
+
+/// The records that an attempt has locked, by their positions in the order of the locks.
+#[derive(Debug)]
+pub struct EarlyAccesses<'db, S: Early> {
+    locks: &'db EarlyLocks,
+    party: Party,
+    accesses: AccessSet<Access<'db, S>>,
+}
+
+impl<'db, S: Early> EarlyAccesses<'db, S> {
+    /// For the attempts of a slot.
+    pub fn new(locks: &'db EarlyLocks, slot: &Slot<'db, S>) -> Self {
+        Self { locks, party: Party { rank: 0, slot: slot.id() as u32 }, accesses: AccessSet::default() }
+    }
+
+    /// An attempt begins, of a transaction of this birth.
+    #[inline]
+    pub fn begin(&mut self, birth: u64) -> Party {
+        self.party.rank = birth;
+        self.party
+    }
+
+    /// Who asks.
+    #[inline]
+    pub fn party(&self) -> Party {
+        self.party
+    }
+
+    /// How many records were locked.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.accesses.len()
+    }
+
+    /// Whether none was.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.accesses.is_empty()
+    }
+
+    /// The position of a record that was locked.
+    #[inline]
+    pub fn find(&self, record: RecordRef<'db, S>) -> Option<usize> {
+        self.accesses.find(record.id())
+    }
+
+    /// Whether what was written of a record was shown to nobody.
+    #[inline]
+    pub fn is_kept(&self, position: usize) -> bool {
+        matches!(self.accesses.get(position).value, Value::Kept(_))
+    }
+
+    /// The value of a record that was locked.
+    #[inline]
+    pub fn value<'t>(&'t mut self, slot: &'t Slot<'db, S>, position: usize) -> Option<&'t [u64]> {
+        match &mut self.accesses.get_mut(position).value {
+            Value::Seen(version) => words_of(slot, *version),
+            Value::Shown(version) => words_of(slot, Some(*version)),
+            Value::Kept(pending) if pending.version().meta().is_tombstone() => None,
+            Value::Kept(pending) => Some(pending.words()),
+        }
+    }
+
+    /// Locks a record of which the attempt has no lock yet, and gives its position. A reader that `may_pass` is put
+    /// before younger writers.
+    ///
+    /// # Errors
+    /// How the attempt was wounded, or that the record has left the indexes.
+    #[inline]
+    pub fn lock(
+        &mut self,
+        slot: &mut Slot<'db, S>,
+        record: RecordRef<'db, S>,
+        mode: LockMode,
+        may_pass: bool,
+    ) -> Result<usize, Abort> {
+        let id = RequestId::new(self.party.slot, self.accesses.len()).ok_or(Abort::Full)?;
+        self.locks.ready(id, self.party.rank);
+        let position = self.accesses.push(record.id(), Access { record, mode, value: Value::Seen(None) });
+        let mut held = self.locks.hold(record.header());
+        let Ok(is_granted) = held.ask(id, mode, may_pass) else {
+            self.cut_out();
+            return Err(Abort::ReadChanged);
+        };
+        drop_versions(slot, record, &mut held);
+        if !is_granted {
+            drop(held);
+            self.wait(id)?;
+            held = self.locks.hold(record.header());
+            if held.is_out(id) {
+                return Err(self.cut_out());
+            }
+        }
+        let mut version = slot.newest(record);
+        for _ in 0..held.level(id) {
+            version = version.and_then(|version| slot.older(version));
+        }
+        self.accesses.get_mut(position).value = Value::Seen(version);
+        Ok(position)
+    }
+
+    /// Waits until the request is granted, or its attempt wounded.
+    #[cold]
+    fn wait(&self, id: RequestId) -> Result<(), Abort> {
+        let look = || self.locks.fates().look(self.party.slot);
+        waiter::wait_until(None, || !self.locks.is_waiting(id) || look().is_err());
+        look()?;
+        // A fiber that is unwound by a panic does not wait.
+        if self.locks.is_waiting(id) { Err(Abort::Stopped) } else { Ok(()) }
+    }
+
+    /// Makes the lock of a record exclusive, if it is shared.
+    ///
+    /// # Errors
+    /// How the attempt was wounded.
+    #[inline]
+    pub fn upgrade(&mut self, slot: &mut Slot<'db, S>, position: usize) -> Result<(), Abort> {
+        let (id, access) = (self.id(position), self.accesses.get_mut(position));
+        if access.mode == LockMode::Exclusive {
+            return Ok(());
+        }
+        access.mode = LockMode::Exclusive;
+        let record = access.record;
+        let mut held = self.locks.hold(record.header());
+        let upgraded = held.upgrade(id);
+        drop_versions(slot, record, &mut held);
+        drop(held);
+        upgraded.map_err(|_| self.cut_out())
+    }
+
+    /// The attempt has locked a record to write it, and does not: it has only read it.
+    #[inline]
+    pub fn downgrade(&mut self, position: usize) {
+        let (id, access) = (self.id(position), self.accesses.get_mut(position));
+        if matches!(access.value, Value::Seen(_)) {
+            self.locks.hold(access.record.header()).downgrade(id);
+            access.mode = LockMode::Shared;
+        }
+    }
+
+    /// The version that the attempt, which has the exclusive lock, writes of a record: a new one, the one that it has
+    /// kept, or one in place of that which it has shown.
+    ///
+    /// # Errors
+    /// How the attempt was wounded.
+    #[inline]
+    pub fn open(
+        &mut self,
+        slot: &mut Slot<'db, S>,
+        position: usize,
+        how: Write,
+    ) -> Result<&mut Pending<'db, S>, Abort> {
+        let (id, access) = (self.id(position), self.accesses.get_mut(position));
+        let record = access.record;
+        let over = match access.value {
+            Value::Seen(version) => Some(version),
+            Value::Kept(_) => None,
+            Value::Shown(version) => {
+                let mut held = self.locks.hold(record.header());
+                let taken = held.take_back(id);
+                drop_versions(slot, record, &mut held);
+                drop(held);
+                taken.map_err(|_| self.cut_out())?;
+                Some(Some(version))
+            }
+        };
+        let value = &mut self.accesses.get_mut(position).value;
+        if let Some(over) = over {
+            let mut pending = slot.new_version(record);
+            pending.version().meta().set_number(UNDECIDED);
+            if let (Write::Modify, Some(over)) = (how, over) {
+                pending.words().copy_from_slice(slot.words(over).expect("what is written over is sealed"));
+            }
+            *value = Value::Kept(pending);
+        }
+        let Value::Kept(pending) = value else { unreachable!("what is open is kept") };
+        Ok(pending)
+    }
+
+    /// Shows what the attempt has kept of a record.
+    ///
+    /// # Errors
+    /// How the attempt was wounded.
+    pub fn retire(&mut self, slot: &Slot<'db, S>, position: usize) -> Result<(), Abort> {
+        let (id, access) = (self.id(position), self.accesses.get_mut(position));
+        let mut held = self.locks.hold(access.record.header());
+        if held.is_out(id) {
+            return Err(self.cut_out());
+        }
+        let kept = mem::replace(&mut access.value, Value::Seen(None));
+        let Value::Kept(pending) = kept else { unreachable!("what retires was kept") };
+        access.value = Value::Shown(show(slot, access.record, pending));
+        held.retire(id);
+        Ok(())
+    }
+
+    /// Makes what the attempt wrote of a record the committed value, and gives up its lock.
+    #[inline]
+    pub fn install(
+        &mut self,
+        slot: &mut Slot<'db, S>,
+        position: usize,
+        stamp: Stamp,
+        sink: &mut impl Sink,
+        seen: &mut impl Observer,
+    ) {
+        let (id, access) = (self.id(position), self.accesses.get_mut(position));
+        let record = access.record;
+        let mut held = self.locks.hold(record.header());
+        let version = match mem::replace(&mut access.value, Value::Seen(None)) {
+            // Who is decided is in all of its rings: who is not has a planted bug.
+            Value::Kept(pending) if held.is_out(id) => {
+                slot.discard_version(record, pending);
+                None
+            }
+            Value::Kept(pending) => Some(show(slot, record, pending)),
+            Value::Shown(version) if !held.is_out(id) => Some(version),
+            Value::Shown(_) | Value::Seen(_) => None,
+        };
+        let Some(version) = version else { return held.release(id, Some(Left::AsItWas)) };
+        let value = words_of(slot, Some(version));
+        let left = if value.is_some() { Left::WithValue } else { Left::WithoutValue };
+        // Before the version is committed: whoever settles the record then drops what is below.
+        seen.installed(record, words_of(slot, slot.older(version)), value);
+        sink.logged(stamp, record, value);
+        version.meta().set_number(COMMITTED);
+        let comes_home = slot.cut_older(record, version);
+        if !comes_home && !slot.is_settled(version) {
+            slot.settle_later(record, COMMITTED);
+        }
+        held.release(id, Some(left));
+    }
+
+    /// Undoes what the attempt has done to a record, and gives up its lock.
+    pub fn undo(&mut self, slot: &mut Slot<'db, S>, position: usize) {
+        let (id, access) = (self.id(position), self.accesses.get_mut(position));
+        let record = access.record;
+        if let Value::Kept(pending) = mem::replace(&mut access.value, Value::Seen(None)) {
+            slot.discard_version(record, pending);
+        }
+        let mut held = self.locks.hold(record.header());
+        held.release(id, None);
+        drop_versions(slot, record, &mut held);
+    }
+
+    /// The attempt is out of all rings. Brings records down to one version that it left with more.
+    #[inline]
+    pub fn forget(&mut self, slot: &mut Slot<'db, S>) {
+        self.accesses.clear();
+        if slot.has_unsettled() {
+            slot.settle(COMMITTED, |meta, number| meta.number() == number);
+        }
+    }
+
+    /// Why the attempt was cut out: whatever its procedure makes of that, it does not commit.
+    #[cold]
+    fn cut_out(&self) -> Abort {
+        let (fates, slot) = (self.locks.fates(), self.party.slot);
+        fates.wound(slot, slot, false);
+        fates.look(slot).err().unwrap_or(Abort::Wounded)
+    }
+
+    /// The request for the lock at a position.
+    #[inline]
+    fn id(&self, position: usize) -> RequestId {
+        RequestId::new(self.party.slot, position).expect("it was locked under this number")
+    }
+}
+
+/// Makes a version the newest of a record that the caller has latched.
+#[inline]
+fn show<'db, S: Early>(
+    slot: &Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    pending: Pending<'db, S>,
+) -> VersionRef<'db, S> {
+    // Again, if the one below has just moved to its place within the record.
+    while !record.push(&pending, slot.newest(record)) {}
+    pending.seal()
+}
+
+/// Takes the versions of those off the chain of a record who were cut out of its ring.
+#[inline]
+fn drop_versions<'db, S: Early>(slot: &mut Slot<'db, S>, record: RecordRef<'db, S>, held: &mut Held<'_>) {
+    for _ in 0..held.take_cut() {
+        let Some(version) = slot.newest(record) else { return };
+        let below = slot.older(version);
+        record.pop(version);
+        slot.retire_version(record, version);
+        // Who was to settle the record may have found this version on top, and left it.
+        if below.is_some_and(|below| below.meta().number() == COMMITTED && !slot.is_settled(below)) {
+            slot.settle_later(record, COMMITTED);
+        }
+    }
+}
+
+/// The words of a version, unless it is a tombstone or none.
+#[inline]
+pub fn words_of<'s, 'db, S: Early>(
+    slot: &'s Slot<'db, S>,
+    version: Option<VersionRef<'db, S>>,
+) -> Option<&'s [u64]> {
+    version.filter(|version| !version.meta().is_tombstone()).and_then(|version| slot.words(version))
+}

@@ -1,0 +1,317 @@
+//! Bamboo: what is shown before the commit, who commits after whom, and who aborts with whom.
+
+mod common;
+
+use core::cell::Cell as Flag;
+
+use common::scene::{On, Scene, linger};
+use common::{ALL_SHOWN, Cell, Given, NOTHING_SHOWN, Place, database_with};
+use engine::{Abort, Homes, Lookup, Schema, Ticket, Transaction};
+use schemes::locking::bamboo::Bamboo;
+use sync::{clock, fiber, waiter, workers};
+
+/// Transactions by birth: the oldest first.
+const OLD: u64 = 10;
+const MIDDLE: u64 = 20;
+const YOUNG: u64 = 30;
+
+const STANDARD: Given = &[];
+/// Writes are shown, and an older reader wounds who shows one.
+const NOBODY_PASSED: Given = &[("bamboo.read_preimage", "off")];
+/// Writes are shown up to the end, or in the first half of a transaction.
+const TO_THE_END: Given = &[("bamboo.delta_pct", "0")];
+const HALF: Given = &[("bamboo.delta_pct", "50")];
+
+/// A test's stack frames are wide.
+const STACK_BYTES: usize = 4 * fiber::STACK_BYTES;
+
+type Ended = Result<(), Abort>;
+const COMMITS: Ended = Ok(());
+const WOUNDED: Ended = Err(Abort::Wounded);
+const CASCADE: Ended = Err(Abort::Cascade);
+
+type Txn<'o, 't, 'db> = On<'o, 't, 'db, Bamboo>;
+
+/// Writes cell 0 in turn 1 and goes on to another, which shows what was written.
+fn shows(txn: &mut Txn<'_, '_, '_>) -> Ended {
+    txn.count(0)?;
+    txn.read(7)?;
+    txn.turn(1);
+    Ok(())
+}
+
+#[test]
+fn two_who_write_a_hot_record_first_overlap_and_commit_in_order() {
+    for (given, events) in [
+        (STANDARD, "30 has it, 10 goes on, 10 commits, 30 commits"),
+        (ALL_SHOWN, "30 has it, 10 goes on, 10 commits, 30 commits"),
+        (NOTHING_SHOWN, "10 goes on, 10 commits, 30 has it, 30 commits"),
+    ] {
+        let scene = Scene::<Bamboo>::new(given);
+        let ended = scene.play(&[
+            (OLD, &|old| {
+                shows(old)?;
+                old.after(2);
+                linger();
+                old.note("10 goes on");
+                Ok(())
+            }),
+            (YOUNG, &|young| {
+                young.turn(2);
+                young.count(0)?;
+                young.note("30 has it");
+                Ok(())
+            }),
+        ]);
+        assert_eq!(ended, [COMMITS, COMMITS]);
+        assert_eq!(scene.events(), events, "under {given:?}");
+        assert_eq!(scene.value(0), 2);
+    }
+}
+
+#[test]
+fn a_rollback_takes_along_all_who_have_built_on_it() {
+    let scene = Scene::<Bamboo>::new(STANDARD);
+    let follows = |turn| {
+        move |txn: &mut Txn<'_, '_, '_>| {
+            txn.turn(turn);
+            assert_eq!(txn.read(0), Ok(u64::from(turn) - 1), "what was shown before is seen");
+            txn.count(0)?;
+            txn.read(6)?;
+            txn.turn(turn + 1);
+            Ok(())
+        }
+    };
+    let ended = scene.play(&[
+        (OLD, &|old| {
+            shows(old)?;
+            old.after(5);
+            linger();
+            Err(Abort::Rollback)
+        }),
+        (MIDDLE, &follows(2)),
+        (YOUNG, &|young| {
+            young.turn(4);
+            assert_eq!(young.read(0), Ok(2));
+            young.turn(5);
+            Ok(())
+        }),
+    ]);
+    assert_eq!(ended, [Err(Abort::Rollback), CASCADE, CASCADE]);
+    assert_eq!(scene.value(0), 0);
+}
+
+#[test]
+fn who_was_taken_along_commits_when_it_tries_again() {
+    let scene = Scene::<Bamboo>::new(STANDARD);
+    let is_first = Flag::new(true);
+    let ended = scene.play_tries(
+        &[
+            (OLD, &|old| {
+                shows(old)?;
+                old.after(2);
+                linger();
+                if is_first.replace(false) { Err(Abort::Rollback) } else { Ok(()) }
+            }),
+            (YOUNG, &|young| {
+                young.turn(2);
+                young.count(0)
+            }),
+        ],
+        2,
+    );
+    assert_eq!(ended, [COMMITS, COMMITS]);
+    assert_eq!(scene.value(0), 2);
+}
+
+#[test]
+fn who_waits_for_others_to_commit_is_wounded_there() {
+    let scene = Scene::<Bamboo>::new(STANDARD);
+    let ended = scene.play(&[
+        (MIDDLE, &|middle| {
+            shows(middle)?;
+            middle.after(3);
+            linger();
+            Ok(())
+        }),
+        (YOUNG, &|young| {
+            young.turn(2);
+            young.count(2)?;
+            young.count(0)
+        }),
+        (OLD, &|old| {
+            old.turn(3);
+            old.count(2)
+        }),
+    ]);
+    assert_eq!(ended, [COMMITS, WOUNDED, COMMITS]);
+    assert_eq!((scene.value(0), scene.value(2)), (1, 1));
+}
+
+#[test]
+fn who_writes_first_and_is_younger_is_wounded_and_not_waited_for() {
+    let scene = Scene::<Bamboo>::new(STANDARD);
+    let ended = scene.play(&[
+        (YOUNG, &|young| {
+            shows(young)?;
+            young.after(2);
+            linger();
+            young.note("30 goes on");
+            young.count(1)
+        }),
+        (OLD, &|old| {
+            old.turn(2);
+            old.count(0)?;
+            old.note("10 has it");
+            assert_eq!(old.read(0), Ok(1), "what the younger wrote is gone");
+            Ok(())
+        }),
+    ]);
+    assert_eq!(ended, [WOUNDED, COMMITS]);
+    assert_eq!(scene.events(), "10 has it, 10 commits, 30 goes on, 30 aborts");
+    assert_eq!((scene.value(0), scene.value(1)), (1, 0));
+}
+
+#[test]
+fn an_older_reader_reads_what_was_there_before_a_younger_writer_who_commits_after_it() {
+    for (given, writer, events) in [
+        (STANDARD, COMMITS, "10 goes on, 10 commits, 30 commits"),
+        (NOBODY_PASSED, WOUNDED, "30 aborts, 10 goes on, 10 commits"),
+    ] {
+        let scene = Scene::<Bamboo>::new(given);
+        let ended = scene.play(&[
+            (YOUNG, &|young| {
+                shows(young)?;
+                young.after(2);
+                Ok(())
+            }),
+            (OLD, &|old| {
+                old.turn(2);
+                assert_eq!(old.read(0), Ok(0));
+                linger();
+                assert_eq!(old.read(0), Ok(0), "it stays what was read");
+                old.note("10 goes on");
+                Ok(())
+            }),
+        ]);
+        assert_eq!(ended, [writer, COMMITS], "under {given:?}");
+        assert_eq!(scene.events(), events, "under {given:?}");
+    }
+}
+
+#[test]
+fn whoever_has_seen_a_value_that_its_writer_overwrites_aborts() {
+    let scene = Scene::<Bamboo>::new(STANDARD);
+    let ended = scene.play(&[
+        (OLD, &|old| {
+            shows(old)?;
+            old.after(2);
+            linger();
+            old.count(0)
+        }),
+        (YOUNG, &|young| {
+            young.turn(2);
+            assert_eq!(young.read(0), Ok(1));
+            Ok(())
+        }),
+    ]);
+    assert_eq!(ended, [COMMITS, CASCADE]);
+    assert_eq!(scene.value(0), 2, "the second write builds on the first");
+}
+
+#[test]
+fn of_two_readers_who_upgrade_the_older_writes() {
+    for is_older_first in [true, false] {
+        let scene = Scene::<Bamboo>::new(STANDARD);
+        let upgrades = |turn| {
+            move |txn: &mut Txn<'_, '_, '_>| {
+                txn.read(0)?;
+                txn.turn(turn);
+                txn.turn(turn + 2);
+                txn.count(0)
+            }
+        };
+        let (older, younger) = if is_older_first { (1, 2) } else { (2, 1) };
+        let ended = scene.play(&[(OLD, &upgrades(older)), (YOUNG, &upgrades(younger))]);
+        assert_eq!(ended, [COMMITS, WOUNDED], "the older asks first: {is_older_first}");
+        assert_eq!(scene.value(0), 1);
+    }
+}
+
+#[test]
+fn near_its_usual_end_an_attempt_shows_nothing() {
+    let mut schema = Schema::new();
+    let table = schema.table("cells", Lookup::Point, 8).group();
+    let at = |number| Place::new(0, number);
+    for (given, shown) in [(TO_THE_END, Some(1)), (HALF, None)] {
+        let db = database_with::<Bamboo>(&schema, 2, 1, given);
+        let (has_written, seen, seen_meanwhile) = (Flag::new(false), Flag::new(None), Flag::new(None));
+        let mut crew = fiber::Crew::new();
+        crew.spawn(STACK_BYTES, || {
+            let mut session = db.session();
+            let usual = session.attempt(&Ticket::new(1, Homes::new()), |txn| {
+                (0..4).try_for_each(|n| txn.insert(table, at(n), &Cell::new(0)).map(|_| ()))
+            });
+            let done = session.attempt(&Ticket::new(2, Homes::new()), |txn| {
+                (0..2).try_for_each(|number| txn.read(table, at(number), |_| ()).map(|_| ()))?;
+                txn.update(table, at(2), |cell| cell.set(1))?;
+                txn.read(table, at(3), |_| ())?;
+                has_written.set(true);
+                linger();
+                seen_meanwhile.set(seen.get());
+                Ok(())
+            });
+            assert_eq!([usual, done], [COMMITS; 2]);
+        });
+        crew.spawn(STACK_BYTES, || {
+            let mut session = db.session();
+            waiter::wait_until(None, || has_written.get());
+            let done = session.attempt(&Ticket::new(3, Homes::new()), |txn| {
+                seen.set(txn.read(table, at(2), Cell::value)?);
+                Ok(())
+            });
+            assert_eq!(done, COMMITS);
+        });
+        crew.run();
+        assert_eq!((seen_meanwhile.get(), seen.get()), (shown, Some(1)), "under {given:?}");
+    }
+}
+
+#[test]
+fn all_workers_make_progress_on_two_records() {
+    const WORKERS: u64 = 8;
+    const COUNT: u64 = 300;
+    let mut schema = Schema::new();
+    let table = schema.table("rows", Lookup::Point, 2).group();
+    for given in [STANDARD, ALL_SHOWN, NOTHING_SHOWN] {
+        let db = database_with::<Bamboo>(&schema, WORKERS as usize, WORKERS as usize, given);
+        let at = |number| Place::new(0, number);
+        let first = Ticket::new(1, Homes::new());
+        let insert =
+            |number| db.session().attempt(&first, |txn| txn.insert(table, at(number), &Cell::new(0)));
+        assert_eq!([insert(0), insert(1)], [Ok(true); 2]);
+        workers::run(WORKERS as usize, false, |worker| {
+            let mut session = db.session();
+            for round in 0..COUNT {
+                let mut ticket = Ticket::new(clock::ticks(), Homes::new());
+                // Half of them cross the others.
+                let order = if (worker as u64 + round).is_multiple_of(2) { [0, 1] } else { [1, 0] };
+                let mut count = |ticket: &Ticket| {
+                    session.attempt(ticket, |txn| {
+                        order.iter().try_for_each(|&number| {
+                            txn.update(table, at(number), |cell| cell.set(cell.value() + 1)).map(|_| ())
+                        })
+                    })
+                };
+                while count(&ticket).is_err() {
+                    ticket.retries += 1;
+                    waiter::pause_ns(1_000);
+                }
+            }
+        });
+        for number in 0..2 {
+            let seen = db.session().attempt(&first, |txn| txn.read(table, at(number), Cell::value));
+            assert_eq!(seen, Ok(Some(WORKERS * COUNT)), "under {given:?}");
+        }
+    }
+}

@@ -20,11 +20,13 @@ pub mod ordered_locks;
 mod owner_id;
 mod pending_writes;
 mod placeholders;
+mod rehearsed_writes;
 pub mod snapshot_epochs;
 mod temperature;
 pub mod tids;
 mod timestamps;
 pub mod version_chain;
+mod version_plan;
 mod write_buffer;
 mod write_sets;
 
@@ -43,7 +45,9 @@ pub use lock_queue::{Left, LockMode, LockQueues, LockWord, Party, QueueRule, Ref
 pub use owner_id::OwnerId;
 pub use pending_writes::{PendingWrites, value_before};
 pub use placeholders::{Own, OwnVersions};
+pub use rehearsed_writes::RehearsedWrites;
 pub use temperature::Temperature;
 pub use timestamps::Timestamps;
+pub use version_plan::{VersionPlan, push_numbered};
 pub use write_buffer::{WordRange, WriteBuffer};
 pub use write_sets::{Comparison, WriteSets};

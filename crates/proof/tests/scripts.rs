@@ -102,6 +102,7 @@ subjects!(
     aria_without_fallback: aria under NO_FALLBACK,
     calvin,
     bohm,
+    pwv,
     serial,
 );
 

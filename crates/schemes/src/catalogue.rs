@@ -55,6 +55,7 @@ catalogue! {
     crate::batched::aria::Aria,
     crate::deterministic::calvin::Calvin,
     crate::deterministic::bohm::Bohm,
+    crate::deterministic::pwv::Pwv,
     crate::baseline::serial::Serial,
     crate::baseline::uncontrolled::Uncontrolled,
 }

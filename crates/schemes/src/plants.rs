@@ -188,6 +188,15 @@ sync::plants! {
         "reads the newest version that has a value, whichever its number";
     BOHM_PASSES_NOTHING: "bohm_passes_nothing",
         "leaves no value in a version that its transaction has not written";
+
+    PWV_IGNORES_CASCADES: "pwv_ignores_cascades",
+        "ends although a run whose exposed write it has read was withdrawn";
+    PWV_ENDS_FIRST: "pwv_ends_first",
+        "ends before those whose exposed writes it has read";
+    PWV_EXPOSES_FIRST_WRITE: "pwv_exposes_first_write",
+        "exposes the first write of a record, though others follow";
+    PWV_WITHDRAWS_NOTHING: "pwv_withdraws_nothing",
+        "leaves exposed what a transaction has written that does not commit, as if it had";
 }
 
 /// The bugs that can be planted in each scheme, its own and those of what it shares with others.
@@ -509,6 +518,19 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &BOHM_SKIPS_PENDING,
             &BOHM_READS_NEWEST,
             &BOHM_PASSES_NOTHING,
+            &engine::plants::REHEARSALS_TRUSTED,
+            &engine::plants::MISSES_UNTOUCHED,
+            &engine::plants::STRETCHES_UNTOUCHED,
+            &engine::plants::CHAIN_CUT_EARLY,
+        ],
+    ),
+    (
+        "pwv",
+        &[
+            &PWV_IGNORES_CASCADES,
+            &PWV_ENDS_FIRST,
+            &PWV_EXPOSES_FIRST_WRITE,
+            &PWV_WITHDRAWS_NOTHING,
             &engine::plants::REHEARSALS_TRUSTED,
             &engine::plants::MISSES_UNTOUCHED,
             &engine::plants::STRETCHES_UNTOUCHED,

@@ -125,6 +125,7 @@ conformance!(
     aria_without_fallback: aria under NO_FALLBACK,
     calvin,
     bohm,
+    pwv,
     serial,
     uncontrolled,
 );

@@ -84,6 +84,9 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("fallback: there is none", "aria.fallback", "off"),
     ("batch size: batches are small", "calvin.batch", "16"),
     ("batch size: batches are small", "bohm.batch", "16"),
+    ("batch size: batches are small", "pwv.batch", "16"),
+    ("visibility: writes are seen when transactions end", "pwv.early", "off"),
+    ("open attempts: a worker has one", "pwv.open", "1"),
     ("lock managers: one grants all locks", "calvin.managers", "1"),
 ];
 

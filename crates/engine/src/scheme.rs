@@ -198,7 +198,8 @@ pub enum End {
     /// It commits.
     Commit,
     /// Its procedure rolled back: the scheme confirms that what it read was consistent, since otherwise
-    /// the rollback may be an error of the attempt and not of its input.
+    /// the rollback may be an error of the attempt and not of its input. Under a scheme that [plans](Scheme::PLANS)
+    /// so ends whatever does not commit, since what becomes of it then must not be an error either.
     Rollback,
 }
 
@@ -404,6 +405,11 @@ pub trait Scheme: Shape {
         into: LeafRef<'db, Self::Leaf>,
     );
 
+    /// The procedure will not roll back from here on: see [`Transaction::decided`](crate::Transaction::decided). It may
+    /// do so all the same.
+    #[inline]
+    fn decided<'db>(&'db self, _txn: &mut Self::Txn<'db>) {}
+
     /// Decides whether the attempt may end as it wants: all that can fail. Of two attempts that write the same
     /// record and commit, the second passes this after the first has installed it.
     fn precommit<'db>(&'db self, txn: &mut Self::Txn<'db>, end: End) -> Result<(), Abort>;
@@ -490,7 +496,8 @@ pub trait Batching: Scheme {
 /// attempt is [declared](Self::declare) and aborted. When all are, each worker [plans](Self::plan) its share; when all
 /// have, each transaction is [prepared](Self::prepare), attempted as [planned](Step::Planned) and
 /// [released](Self::release), once it [may run](Self::may_run), which the first of those that have not ended always
-/// may. What aborts then, other than by its own wish, is attempted [alone](Step::Alone), in the order of the batch.
+/// may. What aborts then, other than by its own wish, is attempted [alone](Step::Alone), in the order of the batch;
+/// unless it [is to run again](Self::is_to_run_again), which it does at once.
 pub trait Planning: Scheme {
     /// Whether a worker executes its transactions in their order, because they may wait for each other when they run.
     const IN_ORDER: bool;
@@ -499,6 +506,12 @@ pub trait Planning: Scheme {
 
     /// The most transactions that a batch may have.
     fn batch_max(&self) -> usize;
+
+    /// The most attempts that a worker has open at a time, each on a fiber, where one that waits lets the next
+    /// transaction begin.
+    fn open_max(&self) -> usize {
+        1
+    }
 
     /// The first batch of a run is about to begin, of at most `places` transactions. Waits until no attempt outside of
     /// batches is open, and keeps others out until `close`.
@@ -539,7 +552,13 @@ pub trait Planning: Scheme {
     /// Gives an attempt what was planned for the transaction at this place.
     fn prepare<'db>(plan: &Self::Plan<'db>, txn: &mut Self::Txn<'db>, place: usize);
 
-    /// The planned attempt of the transaction at this place has ended.
+    /// Whether the planned attempt that has just aborted did so because of others, and is made again in its place with
+    /// all that was prepared for it.
+    fn is_to_run_again(_txn: &Self::Txn<'_>) -> bool {
+        false
+    }
+
+    /// The last planned attempt of the transaction at this place has ended.
     fn release(plan: &Self::Plan<'_>, place: usize);
 }
 

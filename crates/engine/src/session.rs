@@ -153,6 +153,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         S::prepare(plan, &mut self.txn, place);
     }
 
+    /// Whether the attempt that has just ended is to be made again with what was prepared for it.
+    pub(crate) fn is_to_run_again(&self) -> bool
+    where
+        S: Planning,
+    {
+        S::is_to_run_again(&self.txn)
+    }
+
     /// From now on what any attempt may have found stays where it is, until it is [let go](Self::let_go).
     pub(crate) fn hold(&mut self) {
         self.db.scheme().slot(&mut self.txn).pin();
@@ -217,7 +225,9 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
             // The scheme has ended it: no message is waited for.
             Err(abort) => {
                 self.meter.switch(Phase::Commit);
-                Err(abort)
+                let confirmed =
+                    if S::PLANS { scheme.precommit(&mut self.txn, End::Rollback) } else { Ok(()) };
+                Err(confirmed.err().unwrap_or(abort))
             }
         };
         match &decided {
@@ -477,6 +487,11 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
         let holds = |key, words: &[u64]| I::holds(typed(key), row_of(words));
         let see = |key, words: &[u64]| see(typed(key), row_of(words));
         self.walk_secondary((index.rows(), index.which()), bounds(&keys), direction, holds, see)
+    }
+
+    #[inline]
+    fn decided(&mut self) {
+        self.session.db.scheme().decided(&mut self.session.txn);
     }
 
     #[inline]

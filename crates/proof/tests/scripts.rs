@@ -127,6 +127,7 @@ subjects!(
     bohm,
     caracal,
     caracal_with_contention_only: caracal under ALL_CONTENDED,
+    pwv,
     serial,
 );
 

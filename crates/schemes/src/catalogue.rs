@@ -60,6 +60,7 @@ catalogue! {
     crate::deterministic::calvin::Calvin,
     crate::deterministic::bohm::Bohm,
     crate::deterministic::caracal::Caracal,
+    crate::deterministic::pwv::Pwv,
     crate::baseline::serial::Serial,
     crate::baseline::uncontrolled::Uncontrolled,
 }

@@ -230,6 +230,14 @@ sync::plants! {
         "executes before it has the locks of what has no version";
     CARACAL_IGNORES_NOTHING: "caracal_ignores_nothing",
         "takes a version that its transaction has not written for one that took the value away";
+    PWV_IGNORES_CASCADES: "pwv_ignores_cascades",
+        "ends although a run whose exposed write it has read was withdrawn";
+    PWV_ENDS_FIRST: "pwv_ends_first",
+        "ends before those whose exposed writes it has read";
+    PWV_EXPOSES_FIRST_WRITE: "pwv_exposes_first_write",
+        "exposes the first write of a record, though others follow";
+    PWV_WITHDRAWS_NOTHING: "pwv_withdraws_nothing",
+        "leaves exposed what a transaction has written that does not commit, as if it had";
 }
 
 /// The bugs that can be planted in each scheme, its own and those of what it shares with others.
@@ -634,6 +642,19 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::REHEARSALS_TRUSTED,
             &engine::plants::MISSES_UNTOUCHED,
             &engine::plants::STRETCHES_UNTOUCHED,
+        ],
+    ),
+    (
+        "pwv",
+        &[
+            &PWV_IGNORES_CASCADES,
+            &PWV_ENDS_FIRST,
+            &PWV_EXPOSES_FIRST_WRITE,
+            &PWV_WITHDRAWS_NOTHING,
+            &engine::plants::REHEARSALS_TRUSTED,
+            &engine::plants::MISSES_UNTOUCHED,
+            &engine::plants::STRETCHES_UNTOUCHED,
+            &engine::plants::CHAIN_CUT_EARLY,
         ],
     ),
     (

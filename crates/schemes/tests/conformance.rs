@@ -143,6 +143,7 @@ conformance!(
     caracal,
     caracal_without_contention: caracal under NOT_CONTENDED,
     caracal_with_contention_only: caracal under ALL_CONTENDED,
+    pwv,
     serial,
     uncontrolled,
 );

@@ -13,7 +13,7 @@ use sync::{Barrier, clock, waiter};
 use super::books::Books;
 use super::traffic::Sent;
 use super::{Arrivals, Job, Mode, Part, Retry, is_aborted, pay};
-use crate::{Abort, ClientId, Observe, Scheme, Session, Ticket, Workload};
+use crate::{Abort, ClientId, Observe, Scheme, Session, Ticket, Transaction, Workload};
 
 /// Why there can be no batches for a job, if there cannot.
 pub(super) fn refuses(job: &Job) -> Option<&'static str> {
@@ -232,6 +232,7 @@ pub(super) fn attempt<S: Scheme, W: Workload, V: Observe>(
     let result = session.attempt(ticket, |txn| {
         let output = workload.execute(input, scratch, txn)?;
         if job.pause_ns > 0 {
+            txn.decided();
             txn.pause(job.pause_ns);
         }
         Ok(output)

@@ -7,24 +7,29 @@
 //! 2. Each worker does its share of planning the batch.
 //! 3. Each worker executes the transactions of its clients, always the first that may run. A scheme may have some of
 //!    them [executed by other workers](Planning::worker_of): all are then lent before the plan is made, and whoever is
-//!    to execute one takes it.
+//!    to execute one takes it. Where the scheme wants several attempts of a worker to be open at a time, each is on a
+//!    fiber: a transaction begins when those before it have ended or wait.
 //! 4. One worker executes those that aborted, because they touched what they had not declared, in the order of their
 //!    places: each alone. Skipped when there are none.
 //!
-//! So whoever waits in step 3 waits for transactions with smaller numbers. The outcome is a function of the inputs
+//! So whoever waits in step 3 waits for transactions with smaller numbers, and the smallest that has not ended has begun
+//! and waits for nobody. The outcome is a function of the inputs
 //! alone and not of the number of workers, as long as a transaction sees nothing of those with larger numbers.
 //!
 //! What workers leave to each other in one step they read in a later one: the barrier orders it, so every access may be
 //! Relaxed. What a rehearsal has found stays where it is until the batch has ended: each worker holds it.
 
+use core::cell::{Cell, RefCell};
 use core::fmt;
+use std::collections::VecDeque;
 
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sync::{Barrier, Broken, Latched, clock, waiter};
+use sync::{Barrier, Broken, Latched, clock, fiber, waiter};
 
 use super::batch::{self, Alarm, Client, Request, Roster, is_sampled, rest, ticket};
 use super::books::Books;
 use super::{Driver, Job, Limit, Part, Stage, Tally, is_aborted};
+use crate::meter::Phase;
 use crate::{Abort, Database, Observe, Planning, Session, Step, Ticket, Workload};
 
 /// Runs transactions in batches whose order is fixed before.
@@ -59,12 +64,33 @@ impl<S: Planning> Driver<S> for Planned {
     ) -> (Tally, W::Ledger) {
         let scheme = part.db.scheme();
         let alarm = Alarm::new(&shared.barrier, || scheme.abandon());
-        let mut worker = Worker::new(part, shared);
+        let bench = Bench::default();
+        let mut worker = Worker::new(part, shared, &bench);
+        let runners = runners(scheme, part.job);
         // If another worker has panicked, its panic is what comes of the run.
-        _ = worker.serve();
+        if runners == 1 {
+            _ = worker.serve();
+        } else {
+            let mut crew = fiber::Crew::new();
+            crew.spawn(fiber::STACK_BYTES, || {
+                _ = worker.serve();
+                bench.is_over.set(true);
+            });
+            for _ in 1..runners {
+                crew.spawn(fiber::STACK_BYTES, || Runner::new(part, shared).serve(&bench));
+            }
+            crew.run();
+        }
         alarm.disarm();
         worker.close()
     }
+}
+
+/// How many attempts of a worker are open at a time, at most: with what the worker holds beside, it has no more sessions
+/// than places.
+fn runners<S: Planning>(scheme: &S, job: &Job) -> usize {
+    let share = places_max(scheme, job) / job.workers;
+    share.saturating_sub(1).clamp(1, scheme.open_max())
 }
 
 /// The places of a full batch.
@@ -97,6 +123,7 @@ pub struct Shared<'r, S: Planning, W: Workload> {
 struct GivenBack<W: Workload> {
     client: Client<W>,
     /// As in [`Open`].
+    reruns: u32,
     result: Option<Result<W::Output, Abort>>,
     rest: Option<W::Input>,
 }
@@ -112,10 +139,106 @@ struct Open<W: Workload> {
     place: usize,
     /// The position among this worker's clients.
     client: usize,
+    /// How often it aborted because of others.
+    reruns: u32,
     /// What came of it, once it was executed.
     result: Option<Result<W::Output, Abort>>,
     /// What is left of its request.
     rest: Option<W::Input>,
+}
+
+/// Executes a worker's transactions, one at a time.
+struct Runner<'s, 'r, S: Planning, W: Workload, V: Observe> {
+    part: Part<'r, S, W, V>,
+    shared: &'s Shared<'r, S, W>,
+    session: Session<'r, S, V::Observer>,
+    scratch: W::Scratch,
+}
+
+/// What came of a transaction, and how often it aborted before because of others.
+type Ran<W> = (Result<<W as Workload>::Output, Abort>, u32);
+
+/// Where the runners of a worker find what they are to run, and leave what came of it. They are fibers of one thread,
+/// none of which is suspended while it looks.
+struct Bench<W: Workload> {
+    tasks: RefCell<VecDeque<Task<W>>>,
+    /// By the position among the worker's transactions.
+    ran: RefCell<Vec<(usize, Client<W>, Ran<W>)>>,
+    is_over: Cell<bool>,
+    phases: RefCell<Vec<[u64; Phase::COUNT]>>,
+}
+
+/// A transaction to be executed.
+struct Task<W: Workload> {
+    /// The position among the worker's transactions.
+    nth: usize,
+    place: usize,
+    client: Client<W>,
+    ticket: Ticket,
+    is_sampled: bool,
+}
+
+impl<W: Workload> Default for Bench<W> {
+    fn default() -> Self {
+        Self {
+            tasks: RefCell::default(),
+            ran: RefCell::default(),
+            is_over: Cell::new(false),
+            phases: RefCell::default(),
+        }
+    }
+}
+
+impl<'s, 'r, S: Planning, W: Workload, V: Observe> Runner<'s, 'r, S, W, V> {
+    fn new(part: Part<'r, S, W, V>, shared: &'s Shared<'r, S, W>) -> Self {
+        Self { part, shared, session: part.session(), scratch: W::Scratch::default() }
+    }
+
+    /// Runs what is to be run until the run is over.
+    fn serve(&mut self, bench: &Bench<W>) {
+        while !bench.is_over.get() {
+            self.run_all(bench);
+            waiter::wait_until(None, || bench.is_over.get() || !bench.tasks.borrow().is_empty());
+        }
+        bench.phases.borrow_mut().push(self.session.meter().take());
+    }
+
+    /// Runs one after the other of those that have not begun.
+    fn run_all(&mut self, bench: &Bench<W>) {
+        loop {
+            let task = bench.tasks.borrow_mut().pop_front();
+            let Some(Task { nth, place, client, ticket, is_sampled }) = task else { break };
+            let (plan, barrier) = (&self.shared.plan, &self.shared.barrier);
+            waiter::wait_until(None, || S::may_run(plan, place) || barrier.is_broken());
+            let ran = if S::may_run(plan, place) {
+                self.run(place, ticket, &client, is_sampled)
+            } else {
+                (Err(Abort::Stopped), 0)
+            };
+            bench.ran.borrow_mut().push((nth, client, ran));
+            // Those that have begun go on before others begin.
+            waiter::give_way();
+        }
+    }
+
+    /// Executes a transaction that may run, in its place.
+    fn run(&mut self, place: usize, mut ticket: Ticket, client: &Client<W>, is_sampled: bool) -> Ran<W> {
+        let Part { control, worker, .. } = self.part;
+        let (plan, session, scratch) = (&self.shared.plan, &mut self.session, &mut self.scratch);
+        session.prepare(plan, place);
+        let mut reruns = 0;
+        let result = loop {
+            let result = batch::attempt(self.part, session, &ticket, client.input(), scratch, is_sampled);
+            if !(is_aborted(&result) && session.is_to_run_again()) {
+                break result;
+            }
+            control.count(worker, false);
+            reruns += 1;
+            ticket.retries += 1;
+        };
+        S::release(plan, place);
+        (result, reruns)
+    }
 }
 
 /// One worker's part of a run.
@@ -126,18 +249,21 @@ struct Worker<'s, 'r, S: Planning, W: Workload, V: Observe> {
     /// The present batch, from 1.
     batch: u64,
     clients: Vec<Client<W>>,
-    session: Session<'r, S, V::Observer>,
+    /// The first, which also does what is done by one.
+    runner: Runner<'s, 'r, S, W, V>,
+    bench: &'s Bench<W>,
     /// Runs nothing: holds what rehearsals find.
     keeper: Session<'r, S, V::Observer>,
     open: Vec<Open<W>>,
+    /// Positions among these: what this worker has yet to execute.
+    waiting: Vec<usize>,
     /// Whether other workers may execute what these clients send.
     moves: bool,
     books: Books<'r, W>,
-    scratch: W::Scratch,
 }
 
 impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
-    fn new(part: Part<'r, S, W, V>, shared: &'s Shared<'r, S, W>) -> Self {
+    fn new(part: Part<'r, S, W, V>, shared: &'s Shared<'r, S, W>, bench: &'s Bench<W>) -> Self {
         let Part { db, job, .. } = part;
         let requests = match job.limit {
             Limit::Requests(count) => count,
@@ -151,12 +277,13 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             roster: Roster::new(job.clients as u32, requests, places, job.traffic.rtt_ns),
             batch: 0,
             clients: part.clients().map(|_| Client::new(birth)).collect(),
-            session: part.session(),
+            runner: Runner::new(part, shared),
+            bench,
             keeper: part.session(),
             open: Vec::new(),
+            waiting: Vec::new(),
             moves: db.scheme().moves() && job.workers > 1,
             books: Books::new(job, part.control, part.worker),
-            scratch: W::Scratch::default(),
         }
     }
 
@@ -189,9 +316,16 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                     shared.now_ns.store(clock::now_ns(), Ordering::Relaxed);
                 }
             }
-            self.session.plan(&shared.plan, worker, job.workers); // 2
+            self.runner.session.plan(&shared.plan, worker, job.workers); // 2
             shared.barrier.wait()?;
-            self.execute()?; // 3
+            let own = self.open.len();
+            self.gather();
+            if runners(scheme, job) == 1 {
+                self.execute()?; // 3
+            } else {
+                self.execute_overlapping(); // 3
+            }
+            self.give_back(own);
             let comes_last = shared.barrier.wait()?;
             if shared.left_in.load(Ordering::Relaxed) == self.batch {
                 if comes_last {
@@ -234,32 +368,33 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             self.clients[client].send(workload, job.seed, &request);
             let ticket = self.ticket(&self.clients[client], place, Step::Rehearsal);
             let is_sampled = self.is_sampled(&request);
-            let (input, scratch) = (self.clients[client].input(), &mut self.scratch);
+            let Runner { session, scratch, .. } = &mut self.runner;
+            let input = self.clients[client].input();
             if is_sampled {
-                self.session.meter().start();
+                session.meter().start();
             }
-            self.session.rehearse(&self.shared.plan, &ticket, |txn| workload.execute(input, scratch, txn));
+            session.rehearse(&self.shared.plan, &ticket, |txn| workload.execute(input, scratch, txn));
             if is_sampled {
-                self.session.meter().stop();
+                session.meter().stop();
             }
-            self.open.push(Open { place, client, result: None, rest: None });
+            self.open.push(Open { place, client, reruns: 0, result: None, rest: None });
             if self.moves {
                 *self.shared.lent[place].lock() = Some(self.clients[client].leave());
             }
         }
     }
 
-    /// Takes what this worker is to execute, after what it has of its own: the positions, in the order of places.
-    fn gather(&mut self) -> Vec<usize> {
-        let own = self.open.len();
+    /// Takes what this worker is to execute, in the order of places; what it has not of its own comes after that.
+    fn gather(&mut self) {
         if !self.moves {
-            return (0..own).collect();
+            self.waiting.extend(0..self.open.len());
+            return;
         }
         let Part { job, worker, .. } = self.part;
-        let (mut here, mut next) = (Vec::new(), 0);
+        let mut next = 0;
         for place in 0..self.roster.batch.len() {
             let home = self.roster.batch[place].client as usize % job.workers;
-            let nth = next;
+            let mut nth = next;
             next += usize::from(home == worker);
             if S::worker_of(&self.shared.plan, place, home) != worker {
                 continue;
@@ -267,33 +402,30 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             let lent = self.shared.lent[place].lock().take().expect("its worker has lent it");
             if home == worker {
                 self.clients[self.open[nth].client] = lent;
-                here.push(nth);
             } else {
+                nth = self.open.len();
                 self.clients.push(lent);
-                self.open.push(Open { place, client: self.clients.len() - 1, result: None, rest: None });
-                here.push(self.open.len() - 1);
+                let client = self.clients.len() - 1;
+                self.open.push(Open { place, client, reruns: 0, result: None, rest: None });
             }
+            self.waiting.push(nth);
         }
-        here
     }
 
     /// Gives back what was executed here for other workers: whatever comes after these many of its own.
     fn give_back(&mut self, own: usize) {
         let guests = self.open.len() - own;
         let clients = self.clients.drain(self.clients.len() - guests..);
-        for (Open { place, result, rest, .. }, client) in self.open.drain(own..).zip(clients) {
-            *self.shared.given_back[place].lock() = Some(GivenBack { client, result, rest });
+        for (Open { place, reruns, result, rest, .. }, client) in self.open.drain(own..).zip(clients) {
+            *self.shared.given_back[place].lock() = Some(GivenBack { client, reruns, result, rest });
         }
     }
 
-    /// Step 3.
+    /// Step 3, with one attempt open at a time.
     fn execute(&mut self) -> Result<(), Broken> {
-        let Part { workload, control, worker, .. } = self.part;
         let shared = self.shared;
-        let own = self.open.len();
-        let mut waiting = self.gather();
-        while !waiting.is_empty() {
-            let open = &self.open;
+        while !self.waiting.is_empty() {
+            let (open, waiting) = (&self.open, &self.waiting);
             let next = if S::IN_ORDER { &waiting[..1] } else { &waiting[..] };
             let first = || next.iter().position(|&nth| S::may_run(&shared.plan, open[nth].place));
             let mut found = first();
@@ -309,30 +441,55 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 }
                 continue;
             };
-            let nth = waiting.remove(found);
+            let nth = self.waiting.remove(found);
             let Open { place, client, .. } = self.open[nth];
             let ticket = self.ticket(&self.clients[client], place, Step::Planned);
             let is_sampled = self.is_sampled(&self.roster.batch[place]);
-            let (input, scratch) = (self.clients[client].input(), &mut self.scratch);
-            self.session.prepare(&shared.plan, place);
-            let result = batch::attempt(self.part, &mut self.session, &ticket, input, scratch, is_sampled);
-            S::release(&shared.plan, place);
-            if is_aborted(&result) {
-                *shared.left[place].lock() = Some(self.clients[client].leave());
-                shared.left_in.store(self.batch, Ordering::Relaxed);
-                control.count(worker, false);
-            } else {
-                let rest = rest(workload, &self.clients[client], &result);
-                shared.again[place].store(rest.is_some(), Ordering::Relaxed);
-                if rest.is_none() {
-                    control.count(worker, result.is_ok());
-                }
-                self.open[nth].rest = rest;
-            }
-            self.open[nth].result = Some(result);
+            let ran = self.runner.run(place, ticket, &self.clients[client], is_sampled);
+            self.take_down(nth, ran);
         }
-        self.give_back(own);
         Ok(())
+    }
+
+    /// Step 3, with several attempts open at a time: this fiber is the first of the runners.
+    fn execute_overlapping(&mut self) {
+        let mut waiting = core::mem::take(&mut self.waiting);
+        let count = waiting.len();
+        for nth in waiting.drain(..) {
+            let Open { place, client, .. } = self.open[nth];
+            let ticket = self.ticket(&self.clients[client], place, Step::Planned);
+            let is_sampled = self.is_sampled(&self.roster.batch[place]);
+            let client = self.clients[client].leave();
+            self.bench.tasks.borrow_mut().push_back(Task { nth, place, client, ticket, is_sampled });
+        }
+        self.waiting = waiting;
+        self.runner.run_all(self.bench);
+        waiter::wait_until(None, || self.bench.ran.borrow().len() == count);
+        for (nth, client, ran) in self.bench.ran.take() {
+            self.clients[self.open[nth].client] = client;
+            self.take_down(nth, ran);
+        }
+    }
+
+    /// Takes down what came of a transaction: what aborted is left for step 4.
+    fn take_down(&mut self, nth: usize, (result, reruns): Ran<W>) {
+        let Part { workload, control, worker, .. } = self.part;
+        let Open { place, client, .. } = self.open[nth];
+        let shared = self.shared;
+        if is_aborted(&result) {
+            *shared.left[place].lock() = Some(self.clients[client].leave());
+            shared.left_in.store(self.batch, Ordering::Relaxed);
+            control.count(worker, false);
+        } else {
+            let rest = rest(workload, &self.clients[client], &result);
+            shared.again[place].store(rest.is_some(), Ordering::Relaxed);
+            if rest.is_none() {
+                control.count(worker, result.is_ok());
+            }
+            self.open[nth].rest = rest;
+        }
+        self.open[nth].reruns = reruns;
+        self.open[nth].result = Some(result);
     }
 
     /// Step 4.
@@ -342,7 +499,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             let Some(mut client) = self.shared.left[place].lock().take() else { continue };
             let ticket = self.ticket(&client, place, Step::Alone);
             let is_sampled = self.is_sampled(&self.roster.batch[place]);
-            let (session, scratch) = (&mut self.session, &mut self.scratch);
+            let Runner { session, scratch, .. } = &mut self.runner;
             let result = batch::attempt(self.part, session, &ticket, client.input(), scratch, is_sampled);
             let rest = rest(workload, &client, &result);
             self.shared.again[place].store(rest.is_some() || is_aborted(&result), Ordering::Relaxed);
@@ -362,10 +519,14 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             if self.moves
                 && let Some(back) = self.shared.given_back[open.place].lock().take()
             {
-                (*client, open.result, open.rest) = (back.client, back.result, back.rest);
+                *client = back.client;
+                (open.reruns, open.result, open.rest) = (back.reruns, back.result, back.rest);
             }
             if let Some(left) = self.shared.left[open.place].lock().take() {
                 *client = left;
+            }
+            for _ in 0..open.reruns {
+                client.hear(workload, &mut self.books, &Err(Abort::Cascade), None);
             }
             let result = open.result.expect("all transactions of a batch are executed");
             client.hear(workload, &mut self.books, &result, open.rest);
@@ -375,7 +536,8 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
 
     /// What was counted.
     fn close(mut self) -> (Tally, W::Ledger) {
-        self.books.add_phases(self.session.meter().take());
+        self.books.add_phases(self.runner.session.meter().take());
+        self.bench.phases.take().into_iter().for_each(|ticks| self.books.add_phases(ticks));
         self.books.end();
         self.books.into_parts()
     }

@@ -35,7 +35,13 @@ impl Numbered {
     /// The place of the transaction in its batch, from 0.
     #[inline]
     pub fn place(self) -> usize {
-        (self.number & (ALONE - 1)) as usize - 1
+        Self::place_of(self.number)
+    }
+
+    /// The place of the transaction with a number.
+    #[inline]
+    pub fn place_of(number: u64) -> usize {
+        (number & (ALONE - 1)) as usize - 1
     }
 }
 

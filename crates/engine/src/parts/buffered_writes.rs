@@ -168,6 +168,12 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         Ok(())
     }
 
+    /// What was noted of a write, to be changed.
+    #[inline]
+    pub fn note_mut(&mut self, at: usize) -> &mut N {
+        &mut self.writes.get_mut(at).note
+    }
+
     /// Makes a delete give its record a value after all; `None` when it is no delete.
     #[inline]
     pub fn give(&mut self, at: usize) -> Option<&mut [u64]> {

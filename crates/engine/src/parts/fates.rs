@@ -67,7 +67,6 @@ impl Fates {
     }
 
     // ANCHOR: respect
-    // ANCHOR: respect
     /// Waits until the transaction of this slot has ended, if it is older.
     #[cold]
     fn wait_for_end(&self, party: Party, slot: u32, respect_ns: u64) {
@@ -79,7 +78,6 @@ impl Fates {
             waiter::wait_until(Some(deadline_ns), || shown.load(Ordering::Relaxed) != birth);
         }
     }
-    // ANCHOR_END: respect
     // ANCHOR_END: respect
 
     /// Wounds a slot's attempt on behalf of another one's, which is older, or aborts after the attempt has seen what

@@ -14,7 +14,8 @@ pub struct Own<'db, S: Chained> {
     pub version: Pending<'db, S>,
     /// Whether the attempt has written it.
     pub is_written: bool,
-    is_placeholder: bool,
+    /// How often the rehearsal wrote it; none if the version stood in no chain before the attempt ran.
+    pub foreseen: Option<u32>,
 }
 
 /// The versions of an attempt's own.
@@ -44,14 +45,20 @@ impl<'db, S: Chained> OwnVersions<'db, S> {
         self.0.get_mut(at)
     }
 
-    /// Takes over a version that stands in its chain already.
-    pub fn adopt(&mut self, record: RecordRef<'db, S>, version: Pending<'db, S>) {
-        self.0.push(record.id(), Own { record, version, is_written: false, is_placeholder: true });
+    /// Whether the attempt has written one of them.
+    #[inline]
+    pub fn is_written(&self, at: usize) -> bool {
+        self.0.get(at).is_written
+    }
+
+    /// Takes over a version that stands in its chain already, and was written so often in the rehearsal.
+    pub fn adopt(&mut self, record: RecordRef<'db, S>, version: Pending<'db, S>, times: u32) {
+        self.0.push(record.id(), Own { record, version, is_written: false, foreseen: Some(times) });
     }
 
     /// Adds a version that the attempt has just pushed, to write it; its position.
     pub fn add(&mut self, record: RecordRef<'db, S>, version: Pending<'db, S>) -> usize {
-        self.0.push(record.id(), Own { record, version, is_written: true, is_placeholder: false })
+        self.0.push(record.id(), Own { record, version, is_written: true, foreseen: None })
     }
 
     /// The position of the version of a record that the attempt has written.
@@ -110,12 +117,29 @@ impl<'db, S: Chained> OwnVersions<'db, S> {
 
     /// Completes the placeholders, which have their values, and takes the others off their chains: an abort.
     pub fn undo(&mut self, slot: &mut Slot<'db, S>) {
-        for Own { record, version, is_placeholder, .. } in self.0.drain().rev() {
-            if is_placeholder {
+        for Own { record, version, foreseen, .. } in self.0.drain().rev() {
+            if foreseen.is_some() {
                 version.seal();
             } else {
                 take_back(slot, record, version);
             }
+        }
+    }
+
+    /// Forgets what the attempt has written, and keeps the placeholders, as they were adopted, for another attempt: they
+    /// come first, in the same order. Takes the other versions off their chains.
+    pub fn reset(&mut self, slot: &mut Slot<'db, S>) {
+        let all: Vec<_> = self.0.drain().rev().collect();
+        let mut placeholders = Vec::new();
+        for Own { record, version, foreseen, .. } in all {
+            match foreseen {
+                Some(times) => placeholders.push((record, version, times)),
+                None => take_back(slot, record, version),
+            }
+        }
+        for (record, version, times) in placeholders.into_iter().rev() {
+            version.version().meta().stamp().set_tombstone(false);
+            self.adopt(record, version, times);
         }
     }
 
@@ -124,7 +148,7 @@ impl<'db, S: Chained> OwnVersions<'db, S> {
         let mut placeholders = Vec::new();
         for at in 0..self.0.len() {
             let own = self.0.get_mut(at);
-            if own.is_placeholder {
+            if own.foreseen.is_some() {
                 own.is_written = false;
                 placeholders.push(at);
             }

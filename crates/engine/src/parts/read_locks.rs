@@ -16,7 +16,7 @@ use storage::RecordRef;
 use sync::atomic::Ordering;
 use sync::plant::is_planted;
 
-use super::version_chain::{ChainHead, Chained, RETIRED};
+use super::version_chain::{ChainHead, Chained, Headed, RETIRED};
 use crate::{Abort, Retire, plants};
 
 const READER: u64 = 1;
@@ -151,7 +151,7 @@ impl ChainHead {
 /// As [`version_chain::retire`](super::version_chain::retire), for records that may be locked: `verdict` and `word` are
 /// what came of that.
 pub(super) fn retire_unlocked<S: Chained>(record: RecordRef<'_, S>, verdict: Retire, word: u64) -> Retire {
-    if verdict == Retire::Done && !record.header().is_retired_unlocked(word) {
+    if verdict == Retire::Done && !record.header().chain().is_retired_unlocked(word) {
         return Retire::Later;
     }
     verdict

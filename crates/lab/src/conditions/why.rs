@@ -97,6 +97,9 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("batch size: batches are large", "caracal.batch", "1000"),
     ("batch append: there is none", "caracal.batch_append", "off"),
     ("split on demand: there is none", "caracal.split", "off"),
+    ("batch size: batches are small", "pwv.batch", "16"),
+    ("visibility: writes are seen when transactions end", "pwv.early", "off"),
+    ("open attempts: a worker has one", "pwv.open", "1"),
     ("lock managers: one grants all locks", "calvin.managers", "1"),
 ];
 

@@ -17,15 +17,13 @@
 //!             5. Seal the versions. A placeholder that was not written, or whose transaction did not commit, gets the
 //!                value of the version before it.
 //!             6. Whoever touched what it had not declared executes again, alone, after the others, in their order.
-//! INVARIANTS  (1) Numbers fall along a chain (asserted where a version is pushed): the placeholders of a batch are
-//!                 pushed in order and by one manager, and what is pushed later has locks (3).
+//! INVARIANTS  (1) Numbers fall along a chain (`engine::parts::VersionPlan`, which is steps 2 and 3): what is pushed later
+//!                 than the placeholders has locks (3).
 //!             (2) Who waits for a version waits for a smaller number, and a worker executes in the order of numbers:
 //!                 the first transaction that has not ended never waits.
 //!             (3) A row that comes or goes within a batch, and one that is numbered in a stretch, is written under the
 //!                 lock of its key or stretch, which is granted in the order of the batch; nobody has a placeholder for
 //!                 it, or whoever has one waits for that lock, too.
-//!             (4) What is older than the version that a batch finds newest is needed by nobody in it (the cut in
-//!                 `push`).
 //! DEPARTURES  The original is told what is written. Here a rehearsal finds it, and since keys that are missing,
 //!             ranges, insertions and deletions must be ordered as well, there are locks for these, as under `calvin`:
 //!             a deletion excludes those who touch the record, an insertion those who missed the key or scan its
@@ -37,19 +35,18 @@
 //!             promised.
 
 use engine::driver::Planned;
-use engine::parts::footprint::{Coverage, Footprint, Mode};
-use engine::parts::ordered_locks::OrderedLocks;
-use engine::parts::version_chain::{self, ChainHead, VersionStamp, below, cut, settle};
-use engine::parts::{Batches, BufferedWrites, Numbered, OwnVersions};
+use engine::parts::footprint::{Coverage, Mode};
+use engine::parts::version_chain::{self, ChainHead, VersionStamp, below, settle};
+use engine::parts::{Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, push_numbered};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
     Stamp, Step, Ticket, Touch, Write,
 };
-use storage::{LeafRef, Pending, RecordRef, Shape, Slot, VersionRef, Versioned};
+use storage::{LeafRef, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::atomic::{AtomicBool, Ordering};
 use sync::plant::is_planted;
-use sync::{Latched, waiter};
+use sync::waiter;
 
 use crate::plants;
 
@@ -61,27 +58,8 @@ pub struct Bohm {
     is_abandoned: AtomicBool,
 }
 
-/// The plans of a run's batches.
-#[derive(Debug)]
-pub struct Plan<'db> {
-    locks: OrderedLocks,
-    /// By manager: the records that are to be written, with the places of those who write them.
-    writes: Box<[Latched<Writes<'db>>]>,
-    /// By place.
-    places: Box<[Latched<Place<'db>>]>,
-}
-
-type Writes<'db> = Vec<(usize, RecordRef<'db, Bohm>)>;
-
 /// The version of a record that has a value, if it has one.
 type Seen<'db> = Option<VersionRef<'db, Bohm>>;
-
-/// What is planned for a transaction.
-#[derive(Debug, Default)]
-struct Place<'db> {
-    footprint: Footprint,
-    placeholders: Vec<(RecordRef<'db, Bohm>, Pending<'db, Bohm>)>,
-}
 
 /// An attempt's private state.
 #[derive(Debug)]
@@ -91,7 +69,7 @@ pub struct Txn<'db> {
     numbered: Numbered,
     coverage: Coverage,
     /// In a rehearsal.
-    rehearsed: BufferedWrites<'db, Bohm>,
+    rehearsed: RehearsedWrites<'db, Bohm>,
     /// In every other attempt.
     own: OwnVersions<'db, Bohm>,
 }
@@ -142,7 +120,7 @@ impl Scheme for Bohm {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
-            rehearsed: BufferedWrites::new(&slot),
+            rehearsed: RehearsedWrites::new(&slot),
             slot,
             numbered: Numbered::default(),
             coverage: Coverage::default(),
@@ -195,7 +173,7 @@ impl Scheme for Bohm {
         how: Write,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
         if txn.coverage.step() == Step::Rehearsal {
-            return self.rehearse_write(txn, record, how);
+            return txn.rehearsed.write(&txn.slot, &mut txn.coverage, record, how);
         }
         if let Some(own) = txn.own.written(record) {
             return Ok(txn.own.words(own));
@@ -210,8 +188,8 @@ impl Scheme for Bohm {
         txn: &'t mut Txn<'db>,
         record: RecordRef<'db, Self>,
     ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.rehearsed.find(record) {
-            return Ok(txn.rehearsed.give(own));
+        if txn.rehearsed.find(record).is_some() {
+            return Ok(txn.rehearsed.insert(record));
         }
         if let Some(own) = txn.own.written(record) {
             return Ok(txn.own.revive(own));
@@ -221,8 +199,7 @@ impl Scheme for Bohm {
             return Ok(None);
         }
         if txn.coverage.step() == Step::Rehearsal {
-            let value = txn.rehearsed.room(record);
-            return Ok(txn.rehearsed.push(record, Some(value), ()));
+            return Ok(txn.rehearsed.insert(record));
         }
         let own = self.own(txn, record)?;
         Ok(txn.own.words(own))
@@ -231,7 +208,7 @@ impl Scheme for Bohm {
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
         if txn.coverage.step() == Step::Rehearsal {
-            return self.rehearse_delete(txn, record);
+            return txn.rehearsed.delete(&txn.slot, &mut txn.coverage, record);
         }
         if let Some(own) = txn.own.written(record) {
             return Ok(txn.own.delete(own));
@@ -299,19 +276,15 @@ impl Scheme for Bohm {
 
 impl Planning for Bohm {
     const IN_ORDER: bool = true;
-    type Plan<'db> = Plan<'db>;
+    type Plan<'db> = VersionPlan<'db, Self>;
 
     fn batch_max(&self) -> usize {
         self.batch_max
     }
 
-    fn open(&self, places: usize, workers: usize) -> Plan<'_> {
+    fn open(&self, places: usize, workers: usize) -> VersionPlan<'_, Self> {
         self.batches.open();
-        Plan {
-            locks: OrderedLocks::new(places, workers),
-            writes: (0..workers).map(|_| Latched::default()).collect(),
-            places: (0..places).map(|_| Latched::default()).collect(),
-        }
+        VersionPlan::new(places, workers)
     }
 
     fn close(&self) {
@@ -328,79 +301,36 @@ impl Planning for Bohm {
 
     // ANCHOR: declare
     /// Step 2 of COMMIT.
-    fn declare<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>) {
-        let place = txn.numbered.place();
-        let footprint = txn.coverage.footprint();
-        if !footprint.is_boundless() {
-            plan.locks.declare(place, footprint);
-            for write in txn.rehearsed.iter().filter(|write| txn.slot.newest(write.record).is_some()) {
-                // A record without a number of its own is in a stretch, or the attempt's own.
-                if footprint.covers(Footprint::of_record(write.record.id()), Mode::Shared) {
-                    let manager = Footprint::of_record(write.record.id()) as usize % plan.writes.len();
-                    plan.writes[manager].lock().push((place, write.record));
-                }
-            }
-        }
-        core::mem::swap(footprint, &mut plan.places[place].lock().footprint);
+    fn declare<'db>(&'db self, plan: &VersionPlan<'db, Self>, txn: &mut Txn<'db>) {
+        plan.declare(txn.numbered.place(), &txn.slot, txn.coverage.footprint(), &txn.rehearsed);
     }
 
     /// Step 3 of COMMIT.
-    fn plan<'db>(&'db self, plan: &Plan<'db>, txn: &mut Txn<'db>, worker: usize, workers: usize) {
-        for manager in (worker..plan.writes.len()).step_by(workers) {
-            plan.locks.grant(manager);
-            let mut writes = plan.writes[manager].lock();
-            writes.sort_unstable_by_key(|(place, record)| (record.id(), *place));
-            for (place, record) in writes.drain(..) {
-                let version = self.push(txn, record, self.batches.number_of(place));
-                plan.places[place].lock().placeholders.push((record, version));
-            }
-        }
+    fn plan<'db>(
+        &'db self,
+        plan: &VersionPlan<'db, Self>,
+        txn: &mut Txn<'db>,
+        worker: usize,
+        workers: usize,
+    ) {
+        plan.put(&mut txn.slot, &self.batches, worker, workers);
     }
     // ANCHOR_END: declare
 
-    fn may_run(plan: &Plan<'_>, place: usize) -> bool {
-        plan.locks.are_held(place)
+    fn may_run(plan: &VersionPlan<'_, Self>, place: usize) -> bool {
+        plan.are_locks_held(place)
     }
 
-    fn prepare<'db>(plan: &Plan<'db>, txn: &mut Txn<'db>, place: usize) {
-        let mut planned = plan.places[place].lock();
-        core::mem::swap(txn.coverage.footprint(), &mut planned.footprint);
-        planned.placeholders.drain(..).for_each(|(record, version)| txn.own.adopt(record, version));
+    fn prepare<'db>(plan: &VersionPlan<'db, Self>, txn: &mut Txn<'db>, place: usize) {
+        plan.hand_over(place, txn.coverage.footprint(), &mut txn.own);
     }
 
-    fn release(plan: &Plan<'_>, place: usize) {
-        plan.locks.release(place);
+    fn release(plan: &VersionPlan<'_, Self>, place: usize) {
+        plan.release(place);
     }
 }
 
 impl Bohm {
-    // ANCHOR: push
-    /// Puts a version with this number over the newest of a record.
-    fn push<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>, number: u64) -> Pending<'db, Self> {
-        let version = txn.slot.new_version(record);
-        version.version().meta().set_number(number);
-        let over = loop {
-            let over = txn.slot.newest(record);
-            // Invariant (1).
-            assert!(
-                over.is_none_or(|over| over.meta().number() < number),
-                "a chain grows towards greater numbers"
-            );
-            // It fails if the only version of the record comes home just now.
-            if record.push(&version, over) {
-                break over;
-            }
-        };
-        let watermark = self.batches.before();
-        match over.map(|over| over.meta().number()) {
-            Some(below) if below > watermark => txn.slot.settle_later(record, number),
-            Some(_) => cut(&mut txn.slot, record, &version, number, watermark), // Invariant (4).
-            None => {}
-        }
-        version
-    }
-    // ANCHOR_END: push
-
     // ANCHOR: see
     /// The version that the attempt is to see: waits for its value. None if the record then has none.
     #[inline]
@@ -432,7 +362,7 @@ impl Bohm {
         if !(is_alone || is_new || txn.coverage.is_covered_otherwise(Mode::Exclusive)) {
             return Err(Abort::Footprint);
         }
-        let version = self.push(txn, record, txn.numbered.number);
+        let version = push_numbered(&mut txn.slot, record, txn.numbered.number, self.batches.before());
         Ok(txn.own.add(record, version))
     }
 
@@ -476,34 +406,6 @@ impl Bohm {
         }
         self.batches.leave(&mut txn.numbered);
     }
-
-    fn rehearse_write<'t, 'db>(
-        &self,
-        txn: &'t mut Txn<'db>,
-        record: RecordRef<'db, Self>,
-        how: Write,
-    ) -> Result<Option<&'t mut [u64]>, Abort> {
-        if let Some(own) = txn.rehearsed.find(record) {
-            return Ok(txn.rehearsed.value_mut(own));
-        }
-        txn.coverage.record(record.id(), txn.mode_of_write())?;
-        let Some(before) = self.see(txn, record)? else { return Ok(None) };
-        let value = txn.rehearsed.room(record);
-        if how == Write::Modify {
-            let words = txn.slot.words(before).expect("nobody writes during rehearsals");
-            txn.rehearsed.room_mut(value).copy_from_slice(words);
-        }
-        Ok(txn.rehearsed.push(record, Some(value), ()))
-    }
-
-    fn rehearse_delete<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
-        if let Some(own) = txn.rehearsed.find(record) {
-            return Ok(txn.rehearsed.take(own));
-        }
-        txn.coverage.record(record.id(), Mode::Exclusive)?;
-        let seen = self.see(txn, record)?;
-        Ok(seen.inspect(|_| _ = txn.rehearsed.push(record, None, ())).is_some())
-    }
 }
 
 impl<'db> Txn<'db> {
@@ -514,10 +416,5 @@ impl<'db> Txn<'db> {
             let is_later = version.meta().number() >= self.numbered.number;
             is_later && !(version.is_sealed() && is_planted(&plants::BOHM_READS_NEWEST))
         })
-    }
-
-    /// In which mode a record is written: beside others, by versions, unless its stretch stands for it.
-    fn mode_of_write(&self) -> Mode {
-        if self.coverage.stretch().is_some() { Mode::Exclusive } else { Mode::Shared }
     }
 }

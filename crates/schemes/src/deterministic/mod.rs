@@ -2,3 +2,4 @@
 pub mod bohm;
 pub mod calvin;
 pub mod caracal;
+pub mod pwv;

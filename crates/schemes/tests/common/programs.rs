@@ -252,6 +252,10 @@ impl Workload for Programs {
         let mut seen = Vec::new();
         let mut end = Ok(());
         for (step, op) in program.ops.iter().enumerate() {
+            if step as u64 == program.client % 3 {
+                // Some roll back all the same.
+                txn.decided();
+            }
             if *op == Op::Rollback {
                 end = Err(Abort::Rollback);
                 break;

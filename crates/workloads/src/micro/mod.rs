@@ -198,6 +198,7 @@ impl Workload for Micro {
     fn execute<T: Transaction>(&self, input: &Input, (): &mut (), txn: &mut T) -> Result<Output, Abort> {
         let mut output = Output::default();
         txn.prefetch(self.table, input.all().iter().copied());
+        txn.decided();
         for &object in input.read() {
             match txn.read(self.table, object, |row| row.0)? {
                 Some(version) => output.digest = output.digest.wrapping_add(version),

@@ -389,6 +389,8 @@ impl Workload for Mix {
     }
 
     fn execute<T: Transaction>(&self, input: &Input, (): &mut (), txn: &mut T) -> Result<(), Abort> {
+        // Also of those that roll back: a hint that is wrong must do no harm.
+        txn.decided();
         for (nth, op) in input.ops().iter().enumerate() {
             op.execute(self, txn)?;
             match input.pauses >> nth & 1 {

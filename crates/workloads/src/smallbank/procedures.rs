@@ -51,6 +51,7 @@ impl SmallBank {
         if input.amount < 0 {
             return Err(Abort::Rollback);
         }
+        txn.decided();
         output.checking = input.amount;
         self.pay_in(customer, input.amount, txn)
     }
@@ -86,6 +87,7 @@ impl SmallBank {
         txn: &mut T,
     ) -> Result<(), Abort> {
         let (first, second) = self.both(input, output, txn)?;
+        txn.decided();
         self.prefetch(first, txn);
         let savings =
             found(txn.update(self.tables.savings, first, |row| core::mem::take(&mut row.balance))?)?;
@@ -107,6 +109,7 @@ impl SmallBank {
         txn: &mut T,
     ) -> Result<(), Abort> {
         let customer = self.customer(input.first, output, txn)?;
+        txn.decided();
         self.prefetch(customer, txn);
         let savings = self.savings(customer, output, txn)?;
         let is_covered = txn.update(self.tables.checking, customer, |row| {
@@ -138,6 +141,7 @@ impl SmallBank {
         if !found(is_covered)? {
             return Err(Abort::Rollback);
         }
+        txn.decided();
         output.checking = -input.amount;
         output.received = input.amount;
         self.pay_in(second, input.amount, txn)

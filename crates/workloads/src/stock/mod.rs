@@ -259,6 +259,7 @@ impl Workload for StockTable {
         chosen.clear();
         // Allocates once: no transaction writes more.
         chosen.reserve(self.settings.writes_max() as usize);
+        txn.decided();
         self.read(input, chosen, &mut output, txn)?;
         self.write(input, chosen, &mut output, txn)?;
         Ok(output)

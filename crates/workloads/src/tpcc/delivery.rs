@@ -16,6 +16,7 @@ use super::{Output, Tpcc, found};
 impl Tpcc {
     /// Delivers up to an order for each of the input's districts.
     pub(super) fn delivery<T: Transaction>(&self, input: &Delivery, txn: &mut T) -> Result<Output, Abort> {
+        txn.decided();
         let mut orders = [0; DISTRICTS as usize];
         for district in input.districts.clone() {
             if let Some(order) = self.oldest(input.warehouse, district, txn)? {

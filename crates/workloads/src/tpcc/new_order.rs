@@ -64,6 +64,9 @@ impl Tpcc {
             sum += u64::from(line.amount);
             taken += 1;
         }
+        if taken == input.lines().len() {
+            txn.decided();
+        }
         let order = early.map_or_else(|| self.next_order(input, txn), Ok)?;
         self.write_order(input, order, &screen.lines[..taken], txn)?;
         if taken < input.lines().len() {

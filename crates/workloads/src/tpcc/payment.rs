@@ -28,6 +28,7 @@ impl Tpcc {
             txn.prefetch((tables.customer, tables.customer_info), iter::once(key));
         }
 
+        txn.decided();
         if !self.settings.is_hot_last {
             self.add_to_site(input, txn)?;
         }

@@ -329,6 +329,7 @@ impl<K: RecordKey> Workload for Ycsb<K> {
         if ops.len() > 1 {
             self.prefetch(ops, txn);
         }
+        txn.decided();
         for &op in ops {
             match op.kind {
                 Kind::Read => self.read(op, &mut output, txn),

@@ -1,0 +1,140 @@
+//! The plan of a batch in which writes have their places in the chains of records before anything executes: a version
+//! each, without a value yet, with the number of its transaction; and locks for what has no chain that it could stand
+//! in, keys and stretches.
+//!
+//! INVARIANTS
+//! (1) Numbers fall along a chain (asserted in [`push_numbered`]): the versions of a batch are pushed in its order and
+//!     by one manager, and what is pushed when transactions run already, is pushed under locks.
+//! (2) What is older than the version that a batch finds newest is needed by nobody in it (the cut in
+//!     [`push_numbered`]).
+
+use storage::{Pending, RecordRef, Slot};
+use sync::Latched;
+
+use super::footprint::{Footprint, Mode};
+use super::ordered_locks::OrderedLocks;
+use super::version_chain::{Chained, Stamped, cut};
+use super::{Batches, OwnVersions, RehearsedWrites};
+
+/// The plans of a run's batches, one after the other.
+#[derive(Debug)]
+pub struct VersionPlan<'db, S: Chained> {
+    locks: OrderedLocks,
+    /// By manager.
+    writes: Box<[Latched<Vec<Foreseen<'db, S>>>]>,
+    /// By place.
+    places: Box<[Latched<Place<'db, S>>]>,
+}
+
+/// A record that is to be written, by the transaction at a place, so often.
+#[derive(Debug)]
+struct Foreseen<'db, S: Chained> {
+    record: RecordRef<'db, S>,
+    place: usize,
+    times: u32,
+}
+
+/// What is planned for a transaction.
+#[derive(Debug)]
+struct Place<'db, S: Chained> {
+    footprint: Footprint,
+    placeholders: Vec<(RecordRef<'db, S>, Pending<'db, S>, u32)>,
+}
+
+impl<'db, S: Chained> VersionPlan<'db, S> {
+    /// For batches of so many places, and as many managers as there are workers.
+    pub fn new(places: usize, workers: usize) -> Self {
+        let place = || Latched::new(Place { footprint: Footprint::default(), placeholders: Vec::new() });
+        Self {
+            locks: OrderedLocks::new(places, workers),
+            writes: (0..workers).map(|_| Latched::new(Vec::new())).collect(),
+            places: (0..places).map(|_| place()).collect(),
+        }
+    }
+
+    /// Takes over what a rehearsal has found: the footprint of the transaction at a place, and what it writes.
+    pub fn declare(
+        &self,
+        place: usize,
+        slot: &Slot<'db, S>,
+        footprint: &mut Footprint,
+        writes: &RehearsedWrites<'db, S>,
+    ) {
+        if !footprint.is_boundless() {
+            self.locks.declare(place, footprint);
+            for (record, times) in writes.iter().filter(|(record, _)| slot.newest(*record).is_some()) {
+                let number = Footprint::of_record(record.id());
+                // A record without a number of its own is in a stretch, or the attempt's own.
+                if footprint.covers(number, Mode::Shared) {
+                    let manager = number as usize % self.writes.len();
+                    self.writes[manager].lock().push(Foreseen { record, place, times });
+                }
+            }
+        }
+        core::mem::swap(footprint, &mut self.places[place].lock().footprint);
+    }
+
+    /// Does a worker's share when all have declared: grants locks, and puts placeholders into chains.
+    pub fn put(&self, slot: &mut Slot<'db, S>, batches: &Batches, worker: usize, workers: usize) {
+        for manager in (worker..self.writes.len()).step_by(workers) {
+            self.locks.grant(manager);
+            let mut writes = self.writes[manager].lock();
+            writes.sort_unstable_by_key(|write| (write.record.id(), write.place));
+            for Foreseen { record, place, times } in writes.drain(..) {
+                let version = push_numbered(slot, record, batches.number_of(place), batches.before());
+                self.places[place].lock().placeholders.push((record, version, times));
+            }
+        }
+    }
+
+    /// Whether the transaction at a place has all its locks.
+    #[inline]
+    pub fn are_locks_held(&self, place: usize) -> bool {
+        self.locks.are_held(place)
+    }
+
+    /// Hands over what was planned for the transaction at a place.
+    pub fn hand_over(&self, place: usize, footprint: &mut Footprint, own: &mut OwnVersions<'db, S>) {
+        let mut planned = self.places[place].lock();
+        core::mem::swap(footprint, &mut planned.footprint);
+        for (record, version, times) in planned.placeholders.drain(..) {
+            own.adopt(record, version, times);
+        }
+    }
+
+    /// The transaction at a place has ended, and gives up its locks.
+    pub fn release(&self, place: usize) {
+        self.locks.release(place);
+    }
+}
+
+// ANCHOR: push
+/// Puts a version with this number over the newest of a record. Nobody looks at numbers below `watermark`.
+pub fn push_numbered<'db, S: Chained>(
+    slot: &mut Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    number: u64,
+    watermark: u64,
+) -> Pending<'db, S> {
+    let version = slot.new_version(record);
+    version.version().meta().stamp().set_number(number);
+    let over = loop {
+        let over = slot.newest(record);
+        // Invariant (1).
+        assert!(
+            over.is_none_or(|over| over.meta().stamp().number() < number),
+            "a chain grows towards greater numbers"
+        );
+        // It fails if the only version of the record comes home just now.
+        if record.push(&version, over) {
+            break over;
+        }
+    };
+    match over.map(|over| over.meta().stamp().number()) {
+        Some(below) if below > watermark => slot.settle_later(record, number),
+        Some(_) => cut(slot, record, &version, number, watermark), // Invariant (2).
+        None => {}
+    }
+    version
+}
+// ANCHOR_END: push

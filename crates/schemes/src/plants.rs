@@ -433,7 +433,6 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::MOVES_UNASKED,
             &storage::plants::SPLIT_DROPS_MARK,
             &storage::plants::UNLINK_DROPS_MARK,
-            &storage::plants::REUSES_AT_ONCE,
         ],
     ),
     (
@@ -449,7 +448,6 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &engine::plants::CHAIN_CUT_EARLY,
             &engine::plants::LEAF_SET_ADOPTS,
             &engine::plants::MOVES_UNASKED,
-            &storage::plants::REUSES_AT_ONCE,
         ],
     ),
     (

@@ -226,7 +226,7 @@ mod tests {
     );
 
     fn chapter() -> String {
-        HEADINGS.iter().map(|heading| format!("## {heading}\n\ntext\n\n")).collect()
+        HEADINGS.map(|heading| format!("## {heading}\n\ntext\n\n")).concat()
     }
 
     fn check(rule: Rule, files: &[(&str, &str)]) -> usize {

@@ -111,7 +111,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "cluster",
-        says: "sweeps on two nodes of Ray, one of which is killed, and of Slurm, on loopback; needs Python, PyPI and root",
+        says: "sweeps on two nodes of Ray, one of which is killed, and of Slurm; needs Python, PyPI and root",
         run: Alone(cluster),
     },
     Command {

@@ -393,17 +393,20 @@ pub trait Scheme: Shape {
     }
 
     /// The key is in: the leaf's gap version was `before.seen()` and is now `after`; under its latch.
-    fn added<'db>(&'db self, txn: &mut Self::Txn<'db>, before: LeafRef<'db, Self::Leaf>, after: u64);
+    /// The default is for schemes that do not compare gap versions.
+    fn added<'db>(&'db self, _txn: &mut Self::Txn<'db>, _before: LeafRef<'db, Self::Leaf>, _after: u64) {}
 
     /// To make room for a key of this attempt, `into` was split off `from`, whose gap version was
     /// `from.seen()` and is now `after`; under the latches of both.
+    /// The default is for schemes that do not compare gap versions: what a leaf carries goes along without it.
     fn split<'db>(
         &'db self,
-        txn: &mut Self::Txn<'db>,
-        from: LeafRef<'db, Self::Leaf>,
-        after: u64,
-        into: LeafRef<'db, Self::Leaf>,
-    );
+        _txn: &mut Self::Txn<'db>,
+        _from: LeafRef<'db, Self::Leaf>,
+        _after: u64,
+        _into: LeafRef<'db, Self::Leaf>,
+    ) {
+    }
 
     /// The procedure will not roll back from here on: see [`Transaction::decided`](crate::Transaction::decided). It may
     /// do so all the same.

@@ -371,10 +371,6 @@ impl Scheme for Aria {
         Ok(())
     }
 
-    fn added<'db>(&'db self, _: &mut Txn<'db>, _: Gaps<'db>, _: u64) {}
-
-    fn split<'db>(&'db self, _: &mut Txn<'db>, _: Gaps<'db>, _: u64, _: Gaps<'db>) {}
-
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         // A rollback needs no confirmation: the snapshot is consistent.

@@ -298,10 +298,6 @@ impl Scheme for Caracal {
         Ok(())
     }
 
-    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>, _: u64) {}
-
-    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>, _: u64, _: LeafRef<'db, ()>) {}
-
     #[inline]
     fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
         Ok(())

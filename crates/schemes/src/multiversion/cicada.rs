@@ -272,13 +272,6 @@ impl Scheme for Cicada {
         if record.header().read_at(rts) { Ok(()) } else { Err(Abort::WriteConflict) }
     }
 
-    /// The leaf's mark stays, and whoever looks at its gaps from now on finds the key.
-    #[inline]
-    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, GapMark>, _: u64) {}
-
-    #[inline]
-    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, GapMark>, _: u64, _: LeafRef<'db, GapMark>) {}
-
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Rollback {

@@ -272,19 +272,6 @@ impl Scheme for HekatonLocking {
     }
 
     #[inline]
-    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, LeafLocks>, _: u64) {}
-
-    #[inline]
-    fn split<'db>(
-        &'db self,
-        _: &mut Txn<'db>,
-        _: LeafRef<'db, LeafLocks>,
-        _: u64,
-        _: LeafRef<'db, LeafLocks>,
-    ) {
-    }
-
-    #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
         if end == End::Commit && !txn.writes.is_empty() {
             if is_planted(&plants::HEKATON_LOCKING_UNLOCKS_EARLY) {

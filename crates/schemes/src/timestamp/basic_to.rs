@@ -343,13 +343,6 @@ impl Scheme for BasicTo {
         if is_retired { Err(Abort::WriteConflict) } else { Ok(()) }
     }
 
-    /// The leaf's mark stays, and whoever looks at its gaps from now on finds the key.
-    #[inline]
-    fn added<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, GapMark>, _: u64) {}
-
-    #[inline]
-    fn split<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, GapMark>, _: u64, _: LeafRef<'db, GapMark>) {}
-
     /// What was read holds as of the timestamp since it was read.
     #[inline]
     fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {

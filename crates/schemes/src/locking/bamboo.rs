@@ -139,6 +139,7 @@ impl Scheme for Bamboo {
     ];
     const INSERT: InsertAt = InsertAt::Access;
     const WAITS: bool = true;
+    const UPGRADES: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 

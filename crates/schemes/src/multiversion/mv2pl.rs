@@ -156,6 +156,7 @@ impl Scheme for Mv2pl {
         },
     ];
     const INSERT: InsertAt = InsertAt::Access;
+    const UPGRADES: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;

@@ -146,23 +146,23 @@ fn model<const N: usize>(preemptions: usize, threads: [fn(&Shared); N]) {
 
 #[test]
 fn two_writers_commit_in_the_order_of_their_versions() {
-    model(3, [|shared| assert_eq!(shared.writes(0, true), Ok(())), |shared| _ = shared.writes(1, true)]);
+    model(2, [|shared| assert_eq!(shared.writes(0, true), Ok(())), |shared| _ = shared.writes(1, true)]);
 }
 
 #[test]
 fn a_reader_sees_what_is_committed_or_aborts() {
-    model(3, [|shared| _ = shared.writes(0, false), |shared| _ = shared.reads(1)]);
+    model(2, [|shared| _ = shared.writes(0, false), |shared| _ = shared.reads(1)]);
 }
 
 #[test]
 fn a_reader_who_is_put_before_a_writer_comes_before_its_commit() {
-    model(3, [|shared| assert_eq!(shared.reads(0), Ok(())), |shared| _ = shared.writes(1, true)]);
+    model(2, [|shared| assert_eq!(shared.reads(0), Ok(())), |shared| _ = shared.writes(1, true)]);
 }
 
 #[test]
 fn who_rolls_back_takes_along_the_writer_behind_it_and_the_reader_behind_that() {
     model(
-        2,
+        1,
         [
             |shared| _ = shared.writes(0, false),
             |shared| _ = shared.writes(1, true),

@@ -14,7 +14,7 @@
 use core::mem;
 
 use storage::{Pending, RecordRef, Shape, Slot, VersionRef, Versioned};
-use sync::waiter;
+use sync::{Backoff, waiter};
 
 use super::early_locks::Held;
 use crate::parts::version_chain::VersionStamp;
@@ -152,6 +152,12 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
     #[cold]
     fn wait(&self, id: RequestId) -> Result<(), Abort> {
         let look = || self.locks.fates().look(self.party.slot);
+        // An owner retires within a moment, mostly. Suspended, this attempt would be the next owner while others of its
+        // worker run, and all who come would queue behind it.
+        let mut backoff = Backoff::new();
+        while self.locks.is_waiting(id) && !backoff.is_exhausted() {
+            backoff.snooze();
+        }
         waiter::wait_until(None, || !self.locks.is_waiting(id) || look().is_err());
         look()?;
         // A fiber that is unwound by a panic does not wait.

@@ -10,8 +10,8 @@
 //!             record is retired. `VersionStamp`: as in `hekaton`. The write lock is the undecided version on top of
 //!             the chain. Each leaf lists the attempts that have locked its gaps (`LeafLocks`).
 //! COMMIT      1. Wait until those have gone who had locked leaves in which it put keys; then, of each record written,
-//!                until nobody has a read lock, and none is given (NoMoreReadLocks). Of attempts that wait for each
-//!                other one aborts.
+//!                until nobody has a read lock, and none is given (`NoMoreReadLocks`). Of attempts that wait for
+//!                each other one aborts.
 //!             2. Mark every version: the number will be drawn after this. Draw the end number: the serialization
 //!                point.
 //!             3. Give the versions the number, as not yet certain, and open their records.
@@ -31,15 +31,15 @@
 //!                 uncertain (asserted in `PendingWrites::push`; `put` lets nobody write over such a one).
 //!             (5) Numbers and marks are in the order that `engine::parts::speculation` has; a record opens before
 //!                 anybody can write over its version, and, if it is taken back, before that.
-//! DEPARTURES  The paper counts wait-for dependencies in transaction objects (WaitForCounter, WaitingTxnList,
-//!             NoMoreWaitFors), and locks versions in their end fields; here a writer looks at the records that it has
-//!             written, so there is nothing to be counted down once. There a version that is being written is closed to
-//!             readers once it has lost its last, and before they may join those for whom a writer waits; here they
-//!             come and go until the writer comes to its end, and are aborted from then on: of attempts that are
-//!             deadlocked, aborted and tried again, one would always have joined. What a scan finds undecided it locks
-//!             as it does any record. Leaves stand for hash buckets. Deadlocks are looked for by those who wait, and
-//!             not by a thread; the youngest is the victim. Declared readers read as of their begin without locks. The
-//!             paper's other isolation levels are left out.
+//! DEPARTURES  The paper counts wait-for dependencies in transaction objects (`WaitForCounter`, `WaitingTxnList`,
+//!             `NoMoreWaitFors`), and locks versions in their end fields; here a writer looks at the records that it
+//!             has written, so there is nothing to be counted down once. There a version that is being written is
+//!             closed to readers once it has lost its last, and before they may join those for whom a writer waits;
+//!             here they come and go until the writer comes to its end, and are aborted from then on: of attempts that
+//!             are deadlocked, aborted and tried again, one would always have joined. What a scan finds undecided it
+//!             locks as it does any record. Leaves stand for hash buckets. Deadlocks are looked for by those who wait,
+//!             and not by a thread; the youngest is the victim. Declared readers read as of their begin without locks.
+//!             The paper's other isolation levels are left out.
 
 use core::cmp::Reverse;
 

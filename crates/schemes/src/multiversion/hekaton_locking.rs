@@ -211,7 +211,7 @@ impl Scheme for HekatonLocking {
         }
         let mut as_of = txn.begin;
         if !txn.is_snapshot {
-            self.lock(txn, record)?;
+            txn.lock(record)?;
             as_of = u64::MAX;
         }
         let Txn { dependencies, slot, .. } = &mut *txn;
@@ -344,30 +344,6 @@ impl Scheme for HekatonLocking {
 }
 
 impl HekatonLocking {
-    // ANCHOR: lock
-    /// Locks the latest version of a record to be read, unless it is locked.
-    #[inline]
-    fn lock<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<(), Abort> {
-        if txn.locks.find(record.id()).is_some() {
-            return Ok(());
-        }
-        while let Err(not_locked) = record.header().lock() {
-            if not_locked != NotLocked::Closed {
-                return Err(not_locked.into());
-            }
-            // A writer that draws its number opens the record at once; one that waits for others may take long.
-            let writer = || txn.slot.newest(record).map(Writer::of);
-            let is_to_wait = || matches!(writer(), Some(Writer::Undecided(_)));
-            waiter::wait_until(None, || is_to_wait() || !record.header().is_closed());
-            if is_to_wait() {
-                return Err(not_locked.into());
-            }
-        }
-        txn.locks.push(record.id(), Lock { record, is_held: true });
-        Ok(())
-    }
-    // ANCHOR_END: lock
-
     /// Gives a record that has a value, or none, a version of the attempt's own, unless it has one: its place among the
     /// writes. None if the record is not so, which counts as read.
     #[inline]
@@ -400,7 +376,7 @@ impl HekatonLocking {
                     return Ok(None);
                 }
                 // From when it is locked it stays as it is.
-                self.lock(txn, record)?;
+                txn.lock(record)?;
                 continue;
             }
             // Again, if it is the newest no more.
@@ -480,6 +456,30 @@ fn note(waits_for: &mut Vec<Party>, me: Party, party: Party) {
 }
 
 impl<'db> Txn<'db> {
+    // ANCHOR: lock
+    /// Locks the latest version of a record to be read, unless it is locked.
+    #[inline]
+    fn lock(&mut self, record: RecordRef<'db, HekatonLocking>) -> Result<(), Abort> {
+        if self.locks.find(record.id()).is_some() {
+            return Ok(());
+        }
+        while let Err(not_locked) = record.header().lock() {
+            if not_locked != NotLocked::Closed {
+                return Err(not_locked.into());
+            }
+            // A writer that draws its number opens the record at once; one that waits for others may take long.
+            let writer = || self.slot.newest(record).map(Writer::of);
+            let is_to_wait = || matches!(writer(), Some(Writer::Undecided(_)));
+            waiter::wait_until(None, || is_to_wait() || !record.header().is_closed());
+            if is_to_wait() {
+                return Err(not_locked.into());
+            }
+        }
+        self.locks.push(record.id(), Lock { record, is_held: true });
+        Ok(())
+    }
+    // ANCHOR_END: lock
+
     /// The place of the attempt's own version of a record.
     #[inline]
     fn own(&self, record: RecordRef<'db, HekatonLocking>) -> Option<usize> {

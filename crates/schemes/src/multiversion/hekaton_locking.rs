@@ -10,8 +10,8 @@
 //!             record is retired. `VersionStamp`: as in `hekaton`. The write lock is the undecided version on top of
 //!             the chain. Each leaf lists the attempts that have locked its gaps (`LeafLocks`).
 //! COMMIT      1. Wait until those have gone who had locked leaves in which it put keys; then, of each record written,
-//!                until nobody has a read lock, and none is given (NoMoreReadLocks). Of attempts that wait for each
-//!                other one aborts.
+//!                until nobody has a read lock, and none is given (`NoMoreReadLocks`). Of attempts that wait for
+//!                each other one aborts.
 //!             2. Mark every version: the number will be drawn after this. Draw the end number: the serialization
 //!                point.
 //!             3. Give the versions the number, as not yet certain, and open their records.
@@ -31,15 +31,15 @@
 //!                 uncertain (asserted in `PendingWrites::push`; `put` lets nobody write over such a one).
 //!             (5) Numbers and marks are in the order that `engine::parts::speculation` has; a record opens before
 //!                 anybody can write over its version, and, if it is taken back, before that.
-//! DEPARTURES  The paper counts wait-for dependencies in transaction objects (WaitForCounter, WaitingTxnList,
-//!             NoMoreWaitFors), and locks versions in their end fields; here a writer looks at the records that it has
-//!             written, so there is nothing to be counted down once. There a version that is being written is closed to
-//!             readers once it has lost its last, and before they may join those for whom a writer waits; here they
-//!             come and go until the writer comes to its end, and are aborted from then on: of attempts that are
-//!             deadlocked, aborted and tried again, one would always have joined. What a scan finds undecided it locks
-//!             as it does any record. Leaves stand for hash buckets. Deadlocks are looked for by those who wait, and
-//!             not by a thread; the youngest is the victim. Declared readers read as of their begin without locks. The
-//!             paper's other isolation levels are left out.
+//! DEPARTURES  The paper counts wait-for dependencies in transaction objects (`WaitForCounter`, `WaitingTxnList`,
+//!             `NoMoreWaitFors`), and locks versions in their end fields; here a writer looks at the records that it
+//!             has written, so there is nothing to be counted down once. There a version that is being written is
+//!             closed to readers once it has lost its last, and before they may join those for whom a writer waits;
+//!             here they come and go until the writer comes to its end, and are aborted from then on: of attempts that
+//!             are deadlocked, aborted and tried again, one would always have joined. What a scan finds undecided it
+//!             locks as it does any record. Leaves stand for hash buckets. Deadlocks are looked for by those who wait,
+//!             and not by a thread; the youngest is the victim. Declared readers read as of their begin without locks.
+//!             The paper's other isolation levels are left out.
 
 use core::cmp::Reverse;
 
@@ -211,7 +211,7 @@ impl Scheme for HekatonLocking {
         }
         let mut as_of = txn.begin;
         if !txn.is_snapshot {
-            self.lock(txn, record)?;
+            txn.lock(record)?;
             as_of = u64::MAX;
         }
         let Txn { dependencies, slot, .. } = &mut *txn;
@@ -331,30 +331,6 @@ impl Scheme for HekatonLocking {
 }
 
 impl HekatonLocking {
-    // ANCHOR: lock
-    /// Locks the latest version of a record to be read, unless it is locked.
-    #[inline]
-    fn lock<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<(), Abort> {
-        if txn.locks.find(record.id()).is_some() {
-            return Ok(());
-        }
-        while let Err(not_locked) = record.header().lock() {
-            if not_locked != NotLocked::Closed {
-                return Err(not_locked.into());
-            }
-            // A writer that draws its number opens the record at once; one that waits for others may take long.
-            let writer = || txn.slot.newest(record).map(Writer::of);
-            let is_to_wait = || matches!(writer(), Some(Writer::Undecided(_)));
-            waiter::wait_until(None, || is_to_wait() || !record.header().is_closed());
-            if is_to_wait() {
-                return Err(not_locked.into());
-            }
-        }
-        txn.locks.push(record.id(), Lock { record, is_held: true });
-        Ok(())
-    }
-    // ANCHOR_END: lock
-
     /// Gives a record that has a value, or none, a version of the attempt's own, unless it has one: its place among the
     /// writes. None if the record is not so, which counts as read.
     #[inline]
@@ -387,7 +363,7 @@ impl HekatonLocking {
                     return Ok(None);
                 }
                 // From when it is locked it stays as it is.
-                self.lock(txn, record)?;
+                txn.lock(record)?;
                 continue;
             }
             // Again, if it is the newest no more.
@@ -467,6 +443,30 @@ fn note(waits_for: &mut Vec<Party>, me: Party, party: Party) {
 }
 
 impl<'db> Txn<'db> {
+    // ANCHOR: lock
+    /// Locks the latest version of a record to be read, unless it is locked.
+    #[inline]
+    fn lock(&mut self, record: RecordRef<'db, HekatonLocking>) -> Result<(), Abort> {
+        if self.locks.find(record.id()).is_some() {
+            return Ok(());
+        }
+        while let Err(not_locked) = record.header().lock() {
+            if not_locked != NotLocked::Closed {
+                return Err(not_locked.into());
+            }
+            // A writer that draws its number opens the record at once; one that waits for others may take long.
+            let writer = || self.slot.newest(record).map(Writer::of);
+            let is_to_wait = || matches!(writer(), Some(Writer::Undecided(_)));
+            waiter::wait_until(None, || is_to_wait() || !record.header().is_closed());
+            if is_to_wait() {
+                return Err(not_locked.into());
+            }
+        }
+        self.locks.push(record.id(), Lock { record, is_held: true });
+        Ok(())
+    }
+    // ANCHOR_END: lock
+
     /// The place of the attempt's own version of a record.
     #[inline]
     fn own(&self, record: RecordRef<'db, HekatonLocking>) -> Option<usize> {

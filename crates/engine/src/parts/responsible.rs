@@ -1,5 +1,6 @@
-//! Who executes what is contended (Qin, Brown, Goel: Caracal, SOSP 2021, "split on demand"): each contended record has a
-//! worker that is responsible for it, and whoever writes the record executes there.
+//! Who executes what is contended (Qin, Brown, Goel: Caracal, SOSP 2021, "split on demand"): each contended record has
+//! a worker that is responsible for it, and whoever writes the record executes there. Every access is Relaxed: the
+//! caller's barriers are between those who forget, those who spread and those who ask.
 
 use sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +21,6 @@ impl Responsible {
 
     /// The transaction at a place writes nothing that is contended, as far as is known.
     pub fn forget(&self, place: usize) {
-        // Relaxed, here and below: the caller's barriers are between those who forget, spread and ask.
         self.0[place].store(0, Ordering::Relaxed);
     }
 

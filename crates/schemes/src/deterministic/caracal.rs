@@ -126,16 +126,18 @@ impl Scheme for Caracal {
     };
     const SETTINGS: &'static [Setting] = &[
         number(
-            ("caracal.batch", "64", "transactions", Range::Int(1, 10_000)),
-            "Transactions of a batch, which is the paper's epoch: large ones, as in the paper, meet less often and show \
-             better what is contended; in small ones less has changed since the rehearsal.",
+            ("caracal.batch", "64", "transactions"),
+            "Transactions of a batch, which is the paper's epoch: large ones, as in the paper, meet less often and \
+             show better what is contended; in small ones less has changed since the rehearsal.",
             "meetings of the workers, latency, and the length of arrays of versions",
+            10_000,
         ),
         number(
-            ("caracal.contended", "8", "versions", Range::Int(1, 10_000)),
+            ("caracal.contended", "8", "versions"),
             "From how many versions in a batch on a record counts as contended, for `caracal.batch_append` and \
              `caracal.split`.",
             "how many records are managed apart",
+            10_000,
         ),
         switch(
             "caracal.batch_append",
@@ -145,15 +147,16 @@ impl Scheme for Caracal {
         ),
         switch(
             "caracal.split",
-            "`on` executes who writes a contended record on the worker responsible for it, so that they do not wait for \
-             each other across workers; `off` executes each on the worker of its client.",
+            "`on` executes who writes a contended record on the worker responsible for it, so that they do not wait \
+             for each other across workers; `off` executes each on the worker of its client.",
             "waits between workers, and how evenly they are busy",
         ),
         number(
-            ("caracal.collect_every", "4", "batches", Range::Int(1, 200)),
+            ("caracal.collect_every", "4", "batches"),
             "How many batches the versions of a record stand at most that is not written again: 1 settles all records \
              in the next batch.",
             "memory for versions, and reads that find a value in an array",
+            200,
         ),
     ];
     const INSERT: InsertAt = InsertAt::Install;
@@ -164,14 +167,13 @@ impl Scheme for Caracal {
 
     fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
         let is_on = |name: &str| values.text(name) == "on";
-        let collect_every = values.int("caracal.collect_every") as usize;
         Ok(Self {
             batch_max: values.int("caracal.batch") as usize,
             slots: env.slots,
             is_batch_append: is_on("caracal.batch_append"),
             splits: is_on("caracal.split"),
             contended: values.int("caracal.contended") as usize,
-            arrays: VersionArrays::new(collect_every, env.workers.max(1)),
+            arrays: VersionArrays::new(values.int("caracal.collect_every") as usize, env.workers.max(1)),
             batches: Batches::default(),
             is_abandoned: AtomicBool::new(false),
         })
@@ -273,7 +275,6 @@ impl Scheme for Caracal {
         Ok(txn.writes.push(record, Some(value), to))
     }
 
-    #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.take(own));
@@ -288,17 +289,14 @@ impl Scheme for Caracal {
         Ok(true)
     }
 
-    #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
         txn.coverage.miss()
     }
 
-    #[inline]
     fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
         Ok(())
     }
 
-    #[inline]
     fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
         Ok(())
     }
@@ -328,7 +326,6 @@ impl Scheme for Caracal {
         stamp
     }
 
-    #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
         txn.appended.drain(..).for_each(|record| self.ignore(record, txn.place));
         self.batches.leave(&mut txn.numbered);
@@ -501,23 +498,19 @@ impl Caracal {
     fn ignore(&self, record: RecordRef<'_, Self>, place: u32) {
         let array = self.array_of(record);
         let version = array.of(place).expect("what was appended has a version");
-        if is_planted(&plants::CARACAL_IGNORES_NOTHING) {
-            return array.fill(version, None);
-        }
-        array.ignore(version);
+        let absent = is_planted(&plants::CARACAL_IGNORES_NOTHING);
+        if absent { array.fill(version, None) } else { array.ignore(version) }
     }
 }
 
-const fn number(
-    (name, default, unit, range): (&'static str, &'static str, &'static str, Range),
-    doc: &'static str,
-    stresses: &'static str,
-) -> Setting {
-    Setting { name, default, range, unit, doc, stresses }
+type Text = &'static str;
+
+const fn number((name, default, unit): (Text, Text, Text), doc: Text, stresses: Text, max: u64) -> Setting {
+    Setting { name, default, range: Range::Int(1, max), unit, doc, stresses }
 }
 
-const fn switch(name: &'static str, doc: &'static str, stresses: &'static str) -> Setting {
-    number((name, "on", "", Range::Choice(&["off", "on"])), doc, stresses)
+const fn switch(name: Text, doc: Text, stresses: Text) -> Setting {
+    Setting { name, default: "on", range: Range::Choice(&["off", "on"]), unit: "", doc, stresses }
 }
 
 fn listens<O: Observer>(_: &O) -> bool {

@@ -210,11 +210,11 @@ impl Scheme for Bohm {
         if txn.coverage.step() == Step::Rehearsal {
             return txn.rehearsed.delete(&txn.slot, &mut txn.coverage, record);
         }
+        // Nobody is to look for the row when it has left the indexes, also if it was only updated before.
+        txn.coverage.record(record.id(), Mode::Exclusive)?;
         if let Some(own) = txn.own.written(record) {
             return Ok(txn.own.delete(own));
         }
-        // Nobody is to look for the row when it has left the indexes.
-        txn.coverage.record(record.id(), Mode::Exclusive)?;
         Ok(self.over_value(txn, record, Write::Blind)?.is_some_and(|own| txn.own.delete(own)))
     }
 

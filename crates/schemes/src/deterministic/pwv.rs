@@ -363,12 +363,12 @@ impl Scheme for Pwv {
             return txn.rehearsed.delete(&txn.slot, &mut txn.coverage, record);
         }
         self.expose(txn);
+        // Nobody is to look for the row when it has left the indexes, also if it was only updated before.
+        txn.coverage.record(record.id(), Mode::Exclusive)?;
         if let Some(own) = txn.own.written(record) {
             txn.count(own)?;
             return Ok(txn.own.delete(own));
         }
-        // Nobody is to look for the row when it has left the indexes.
-        txn.coverage.record(record.id(), Mode::Exclusive)?;
         Ok(self.over_value(txn, record, Write::Blind)?.is_some_and(|own| txn.own.delete(own)))
     }
 

@@ -6,8 +6,8 @@ use std::ops::{Bound, ControlFlow};
 use engine::driver::{self, Control, Job, Limit};
 use engine::setting::Values;
 use engine::{
-    Abort, AnyKey, Database, Direction, Drive, Env, Homes, Lookup, RawSession, Schema, Scheme, Share, Ticket, Which,
-    Workload,
+    Abort, AnyKey, Database, Direction, Drive, Env, Homes, Lookup, RawSession, Schema, Scheme, Share, Ticket,
+    Which, Workload,
 };
 use schemes::batched::aria::Aria;
 use schemes::deterministic::bohm::Bohm;

@@ -217,7 +217,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
             // The scheme has ended it: no message is waited for.
             Err(abort) => {
                 self.meter.switch(Phase::Commit);
-                let confirmed = if S::PLANS { scheme.precommit(&mut self.txn, End::Rollback) } else { Ok(()) };
+                let confirmed =
+                    if S::PLANS { scheme.precommit(&mut self.txn, End::Rollback) } else { Ok(()) };
                 Err(confirmed.err().unwrap_or(abort))
             }
         };

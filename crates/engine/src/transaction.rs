@@ -119,9 +119,9 @@ pub trait Transaction {
         see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
     ) -> Result<(), Abort>;
 
-    /// Says that the procedure will not roll back from here on. A hint: a scheme may show to others what the transaction
-    /// has written, although it has not ended. If it rolls back nevertheless, nothing of it stays, and whoever has seen
-    /// of it executes again.
+    /// Says that the procedure will not roll back from here on. A hint: a scheme may show to others what the
+    /// transaction has written, although it has not ended. If it rolls back nevertheless, nothing of it stays, and
+    /// whoever has seen of it executes again.
     fn decided(&mut self) {}
 
     /// Says that these column groups of these rows will be accessed soon, so that the cache misses of all of

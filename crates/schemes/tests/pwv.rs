@@ -37,6 +37,11 @@ enum Move {
     /// Adds one to a cell.
     Add(u64),
     Read(u64),
+    /// As `Read`, of a cell that may be missing: that counts as 0.
+    Peek(u64),
+    Delete(u64),
+    /// With the value 7.
+    Insert(u64),
     /// Says that there will be no rollback.
     Decide,
     /// Waits until somebody has read the hot cell in a run of its own, so many milliseconds at most. In rehearsals it
@@ -54,7 +59,10 @@ enum Move {
     GiveWay,
 }
 
-use Move::{Add, AddAsOften, AwaitReader, Decide, Follow, GiveWay, Note, Read, RollBack, RollBackIf};
+use Move::{
+    Add, AddAsOften, AwaitReader, Decide, Delete, Follow, GiveWay, Insert, Note, Peek, Read, RollBack,
+    RollBackIf,
+};
 
 type Part = &'static [Move];
 
@@ -131,6 +139,9 @@ impl Workload for Play {
                         self.reads.fetch_add(1, Ordering::Relaxed);
                     }
                 }
+                Peek(key) => last = txn.read(self.cells, key, |cell| cell.value)?.unwrap_or_default(),
+                Delete(key) => _ = txn.delete(self.cells, key)?,
+                Insert(key) => _ = txn.insert(self.cells, key, &Cell { value: 7 })?,
                 Decide => txn.decided(),
                 AwaitReader(ms) if run > 0 => {
                     let deadline_ns = clock::now_ns() + 1_000_000 * ms;
@@ -138,7 +149,6 @@ impl Workload for Play {
                     let is_met = waiter::wait_until(Some(deadline_ns), is_read);
                     self.met.lock().push(is_met);
                 }
-                AwaitReader(_) => {}
                 Follow => {
                     let to = txn.read(self.cells, POINTER, |cell| cell.value)?.ok_or(Abort::ReadChanged)?;
                     add(txn, 10 + to)?;
@@ -153,7 +163,7 @@ impl Workload for Play {
                 }
                 RollBack => return Err(Abort::Rollback),
                 RollBackIf(value) if last == value => return Err(Abort::Rollback),
-                RollBackIf(_) => {}
+                AwaitReader(_) | RollBackIf(_) => {}
                 GiveWay => (0..20).for_each(|_| waiter::give_way()),
             }
         }
@@ -340,6 +350,14 @@ fn who_writes_once_more_what_it_has_shown_comes_last() {
     let parts: &[Part] = &[&[Add(POINTER)], &[Decide, AddAsOften], &[Read(HOT), Note(3)]];
     let played = play(parts, ONE, &[]);
     assert_eq!((played.cells[HOT as usize], played.cells[3], played.footprint), (2, 0, 1));
+}
+
+#[test]
+fn a_row_that_is_updated_and_deleted_is_looked_for_when_that_is_over() {
+    // The third must not find the row that the first is about to delete: the second inserts another one.
+    let parts: &[Part] = &[&[Add(20), AwaitReader(20), Delete(20)], &[Insert(20)], &[Peek(20), Note(3)]];
+    let played = play(parts, ONE, &[]);
+    assert_eq!((played.cells[3], played.cells[20], played.footprint), (7, 7, 1));
 }
 
 #[test]

@@ -12,8 +12,8 @@
 //! 4. One worker executes those that aborted, because they touched what they had not declared, in the order of their
 //!    places: each alone. Skipped when there are none.
 //!
-//! So whoever waits in step 3 waits for transactions with smaller numbers, and the smallest that has not ended has begun
-//! and waits for nobody. The outcome is a function of the inputs
+//! So whoever waits in step 3 waits for transactions with smaller numbers, and the smallest that has not ended has
+//! begun and waits for nobody. The outcome is a function of the inputs
 //! alone and not of the number of workers, as long as a transaction sees nothing of those with larger numbers.
 //!
 //! What workers leave to each other in one step they read in a later one: the barrier orders it, so every access may be
@@ -86,8 +86,8 @@ impl<S: Planning> Driver<S> for Planned {
     }
 }
 
-/// How many attempts of a worker are open at a time, at most: with what the worker holds beside, it has no more sessions
-/// than places.
+/// How many attempts of a worker are open at a time, at most: with what the worker holds beside, it has no more
+/// sessions than places.
 fn runners<S: Planning>(scheme: &S, job: &Job) -> usize {
     let share = places_max(scheme, job) / job.workers;
     share.saturating_sub(1).clamp(1, scheme.open_max())
@@ -158,12 +158,14 @@ struct Runner<'s, 'r, S: Planning, W: Workload, V: Observe> {
 /// What came of a transaction, and how often it aborted before because of others.
 type Ran<W> = (Result<<W as Workload>::Output, Abort>, u32);
 
+/// The same, with the position of the transaction among the worker's, and its client.
+type Done<W> = (usize, Client<W>, Ran<W>);
+
 /// Where the runners of a worker find what they are to run, and leave what came of it. They are fibers of one thread,
 /// none of which is suspended while it looks.
 struct Bench<W: Workload> {
     tasks: RefCell<VecDeque<Task<W>>>,
-    /// By the position among the worker's transactions.
-    ran: RefCell<Vec<(usize, Client<W>, Ran<W>)>>,
+    ran: RefCell<Vec<Done<W>>>,
     is_over: Cell<bool>,
     phases: RefCell<Vec<[u64; Phase::COUNT]>>,
 }

@@ -126,8 +126,8 @@ impl<'db, S: Chained> OwnVersions<'db, S> {
         }
     }
 
-    /// Forgets what the attempt has written, and keeps the placeholders, as they were adopted, for another attempt: they
-    /// come first, in the same order. Takes the other versions off their chains.
+    /// Forgets what the attempt has written, and keeps the placeholders, as they were adopted, for another attempt:
+    /// they come first, in the same order. Takes the other versions off their chains.
     pub fn reset(&mut self, slot: &mut Slot<'db, S>) {
         let all: Vec<_> = self.0.drain().rev().collect();
         let mut placeholders = Vec::new();

@@ -88,12 +88,12 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
         coverage: &mut Coverage,
         record: RecordRef<'db, S>,
     ) -> Result<bool, Abort> {
+        // Nobody is to look for the row when it has left the indexes, whoever wrote it before.
+        coverage.record(record.id(), Mode::Exclusive)?;
         if let Some(own) = self.0.find(record) {
             *self.0.note_mut(own) += 1;
             return Ok(self.0.take(own));
         }
-        // Nobody is to look for the row when it has left the indexes.
-        coverage.record(record.id(), Mode::Exclusive)?;
         let has_value = !is_absent(slot.newest(record));
         if has_value {
             self.0.push(record, None, 1);

@@ -11,10 +11,11 @@
 use storage::{Pending, RecordRef, Slot};
 use sync::Latched;
 
-use super::footprint::{Footprint, Mode};
+use super::footprint::{Coverage, Footprint, Mode};
 use super::ordered_locks::OrderedLocks;
 use super::version_chain::{Chained, Stamped, cut};
 use super::{Batches, OwnVersions, RehearsedWrites};
+use crate::{Abort, Step};
 
 /// The plans of a run's batches, one after the other.
 #[derive(Debug)]
@@ -106,6 +107,31 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
     pub fn release(&self, place: usize) {
         self.locks.release(place);
     }
+}
+
+/// The position of an attempt's own version of a record that has none that was written, for a new value: its
+/// placeholder, or one that is pushed now, as by [`push_numbered`].
+///
+/// # Errors
+/// When the record has neither a placeholder nor a lock.
+pub fn own_version<'db, S: Chained>(
+    slot: &mut Slot<'db, S>,
+    coverage: &Coverage,
+    own: &mut OwnVersions<'db, S>,
+    record: RecordRef<'db, S>,
+    (number, watermark): (u64, u64),
+) -> Result<usize, Abort> {
+    if let Some(at) = own.write(record) {
+        return Ok(at);
+    }
+    // A row that is there has its place in the order by its key or its stretch.
+    let is_alone = coverage.step() != Step::Planned;
+    let is_new = slot.newest(record).is_none();
+    if !(is_alone || is_new || coverage.is_covered_otherwise(Mode::Exclusive)) {
+        return Err(Abort::Footprint);
+    }
+    let version = push_numbered(slot, record, number, watermark);
+    Ok(own.add(record, version))
 }
 
 // ANCHOR: push

@@ -17,8 +17,8 @@
 //!             5. Seal the versions. A placeholder that was not written, or whose transaction did not commit, gets the
 //!                value of the version before it.
 //!             6. Whoever touched what it had not declared executes again, alone, after the others, in their order.
-//! INVARIANTS  (1) Numbers fall along a chain (`engine::parts::VersionPlan`, which is steps 2 and 3): what is pushed later
-//!                 than the placeholders has locks (3).
+//! INVARIANTS  (1) Numbers fall along a chain (`engine::parts::VersionPlan`, which is steps 2 and 3): what is pushed
+//!                 later than the placeholders has locks (3).
 //!             (2) Who waits for a version waits for a smaller number, and a worker executes in the order of numbers:
 //!                 the first transaction that has not ended never waits.
 //!             (3) A row that comes or goes within a batch, and one that is numbered in a stretch, is written under the
@@ -37,7 +37,7 @@
 use engine::driver::Planned;
 use engine::parts::footprint::{Coverage, Mode};
 use engine::parts::version_chain::{self, ChainHead, VersionStamp, below, settle};
-use engine::parts::{Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, push_numbered};
+use engine::parts::{Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, own_version};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Planning, Retire, Scheme, Sink,
@@ -210,11 +210,11 @@ impl Scheme for Bohm {
         if txn.coverage.step() == Step::Rehearsal {
             return txn.rehearsed.delete(&txn.slot, &mut txn.coverage, record);
         }
+        // Nobody is to look for the row when it has left the indexes, also if it was only updated before.
+        txn.coverage.record(record.id(), Mode::Exclusive)?;
         if let Some(own) = txn.own.written(record) {
             return Ok(txn.own.delete(own));
         }
-        // Nobody is to look for the row when it has left the indexes.
-        txn.coverage.record(record.id(), Mode::Exclusive)?;
         Ok(self.over_value(txn, record, Write::Blind)?.is_some_and(|own| txn.own.delete(own)))
     }
 
@@ -349,17 +349,9 @@ impl Bohm {
 
     /// A version of the attempt's own of a record that has none that was written, for a new value.
     fn own<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<usize, Abort> {
-        if let Some(at) = txn.own.write(record) {
-            return Ok(at);
-        }
-        // Invariant (3): a row that is there has its place in the order by its key or its stretch.
-        let is_alone = txn.coverage.step() != Step::Planned;
-        let is_new = txn.slot.newest(record).is_none();
-        if !(is_alone || is_new || txn.coverage.is_covered_otherwise(Mode::Exclusive)) {
-            return Err(Abort::Footprint);
-        }
-        let version = push_numbered(&mut txn.slot, record, txn.numbered.number, self.batches.before());
-        Ok(txn.own.add(record, version))
+        // Invariant (3).
+        let numbers = (txn.numbered.number, self.batches.before());
+        own_version(&mut txn.slot, &txn.coverage, &mut txn.own, record, numbers)
     }
 
     /// As `own`, if the record has a value: which it is to be at first, if it is to be modified.

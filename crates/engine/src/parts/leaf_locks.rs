@@ -174,7 +174,9 @@ mod tests {
         };
         holders.inherit(8, &head, &leaf);
         assert!(inherited().is_empty() && !head.inherits());
-        [first, second].into_iter().for_each(|party| leaf.lock(party, &holders));
+        for party in [first, second] {
+            leaf.lock(party, &holders);
+        }
         holders.inherit(8, &head, &leaf);
         assert_eq!(inherited(), [first, second]);
         holders.release(first);

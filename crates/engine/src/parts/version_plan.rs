@@ -124,10 +124,17 @@ pub fn own_version<'db, S: Chained>(
     if let Some(at) = own.write(record) {
         return Ok(at);
     }
-    // A row that is there has its place in the order by its key or its stretch.
+    // A row that is there has its place in the order by its stretch or, if it has come within the batch, by its key. Of
+    // one that was there before, others read and write under the number of the record alone.
     let is_alone = coverage.step() != Step::Planned;
-    let is_new = slot.newest(record).is_none();
-    if !(is_alone || is_new || coverage.is_covered_otherwise(Mode::Exclusive)) {
+    let is_fresh = slot.newest(record).is_none();
+    let is_old = || {
+        let mut chain = core::iter::successors(slot.newest(record), |version| slot.older(*version));
+        chain.any(|version| version.meta().stamp().number() <= watermark)
+    };
+    let is_locked =
+        || coverage.is_covered_otherwise(Mode::Exclusive) && (coverage.stretch().is_some() || !is_old());
+    if !(is_alone || is_fresh || is_locked()) {
         return Err(Abort::Footprint);
     }
     let version = push_numbered(slot, record, number, watermark);

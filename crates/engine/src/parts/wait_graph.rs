@@ -210,7 +210,9 @@ mod tests {
     fn who_closes_a_circle_finds_it_and_the_youngest_is_the_victim() {
         let graph = WaitGraph::new(3);
         let mut seekers = [0, 1, 2].map(|slot| graph.attach(slot));
-        seekers.iter_mut().for_each(|seeker| graph.begin(seeker));
+        for seeker in &mut seekers {
+            graph.begin(seeker);
+        }
         let [first, second, third] = seekers.each_ref().map(|seeker| seeker.me);
         let told = [0, 1, 2].map(|at: usize| graph.wait(&seekers[at], weight([1, 9, 5][at])));
         told[0].tell(|blockers| blockers.push(second));
@@ -226,7 +228,9 @@ mod tests {
     fn an_attempt_is_told_of_only_while_it_waits_and_not_after_its_end() {
         let graph = WaitGraph::new(2);
         let mut seekers = [0, 1].map(|slot| graph.attach(slot));
-        seekers.iter_mut().for_each(|seeker| graph.begin(seeker));
+        for seeker in &mut seekers {
+            graph.begin(seeker);
+        }
         graph.tell_of(0, &seekers[1], || panic!("nobody waits"));
         let told = graph.wait(&seekers[0], weight(2));
         let other = graph.wait(&seekers[1], weight(1));

@@ -276,11 +276,11 @@ impl Scheme for Caracal {
     }
 
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        // Nobody is to look for the row when it has left the indexes, also if it was only updated before.
+        txn.coverage.record(record.id(), Mode::Exclusive)?;
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.take(own));
         }
-        // Nobody is to look for the row when it has left the indexes.
-        txn.coverage.record(record.id(), Mode::Exclusive)?;
         if !self.see(record, txn.place)?.is_value() {
             return Ok(false);
         }

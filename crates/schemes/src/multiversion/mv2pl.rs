@@ -436,14 +436,13 @@ impl Mv2pl {
     /// Tries to get a lock a few times.
     #[inline]
     fn spin(&self, take: impl Fn() -> bool) -> bool {
-        let mut looks = 0;
+        let mut looks = 0..self.spin;
         while !take() {
             // On a fiber whoever holds the lock may be another attempt of this worker, which cannot go on while this
             // one looks.
-            if looks == self.spin || waiter::in_fiber() {
+            if waiter::in_fiber() || looks.next().is_none() {
                 return false;
             }
-            looks += 1;
             hint::spin_loop();
         }
         true
@@ -473,7 +472,7 @@ impl Lock<'_> {
     }
 }
 
-impl<'db> Txn<'db> {
+impl Txn<'_> {
     /// Makes a private version of a record that is locked exclusively, and has a value or none, as is said: its place
     /// among the writes. None if it is the other way round with the value.
     #[inline]

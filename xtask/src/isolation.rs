@@ -9,9 +9,9 @@ use crate::bench::{Build, binary};
 use crate::house::{House, Outcome, output};
 
 /// Schedules to be explored beside those of the searches, and transactions to be run on threads, for each scheme:
-/// together about two millions and five.
-const SCHEDULES: u64 = 80_000;
-const TRANSACTIONS: u64 = 200_000;
+/// together about a million and two and a half.
+const SCHEDULES: u64 = 40_000;
+const TRANSACTIONS: u64 = 100_000;
 
 /// What else is promised under settings that are not the standard ones: the scheme and its settings.
 const VARIANTS: &[&[&str]] = &[

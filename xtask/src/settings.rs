@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::house::{House, Outcome, run};
 
 /// Runs of one step.
-const COUNT: &str = "60";
+const COUNT: &str = "40";
 
 /// Makes runs of a seed, or of one that changes with each commit.
 pub(crate) fn draw(house: &House, seed: Option<&str>) -> Outcome {

@@ -160,7 +160,7 @@ mod tests {
     fn reasons_are_told_once_below_their_numbers() {
         let text = text();
         let first = text.find("\n(1) ").expect("a reason");
-        assert!(text[..first].contains("no (1)"), "{text}");
+        assert!(text[..first].contains("yes (1)") && text[..first].contains("no (2)"), "{text}");
         assert_eq!(text.matches("can be no dialogue").count(), 1, "{text}");
     }
 }

@@ -276,9 +276,12 @@ impl Scheme for Caracal {
     }
 
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
+        let own = txn.writes.find(record);
         // Nobody is to look for the row when it has left the indexes, also if it was only updated before.
-        txn.coverage.record(record.id(), Mode::Exclusive)?;
-        if let Some(own) = txn.writes.find(record) {
+        if own.is_none() || !record.header().is_fresh() {
+            txn.coverage.record(record.id(), Mode::Exclusive)?;
+        }
+        if let Some(own) = own {
             return Ok(txn.writes.take(own));
         }
         if !self.see(record, txn.place)?.is_value() {

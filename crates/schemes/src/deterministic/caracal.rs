@@ -284,12 +284,12 @@ impl Scheme for Caracal {
         if let Some(own) = own {
             return Ok(txn.writes.take(own));
         }
-        if !self.see(record, txn.place)?.is_value() {
-            return Ok(false);
+        let has_value = self.see(record, txn.place)?.is_value();
+        if has_value {
+            let to = self.version_of(txn, record)?;
+            txn.writes.push(record, None, to);
         }
-        let to = self.version_of(txn, record)?;
-        txn.writes.push(record, None, to);
-        Ok(true)
+        Ok(has_value)
     }
 
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
@@ -305,7 +305,6 @@ impl Scheme for Caracal {
     }
 
     /// Step 5 of COMMIT.
-    #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let stamp = Stamp(txn.numbered.number);
         let (writes, copy, is_planned) = (&txn.writes, &mut txn.copy, txn.place != u32::MAX);

@@ -89,6 +89,8 @@ pub(crate) enum Op {
     Replace(u64),
     Insert(u64, u64),
     Delete(u64),
+    /// Inserts the first key; if it is there, and another's mark is odd, updates it: which no rehearsal foresees.
+    InsertOr(u64, u64),
     /// Keys from the first up to the second, at most as many as the last says.
     Scan(u64, u64, Direction, usize),
     ScanGroup(u64, Direction),
@@ -194,7 +196,7 @@ impl Workload for Programs {
         let op = |rng: &mut Rng| {
             let key = any_key(rng);
             let direction = if rng.below(2) == 0 { Direction::Forward } else { Direction::Backward };
-            match (self.mix, if is_look { 0 } else { rng.below(11) }) {
+            match (self.mix, if is_look { 0 } else { rng.below(12) }) {
                 (Mix::Records, 0..5) => Op::Read(key),
                 (Mix::Records, 5..8) => Op::Update(key),
                 (Mix::Records, _) => Op::Replace(key),
@@ -210,6 +212,7 @@ impl Workload for Programs {
                 (_, 7) => Op::ScanGroup(rng.below(GROUPS), direction),
                 (_, 8) => Op::ReadPoint(key),
                 (_, 9) => Op::InsertPoint(key),
+                (_, 10) => Op::InsertOr(key, rng.below(HOT_KEYS)),
                 _ => Op::DeletePoint(key),
             }
         };
@@ -299,6 +302,16 @@ impl Programs {
                 seen.push((key, u64::from(is_new), 0));
             }
             Op::Delete(key) => seen.push((key, u64::from(txn.delete(self.items, key)?), 0)),
+            Op::InsertOr(key, gate) => {
+                let is_new = txn.insert(self.items, key, &Item { mark, group: gate % GROUPS })?;
+                seen.push((key, u64::from(is_new), 0));
+                let is_odd = txn.read(self.items, gate, |item| item.mark % 2 == 1)?;
+                if !is_new && is_odd == Some(true) {
+                    let change =
+                        |item: &mut Item| (key, core::mem::replace(&mut item.mark, mark), item.group);
+                    seen.extend(txn.update(self.items, key, change)?);
+                }
+            }
             Op::Scan(from, to, direction, most) => {
                 txn.scan(self.items, from..=to, direction, |key, item| {
                     seen.push((key, item.mark, item.group));
@@ -389,6 +402,14 @@ impl Model {
                 vec![(key, u64::from(is_new), 0)]
             }
             Op::Delete(key) => vec![(key, u64::from(self.items.remove(&key).is_some()), 0)],
+            Op::InsertOr(key, gate) => {
+                let mut seen = self.step(Op::Insert(key, gate % GROUPS), mark);
+                let is_odd = self.items.get(&gate).is_some_and(|value| value.0 % 2 == 1);
+                if seen[0].1 == 0 && is_odd {
+                    seen.extend(self.step(Op::Update(key), mark));
+                }
+                seen
+            }
             Op::Scan(from, to, direction, most) => {
                 let mut seen = turn(self.items.range(from..=to).map(item).collect(), direction);
                 seen.truncate(most);

@@ -7,7 +7,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use super::version_arrays::VersionArray;
 
 /// By place of a batch: the number of versions of the most contended record that the transaction writes, above
-/// [`WORKER_BITS`] for one more than the worker responsible for it; 0 if there is none.
+/// `WORKER_BITS` for one more than the worker responsible for it; 0 if there is none.
 #[derive(Debug)]
 pub struct Responsible(Box<[AtomicU64]>);
 

@@ -53,7 +53,11 @@ const UNDER: &[(&str, &[&str])] = &[
 const SECONDS: &str = "120";
 
 /// Planted bugs that may go unnoticed, each with its reason.
-const MAY_BE_MISSED: &[(&str, &str)] = &[];
+const MAY_BE_MISSED: &[(&str, &str)] = &[(
+    "leaf_locks_left_behind",
+    "it takes a scan, an insert that aborts and another over the record that it left, one after the other: a test of its \
+     scheme has them so",
+)];
 
 /// Holds every scheme to its promise, as long as a change can wait for.
 pub(crate) fn check(house: &House) -> Outcome {

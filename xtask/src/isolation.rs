@@ -55,8 +55,8 @@ const SECONDS: &str = "120";
 /// Planted bugs that may go unnoticed, each with its reason.
 const MAY_BE_MISSED: &[(&str, &str)] = &[(
     "leaf_locks_left_behind",
-    "it takes a scan, an insert that aborts and another over the record that it left, one after the other: a test of its \
-     scheme has them so",
+    "it takes a scan, an insert that aborts and another over the record that it left: a test of its scheme has these \
+     one after the other",
 )];
 
 /// Holds every scheme to its promise, as long as a change can wait for.

@@ -1,6 +1,7 @@
 //! Isolation: every scheme is held to its promise by the command `contend check`, and the search that does so is held
 //! to finding planted bugs.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -8,10 +9,13 @@ use serde_json::Value;
 use crate::bench::{Build, binary};
 use crate::house::{House, Outcome, output};
 
-/// Schedules to be explored beside those of the searches, and transactions to be run on threads, for each scheme:
-/// together about a million and two and a half.
-const SCHEDULES: u64 = 40_000;
-const TRANSACTIONS: u64 = 100_000;
+/// Schedules to be explored beside those of the searches, and transactions to be run on threads, for each scheme, as
+/// long as a change can wait for: together half a million and 1.3 million.
+const SCHEDULES: u64 = 20_000;
+const TRANSACTIONS: u64 = 50_000;
+
+/// How many times as many a night has.
+const NIGHT: u64 = 20;
 
 /// What else is promised under settings that are not the standard ones: the scheme and its settings.
 const VARIANTS: &[&[&str]] = &[
@@ -61,13 +65,22 @@ const MAY_BE_MISSED: &[(&str, &str)] = &[(
 
 /// Holds every scheme to its promise, as long as a change can wait for.
 pub(crate) fn check(house: &House) -> Outcome {
-    let contend = binary(house, Build::Tested)?;
+    hold(&binary(house, Build::Tested)?, 1)
+}
+
+/// The same for a night.
+pub(crate) fn check_at_length(house: &House) -> Outcome {
+    hold(&binary(house, Build::Released)?, NIGHT)
+}
+
+/// Holds every scheme to its promise, with so many times the schedules and transactions of a change.
+fn hold(contend: &Path, times: u64) -> Outcome {
     let all: &[&str] = &[];
     for (subject, share) in [(all, 1)].into_iter().chain(VARIANTS.iter().map(|&variant| (variant, 4))) {
-        let mut command = Command::new(&contend);
+        let mut command = Command::new(contend);
         command.arg("check").args(subject).args(["--format", "json"]);
-        command.args(["--schedules", &(SCHEDULES / share).to_string()]);
-        command.args(["--transactions", &(TRANSACTIONS / share).to_string()]);
+        command.args(["--schedules", &(times * SCHEDULES / share).to_string()]);
+        command.args(["--transactions", &(times * TRANSACTIONS / share).to_string()]);
         let ended = command.output().map_err(|error| format!("cannot run {}: {error}", contend.display()))?;
         let lines = String::from_utf8_lossy(&ended.stdout);
         report(&lines)?;
@@ -143,7 +156,7 @@ pub(crate) fn mutants(house: &House, which: Option<&str>) -> Outcome {
 }
 
 /// How a planted bug is caught: by what, after how many schedules; none if it is not.
-fn catch(contend: &std::path::Path, scheme: &str, name: &str) -> Result<Option<String>, String> {
+fn catch(contend: &Path, scheme: &str, name: &str) -> Result<Option<String>, String> {
     let started = std::time::Instant::now();
     let mut command = Command::new(contend);
     command.args(["check", scheme, "--plant", name, "--seconds", SECONDS, "--format", "json"]);

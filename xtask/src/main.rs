@@ -196,6 +196,7 @@ fn nightly(house: &House) -> Outcome {
         &[
             Step { name: "tests, optimised as users run them", run: optimised_tests },
             Step { name: "tests of the feature that CI does not build", run: parquet_tests },
+            Step { name: "isolation, at length", run: isolation::check_at_length },
             Step { name: "mutants", run: |house| isolation::mutants(house, None) },
             Step { name: "sanitizers", run: sanitize::sanitize },
             Step { name: "fuzzing", run: |house| fuzz::fuzz(house, Some("300")) },

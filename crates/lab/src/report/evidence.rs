@@ -16,13 +16,7 @@ pub(super) fn runs(drawn: Drawn<'_>) -> Grid {
     grid.head.extend(["seed", "txn/s", "processor time", "check", "made again by"].map(str::to_owned));
     for run in &study.runs {
         let scheme = shown(&run["scheme"]);
-        let point: Vec<String> = study
-            .axes
-            .iter()
-            .map(|axis| {
-                super::varied::value_of(run, &axis.name).unwrap_or_else(|| super::varied::MISSING.to_owned())
-            })
-            .collect();
+        let point: Vec<String> = study.axes.iter().map(|axis| axis.told(run, &scheme)).collect();
         let key = format!("{} {}", drawn.scheme_key(&scheme), drawn.point_key(&point, &[]));
         let mut cells = vec![run["id"].as_str().unwrap_or("-").to_owned(), scheme];
         cells.extend(point);

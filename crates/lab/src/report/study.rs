@@ -12,7 +12,7 @@ use stats::{Comparison, Verdict};
 
 use super::details::Details;
 use super::material::Material;
-use super::varied::{MISSING, Varied, chosen, is_of_another, is_same, shown, value_of, varied};
+use super::varied::{Varied, chosen, has, shown, varied};
 use crate::Catalogue;
 use crate::sweep::{Line, Recipe, compared, judged, throughputs};
 
@@ -82,8 +82,9 @@ pub(super) fn studies(material: &Material, against: Option<&str>) -> Vec<Study> 
     let mut studies = Vec::new();
     for recipe in &material.recipes {
         let mut own = Vec::new();
+        let axes = Varied::of_recipe(recipe);
         for (run, is_taken) in material.runs.iter().zip(&mut is_taken) {
-            if asks_for(recipe, run) {
+            if asks_for(recipe, &axes, run) {
                 *is_taken = true;
                 own.push(run);
             }
@@ -122,34 +123,19 @@ fn by_build<'v>(runs: &[&'v Value]) -> BTreeMap<Option<String>, Vec<&'v Value>> 
 }
 
 /// Whether a run is one of those that a recipe asks for.
-fn asks_for(recipe: &Recipe, run: &Value) -> bool {
+fn asks_for(recipe: &Recipe, axes: &[Varied], run: &Value) -> bool {
     let scheme = shown(&run["scheme"]);
-    let has = |name: &String, is_wanted: &dyn Fn(&str) -> bool| {
-        is_of_another(name, &scheme) || value_of(run, name).is_some_and(|value| is_wanted(&value))
-    };
-    let fixed =
-        || recipe.settings.iter().all(|(name, value)| has(name, &|its| is_same(its, &value.to_string())));
-    let vary = || {
-        let is_one = |values: &[_], its: &str| {
-            values.iter().any(|value: &_| is_same(its, &ToString::to_string(value)))
-        };
-        recipe.vary.iter().all(|(name, values)| has(name, &|its| is_one(values, its)))
-    };
     let seeds = recipe.seed..recipe.seed.saturating_add(recipe.repeat);
     run["workload"] == recipe.workload.as_str()
         && recipe.schemes.contains(&scheme)
         && run["seed"].as_u64().is_none_or(|seed| seeds.contains(&seed))
         && run["asked_s"].as_f64().is_none_or(|seconds| (seconds - recipe.seconds).abs() < 1e-9)
-        && fixed()
-        && vary()
+        && recipe.settings.iter().all(|(name, value)| has(run, &scheme, name, &value.to_string()))
+        && axes.iter().all(|axis| !axis.places(run, &scheme).is_empty())
 }
 
 fn of_recipe(recipe: &Recipe, runs: &[&Value], against: Option<&str>) -> Study {
-    let axes = recipe.vary.iter().map(|(name, values)| Varied {
-        name: name.clone(),
-        values: values.iter().map(ToString::to_string).collect(),
-    });
-    let axes: Vec<Varied> = axes.collect();
+    let axes = Varied::of_recipe(recipe);
     let points: usize = axes.iter().map(|axis| axis.values.len()).product();
     let mut study = Study::new(runs, axes, recipe.schemes.clone(), against);
     let lines = points * recipe.schemes.len();
@@ -332,13 +318,7 @@ fn repetition(run: &Value) -> (u64, u64) {
 /// The points that a run is of: more than one where a setting of another scheme varies, which says nothing to it.
 fn points_of(run: &Value, scheme: &str, axes: &[Varied]) -> Vec<Vec<usize>> {
     axes.iter().fold(vec![Vec::new()], |points, axis| {
-        let value = value_of(run, &axis.name);
-        let numbers: Vec<usize> = if value.is_none() && is_of_another(&axis.name, scheme) {
-            (0..axis.values.len()).collect()
-        } else {
-            let value = value.unwrap_or_else(|| MISSING.to_owned());
-            axis.values.iter().position(|its| is_same(its, &value)).into_iter().collect()
-        };
+        let numbers = axis.places(run, scheme);
         let longer = |point: &Vec<usize>| {
             numbers.iter().map(|at| [point.as_slice(), &[*at]].concat()).collect::<Vec<_>>()
         };

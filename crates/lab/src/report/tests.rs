@@ -119,6 +119,37 @@ fn a_recipe_gives_title_order_and_reasons_and_says_what_is_missing() {
 }
 
 #[test]
+fn variants_are_points_of_their_own() {
+    let of = |workers: u64, records: u64, seed: u64| {
+        let mut run = run("silo", 0.5, seed, (1_000 * workers + seed) as f64);
+        (run["workers"], run["settings"]["ycsb.records"]) = (workers.into(), records.into());
+        run
+    };
+    // The last has the one setting of the one and the other of the other: it is of neither.
+    let runs = [of(1, 1000, 1), of(1, 1000, 2), of(2, 2000, 1), of(2, 2000, 2), of(2, 1000, 1)];
+    let folder = Folder::new("variants", &runs);
+    folder.write(
+        "recipe-1.toml",
+        "title = \"Do workers help?\"\nworkload = \"ycsb\"\nschemes = [\"silo\"]\nrepeat = 2\nseconds = 1.0\n\
+         [[variants]]\nname = \"one\"\nworkers = 1\n\"ycsb.records\" = 1000\n\
+         [[variants]]\nname = \"two\"\nworkers = 2\n\"ycsb.records\" = 2000\n\
+         [vary]\n\"ycsb.theta\" = [0.5]\n\
+         [why]\n\"ycsb.records\" = \"grow with workers\"\n\"ycsb.theta\" = \"not the question\"\n",
+    );
+    let report = folder.read();
+    let told: Vec<(bool, usize, usize)> =
+        report.studies.iter().map(|study| (study.is_of_recipe, study.runs.len(), study.missing)).collect();
+    assert_eq!(told, [(true, 4, 0), (false, 1, 0)]);
+    let study = &report.studies[0];
+    let lines: Vec<(&str, usize)> =
+        study.lines.iter().map(|line| (line.line.point[0].as_str(), line.runs)).collect();
+    assert_eq!(lines, [("one", 2), ("two", 2)]);
+    let text = text(&report);
+    assert!(text.contains("one") && text.contains("two"), "{text}");
+    assert!(page(&report).contains("variant"));
+}
+
+#[test]
 fn all_forms_tell_the_same_figures_and_the_same_bytes_again() {
     let folder = Folder::new("forms", &crossing());
     let report = folder.read();

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::compare::CHOSEN;
 use crate::registry::Catalogue;
+use crate::sweep::{Recipe, VARIANT};
 
 /// Something that varies among runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,9 +15,39 @@ pub struct Varied {
     pub name: String,
     /// Its values, in the order of the recipe or else in their own.
     pub values: Vec<String>,
+    /// What each value stands for, where it is the name of settings that change together; else nothing.
+    pub stands_for: Vec<BTreeMap<String, String>>,
 }
 
 impl Varied {
+    /// What varies in the runs of a recipe, its variants first.
+    pub(super) fn of_recipe(recipe: &Recipe) -> Vec<Self> {
+        let of = |(name, values): (&str, Vec<String>)| {
+            let variants = recipe.variants.iter().filter(|_| name == VARIANT).map(|variant| {
+                variant.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+            });
+            Self { name: name.to_owned(), values, stands_for: variants.collect() }
+        };
+        recipe.axes().into_iter().map(of).collect()
+    }
+
+    /// The numbers of the values that a run of a scheme has: of a setting of another scheme all, for it says nothing to
+    /// this one; none of a value that is not here.
+    pub(super) fn places(&self, run: &Value, scheme: &str) -> Vec<usize> {
+        let is_of = |at: &usize| match self.stands_for.get(*at) {
+            Some(together) => together.iter().all(|(name, value)| has(run, scheme, name, value)),
+            None => has(run, scheme, &self.name, &self.values[*at]),
+        };
+        (0..self.values.len()).filter(is_of).collect()
+    }
+
+    /// The value that a run of a scheme has, as a table shows it.
+    pub(super) fn told(&self, run: &Value, scheme: &str) -> String {
+        let named = || Some(self.values[*self.places(run, scheme).first()?].clone());
+        let value = if self.stands_for.is_empty() { value_of(run, &self.name) } else { named() };
+        value.unwrap_or_else(|| MISSING.to_owned())
+    }
+
     /// Its values as numbers, when all of them are.
     pub fn numbers(&self) -> Option<Vec<f64>> {
         self.values
@@ -60,8 +91,16 @@ pub(super) fn value_of(run: &Value, name: &str) -> Option<String> {
         .map(shown)
 }
 
+/// Whether a run of a scheme has this value of something that recipes set; it has every value of what is another scheme's.
+pub(super) fn has(run: &Value, scheme: &str, name: &str, value: &str) -> bool {
+    match value_of(run, name) {
+        Some(its) => is_same(&its, value),
+        None => value == MISSING || is_of_another(name, scheme),
+    }
+}
+
 /// Whether a name is a setting of a scheme other than this one: then it says nothing of its runs.
-pub(super) fn is_of_another(name: &str, scheme: &str) -> bool {
+fn is_of_another(name: &str, scheme: &str) -> bool {
     Catalogue.owner(name).is_some_and(|owner| owner != scheme)
 }
 
@@ -71,7 +110,7 @@ pub(super) fn shown(value: &Value) -> String {
 }
 
 /// Whether two texts are the same value: `0.50` is `0.5`.
-pub(super) fn is_same(a: &str, b: &str) -> bool {
+fn is_same(a: &str, b: &str) -> bool {
     a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a.to_bits() == b.to_bits())
 }
 
@@ -93,7 +132,9 @@ pub(super) fn varied(runs: &[&Value]) -> Vec<Varied> {
         }
     }
     let several = all.into_iter().filter(|(_, values)| values.len() > 1);
-    let several = several.map(|(name, values)| Varied { name, values: ordered(values) }).collect();
+    let several =
+        several.map(|(name, values)| Varied { name, values: ordered(values), stands_for: Vec::new() });
+    let several = several.collect();
     independent(several, &chosen)
 }
 
@@ -148,7 +189,11 @@ mod tests {
         let found = varied(&runs.iter().collect::<Vec<_>>());
         assert_eq!(
             found,
-            [Varied { name: "ycsb.theta".to_owned(), values: vec!["0.5".to_owned(), "0.9".to_owned()] }]
+            [Varied {
+                name: "ycsb.theta".to_owned(),
+                values: vec!["0.5".to_owned(), "0.9".to_owned()],
+                stands_for: Vec::new()
+            }]
         );
         assert_eq!(found[0].numbers(), Some(vec![0.5, 0.9]));
         let crowd = |workers: u64| json!({ "workers": workers, "clients_asked": workers, "settings": {} });

@@ -58,6 +58,8 @@ fn tally(contend: &Path, workload: &str, scheme: &str, seconds: u32) -> Result<T
     command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]).arg(contend);
     command.args(["run", workload, "--scheme", scheme, "--workers", "1", "--seconds", &seconds.to_string()]);
     command.args(["--warmup", "0", "--no-check", "--format", "json"]);
+    // What is reserved grows with the length of the run, and what is sampled looks at clocks.
+    command.args(["--set", "run.reserve_mb=0", "--set", "run.sample_every=0"]);
     let ended = command.output().map_err(|error| format!("cannot run valgrind: {error}"))?;
     let (says, lines) = (String::from_utf8_lossy(&ended.stderr), String::from_utf8_lossy(&ended.stdout));
     if !ended.status.success() {

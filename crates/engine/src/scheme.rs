@@ -314,6 +314,11 @@ pub trait Scheme: Shape {
     /// A record of a row that is being loaded: its first value is in place, and nobody knows it yet.
     fn loaded(&self, record: RecordRef<'_, Self>);
 
+    /// An attempt is about to begin, and its slot is not pinned yet: the place to wait before it does. Whoever waits
+    /// longer than that holds up the memory and the entries that others have left, and so perhaps whom it waits for.
+    #[inline]
+    fn await_others<'db>(&'db self, _txn: &mut Self::Txn<'db>, _ticket: &Ticket) {}
+
     /// The slot is pinned and an attempt begins.
     fn begin<'db>(&'db self, txn: &mut Self::Txn<'db>, ticket: &Ticket) -> Result<(), Abort>;
 

@@ -109,6 +109,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     ) -> Result<T, Abort> {
         self.meter.switch(Phase::Timestamp);
         self.observer.begin();
+        self.db.scheme().await_others(&mut self.txn, ticket);
         self.db.scheme().slot(&mut self.txn).pin();
         let mut attempt = Attempt { session: self, is_over: false };
         let begun = attempt.session.db.scheme().begin(&mut attempt.session.txn, ticket);

@@ -11,8 +11,9 @@ use loom::thread;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::waiter;
 
-/// A record whose versions are counted, and the slots that want it. All accesses to the counts are Relaxed: whatever
-/// order there is comes from the lock.
+/// A record whose versions are counted, and the slots that want it. All accesses to the counts are Relaxed, for whatever
+/// order there is comes from the lock, but those of a version that is shown and looked at without the latch: as in
+/// storage, these are Release and Acquire.
 struct Shared {
     locks: EarlyLocks,
     word: LockWord,
@@ -41,7 +42,10 @@ impl Shared {
     /// Locks the record, and says how many versions are seen. The slot is the age.
     fn lock(&self, slot: u32, mode: LockMode) -> Result<u64, Abort> {
         let party = Party { rank: u64::from(slot), slot };
-        self.locks.fates().begin(party, false, 0);
+        self.locks.fates().begin(party);
+        if self.locks.is_taken(&self.word, Self::id(slot), party.rank, mode) {
+            return self.see_alone(slot);
+        }
         self.locks.ready(Self::id(slot), party.rank);
         let mut held = self.locks.hold(&self.word);
         let is_granted = held.ask(Self::id(slot), mode, true).expect("it has not left");
@@ -59,13 +63,26 @@ impl Shared {
         Ok(self.shown.load(Ordering::Relaxed) - held.level(Self::id(slot)) as u64)
     }
 
+    /// How many versions are seen of a record that nobody else had.
+    fn see_alone(&self, slot: u32) -> Result<u64, Abort> {
+        let shown = self.shown.load(Ordering::Acquire);
+        if self.locks.is_alone(&self.word, Self::id(slot)) {
+            return Ok(shown);
+        }
+        let held = self.locks.hold(&self.word);
+        if held.is_out(Self::id(slot)) {
+            return Err(Abort::Wounded);
+        }
+        Ok(self.shown.load(Ordering::Relaxed) - held.level(Self::id(slot)) as u64)
+    }
+
     /// Shows a version.
     fn retire(&self, slot: u32) -> Ended {
         let mut held = self.locks.hold(&self.word);
         if held.is_out(Self::id(slot)) {
             return Err(Abort::Wounded);
         }
-        self.shown.store(self.shown.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.shown.store(self.shown.load(Ordering::Relaxed) + 1, Ordering::Release);
         held.retire(Self::id(slot));
         Ok(())
     }
@@ -88,7 +105,10 @@ impl Shared {
             assert_eq!(self.committed.load(Ordering::Relaxed), seen, "what was seen is what was committed");
             Ok(())
         });
-        self.end(slot, ended, Left::AsItWas)
+        if !self.locks.is_left(&self.word, Self::id(slot)) {
+            return self.end(slot, ended, Left::AsItWas);
+        }
+        ended
     }
 
     /// An attempt that shows what it writes, and commits or rolls back.

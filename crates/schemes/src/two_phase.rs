@@ -81,6 +81,10 @@ pub trait Rule: Sized + core::fmt::Debug + Send + Sync + 'static {
     /// The private state of a slot's attempts.
     fn attach(&self, slot: usize) -> Self::Party;
 
+    /// A transaction is about to try again: see [`Scheme::await_others`].
+    #[inline]
+    fn await_others(&self, _party: &mut Self::Party) {}
+
     /// An attempt begins.
     fn begin(&self, party: &mut Self::Party, ticket: &Ticket);
 
@@ -205,6 +209,13 @@ impl<R: Rule> Scheme for TwoPhase<R> {
 
     fn loaded(&self, record: RecordRef<'_, Self>) {
         record.header().load();
+    }
+
+    #[inline]
+    fn await_others<'db>(&'db self, txn: &mut Txn<'db, R>, ticket: &Ticket) {
+        if ticket.retries > 0 {
+            self.rule.await_others(&mut txn.party);
+        }
     }
 
     #[inline]

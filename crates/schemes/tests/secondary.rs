@@ -3,17 +3,23 @@
 
 mod common;
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::ops::ControlFlow;
 
-use common::{ByName, NameKey, Named, Place, at_home, database, drain, secondary_entries};
+use common::scene::{STACK_BYTES, linger};
+use common::{
+    ByName, Given, NameKey, Named, Place, at_home, database, database_with, drain, secondary_entries,
+};
 use engine::{
     Abort, Attempt, Database, Direction, Family, Home, Homes, Index, IndexOn, Key, Lookup, Quiesced, Row,
     Schema, Scheme, Sink, Stamp, Table, Ticket, Transaction,
 };
 use schemes::catalogue::{self, Visit};
+use schemes::locking::bamboo::Bamboo;
+use schemes::locking::wound_wait::WoundWait;
 use schemes::partitioned::hstore::HStore;
 use storage::{RecordRef, Shape};
+use sync::{fiber, waiter};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 const ONE: Place = Place::new(0, 1);
@@ -31,10 +37,15 @@ struct Stage<S: Scheme> {
 
 impl<S: Scheme> Stage<S> {
     fn new() -> Self {
+        Self::given(&[])
+    }
+
+    fn given(given: Given) -> Self {
         let mut schema = Schema::new();
         let mut table = schema.table("named", Lookup::Point, 8);
         let rows = table.group();
-        let stage = Self { rows, by_name: table.index(rows, "by_name"), db: database(&schema, 4, 1) };
+        let by_name = table.index(rows, "by_name");
+        let stage = Self { rows, by_name, db: database_with(&schema, 4, 1, given) };
         stage.commit(|txn| {
             txn.insert(rows, ONE, &Named(10))?;
             txn.insert(rows, TWO, &Named(20)).map(|_| ())
@@ -621,4 +632,51 @@ fn a_move_takes_the_partitions_of_both_keys() {
         Ok(found)
     });
     assert_eq!(found, Ok(vec![Place::new(2, 1)]));
+}
+
+/// Two transactions insert a row. The older one wounds the younger, whose entry may not leave while the older one is at
+/// it, and goes on only when it has: so the younger may hold up no entry while it waits for the older one's end.
+fn waits_out_of_the_way<S: Scheme>(given: Given) {
+    const THREE: Place = Place::new(0, 3);
+    let stage = Stage::<S>::given(given);
+    let (turn, is_over) = (Cell::new(0), Cell::new(false));
+    let (mut young, mut old) = (stage.db.session(), stage.db.session());
+    let rows = stage.rows;
+    let mut crew = fiber::Crew::new();
+    crew.spawn(STACK_BYTES, || {
+        let wounded = young.attempt(&Ticket::new(20, at_home(0)), |txn| {
+            txn.insert(rows, THREE, &Named(30))?;
+            turn.set(1);
+            assert!(waiter::wait_until(None, || turn.get() == 2));
+            linger();
+            txn.read(rows, ONE, |_| ()).map(|_| ())
+        });
+        assert!(wounded.is_err(), "{}", S::INFO.name);
+        let again = Ticket { retries: 1, ..Ticket::new(20, at_home(0)) };
+        let ended = young.attempt(&again, |txn| {
+            assert!(is_over.get(), "{}: it waits for the end of the older one", S::INFO.name);
+            txn.insert(rows, THREE, &Named(30))
+        });
+        assert_eq!(ended, Ok(false), "{}", S::INFO.name);
+    });
+    crew.spawn(STACK_BYTES, || {
+        assert!(waiter::wait_until(None, || turn.get() == 1));
+        let mut ticket = Ticket::new(10, at_home(0));
+        let mut insert = |txn: &mut Attempt<'_, '_, S>| {
+            turn.set(2);
+            txn.insert(rows, THREE, &Named(31))
+        };
+        while old.attempt(&ticket, &mut insert) != Ok(true) {
+            ticket.retries += 1;
+            waiter::give_way();
+        }
+        is_over.set(true);
+    });
+    crew.run();
+}
+
+#[test]
+fn who_waits_to_begin_again_holds_up_no_entry() {
+    waits_out_of_the_way::<WoundWait>(&[("wound_wait.respect_us", "1000000")]);
+    waits_out_of_the_way::<Bamboo>(&[("bamboo.respect_us", "1000000")]);
 }

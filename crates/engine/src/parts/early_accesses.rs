@@ -124,6 +124,9 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         may_pass: bool,
     ) -> Result<usize, Abort> {
         let id = RequestId::new(self.party.slot, self.accesses.len()).ok_or(Abort::Full)?;
+        if self.locks.is_taken(record.header(), id, self.party.rank, mode) {
+            return self.see_alone(slot, record, mode, id);
+        }
         self.locks.ready(id, self.party.rank);
         let position = self.accesses.push(record.id(), Access { record, mode, value: Value::Seen(None) });
         let mut held = self.locks.hold(record.header());
@@ -140,12 +143,41 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
                 return Err(self.cut_out());
             }
         }
-        let mut version = slot.newest(record);
-        for _ in 0..held.level(id) {
-            version = version.and_then(|version| slot.older(version));
-        }
-        self.accesses.get_mut(position).value = Value::Seen(version);
+        self.accesses.get_mut(position).value = Value::Seen(below(slot, record, held.level(id)));
         Ok(position)
+    }
+
+    /// Sees a record that was granted while nobody else had it or wanted it.
+    ///
+    /// # Errors
+    /// How the attempt was wounded.
+    #[inline]
+    fn see_alone(
+        &mut self,
+        slot: &Slot<'db, S>,
+        record: RecordRef<'db, S>,
+        mode: LockMode,
+        id: RequestId,
+    ) -> Result<usize, Abort> {
+        let version = slot.newest(record);
+        let position = self.accesses.push(record.id(), Access { record, mode, value: Value::Seen(version) });
+        // Whoever has come meanwhile may have shown a version of its own, which is later than what this one is to see. If
+        // that was read, so is the word that its writer has latched before.
+        if !self.locks.is_alone(record.header(), id) {
+            self.see_among_others(slot, position)?;
+        }
+        Ok(position)
+    }
+
+    #[cold]
+    fn see_among_others(&mut self, slot: &Slot<'db, S>, position: usize) -> Result<(), Abort> {
+        let (id, access) = (self.id(position), self.accesses.get_mut(position));
+        let held = self.locks.hold(access.record.header());
+        if held.is_out(id) {
+            return Err(self.cut_out());
+        }
+        access.value = Value::Seen(below(slot, access.record, held.level(id)));
+        Ok(())
     }
 
     /// Waits until the request is granted, or its attempt wounded.
@@ -261,6 +293,9 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
     ) {
         let (id, access) = (self.id(position), self.accesses.get_mut(position));
         let record = access.record;
+        if matches!(access.value, Value::Seen(_)) && self.locks.is_left(record.header(), id) {
+            return;
+        }
         let mut held = self.locks.hold(record.header());
         let version = match mem::replace(&mut access.value, Value::Seen(None)) {
             // Who is decided is in all of its rings: who is not has a planted bug.
@@ -320,6 +355,16 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
     fn id(&self, position: usize) -> RequestId {
         RequestId::new(self.party.slot, position).expect("it was locked under this number")
     }
+}
+
+/// The version of a record that is below so many of the newest.
+#[inline]
+fn below<'db, S: Early>(
+    slot: &Slot<'db, S>,
+    record: RecordRef<'db, S>,
+    level: usize,
+) -> Option<VersionRef<'db, S>> {
+    (0..level).fold(slot.newest(record), |version, _| version.and_then(|version| slot.older(version)))
 }
 
 /// Makes a version the newest of a record that the caller has latched.

@@ -56,6 +56,32 @@ impl EarlyLocks {
         self.queues.ready(id, rank, 0);
     }
 
+    /// Grants a record to a request that is in no ring; `false` if there are others, or the record has left the
+    /// indexes. What is granted so is to be looked at before [`is_alone`](Self::is_alone) is asked.
+    #[inline]
+    pub fn is_taken(&self, word: &LockWord, id: RequestId, rank: u64, mode: LockMode) -> bool {
+        self.queues.ready(id, rank, granted(mode));
+        word.is_taken_by(id)
+    }
+
+    /// Whether nobody has joined a request that was granted alone: what was seen of the record until now was there
+    /// before whoever comes now.
+    #[inline]
+    pub fn is_alone(&self, word: &LockWord, id: RequestId) -> bool {
+        word.is_of_alone(id)
+    }
+
+    /// Takes a request out that is the only one, of an attempt that leaves the record as it was.
+    #[inline]
+    pub fn is_left(&self, word: &LockWord, id: RequestId) -> bool {
+        let is_left = word.is_left_by(id, Left::AsItWas);
+        if is_left {
+            // Relaxed: the request is out of the ring, so that its slot alone knows it.
+            self.queues.of(id).state.store(0, Ordering::Relaxed);
+        }
+        is_left
+    }
+
     /// Whether a request of the caller's is waiting yet.
     #[inline]
     pub fn is_waiting(&self, id: RequestId) -> bool {
@@ -67,6 +93,15 @@ impl EarlyLocks {
     #[inline]
     pub fn hold<'q>(&'q self, word: &'q LockWord) -> Held<'q> {
         Held { ring: self.queues.latch(word), fates: &self.fates, cut: 0 }
+    }
+}
+
+/// The state of a request that is granted.
+#[inline]
+const fn granted(mode: LockMode) -> u32 {
+    match mode {
+        LockMode::Shared => OWNS | DONE,
+        LockMode::Exclusive => OWNS | EXCLUSIVE,
     }
 }
 
@@ -91,9 +126,9 @@ impl Held<'_> {
         if self.ring.is_retired() {
             return Err(Refused::Retired);
         }
-        let granted = if mode == LockMode::Shared { OWNS | DONE } else { OWNS | EXCLUSIVE };
+        let granted = granted(mode);
         if self.ring.first == RequestId::NONE {
-            self.enter(id, None, granted);
+            self.enter_alone(id, granted);
             return Ok(true);
         }
         let passed = self.clear_way(id, mode, may_pass);
@@ -120,6 +155,10 @@ impl Held<'_> {
     /// # Errors
     /// [`Refused::ByRule`] if it was cut out.
     pub fn upgrade(&mut self, id: RequestId) -> Result<(), Refused> {
+        if self.ring.is_of_alone(id) {
+            self.set_state(id, granted(LockMode::Exclusive));
+            return Ok(());
+        }
         if !self.is_out(id) {
             self.clear_way(id, LockMode::Exclusive, false);
         }
@@ -149,7 +188,9 @@ impl Held<'_> {
     #[inline]
     pub fn retire(&mut self, id: RequestId) {
         self.set_state(id, self.state(id) | DONE);
-        self.grant();
+        if !self.ring.is_of_alone(id) {
+            self.grant();
+        }
     }
 
     /// A writer that has retired is to write again: whoever has seen what it wrote is wounded.
@@ -171,6 +212,9 @@ impl Held<'_> {
     /// Takes a request out, if it is in the ring: of an attempt that commits and leaves this, or of one that aborts.
     #[inline]
     pub fn release(&mut self, id: RequestId, left: Option<Left>) {
+        if self.ring.is_of_alone(id) {
+            return self.release_alone(id, left);
+        }
         let state = self.state(id);
         if state & OWNS == 0 {
             if state & WAITS != 0 {
@@ -198,6 +242,19 @@ impl Held<'_> {
         self.grant();
     }
 
+    /// The same for who is alone: nobody is counted, and nobody is granted anything.
+    #[inline]
+    fn release_alone(&mut self, id: RequestId, left: Option<Left>) {
+        match left {
+            Some(left) => {
+                self.ring.remove(id);
+                self.set_state(id, 0);
+                self.ring.leave(left);
+            }
+            None => self.cut_one(id),
+        }
+    }
+
     /// Whether a request was cut out, or was never in.
     #[inline]
     pub fn is_out(&self, id: RequestId) -> bool {
@@ -207,6 +264,9 @@ impl Held<'_> {
     /// How many of the newest versions are those of writers behind a request.
     #[inline]
     pub fn level(&self, id: RequestId) -> usize {
+        if self.ring.is_of_alone(id) {
+            return 0;
+        }
         let mut level = 0;
         let mut next = self.after(id);
         while let Some(other) = next {
@@ -261,6 +321,13 @@ impl Held<'_> {
             self.set_state(writer, state | COUNTED);
         }
         is_in_time
+    }
+
+    /// Puts a request into an empty ring, where it has nobody to wait for.
+    #[inline]
+    fn enter_alone(&mut self, id: RequestId, state: u32) {
+        self.ring.insert(id, RequestId::NONE);
+        self.set_state(id, state);
     }
 
     /// Puts a request before another, or behind all, and counts it if it has to wait for one before it.

@@ -52,16 +52,21 @@ impl Fates {
         &self.0[slot as usize]
     }
 
-    /// An attempt begins. One that `tries_again`, having been wounded, waits until the older transaction that did
-    /// it has ended, for this long at most.
+    /// An attempt begins.
     #[inline]
-    pub fn begin(&self, party: Party, tries_again: bool, respect_ns: u64) {
+    pub fn begin(&self, party: Party) {
         let fate = self.of(party.slot);
-        // Relaxed, here and below: no request of this slot is in a ring, so nobody else writes them: invariant (1).
-        let before = fate.word.load(Ordering::Relaxed);
+        // Relaxed, twice: no request of this slot is in a ring, so nobody else writes them: invariant (1).
         fate.word.store(RUNNING, Ordering::Relaxed);
         fate.birth.store(party.rank, Ordering::Relaxed);
-        if before & (STATE | CASCADES) == WOUNDED && tries_again && respect_ns > 0 {
+    }
+
+    /// A transaction is to try again: if it was wounded, it waits until the older one that did it has ended, for this
+    /// long at most.
+    pub fn respect(&self, party: Party, respect_ns: u64) {
+        // Relaxed: as in `begin`.
+        let before = self.of(party.slot).word.load(Ordering::Relaxed);
+        if before & (STATE | CASCADES) == WOUNDED && respect_ns > 0 {
             self.wait_for_end(party, (before >> SLOT_SHIFT & SLOT) as u32, respect_ns);
         }
     }
@@ -228,7 +233,7 @@ mod tests {
         fates.uncount(0);
         assert_eq!(fates.close(0), Err(Abort::Cascade));
         assert_eq!(fates.decide(0), Err(Abort::Cascade));
-        fates.begin(Party { rank: 1, slot: 0 }, true, 0);
+        fates.begin(Party { rank: 1, slot: 0 });
         assert_eq!(fates.look(0), Ok(()));
     }
 }

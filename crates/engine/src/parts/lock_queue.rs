@@ -148,6 +148,34 @@ impl LockWord {
     }
 }
 
+impl LockWord {
+    /// Makes a request the only one, which has what it asks for; `false` if there are others, or the record is retired.
+    #[inline]
+    pub(super) fn is_taken_by(&self, id: RequestId) -> bool {
+        let now = self.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        // AcqRel: acquires what the owners before did, which pairs with the Release in `is_left_by` and of `Ring`'s
+        // drop; and publishes the request to whoever latches the word. Relaxed on failure: nothing is read.
+        now & !NO_VALUE == 0
+            && self.0.compare_exchange(now, now | id.alone(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether a request that was the only one is so yet, and nobody is about to join it.
+    #[inline]
+    pub(super) fn is_of_alone(&self, id: RequestId) -> bool {
+        self.0.load(Ordering::Relaxed) & !NO_VALUE == id.alone() // Relaxed: who asks has put it there itself.
+    }
+
+    /// Takes a request out of the ring if it is the only one.
+    #[inline]
+    pub(super) fn is_left_by(&self, id: RequestId, left: Left) -> bool {
+        let now = self.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
+        let after = left.applied(now) & NO_VALUE;
+        // Release: pairs with the Acquire of whoever asks next. Relaxed on failure: nothing is read.
+        now & !NO_VALUE == id.alone()
+            && self.0.compare_exchange(now, after, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+}
+
 /// A request: the slot that it belongs to, and its number there, as words have it; 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId(u64);
@@ -216,6 +244,12 @@ impl Request {
     }
 
     #[inline]
+    fn set_links(&self, before: RequestId, next: RequestId) {
+        self.set_before(before);
+        self.set_next(next);
+    }
+
+    #[inline]
     fn set_next(&self, next: RequestId) {
         self.next.store(next.0, Ordering::Relaxed); // Relaxed: as above.
     }
@@ -271,16 +305,7 @@ impl LockQueues {
         rule: &mut impl QueueRule,
     ) -> Result<Option<Waiting<'q>>, Refused> {
         self.ready(id, rank, OWNS | mode.bit());
-        let now = word.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        // AcqRel: acquires what the owners before did, which pairs with the Release in `release` and of
-        // `Ring`'s drop; and publishes the request to whoever latches the word. Relaxed on failure: nothing is
-        // read.
-        if now & !NO_VALUE == 0
-            && word.0.compare_exchange(now, now | id.alone(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
-        {
-            return Ok(None);
-        }
-        self.ask_others(word, id, mode, rule)
+        if word.is_taken_by(id) { Ok(None) } else { self.ask_others(word, id, mode, rule) }
     }
 
     /// As `ask`, where others are there, too.
@@ -323,17 +348,9 @@ impl LockQueues {
     /// Gives up the lock that a request has.
     #[inline]
     pub fn release(&self, word: &LockWord, id: RequestId, left: Left) {
-        let now = word.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        // Release: pairs with the Acquire of whoever asks next. Relaxed on failure: nothing is read.
-        if now & !NO_VALUE == id.alone()
-            && word
-                .0
-                .compare_exchange(now, left.applied(now) & NO_VALUE, Ordering::Release, Ordering::Relaxed)
-                .is_ok()
-        {
-            return;
+        if !word.is_left_by(id, left) {
+            self.release_among_others(word, id, left);
         }
-        self.release_among_others(word, id, left);
     }
 
     fn release_among_others(&self, word: &LockWord, id: RequestId, left: Left) {
@@ -384,18 +401,16 @@ impl LockQueues {
         let mut backoff = Backoff::new();
         loop {
             let now = word.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-            // Acquire: pairs with the Release in `ask`, in `release` and of `Ring`'s drop. Relaxed on failure:
+            // Acquire: pairs with the Release in `is_taken_by`, in `is_left_by` and of `Ring`'s drop. Relaxed on failure:
             // nothing is read.
             if now & LATCHED == 0
                 && word.0.compare_exchange(now, now | LATCHED, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
-                let first = RequestId(now >> RING_SHIFT);
-                let ring = Ring { queues: self, word, rest: now & (NO_VALUE | RETIRED), first };
-                if first != RequestId::NONE && now & CROWDED == 0 {
-                    self.of(first).set_next(first);
-                    self.of(first).set_before(first);
+                let (first, is_crowded) = (RequestId(now >> RING_SHIFT), now & CROWDED != 0);
+                if first != RequestId::NONE && !is_crowded {
+                    self.of(first).set_links(first, first);
                 }
-                return ring;
+                return Ring { queues: self, word, rest: now & (NO_VALUE | RETIRED), first, is_crowded };
             }
             backoff.snooze();
         }
@@ -433,6 +448,8 @@ pub(super) struct Ring<'q> {
     /// What the word says of the value, and whether the record is retired.
     rest: u64,
     pub(super) first: RequestId,
+    /// Whether there is more than one request.
+    is_crowded: bool,
 }
 
 impl Ring<'_> {
@@ -441,7 +458,14 @@ impl Ring<'_> {
         self.queues.of(id)
     }
 
+    /// Whether a request is the only one.
+    #[inline]
+    pub(super) fn is_of_alone(&self, id: RequestId) -> bool {
+        self.first == id && !self.is_crowded
+    }
+
     /// Whether the record has left the indexes.
+    #[inline]
     pub(super) fn is_retired(&self) -> bool {
         self.rest & RETIRED != 0
     }
@@ -593,24 +617,24 @@ impl Ring<'_> {
     /// Puts a request before another; before the first is behind the last.
     pub(super) fn insert(&mut self, id: RequestId, place: RequestId) {
         if place == RequestId::NONE {
-            self.of(id).set_next(id);
-            self.of(id).set_before(id);
+            self.of(id).set_links(id, id);
             self.first = id;
             return;
         }
+        self.is_crowded = true;
         let before = self.of(place).before();
-        self.of(id).set_next(place);
-        self.of(id).set_before(before);
+        self.of(id).set_links(before, place);
         self.of(before).set_next(id);
         self.of(place).set_before(id);
     }
 
     pub(super) fn remove(&mut self, id: RequestId) {
-        let (next, before) = (self.of(id).next(), self.of(id).before());
-        if next == id {
+        if !self.is_crowded {
             self.first = RequestId::NONE;
             return;
         }
+        let (next, before) = (self.of(id).next(), self.of(id).before());
+        self.is_crowded = next != before;
         self.of(before).set_next(next);
         self.of(next).set_before(before);
         if self.first == id {
@@ -622,8 +646,7 @@ impl Ring<'_> {
 impl Drop for Ring<'_> {
     #[inline]
     fn drop(&mut self) {
-        let is_crowded = self.first != RequestId::NONE && self.of(self.first).next() != self.first;
-        let crowded = if is_crowded { CROWDED } else { 0 };
+        let crowded = if self.is_crowded { CROWDED } else { 0 };
         // Release: pairs with the Acquire of whoever latches the word or takes the free lock.
         self.word.0.store(self.rest | self.first.alone() | crowded, Ordering::Release);
     }

@@ -170,9 +170,16 @@ impl Scheme for Bamboo {
     }
 
     #[inline]
+    fn await_others<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) {
+        if ticket.retries > 0 {
+            self.locks.fates().respect(txn.accesses.party(), self.respect_ns);
+        }
+    }
+
+    #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
         let party = txn.accesses.begin(ticket.birth);
-        self.locks.fates().begin(party, ticket.retries > 0, self.respect_ns);
+        self.locks.fates().begin(party);
         Ok(())
     }
 

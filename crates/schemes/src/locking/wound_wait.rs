@@ -106,10 +106,14 @@ impl Rule for WoundOrWait {
         Party { rank: 0, slot: slot as u32 }
     }
 
+    fn await_others(&self, party: &mut Party) {
+        self.fates.respect(*party, self.respect_ns);
+    }
+
     #[inline]
     fn begin(&self, party: &mut Party, ticket: &Ticket) {
         party.rank = ticket.birth;
-        self.fates.begin(*party, ticket.retries > 0, self.respect_ns);
+        self.fates.begin(*party);
     }
 
     #[inline]

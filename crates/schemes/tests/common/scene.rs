@@ -10,7 +10,7 @@ use sync::{fiber, waiter};
 use super::{Cell, Given, Place, database_with};
 
 /// A test's stack frames are wide.
-const STACK_BYTES: usize = 4 * fiber::STACK_BYTES;
+pub(crate) const STACK_BYTES: usize = 4 * fiber::STACK_BYTES;
 /// Sessions of a scene, at most.
 const SESSIONS: usize = 8;
 

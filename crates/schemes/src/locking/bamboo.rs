@@ -36,8 +36,8 @@
 //!             begins again: see `wound_wait`.
 
 use engine::driver::PerWorker;
-use engine::parts::version_chain::VersionStamp;
-use engine::parts::{EarlyAccesses, EarlyLocks, LeafSet, LockMode as Mode, LockWord, words_of};
+use engine::parts::version_chain::{VersionStamp, words_of};
+use engine::parts::{EarlyAccesses, EarlyLocks, LeafSet, LockMode as Mode, LockWord};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,

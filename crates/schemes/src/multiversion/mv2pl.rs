@@ -36,7 +36,7 @@
 use engine::driver::PerWorker;
 use engine::parts::canonical_locks::{LockWord, Mode};
 use engine::parts::version_chain::{
-    ChainHead, Headed, VersionStamp, below, cut, is_absent, leaving, retire, settle,
+    ChainHead, Headed, VersionStamp, below, cut, is_absent, leaving, retire, settle, words_of,
 };
 use engine::parts::{AccessSet, LeafSet, PendingWrites, Timestamps, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
@@ -218,7 +218,7 @@ impl Scheme for Mv2pl {
             }
             txn.slot.newest(record)
         };
-        Ok(seen.filter(|_| !is_absent(seen)).and_then(|version| txn.slot.words(version)))
+        Ok(words_of(&txn.slot, seen))
     }
 
     #[inline]
@@ -363,8 +363,7 @@ impl Scheme for Mv2pl {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
-        txn.slot.words(newest?)
+        words_of(&txn.slot, txn.slot.newest(record))
     }
 }
 

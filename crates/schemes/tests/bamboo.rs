@@ -239,23 +239,29 @@ fn of_two_readers_who_upgrade_the_older_writes() {
 }
 
 #[test]
-fn near_its_usual_end_an_attempt_shows_nothing() {
+fn near_its_usual_end_an_attempt_shows_nothing_unless_it_is_to_show_all() {
+    const ROWS: u64 = 7;
     let mut schema = Schema::new();
     let table = schema.table("cells", Lookup::Point, 8).group();
     let at = |number| Place::new(0, number);
-    for (given, shown) in [(TO_THE_END, Some(1)), (HALF, None)] {
+    // The last is beyond the usual end.
+    for (given, written, shown) in [(HALF, 2, None), (TO_THE_END, 2, Some(1)), (TO_THE_END, 5, Some(1))] {
         let db = database_with::<Bamboo>(&schema, 2, 1, given);
         let (has_written, seen, seen_meanwhile) = (Flag::new(false), Flag::new(None), Flag::new(None));
+        let inserted = db.session().attempt(&Ticket::new(1, Homes::new()), |txn| {
+            (0..ROWS).try_for_each(|number| txn.insert(table, at(number), &Cell::new(0)).map(drop))
+        });
+        assert_eq!(inserted, COMMITS);
         let mut crew = fiber::Crew::new();
         crew.spawn(STACK_BYTES, || {
             let mut session = db.session();
             let usual = session.attempt(&Ticket::new(1, Homes::new()), |txn| {
-                (0..4).try_for_each(|n| txn.insert(table, at(n), &Cell::new(0)).map(|_| ()))
+                (0..4).try_for_each(|number| txn.read(table, at(number), |_| ()).map(drop))
             });
             let done = session.attempt(&Ticket::new(2, Homes::new()), |txn| {
-                (0..2).try_for_each(|number| txn.read(table, at(number), |_| ()).map(|_| ()))?;
-                txn.update(table, at(2), |cell| cell.set(1))?;
-                txn.read(table, at(3), |_| ())?;
+                (0..written).try_for_each(|number| txn.read(table, at(number), |_| ()).map(drop))?;
+                txn.update(table, at(written), |cell| cell.set(1))?;
+                txn.read(table, at(written + 1), |_| ())?;
                 has_written.set(true);
                 linger();
                 seen_meanwhile.set(seen.get());
@@ -267,13 +273,13 @@ fn near_its_usual_end_an_attempt_shows_nothing() {
             let mut session = db.session();
             waiter::wait_until(None, || has_written.get());
             let done = session.attempt(&Ticket::new(3, Homes::new()), |txn| {
-                seen.set(txn.read(table, at(2), Cell::value)?);
+                seen.set(txn.read(table, at(written), Cell::value)?);
                 Ok(())
             });
             assert_eq!(done, COMMITS);
         });
         crew.run();
-        assert_eq!((seen_meanwhile.get(), seen.get()), (shown, Some(1)), "under {given:?}");
+        assert_eq!((seen_meanwhile.get(), seen.get()), (shown, Some(1)), "{written} under {given:?}");
     }
 }
 

@@ -331,8 +331,10 @@ impl Bamboo {
     #[inline]
     fn close<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         let Some(position) = txn.open.take() else { return Ok(()) };
-        let is_near = ((position as u64 + 1) << MEAN_SHIFT) * 100 > txn.mean * (100 - self.delta_pct);
-        if !self.retires || is_near && txn.mean > 0 {
+        // Beyond the mean, too, the end is near; unless there is no last part.
+        let is_past = ((position as u64 + 1) << MEAN_SHIFT) * 100 > txn.mean * (100 - self.delta_pct);
+        let is_near = is_past && txn.mean > 0 && self.delta_pct > 0;
+        if !self.retires || is_near {
             return Ok(());
         }
         txn.accesses.retire(&txn.slot, position)

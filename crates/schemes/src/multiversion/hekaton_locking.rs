@@ -147,6 +147,7 @@ impl Scheme for HekatonLocking {
     ];
     const INSERT: InsertAt = InsertAt::Access;
     const WAITS: bool = true;
+    const UPGRADES: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;

@@ -276,6 +276,7 @@ impl Scheme for Mv2pl {
         txn.leaves.split(from, after, into);
     }
 
+    // ANCHOR: commit
     /// A rollback, too, ends at a lock point: what it read was consistent if no gap has changed.
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
@@ -298,7 +299,9 @@ impl Scheme for Mv2pl {
         let skips = is_planted(&plants::MV2PL_SKIPS_LEAVES) || is_planted(&plants::MV2PL_DRAWS_LATE);
         if skips || txn.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
+    // ANCHOR_END: commit
 
+    // ANCHOR: install
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let stamp = Stamp(txn.number);
@@ -330,6 +333,7 @@ impl Scheme for Mv2pl {
         settle(&mut txn.slot, || self.snapshots.known_watermark()); // 6
         stamp
     }
+    // ANCHOR_END: install
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
@@ -368,6 +372,7 @@ impl Scheme for Mv2pl {
 }
 
 impl Mv2pl {
+    // ANCHOR: snapshot
     /// A slot begins to read the newest snapshot: invariant (3).
     #[inline]
     fn snapshot(&self, slot: usize) -> u64 {
@@ -382,6 +387,7 @@ impl Mv2pl {
         }
         self.snapshots.snapshot(slot)
     }
+    // ANCHOR_END: snapshot
 
     /// Makes the newest snapshot as new as it may be: a number that every snapshot shows, now and later.
     fn advance(&self) -> u64 {

@@ -7,6 +7,7 @@ pub(crate) mod bank;
 pub(crate) mod certified;
 pub(crate) mod claims;
 pub(crate) mod counters;
+pub(crate) mod crossing;
 pub(crate) mod histories;
 pub(crate) mod movers;
 pub(crate) mod order;

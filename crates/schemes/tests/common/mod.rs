@@ -15,6 +15,7 @@ pub(crate) mod programs;
 pub(crate) mod quota;
 pub(crate) mod scene;
 pub(crate) mod skew;
+pub(crate) mod stage;
 pub(crate) mod twins;
 
 use core::marker::PhantomData;

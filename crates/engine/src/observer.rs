@@ -47,6 +47,12 @@ pub trait Observer {
     /// [marks values](crate::Schema::mark_values), and no other observer's is.
     const MARKS: bool = false;
 
+    /// Whether it listens, for whoever has one of any type.
+    #[inline]
+    fn listens(&self) -> bool {
+        Self::ON
+    }
+
     /// An attempt begins.
     #[inline]
     fn begin(&mut self) {}

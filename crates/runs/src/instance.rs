@@ -68,9 +68,9 @@ impl Spec<'_> {
         Drive { workers, clients, seed: self.job.seed }
     }
 
-    fn env(&self) -> Env {
+    fn env<S: Scheme>(&self) -> Env {
         // Each loader and each checker has a session, too, when no client has one.
-        Env { slots: self.job.clients.max(helpers()), workers: self.job.workers }
+        Env { slots: S::Driver::sessions(&self.job).max(helpers()), workers: self.job.workers }
     }
 }
 
@@ -145,7 +145,7 @@ impl catalogue::Visit for Admit<'_> {
         if let Some(says) = S::Driver::refuses(&self.0.job) {
             return Err(SettingError(format!("{}: {says}", self.0.scheme)));
         }
-        S::new(self.0.values, self.0.env()).map(drop)
+        S::new(self.0.values, self.0.env::<S>()).map(drop)
     }
 }
 
@@ -193,7 +193,7 @@ impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
         let mut schema = Schema::new();
         schema.lay_out(spec.layout);
         let workload = W::declare(spec.values, spec.drive(), &mut schema)?;
-        let db = Database::<S>::new(&schema, spec.values, spec.env())?;
+        let db = Database::<S>::new(&schema, spec.values, spec.env::<S>())?;
 
         monitor.enter(Step::Load);
         let ((), load_ns) = timed(|| db.load(&workload, helpers()));

@@ -4,11 +4,12 @@ mod common;
 
 use core::cell::Cell as Flag;
 
-use common::scene::{On, Scene, linger};
+use common::crossing::all_workers_make_progress;
+use common::scene::{On, Scene, linger, the_older_upgrades};
 use common::{ALL_SHOWN, Cell, Given, NOTHING_SHOWN, Place, database_with};
 use engine::{Abort, Homes, Lookup, Schema, Ticket, Transaction};
 use schemes::locking::bamboo::Bamboo;
-use sync::{clock, fiber, waiter, workers};
+use sync::{fiber, waiter};
 
 /// Transactions by birth: the oldest first.
 const OLD: u64 = 10;
@@ -221,41 +222,33 @@ fn whoever_has_seen_a_value_that_its_writer_overwrites_aborts() {
 
 #[test]
 fn of_two_readers_who_upgrade_the_older_writes() {
-    for is_older_first in [true, false] {
-        let scene = Scene::<Bamboo>::new(STANDARD);
-        let upgrades = |turn| {
-            move |txn: &mut Txn<'_, '_, '_>| {
-                txn.read(0)?;
-                txn.turn(turn);
-                txn.turn(turn + 2);
-                txn.count(0)
-            }
-        };
-        let (older, younger) = if is_older_first { (1, 2) } else { (2, 1) };
-        let ended = scene.play(&[(OLD, &upgrades(older)), (YOUNG, &upgrades(younger))]);
-        assert_eq!(ended, [COMMITS, WOUNDED], "the older asks first: {is_older_first}");
-        assert_eq!(scene.value(0), 1);
-    }
+    the_older_upgrades::<Bamboo>(Abort::Wounded);
 }
 
 #[test]
-fn near_its_usual_end_an_attempt_shows_nothing() {
+fn near_its_usual_end_an_attempt_shows_nothing_unless_it_is_to_show_all() {
+    const ROWS: u64 = 7;
     let mut schema = Schema::new();
     let table = schema.table("cells", Lookup::Point, 8).group();
     let at = |number| Place::new(0, number);
-    for (given, shown) in [(TO_THE_END, Some(1)), (HALF, None)] {
+    // The last is beyond the usual end.
+    for (given, written, shown) in [(HALF, 2, None), (TO_THE_END, 2, Some(1)), (TO_THE_END, 5, Some(1))] {
         let db = database_with::<Bamboo>(&schema, 2, 1, given);
         let (has_written, seen, seen_meanwhile) = (Flag::new(false), Flag::new(None), Flag::new(None));
+        let inserted = db.session().attempt(&Ticket::new(1, Homes::new()), |txn| {
+            (0..ROWS).try_for_each(|number| txn.insert(table, at(number), &Cell::new(0)).map(drop))
+        });
+        assert_eq!(inserted, COMMITS);
         let mut crew = fiber::Crew::new();
         crew.spawn(STACK_BYTES, || {
             let mut session = db.session();
             let usual = session.attempt(&Ticket::new(1, Homes::new()), |txn| {
-                (0..4).try_for_each(|n| txn.insert(table, at(n), &Cell::new(0)).map(|_| ()))
+                (0..4).try_for_each(|number| txn.read(table, at(number), |_| ()).map(drop))
             });
             let done = session.attempt(&Ticket::new(2, Homes::new()), |txn| {
-                (0..2).try_for_each(|number| txn.read(table, at(number), |_| ()).map(|_| ()))?;
-                txn.update(table, at(2), |cell| cell.set(1))?;
-                txn.read(table, at(3), |_| ())?;
+                (0..written).try_for_each(|number| txn.read(table, at(number), |_| ()).map(drop))?;
+                txn.update(table, at(written), |cell| cell.set(1))?;
+                txn.read(table, at(written + 1), |_| ())?;
                 has_written.set(true);
                 linger();
                 seen_meanwhile.set(seen.get());
@@ -267,51 +260,19 @@ fn near_its_usual_end_an_attempt_shows_nothing() {
             let mut session = db.session();
             waiter::wait_until(None, || has_written.get());
             let done = session.attempt(&Ticket::new(3, Homes::new()), |txn| {
-                seen.set(txn.read(table, at(2), Cell::value)?);
+                seen.set(txn.read(table, at(written), Cell::value)?);
                 Ok(())
             });
             assert_eq!(done, COMMITS);
         });
         crew.run();
-        assert_eq!((seen_meanwhile.get(), seen.get()), (shown, Some(1)), "under {given:?}");
+        assert_eq!((seen_meanwhile.get(), seen.get()), (shown, Some(1)), "{written} under {given:?}");
     }
 }
 
 #[test]
 fn all_workers_make_progress_on_two_records() {
-    const WORKERS: u64 = 8;
-    const COUNT: u64 = 300;
-    let mut schema = Schema::new();
-    let table = schema.table("rows", Lookup::Point, 2).group();
     for given in [STANDARD, ALL_SHOWN, NOTHING_SHOWN] {
-        let db = database_with::<Bamboo>(&schema, WORKERS as usize, WORKERS as usize, given);
-        let at = |number| Place::new(0, number);
-        let first = Ticket::new(1, Homes::new());
-        let insert =
-            |number| db.session().attempt(&first, |txn| txn.insert(table, at(number), &Cell::new(0)));
-        assert_eq!([insert(0), insert(1)], [Ok(true); 2]);
-        workers::run(WORKERS as usize, false, |worker| {
-            let mut session = db.session();
-            for round in 0..COUNT {
-                let mut ticket = Ticket::new(clock::ticks(), Homes::new());
-                // Half of them cross the others.
-                let order = if (worker as u64 + round).is_multiple_of(2) { [0, 1] } else { [1, 0] };
-                let mut count = |ticket: &Ticket| {
-                    session.attempt(ticket, |txn| {
-                        order.iter().try_for_each(|&number| {
-                            txn.update(table, at(number), |cell| cell.set(cell.value() + 1)).map(|_| ())
-                        })
-                    })
-                };
-                while count(&ticket).is_err() {
-                    ticket.retries += 1;
-                    waiter::pause_ns(1_000);
-                }
-            }
-        });
-        for number in 0..2 {
-            let seen = db.session().attempt(&first, |txn| txn.read(table, at(number), Cell::value));
-            assert_eq!(seen, Ok(Some(WORKERS * COUNT)), "under {given:?}");
-        }
+        all_workers_make_progress::<Bamboo>(given);
     }
 }

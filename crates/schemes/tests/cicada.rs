@@ -4,21 +4,14 @@
 mod common;
 
 use core::cell::Cell as Flag;
-use core::ops::ControlFlow;
 
 use common::order::{Order, interleave};
-use common::{Cell, Given, Place, database_with};
-use engine::{
-    Abort, Attempt, Database, Direction, Homes, Lookup, Observer, Schema, Scheme, Table, Ticket, Transaction,
-};
+use common::stage::{Halts, MISSING, X, Y, add, attempt, look, scan};
+use common::{Cell, Given};
+use engine::{Abort, Attempt, Database, Homes, Scheme, Table, Ticket, Transaction};
 use schemes::multiversion::cicada::Cicada;
-use storage::{RecordRef, Shape};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Latched, waiter, workers};
-
-const X: Place = Place::new(0, 0);
-const Y: Place = Place::new(0, 1);
-const MISSING: Place = Place::new(0, 5);
 
 /// Nobody waits for an undecided version.
 const NO_WAIT: Given = &[("cicada.pending", "abort")];
@@ -30,45 +23,8 @@ type Txn<'s, 'db> = Attempt<'s, 'db, Cicada>;
 /// What an attempt does.
 type Does<'s, T> = &'s dyn Fn(&mut Txn<'_, '_>) -> Result<T, Abort>;
 
-/// A database in which `X` and `Y` are 0.
 fn stage(given: Given) -> (Database<Cicada>, Table<Cell>) {
-    let mut schema = Schema::new();
-    let table = schema.table("cells", Lookup::Ordered, 0).group();
-    let db = database_with(&schema, 8, 2, given);
-    let inserted = attempt(&db, |txn| {
-        [X, Y].into_iter().try_for_each(|at| txn.insert(table, at, &Cell::new(0)).map(drop))
-    });
-    assert_eq!(inserted, Ok(()));
-    (db, table)
-}
-
-/// An attempt in a session of its own.
-fn attempt<T>(
-    db: &Database<Cicada>,
-    body: impl FnOnce(&mut Txn<'_, '_>) -> Result<T, Abort>,
-) -> Result<T, Abort> {
-    db.session().attempt(&Ticket::new(0, Homes::new()), body)
-}
-
-/// An attempt that is declared read-only, in a session of its own.
-fn look<T>(
-    db: &Database<Cicada>,
-    body: impl FnOnce(&mut Txn<'_, '_>) -> Result<T, Abort>,
-) -> Result<T, Abort> {
-    db.session().attempt(&Ticket { read_only: true, ..Ticket::new(0, Homes::new()) }, body)
-}
-
-fn add(txn: &mut Txn<'_, '_>, table: Table<Cell>, at: Place) -> Result<(), Abort> {
-    txn.update(table, at, |cell| cell.set(cell.value() + 1)).map(drop)
-}
-
-fn scan(txn: &mut Txn<'_, '_>, table: Table<Cell>) -> Result<Vec<(u64, u64)>, Abort> {
-    let mut found = Vec::new();
-    txn.scan(table, .., Direction::Forward, |key, cell| {
-        found.push((key.number(), cell.value()));
-        ControlFlow::Continue(())
-    })?;
-    Ok(found)
+    common::stage::stage(given)
 }
 
 #[test]
@@ -248,19 +204,6 @@ fn read_only_attempts_are_like_others_where_there_are_no_snapshots() {
         add(txn, table, X)
     });
     assert_eq!(earlier, Err(Abort::TooLate));
-}
-
-/// Says when its session has installed a version, and waits until it may go on.
-struct Halts<'f>(&'f AtomicU64);
-
-impl Observer for Halts<'_> {
-    const ON: bool = true;
-
-    fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>, _: Option<&[u64]>) {
-        // Release: pairs with the Acquire of whoever waits for it, like that in the test.
-        self.0.store(1, Ordering::Release);
-        waiter::wait_until(None, || self.0.load(Ordering::Acquire) == 2);
-    }
 }
 
 /// What a later reader of a version that is undecided sees, if the writer may go on before it looks, or afterwards.

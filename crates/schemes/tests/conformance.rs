@@ -134,6 +134,7 @@ conformance!(
     hekaton,
     hekaton_without_speculation: hekaton under NO_SPECULATION,
     hekaton_locking,
+    hekaton_locking_without_hints: hekaton_locking under UNHINTED,
     hekaton_locking_without_speculation: hekaton_locking under NOT_IN_ADVANCE,
     cicada,
     cicada_plain: cicada under PLAIN,

@@ -2,11 +2,11 @@
 
 mod common;
 
+use common::Given;
+use common::crossing::all_workers_make_progress;
 use common::scene::{On, Scene, linger};
-use common::{Cell, Given, Place, database};
-use engine::{Abort, Homes, Lookup, Schema, Ticket, Transaction};
+use engine::Abort;
 use schemes::locking::dl_detect::DlDetect;
-use sync::{clock, waiter, workers};
 
 /// Transactions by birth: the oldest first.
 const OLD: u64 = 10;
@@ -216,15 +216,7 @@ fn a_circle_that_comes_of_a_request_that_is_taken_back_is_seen_by_a_later_look()
 #[test]
 fn of_two_readers_who_upgrade_the_first_writes() {
     let scene = Scene::<DlDetect>::new(STANDARD);
-    let upgrades = |turn| {
-        move |txn: &mut Txn<'_, '_, '_>| {
-            txn.read(0)?;
-            txn.turn(turn);
-            txn.turn(turn + 2);
-            txn.count(0)
-        }
-    };
-    assert_eq!(scene.play(&[(YOUNG, &upgrades(1)), (OLD, &upgrades(2))]), [COMMITS, VICTIM]);
+    assert_eq!(scene.play_upgrades([(YOUNG, 1), (OLD, 2)]), [COMMITS, VICTIM]);
     assert_eq!(scene.value(0), 1);
 }
 
@@ -251,35 +243,5 @@ fn a_timeout_ends_waits_for_those_who_take_their_time() {
 
 #[test]
 fn all_workers_make_progress_on_two_records() {
-    const WORKERS: u64 = 8;
-    const COUNT: u64 = 300;
-    let mut schema = Schema::new();
-    let table = schema.table("rows", Lookup::Point, 2).group();
-    let db = database::<DlDetect>(&schema, WORKERS as usize, WORKERS as usize);
-    let at = |number| Place::new(0, number);
-    let first = Ticket::new(1, Homes::new());
-    let insert = |number| db.session().attempt(&first, |txn| txn.insert(table, at(number), &Cell::new(0)));
-    assert_eq!([insert(0), insert(1)], [Ok(true); 2]);
-    workers::run(WORKERS as usize, false, |worker| {
-        let mut session = db.session();
-        for round in 0..COUNT {
-            let ticket = Ticket::new(clock::ticks(), Homes::new());
-            // Half of them cross the others.
-            let order = if (worker as u64 + round).is_multiple_of(2) { [0, 1] } else { [1, 0] };
-            let mut count = || {
-                session.attempt(&ticket, |txn| {
-                    order.iter().try_for_each(|&number| {
-                        txn.update(table, at(number), |cell| cell.set(cell.value() + 1)).map(|_| ())
-                    })
-                })
-            };
-            while count().is_err() {
-                waiter::pause_ns(1_000);
-            }
-        }
-    });
-    for number in 0..2 {
-        let seen = db.session().attempt(&first, |txn| txn.read(table, at(number), Cell::value));
-        assert_eq!(seen, Ok(Some(WORKERS * COUNT)));
-    }
+    all_workers_make_progress::<DlDetect>(STANDARD);
 }

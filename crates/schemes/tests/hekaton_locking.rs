@@ -2,6 +2,8 @@
 
 mod common;
 
+use core::cell::Cell as Flag;
+
 use engine::{Abort, Homes, Ticket, Transaction};
 use schemes::multiversion::hekaton_locking::HekatonLocking;
 
@@ -191,6 +193,38 @@ fn whom_a_writer_waits_for_nobody_joins_and_after_the_last_nobody_comes() {
         ]);
         assert_eq!(ended, [COMMITS, COMMITS, REFUSED]);
         assert_eq!((scene.value(0), scene.value(1)), (1, 1));
+    }
+}
+
+#[test]
+fn an_update_locks_the_record_first_only_without_a_hint() {
+    for (reads_first, refused) in [(false, Abort::WriteConflict), (true, Abort::LockBusy)] {
+        let scene = Scene::<HekatonLocking>::new(STANDARD);
+        let updated = Flag::new(Ok(None));
+        let ended = scene.play(&[
+            (OLD, &|reader| {
+                reader.turn(1);
+                reader.read(0)?;
+                reader.after(3);
+                linger();
+                Ok(())
+            }),
+            (MIDDLE, &|writer| {
+                writer.turn(2);
+                writer.count(0)
+            }),
+            (YOUNG, &|txn| {
+                // The writer has come to its end, and waits for the reader.
+                txn.turn(3);
+                let mut session = scene.db.session();
+                session.read_first(reads_first);
+                let (ticket, at) = (Ticket::new(YOUNG, Homes::new()), Place::new(0, 0));
+                updated.set(session.attempt(&ticket, |other| other.update(scene.table, at, |_| ())));
+                Ok(())
+            }),
+        ]);
+        assert_eq!(ended, [COMMITS; 3]);
+        assert_eq!(updated.get(), Err(refused));
     }
 }
 

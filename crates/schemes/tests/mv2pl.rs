@@ -2,69 +2,19 @@
 
 mod common;
 
-use core::ops::ControlFlow;
-
-use engine::{
-    Abort, Attempt, Database, Direction, Homes, Lookup, Observer, Schema, Scheme, Table, Ticket, Transaction,
-};
+use engine::{Abort, Database, Homes, Observer, Scheme, Table, Ticket, Transaction};
 use schemes::multiversion::mv2pl::Mv2pl;
 use storage::{RecordRef, Shape};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::workers;
 
-use common::{Cell, Given, Place, database_with};
+use common::stage::{MISSING, X, Y, add, added, attempt, look, scan};
+use common::{Cell, Given, Place};
 
-const X: Place = Place::new(0, 0);
-const Y: Place = Place::new(0, 1);
-const MISSING: Place = Place::new(0, 5);
 const STALE: Given = &[("mv2pl.snapshots", "stale")];
 
-type Txn<'s, 'db> = Attempt<'s, 'db, Mv2pl>;
-
-/// A database in which `X` and `Y` are 0.
 fn stage(given: Given) -> (Database<Mv2pl>, Table<Cell>) {
-    let mut schema = Schema::new();
-    let table = schema.table("cells", Lookup::Ordered, 0).group();
-    let db = database_with(&schema, 4, 2, given);
-    let inserted = attempt(&db, |txn| {
-        [X, Y].into_iter().try_for_each(|at| txn.insert(table, at, &Cell::new(0)).map(drop))
-    });
-    assert_eq!(inserted, Ok(()));
-    (db, table)
-}
-
-fn attempt<T>(
-    db: &Database<Mv2pl>,
-    body: impl FnOnce(&mut Txn<'_, '_>) -> Result<T, Abort>,
-) -> Result<T, Abort> {
-    db.session().attempt(&Ticket::new(0, Homes::new()), body)
-}
-
-/// An attempt that says that it writes nothing.
-fn look<T>(
-    db: &Database<Mv2pl>,
-    body: impl FnOnce(&mut Txn<'_, '_>) -> Result<T, Abort>,
-) -> Result<T, Abort> {
-    let ticket = Ticket { read_only: true, ..Ticket::new(0, Homes::new()) };
-    db.session().attempt(&ticket, body)
-}
-
-/// Another attempt, which adds 1 and commits.
-fn add(db: &Database<Mv2pl>, table: Table<Cell>, at: Place) {
-    assert_eq!(attempt(db, |txn| write(txn, table, at)), Ok(()));
-}
-
-fn write(txn: &mut Txn<'_, '_>, table: Table<Cell>, at: Place) -> Result<(), Abort> {
-    txn.update(table, at, |cell| cell.set(cell.value() + 1)).map(drop)
-}
-
-fn scan(txn: &mut Txn<'_, '_>, table: Table<Cell>) -> Result<Vec<(u64, u64)>, Abort> {
-    let mut found = Vec::new();
-    txn.scan(table, .., Direction::Forward, |key, cell| {
-        found.push((key.number(), cell.value()));
-        ControlFlow::Continue(())
-    })?;
-    Ok(found)
+    common::stage::stage(given)
 }
 
 #[test]
@@ -72,7 +22,7 @@ fn who_only_reads_sees_what_was_there_when_it_began_whatever_comes_meanwhile() {
     let (db, table) = stage(&[]);
     let seen = look(&db, |txn| {
         for _ in 0..3 {
-            add(&db, table, X);
+            added(&db, table, X);
             assert_eq!(attempt(&db, |other| other.insert(table, MISSING, &Cell::new(7))), Ok(true));
             assert_eq!(scan(txn, table), Ok(vec![(0, 0), (1, 0)]));
             assert_eq!(attempt(&db, |other| other.delete(table, MISSING)), Ok(true));
@@ -80,7 +30,7 @@ fn who_only_reads_sees_what_was_there_when_it_began_whatever_comes_meanwhile() {
         }
         assert_eq!(attempt(&db, |other| other.delete(table, Y)), Ok(true));
         for _ in 0..100 {
-            add(&db, table, X);
+            added(&db, table, X);
         }
         scan(txn, table)
     });
@@ -92,7 +42,7 @@ fn who_only_reads_sees_what_was_there_when_it_began_whatever_comes_meanwhile() {
 fn who_only_reads_keeps_nobody_from_writing_and_is_not_kept_by_a_writer() {
     let (db, table) = stage(&[]);
     let outcome = attempt(&db, |txn| {
-        write(txn, table, X)?;
+        add(txn, table, X)?;
         assert_eq!(txn.insert(table, MISSING, &Cell::new(7)), Ok(true));
         assert_eq!(look(&db, |other| scan(other, table)), Ok(vec![(0, 0), (1, 0)]));
         assert_eq!(attempt(&db, |other| other.read(table, X, Cell::value)), Err(Abort::LockBusy));
@@ -106,9 +56,9 @@ fn who_only_reads_keeps_nobody_from_writing_and_is_not_kept_by_a_writer() {
 fn who_may_write_sees_the_latest_value_and_keeps_it_so() {
     let (db, table) = stage(&[]);
     let outcome = attempt(&db, |txn| {
-        add(&db, table, X);
+        added(&db, table, X);
         assert_eq!(txn.read(table, X, Cell::value), Ok(Some(1)));
-        assert_eq!(attempt(&db, |other| write(other, table, X)), Err(Abort::LockBusy));
+        assert_eq!(attempt(&db, |other| add(other, table, X)), Err(Abort::LockBusy));
         assert_eq!(attempt(&db, |other| other.read(table, X, Cell::value)), Ok(Some(1)));
         txn.read(table, X, Cell::value)
     });
@@ -117,10 +67,10 @@ fn who_may_write_sees_the_latest_value_and_keeps_it_so() {
         txn.read(table, X, Cell::value)?;
         attempt(&db, |other| {
             other.read(table, X, Cell::value)?;
-            assert_eq!(write(txn, table, X), Err(Abort::LockBusy), "another shares it");
+            assert_eq!(add(txn, table, X), Err(Abort::LockBusy), "another shares it");
             Ok(())
         })?;
-        write(txn, table, X)
+        add(txn, table, X)
     });
     assert_eq!(shared, Ok(()));
 }
@@ -131,7 +81,7 @@ fn a_gap_that_was_read_is_as_it_was_at_the_commit_or_there_is_none() {
     let phantom = attempt(&db, |txn| {
         scan(txn, table)?;
         assert_eq!(attempt(&db, |other| other.insert(table, MISSING, &Cell::new(0))), Ok(true));
-        write(txn, table, Y)
+        add(txn, table, Y)
     });
     assert_eq!(phantom, Err(Abort::Phantom));
     let own = attempt(&db, |txn| {
@@ -146,8 +96,8 @@ fn a_gap_that_was_read_is_as_it_was_at_the_commit_or_there_is_none() {
 fn a_lock_is_waited_for_as_long_as_is_set() {
     let (db, table) = stage(&[("mv2pl.wait_us", "1000")]);
     let outcome = attempt(&db, |txn| {
-        write(txn, table, X)?;
-        assert_eq!(attempt(&db, |other| write(other, table, X)), Err(Abort::Timeout));
+        add(txn, table, X)?;
+        assert_eq!(attempt(&db, |other| add(other, table, X)), Err(Abort::Timeout));
         assert_eq!(attempt(&db, |other| other.read(table, X, Cell::value)), Err(Abort::Timeout));
         Ok(())
     });
@@ -199,8 +149,8 @@ fn a_fresh_snapshot_shows_what_its_client_knows_to_be_committed_and_never_half_o
         for _ in 0..ROUNDS {
             if worker == 0 {
                 let both = session.attempt(&ticket, |txn| {
-                    write(txn, table, X)?;
-                    write(txn, table, Y)
+                    add(txn, table, X)?;
+                    add(txn, table, Y)
                 });
                 assert_eq!(both, Ok(()), "who only reads is in nobody's way");
                 // SeqCst, here and below: what one client tells the other.
@@ -222,17 +172,17 @@ fn what_no_snapshot_shows_any_more_is_given_up() {
     let (db, table) = stage(&[]);
     let bytes = || db.memory()[0].version_bytes;
     let mut session = db.session();
-    let mut add = |times| {
+    let mut add_often = |times| {
         for _ in 0..times {
-            assert_eq!(session.attempt(&Ticket::new(0, Homes::new()), |txn| write(txn, table, X)), Ok(()));
+            assert_eq!(session.attempt(&Ticket::new(0, Homes::new()), |txn| add(txn, table, X)), Ok(()));
         }
     };
     let seen = look(&db, |txn| {
-        add(2_000);
+        add_often(2_000);
         txn.read(table, X, Cell::value)
     });
     assert_eq!(seen, Ok(Some(0)));
     let held = bytes();
-    add(20_000);
+    add_often(20_000);
     assert!(bytes() < held + held / 10, "what was held serves again");
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use common::scene::{On, Scene, linger};
+use common::scene::{On, Scene, linger, the_older_upgrades};
 use common::{Cell, Given, Place, database};
 use engine::{Abort, Homes, Lookup, Schema, Ticket, Transaction};
 use schemes::locking::wait_die::WaitDie;
@@ -137,24 +137,7 @@ fn an_old_reader_waits_behind_a_writer_who_waits() {
 
 #[test]
 fn of_two_readers_who_upgrade_the_older_writes() {
-    for is_older_first in [true, false] {
-        let scene = Scene::<WaitDie>::new(STANDARD);
-        let turns = |turn| {
-            move |txn: &mut Txn<'_, '_, '_>| {
-                txn.read(0)?;
-                txn.turn(turn);
-                txn.after(2);
-                txn.turn(turn + 2);
-                txn.count(0)?;
-                assert_eq!(txn.read(0)?, 1);
-                Ok(())
-            }
-        };
-        let (older, younger) = if is_older_first { (1, 2) } else { (2, 1) };
-        let ended = scene.play(&[(OLD, &turns(older)), (YOUNG, &turns(younger))]);
-        assert_eq!(ended, [COMMITS, DIES], "the older asks first: {is_older_first}");
-        assert_eq!(scene.value(0), 1);
-    }
+    the_older_upgrades::<WaitDie>(Abort::LockBusy);
 }
 
 #[test]

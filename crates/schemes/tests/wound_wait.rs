@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::scene::{On, Scene, linger};
-use common::{Cell, Given, Place, database};
-use engine::{Abort, Homes, Lookup, Schema, Ticket, Transaction};
+use common::Given;
+use common::crossing::all_workers_make_progress;
+use common::scene::{On, Scene, linger, the_older_upgrades};
+use engine::Abort;
 use schemes::locking::wound_wait::WoundWait;
-use sync::{clock, waiter, workers};
 
 /// Transactions by birth: the oldest first.
 const OLD: u64 = 10;
@@ -122,21 +122,7 @@ fn waiters_are_served_from_the_oldest_to_the_youngest() {
 
 #[test]
 fn of_two_readers_who_upgrade_the_older_writes() {
-    for is_older_first in [true, false] {
-        let scene = Scene::<WoundWait>::new(STANDARD);
-        let upgrades = |turn| {
-            move |txn: &mut Txn<'_, '_, '_>| {
-                txn.read(0)?;
-                txn.turn(turn);
-                txn.turn(turn + 2);
-                txn.count(0)
-            }
-        };
-        let (older, younger) = if is_older_first { (1, 2) } else { (2, 1) };
-        let ended = scene.play(&[(OLD, &upgrades(older)), (YOUNG, &upgrades(younger))]);
-        assert_eq!(ended, [COMMITS, WOUNDED], "the older asks first: {is_older_first}");
-        assert_eq!(scene.value(0), 1);
-    }
+    the_older_upgrades::<WoundWait>(Abort::Wounded);
 }
 
 #[test]
@@ -172,36 +158,5 @@ fn who_was_wounded_begins_again_when_the_other_has_ended() {
 
 #[test]
 fn all_workers_make_progress_on_two_records() {
-    const WORKERS: u64 = 8;
-    const COUNT: u64 = 300;
-    let mut schema = Schema::new();
-    let table = schema.table("rows", Lookup::Point, 2).group();
-    let db = database::<WoundWait>(&schema, WORKERS as usize, WORKERS as usize);
-    let at = |number| Place::new(0, number);
-    let first = Ticket::new(1, Homes::new());
-    let insert = |number| db.session().attempt(&first, |txn| txn.insert(table, at(number), &Cell::new(0)));
-    assert_eq!([insert(0), insert(1)], [Ok(true); 2]);
-    workers::run(WORKERS as usize, false, |worker| {
-        let mut session = db.session();
-        for round in 0..COUNT {
-            let mut ticket = Ticket::new(clock::ticks(), Homes::new());
-            // Half of them cross the others.
-            let order = if (worker as u64 + round).is_multiple_of(2) { [0, 1] } else { [1, 0] };
-            let mut count = |ticket: &Ticket| {
-                session.attempt(ticket, |txn| {
-                    order.iter().try_for_each(|&number| {
-                        txn.update(table, at(number), |cell| cell.set(cell.value() + 1)).map(|_| ())
-                    })
-                })
-            };
-            while count(&ticket).is_err() {
-                ticket.retries += 1;
-                waiter::pause_ns(1_000);
-            }
-        }
-    });
-    for number in 0..2 {
-        let seen = db.session().attempt(&first, |txn| txn.read(table, at(number), Cell::value));
-        assert_eq!(seen, Ok(Some(WORKERS * COUNT)));
-    }
+    all_workers_make_progress::<WoundWait>(STANDARD);
 }

@@ -295,6 +295,11 @@ pub trait Driver<S: Scheme> {
         None
     }
 
+    /// How many sessions it has open at a time for a job, at most.
+    fn sessions(job: &Job) -> usize {
+        job.clients
+    }
+
     /// Makes what the workers of a run share.
     fn shared<'r, W: Workload>(db: &'r Database<S>, job: &Job) -> Self::Shared<'r, W>;
 

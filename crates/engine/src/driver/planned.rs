@@ -43,6 +43,11 @@ impl<S: Planning> Driver<S> for Planned {
         batch::refuses(job)
     }
 
+    /// A worker has one that executes and one that holds what rehearsals find, also if it has one place of a batch.
+    fn sessions(job: &Job) -> usize {
+        job.clients.max(2 * job.workers)
+    }
+
     fn shared<'r, W: Workload>(db: &'r Database<S>, job: &Job) -> Shared<'r, S, W> {
         let places = places_max(db.scheme(), job);
         Shared {
@@ -87,7 +92,7 @@ impl<S: Planning> Driver<S> for Planned {
 }
 
 /// How many attempts of a worker are open at a time, at most: with what the worker holds beside, it has no more
-/// sessions than places.
+/// sessions than places, or two.
 fn runners<S: Planning>(scheme: &S, job: &Job) -> usize {
     let share = places_max(scheme, job) / job.workers;
     share.saturating_sub(1).clamp(1, scheme.open_max())

@@ -334,7 +334,7 @@ impl<'db, S: Shape<Data = InPlace>, N> BufferedWrites<'db, S, N> {
     ) -> (RecordRef<'db, S>, Option<&[u64]>) {
         let write = self.writes.get(at);
         let Buffered { record, value, is_delta, .. } = *write;
-        let before = if is_delta || listens(seen) && has_value(write) {
+        let before = if is_delta || seen.listens() && has_value(write) {
             let copy = self.before.room(record.width());
             record.load(copy);
             Some(&*copy)
@@ -357,8 +357,4 @@ pub trait Present<'db, S: Shape, N>: FnOnce(RecordRef<'db, S>, &mut [u64]) -> Re
 impl<'db, S: Shape, N, F: FnOnce(RecordRef<'db, S>, &mut [u64]) -> Result<N, Abort>> Present<'db, S, N>
     for F
 {
-}
-
-fn listens<O: Observer>(_: &O) -> bool {
-    O::ON
 }

@@ -17,7 +17,7 @@ use storage::{Pending, RecordRef, Shape, Slot, VersionRef, Versioned};
 use sync::{Backoff, waiter};
 
 use super::early_locks::Held;
-use crate::parts::version_chain::VersionStamp;
+use crate::parts::version_chain::{VersionStamp, words_of};
 use crate::parts::{AccessSet, EarlyLocks, Left, LockMode, LockWord, Party, RequestId};
 use crate::{Abort, Observer, Sink, Stamp, Write};
 
@@ -392,13 +392,4 @@ fn drop_versions<'db, S: Early>(slot: &mut Slot<'db, S>, record: RecordRef<'db, 
             slot.settle_later(record, COMMITTED);
         }
     }
-}
-
-/// The words of a version, unless it is a tombstone or none.
-#[inline]
-pub fn words_of<'s, 'db, S: Early>(
-    slot: &'s Slot<'db, S>,
-    version: Option<VersionRef<'db, S>>,
-) -> Option<&'s [u64]> {
-    version.filter(|version| !version.meta().is_tombstone()).and_then(|version| slot.words(version))
 }

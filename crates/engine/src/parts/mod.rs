@@ -48,7 +48,7 @@ pub use claimed::{Claimed, Existence};
 pub use clocks::{Clock, Clocks};
 pub use commit_epoch::CommitEpoch;
 pub use copy_buffer::CopyBuffer;
-pub use early_accesses::{EarlyAccesses, words_of};
+pub use early_accesses::EarlyAccesses;
 pub use early_locks::{EarlyLocks, Held};
 pub use fates::Fates;
 pub use gap_mark::GapMark;

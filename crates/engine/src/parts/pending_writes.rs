@@ -5,7 +5,7 @@
 use storage::{Pending, RecordRef, Slot, VersionRef};
 
 use crate::parts::AccessSet;
-use crate::parts::version_chain::{self, Chained, Stamped, VersionStamp, take_back};
+use crate::parts::version_chain::{Chained, Stamped, VersionStamp, take_back, words_of};
 use crate::{Abort, Write};
 
 /// The undecided versions of an attempt.
@@ -196,6 +196,5 @@ pub fn value_before<'s, 'db, S: Chained>(
     slot: &'s Slot<'db, S>,
     version: VersionRef<'db, S>,
 ) -> Option<&'s [u64]> {
-    let before = slot.older(version);
-    before.filter(|_| !version_chain::is_absent(before)).and_then(|before| slot.words(before))
+    words_of(slot, slot.older(version))
 }

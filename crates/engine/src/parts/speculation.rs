@@ -18,7 +18,7 @@ use sync::plant::is_planted;
 use sync::waiter;
 
 use super::read_locks::retire_unlocked;
-use super::version_chain::{self, Chained, Stamped, VersionStamp, cut, is_absent};
+use super::version_chain::{self, Chained, Stamped, VersionStamp, cut, words_of};
 use super::{PendingWrites, Timestamps, value_before};
 use crate::{Abort, Observer, Retire, Sink, Stamp, plants};
 
@@ -207,7 +207,7 @@ impl<'db, S: Chained> Uncertain<'db, S> {
     #[inline]
     pub fn commit(&mut self, slot: &Slot<'db, S>, end: u64, sink: &mut impl Sink, seen: &mut impl Observer) {
         for (record, version) in self.0.drain(..) {
-            let value = slot.words(version).filter(|_| !is_absent(Some(version)));
+            let value = words_of(slot, Some(version));
             seen.installed(record, value_before(slot, version), value);
             sink.logged(Stamp(end), record, value);
             version.meta().stamp().set_number(end);

@@ -185,6 +185,15 @@ pub fn is_absent<S: Chained>(version: Option<VersionRef<'_, S>>) -> bool {
     version.is_none_or(|version| version.meta().stamp().is_tombstone())
 }
 
+/// The words of a version, unless it is a tombstone or none.
+#[inline]
+pub fn words_of<'s, 'db, S: Shape<Version: Stamped, Data = Versioned>>(
+    slot: &'s Slot<'db, S>,
+    version: Option<VersionRef<'db, S>>,
+) -> Option<&'s [u64]> {
+    version.filter(|version| !version.meta().stamp().is_tombstone()).and_then(|version| slot.words(version))
+}
+
 /// Gives up every version that nobody needs who looks at numbers from `watermark` on; for the writer of the
 /// chain's newest version, which will be committed with `number`. What must stay for now is left to [`settle`].
 #[inline]

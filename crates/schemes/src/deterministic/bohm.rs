@@ -36,7 +36,7 @@
 
 use engine::driver::Planned;
 use engine::parts::footprint::{Coverage, Mode};
-use engine::parts::version_chain::{self, ChainHead, VersionStamp, below, settle};
+use engine::parts::version_chain::{self, ChainHead, VersionStamp, below, settle, words_of};
 use engine::parts::{Batches, Numbered, OwnVersions, RehearsedWrites, VersionPlan, own_version};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
@@ -243,9 +243,9 @@ impl Scheme for Bohm {
                 continue;
             }
             let record = txn.own.get(at).record;
-            let before = txn.below(record).filter(|version| !version.meta().is_tombstone());
+            let before = txn.below(record);
             let value = txn.own.words(at).map(|words| &*words);
-            seen.installed(record, before.and_then(|before| txn.slot.words(before)), value);
+            seen.installed(record, words_of(&txn.slot, before), value);
             sink.logged(stamp, record, value);
         }
         txn.own.seal();
@@ -265,8 +265,7 @@ impl Scheme for Bohm {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
-        txn.slot.words(newest?)
+        words_of(&txn.slot, txn.slot.newest(record))
     }
 }
 

@@ -313,7 +313,7 @@ impl Scheme for Caracal {
             let copy = copy.room(record.width());
             // What was there was waited for when the write found it.
             let had_value =
-                listens(seen) && self.see(record, txn.place).is_ok_and(|before| before.copy(record, copy));
+                seen.listens() && self.see(record, txn.place).is_ok_and(|before| before.copy(record, copy));
             seen.installed(record, had_value.then_some(&*copy), value);
             sink.logged(stamp, record, value);
             match write.note {
@@ -513,8 +513,4 @@ const fn number((name, default, unit): (Text, Text, Text), doc: Text, stresses: 
 
 const fn switch(name: Text, doc: Text, stresses: Text) -> Setting {
     Setting { name, default: "on", range: Range::Choice(&["off", "on"]), unit: "", doc, stresses }
-}
-
-fn listens<O: Observer>(_: &O) -> bool {
-    O::ON
 }

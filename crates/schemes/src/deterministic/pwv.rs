@@ -299,9 +299,9 @@ impl Scheme for Pwv {
                 continue;
             }
             let record = txn.own.get(at).record;
-            let before = txn.below(record).filter(|version| !version.meta().stamp().is_tombstone());
+            let before = txn.below(record);
             let value = txn.own.words(at).map(|words| &*words);
-            seen.installed(record, before.and_then(|before| txn.slot.words(before)), value);
+            seen.installed(record, version_chain::words_of(&txn.slot, before), value);
             sink.logged(stamp, record, value);
         }
         txn.own.seal();
@@ -331,8 +331,7 @@ impl Scheme for Pwv {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let newest = txn.slot.newest(record).filter(|version| !version.meta().stamp().is_tombstone());
-        txn.slot.words(newest?)
+        version_chain::words_of(&txn.slot, txn.slot.newest(record))
     }
 }
 
@@ -482,8 +481,7 @@ impl Pwv {
         let before = txn.below(record);
         waiter::wait_until(None, || before.is_none_or(VersionRef::is_sealed) || self.is_over());
         // Whoever gives up the run leaves nothing that anybody reads.
-        let before = before.filter(|version| !version.meta().stamp().is_tombstone());
-        txn.own.pass(at, before.and_then(|before| txn.slot.words(before)));
+        txn.own.pass(at, version_chain::words_of(&txn.slot, before));
     }
 
     fn is_over(&self) -> bool {

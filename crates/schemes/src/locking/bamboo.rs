@@ -36,8 +36,8 @@
 //!             begins again: see `wound_wait`.
 
 use engine::driver::PerWorker;
-use engine::parts::version_chain::VersionStamp;
-use engine::parts::{EarlyAccesses, EarlyLocks, LeafSet, LockMode as Mode, LockWord, words_of};
+use engine::parts::version_chain::{VersionStamp, words_of};
+use engine::parts::{EarlyAccesses, EarlyLocks, LeafSet, LockMode as Mode, LockWord};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -338,8 +338,10 @@ impl Bamboo {
     #[inline]
     fn close<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         let Some(position) = txn.open.take() else { return Ok(()) };
-        let is_near = ((position as u64 + 1) << MEAN_SHIFT) * 100 > txn.mean * (100 - self.delta_pct);
-        if !self.retires || is_near && txn.mean > 0 {
+        // Beyond the mean, too, the end is near; unless there is no last part.
+        let is_past = ((position as u64 + 1) << MEAN_SHIFT) * 100 > txn.mean * (100 - self.delta_pct);
+        let is_near = is_past && txn.mean > 0 && self.delta_pct > 0;
+        if !self.retires || is_near {
             return Ok(());
         }
         txn.accesses.retire(&txn.slot, position)

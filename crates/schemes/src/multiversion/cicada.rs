@@ -41,7 +41,7 @@
 
 use engine::driver::PerWorker;
 use engine::parts::version_chain::{
-    ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision,
+    ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision, words_of,
 };
 use engine::parts::{Clock, Clocks, Expected, GapMark, PendingWrites, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
@@ -213,7 +213,7 @@ impl Scheme for Cicada {
         }
         let seen = txn.visible(record)?;
         txn.note(record, seen);
-        Ok(seen.filter(|_| !is_absent(seen)).and_then(|version| txn.slot.words(version)))
+        Ok(words_of(&txn.slot, seen))
     }
 
     #[inline]
@@ -327,8 +327,7 @@ impl Scheme for Cicada {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
-        txn.slot.words(newest?)
+        words_of(&txn.slot, txn.slot.newest(record))
     }
 }
 

@@ -36,7 +36,7 @@
 
 use engine::driver::PerWorker;
 use engine::parts::speculation::{self, CommitDependencies, Uncertain, Writer, look, number, wait_for_end};
-use engine::parts::version_chain::{ChainHead, VersionStamp, is_absent, leaving, settle};
+use engine::parts::version_chain::{ChainHead, VersionStamp, is_absent, leaving, settle, words_of};
 use engine::parts::{LeafSet, PendingWrites, Timestamps};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
@@ -175,7 +175,7 @@ impl Scheme for Hekaton {
         let Txn { dependencies, slot, begin, .. } = &mut *txn;
         let version = dependencies.visible(slot, record, *begin, self.speculates);
         txn.note(record, version);
-        Ok(version.filter(|_| !is_absent(version)).and_then(|version| txn.slot.words(version)))
+        Ok(words_of(&txn.slot, version))
     }
     // ANCHOR_END: read
 
@@ -281,8 +281,7 @@ impl Scheme for Hekaton {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
-        txn.slot.words(newest?)
+        words_of(&txn.slot, txn.slot.newest(record))
     }
 }
 

@@ -45,7 +45,7 @@ use core::cmp::Reverse;
 
 use engine::driver::PerWorker;
 use engine::parts::speculation::{self, CommitDependencies, Uncertain, Writer, wait_for_end};
-use engine::parts::version_chain::{ChainHead, VersionStamp, is_absent, leaving, settle};
+use engine::parts::version_chain::{ChainHead, VersionStamp, is_absent, leaving, settle, words_of};
 use engine::parts::wait_graph::{Seeker, WaitGraph, Weight};
 use engine::parts::{AccessSet, LeafHolders, LeafLocks, NotLocked, Party, PendingWrites, Timestamps};
 use engine::setting::{Range, Setting, SettingError, Values};
@@ -147,6 +147,7 @@ impl Scheme for HekatonLocking {
     ];
     const INSERT: InsertAt = InsertAt::Access;
     const WAITS: bool = true;
+    const UPGRADES: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
@@ -216,7 +217,7 @@ impl Scheme for HekatonLocking {
         }
         let Txn { dependencies, slot, .. } = &mut *txn;
         let version = dependencies.visible(slot, record, as_of, self.speculates);
-        Ok(version.filter(|_| !is_absent(version)).and_then(|version| txn.slot.words(version)))
+        Ok(words_of(&txn.slot, version))
     }
 
     #[inline]
@@ -325,8 +326,7 @@ impl Scheme for HekatonLocking {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
-        txn.slot.words(newest?)
+        words_of(&txn.slot, txn.slot.newest(record))
     }
 }
 

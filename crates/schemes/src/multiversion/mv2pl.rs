@@ -36,7 +36,7 @@
 use engine::driver::PerWorker;
 use engine::parts::canonical_locks::{LockWord, Mode};
 use engine::parts::version_chain::{
-    ChainHead, Headed, VersionStamp, below, cut, is_absent, leaving, retire, settle,
+    ChainHead, Headed, VersionStamp, below, cut, is_absent, leaving, retire, settle, words_of,
 };
 use engine::parts::{AccessSet, LeafSet, PendingWrites, Timestamps, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
@@ -218,7 +218,7 @@ impl Scheme for Mv2pl {
             }
             txn.slot.newest(record)
         };
-        Ok(seen.filter(|_| !is_absent(seen)).and_then(|version| txn.slot.words(version)))
+        Ok(words_of(&txn.slot, seen))
     }
 
     #[inline]
@@ -276,6 +276,7 @@ impl Scheme for Mv2pl {
         txn.leaves.split(from, after, into);
     }
 
+    // ANCHOR: commit
     /// A rollback, too, ends at a lock point: what it read was consistent if no gap has changed.
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
@@ -298,7 +299,9 @@ impl Scheme for Mv2pl {
         let skips = is_planted(&plants::MV2PL_SKIPS_LEAVES) || is_planted(&plants::MV2PL_DRAWS_LATE);
         if skips || txn.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
+    // ANCHOR_END: commit
 
+    // ANCHOR: install
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let stamp = Stamp(txn.number);
@@ -330,6 +333,7 @@ impl Scheme for Mv2pl {
         settle(&mut txn.slot, || self.snapshots.known_watermark()); // 6
         stamp
     }
+    // ANCHOR_END: install
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
@@ -363,12 +367,12 @@ impl Scheme for Mv2pl {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
-        txn.slot.words(newest?)
+        words_of(&txn.slot, txn.slot.newest(record))
     }
 }
 
 impl Mv2pl {
+    // ANCHOR: snapshot
     /// A slot begins to read the newest snapshot: invariant (3).
     #[inline]
     fn snapshot(&self, slot: usize) -> u64 {
@@ -383,6 +387,7 @@ impl Mv2pl {
         }
         self.snapshots.snapshot(slot)
     }
+    // ANCHOR_END: snapshot
 
     /// Makes the newest snapshot as new as it may be: a number that every snapshot shows, now and later.
     fn advance(&self) -> u64 {

@@ -31,7 +31,7 @@
 
 use engine::driver::PerWorker;
 use engine::parts::version_chain::{
-    ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision,
+    ChainHead, VersionStamp, cut, is_absent, leaving, retire, settle, wait_for_decision, words_of,
 };
 use engine::parts::{GapMark, PendingWrites, Timestamps, value_before};
 use engine::setting::{Range, Setting, SettingError, Values};
@@ -268,8 +268,7 @@ impl Scheme for Mvto {
     }
 
     fn latest<'b, 'db>(&'db self, txn: &'b mut Txn<'db>, record: RecordRef<'db, Self>) -> Option<&'b [u64]> {
-        let newest = txn.slot.newest(record).filter(|version| !version.meta().is_tombstone());
-        txn.slot.words(newest?)
+        words_of(&txn.slot, txn.slot.newest(record))
     }
 }
 

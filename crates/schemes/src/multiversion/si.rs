@@ -31,7 +31,7 @@
 use engine::driver::PerWorker;
 use engine::parts::certifier::{Certified, Certifier, Made, View, wait_us};
 use engine::parts::version_chain::{
-    ChainHead, Stamped, VersionStamp, cut, is_absent, settle, wait_for_number,
+    ChainHead, Stamped, VersionStamp, cut, is_absent, settle, wait_for_number, words_of,
 };
 use engine::parts::{PendingWrites, Timestamps, value_before};
 use engine::setting::{Setting, SettingError, Values};
@@ -370,8 +370,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         txn: &'b mut Txn<'db, C>,
         record: RecordRef<'db, Self>,
     ) -> Option<&'b [u64]> {
-        let newest = txn.slot.newest(record).filter(|version| !version.meta().stamp().is_tombstone());
-        txn.slot.words(newest?)
+        words_of(&txn.slot, txn.slot.newest(record))
     }
 }
 

@@ -349,6 +349,7 @@ impl Scheme for BasicTo {
         Ok(())
     }
 
+    // ANCHOR: install
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let stamp = Stamp(txn.ts);
@@ -372,6 +373,7 @@ impl Scheme for BasicTo {
         self.timestamps.leave(txn.slot.id());
         stamp
     }
+    // ANCHOR_END: install
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
@@ -447,6 +449,7 @@ impl<'db> Txn<'db> {
         *self.writes.note(at)
     }
 
+    // ANCHOR: rule
     /// Latches a record that may be read: nobody later has written it, and nobody earlier is about to. Invariant (3).
     #[inline]
     fn read_rule(&self, record: RecordRef<'db, BasicTo>) -> Result<Latched<'db>, Abort> {
@@ -463,7 +466,9 @@ impl<'db> Txn<'db> {
             self.wait(record, prewrite)?;
         }
     }
+    // ANCHOR_END: rule
 
+    // ANCHOR: prewrite
     /// Announces a write of a record, and makes room for the value, which is copied if it is to be changed: the place
     /// among the writes. None if it has no value where one is wanted, or has one where none is.
     #[inline]
@@ -499,6 +504,7 @@ impl<'db> Txn<'db> {
         self.writes.push(record, room, Fate::Installed);
         Ok(Some(at))
     }
+    // ANCHOR_END: prewrite
 
     /// Thomas's write rule: whether a write that reads nothing comes after a later one, and nobody later has read or
     /// inserted the record.

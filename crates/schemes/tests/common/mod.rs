@@ -7,6 +7,7 @@ pub(crate) mod bank;
 pub(crate) mod certified;
 pub(crate) mod claims;
 pub(crate) mod counters;
+pub(crate) mod crossing;
 pub(crate) mod histories;
 pub(crate) mod movers;
 pub(crate) mod order;
@@ -14,6 +15,7 @@ pub(crate) mod programs;
 pub(crate) mod quota;
 pub(crate) mod scene;
 pub(crate) mod skew;
+pub(crate) mod stage;
 pub(crate) mod twins;
 
 use core::marker::PhantomData;

@@ -80,6 +80,22 @@ impl<S: Scheme> Scene<S> {
         endings.iter().map(Flag::get).collect()
     }
 
+    /// Plays two parts that read cell 0 and then write it, each of this birth, and asking in its turn.
+    pub(crate) fn play_upgrades(&self, parts: [(u64, u32); 2]) -> Vec<Result<(), Abort>> {
+        let upgrades = |turn| {
+            move |txn: &mut On<'_, '_, '_, S>| {
+                txn.read(0)?;
+                txn.turn(turn);
+                txn.turn(turn + 2);
+                txn.count(0)?;
+                assert_eq!(txn.read(0)?, 1);
+                Ok(())
+            }
+        };
+        let [(one, first), (other, second)] = parts;
+        self.play(&[(one, &upgrades(first)), (other, &upgrades(second))])
+    }
+
     /// What has happened since the last call.
     pub(crate) fn events(&self) -> String {
         self.events.borrow_mut().drain(..).collect::<Vec<_>>().join(", ")
@@ -94,6 +110,18 @@ impl<S: Scheme> Scene<S> {
         let ticket = Ticket::new(1, Homes::new());
         let read = self.db.session().attempt(&ticket, |txn| txn.read(self.table, at(number), Cell::value));
         read.expect("nobody is in the way").expect("no cell is deleted")
+    }
+}
+
+/// Asserts that of two who have read a cell and then write it the older does, whoever asks first, and that the other
+/// aborts so.
+pub(crate) fn the_older_upgrades<S: Scheme>(loses: Abort) {
+    let (old, young) = (10, 30);
+    for turns in [[1, 2], [2, 1]] {
+        let scene = Scene::<S>::new(&[]);
+        let ended = scene.play_upgrades([(old, turns[0]), (young, turns[1])]);
+        assert_eq!(ended, [Ok(()), Err(loses)], "the older asks in turn {}", turns[0]);
+        assert_eq!(scene.value(0), 1);
     }
 }
 

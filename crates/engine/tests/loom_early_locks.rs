@@ -11,9 +11,9 @@ use loom::thread;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::waiter;
 
-/// A record whose versions are counted, and the slots that want it. All accesses to the counts are Relaxed, for whatever
-/// order there is comes from the lock, but those of a version that is shown and looked at without the latch: as in
-/// storage, these are Release and Acquire.
+/// A record whose versions are counted, and the slots that want it. All accesses to the counts are Relaxed, for
+/// whatever order there is comes from the lock, but those of a version that is shown and looked at without the latch:
+/// as in storage, these are Release and Acquire.
 struct Shared {
     locks: EarlyLocks,
     word: LockWord,

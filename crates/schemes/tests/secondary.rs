@@ -662,11 +662,11 @@ fn waits_out_of_the_way<S: Scheme>(given: Given) {
     crew.spawn(STACK_BYTES, || {
         assert!(waiter::wait_until(None, || turn.get() == 1));
         let mut ticket = Ticket::new(10, at_home(0));
-        let mut insert = |txn: &mut Attempt<'_, '_, S>| {
+        let insert = |txn: &mut Attempt<'_, '_, S>| {
             turn.set(2);
             txn.insert(rows, THREE, &Named(31))
         };
-        while old.attempt(&ticket, &mut insert) != Ok(true) {
+        while old.attempt(&ticket, insert) != Ok(true) {
             ticket.retries += 1;
             waiter::give_way();
         }

@@ -161,8 +161,8 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
     ) -> Result<usize, Abort> {
         let version = slot.newest(record);
         let position = self.accesses.push(record.id(), Access { record, mode, value: Value::Seen(version) });
-        // Whoever has come meanwhile may have shown a version of its own, which is later than what this one is to see. If
-        // that was read, so is the word that its writer has latched before.
+        // Whoever has come meanwhile may have shown a version of its own, which is later than what this one is to see.
+        // If that was read, so is the word that its writer has latched before.
         if !self.locks.is_alone(record.header(), id) {
             self.see_among_others(slot, position)?;
         }

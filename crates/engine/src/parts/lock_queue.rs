@@ -401,8 +401,8 @@ impl LockQueues {
         let mut backoff = Backoff::new();
         loop {
             let now = word.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-            // Acquire: pairs with the Release in `is_taken_by`, in `is_left_by` and of `Ring`'s drop. Relaxed on failure:
-            // nothing is read.
+            // Acquire: pairs with the Release in `is_taken_by`, in `is_left_by` and of `Ring`'s drop. Relaxed on
+            // failure: nothing is read.
             if now & LATCHED == 0
                 && word.0.compare_exchange(now, now | LATCHED, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {

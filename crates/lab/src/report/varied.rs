@@ -91,7 +91,8 @@ pub(super) fn value_of(run: &Value, name: &str) -> Option<String> {
         .map(shown)
 }
 
-/// Whether a run of a scheme has this value of something that recipes set; it has every value of what is another scheme's.
+/// Whether a run of a scheme has this value of something that recipes set; it has every value of what is another
+/// scheme's.
 pub(super) fn has(run: &Value, scheme: &str, name: &str, value: &str) -> bool {
     match value_of(run, name) {
         Some(its) => is_same(&its, value),

@@ -3,16 +3,13 @@
 
 use engine::driver::{self, Control, Job, Limit, Retry};
 use engine::setting::Values;
-use engine::{
-    Admits, ClientId, Database, Drive, Env, Family, Info, Schema, Scheme, Share, Ticket, Violation, Workload,
-};
+use engine::{Admits, ClientId, Database, Drive, Env, Schema, Scheme, Share, Ticket, Violation, Workload};
 use runs::{Layout, Measured, Monitor, Spec, Verdict, WORKLOADS};
 use schemes::catalogue;
 use schemes::multiversion::mvto::Mvto;
 use schemes::optimistic::silo::Silo;
 use schemes::partitioned::hstore::HStore;
 use stdx::Rng;
-use sync::workers;
 use workloads::micro::Micro;
 use workloads::smallbank::SmallBank;
 use workloads::stock::StockTable;
@@ -69,31 +66,18 @@ fn job(workers: usize, clients: usize, requests: u64, retry: Retry) -> Job {
 
 /// Runs and checks a workload by three workers, or one where there may be no more, with two clients each.
 fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry) -> Measured {
-    let info = catalogue::INFO.iter().find(|info| info.name == scheme).expect("catalogued");
-    let (workers, clients) = if info.workers == Admits::One { (1, 1) } else { (3, 6) };
-    run_by(workload, scheme, (workers, clients), &owned(given), layout, retry)
-}
-
-/// The same by so many workers with so many clients, or with more if the scheme needs more.
-fn run_by(
-    workload: &str,
-    scheme: &str,
-    (workers, clients): (usize, usize),
-    given: &[(String, String)],
-    layout: Layout,
-    retry: Retry,
-) -> Measured {
     let position = catalogue::INFO.iter().position(|info| info.name == scheme).expect("catalogued");
     let info = WORKLOADS.iter().find(|info| info.name == workload).expect("catalogued");
     let known = catalogue::SETTINGS[position].iter().chain(info.settings);
-    let values = Values::new(known, given).expect("in range");
-    let clients = runs::clients(scheme, &values, clients);
+    let values = Values::new(known, &owned(given)).expect("in range");
+    let workers = if catalogue::INFO[position].workers == Admits::One { 1 } else { 3 };
+    let clients = runs::clients(scheme, &values, if workers == 1 { 1 } else { 6 });
     let requests = REQUESTS / clients as u64;
     let job = job(workers, clients, requests, retry);
     let spec = Spec { workload, scheme, values: &values, job, layout, reserve_bytes: 0, check: true };
     if retry == Retry::Drop && runs::admit(&spec).is_err() {
         // Batches cannot drop what they abort.
-        return run_by(workload, scheme, (workers, clients), given, layout, Retry::Same);
+        return run(workload, scheme, given, layout, Retry::Same);
     }
     let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");
     assert_eq!(measured.verdict, Verdict::Passed, "{workload} under {scheme}, {given:?}");
@@ -148,17 +132,6 @@ fn assert_unheard_is_found<W: Workload>(given: Given) {
     for (before, after) in all {
         assert_eq!(before, Ok(()), "{given:?}");
         assert!(after.is_err(), "a write that is not accounted for, {given:?}");
-    }
-}
-
-#[test]
-fn workers_with_a_place_of_a_batch_each_have_sessions_enough() {
-    let is_planned = |info: &&Info| info.family == Family::Deterministic;
-    // Every database has room for a few that look at it, on each core.
-    let workers = 4 * workers::cores();
-    for info in catalogue::INFO.iter().filter(is_planned) {
-        let batch = [(format!("{}.batch", info.name), workers.to_string())];
-        run_by("smallbank", info.name, (workers, workers), &batch, Layout::default(), Retry::Same);
     }
 }
 

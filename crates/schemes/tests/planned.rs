@@ -10,6 +10,7 @@ use schemes::deterministic::bohm::Bohm;
 use schemes::deterministic::calvin::Calvin;
 use schemes::deterministic::caracal::Caracal;
 use schemes::deterministic::pwv::Pwv;
+use sync::workers;
 
 use common::programs::{Mix, Model, Op, Panics, Program, Programs, Seen};
 
@@ -34,13 +35,18 @@ struct Run {
 }
 
 fn database<S: Scheme>(plan: Plan) -> (Database<S>, Programs) {
+    database_with(plan, 12 * plan.workers + 2)
+}
+
+/// With room for so many sessions.
+fn database_with<S: Scheme>(plan: Plan, slots: usize) -> (Database<S>, Programs) {
     let given = [(format!("{}.batch", S::INFO.name), plan.batch.to_string())];
     let values = Values::new(S::SETTINGS, &given).expect("legal");
     let mut schema = Schema::new();
     let mut programs =
         Programs::declare(&values, Drive { workers: 1, clients: 1, seed: 1 }, &mut schema).expect("legal");
     programs.mix = plan.mix;
-    let env = Env { slots: 12 * plan.workers + 2, workers: plan.workers };
+    let env = Env { slots, workers: plan.workers };
     (Database::new(&schema, &values, env).expect("legal"), programs)
 }
 
@@ -121,6 +127,19 @@ fn the_outcome_does_not_depend_on_the_workers<S: Scheme>() {
     }
 }
 
+fn a_run_has_room_for_its_sessions<S: Scheme>() {
+    // Every database has room for a few that look at it, on each core.
+    let workers = 4 * workers::cores();
+    for batch in [1, workers, 3 * workers] {
+        let plan = Plan { workers, clients: batch.max(workers), batch, ..PLAN };
+        let job = job(plan, Limit::Requests(3));
+        let (db, programs) = database_with::<S>(plan, <S::Driver as Driver<S>>::sessions(&job));
+        db.load(&programs, 1);
+        driver::run(&db, &programs, &job, &Control::new(workers));
+        Model::of(&db, &programs);
+    }
+}
+
 fn a_run_by_time_ends_between_batches<S: Scheme>() {
     let plan = Plan { workers: 2, ..PLAN };
     let (db, programs) = database::<S>(plan);
@@ -181,6 +200,11 @@ macro_rules! for_schemes {
                 #[test]
                 fn the_outcome_does_not_depend_on_the_workers() {
                     super::the_outcome_does_not_depend_on_the_workers::<$scheme>();
+                }
+
+                #[test]
+                fn a_run_has_room_for_its_sessions() {
+                    super::a_run_has_room_for_its_sessions::<$scheme>();
                 }
 
                 #[test]

@@ -47,6 +47,8 @@ sync::plants! {
         "goes on although it touches what its rehearsal did not";
     MISSES_UNTOUCHED: "misses_untouched",
         "does not count a key that is missing among what is touched";
+    KEYS_STAND_FOR_ALL: "keys_stand_for_all",
+        "takes the lock of a key for one of the row that its rehearsal has found there";
     STRETCHES_UNTOUCHED: "stretches_untouched",
         "does not count the stretch of a key that is added or removed among what is touched";
     APPENDS_UNSORTED: "appends_unsorted",

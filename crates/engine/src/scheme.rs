@@ -110,7 +110,8 @@ pub enum InsertAt {
     /// At the insert, as records without a value, which the commit gives one.
     Access,
     /// At the commit: until then only the inserting attempt knows the row. Indexes then change while no
-    /// attempt is open, which rows of deleted keys leave at once, without `retire`.
+    /// attempt is open, or none that may look for these keys, and rows of deleted keys leave at once, without
+    /// `retire`: an attempt that begins after that finds no row without a value.
     Install,
 }
 

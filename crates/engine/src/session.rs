@@ -310,6 +310,7 @@ fn leave_over<'db, S: Scheme>(
     left: Leftover,
     watermark: Option<u64>,
 ) {
+    assert!(!installs::<S>(), "what leaves the indexes at the commit leaves them then");
     let watermark = watermark.map_or(0, |watermark| watermark + 1);
     db.leftovers().push(Due { stamp: db.scheme().slot(txn).stamp(), watermark }, left);
 }

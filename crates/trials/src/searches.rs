@@ -7,7 +7,7 @@
 
 use engine_sim::Direction::{Backward, Forward};
 use workloads_sim::mix::At::{Labelled, Notes, Ordered, Points};
-use workloads_sim::mix::Op::{Add, Delete, Insert, Read, Replace, Scan, ScanBy, Update};
+use workloads_sim::mix::Op::{Add, Delete, Insert, InsertOr, Read, Replace, Scan, ScanBy, Update};
 use workloads_sim::mix::{Act, Input, Op, Rows, Spot};
 
 use crate::trial::stepped::Given;
@@ -293,6 +293,18 @@ pub static SEARCHES: &[Program] = &[
             &[txn(&[Read(Points, A), Insert(Ordered, at(5), 1)]).waiting_after(0, 2 * LONG_NS)],
             &[txn(&[Insert(Ordered, at(5), 2)]).waiting_after(0, LONG_NS).rolling_back()],
             &[txn(&[Update(Points, A, 1)]), txn(&[Read(Points, A), Read(Ordered, at(5))])],
+        ]],
+    },
+    Program {
+        name: "an_insert_finds_a_row_and_changes_it",
+        says: "reads a column group twice, while another finds the row when it inserts the key, and overwrites the group \
+               because a third has told it to",
+        preemptions: 1,
+        rows: &[Rows(Points, A, 1), Rows(Labelled, A, 1)],
+        acts: &[&[
+            &[txn(&[Update(Points, A, 1)])],
+            &[txn(&[InsertOr(Notes, A, 7, A)])],
+            &[txn(&[Read(Notes, A), Read(Notes, A)])],
         ]],
     },
 ];

@@ -7,7 +7,10 @@
 //!
 //! INVARIANTS
 //! (1) Two transactions that conflict have a number in common, in modes that conflict: who reads or writes a row has
-//!     its record, its stretch, or, if the rehearsal missed the row, its key, and who adds the row has the last two.
+//!     its record, its stretch, or, if the rehearsal missed the key, the key, and who adds or removes a key has the key
+//!     and the stretch. All rehearsals find the same: so of a row that one of them has found, all who touch it have the
+//!     records, and of one that has come within the batch all have the key. A key that was found stands for no row,
+//!     also if it was locked to be added or removed: others who touch the row need not have it.
 //! (2) Whether an access is covered depends on the footprint and on what the transaction read before, and on nothing
 //!     else: not on leaves, whose shape depends on the order of all inserts so far.
 
@@ -45,10 +48,19 @@ impl Mode {
     }
 }
 
+/// What has a number and is touched.
+#[derive(Clone, Copy, Debug)]
+struct Touched {
+    number: u64,
+    mode: Mode,
+    /// Whether it is a key that was missing.
+    is_missing: bool,
+}
+
 /// What a transaction touches.
 #[derive(Debug, Default)]
 pub struct Footprint {
-    touched: AccessSet<(u64, Mode)>,
+    touched: AccessSet<Touched>,
     is_boundless: bool,
 }
 
@@ -68,12 +80,23 @@ impl Footprint {
     /// Adds what has this number.
     #[inline]
     pub fn add(&mut self, number: u64, mode: Mode) {
-        match self.touched.find(number as usize) {
+        self.add_touched(Touched { number, mode, is_missing: false });
+    }
+
+    /// Adds the key with this number, which is missing.
+    fn add_missing(&mut self, number: u64) {
+        self.add_touched(Touched { number, mode: Mode::Shared, is_missing: true });
+    }
+
+    #[inline]
+    fn add_touched(&mut self, touched: Touched) {
+        match self.touched.find(touched.number as usize) {
             Some(at) => {
-                let (_, had) = self.touched.get_mut(at);
-                *had = had.with(mode);
+                let had = self.touched.get_mut(at);
+                had.mode = had.mode.with(touched.mode);
+                had.is_missing |= touched.is_missing;
             }
-            None => _ = self.touched.push(number as usize, (number, mode)),
+            None => _ = self.touched.push(touched.number as usize, touched),
         }
     }
 
@@ -85,12 +108,24 @@ impl Footprint {
     /// Whether it has a number, in a mode that covers this one.
     #[inline]
     pub fn covers(&self, number: u64, mode: Mode) -> bool {
-        self.touched.find(number as usize).is_some_and(|at| self.touched.get(at).1.covers(mode))
+        self.find(number).is_some_and(|touched| touched.mode.covers(mode))
+    }
+
+    /// Whether it has the number of a key that was missing, in a mode that covers this one for whatever is there now.
+    #[inline]
+    fn covers_missing(&self, number: u64, mode: Mode) -> bool {
+        let stands = |touched: &Touched| touched.is_missing || is_planted(&plants::KEYS_STAND_FOR_ALL);
+        self.find(number).is_some_and(|touched| stands(touched) && touched.mode.covers(mode))
+    }
+
+    #[inline]
+    fn find(&self, number: u64) -> Option<&Touched> {
+        self.touched.find(number as usize).map(|at| self.touched.get(at))
     }
 
     /// The numbers, each once, with the mode that covers all that it is touched for.
     pub fn iter(&self) -> impl Iterator<Item = (u64, Mode)> {
-        self.touched.iter().copied()
+        self.touched.iter().map(|touched| (touched.number, touched.mode))
     }
 }
 
@@ -205,15 +240,22 @@ impl Coverage {
         self.cover(spot.stretch, Mode::Intent)
     }
 
-    /// The search that was told last has missed. What a scan misses is covered already.
+    /// The key that was told last, to be looked for or to be added, is missing; or so is one in the range that was told
+    /// last, which covers it.
+    ///
+    /// # Errors
+    /// When that is outside of the footprint.
     #[inline]
     pub fn miss(&mut self) -> Result<(), Abort> {
-        match self.way {
-            Way::Key(spot) if !is_planted(&plants::MISSES_UNTOUCHED) => {
-                self.cover(spot.number(), Mode::Shared)
-            }
-            Way::Key(_) | Way::Scan(_) => Ok(()),
+        let Way::Key(spot) = self.way else { return Ok(()) };
+        if is_planted(&plants::MISSES_UNTOUCHED) {
+            return Ok(());
         }
+        if self.step == Step::Rehearsal {
+            self.footprint.add_missing(spot.number());
+            return Ok(());
+        }
+        self.cover(spot.number(), Mode::Shared)
     }
 
     /// The record that was found last is accessed.
@@ -226,15 +268,18 @@ impl Coverage {
         self.cover(number, mode)
     }
 
-    /// Whether the record that was found last is not covered by its own number: in a planned attempt, by its stretch or
-    /// by its key, which the rehearsal missed.
+    /// Whether the record that was found last is covered by something else than its own number: in a planned attempt, by
+    /// its stretch, or by its key, which the rehearsal missed.
     #[inline]
     pub fn is_covered_otherwise(&self, mode: Mode) -> bool {
-        let number = match self.way {
-            Way::Key(spot) => Some(spot.number()),
-            Way::Scan(stretch) => stretch,
-        };
-        self.step == Step::Planned && number.is_some_and(|number| self.footprint.covers(number, mode))
+        if self.step != Step::Planned {
+            return false;
+        }
+        match (self.stretch(), self.way) {
+            (Some(stretch), _) => self.footprint.covers(stretch, mode),
+            (None, Way::Key(spot)) => self.footprint.covers_missing(spot.key, mode),
+            (None, Way::Scan(_)) => false,
+        }
     }
 
     /// The stretch that stands for the record that was found last.
@@ -309,9 +354,31 @@ mod tests {
             planned(|coverage| coverage.touch(Touch::Seek(ALONE)).and_then(|()| coverage.miss()));
         assert_eq!(sought(&mut missed, ALONE, 7, Shared), Ok(()));
         assert_eq!(sought(&mut missed, ALONE, 7, Exclusive), Err(Abort::Footprint));
-        let mut added = planned(|coverage| coverage.touch(Touch::Add(ALONE)));
+        let add = |coverage: &mut Coverage| coverage.touch(Touch::Add(ALONE));
+        let mut added = planned(|coverage| add(coverage).and_then(|()| coverage.miss()));
+        assert_eq!(add(&mut added).and_then(|()| added.miss()), Ok(()));
+        assert_eq!(add(&mut added).and_then(|()| added.record(7, Shared)), Ok(()), "another has added it");
         assert_eq!(sought(&mut added, ALONE, 7, Exclusive), Ok(()));
         assert!(added.footprint().covers(100, Intent) && !added.footprint().covers(100, Shared));
+    }
+
+    #[test]
+    fn a_row_that_was_found_is_covered_by_its_records_and_not_by_its_key() {
+        let add = |coverage: &mut Coverage| coverage.touch(Touch::Add(ALONE));
+        let mut not_added = planned(|coverage| add(coverage).and_then(|()| coverage.record(7, Shared)));
+        assert_eq!(add(&mut not_added).and_then(|()| not_added.record(7, Shared)), Ok(()));
+        assert_eq!(sought(&mut not_added, ALONE, 7, Exclusive), Err(Abort::Footprint), "it only looked");
+        assert!(!not_added.is_covered_otherwise(Exclusive));
+        // It stopped at the first column group.
+        assert_eq!(sought(&mut not_added, ALONE, 8, Shared), Err(Abort::Footprint), "another column group");
+        assert_eq!(add(&mut not_added).and_then(|()| not_added.miss()), Ok(()), "it may have gone");
+        let remove = |coverage: &mut Coverage| coverage.touch(Touch::Remove(ALONE));
+        let mut removed = planned(|coverage| {
+            sought(coverage, ALONE, 7, Exclusive).and_then(|()| remove(coverage)).and_then(|()| add(coverage))
+        });
+        assert_eq!(sought(&mut removed, ALONE, 7, Exclusive).and_then(|()| remove(&mut removed)), Ok(()));
+        assert_eq!(sought(&mut removed, ALONE, 8, Shared), Err(Abort::Footprint), "another row of the key");
+        assert_eq!(removed.touch(Touch::Seek(ALONE)).and_then(|()| removed.miss()), Ok(()));
     }
 
     #[test]

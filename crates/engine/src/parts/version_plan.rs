@@ -114,6 +114,9 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
 ///
 /// # Errors
 /// When the record has neither a placeholder nor a lock.
+///
+/// # Panics
+/// When the lock of a key is taken for one of a row that was there before the batch.
 pub fn own_version<'db, S: Chained>(
     slot: &mut Slot<'db, S>,
     coverage: &Coverage,
@@ -128,14 +131,13 @@ pub fn own_version<'db, S: Chained>(
     // one that was there before, others read and write under the number of the record alone.
     let is_alone = coverage.step() != Step::Planned;
     let is_fresh = slot.newest(record).is_none();
-    let is_old = || {
+    if !(is_alone || is_fresh) {
+        if !coverage.is_covered_otherwise(Mode::Exclusive) {
+            return Err(Abort::Footprint);
+        }
         let mut chain = core::iter::successors(slot.newest(record), |version| slot.older(*version));
-        chain.any(|version| version.meta().stamp().number() <= watermark)
-    };
-    let is_locked =
-        || coverage.is_covered_otherwise(Mode::Exclusive) && (coverage.stretch().is_some() || !is_old());
-    if !(is_alone || is_fresh || is_locked()) {
-        return Err(Abort::Footprint);
+        let mut is_new = || chain.all(|version| version.meta().stamp().number() > watermark);
+        assert!(coverage.stretch().is_some() || is_new(), "a key stands for rows that are new in the batch");
     }
     let version = push_numbered(slot, record, number, watermark);
     Ok(own.add(record, version))

@@ -30,11 +30,12 @@
 //!             (orders under their district) the next key depends on the order of the batch, which no rehearsal knows:
 //!             the stretch is locked instead, for all rows in it. Elsewhere a scan locks its stretch, and who adds or
 //!             removes a key locks it for changes of parts, so that they exclude scans and not each other; and a row
-//!             that is found where the rehearsal missed its key is covered by the lock of the key. A scan across
-//!             prefixes runs alone. One machine: no sequencing layer, no replication, no reads from other nodes. A
-//!             footprint that turns out wrong costs a turn alone and not a new sequence number, so that nothing
-//!             starves. An attempt outside of a batch is a batch of its own, and excludes others. Clients hear of no
-//!             commit before its batch has ended, so that the order agrees with real time.
+//!             that is found where the rehearsal missed its key is covered by the lock of the key, which covers no row
+//!             that the rehearsal found. A scan across prefixes runs alone. One machine: no sequencing layer, no
+//!             replication, no reads from other nodes. A footprint that turns out wrong costs a turn alone and not a
+//!             new sequence number, so that nothing starves. An attempt outside of a batch is a batch of its own, and
+//!             excludes others. Clients hear of no commit before its batch has ended, so that the order agrees with
+//!             real time.
 
 use engine::driver::Planned;
 use engine::parts::footprint::{Coverage, Footprint, Mode};
@@ -267,8 +268,8 @@ impl Scheme for Calvin {
     }
 
     #[inline]
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
+    fn adding<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.coverage.miss()
     }
 
     #[inline]

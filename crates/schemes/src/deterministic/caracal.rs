@@ -296,8 +296,8 @@ impl Scheme for Caracal {
         txn.coverage.miss()
     }
 
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
+    fn adding<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.coverage.miss()
     }
 
     fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
@@ -473,13 +473,15 @@ impl Caracal {
             return array.of(txn.place).map(Some).ok_or(Abort::Footprint);
         }
         // Invariant (2).
-        let is_new = head.writer() == self.batches.before();
-        let is_locked = txn.coverage.is_covered_otherwise(Mode::Exclusive);
-        if is_locked && (is_new || txn.coverage.stretch().is_some()) {
-            Ok(None)
-        } else {
-            Err(Abort::Footprint)
+        if !txn.coverage.is_covered_otherwise(Mode::Exclusive) {
+            return Err(Abort::Footprint);
         }
+        let is_new = || head.writer() == self.batches.before();
+        assert!(
+            txn.coverage.stretch().is_some() || is_new(),
+            "a key stands for rows that are new in the batch"
+        );
+        Ok(None)
     }
 
     /// Stores a value in place, or that there is none.

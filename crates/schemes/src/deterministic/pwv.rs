@@ -265,8 +265,8 @@ impl Scheme for Pwv {
         txn.coverage.miss()
     }
 
-    fn adding<'db>(&'db self, _: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
-        Ok(())
+    fn adding<'db>(&'db self, txn: &mut Txn<'db>, _: LeafRef<'db, ()>) -> Result<(), Abort> {
+        txn.coverage.miss()
     }
 
     /// Step 5 of COMMIT.

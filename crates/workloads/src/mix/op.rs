@@ -38,6 +38,9 @@ pub enum Op {
     Replace(At, Spot, u64),
     /// Inserts a row.
     Insert(At, Spot, u64),
+    /// Inserts a row; if it is there, and the point of the last key has an odd value, overwrites it: so what it touches
+    /// depends on others. Of a labelled row it overwrites the column group that is named. For programs that are given.
+    InsertOr(At, Spot, u64, Spot),
     /// Deletes a row.
     Delete(At, Spot),
     /// Reads a range, from its first key or its last, up to so many rows.
@@ -92,6 +95,7 @@ impl Op {
             | Self::Replace(_, key, _)
             | Self::Insert(_, key, _)
             | Self::Delete(_, key) => (key.at(), key.at()),
+            Self::InsertOr(_, key, _, gate) => (key.at().min(gate.at()), key.at().max(gate.at())),
             Self::Scan(_, from, to, ..) => (from.at(), to.at()),
             Self::ScanBy(home, ..) => (home, home),
         };
@@ -106,20 +110,18 @@ impl Op {
                 txn.add(cells(at, tables), key, |cell| *cell = Cell::new(value)).map(drop)
             }
             Self::Update(at, key, value) | Self::Add(at, key, value) => update(at, key, value, mix, txn),
-            Self::Replace(at, key, value) => match at {
-                At::Labelled => txn.replace(tables.labelled, key, &Labelled::new(value % LABELS)),
-                At::Notes => txn.replace(tables.notes, key, &Note([value; 2])),
-                _ => txn.replace(cells(at, tables), key, &Cell::new(value)),
-            }
-            .map(drop),
-            Self::Insert(at, key, value) => match at {
-                At::Labelled | At::Notes => {
-                    let rows = (&Labelled::new(value % LABELS), &Note([value; 2]));
-                    txn.insert((tables.labelled, tables.notes), key, rows)
+            Self::Replace(at, key, value) => replace(at, key, value, tables, txn),
+            Self::Insert(at, key, value) => insert(at, key, value, tables, txn).map(drop),
+            Self::InsertOr(at, key, value, gate) => {
+                if insert(at, key, value, tables, txn)? {
+                    return Ok(());
                 }
-                _ => txn.insert(cells(at, tables), key, &Cell::new(value)),
+                let is_odd = |cell: &Cell| cell.0[0] % 2 == 1;
+                match txn.read(tables.points, gate, is_odd)? {
+                    Some(true) => replace(at, key, value, tables, txn),
+                    Some(false) | None => Ok(()),
+                }
             }
-            .map(drop),
             Self::Delete(at, key) => match at {
                 At::Labelled | At::Notes => txn.delete(tables.labelled, key),
                 _ => txn.delete(cells(at, tables), key),
@@ -164,6 +166,32 @@ fn read<T: Transaction>(
     };
     noticed.row(is_whole != Some(false));
     Ok(())
+}
+
+fn replace<T: Transaction>(at: At, key: Spot, value: u64, tables: &Tables, txn: &mut T) -> Result<(), Abort> {
+    match at {
+        At::Labelled => txn.replace(tables.labelled, key, &Labelled::new(value % LABELS)),
+        At::Notes => txn.replace(tables.notes, key, &Note([value; 2])),
+        _ => txn.replace(cells(at, tables), key, &Cell::new(value)),
+    }
+    .map(drop)
+}
+
+/// `false` when the key is there.
+fn insert<T: Transaction>(
+    at: At,
+    key: Spot,
+    value: u64,
+    tables: &Tables,
+    txn: &mut T,
+) -> Result<bool, Abort> {
+    match at {
+        At::Labelled | At::Notes => {
+            let rows = (&Labelled::new(value % LABELS), &Note([value; 2]));
+            txn.insert((tables.labelled, tables.notes), key, rows)
+        }
+        _ => txn.insert(cells(at, tables), key, &Cell::new(value)),
+    }
 }
 
 fn update<T: Transaction>(

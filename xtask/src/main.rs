@@ -116,7 +116,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "ci",
-        says: "check, loom, facade, bench, isolation, a tenth of the mutants, settings: what .ci/run runs then",
+        says: "check, library, loom, facade, bench, isolation, some mutants, settings: what .ci/run runs then",
         run: Alone(ci),
     },
     Command {
@@ -179,6 +179,7 @@ fn ci(house: &House) -> Outcome {
         house,
         &[
             Step { name: "check", run: check::check },
+            Step { name: "the library under every scheme", run: library_tests },
             Step { name: "loom", run: models::loom },
             Step { name: "facade", run: facade::facade },
             Step { name: "bench", run: bench::short },
@@ -213,6 +214,12 @@ fn cluster(house: &House) -> Outcome {
         let script = house.root.join("tests/cluster").join(script);
         run(process::Command::new("bash").arg(script).stdin(Stdio::null()))
     })
+}
+
+/// The workspace's tests build it with its standard scheme alone, as its users do.
+fn library_tests(house: &House) -> Outcome {
+    let arguments = ["test", "--package", "contend", "--features", "all-schemes", "--test", "transactions"];
+    run(&mut house.cargo(&arguments))
 }
 
 fn parquet_tests(house: &House) -> Outcome {

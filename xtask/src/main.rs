@@ -196,6 +196,7 @@ fn nightly(house: &House) -> Outcome {
         &[
             Step { name: "tests, optimised as users run them", run: optimised_tests },
             Step { name: "tests of the feature that CI does not build", run: parquet_tests },
+            Step { name: "the library under every scheme", run: library_tests },
             Step { name: "isolation, at length", run: isolation::check_at_length },
             Step { name: "mutants", run: |house| isolation::mutants(house, None) },
             Step { name: "sanitizers", run: sanitize::sanitize },
@@ -213,6 +214,12 @@ fn cluster(house: &House) -> Outcome {
         let script = house.root.join("tests/cluster").join(script);
         run(process::Command::new("bash").arg(script).stdin(Stdio::null()))
     })
+}
+
+/// The workspace's tests build it with its standard scheme alone, as its users do.
+fn library_tests(house: &House) -> Outcome {
+    let arguments = ["test", "--package", "contend", "--features", "all-schemes", "--test", "transactions"];
+    run(&mut house.cargo(&arguments))
 }
 
 fn parquet_tests(house: &House) -> Outcome {

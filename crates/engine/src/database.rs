@@ -120,6 +120,11 @@ impl<S: Scheme> Database<S> {
         View { db: self, idle: RefCell::default() }
     }
 
+    /// Bytes that rows, versions and indexes use, without those that are ready for reuse.
+    pub fn bytes(&self) -> usize {
+        self.tables.bytes()
+    }
+
     /// What the memory is used for, a line a table.
     pub fn memory(&self) -> Vec<TableMemory> {
         self.tables.memory()

@@ -299,9 +299,17 @@ pub trait RawSession {
         ticket: &Ticket,
         body: &mut dyn FnMut(&mut dyn RawTxn) -> Result<(), RawError>,
     ) -> Result<(), RawError>;
+
+    /// Does what is due now and then between attempts, whoever makes them: see
+    /// [`Scheme::maintain`](crate::Scheme::maintain). `worker` says who calls.
+    fn maintain(&mut self, worker: usize);
 }
 
 impl<S: Scheme, O: Observer, L: Sink> RawSession for Session<'_, S, O, L> {
+    fn maintain(&mut self, worker: usize) {
+        self.database().scheme().maintain(worker);
+    }
+
     fn transact(
         &mut self,
         ticket: &Ticket,

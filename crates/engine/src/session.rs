@@ -68,6 +68,11 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         Self { db, txn, observer, sink, meter, added, deleted, moves, private, reads_first: false }
     }
 
+    /// The session's database.
+    pub(crate) fn database(&self) -> &'db Database<S> {
+        self.db
+    }
+
     /// Has updates read before they write, under schemes to which that [makes a difference](Scheme::UPGRADES), or write
     /// at once, as they do unless told otherwise.
     pub fn read_first(&mut self, reads_first: bool) {

@@ -13,6 +13,10 @@ pub trait Visit {
     fn visit<S: Scheme>(self) -> Self::Out;
 }
 
+/// The scheme for those who name none: strictly serializable, and of those that are the fastest where it was measured
+/// (docs/performance.md) unless most transactions update the same few records. Its readers hold up nobody.
+pub type Standard = crate::optimistic::silo::Silo;
+
 macro_rules! catalogue {
     ($($path:path),+ $(,)?) => {
         /// What is known of each scheme, in the order of the catalogue.

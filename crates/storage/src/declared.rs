@@ -2,6 +2,9 @@
 //! none of it; whoever reaches a table by number has only what was captured when it was declared.
 
 use core::any::TypeId;
+use core::ops::Range;
+
+use zerocopy::IntoBytes;
 
 use crate::key::{Home, Key, OrderedKey};
 use crate::row::{IndexOn, Row, key_in, row_of};
@@ -30,6 +33,15 @@ impl KeyWidth {
         }
     }
 
+    /// The narrowest that has room for so many bytes.
+    fn of_bytes(bytes: usize) -> Self {
+        match bytes {
+            ..=8 => Self::One,
+            9..=16 => Self::Two,
+            _ => Self::Six,
+        }
+    }
+
     fn words(self) -> usize {
         match self {
             Self::One => 1,
@@ -40,6 +52,43 @@ impl KeyWidth {
 }
 
 impl AnyKey {
+    /// The most bytes that a key has.
+    pub const BYTES_MAX: usize = 48;
+
+    /// The key that compares as these bytes do, among keys of as many bytes: the narrowest that has room for them.
+    ///
+    /// # Panics
+    /// When there are more than [`BYTES_MAX`](Self::BYTES_MAX).
+    #[inline]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut all = [0; Self::BYTES_MAX];
+        all[Self::BYTES_MAX - bytes.len()..].copy_from_slice(bytes);
+        let word = |number: usize| {
+            let word = &all[number * 8..][..8];
+            u64::from_be_bytes(word.try_into().expect("a word has eight bytes"))
+        };
+        match KeyWidth::of_bytes(bytes.len()) {
+            KeyWidth::One => Self::One(word(5)),
+            KeyWidth::Two => Self::Two(u128::from(word(4)) << 64 | u128::from(word(5))),
+            KeyWidth::Six => Self::Six(core::array::from_fn(word)),
+        }
+    }
+
+    /// The bytes given to [`from_bytes`](Self::from_bytes), behind zeros.
+    #[inline]
+    pub fn to_bytes(self) -> [u8; Self::BYTES_MAX] {
+        let words = match self {
+            Self::One(key) => [0, 0, 0, 0, 0, key],
+            Self::Two(key) => [0, 0, 0, 0, (key >> 64) as u64, key as u64],
+            Self::Six(words) => words,
+        };
+        let mut bytes = [0; Self::BYTES_MAX];
+        for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_be_bytes());
+        }
+        bytes
+    }
+
     /// The key's width in words.
     pub fn words(self) -> usize {
         match self {
@@ -57,6 +106,8 @@ pub(crate) struct KeyDecl {
     pub(crate) suffix_bits: u32,
     /// Said of the table.
     pub(crate) is_numbered: bool,
+    /// The greatest integer that a key is.
+    greatest: AnyKey,
     home: fn(AnyKey) -> Home,
     is_key: fn(AnyKey) -> bool,
 }
@@ -71,30 +122,155 @@ impl KeyDecl {
             width: KeyWidth::of::<K::Ordered>(),
             suffix_bits: K::SUFFIX_BITS,
             is_numbered: false,
+            greatest: K::Ordered::MAX.any(),
             home: |key| typed::<K>(key).home(),
             is_key: |key| typed::<K>(key).ordered().any() == key,
         }
     }
+
+    /// Keys that are so many bytes, whatever they mean. All rows live at one home.
+    fn of_bytes(bytes: usize) -> Self {
+        assert!(bytes <= AnyKey::BYTES_MAX, "a key has {} bytes at most, not {bytes}", AnyKey::BYTES_MAX);
+        Self {
+            width: KeyWidth::of_bytes(bytes),
+            suffix_bits: u32::MAX,
+            is_numbered: false,
+            greatest: AnyKey::from_bytes(&[u8::MAX; AnyKey::BYTES_MAX][..bytes]),
+            home: |_| Home::At(0),
+            is_key: |_| true,
+        }
+    }
+
+    #[inline]
+    fn admits(&self, key: AnyKey) -> bool {
+        key <= self.greatest && (self.is_key)(key)
+    }
 }
 
-/// A declared secondary index, and what its type knows.
-#[derive(Clone, Copy, Debug)]
+/// Bytes of which a secondary key of rows without a type is made. Compared as bytes, from the first to the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyPart {
+    /// Of the primary key.
+    OfKey(Range<usize>),
+    /// Of the row.
+    OfRow(Range<usize>),
+}
+
+/// The keys and rows of a table of which nothing is known but their bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlainTable {
+    /// How many bytes the primary key has: see [`AnyKey::from_bytes`].
+    pub key_bytes: usize,
+    /// The width of a row in words, one at least.
+    pub row_words: usize,
+    /// Whether amounts may be added to rows, word by word.
+    pub is_additive: bool,
+    /// The secondary indexes: a name, and the parts of a key before the primary key, which ends it. Two at most.
+    pub indexes: Vec<(&'static str, Vec<KeyPart>)>,
+}
+
+impl PlainTable {
+    /// The most secondary indexes that a table of plain rows has.
+    pub const INDEXES_MAX: usize = 2;
+
+    pub(crate) fn key(&self) -> KeyDecl {
+        KeyDecl::of_bytes(self.key_bytes)
+    }
+
+    /// Its secondary indexes.
+    ///
+    /// # Panics
+    /// When there are too many, or their keys are too long, or made of what is not there.
+    pub(crate) fn index_decls(&self) -> Vec<IndexDecl> {
+        assert!(self.indexes.len() <= Self::INDEXES_MAX, "a table has two secondary indexes at most");
+        self.indexes.iter().map(|(name, parts)| self.index_decl(name, parts)).collect()
+    }
+
+    fn index_decl(&self, name: &'static str, parts: &[KeyPart]) -> IndexDecl {
+        let mut bytes = self.key_bytes;
+        for part in parts {
+            let (range, of) = match part {
+                KeyPart::OfKey(range) => (range, self.key_bytes),
+                KeyPart::OfRow(range) => (range, self.row_words * 8),
+            };
+            assert!(range.end <= of, "a key of `{name}` is made of bytes that are there");
+            bytes += range.len();
+        }
+        let keys = Keys::Parts { parts: parts.into(), key_bytes: self.key_bytes, bytes };
+        IndexDecl { name, key: KeyDecl::of_bytes(bytes), keys }
+    }
+}
+
+/// A declared secondary index, and what is known of its keys.
+#[derive(Clone, Debug)]
 pub(crate) struct IndexDecl {
     pub(crate) name: &'static str,
     pub(crate) key: KeyDecl,
-    of_row: fn(AnyKey, &[u64]) -> AnyKey,
-    primary: fn(AnyKey) -> AnyKey,
-    holds: fn(AnyKey, &[u64]) -> bool,
+    keys: Keys,
+}
+
+/// How the keys of a secondary index are made.
+#[derive(Clone, Debug)]
+enum Keys {
+    /// As their type knows.
+    Typed {
+        of_row: fn(AnyKey, &[u64]) -> AnyKey,
+        primary: fn(AnyKey) -> AnyKey,
+        holds: fn(AnyKey, &[u64]) -> bool,
+    },
+    /// Of bytes, the primary key last.
+    Parts { parts: Box<[KeyPart]>, key_bytes: usize, bytes: usize },
 }
 
 impl IndexDecl {
     pub(crate) fn of<R: Row, I: IndexOn<R>>(name: &'static str) -> Self {
-        Self {
-            name,
-            key: KeyDecl::of::<I::Key>(),
+        let keys = Keys::Typed {
             of_row: |key, words| key_in::<R, I>(typed(key), row_of(words)).ordered().any(),
             primary: |key| I::primary(typed(key)).ordered().any(),
             holds: |key, words| I::holds(typed(key), row_of(words)),
+        };
+        Self { name, key: KeyDecl::of::<I::Key>(), keys }
+    }
+
+    /// The secondary key of a row.
+    fn of_row(&self, key: AnyKey, words: &[u64]) -> AnyKey {
+        match &self.keys {
+            Keys::Typed { of_row, .. } => of_row(key, words),
+            Keys::Parts { parts, key_bytes, bytes } => {
+                let (primary, row) = (key.to_bytes(), words.as_bytes());
+                let primary = &primary[AnyKey::BYTES_MAX - key_bytes..];
+                let (mut made, mut end) = ([0; AnyKey::BYTES_MAX], 0);
+                let mut append = |part: &[u8]| {
+                    made[end..][..part.len()].copy_from_slice(part);
+                    end += part.len();
+                };
+                for part in parts {
+                    append(match part {
+                        KeyPart::OfKey(range) => &primary[range.clone()],
+                        KeyPart::OfRow(range) => &row[range.clone()],
+                    });
+                }
+                append(primary);
+                AnyKey::from_bytes(&made[..*bytes])
+            }
+        }
+    }
+
+    /// The primary key that a secondary key contains.
+    fn primary(&self, key: AnyKey) -> AnyKey {
+        match &self.keys {
+            Keys::Typed { primary, .. } => primary(key),
+            Keys::Parts { key_bytes, .. } => {
+                AnyKey::from_bytes(&key.to_bytes()[AnyKey::BYTES_MAX - key_bytes..])
+            }
+        }
+    }
+
+    /// Whether a row has the secondary key.
+    fn holds(&self, key: AnyKey, words: &[u64]) -> bool {
+        match &self.keys {
+            Keys::Typed { holds, .. } => holds(key, words),
+            Keys::Parts { .. } => self.of_row(self.primary(key), words) == key,
         }
     }
 }
@@ -119,7 +295,7 @@ impl<S: Shape> TableStore<S> {
     /// Whether a key of the right width is one that the type of the index's keys can be. It need not be, if
     /// the type has fewer values than the integer.
     pub fn is_key(&self, which: Which, key: AnyKey) -> bool {
-        (self.key_decl(which).is_key)(key)
+        self.key_decl(which).admits(key)
     }
 
     /// Where the rows of a key live.
@@ -135,19 +311,19 @@ impl<S: Shape> TableStore<S> {
 
     /// The primary key that a key of a secondary index contains.
     pub fn primary_key(&self, group: u16, position: u16, key: AnyKey) -> AnyKey {
-        (self.secondary_decl(group, position).primary)(key)
+        self.secondary_decl(group, position).primary(key)
     }
 
     /// The key in a secondary index of a row with this primary key and these words of the index's group.
     pub fn secondary_key(&self, group: u16, position: u16, key: AnyKey, words: &[u64]) -> AnyKey {
-        (self.secondary_decl(group, position).of_row)(key, words)
+        self.secondary_decl(group, position).of_row(key, words)
     }
 
     /// As [`IndexOn::holds`]; a primary index holds a row under no other key than its own.
     pub fn holds(&self, which: Which, key: AnyKey, words: &[u64]) -> bool {
         match which {
             Which::Primary => true,
-            Which::Secondary { group, position } => (self.secondary_decl(group, position).holds)(key, words),
+            Which::Secondary { group, position } => self.secondary_decl(group, position).holds(key, words),
         }
     }
 }
@@ -231,5 +407,47 @@ mod tests {
         assert_eq!([Which::Primary, which].map(|which| store.key_words(which)), [1, 2]);
         assert!(store.is_key(which, second));
         assert!(!store.is_key(which, AnyKey::Two(1 << 40)), "bits that the type has not");
+    }
+
+    #[test]
+    fn keys_of_bytes_compare_as_their_bytes_and_give_them_back() {
+        for bytes in [1, 7, 8, 9, 16, 17, 48] {
+            let of = |first: u8, last: u8| {
+                let mut all = vec![9; bytes];
+                all[bytes - 1] = last;
+                all[0] = first;
+                AnyKey::from_bytes(&all)
+            };
+            let lowest = of(1, if bytes == 1 { 1 } else { 200 });
+            assert!(lowest < of(2, 3), "{bytes} bytes");
+            assert_eq!(lowest.to_bytes()[AnyKey::BYTES_MAX - bytes], 1);
+            assert_eq!(AnyKey::from_bytes(&lowest.to_bytes()[AnyKey::BYTES_MAX - bytes..]), lowest);
+        }
+        let words = [8, 9, 16, 17, 48].map(|bytes| AnyKey::from_bytes(&vec![0; bytes]).words());
+        assert_eq!(words, [1, 2, 2, 6, 6]);
+    }
+
+    #[test]
+    fn secondary_keys_of_plain_rows_are_made_of_their_bytes() {
+        let plain = PlainTable {
+            key_bytes: 3,
+            row_words: 2,
+            is_additive: false,
+            indexes: vec![("by", vec![KeyPart::OfRow(4..6), KeyPart::OfKey(0..1)])],
+        };
+        let mut schema = Schema::new();
+        let id = schema.plain_table("plain", Lookup::Ordered, 4, &plain);
+        let tables = Tables::<Plain>::new(&schema, 1, 0, false);
+        let store = tables.get(id);
+        let which = Which::Secondary { group: 0, position: 0 };
+        assert_eq!([Which::Primary, which].map(|which| store.key_words(which)), [1, 1]);
+        let key = AnyKey::from_bytes(&[1, 2, 3]);
+        let words = [u64::from_ne_bytes([0, 0, 0, 0, 7, 8, 0, 0]), 0];
+        let secondary = AnyKey::from_bytes(&[7, 8, 1, 1, 2, 3]);
+        assert_eq!(store.secondary_key(0, 0, key, &words), secondary);
+        assert_eq!(store.primary_key(0, 0, secondary), key);
+        assert!(store.holds(which, secondary, &words) && !store.holds(which, secondary, &[0, 0]));
+        assert!(store.is_key(Which::Primary, key));
+        assert!(!store.is_key(Which::Primary, AnyKey::One(1 << 24)), "a byte more than a key has");
     }
 }

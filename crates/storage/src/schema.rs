@@ -3,7 +3,7 @@
 
 use core::marker::PhantomData;
 
-use crate::declared::{IndexDecl, KeyDecl};
+use crate::declared::{IndexDecl, KeyDecl, PlainTable};
 use crate::key::Key;
 use crate::row::{Index, IndexOn, Indexes, Row, Table, TableId};
 
@@ -78,13 +78,40 @@ impl Schema {
         lookup: Lookup,
         expected_rows: usize,
     ) -> TableBuilder<'_, K> {
-        let id = TableId(u16::try_from(self.tables.len()).expect("fewer than 65,536 tables"));
-        let key = KeyDecl::of::<K>();
-        let is_ordered = self.layout.is_ordered_only && lookup == Lookup::Point;
-        let lookup = if is_ordered { Lookup::Ordered } else { lookup };
+        let (id, key, lookup) = (self.next_id(), KeyDecl::of::<K>(), self.lookup(lookup));
         let is_unsplit = self.layout.is_unsplit;
         self.tables.push(TableDecl { name, lookup, key, expected_rows, is_unsplit, groups: Vec::new() });
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
+    }
+
+    /// Declares a table with one column group, of whose keys and rows nothing is known but their bytes.
+    ///
+    /// # Panics
+    /// When keys are longer than [`AnyKey::BYTES_MAX`](crate::AnyKey::BYTES_MAX), or made of bytes that are not there.
+    pub fn plain_table(
+        &mut self,
+        name: &'static str,
+        lookup: Lookup,
+        expected_rows: usize,
+        plain: &PlainTable,
+    ) -> TableId {
+        assert!(plain.row_words > 0, "a row has a word");
+        let words = u32::try_from(plain.row_words).expect("rows below 32 GiB");
+        let group = GroupDecl { words, is_additive: plain.is_additive, indexes: plain.index_decls() };
+        let (id, groups) = (self.next_id(), vec![group]);
+        let (lookup, is_unsplit) = (self.lookup(lookup), self.layout.is_unsplit);
+        self.tables.push(TableDecl { name, lookup, key: plain.key(), expected_rows, is_unsplit, groups });
+        id
+    }
+
+    fn next_id(&self) -> TableId {
+        TableId(u16::try_from(self.tables.len()).expect("fewer than 65,536 tables"))
+    }
+
+    /// How a table that asks for `lookup` is laid out.
+    fn lookup(&self, lookup: Lookup) -> Lookup {
+        let is_ordered = self.layout.is_ordered_only && lookup == Lookup::Point;
+        if is_ordered { Lookup::Ordered } else { lookup }
     }
 
     /// Gives each record a word more, behind those of its row: a mark that travels with the value, by which

@@ -298,9 +298,9 @@ impl<S: Shape> TableStore<S> {
                     group
                         .indexes
                         .iter()
-                        .map(|&decl| {
+                        .map(|decl| {
                             let index = AnyIndex::new(Lookup::Ordered, &decl.key, 0);
-                            Secondary { decl, index }
+                            Secondary { decl: decl.clone(), index }
                         })
                         .collect()
                 })
@@ -443,6 +443,19 @@ impl<S: Shape> TableStore<S> {
     pub(crate) fn populate_ahead(&self) {
         self.primary.populate_ahead();
         self.secondary.iter().flatten().for_each(|secondary| secondary.index.populate_ahead());
+    }
+
+    /// Bytes that the table uses: of rows and versions without those given back for reuse, and of its indexes.
+    pub fn bytes(&self) -> usize {
+        let in_use = |arena: &BlockArena| {
+            let (built, free) = arena.bytes();
+            built - free
+        };
+        let indexes = self.secondary.iter().flatten().map(|secondary| secondary.index.bytes());
+        in_use(&self.rows)
+            + self.versions.iter().map(in_use).sum::<usize>()
+            + indexes.sum::<usize>()
+            + self.primary.bytes()
     }
 
     /// What the table's memory is used for.

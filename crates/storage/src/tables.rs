@@ -119,6 +119,11 @@ impl<S: Shape> Tables<S> {
         self.stores.iter()
     }
 
+    /// Bytes that the tables use: see [`TableStore::bytes`].
+    pub fn bytes(&self) -> usize {
+        self.stores.iter().map(TableStore::bytes).sum()
+    }
+
     /// What the memory is used for, a line a table.
     pub fn memory(&self) -> Vec<TableMemory> {
         self.stores.iter().map(TableStore::memory).collect()

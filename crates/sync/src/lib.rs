@@ -19,8 +19,10 @@ mod backoff;
 mod barrier;
 mod cell;
 mod growing;
+mod inbox;
 mod latch;
 mod seqlock;
+mod tied;
 mod wheel;
 
 pub mod clock;
@@ -28,6 +30,7 @@ pub mod fiber;
 pub mod memory;
 pub mod plant;
 pub mod recycled;
+pub mod threads;
 pub mod waiter;
 pub mod words;
 pub mod workers;
@@ -37,5 +40,9 @@ pub use backoff::Backoff;
 pub use barrier::{Barrier, Broken};
 pub use cell::{Latched, LatchedGuard, Padded};
 pub use growing::Growing;
+pub use inbox::Inbox;
 pub use latch::{Latch, LatchGuard};
 pub use seqlock::{VersionLatch, VersionLatchGuard};
+/// Shares a value between owners of whom nobody knows who is the last.
+pub use std::sync::Arc;
+pub use tied::{Borrowing, Tied};

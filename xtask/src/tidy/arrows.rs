@@ -22,7 +22,8 @@ const ARROWS: &[(&str, &str)] = &[
     ("trials", "stdx sync storage engine schemes workloads checker proof sim"),
     ("lab", "stdx stats plot sync engine schemes workloads checker durability sim runs trials"),
     ("cli", "stdx sync engine schemes workloads checker durability sim runs trials lab"),
-    ("contend", "stdx sync storage engine schemes durability"),
+    ("contend_derive", ""),
+    ("contend", "stdx sync storage engine schemes durability contend_derive"),
     (
         "tests",
         "stdx stats plot sync storage engine schemes workloads checker proof durability sim runs trials lab cli \

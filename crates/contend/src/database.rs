@@ -1,0 +1,338 @@
+//! A database: opened, asked for its tables, and called with transactions.
+
+use core::any::Any;
+use core::fmt;
+use core::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use engine::{Abort, Homes, Isolation, RawError, RawTxn, TableId, Ticket};
+use sync::atomic::{AtomicUsize, Ordering};
+use sync::threads::Inside;
+use sync::{Arc, clock, waiter};
+
+use crate::counters::{Counters, Event};
+use crate::error::{Conflict, Error, Misuse, OpenError};
+use crate::future::Helpers;
+use crate::options::Options;
+use crate::pool::{Held, Pool, Seat, Taken};
+use crate::store;
+use crate::table::{Handle, Table};
+use crate::txn::{Reader, Room, Txn};
+use crate::value::{Bound, NamedTable};
+
+/// Attempts between two times of maintenance, as many as the laboratory's workers make.
+const MAINTENANCE_EVERY: u32 = 16;
+/// A pause after a conflict is a random time below a ceiling, in nanoseconds, that doubles with each attempt from the
+/// first of these to the second: so the attempts that stood in each other's way do not do so again.
+const PAUSE_NS: (u64, u64) = (250, 100_000);
+/// Tells databases apart, so that a handle of one is refused by the others.
+static DATABASES: AtomicUsize = AtomicUsize::new(0);
+
+/// An in-memory database. It is shared by cloning, which copies a pointer, or by reference; any thread may call it.
+///
+/// It is closed by [`close`](Self::close), or when the last clone is dropped.
+#[derive(Clone)]
+pub struct Database(pub(crate) Arc<Inner>);
+
+/// What the clones of a database share.
+pub(crate) struct Inner {
+    id: usize,
+    tables: Vec<Arc<Bound>>,
+    pool: Pool,
+    pub(crate) helpers: Helpers,
+    scheme: &'static str,
+    isolation: Isolation,
+    attempts_max: u32,
+    limit_bytes: Option<usize>,
+    /// What an insert and those of all others at the same time take, and some.
+    insert_bytes: usize,
+}
+
+/// What one attempt came to beside what the engine says.
+#[derive(Default)]
+struct Told {
+    panic: Option<Box<dyn Any + Send>>,
+    misuse: Option<Misuse>,
+}
+
+impl Database {
+    /// An empty database that lives in memory and ends with the process, or before.
+    ///
+    /// # Errors
+    /// What is wrong with the options, in words.
+    #[expect(clippy::needless_pass_by_value, reason = "options are put together where they are used")]
+    pub fn in_memory(options: Options) -> Result<Self, OpenError> {
+        if options.sessions == 0 || options.helpers == 0 || options.attempts == 0 {
+            let says = "`sessions`, `helpers` and `attempts` are one at least";
+            return Err(OpenError::Setting(says.into()));
+        }
+        let (schema, tables) = options.lay_out()?;
+        let opened = store::open(&options, &schema)?;
+        let row_bytes = tables.iter().map(|table| table.arranged.row_words() * 8).max().unwrap_or_default();
+        Ok(Self(Arc::new(Inner {
+            id: DATABASES.fetch_add(1, Ordering::Relaxed), // Relaxed: distinct is all that it is.
+            tables,
+            pool: Pool::new(opened.store, &options),
+            helpers: Helpers::new(options.helpers, options.waiting),
+            scheme: opened.scheme,
+            isolation: opened.isolation,
+            attempts_max: options.attempts,
+            limit_bytes: options.memory_bytes,
+            // Headers, entries of indexes and what others insert until they look again.
+            insert_bytes: 2 * options.sessions * (row_bytes + 256),
+        })))
+    }
+
+    /// The table of a type.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when the database was made without it, or with another of its name.
+    pub fn table<T: Table>(&self) -> Result<Handle<T>, Error> {
+        let definition = T::definition();
+        let (id, bound) = self.find(definition.name())?;
+        if let Some(difference) = definition.difference(&bound.definition) {
+            let says = format!("table `{}` of the database is another: {difference}", definition.name());
+            return Err(Misuse::new(says).into());
+        }
+        Ok(Handle { database: self.0.id, id, row: PhantomData })
+    }
+
+    /// A table by its name, for programs that know its columns at run time only.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] when the database was made without it.
+    pub fn table_named(&self, name: &str) -> Result<NamedTable, Error> {
+        let (id, bound) = self.find(name)?;
+        Ok(NamedTable { database: self.0.id, id, bound: Arc::clone(bound) })
+    }
+
+    fn find(&self, name: &str) -> Result<(TableId, &Arc<Bound>), Error> {
+        let found = self.0.tables.iter().enumerate().find(|(_, bound)| bound.definition.name() == name);
+        let (number, bound) = found.ok_or_else(|| {
+            Misuse::new(format!("the database was made without table `{name}`: add it to its `Options`"))
+        })?;
+        Ok((TableId(number as u16), bound))
+    }
+
+    /// Executes a transaction until it commits, and returns what its body returned then.
+    ///
+    /// The body is executed again, from its beginning, when others were in its way, so it must have no effects but
+    /// through the transaction. It passes on the errors of the transaction with `?`. When it returns an error of its
+    /// own, or panics, nothing of what it wrote stays; either is believed only if what it had read was consistent,
+    /// and if it was not, the body is executed again. Under optimistic schemes, the standard one among them, a body
+    /// may see rows that do not go together, and is then executed again whatever it does about them; so it must end.
+    ///
+    /// # Errors See [`Error`], which says what to do about each; [`Error::RolledBack`] is what the body returned. For
+    /// other types of error see [`try_transact`](Self::try_transact).
+    ///
+    /// # Panics
+    /// When the body does.
+    ///
+    /// ```
+    /// use contend::{Database, Error, Options, Table};
+    ///
+    /// #[derive(Table)]
+    /// struct Account {
+    ///     #[key]
+    ///     id: u64,
+    ///     cents: i64,
+    /// }
+    ///
+    /// let db = Database::in_memory(Options::new().table::<Account>())?;
+    /// let accounts = db.table::<Account>()?;
+    /// db.transact(|txn| txn.insert(accounts, &Account { id: 1, cents: 500 }))?;
+    /// let left = db.transact(|txn| {
+    ///     let left = txn.update(accounts, 1, |account| {
+    ///         account.cents -= 200;
+    ///         account.cents
+    ///     })?;
+    ///     left.filter(|cents| *cents >= 0).ok_or_else(|| Error::rollback("insufficient funds"))
+    /// })?;
+    /// assert_eq!(left, 300);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn transact<T>(&self, body: impl FnMut(&mut Txn<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        self.try_transact(body)
+    }
+
+    /// As [`transact`](Self::transact), with a type of errors of the caller's own, which has room for an [`Error`].
+    ///
+    /// # Errors
+    /// What the body returned, or an [`Error`] as the caller's own.
+    ///
+    /// # Panics
+    /// When the body does.
+    pub fn try_transact<T, E: From<Error>>(
+        &self,
+        mut body: impl FnMut(&mut Txn<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut returned = None;
+        self.run(false, &mut |txn| returned.insert(body(txn)).is_ok())?;
+        returned.expect("a body that was executed has returned")
+    }
+
+    /// Executes a transaction that writes nothing: what it sees is one state of the database.
+    ///
+    /// Under a scheme that keeps older versions it may be a state of the past, read without any conflict; `silo` does
+    /// so with the setting `silo.snapshots=on`, which makes its promise serializable only. How long past is a matter of
+    /// the scheme's settings and of how many transactions run, since they move it on. Otherwise it is an ordinary
+    /// transaction.
+    ///
+    /// # Errors
+    /// As [`transact`](Self::transact).
+    ///
+    /// # Panics
+    /// When the body does.
+    pub fn snapshot<T>(&self, body: impl FnMut(&mut Reader<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        self.try_snapshot(body)
+    }
+
+    /// As [`snapshot`](Self::snapshot), with a type of errors of the caller's own.
+    ///
+    /// # Errors
+    /// What the body returned, or an [`Error`] as the caller's own.
+    ///
+    /// # Panics
+    /// When the body does.
+    pub fn try_snapshot<T, E: From<Error>>(
+        &self,
+        mut body: impl FnMut(&mut Reader<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut returned = None;
+        self.run(true, &mut |txn| returned.insert(body(txn)).is_ok())?;
+        returned.expect("a body that was executed has returned")
+    }
+
+    /// Attempts a transaction until it ends, and that by its body's own wish. The body says whether it wants to commit.
+    fn run(&self, read_only: bool, body: &mut dyn FnMut(&mut Txn<'_>) -> bool) -> Result<(), Error> {
+        let inner = &*self.0;
+        let _inside = Inside::enter(inner.id).ok_or(Error::Nested)?;
+        let mut taken = inner.pool.admit()?;
+        let mut ticket = Ticket { read_only, ..Ticket::new(clock::ticks(), Homes::new()) };
+        loop {
+            let mut told = Told::default();
+            let ended = inner.attempt(&mut taken, &ticket, body, &mut told);
+            let tally = taken.tally;
+            return match ended {
+                Ok(()) => {
+                    tally.count(Event::Commit);
+                    Ok(())
+                }
+                Err(RawError::Abort(Abort::Rollback)) => {
+                    if let Some(panic) = told.panic {
+                        tally.count(Event::Panic);
+                        drop(taken);
+                        resume_unwind(panic);
+                    }
+                    tally.count(Event::Rollback);
+                    told.misuse.map_or(Ok(()), |misuse| Err(misuse.into()))
+                }
+                Err(error @ RawError::Misuse(_)) => {
+                    tally.count(Event::Rollback);
+                    Err(error.into())
+                }
+                Err(RawError::Abort(abort)) => {
+                    tally.count(Event::Conflict(abort));
+                    ticket.retries += 1;
+                    if ticket.retries < inner.attempts_max {
+                        taken.pause(ticket.retries);
+                        continue;
+                    }
+                    tally.count(Event::Contended);
+                    Err(Error::Contended { attempts: ticket.retries, last: Conflict(abort) })
+                }
+            };
+        }
+    }
+
+    /// The name of the database's scheme.
+    pub fn scheme(&self) -> &'static str {
+        self.0.scheme
+    }
+
+    /// What the scheme promises under its settings, for example `strictly serializable`.
+    pub fn isolation(&self) -> &'static str {
+        self.0.isolation.name()
+    }
+
+    /// What the database has done so far.
+    pub fn counters(&self) -> Counters {
+        self.0.pool.counters()
+    }
+
+    /// Closes the database: waits until what is under way has ended, and gives the memory back. Whoever calls it
+    /// later is refused with [`Error::Closed`]. To close it twice does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Nested`] within a transaction, which would wait for itself.
+    pub fn close(&self) -> Result<(), Error> {
+        let _inside = Inside::enter(self.0.id).ok_or(Error::Nested)?;
+        self.0.pool.close();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Database({}, {} tables)", self.0.scheme, self.0.tables.len())
+    }
+}
+
+impl Inner {
+    /// Counts a caller who is refused.
+    pub(crate) fn refuse(&self) {
+        self.pool.refuse();
+    }
+
+    /// Attempts a transaction once.
+    fn attempt(
+        &self,
+        taken: &mut Taken<'_>,
+        ticket: &Ticket,
+        body: &mut dyn FnMut(&mut Txn<'_>) -> bool,
+        told: &mut Told,
+    ) -> Result<(), RawError> {
+        let (number, tally) = (taken.number, taken.tally);
+        let Seat { held, until_maintenance, until_weighing, scratch } = &mut *taken.seat;
+        let Held { session, store, .. } = held.as_mut().expect("a seat that was given out is held");
+        if *until_maintenance == 0 {
+            *until_maintenance = MAINTENANCE_EVERY;
+            session.maintain(number);
+        }
+        *until_maintenance -= 1;
+        let mut room = Room {
+            store: store.as_ref(),
+            tally,
+            limit_bytes: self.limit_bytes,
+            insert_bytes: self.insert_bytes,
+            until_weighing,
+            scratch,
+        };
+        session.transact(ticket, &mut |raw: &mut dyn RawTxn| {
+            let mut txn = Txn::new(Reader::new(raw, self.id, &self.tables), room.lend());
+            // What a body does with what it should not have seen is not believed, a panic included.
+            let executed = catch_unwind(AssertUnwindSafe(|| body(&mut txn)));
+            told.misuse = txn.misuse.take();
+            match executed {
+                Ok(true) if told.misuse.is_none() => Ok(()),
+                Ok(_) => Err(Abort::Rollback.into()),
+                Err(panic) => {
+                    told.panic = Some(panic);
+                    Err(Abort::Rollback.into())
+                }
+            }
+        })
+    }
+}
+
+impl Taken<'_> {
+    /// Waits before the attempt after so many.
+    #[cold]
+    fn pause(&mut self, attempts: u32) {
+        let Some(held) = self.seat.held.as_mut() else { return };
+        // What the transaction waits for may need it: a row that is to leave the indexes.
+        held.session.maintain(self.number);
+        let ceiling_ns = (PAUSE_NS.0 << attempts.min(20)).min(PAUSE_NS.1);
+        waiter::pause_ns(held.rng.below(ceiling_ns));
+    }
+}

@@ -1,0 +1,396 @@
+//! What a table is: columns, key, secondary indexes. Derived from a type, or put together at run time.
+
+use core::fmt;
+use core::ops::Range;
+use std::borrow::Cow;
+
+use engine::{AnyKey, Lookup};
+use storage::{KeyPart, PlainTable};
+
+use crate::column::{Column, Sum, Type};
+
+/// A table: its name, columns, key and secondary indexes.
+///
+/// `#[derive(Table)]` makes one of a type. A program that learns at run time which tables there are puts it together,
+/// and a table so declared is the same as a derived one with the same columns:
+///
+/// ```
+/// use contend::{Definition, Table};
+///
+/// #[derive(Table)]
+/// #[table(name = "accounts")]
+/// struct Account {
+///     #[key]
+///     id: u64,
+///     #[index]
+///     owner: u32,
+///     cents: i64,
+/// }
+///
+/// let declared = Definition::new("accounts")
+///     .column::<u64>("id")
+///     .column::<u32>("owner")
+///     .column::<i64>("cents")
+///     .key(["id"])
+///     .index("by_owner", ["owner"]);
+/// assert_eq!(Account::definition(), declared);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    name: Cow<'static, str>,
+    columns: Vec<ColumnDefinition>,
+    key: Vec<Cow<'static, str>>,
+    indexes: Vec<IndexDefinition>,
+    is_point: bool,
+    rows: Rows,
+}
+
+/// A hint, which makes no difference between tables.
+#[derive(Clone, Copy, Debug, Eq)]
+struct Rows(usize);
+
+impl PartialEq for Rows {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// A column of a [`Definition`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnDefinition {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// Its type.
+    pub kind: Type,
+}
+
+/// A secondary index of a [`Definition`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexDefinition {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// The columns of its keys, in their order.
+    pub columns: Vec<Cow<'static, str>>,
+}
+
+/// Why a [`Definition`] is none of a table. The text says what to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefinitionError {
+    /// The table's name.
+    pub table: String,
+    /// What is wrong with it.
+    pub says: String,
+}
+
+impl fmt::Display for DefinitionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "table `{}`: {}", self.table, self.says)
+    }
+}
+
+impl core::error::Error for DefinitionError {}
+
+impl Definition {
+    /// A table without columns. A name that is not static stays in memory for as long as the process, once a database
+    /// has the table.
+    pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
+        let (columns, key, indexes) = (Vec::new(), Vec::new(), Vec::new());
+        Self { name: name.into(), columns, key, indexes, is_point: false, rows: Rows(0) }
+    }
+
+    /// Adds a column that is like a field of type `C`.
+    #[must_use]
+    pub fn column<C: Column>(self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.column_of(name, C::TYPE)
+    }
+
+    /// Adds a column of a type that is known at run time.
+    #[must_use]
+    pub fn column_of(mut self, name: impl Into<Cow<'static, str>>, kind: Type) -> Self {
+        self.columns.push(ColumnDefinition { name: name.into(), kind });
+        self
+    }
+
+    /// Says which columns are the primary key, in their order.
+    #[must_use]
+    pub fn key<N: Into<Cow<'static, str>>>(mut self, columns: impl IntoIterator<Item = N>) -> Self {
+        self.key = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Adds a secondary index over columns, in their order. Rows may have the same secondary key. A table has two
+    /// secondary indexes at most.
+    #[must_use]
+    pub fn index<N: Into<Cow<'static, str>>>(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        columns: impl IntoIterator<Item = N>,
+    ) -> Self {
+        let columns = columns.into_iter().map(Into::into).collect();
+        self.indexes.push(IndexDefinition { name: name.into(), columns });
+        self
+    }
+
+    /// Finds rows by equality of their key only, through a hash index, which is faster; without it keys are in order
+    /// and ranges of them can be scanned.
+    #[must_use]
+    pub fn point(mut self) -> Self {
+        self.is_point = true;
+        self
+    }
+
+    /// Expects so many rows: a hint that sizes hash indexes.
+    #[must_use]
+    pub fn expect_rows(mut self, rows: usize) -> Self {
+        self.rows = Rows(rows);
+        self
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The columns, in their order.
+    pub fn columns(&self) -> &[ColumnDefinition] {
+        &self.columns
+    }
+
+    /// The names of the key's columns, in their order.
+    pub fn key_columns(&self) -> impl Iterator<Item = &str> {
+        self.key.iter().map(AsRef::as_ref)
+    }
+
+    /// The secondary indexes.
+    pub fn indexes(&self) -> &[IndexDefinition] {
+        &self.indexes
+    }
+
+    /// Whether rows are found by equality of their key only.
+    pub fn is_point(&self) -> bool {
+        self.is_point
+    }
+
+    pub(crate) fn lookup(&self) -> Lookup {
+        if self.is_point { Lookup::Point } else { Lookup::Ordered }
+    }
+
+    pub(crate) fn expected_rows(&self) -> usize {
+        const FEW: usize = 1024;
+        self.rows.0.max(FEW)
+    }
+
+    pub(crate) fn error(&self, says: impl Into<String>) -> DefinitionError {
+        DefinitionError { table: self.name.to_string(), says: says.into() }
+    }
+
+    /// The number of a column.
+    fn find(&self, name: &str) -> Result<usize, DefinitionError> {
+        let found = self.columns.iter().position(|column| column.name == name);
+        found.ok_or_else(|| {
+            self.error(format!("there is no column `{name}`; add it before it is part of a key"))
+        })
+    }
+
+    /// The numbers of the columns of a key, which are all fit for one.
+    fn key_of(&self, columns: &[Cow<'static, str>]) -> Result<Vec<usize>, DefinitionError> {
+        if columns.is_empty() {
+            return Err(self.error("a key has a column: name one with `#[key]`, or by `key` and `index`"));
+        }
+        let numbers: Vec<usize> = columns.iter().map(|name| self.find(name)).collect::<Result<_, _>>()?;
+        for (place, &number) in numbers.iter().enumerate() {
+            let ColumnDefinition { name, kind } = &self.columns[number];
+            if !kind.is_key() {
+                return Err(self.error(format!("column `{name}` of type {kind} cannot be part of a key")));
+            }
+            if numbers[..place].contains(&number) {
+                return Err(self.error(format!("column `{name}` is twice in a key; name it once")));
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// Where everything is, if the table can be made.
+    pub(crate) fn lay_out(&self) -> Result<Arranged, DefinitionError> {
+        for (number, column) in self.columns.iter().enumerate() {
+            if self.columns[..number].iter().any(|other| other.name == column.name) {
+                return Err(self.error(format!("there are two columns `{}`; rename one", column.name)));
+            }
+        }
+        let key = self.key_of(&self.key)?;
+        let mut places = vec![Place::Row(0..0); self.columns.len()];
+        let key_bytes = key.iter().fold(0, |at, &number| {
+            let end = at + self.columns[number].kind.bytes();
+            places[number] = Place::Key(at..end);
+            end
+        });
+        let others = (0..self.columns.len()).filter(|number| !key.contains(number));
+        let row_bytes = others.fold(0, |at, number| {
+            let end = at + self.columns[number].kind.bytes();
+            places[number] = Place::Row(at..end);
+            end
+        });
+        self.check_key("the primary key has", key_bytes)?;
+        let indexes: Vec<Vec<usize>> =
+            self.indexes.iter().map(|index| self.key_of(&index.columns)).collect::<Result<_, _>>()?;
+        for (index, columns) in self.indexes.iter().zip(&indexes) {
+            let bytes: usize = columns.iter().map(|&number| self.columns[number].kind.bytes()).sum();
+            let says = format!("the key of `{}` with the primary key has", index.name);
+            self.check_key(&says, bytes + key_bytes)?;
+        }
+        if indexes.len() > PlainTable::INDEXES_MAX {
+            return Err(
+                self.error("a table has two secondary indexes at most; keep others as tables of their own")
+            );
+        }
+        Ok(Arranged { places, key, indexes, key_bytes, row_bytes })
+    }
+
+    fn check_key(&self, says: &str, bytes: usize) -> Result<(), DefinitionError> {
+        let bytes_max = AnyKey::BYTES_MAX;
+        let too_long =
+            || self.error(format!("{says} {bytes} bytes, and {bytes_max} is the most; shorten a column"));
+        if bytes <= bytes_max { Ok(()) } else { Err(too_long()) }
+    }
+
+    /// The same for the engine.
+    pub(crate) fn plain(&self, arranged: &Arranged) -> PlainTable {
+        let part = |&number: &usize| match arranged.places[number].clone() {
+            Place::Key(range) => KeyPart::OfKey(range),
+            Place::Row(range) => KeyPart::OfRow(range),
+        };
+        let indexes = self.indexes.iter().zip(&arranged.indexes);
+        PlainTable {
+            key_bytes: arranged.key_bytes,
+            row_words: arranged.row_words(),
+            is_additive: self.is_additive(arranged),
+            indexes: indexes
+                .map(|(index, columns)| (kept(&index.name), columns.iter().map(part).collect()))
+                .collect(),
+        }
+    }
+
+    /// Whether rows are sums and nothing else: each then is a word of its own.
+    fn is_additive(&self, arranged: &Arranged) -> bool {
+        let mut others =
+            self.columns.iter().zip(&arranged.places).filter(|(_, place)| matches!(place, Place::Row(_)));
+        self.indexes.is_empty()
+            && arranged.row_bytes > 0
+            && others.all(|(column, _)| column.kind == Sum::TYPE)
+    }
+
+    /// The name for as long as the process.
+    pub(crate) fn kept_name(&self) -> &'static str {
+        kept(&self.name)
+    }
+
+    /// In what another table of this name differs, if it does.
+    pub(crate) fn difference(&self, other: &Self) -> Option<String> {
+        if self == other {
+            return None;
+        }
+        let columns = self.columns.iter().zip(&other.columns).find(|(one, two)| one != two);
+        Some(match columns {
+            Some((one, two)) => {
+                format!(
+                    "column `{}` of type {} is `{}` of type {} there",
+                    one.name, one.kind, two.name, two.kind
+                )
+            }
+            None if self.columns.len() != other.columns.len() => {
+                format!("{} columns are {} there", self.columns.len(), other.columns.len())
+            }
+            None if self.key != other.key => "the key has other columns there".into(),
+            None if self.indexes != other.indexes => "the secondary indexes are others there".into(),
+            None => "one is found by equality only, and the other in order, too".into(),
+        })
+    }
+}
+
+/// A name for as long as the process.
+#[expect(clippy::ptr_arg, reason = "a name that is static already is not copied")]
+fn kept(name: &Cow<'static, str>) -> &'static str {
+    match name {
+        Cow::Borrowed(name) => name,
+        Cow::Owned(name) => Box::leak(name.clone().into_boxed_str()),
+    }
+}
+
+/// Where a column is: among the bytes of the primary key, or of the row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Key(Range<usize>),
+    Row(Range<usize>),
+}
+
+/// Where everything of a table is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Arranged {
+    /// By column.
+    pub(crate) places: Vec<Place>,
+    /// The columns of the key.
+    pub(crate) key: Vec<usize>,
+    /// The columns of each secondary index.
+    pub(crate) indexes: Vec<Vec<usize>>,
+    pub(crate) key_bytes: usize,
+    pub(crate) row_bytes: usize,
+}
+
+impl Arranged {
+    /// The width of a row in words: a record has one at least.
+    pub(crate) fn row_words(&self) -> usize {
+        self.row_bytes.div_ceil(8).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Text;
+
+    fn people() -> Definition {
+        Definition::new("people")
+            .column::<Text<10>>("name")
+            .column::<u64>("id")
+            .column::<Option<i16>>("age")
+            .column::<u8>("team")
+            .key(["team", "id"])
+    }
+
+    #[test]
+    fn columns_of_the_key_are_in_the_key_and_the_others_in_the_row() {
+        let arranged = people().index("by_name", ["name", "team"]).lay_out().unwrap();
+        let places = [Place::Row(0..10), Place::Key(1..9), Place::Row(10..13), Place::Key(0..1)];
+        assert_eq!(arranged.places, places);
+        assert_eq!((arranged.key_bytes, arranged.row_bytes, arranged.row_words()), (9, 13, 2));
+        let plain = people().index("by_name", ["name", "team"]).plain(&arranged);
+        assert_eq!(plain.indexes, [("by_name", vec![KeyPart::OfRow(0..10), KeyPart::OfKey(0..1)])]);
+    }
+
+    #[track_caller]
+    fn refused(definition: &Definition, with: &str) {
+        let says = definition.lay_out().expect_err("refused").to_string();
+        assert!(says.contains("table `people`") && says.contains(with), "{says}");
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused_with_the_way_out() {
+        refused(&Definition::new("people").column::<u8>("a"), "a key has a column");
+        refused(&people().key(["nobody"]), "no column `nobody`");
+        refused(&people().key(["id", "id"]), "twice");
+        refused(&people().key(["age"]), "Option<i16> cannot be part of a key");
+        refused(&people().column::<u8>("team"), "two columns `team`");
+        refused(&people().column::<[u8; 49]>("long").key(["long"]), "49 bytes");
+        refused(&people().column::<[u8; 40]>("long").index("by_long", ["long"]), "49 bytes");
+        let three = people().index("a", ["name"]).index("b", ["name"]).index("c", ["name"]);
+        refused(&three, "two secondary indexes at most");
+    }
+
+    #[test]
+    fn a_difference_is_told_and_an_expectation_is_none() {
+        assert_eq!(people().difference(&people().expect_rows(9)), None);
+        let wider = Definition::new("people").column::<Text<11>>("name");
+        assert!(people().difference(&wider).is_some_and(|it| it.contains("`name` of type Text<10>")));
+        assert!(people().difference(&people().point()).is_some_and(|it| it.contains("equality")));
+    }
+}

@@ -1,0 +1,235 @@
+//! Errors, and what the caller does about them.
+
+use core::error::Error as StdError;
+use core::fmt;
+
+use crate::column::TextError;
+use crate::definition::DefinitionError;
+
+/// What the caller of something that failed does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Pass it on with `?`: within a transaction, it ends the attempt, and another one follows by itself.
+    PassOn,
+    /// Try again later: nothing is wrong but that there was too much to do.
+    Retry,
+    /// Change the program: the same call will fail again.
+    Fix,
+    /// Give up, or make room first.
+    GiveUp,
+}
+
+/// Why a transaction, or an operation of one, did not succeed. Nothing of a transaction that failed stays.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another transaction stands in the way of this attempt. Pass it on: the transaction is executed again. It comes
+    /// out of a transaction never; see [`Contended`](Self::Contended).
+    Conflict(Conflict),
+    /// All attempts that [`Options::attempts`](crate::Options::attempts) allows met conflicts. Try again later, make
+    /// the transaction smaller, or have fewer of them at a time.
+    Contended {
+        /// How many attempts there were.
+        attempts: u32,
+        /// Why the last one failed.
+        last: Conflict,
+    },
+    /// As many transactions as may be under way are, and as many callers as may wait do; or this one has waited as
+    /// long as it may. Try again later.
+    Overloaded {
+        /// How many callers waited at that moment.
+        waiting: usize,
+    },
+    /// An insert would take more memory than [`Options::memory_bytes`](crate::Options::memory_bytes) allows. The
+    /// transaction may go on without it. Delete rows, raise the limit, or give up.
+    MemoryFull {
+        /// Bytes in use.
+        used_bytes: usize,
+        /// Bytes that may be in use.
+        limit_bytes: usize,
+    },
+    /// A transaction was begun, or the database closed, within a transaction of the same database, by the same
+    /// thread. Pass the transaction down instead of the database.
+    Nested,
+    /// The database is closed.
+    Closed,
+    /// The call makes no sense, whatever the rows are. Change the program; the text says how.
+    Misuse(Misuse),
+    /// The body of the transaction ended it with [`Error::rollback`]: what it read is consistent, and nothing of what
+    /// it wrote stays.
+    RolledBack(Box<dyn StdError + Send + Sync>),
+}
+
+impl Error {
+    /// Ends the transaction from within, for this reason.
+    ///
+    /// ```
+    /// # use contend::{Database, Error, Options};
+    /// # let db = Database::in_memory(Options::new())?;
+    /// let ended = db.transact(|_| Err::<(), _>(Error::rollback("insufficient funds")));
+    /// assert_eq!(ended.unwrap_err().to_string(), "rolled back: insufficient funds");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rollback(reason: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::RolledBack(reason.into())
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> Advice {
+        match self {
+            Self::Conflict(_) => Advice::PassOn,
+            Self::Contended { .. } | Self::Overloaded { .. } => Advice::Retry,
+            Self::Nested | Self::Misuse(_) => Advice::Fix,
+            Self::MemoryFull { .. } | Self::Closed | Self::RolledBack(_) => Advice::GiveUp,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Conflict(conflict) => write!(f, "{conflict}: pass this on, and the transaction runs again"),
+            Self::Contended { attempts, last } => write!(
+                f,
+                "none of {attempts} attempts committed, the last because of {last}: try again later, or with smaller \
+                 transactions"
+            ),
+            Self::Overloaded { waiting } => {
+                write!(f, "too much to do, with {waiting} callers waiting: try again later")
+            }
+            Self::MemoryFull { used_bytes, limit_bytes } => write!(
+                f,
+                "{used_bytes} of {limit_bytes} bytes are in use: delete rows, or raise `memory_bytes`"
+            ),
+            Self::Nested => f.write_str(
+                "a transaction of this database is under way in this thread: pass it down instead of the database",
+            ),
+            Self::Closed => f.write_str("the database is closed"),
+            Self::Misuse(misuse) => misuse.fmt(f),
+            Self::RolledBack(reason) => write!(f, "rolled back: {reason}"),
+        }
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::RolledBack(reason) => Some(reason.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+impl From<Misuse> for Error {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
+
+impl From<TextError> for Error {
+    fn from(error: TextError) -> Self {
+        Self::rollback(error)
+    }
+}
+
+impl From<engine::RawError> for Error {
+    fn from(error: engine::RawError) -> Self {
+        match error {
+            engine::RawError::Abort(abort) => Self::Conflict(Conflict(abort)),
+            engine::RawError::Misuse(misuse) => Self::Misuse(Misuse::new(misuse.to_string())),
+        }
+    }
+}
+
+/// What stood in the way of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict(pub(crate) engine::Abort);
+
+impl Conflict {
+    /// The name under which [`Counters`](crate::Counters) count it.
+    pub fn name(self) -> &'static str {
+        self.0.name()
+    }
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a conflict (`{}`)", self.name())
+    }
+}
+
+/// A call that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misuse(Box<str>);
+
+impl Misuse {
+    pub(crate) fn new(says: impl Into<Box<str>>) -> Self {
+        Self(says.into())
+    }
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl StdError for Misuse {}
+
+/// Why a database was not made. Each says what to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is no scheme of this name. Change it.
+    UnknownScheme {
+        /// The name that was given.
+        name: String,
+        /// The nearest that there is.
+        nearest: Option<&'static str>,
+    },
+    /// The scheme is not in this build. Enable the feature `all-schemes` of the crate `contend`.
+    NotBuilt {
+        /// The scheme.
+        name: &'static str,
+    },
+    /// The scheme serves no transactions that come one by one from any thread. Take another.
+    Unsuited {
+        /// The scheme.
+        name: &'static str,
+        /// Why.
+        says: &'static str,
+    },
+    /// A setting is unknown, out of its range, or contradicts another; or sessions are none. Change it as the text
+    /// says.
+    Setting(String),
+    /// A table is none. Change its definition as the text says.
+    Definition(DefinitionError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownScheme { name, nearest } => {
+                write!(f, "there is no scheme `{name}`")?;
+                nearest.map_or(Ok(()), |nearest| write!(f, "; did you mean `{nearest}`?"))
+            }
+            Self::NotBuilt { name } => {
+                write!(
+                    f,
+                    "scheme `{name}` is not in this build: enable the feature `all-schemes` of `contend`"
+                )
+            }
+            Self::Unsuited { name, says } => write!(f, "scheme `{name}` {says}"),
+            Self::Setting(says) => f.write_str(says),
+            Self::Definition(error) => error.fmt(f),
+        }
+    }
+}
+
+impl StdError for OpenError {}
+
+impl From<DefinitionError> for OpenError {
+    fn from(error: DefinitionError) -> Self {
+        Self::Definition(error)
+    }
+}

@@ -1,0 +1,168 @@
+//! Transactions for async code: a future that a thread of the database's own completes. It knows nothing of the
+//! runtime that polls it, and so serves all of them.
+
+use core::any::Any;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use sync::atomic::{AtomicBool, Ordering};
+use sync::{Arc, Inbox, Latched, threads};
+
+use crate::database::Database;
+use crate::error::Error;
+use crate::txn::Txn;
+
+/// Something to be done by a helper.
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Threads that execute transactions for those who must not wait, and what they have to do.
+pub(crate) struct Helpers {
+    inbox: Arc<Inbox<Job>>,
+    count: usize,
+    are_started: AtomicBool,
+}
+
+impl Helpers {
+    pub(crate) fn new(count: usize, waiting_max: usize) -> Self {
+        Self { inbox: Arc::new(Inbox::new(waiting_max)), count, are_started: AtomicBool::new(false) }
+    }
+
+    /// Has a helper do it, unless too much waits to be done already.
+    fn give(&self, job: Job) -> bool {
+        // Relaxed: the first to come starts them, and the inbox orders the rest.
+        if !self.are_started.swap(true, Ordering::Relaxed) {
+            let start = |number: usize| {
+                let inbox = Arc::clone(&self.inbox);
+                threads::start(format!("contend-{number}"), move || {
+                    while let Some(job) = inbox.take() {
+                        job();
+                    }
+                })
+            };
+            let started = (0..self.count).filter(|&number| start(number)).count();
+            if started == 0 {
+                self.are_started.store(false, Ordering::Relaxed); // Relaxed: as above.
+                return false;
+            }
+        }
+        self.inbox.put(job).is_ok()
+    }
+
+    /// How many transactions wait to be executed.
+    fn waiting(&self) -> usize {
+        self.inbox.len()
+    }
+}
+
+impl Drop for Helpers {
+    /// The helpers end. One of them may be what drops the database, so nobody waits for them.
+    fn drop(&mut self) {
+        self.inbox.close();
+    }
+}
+
+/// What a transaction came to: what its body returned, or its panic.
+type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+
+/// What the future and the helper share.
+struct Shared<R> {
+    outcome: Option<Outcome<R>>,
+    waker: Option<Waker>,
+}
+
+/// A transaction that was [begun](Database::begin): a future of what it comes to. Dropped before, it is not executed,
+/// unless that has begun.
+#[must_use = "what nobody awaits may not be executed"]
+pub struct Begun<R> {
+    shared: Arc<Latched<Shared<R>>>,
+}
+
+impl Database {
+    /// Begins a transaction that a thread of the database executes, and returns at once: for async code, whose
+    /// runtime is not to wait. As [`transact`](Self::transact), and the body owns what it needs, because it is
+    /// executed elsewhere.
+    ///
+    /// The future may be awaited under any runtime, tokio among them; it needs neither its timers nor its threads.
+    /// The error is [`Error::Overloaded`] when as many transactions wait to be executed as
+    /// [may](crate::Options::waiting).
+    ///
+    /// ```no_run
+    /// # use contend::{Database, Error, Handle, Table};
+    /// # #[derive(Table)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// async fn deposit(db: &Database, accounts: Handle<Account>, id: u64, cents: i64) -> Result<bool, Error> {
+    ///     db.begin(move |txn| Ok(txn.update(accounts, id, |account| account.cents += cents)?.is_some())).await
+    /// }
+    /// ```
+    pub fn begin<T: Send + 'static>(
+        &self,
+        body: impl FnMut(&mut Txn<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Begun<Result<T, Error>> {
+        self.try_begin(body)
+    }
+
+    /// As [`begin`](Self::begin), with a type of errors of the caller's own, which has room for an [`Error`].
+    pub fn try_begin<T, E>(
+        &self,
+        body: impl FnMut(&mut Txn<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Begun<Result<T, E>>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let shared = Arc::new(Latched::new(Shared { outcome: None, waker: None }));
+        let (db, done) = (self.clone(), Arc::clone(&shared));
+        let job = move || {
+            // The future is gone: nobody asks.
+            if Arc::strong_count(&done) == 1 {
+                return;
+            }
+            let outcome = catch_unwind(AssertUnwindSafe(|| db.try_transact(body)));
+            drop(db);
+            let waker = {
+                let mut shared = done.lock();
+                shared.outcome = Some(outcome);
+                shared.waker.take()
+            };
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        };
+        let helpers = &self.0.helpers;
+        let waiting = helpers.waiting();
+        if !helpers.give(Box::new(job)) {
+            self.0.refuse();
+            shared.lock().outcome = Some(Ok(Err(Error::Overloaded { waiting }.into())));
+        }
+        Begun { shared }
+    }
+}
+
+impl<R> Future for Begun<R> {
+    type Output = R;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
+        let outcome = {
+            let mut shared = self.shared.lock();
+            let outcome = shared.outcome.take();
+            if outcome.is_none() {
+                shared.waker = Some(context.waker().clone());
+            }
+            outcome
+        };
+        match outcome {
+            None => Poll::Pending,
+            Some(Ok(returned)) => Poll::Ready(returned),
+            Some(Err(panic)) => resume_unwind(panic),
+        }
+    }
+}
+
+impl<R> fmt::Debug for Begun<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Begun")
+    }
+}

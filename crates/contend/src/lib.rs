@@ -1,0 +1,143 @@
+//! A fast in-memory transactional store, embedded in a program: typed tables, closures that are executed until they
+//! commit, strictly serializable unless asked for less.
+//!
+//! ```
+//! use contend::{Database, Error, Options, Table, Text};
+//!
+//! #[derive(Debug, Table)]
+//! struct Account {
+//!     #[key]
+//!     id: u64,
+//!     #[index]
+//!     owner: Text<16>,
+//!     cents: i64,
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let db = Database::in_memory(Options::new().table::<Account>())?;
+//! let accounts = db.table::<Account>()?;
+//!
+//! db.transact(|txn| {
+//!     for (id, owner) in [(1, "Ann"), (2, "Bob"), (3, "Ann")] {
+//!         txn.insert(accounts, &Account { id, owner: owner.parse()?, cents: 1_000 })?;
+//!     }
+//!     Ok(())
+//! })?;
+//!
+//! // Executed again, as a whole, if another transaction was in the way.
+//! db.transact(|txn| {
+//!     let left = txn.update(accounts, 1, |account| {
+//!         account.cents -= 300;
+//!         account.cents
+//!     })?;
+//!     if left.is_none_or(|left| left < 0) {
+//!         return Err(Error::rollback("insufficient funds"));
+//!     }
+//!     txn.update(accounts, 2, |account| account.cents += 300)?;
+//!     Ok(())
+//! })?;
+//!
+//! let ann: Text<16> = "Ann".parse()?;
+//! let hers = db.snapshot(|txn| {
+//!     txn.scan_by(accounts, Account::BY_OWNER, ann..=ann).map(|account| Ok(account?.cents)).sum::<Result<i64, _>>()
+//! })?;
+//! assert_eq!(hers, 1_700);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Which scheme, and why
+//!
+//! The standard scheme is Silo's optimistic concurrency control ([`Options::scheme`] takes others). It was chosen by
+//! measurement among the strictly serializable ones: of those in `docs/performance.md` it executes the most
+//! transactions a second of TPC-C's full mix with one worker and with two, and of YCSB with mostly reads; and its
+//! readers take no lock, so that a thread which loses its core within a transaction that only reads holds up nobody.
+//! Where most transactions update the same few records, `no_wait` was a quarter faster, which is the case for taking
+//! another: measure, with `contend run`, what is like your program.
+//!
+//! # Which schemes are in a build
+//!
+//! The standard one alone, unless the feature `all-schemes` is on: each other one is compiled anew over tables,
+//! indexes and sessions, which takes longer than all the rest of the crate, for programs that will use one. With it,
+//! every scheme is offered that decides transactions one by one and is told nothing ahead ([`schemes()`] lists them).
+//!
+//! # What it is not
+//!
+//! Rows have a fixed width; texts and bytes have as much room as their type says. Tables are declared when the
+//! database is made. Nothing is written to disk.
+#![forbid(unsafe_code)]
+
+mod column;
+mod counters;
+mod database;
+mod definition;
+mod error;
+mod future;
+mod key;
+mod options;
+mod pool;
+mod scan;
+mod store;
+mod table;
+mod txn;
+mod value;
+
+// What the derive expands to names the crate, in its own tests, too.
+extern crate self as contend;
+
+pub use column::{Column, KeyColumn, Kind, Sum, Text, TextError, Type};
+/// Makes a type the rows of a table: implements [`Table`](trait@Table) for a struct with named fields, each of a type
+/// that is a [`Column`].
+///
+/// - `#[key]` marks the fields of the primary key, one or several, in their order.
+/// - `#[index]` on a field makes a secondary index over it, named `by_` and the field; its handle is a constant of
+///   the type, here `Job::BY_OWNER`.
+/// - `#[table(...)]` on the struct: `name = "jobs"`, which otherwise is the type's name in lower case; `point`, if
+///   rows are found by equality of their key only, which is faster; `rows = 1_000_000`, a hint of how many there will
+///   be; and `index(by_state = (state, due))` for an index over several fields.
+///
+/// ```
+/// use contend::Table;
+///
+/// #[derive(Table)]
+/// #[table(name = "jobs", rows = 10_000, index(by_state = (state, due)))]
+/// struct Job {
+///     #[key]
+///     queue: u32,
+///     #[key]
+///     id: u64,
+///     #[index]
+///     owner: u64,
+///     state: u8,
+///     due: i64,
+/// }
+///
+/// let job = Job { queue: 3, id: 9, owner: 1, state: 0, due: 0 };
+/// assert_eq!(job.key(), (3, 9));
+/// let _ = (Job::BY_OWNER, Job::BY_STATE);
+/// ```
+///
+/// What is no column is refused by the compiler:
+///
+/// ```compile_fail,E0277
+/// #[derive(contend::Table)]
+/// struct Note {
+///     #[key]
+///     id: u64,
+///     text: String,
+/// }
+/// ```
+pub use contend_derive::Table;
+pub use counters::Counters;
+pub use database::Database;
+pub use definition::{ColumnDefinition, Definition, DefinitionError, IndexDefinition};
+pub use engine::Direction;
+pub use error::{Advice, Conflict, Error, Misuse, OpenError};
+pub use future::Begun;
+pub use key::Key;
+pub use options::Options;
+pub use scan::Scan;
+pub use store::{SchemeInfo, schemes};
+pub use table::{Handle, Index, Table};
+pub use txn::{Reader, Txn};
+pub use value::{NamedTable, Value};

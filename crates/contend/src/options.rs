@@ -1,0 +1,161 @@
+//! What a database is made with.
+
+use engine::Schema;
+use sync::{Arc, workers};
+
+use crate::definition::Definition;
+use crate::error::OpenError;
+use crate::table::Table;
+use crate::value::Bound;
+
+/// What a database is made with: its tables, its scheme, and its limits.
+///
+/// ```
+/// use contend::{Database, Definition, Options, Table};
+///
+/// #[derive(Table)]
+/// struct Account {
+///     #[key]
+///     id: u64,
+///     cents: i64,
+/// }
+///
+/// let notes = Definition::new("notes").column::<u64>("id").column::<[u8; 100]>("text").key(["id"]);
+/// let options = Options::new()
+///     .table::<Account>()
+///     .define(notes)
+///     .set("silo.epoch_ms", 10)
+///     .sessions(8)
+///     .memory_bytes(1 << 30);
+/// let db = Database::in_memory(options)?;
+/// # Ok::<(), contend::OpenError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) tables: Vec<Definition>,
+    pub(crate) scheme: String,
+    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) sessions: usize,
+    pub(crate) waiting: usize,
+    pub(crate) patience_ms: u64,
+    pub(crate) attempts: u32,
+    pub(crate) memory_bytes: Option<usize>,
+    pub(crate) helpers: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let cores = workers::cores();
+        Self {
+            tables: Vec::new(),
+            scheme: crate::store::STANDARD.name.into(),
+            settings: Vec::new(),
+            sessions: (4 * cores).max(16),
+            waiting: 1_024,
+            patience_ms: 10_000,
+            attempts: 10_000,
+            memory_bytes: None,
+            helpers: cores,
+        }
+    }
+}
+
+impl Options {
+    /// The standard options, without a table.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the table of a type.
+    #[must_use]
+    pub fn table<T: Table>(self) -> Self {
+        self.define(T::definition())
+    }
+
+    /// Adds a table that is put together at run time.
+    #[must_use]
+    pub fn define(mut self, table: Definition) -> Self {
+        self.tables.push(table);
+        self
+    }
+
+    /// The concurrency-control scheme, by name; the standard is `silo`. [`schemes`](crate::schemes()) lists them.
+    #[must_use]
+    pub fn scheme(mut self, name: impl Into<String>) -> Self {
+        self.scheme = name.into();
+        self
+    }
+
+    /// A setting of the scheme, by name, for example `silo.epoch_ms`. `contend list settings` explains them.
+    #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "numbers and texts are given as they are")]
+    pub fn set(mut self, name: impl Into<String>, value: impl ToString) -> Self {
+        self.settings.push((name.into(), value.to_string()));
+        self
+    }
+
+    /// How many transactions may be under way at a time; the standard is four for each core, and 16 at least. More
+    /// threads than that may call: they wait for their turn.
+    #[must_use]
+    pub fn sessions(mut self, sessions: usize) -> Self {
+        self.sessions = sessions;
+        self
+    }
+
+    /// How many callers may wait for their turn, and how many transactions [begun](crate::Database::begin) may; the
+    /// standard is 1,024 of each. Further ones are refused with [`Error::Overloaded`](crate::Error::Overloaded).
+    #[must_use]
+    pub fn waiting(mut self, callers: usize) -> Self {
+        self.waiting = callers;
+        self
+    }
+
+    /// How many milliseconds a caller waits for its turn before it is refused; the standard is 10,000.
+    #[must_use]
+    pub fn patience_ms(mut self, patience_ms: u64) -> Self {
+        self.patience_ms = patience_ms;
+        self
+    }
+
+    /// How many attempts a transaction has before it is [refused](crate::Error::Contended); the standard is 10,000.
+    /// Pauses between them grow up to a tenth of a millisecond.
+    #[must_use]
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
+    }
+
+    /// How many bytes rows, their versions and indexes may use before inserts are refused with
+    /// [`Error::MemoryFull`](crate::Error::MemoryFull); the standard is no limit. Updates are not refused, so that
+    /// what a scheme keeps of older versions may exceed it, as may inserts that are under way at the same time, by a
+    /// little. Memory comes from the system in pieces of up to 2 MiB for each table.
+    #[must_use]
+    pub fn memory_bytes(mut self, memory_bytes: usize) -> Self {
+        self.memory_bytes = Some(memory_bytes);
+        self
+    }
+
+    /// How many threads execute what [`Database::begin`](crate::Database::begin) begins; the standard is one for each
+    /// core. They start with the first of these.
+    #[must_use]
+    pub fn helpers(mut self, helpers: usize) -> Self {
+        self.helpers = helpers;
+        self
+    }
+
+    /// The tables as the engine and as transactions see them.
+    pub(crate) fn lay_out(&self) -> Result<(Schema, Vec<Arc<Bound>>), OpenError> {
+        let (mut schema, mut tables) = (Schema::new(), Vec::<Arc<Bound>>::new());
+        for definition in &self.tables {
+            let arranged = definition.lay_out()?;
+            if tables.iter().any(|other| other.definition.name() == definition.name()) {
+                return Err(definition.error("there are two tables of this name; rename one").into());
+            }
+            let (name, rows) = (definition.kept_name(), definition.expected_rows());
+            let id = schema.plain_table(name, definition.lookup(), rows, &definition.plain(&arranged));
+            assert_eq!(usize::from(id.0), tables.len(), "tables are numbered in their order");
+            tables.push(Arc::new(Bound { definition: definition.clone(), arranged }));
+        }
+        Ok((schema, tables))
+    }
+}

@@ -1,0 +1,154 @@
+//! Seats: as many sessions as transactions may be under way, shared by all threads of the program.
+//!
+//! A thread takes the seat of its own number if it is free, so that threads which are no more than the seats keep to
+//! theirs, and what a seat has in its core's cache stays there.
+
+use engine::{RawSession, slot_rng};
+use stdx::Rng;
+use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use sync::{Arc, Latched, LatchedGuard, Padded, clock, threads, waiter};
+
+use crate::counters::{Counters, Tally};
+use crate::error::Error;
+use crate::options::Options;
+use crate::store::Store;
+
+/// A seat, which one caller has at a time. Nobody waits for its latch: it is free, or another seat is looked for.
+#[derive(Default)]
+pub(crate) struct Seat {
+    /// Made when the seat is first taken, and gone when the database is closed.
+    pub(crate) held: Option<Held>,
+    /// Attempts until maintenance is due.
+    pub(crate) until_maintenance: u32,
+    /// Inserts until the memory in use is looked at again.
+    pub(crate) until_weighing: u32,
+    /// The words of a row on its way into the database.
+    pub(crate) scratch: Vec<u64>,
+}
+
+/// What a seat has of an open database.
+pub(crate) struct Held {
+    pub(crate) session: Box<dyn RawSession + Send>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) rng: Rng,
+}
+
+/// A seat that its caller has until this is dropped.
+pub(crate) struct Taken<'p> {
+    pub(crate) seat: LatchedGuard<'p, Seat>,
+    pub(crate) tally: &'p Tally,
+    pub(crate) number: usize,
+}
+
+pub(crate) struct Pool {
+    /// None when the database is closed.
+    store: Latched<Option<Arc<dyn Store>>>,
+    seats: Box<[Padded<Latched<Seat>>]>,
+    tallies: Box<[Padded<Tally>]>,
+    is_closed: AtomicBool,
+    waiting: Padded<AtomicUsize>,
+    waiting_max: usize,
+    patience_ns: u64,
+    refusals: AtomicU64,
+}
+
+impl Pool {
+    pub(crate) fn new(store: Arc<dyn Store>, options: &Options) -> Self {
+        let seats = 0..options.sessions;
+        Self {
+            store: Latched::new(Some(store)),
+            seats: seats.clone().map(|_| Padded::default()).collect(),
+            tallies: seats.map(|_| Padded::default()).collect(),
+            is_closed: AtomicBool::new(false),
+            waiting: Padded::default(),
+            waiting_max: options.waiting,
+            patience_ns: options.patience_ms.saturating_mul(1_000_000),
+            refusals: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes a seat, and waits for one if there is none and not too many wait already.
+    #[inline]
+    pub(crate) fn admit(&self) -> Result<Taken<'_>, Error> {
+        // Relaxed: whoever misses it finds the seat empty.
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(Error::Closed);
+        }
+        let mut taken = match self.try_take() {
+            Some(taken) => taken,
+            None => self.queue()?,
+        };
+        if taken.seat.held.is_none() {
+            taken.seat.held = Some(self.hold(taken.number)?);
+        }
+        Ok(taken)
+    }
+
+    #[inline]
+    fn try_take(&self) -> Option<Taken<'_>> {
+        let (first, count) = (threads::number() % self.seats.len(), self.seats.len());
+        (first..count).chain(0..first).find_map(|number| {
+            let seat = self.seats[number].try_lock()?;
+            Some(Taken { seat, tally: &self.tallies[number], number })
+        })
+    }
+
+    #[cold]
+    fn queue(&self) -> Result<Taken<'_>, Error> {
+        // Relaxed, here and below: a bound on how many wait, which orders nothing.
+        let waiting = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let mut taken = None;
+        if waiting < self.waiting_max {
+            let deadline_ns = clock::now_ns().saturating_add(self.patience_ns);
+            waiter::wait_until(Some(deadline_ns), || {
+                taken = self.try_take();
+                taken.is_some()
+            });
+        }
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        taken.ok_or_else(|| {
+            self.refuse();
+            Error::Overloaded { waiting }
+        })
+    }
+
+    /// Counts a caller who is refused.
+    pub(crate) fn refuse(&self) {
+        self.refusals.fetch_add(1, Ordering::Relaxed); // Relaxed: a count.
+    }
+
+    /// Opens a session for a seat.
+    #[cold]
+    fn hold(&self, number: usize) -> Result<Held, Error> {
+        let store = self.store.lock().clone().ok_or(Error::Closed)?;
+        let session = Arc::clone(&store).session();
+        Ok(Held { session, store, rng: slot_rng(number) })
+    }
+
+    /// Lets nobody in any more, waits until everyone has left, and gives up the store.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed); // Relaxed: see `admit`.
+        drop(self.store.lock().take());
+        for seat in &self.seats {
+            let mut held = None;
+            waiter::wait_until(None, || {
+                seat.try_lock().is_some_and(|mut seat| {
+                    held = seat.held.take();
+                    true
+                })
+            });
+        }
+    }
+
+    /// What was counted.
+    pub(crate) fn counters(&self) -> Counters {
+        let mut counters = Counters::default();
+        self.tallies.iter().for_each(|tally| tally.add_to(&mut counters));
+        // Relaxed: counts.
+        counters.overload_refusals = self.refusals.load(Ordering::Relaxed);
+        counters.waiting = self.waiting.load(Ordering::Relaxed) as u64;
+        let store = self.store.lock().clone();
+        counters.used_bytes = store.map_or(0, |store| store.bytes() as u64);
+        counters
+    }
+}

@@ -1,0 +1,159 @@
+//! An engine under a scheme whose type is known here and nowhere else: what the library does with it goes through two
+//! objects, the store and its sessions, so that a scheme is instantiated once, and not for each transaction of a
+//! program.
+
+use core::marker::PhantomData;
+
+use engine::setting::{Values, nearest};
+use engine::{
+    Database, Env, Family, Info, Isolation, RawError, RawSession, RawTxn, Schema, Scheme, Session, Ticket,
+};
+use schemes::catalogue::{self, Visit};
+use sync::{Arc, Borrowing, Tied};
+
+use crate::error::OpenError;
+use crate::options::Options;
+
+/// The scheme that is taken unless another is asked for.
+pub(crate) const STANDARD: Info = <catalogue::Standard as Scheme>::INFO;
+
+/// A concurrency-control scheme, as far as those who choose one need to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemeInfo {
+    /// Its name for [`Options::scheme`].
+    pub name: &'static str,
+    /// What it promises under its standard settings.
+    pub isolation: &'static str,
+    /// Whether it is in this build: all are with the feature `all-schemes`.
+    pub is_built: bool,
+    /// Why the library does not offer it, if it does not.
+    pub unsuited: Option<&'static str>,
+}
+
+/// All schemes there are, offered or not.
+pub fn schemes() -> impl Iterator<Item = SchemeInfo> {
+    catalogue::INFO.iter().map(|info| SchemeInfo {
+        name: info.name,
+        isolation: info.isolation.name(),
+        is_built: cfg!(feature = "all-schemes") || info.name == STANDARD.name,
+        unsuited: unsuited(info),
+    })
+}
+
+/// Why a scheme does not serve callers who come one by one, from any thread, and say nothing of what they will do.
+const fn unsuited(info: &Info) -> Option<&'static str> {
+    if info.family.is_in_batches() {
+        return Some(
+            "decides transactions in batches, which single callers do not form: take one that runs each by itself",
+        );
+    }
+    if matches!(info.family, Family::Partitioned) {
+        return Some(
+            "must know ahead which partitions a transaction touches, which callers do not say: take another",
+        );
+    }
+    if matches!(info.isolation, Isolation::None) {
+        return Some("does not keep transactions apart, and measures what the others cost: take another");
+    }
+    None
+}
+
+/// An engine's database, its scheme forgotten.
+pub(crate) trait Store: Send + Sync {
+    /// A session, which keeps the store.
+    fn session(self: Arc<Self>) -> Box<dyn RawSession + Send>;
+
+    /// Bytes in use.
+    fn bytes(&self) -> usize;
+}
+
+/// A store, and what is known of it.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) scheme: &'static str,
+    /// Under its settings.
+    pub(crate) isolation: Isolation,
+}
+
+impl<S: Scheme> Store for Database<S> {
+    fn session(self: Arc<Self>) -> Box<dyn RawSession + Send> {
+        // What is to hear of each commit, a log for example, is the second argument of `session_with`.
+        Box::new(Seated::<S>(Tied::new(self, |db| db.session_with((), ()))))
+    }
+
+    fn bytes(&self) -> usize {
+        Self::bytes(self)
+    }
+}
+
+/// The type of a database's sessions.
+struct Sessions<S>(PhantomData<S>);
+
+impl<S: Scheme> Borrowing<Database<S>> for Sessions<S> {
+    type Of<'db> = Session<'db, S>;
+}
+
+/// A session and its database.
+struct Seated<S: Scheme>(Tied<Database<S>, Sessions<S>>);
+
+impl<S: Scheme> RawSession for Seated<S> {
+    fn transact(
+        &mut self,
+        ticket: &Ticket,
+        body: &mut dyn FnMut(&mut dyn RawTxn) -> Result<(), RawError>,
+    ) -> Result<(), RawError> {
+        self.0.with(|session| session.transact(ticket, body))
+    }
+
+    fn maintain(&mut self, worker: usize) {
+        self.0.with(|session| session.maintain(worker));
+    }
+}
+
+/// Makes an empty store as the options say.
+pub(crate) fn open(options: &Options, schema: &Schema) -> Result<Opened, OpenError> {
+    let name = options.scheme.as_str();
+    let Some(info) = catalogue::INFO.iter().find(|info| info.name == name) else {
+        let nearest = nearest(name, catalogue::INFO.iter().map(|info| info.name));
+        return Err(OpenError::UnknownScheme { name: name.into(), nearest });
+    };
+    if let Some(says) = unsuited(info) {
+        return Err(OpenError::Unsuited { name: info.name, says });
+    }
+    with(name, Open { options, schema }).unwrap_or(Err(OpenError::NotBuilt { name: info.name }))
+}
+
+/// Calls the visitor with the scheme of this name, if it is in this build.
+#[cfg(feature = "all-schemes")]
+fn with<V: Visit>(name: &str, visitor: V) -> Option<V::Out> {
+    catalogue::with(name, visitor)
+}
+
+/// Calls the visitor with the scheme of this name, if it is in this build.
+#[cfg(not(feature = "all-schemes"))]
+fn with<V: Visit>(name: &str, visitor: V) -> Option<V::Out> {
+    (name == STANDARD.name).then(|| visitor.visit::<catalogue::Standard>())
+}
+
+struct Open<'o> {
+    options: &'o Options,
+    schema: &'o Schema,
+}
+
+impl Visit for Open<'_> {
+    type Out = Result<Opened, OpenError>;
+
+    fn visit<S: Scheme>(self) -> Self::Out {
+        // Known when this is compiled, so that nothing below is, for a scheme that is not offered.
+        if const { unsuited(&S::INFO).is_some() } {
+            let says = unsuited(&S::INFO).unwrap_or_default();
+            return Err(OpenError::Unsuited { name: S::INFO.name, says });
+        }
+        let Self { options, schema } = self;
+        let refused = |error: engine::setting::SettingError| OpenError::Setting(error.0);
+        let values = Values::new(S::SETTINGS, &options.settings).map_err(refused)?;
+        let env = Env { slots: options.sessions, workers: options.sessions };
+        let db = Database::<S>::new(schema, &values, env).map_err(refused)?;
+        Ok(Opened { store: Arc::new(db), scheme: S::INFO.name, isolation: S::isolation(&values) })
+    }
+}

@@ -1,0 +1,76 @@
+//! Tables by type: the trait that `#[derive(Table)]` implements, and the handles by which transactions name tables and
+//! secondary indexes.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use engine::TableId;
+
+use crate::definition::Definition;
+use crate::key::Key;
+
+/// A row of a table, whose fields are columns. Derive it: see [`derive@crate::Table`].
+pub trait Table: Sized + 'static {
+    /// The primary key: the type of the field that is marked `#[key]`, or the tuple of those.
+    type Key: Key;
+
+    /// The table.
+    fn definition() -> Definition;
+
+    /// The row's primary key.
+    fn key(&self) -> Self::Key;
+
+    /// Writes the columns that are not of the key, one after the other.
+    fn write(&self, row: &mut [u8]);
+
+    /// The row of this key with these columns.
+    fn read(key: Self::Key, row: &[u8]) -> Self;
+}
+
+/// Names a table of a database in its transactions: see [`Database::table`](crate::Database::table).
+pub struct Handle<T> {
+    pub(crate) database: usize,
+    pub(crate) id: TableId,
+    pub(crate) row: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Handle<T> {}
+
+impl<T> fmt::Debug for Handle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Handle({})", self.id.0)
+    }
+}
+
+/// Names a secondary index of the table `T`, whose keys are `K`s. The derive makes one for each index, as a constant
+/// of the type: `Account::BY_OWNER`.
+pub struct Index<T, K> {
+    pub(crate) position: u16,
+    keys: PhantomData<fn(&T, &K)>,
+}
+
+impl<T: Table, K: Key> Index<T, K> {
+    /// The index at this position among those of the table's definition.
+    #[doc(hidden)]
+    pub const fn at(position: u16) -> Self {
+        Self { position, keys: PhantomData }
+    }
+}
+
+impl<T, K> Clone for Index<T, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, K> Copy for Index<T, K> {}
+
+impl<T, K> fmt::Debug for Index<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Index({})", self.position)
+    }
+}

@@ -1,0 +1,446 @@
+//! What the body of a transaction does: rows by their types above, words of the engine below.
+
+use core::fmt;
+use core::ops::{ControlFlow, Deref, DerefMut, RangeBounds};
+
+use engine::{AnyKey, Direction, RawTxn, TableId, Which};
+use sync::Arc;
+use zerocopy::IntoBytes;
+
+use crate::counters::{Event, Tally};
+use crate::error::{Error, Misuse};
+use crate::key::{Key, any, bounds, primary, secondary_bounds};
+use crate::scan::{Range, Scan};
+use crate::store::Store;
+use crate::table::{Handle, Index, Table};
+use crate::value::{Bound, NamedTable};
+
+/// A transaction that reads. Of each call, an error is passed on with `?`: after it the attempt cannot commit.
+pub struct Reader<'t> {
+    raw: &'t mut (dyn RawTxn + 't),
+    database: usize,
+    tables: &'t [Arc<Bound>],
+    /// The first call that made no sense, and that the engine does not know of.
+    pub(crate) misuse: Option<Misuse>,
+}
+
+/// A transaction that reads and writes: see [`Reader`] for how it reads.
+pub struct Txn<'t> {
+    reader: Reader<'t>,
+    room: Room<'t>,
+}
+
+/// What an insert needs beside the engine: memory, and the knowledge of how much there is.
+pub(crate) struct Room<'t> {
+    pub(crate) store: &'t dyn Store,
+    pub(crate) tally: &'t Tally,
+    pub(crate) limit_bytes: Option<usize>,
+    /// What an insert may take until the memory in use is looked at again.
+    pub(crate) insert_bytes: usize,
+    /// Inserts until then.
+    pub(crate) until_weighing: &'t mut u32,
+    pub(crate) scratch: &'t mut Vec<u64>,
+}
+
+impl Room<'_> {
+    /// The same for one attempt.
+    pub(crate) fn lend(&mut self) -> Room<'_> {
+        let Self { store, tally, limit_bytes, insert_bytes, until_weighing, scratch } = self;
+        Room {
+            store: *store,
+            tally,
+            limit_bytes: *limit_bytes,
+            insert_bytes: *insert_bytes,
+            until_weighing,
+            scratch,
+        }
+    }
+
+    /// Refuses an insert if there is no memory for it.
+    #[inline]
+    fn admit(&mut self) -> Result<(), Error> {
+        let Some(limit_bytes) = self.limit_bytes else { return Ok(()) };
+        if *self.until_weighing > 0 {
+            *self.until_weighing -= 1;
+            return Ok(());
+        }
+        self.weigh(limit_bytes)
+    }
+
+    #[cold]
+    fn weigh(&mut self, limit_bytes: usize) -> Result<(), Error> {
+        const SELDOM: usize = 4_096;
+        let used_bytes = self.store.bytes();
+        if used_bytes >= limit_bytes {
+            self.tally.count(Event::MemoryRefusal);
+            return Err(Error::MemoryFull { used_bytes, limit_bytes });
+        }
+        *self.until_weighing = ((limit_bytes - used_bytes) / self.insert_bytes).min(SELDOM) as u32;
+        Ok(())
+    }
+}
+
+impl<'t> Reader<'t> {
+    pub(crate) fn new(raw: &'t mut (dyn RawTxn + 't), database: usize, tables: &'t [Arc<Bound>]) -> Self {
+        Self { raw, database, tables, misuse: None }
+    }
+
+    /// Keeps a call that makes no sense from being overlooked.
+    fn refuse(&mut self, misuse: Misuse) -> Error {
+        self.misuse.get_or_insert_with(|| misuse.clone());
+        misuse.into()
+    }
+
+    /// Refuses what was not refused by the engine.
+    pub(crate) fn checked<O>(&mut self, called: Result<O, Misuse>) -> Result<O, Error> {
+        called.map_err(|misuse| self.refuse(misuse))
+    }
+
+    /// Refuses the handle of another database.
+    #[inline]
+    fn check(&mut self, database: usize) -> Result<(), Error> {
+        if database == self.database { Ok(()) } else { Err(self.foreign()) }
+    }
+
+    #[cold]
+    fn foreign(&mut self) -> Error {
+        self.refuse(Misuse::new("the handle is of another database: get it from this one"))
+    }
+
+    /// Reads a row: `None` when the key is not there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    #[inline]
+    pub fn get<T: Table>(&mut self, table: Handle<T>, key: T::Key) -> Result<Option<T>, Error> {
+        self.check(table.database)?;
+        let (at, mut key, mut row) = (any(&key), Some(key), None);
+        self.raw.get(table.id, 0, at, &mut |words| {
+            row = key.take().map(|key| T::read(key, words.as_bytes()));
+        })?;
+        Ok(row)
+    }
+
+    /// Whether a key is there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    #[inline]
+    #[expect(clippy::needless_pass_by_value, reason = "as every other call")]
+    pub fn contains<T: Table>(&mut self, table: Handle<T>, key: T::Key) -> Result<bool, Error> {
+        self.check(table.database)?;
+        Ok(self.raw.get(table.id, 0, any(&key), &mut |_| ())?)
+    }
+
+    /// The rows whose keys are in a range, in their order. They are read a page at a time, so that whoever stops
+    /// early has read few rows more than it was given.
+    ///
+    /// ```
+    /// # use contend::{Database, Options, Table};
+    /// # #[derive(Table)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// # let db = Database::in_memory(Options::new().table::<Account>())?;
+    /// # let accounts = db.table::<Account>()?;
+    /// # db.transact(|txn| txn.insert(accounts, &Account { id: 7, cents: 500 }))?;
+    /// let sum = db.snapshot(|txn| {
+    ///     txn.scan(accounts, 0..1_000).map(|account| Ok(account?.cents)).sum::<Result<i64, _>>()
+    /// })?;
+    /// # assert_eq!(sum, 500);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn scan<T: Table>(&mut self, table: Handle<T>, keys: impl RangeBounds<T::Key>) -> Scan<'_, 't, T> {
+        Scan::new(
+            self,
+            table,
+            Range { which: Which::Primary, keys: bounds(&keys), direction: Direction::Forward },
+        )
+    }
+
+    /// The rows whose secondary keys are in a range, in their order, and those with the same secondary key in that of
+    /// their primary keys. As [`scan`](Self::scan).
+    pub fn scan_by<T: Table, K: Key>(
+        &mut self,
+        table: Handle<T>,
+        index: Index<T, K>,
+        keys: impl RangeBounds<K>,
+    ) -> Scan<'_, 't, T> {
+        let keys = secondary_bounds(&keys, T::Key::BYTES);
+        let which = Which::Secondary { group: 0, position: index.position };
+        Scan::new(self, table, Range { which, keys, direction: Direction::Forward })
+    }
+
+    /// Visits the rows whose keys are in a range, until `see` breaks.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    pub fn visit<T: Table>(
+        &mut self,
+        table: Handle<T>,
+        keys: impl RangeBounds<T::Key>,
+        direction: Direction,
+        mut see: impl FnMut(T) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let range = Range { which: Which::Primary, keys: bounds(&keys), direction };
+        self.walk(table, range, &mut |_, row| see(row))
+    }
+
+    /// Visits the rows whose secondary keys are in a range, until `see` breaks.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    pub fn visit_by<T: Table, K: Key>(
+        &mut self,
+        table: Handle<T>,
+        index: Index<T, K>,
+        keys: impl RangeBounds<K>,
+        direction: Direction,
+        mut see: impl FnMut(T) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let which = Which::Secondary { group: 0, position: index.position };
+        let range = Range { which, keys: secondary_bounds(&keys, T::Key::BYTES), direction };
+        self.walk(table, range, &mut |_, row| see(row))
+    }
+
+    /// Visits the rows of a range with their keys in its index.
+    pub(crate) fn walk<T: Table>(
+        &mut self,
+        table: Handle<T>,
+        range: Range,
+        see: &mut dyn FnMut(AnyKey, T) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.check(table.database)?;
+        self.walk_words(table.id, range, &mut |key, words| see(key, T::read(primary(key), words.as_bytes())))
+    }
+
+    fn walk_words(
+        &mut self,
+        table: TableId,
+        range: Range,
+        see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let Range { which, keys, direction } = range;
+        Ok(self.raw.scan(table, 0, which, keys, direction, see)?)
+    }
+
+    /// Reads a row of a table whose columns are known at run time only: `None` when the key is not there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    pub fn get_values(
+        &mut self,
+        table: &NamedTable,
+        key: &[crate::Value],
+    ) -> Result<Option<Vec<crate::Value>>, Error> {
+        self.check(table.database)?;
+        let key = self.checked(table.bound.key(key))?;
+        let mut row = None;
+        self.raw.get(table.id, 0, key, &mut |words| row = Some(table.bound.join(key, words.as_bytes())))?;
+        Ok(row)
+    }
+
+    /// Visits rows of a table whose columns are known at run time only, until `see` breaks: those whose keys are in a
+    /// range, which are primary keys, or keys of the named index.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    pub fn visit_values(
+        &mut self,
+        table: &NamedTable,
+        index: Option<&str>,
+        keys: (core::ops::Bound<&[crate::Value]>, core::ops::Bound<&[crate::Value]>),
+        direction: Direction,
+        mut see: impl FnMut(Vec<crate::Value>) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.check(table.database)?;
+        let range = self.checked(Range::of_values(&table.bound, index, keys, direction))?;
+        self.walk_words(table.id, range, &mut |key, words| see(table.bound.join(key, words.as_bytes())))
+    }
+}
+
+impl<'t> Txn<'t> {
+    pub(crate) fn new(reader: Reader<'t>, room: Room<'t>) -> Self {
+        Self { reader, room }
+    }
+
+    /// Inserts a row: `false` when its key is there already.
+    ///
+    /// # Errors
+    /// A conflict, misuse, or [`Error::MemoryFull`], after which the transaction may go on.
+    pub fn insert<T: Table>(&mut self, table: Handle<T>, row: &T) -> Result<bool, Error> {
+        self.check(table.database)?;
+        self.room.admit()?;
+        let words = self.words(table.id);
+        row.write(words.as_mut_bytes());
+        Ok(self.reader.raw.insert(table.id, any(&row.key()), &[self.room.scratch.as_slice()])?)
+    }
+
+    /// Overwrites a row: `false` when its key is not there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    pub fn replace<T: Table>(&mut self, table: Handle<T>, row: &T) -> Result<bool, Error> {
+        self.check(table.database)?;
+        let words = self.words(table.id);
+        row.write(words.as_mut_bytes());
+        Ok(self.reader.raw.replace(table.id, 0, any(&row.key()), self.room.scratch.as_slice())?)
+    }
+
+    /// Overwrites a row, or inserts it when its key is not there: whether it was inserted.
+    ///
+    /// # Errors
+    /// A conflict, misuse, or [`Error::MemoryFull`], after which the transaction may go on.
+    pub fn put<T: Table>(&mut self, table: Handle<T>, row: &T) -> Result<bool, Error> {
+        if self.replace(table, row)? {
+            return Ok(false);
+        }
+        // Under some schemes another may have inserted it meanwhile, and the attempt will not commit.
+        self.insert(table, row)
+    }
+
+    /// Reads a row and writes it as `change` leaves it, whose result is returned: `None` when the key is not there.
+    /// The key stays as it is.
+    ///
+    /// # Errors
+    /// A conflict, or misuse, for example a change of the key.
+    pub fn update<T: Table, O>(
+        &mut self,
+        table: Handle<T>,
+        key: T::Key,
+        change: impl FnOnce(&mut T) -> O,
+    ) -> Result<Option<O>, Error> {
+        self.check(table.database)?;
+        let (at, mut given) = (any(&key), Some((key, change)));
+        let (mut output, mut is_moved) = (None, false);
+        self.reader.raw.update(table.id, 0, at, &mut |words| {
+            let Some((key, change)) = given.take() else { return };
+            let mut row = T::read(key, words.as_bytes());
+            output = Some(change(&mut row));
+            is_moved = any(&row.key()) != at;
+            if !is_moved {
+                row.write(words.as_mut_bytes());
+            }
+        })?;
+        if is_moved {
+            let name = self.reader.tables[usize::from(table.id.0)].definition.name();
+            let says = format!(
+                "table `{name}`: an update may not change the key: delete the row and insert another"
+            );
+            return Err(self.refuse(Misuse::new(says)));
+        }
+        Ok(output)
+    }
+
+    /// Adds the sums of `amounts` to those of the row with its key, without reading it: `false` when the key is not
+    /// there.
+    ///
+    /// ```
+    /// # use contend::{Database, Options, Sum, Table};
+    /// #[derive(Table)]
+    /// struct Visits {
+    ///     #[key]
+    ///     page: u64,
+    ///     visits: Sum,
+    ///     bytes: Sum,
+    /// }
+    ///
+    /// # let db = Database::in_memory(Options::new().table::<Visits>())?;
+    /// # let visits = db.table::<Visits>()?;
+    /// db.transact(|txn| txn.insert(visits, &Visits { page: 7, visits: Sum(0), bytes: Sum(0) }))?;
+    /// db.transact(|txn| txn.add(visits, &Visits { page: 7, visits: Sum(1), bytes: Sum(3_000) }))?;
+    /// # assert_eq!(db.transact(|txn| txn.get(visits, 7))?.map(|row| row.bytes), Some(Sum(3_000)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors A conflict, or misuse: a table that has other columns than [`Sum`](crate::Sum)s beside its key, or a
+    /// secondary index.
+    pub fn add<T: Table>(&mut self, table: Handle<T>, amounts: &T) -> Result<bool, Error> {
+        self.check(table.database)?;
+        let words = self.words(table.id);
+        amounts.write(words.as_mut_bytes());
+        Ok(self.reader.raw.add(table.id, 0, any(&amounts.key()), self.room.scratch.as_slice())?)
+    }
+
+    /// Deletes a row: `false` when the key is not there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    #[expect(clippy::needless_pass_by_value, reason = "as every other call")]
+    pub fn delete<T: Table>(&mut self, table: Handle<T>, key: T::Key) -> Result<bool, Error> {
+        self.check(table.database)?;
+        Ok(self.reader.raw.delete(table.id, any(&key))?)
+    }
+
+    /// Inserts a row into a table whose columns are known at run time only: `false` when its key is there already.
+    ///
+    /// # Errors
+    /// A conflict, misuse, or [`Error::MemoryFull`], after which the transaction may go on.
+    pub fn insert_values(&mut self, table: &NamedTable, row: &[crate::Value]) -> Result<bool, Error> {
+        self.check(table.database)?;
+        self.room.admit()?;
+        let key = self.split(table, row)?;
+        Ok(self.reader.raw.insert(table.id, key, &[self.room.scratch.as_slice()])?)
+    }
+
+    /// Overwrites a row of a table whose columns are known at run time only: `false` when its key is not there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    pub fn replace_values(&mut self, table: &NamedTable, row: &[crate::Value]) -> Result<bool, Error> {
+        self.check(table.database)?;
+        let key = self.split(table, row)?;
+        Ok(self.reader.raw.replace(table.id, 0, key, self.room.scratch.as_slice())?)
+    }
+
+    /// Deletes a row of a table whose columns are known at run time only: `false` when the key is not there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    pub fn delete_values(&mut self, table: &NamedTable, key: &[crate::Value]) -> Result<bool, Error> {
+        self.check(table.database)?;
+        let key = self.reader.checked(table.bound.key(key))?;
+        Ok(self.reader.raw.delete(table.id, key)?)
+    }
+
+    /// The words of a row of a table, all zero.
+    fn words(&mut self, table: TableId) -> &mut [u64] {
+        let words = self.reader.tables[usize::from(table.0)].arranged.row_words();
+        self.room.scratch.clear();
+        self.room.scratch.resize(words, 0);
+        self.room.scratch
+    }
+
+    /// The key of a row, whose words are put aside.
+    fn split(&mut self, table: &NamedTable, row: &[crate::Value]) -> Result<AnyKey, Error> {
+        let key = table.bound.split(row, self.words(table.id).as_mut_bytes());
+        self.reader.checked(key)
+    }
+}
+
+impl<'t> Deref for Txn<'t> {
+    type Target = Reader<'t>;
+
+    fn deref(&self) -> &Reader<'t> {
+        &self.reader
+    }
+}
+
+impl DerefMut for Txn<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.reader
+    }
+}
+
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reader")
+    }
+}
+
+impl fmt::Debug for Txn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Txn")
+    }
+}

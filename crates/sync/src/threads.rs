@@ -1,0 +1,86 @@
+//! The threads of an ordinary program, which calls the engine from wherever it likes: what tells them apart, and
+//! what a thread is in the midst of. Workers have numbers of their own and need none of it.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    // Relaxed: numbers are distinct, and order nothing.
+    static NUMBER: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+    /// What the thread is in the midst of.
+    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A number of the calling thread, which no other thread of the process has or will have: small while there were few.
+#[inline]
+pub fn number() -> usize {
+    NUMBER.with(|number| *number)
+}
+
+/// The calling thread is in the midst of something until this is dropped, by the same thread.
+#[derive(Debug)]
+pub struct Inside {
+    what: usize,
+    /// Another thread is in the midst of other things.
+    stays: core::marker::PhantomData<*const ()>,
+}
+
+impl Inside {
+    /// The calling thread enters `what`, a number that callers agree on: `None` if it is in the midst of that already.
+    #[inline]
+    pub fn enter(what: usize) -> Option<Self> {
+        INSIDE.with_borrow_mut(|inside| {
+            let is_new = !inside.contains(&what);
+            is_new.then(|| {
+                inside.push(what);
+                Self { what, stays: core::marker::PhantomData }
+            })
+        })
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        INSIDE.with_borrow_mut(|inside| {
+            // Nearly always the last.
+            let at = inside.iter().rposition(|what| *what == self.what);
+            inside.remove(at.expect("it was entered"));
+        });
+    }
+}
+
+/// Starts a thread that nobody waits for: `false` when the system starts no more.
+pub fn start(name: String, body: impl FnOnce() + Send + 'static) -> bool {
+    std::thread::Builder::new().name(name).spawn(body).is_ok()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::workers;
+
+    #[test]
+    fn threads_have_numbers_of_their_own() {
+        let mut numbers = workers::run(4, false, |_| (number(), number()));
+        numbers.push((number(), number()));
+        assert!(numbers.iter().all(|(first, again)| first == again));
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), 5);
+    }
+
+    #[test]
+    fn a_thread_is_in_the_midst_of_a_thing_once() {
+        let outer = Inside::enter(1).expect("it is not inside");
+        let other = Inside::enter(2).expect("another thing");
+        assert!(Inside::enter(1).is_none());
+        assert!(workers::run(1, false, |_| Inside::enter(1).is_some())[0], "another thread is not");
+        drop(outer);
+        assert!(Inside::enter(2).is_none() && Inside::enter(1).is_some());
+        drop(other);
+        assert!(Inside::enter(2).is_some());
+    }
+}

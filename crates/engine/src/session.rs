@@ -84,6 +84,11 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         &mut self.observer
     }
 
+    /// The session's sink.
+    pub fn sink(&mut self) -> &mut L {
+        &mut self.sink
+    }
+
     /// Executes `body` once as a transaction and commits it.
     ///
     /// # Errors
@@ -109,6 +114,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     ) -> Result<T, Abort> {
         self.meter.switch(Phase::Timestamp);
         self.observer.begin();
+        self.sink.begin();
         self.db.scheme().slot(&mut self.txn).pin();
         let mut attempt = Attempt { session: self, is_over: false };
         let begun = attempt.session.db.scheme().begin(&mut attempt.session.txn, ticket);
@@ -232,6 +238,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         };
         match &decided {
             Ok(_) => {
+                self.sink.committing();
                 if installs::<S>() {
                     self.private.commit(scheme.slot(&mut self.txn), change);
                 }
@@ -239,6 +246,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
                     self.commit_moves();
                 }
                 let stamp = scheme.install(&mut self.txn, &mut self.sink, &mut self.observer);
+                self.sink.committed();
                 self.ended(Ok(stamp));
             }
             Err(abort) => {
@@ -272,6 +280,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
             self.unlink();
         }
         self.db.scheme().slot(&mut self.txn).unpin();
+        self.sink.ended();
         self.meter.ended(outcome.is_err());
     }
 

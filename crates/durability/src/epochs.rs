@@ -49,8 +49,9 @@ impl Epochs {
         let word = &self.seats[seat].0;
         let mut epoch = self.now();
         loop {
-            // Relaxed: the fence orders it.
-            word.store(epoch, Ordering::Relaxed);
+            // Release: pairs with the Acquire in `is_closed`. Who sees a later epoch open here than the one that has
+            // ended sees what was handed over before.
+            word.store(epoch, Ordering::Release);
             // SeqCst fence: pairs with the one in `advance`. Either who ends this epoch sees that it is open here, or
             // it is seen here that it has ended.
             fence(Ordering::SeqCst);
@@ -82,7 +83,7 @@ impl Epochs {
     /// Whether all who opened up to this epoch, which has ended, have closed: what they handed over can be seen.
     pub fn is_closed(&self, epoch: u64) -> bool {
         self.seats.iter().all(|seat| {
-            // Acquire: pairs with the Release in `close`.
+            // Acquire: pairs with the Release in `close`, and in `open`.
             let open = seat.0.load(Ordering::Acquire);
             open == IDLE || open > epoch
         })

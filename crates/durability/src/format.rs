@@ -11,9 +11,9 @@ pub(crate) const BLOCK: usize = 48;
 /// The version of the format.
 pub(crate) const VERSION: u32 = 1;
 
-pub(crate) const SEGMENT_MAGIC: &[u8; 8] = b"CNTDLOG\n";
-pub(crate) const PART_MAGIC: &[u8; 8] = b"CNTDPRT\n";
-pub(crate) const MANIFEST_MAGIC: &[u8; 8] = b"CNTDMAN\n";
+pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"CNTDLOG\n";
+pub(crate) const PART_MAGIC: [u8; 8] = *b"CNTDPRT\n";
+pub(crate) const MANIFEST_MAGIC: [u8; 8] = *b"CNTDMAN\n";
 const BLOCK_MAGIC: u32 = 0x6b6c_6243;
 
 /// What a block holds.
@@ -193,7 +193,7 @@ pub(crate) enum Headless {
 }
 
 /// The page, with the version and the checksum filled in.
-fn page(magic: &[u8; 8], database: u64, fields: &[u8]) -> Vec<u8> {
+fn page(magic: [u8; 8], database: u64, fields: &[u8]) -> Vec<u8> {
     let mut page = Vec::with_capacity(PAGE);
     page.extend(magic);
     page.extend(VERSION.to_le_bytes());
@@ -207,7 +207,7 @@ fn page(magic: &[u8; 8], database: u64, fields: &[u8]) -> Vec<u8> {
 }
 
 /// The number of the database, and the fields.
-fn open_page<'b>(bytes: &'b [u8], magic: &[u8; 8], checks: bool) -> Result<(u64, Bytes<'b>), Headless> {
+fn open_page<'b>(bytes: &'b [u8], magic: [u8; 8], checks: bool) -> Result<(u64, Bytes<'b>), Headless> {
     let mut head = Bytes(bytes);
     let found = head.take(8).ok_or(Headless::Torn)?;
     let version = head.u32().ok_or(Headless::Torn)?;

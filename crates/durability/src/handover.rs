@@ -63,19 +63,18 @@ impl Handover {
     #[cold]
     fn give_beside(&self, transaction: &[u64]) {
         self.others.lock().push(transaction.into());
-        // Relaxed: a hint. What is in the box is ordered by its latch.
+        // Relaxed: what is in the box is ordered by its latch, and that something is due there, by the end of the epoch.
         self.waiting.fetch_add(transaction.len(), Ordering::Relaxed);
     }
 
     /// Words that had no room in the ring and were not taken yet.
     #[inline]
     pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed) // Relaxed: a hint.
+        self.waiting.load(Ordering::Relaxed) // Relaxed: see `give_beside`.
     }
 
-    /// Takes all transactions up to an epoch, and appends them as bytes; the only reader calls it. How many.
-    pub fn take(&self, epoch: u64, to: &mut Vec<u8>) -> usize {
-        let mut transactions = 0;
+    /// Takes all transactions up to an epoch, and appends them as bytes; the only reader calls it.
+    pub fn take(&self, epoch: u64, to: &mut Vec<u8>) {
         // Relaxed: the reader's own. Acquire: pairs with the Release in `give`.
         let (mut taken, given) = (self.taken.load(Ordering::Relaxed), self.given.load(Ordering::Acquire));
         while taken < given {
@@ -85,19 +84,18 @@ impl Handover {
             if head.epoch > epoch {
                 break;
             }
-            for slice in self.slices(taken, head.words) {
+            to.reserve(head.words * 8);
+            for word in self.slices(taken, head.words).into_iter().flatten() {
                 // Relaxed: the Acquire above orders it.
-                slice.iter().for_each(|word| to.extend(word.load(Ordering::Relaxed).to_le_bytes()));
+                to.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
             }
             taken += head.words as u64;
-            transactions += 1;
         }
         // Release: pairs with the Acquire in `give`.
         self.taken.store(taken, Ordering::Release);
         if self.waiting() > 0 {
-            transactions += self.take_beside(epoch, to);
+            self.take_beside(epoch, to);
         }
-        transactions
     }
 
     fn copy(&self, at: u64, to: &mut [u64]) {
@@ -107,20 +105,18 @@ impl Handover {
     }
 
     #[cold]
-    fn take_beside(&self, epoch: u64, to: &mut Vec<u8>) -> usize {
+    fn take_beside(&self, epoch: u64, to: &mut Vec<u8>) {
         let mut others = self.others.lock();
         let is_due = |words: &[u64]| Head::of(words).is_some_and(|head| head.epoch <= epoch);
-        let (mut words, mut transactions) = (0, 0);
+        let mut words = 0;
         others.retain(|transaction| {
             if is_due(transaction) {
                 transaction.iter().for_each(|word| to.extend(word.to_le_bytes()));
                 words += transaction.len();
-                transactions += 1;
             }
             !is_due(transaction)
         });
-        self.waiting.fetch_sub(words, Ordering::Relaxed); // Relaxed: a hint.
-        transactions
+        self.waiting.fetch_sub(words, Ordering::Relaxed); // Relaxed: see `give_beside`.
     }
 }
 

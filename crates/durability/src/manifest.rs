@@ -80,7 +80,7 @@ impl Manifest {
         to.push(u8::from(self.is_closed));
         to.extend((self.devices.len() as u32).to_le_bytes());
         for Named { first, current, end } in &self.devices {
-            [first, current, end].into_iter().for_each(|number| to.extend(number.to_le_bytes()));
+            to.extend([first, current, end].into_iter().flat_map(|number| number.to_le_bytes()));
         }
         to.extend((self.parts.len() as u32).to_le_bytes());
         for PartSum { bytes, checksum } in &self.parts {
@@ -190,8 +190,7 @@ mod tests {
             manifest.replace(&*directory, None).expect("the disk works");
             assert_eq!(Manifest::read(&*directory, true), Ok(Some(manifest.clone())));
         }
-        let rotten = (0..100).filter(|_| disk.rot().is_some()).last();
-        assert!(rotten.is_some());
+        assert!((0..100).all(|_| disk.rot().is_some()), "there is a file");
         assert!(matches!(Manifest::read(&*directory, true), Err(OpenError::Corrupt(_))));
     }
 }

@@ -193,17 +193,17 @@ impl<'m> Merge<'m> {
             let words = before.row();
             let key_words = self.layouts.0[usize::from(table)].key_words as usize;
             let key = &words[..key_words];
-            if !is_heap(table) {
-                while let Some(group) =
-                    groups.next_if(|group| (group[0].table, self.key(&group[0])) < (table, key))
-                {
-                    out.put(None, group)?;
-                }
-                let writes = groups.next_if(|group| group[0].table == table && self.key(&group[0]) == key);
-                out.put(Some((table, words)), writes.unwrap_or_default())?;
-            } else {
+            if is_heap(table) {
                 out.put(Some((table, words)), &[])?;
+                continue;
             }
+            while let Some(group) =
+                groups.next_if(|group| (group[0].table, self.key(&group[0])) < (table, key))
+            {
+                out.put(None, group)?;
+            }
+            let writes = groups.next_if(|group| group[0].table == table && self.key(&group[0]) == key);
+            out.put(Some((table, words)), writes.unwrap_or_default())?;
         }
         for group in groups {
             out.put(None, group)?;

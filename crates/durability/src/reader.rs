@@ -202,7 +202,8 @@ impl Scan<'_> {
             let mut chain = begin.chain;
             let mut position = head.base;
             for Block { head: block, .. } in &blocks {
-                (chain, position) = (block.checksum, block.position + (BLOCK + block.payload) as u64);
+                position = block.position.wrapping_add((BLOCK + block.payload) as u64);
+                chain = block.checksum;
                 if matches!(block.kind, Kind::Seal | Kind::Close) || self.plant == Some(Plant::SkipsSeals) {
                     let end = End { segment: number, position, chain };
                     seals.push(Seal { epoch: block.epoch, end, is_close: block.kind == Kind::Close });
@@ -210,7 +211,8 @@ impl Scan<'_> {
             }
             expected = Some((position, chain));
             let sealed = seals.last().expect("a head seals").end.position;
-            torn_bytes = bytes.len() as u64 - PAGE as u64 - (sealed - head.base);
+            let counted = PAGE as u64 + sealed.wrapping_sub(head.base);
+            torn_bytes = (bytes.len() as u64).saturating_sub(counted);
             segments.push(Segment { number, bytes, blocks });
         }
         Ok(Stream { segments, seals, torn_bytes })
@@ -224,7 +226,7 @@ impl Scan<'_> {
         until: Option<u64>,
     ) -> Result<Vec<Block>, OpenError> {
         let (mut blocks, mut at, mut chain) = (Vec::<Block>::new(), PAGE, segment.checksum());
-        let position_of = |at: usize| segment.base + (at - PAGE) as u64;
+        let position_of = |at: usize| segment.base.wrapping_add((at - PAGE) as u64);
         let mut epoch = segment.epoch;
         while until.is_none_or(|until| position_of(at) < until) {
             let read =
@@ -256,7 +258,7 @@ impl Scan<'_> {
 
     /// Whether somebody who wrote later knew that what is at an offset was durable.
     fn is_synced_past(&self, segment: &SegmentHead, bytes: &[u8], at: usize) -> bool {
-        let position_of = |at: usize| segment.base + (at - PAGE) as u64;
+        let position_of = |at: usize| segment.base.wrapping_add((at - PAGE) as u64);
         self.blocks_after(bytes, at)
             .any(|(offset, head)| head.position == position_of(offset) && head.synced > position_of(at))
     }

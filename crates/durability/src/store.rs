@@ -270,19 +270,14 @@ impl Found {
         let plant = options.plant;
         let home = &directories[0];
         let io = |directory: &Arc<dyn Directory>, error: io::Error| OpenError::io(directory.name(), &error);
-        let mut manifest = match manifest {
-            Some(manifest) => manifest,
-            None => {
-                let devices = vec![Named::default(); directories.len()];
-                let made = Manifest {
-                    database: options.database,
-                    devices,
-                    layouts: layouts.clone(),
-                    ..Manifest::default()
-                };
-                made.replace(&**home, plant).map_err(|error| io(home, error))?;
-                made
-            }
+        let mut manifest = if let Some(manifest) = manifest {
+            manifest
+        } else {
+            let devices = vec![Named::default(); directories.len()];
+            let (database, layouts) = (options.database, layouts.clone());
+            let made = Manifest { database, devices, layouts, ..Manifest::default() };
+            made.replace(&**home, plant).map_err(|error| io(home, error))?;
+            made
         };
         for (device, directory) in directories.iter().enumerate() {
             let kept = manifest.devices[device].first.max(1)..=ends[device].segment;
@@ -480,8 +475,7 @@ impl Home {
             let mut writer = PartWriter::new(directory, head).map_err(write)?;
             let mut before = PartReader::open(directory, old, part, true)?;
             let bytes = before.len();
-            let rows = merge
-                .part(part, &mut before, &mut |row| writer.push(row).map_err(write))?;
+            let rows = merge.part(part, &mut before, &mut |row| writer.push(row).map_err(write))?;
             let (sum, file) = writer.finish().map_err(write)?;
             if self.plant != Some(Plant::LeavesPartsUnsynced) {
                 file.sync().map_err(write)?;

@@ -132,7 +132,7 @@ impl Case {
 
     /// A life that ends well, or by a crash; then some bytes rot. Whether that was refused.
     pub(crate) fn rot(mut self) -> Result<bool, String> {
-        for _ in 0..1 + self.rng.below(2) {
+        for _ in 0..=self.rng.below(2) {
             let Some(rounds) = self.recover()? else { continue };
             self.live(rounds)?;
             if self.is_off() || self.rng.below(3) > 0 {
@@ -160,6 +160,22 @@ impl Case {
             return Err(format!("{rotten:?} was believed"));
         }
         Ok(false)
+    }
+
+    /// A life, after which bytes rot that nobody checks: what is read makes no sense, or it does. Whether it was
+    /// refused.
+    pub(crate) fn garbage(mut self) -> Result<bool, String> {
+        if let Some(rounds) = self.recover()? {
+            self.live(rounds)?;
+        }
+        self.disk.restart();
+        for _ in 0..=self.rng.below(4) {
+            self.disk.rot();
+        }
+        self.plant = Some(Plant::IgnoresChecksums);
+        let opened = Store::open(self.directories(), &self.layouts, self.options());
+        let restored = opened.and_then(|found| found.restore(1, |_| |_: TableId, _: AnyKey, _: &[u64]| ()));
+        Ok(restored.is_err())
     }
 
     fn is_off(&self) -> bool {

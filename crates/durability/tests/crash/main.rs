@@ -54,6 +54,14 @@ fn rot_is_refused_or_was_in_the_tail() {
     assert!(refused > 1_000 && cut > 100, "{refused} refused, {cut} in the tail");
 }
 
+#[test]
+fn garbage_with_right_checksums_is_refused_or_read_and_panics_nowhere() {
+    let refused = (0..20_000).filter(|seed| {
+        Case::new(*seed, None).garbage().unwrap_or_else(|broken| panic!("seed {seed}: {broken}"))
+    });
+    assert!(refused.count() > 1_000);
+}
+
 /// How many seeds it takes to find a planted bug; at most `most` are tried.
 fn seeds_to_find(plant: Plant, most: u64) -> Option<u64> {
     (0..most).find(|seed| {

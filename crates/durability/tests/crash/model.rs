@@ -104,7 +104,7 @@ pub(crate) fn writes(
     is_locked: impl Fn(u16, AnyKey) -> bool,
 ) -> Vec<Write> {
     let mut writes: Vec<Write> = Vec::new();
-    for _ in 0..1 + rng.below(3) {
+    for _ in 0..=rng.below(3) {
         let table = [0, 0, 1, 1, HEAP, 3][rng.below(6) as usize];
         let key = key(table, rng);
         let is_taken = writes.iter().any(|write| (write.table, write.key) == (table, key));

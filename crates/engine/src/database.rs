@@ -244,6 +244,23 @@ impl<'db, S: Scheme> View<'db, S> {
     /// How many rows may be seen at a time, one from within the closure that sees another.
     const NESTED: usize = 4;
 
+    pub(crate) fn db(&self) -> &'db Database<S> {
+        self.db
+    }
+
+    /// Appends the words of a row that has a value, without marks; whether it has one.
+    pub(crate) fn append(&self, row: RowRef<'db, S>, to: &mut Vec<u64>) -> bool {
+        let idle = self.idle.borrow_mut().pop();
+        let mut txn = idle.unwrap_or_else(|| self.db.scheme.attach(self.db.tables.slot()));
+        let marks = usize::from(self.db.tables.has_marks());
+        let has_all = row.records().all(|record| {
+            let latest = self.db.scheme.latest(&mut txn, record);
+            latest.map(|words| to.extend_from_slice(&words[..words.len() - marks])).is_some()
+        });
+        self.idle.borrow_mut().push(txn);
+        has_all
+    }
+
     fn see<R: Row + ?Sized, O>(
         &self,
         row: RowRef<'db, S>,

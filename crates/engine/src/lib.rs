@@ -19,6 +19,7 @@ mod session;
 pub mod setting;
 mod sink;
 mod transaction;
+mod words;
 mod workload;
 
 pub use abort::Abort;
@@ -39,6 +40,7 @@ pub use storage::{
     TableBuilder, TableId, Text, Which, additive,
 };
 pub use transaction::Transaction;
+pub use words::WordLoader;
 pub use workload::{
     ClientId, Drive, Forecast, Homes, Loader, Pace, Quiesced, Share, TxnType, Violation, Workload,
 };

@@ -4,7 +4,7 @@ use core::ops::Bound;
 
 use storage::{AnyKey, Direction, IndexedKey, RecordRef, Shape, TableId, Which};
 
-use crate::{Abort, Stamp};
+use crate::{Abort, Sink, Stamp};
 
 /// A column group as one of its table's indexes shows it: what a history calls a table, since reads of different
 /// column groups do not conflict, and the ranges of a secondary index are its own. Groups that share a record are
@@ -137,17 +137,25 @@ pub(crate) fn set_mark(words: &mut [u64], mark: u64) {
     *words.last_mut().expect("a marked row has a word more") = mark;
 }
 
-/// Gives the sessions of a run their observers.
+/// Gives the sessions of a run their observers and their sinks.
 pub trait Observe: Sync {
-    /// What a session is given.
+    /// What a session is given to be observed.
     type Observer: Observer + Send;
+    /// What a session is given to be logged.
+    type Sink: Sink + Send;
 
     /// An observer for one session more.
     fn observer(&self) -> Self::Observer;
+
+    /// A sink for one session more.
+    fn sink(&self) -> Self::Sink;
 }
 
 impl Observe for () {
     type Observer = ();
+    type Sink = ();
 
     fn observer(&self) {}
+
+    fn sink(&self) {}
 }

@@ -89,6 +89,11 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         &mut self.observer
     }
 
+    /// The session's sink.
+    pub fn sink(&mut self) -> &mut L {
+        &mut self.sink
+    }
+
     /// Executes `body` once as a transaction and commits it.
     ///
     /// # Errors
@@ -115,6 +120,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         self.meter.switch(Phase::Timestamp);
         self.observer.begin();
         self.db.scheme().await_others(&mut self.txn, ticket);
+        self.sink.begin();
         self.db.scheme().slot(&mut self.txn).pin();
         let mut attempt = Attempt { session: self, is_over: false };
         let begun = attempt.session.db.scheme().begin(&mut attempt.session.txn, ticket);
@@ -238,6 +244,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         };
         match &decided {
             Ok(_) => {
+                self.sink.committing();
                 if installs::<S>() {
                     self.private.commit(scheme.slot(&mut self.txn), change);
                 }
@@ -245,6 +252,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
                     self.commit_moves();
                 }
                 let stamp = scheme.install(&mut self.txn, &mut self.sink, &mut self.observer);
+                self.sink.committed();
                 self.ended(Ok(stamp));
             }
             Err(abort) => {
@@ -278,6 +286,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
             self.unlink();
         }
         self.db.scheme().slot(&mut self.txn).unpin();
+        self.sink.ended();
         self.meter.ended(outcome.is_err());
     }
 

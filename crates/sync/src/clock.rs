@@ -59,6 +59,26 @@ pub fn after() -> u64 {
     ticks()
 }
 
+/// Whether [`ticks`] of different cores can be compared: of two readings, the second of which is [`before`] all that
+/// follows and comes after something that the first came before, the second is not less. The processor must promise a
+/// constant rate in all states, and the system must have found nothing wrong with it.
+pub fn ticks_are_shared() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // Bit 8 of EDX of leaf 0x8000_0007: the counter is invariant (Intel SDM 17.17.1; AMD APM 3, E.4.7).
+        let has_leaf = core::arch::x86_64::__cpuid(0x8000_0000).eax >= 0x8000_0007;
+        let is_invariant = has_leaf && core::arch::x86_64::__cpuid(0x8000_0007).edx & 1 << 8 != 0;
+        // Linux takes a counter out of this list for good when it sees two cores disagree.
+        let sources = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+        let listed = std::fs::read_to_string(sources);
+        is_invariant && listed.is_ok_and(|sources| sources.split_whitespace().any(|source| source == "tsc"))
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        true
+    }
+}
+
 /// Nanoseconds in `ticks`. The first call measures the rate of the counter, which takes about a
 /// millisecond: make it before the measured time begins.
 pub fn ticks_to_ns(ticks: u64) -> u64 {

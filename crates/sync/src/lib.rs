@@ -15,6 +15,7 @@
 #[cfg_attr(not(loom), path = "real.rs")]
 mod backend;
 
+mod background;
 mod backoff;
 mod barrier;
 mod cell;
@@ -36,6 +37,7 @@ pub mod words;
 pub mod workers;
 
 pub use backend::{atomic, hint};
+pub use background::Background;
 pub use backoff::Backoff;
 pub use barrier::{Barrier, Broken};
 pub use cell::{Latched, LatchedGuard, Padded};

@@ -219,7 +219,7 @@ impl<F: FnMut()> Drop for Alarm<'_, F> {
 /// Attempts a client's transaction from its beginning to its end.
 pub(super) fn attempt<S: Scheme, W: Workload, V: Observe>(
     part: Part<'_, S, W, V>,
-    session: &mut Session<'_, S, V::Observer>,
+    session: &mut Session<'_, S, V::Observer, V::Sink>,
     ticket: &Ticket,
     input: &W::Input,
     scratch: &mut W::Scratch,

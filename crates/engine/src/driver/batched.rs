@@ -141,7 +141,7 @@ struct Worker<'s, 'r, S: Batching, W: Workload, V: Observe> {
     /// The present batch, from 1.
     batch: u64,
     clients: Vec<Client<W>>,
-    sessions: Vec<Session<'r, S, V::Observer>>,
+    sessions: Vec<Session<'r, S, V::Observer, V::Sink>>,
     open: Vec<Open<W>>,
     /// Changes of indexes by this worker's commits, by number of the index.
     outboxes: Vec<Vec<Change<'r, S>>>,

@@ -321,7 +321,7 @@ pub struct Part<'r, S: Scheme, W: Workload, V: Observe = ()> {
     pub job: &'r Job,
     /// Its stages.
     pub control: &'r Control,
-    /// Where its sessions get their observers.
+    /// Where its sessions get their observers and sinks.
     pub observe: &'r V,
     /// The worker's number.
     pub worker: usize,
@@ -336,8 +336,8 @@ impl<S: Scheme, W: Workload, V: Observe> Copy for Part<'_, S, W, V> {}
 
 impl<'r, S: Scheme, W: Workload, V: Observe> Part<'r, S, W, V> {
     /// A session of this run.
-    fn session(&self) -> Session<'r, S, V::Observer> {
-        let mut session = self.db.session_with(self.observe.observer(), ());
+    fn session(&self) -> Session<'r, S, V::Observer, V::Sink> {
+        let mut session = self.db.session_with(self.observe.observer(), self.observe.sink());
         session.read_first(self.job.reads_first);
         session
     }

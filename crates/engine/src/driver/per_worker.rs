@@ -87,7 +87,7 @@ struct Client<'b, 'r, S: Scheme, W: Workload, V: Observe> {
     id: u32,
     desk: Desk<'b, 'r, W>,
     sender: Sender<'b>,
-    session: Session<'r, S, V::Observer>,
+    session: Session<'r, S, V::Observer, V::Sink>,
     scratch: W::Scratch,
     rng: Rng,
 }

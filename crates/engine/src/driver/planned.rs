@@ -156,7 +156,7 @@ struct Open<W: Workload> {
 struct Runner<'s, 'r, S: Planning, W: Workload, V: Observe> {
     part: Part<'r, S, W, V>,
     shared: &'s Shared<'r, S, W>,
-    session: Session<'r, S, V::Observer>,
+    session: Session<'r, S, V::Observer, V::Sink>,
     scratch: W::Scratch,
 }
 
@@ -260,7 +260,7 @@ struct Worker<'s, 'r, S: Planning, W: Workload, V: Observe> {
     runner: Runner<'s, 'r, S, W, V>,
     bench: &'s Bench<W>,
     /// Runs nothing: holds what rehearsals find.
-    keeper: Session<'r, S, V::Observer>,
+    keeper: Session<'r, S, V::Observer, V::Sink>,
     open: Vec<Open<W>>,
     /// Positions among these: what this worker has yet to execute.
     waiting: Vec<usize>,

@@ -1,0 +1,90 @@
+//! The one door to files. Directories are flat; what a real one promises is what the simulated one does at its worst:
+//! bytes are volatile until their file is synced, and names until their directory is.
+
+mod real;
+mod simulated;
+
+use core::fmt::Debug;
+use std::io::{Error, ErrorKind, Result};
+
+use sync::Arc;
+
+pub use real::RealDirectory;
+pub use simulated::{Fault, Power, Rotten, SimulatedDirectory, SimulatedDisk};
+
+/// A directory of files, on a device of its own or not.
+pub trait Directory: Debug + Send + Sync {
+    /// What people call it, for messages.
+    fn name(&self) -> String;
+
+    /// The names of its files, in order.
+    fn files(&self) -> Result<Vec<String>>;
+
+    /// Makes an empty file, which must not be there.
+    fn create(&self, file: &str) -> Result<Arc<dyn File>>;
+
+    /// Opens a file that is there.
+    fn open(&self, file: &str) -> Result<Arc<dyn File>>;
+
+    /// Gives a file another name, in place of the file that has it, if there is one.
+    fn rename(&self, from: &str, to: &str) -> Result<()>;
+
+    /// Removes a file.
+    fn remove(&self, file: &str) -> Result<()>;
+
+    /// Makes the names of the files durable.
+    fn sync(&self) -> Result<()>;
+}
+
+/// An open file.
+pub trait File: Debug + Send + Sync {
+    /// Its length in bytes.
+    fn bytes(&self) -> Result<u64>;
+
+    /// Reads at an offset; how many bytes, which may be fewer than there are, and 0 only at the end.
+    fn read_at(&self, offset: u64, to: &mut [u8]) -> Result<usize>;
+
+    /// Writes at an offset; how many bytes, which may be fewer than were given.
+    fn write_at(&self, offset: u64, from: &[u8]) -> Result<usize>;
+
+    /// Makes all that was written durable. After an error it is unknown what is, whatever a later call says.
+    fn sync(&self) -> Result<()>;
+}
+
+/// Writes all of `from`, whatever the system takes at a time.
+///
+/// # Errors
+/// Those of the system, but for interruptions.
+pub fn write_all(file: &dyn File, mut offset: u64, mut from: &[u8]) -> Result<()> {
+    while !from.is_empty() {
+        match file.write_at(offset, from) {
+            Ok(0) => return Err(Error::new(ErrorKind::WriteZero, "the file takes no more bytes")),
+            Ok(written) => {
+                offset += written as u64;
+                from = &from[written..];
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+/// Those of the system, but for interruptions.
+pub fn read_all(file: &dyn File) -> Result<Vec<u8>> {
+    let mut all = vec![0; file.bytes()? as usize];
+    let mut end = 0;
+    while end < all.len() {
+        match file.read_at(end as u64, &mut all[end..]) {
+            Ok(0) => break,
+            Ok(read) => end += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    all.truncate(end);
+    Ok(all)
+}

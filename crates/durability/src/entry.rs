@@ -1,0 +1,106 @@
+//! A transaction as the log has it: little-endian words.
+//!
+//! ```text
+//! word 0   words in all (bits 0..32), writes (32..64)
+//! word 1   the epoch
+//! word 2   the order within the epoch
+//! then, for each write
+//!   word   table (0..16), column group (16..32), kind (32..40), words of the key (40..48)
+//!   words  the key
+//!   words  of a value: the row of the column group, as wide as the layout says
+//! ```
+
+use storage::AnyKey;
+
+use crate::layout::Layouts;
+
+/// Words before a transaction's writes.
+pub(crate) const HEAD: usize = 3;
+
+/// In place of a column group: all of them, one after the other.
+pub(crate) const ALL: u16 = u16::MAX;
+
+/// A row has a value.
+pub(crate) const VALUE: u8 = 1;
+/// A row has no value any more.
+pub(crate) const GONE: u8 = 2;
+
+/// The first word of a write.
+#[inline]
+pub(crate) fn head_of_write(table: u16, group: u16, kind: u8, key_words: usize) -> u64 {
+    u64::from(table) | u64::from(group) << 16 | u64::from(kind) << 32 | (key_words as u64) << 40
+}
+
+/// Appends a key.
+#[inline]
+pub(crate) fn push_key(to: &mut Vec<u64>, key: AnyKey) {
+    match key {
+        AnyKey::One(key) => to.push(key),
+        AnyKey::Two(key) => to.extend_from_slice(&[(key >> 64) as u64, key as u64]),
+        AnyKey::Six(key) => to.extend_from_slice(&key),
+    }
+}
+
+/// A key back from its words, if there are keys of that width.
+pub(crate) fn key_of(words: &[u64]) -> Option<AnyKey> {
+    match *words {
+        [key] => Some(AnyKey::One(key)),
+        [high, low] => Some(AnyKey::Two(u128::from(high) << 64 | u128::from(low))),
+        _ => <[u64; 6]>::try_from(words).ok().map(AnyKey::Six),
+    }
+}
+
+/// A write of a logged transaction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write {
+    pub(crate) table: u16,
+    pub(crate) group: u16,
+    pub(crate) is_gone: bool,
+    /// Where its key begins, in words from the transaction's first; the row follows the key.
+    pub(crate) key_at: usize,
+    pub(crate) key_words: usize,
+}
+
+/// A logged transaction, of which only the first words are sure to be there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) words: usize,
+    pub(crate) writes: usize,
+    pub(crate) epoch: u64,
+    pub(crate) order: u64,
+}
+
+impl Head {
+    /// That of the transaction which begins with these words.
+    pub(crate) fn of(words: &[u64]) -> Option<Self> {
+        let [first, epoch, order] = *words.first_chunk::<HEAD>()?;
+        let (len, writes) = (first as u32 as usize, (first >> 32) as usize);
+        (len >= HEAD).then_some(Self { words: len, writes, epoch, order })
+    }
+}
+
+/// Visits the writes of a transaction, all of whose words are given; none if they make no sense.
+pub(crate) fn writes(words: &[u64], layouts: &Layouts, mut see: impl FnMut(Write)) -> Option<()> {
+    let head = Head::of(words)?;
+    let words = words.get(..head.words)?;
+    let mut at = HEAD;
+    for _ in 0..head.writes {
+        let first = *words.get(at)?;
+        let (table, group, kind) = (first as u16, (first >> 16) as u16, (first >> 32) as u8);
+        let key_words = (first >> 40) as usize;
+        let declared = layouts.0.get(usize::from(table))?;
+        let width = layouts.width(usize::from(table), group)?;
+        if declared.key_words as usize != key_words || !matches!(kind, VALUE | GONE) {
+            return None;
+        }
+        let is_gone = kind == GONE;
+        let row_words = if is_gone { 0 } else { width };
+        let key_at = at + 1;
+        at = key_at + key_words + row_words;
+        if at > words.len() {
+            return None;
+        }
+        see(Write { table, group, is_gone, key_at, key_words });
+    }
+    (at == words.len()).then_some(())
+}

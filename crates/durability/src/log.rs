@@ -1,0 +1,460 @@
+//! The log while transactions run: what sessions share, and the thread that writes rounds.
+
+use core::mem;
+use std::io;
+
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::{Arc, Background, Latched, Padded, clock, waiter};
+
+use crate::disk::File;
+use crate::epochs::Epochs;
+use crate::error::LogError;
+use crate::format::Kind;
+use crate::handover::Handover;
+use crate::plants::Plant;
+use crate::store::{Cut, Home, Order};
+use crate::writer::Device;
+
+/// When a client may hear that it has committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// At once, and nothing is logged.
+    None,
+    /// At once; after a crash the commits of the last few milliseconds may be gone, in whole and in order.
+    Async,
+    /// When the commit, and all that it has seen, survives a crash.
+    Group,
+}
+
+/// What a commit waits for to be durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket {
+    /// The epoch of the commit; 0 before the first.
+    pub epoch: u64,
+}
+
+/// What sessions, the log's thread and who waits share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) epochs: Epochs,
+    pub(crate) handovers: Box<[Handover]>,
+    /// Seats that nobody has.
+    pub(crate) free: Latched<Vec<usize>>,
+    durable: Padded<AtomicU64>,
+    has_failed: AtomicBool,
+    failure: Latched<Option<LogError>>,
+    pub(crate) order: Order,
+    pub(crate) counter: Padded<AtomicU64>,
+    /// Words of a session that may wait beside its ring.
+    pub(crate) backlog_words: usize,
+    epoch_ns: u64,
+    segment_bytes: u64,
+    stop: AtomicBool,
+    /// How often a checkpoint has asked for new segments.
+    rolls_wanted: AtomicU64,
+    /// How often there were, and from where on.
+    rolls: Latched<(u64, Option<Cut>)>,
+    pub(crate) home: Home,
+    /// What was written: rounds, and bytes of commits.
+    rounds: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// The log. A handle: copies are of the same log.
+#[derive(Clone, Debug)]
+pub struct Log(pub(crate) Arc<Shared>);
+
+/// How large the log's parts are.
+pub(crate) struct Sizes {
+    pub(crate) sessions: usize,
+    pub(crate) ring_bytes: usize,
+    pub(crate) backlog_bytes: usize,
+    pub(crate) epoch_ns: u64,
+    pub(crate) segment_bytes: u64,
+}
+
+impl Log {
+    pub(crate) fn new(first_epoch: u64, sizes: &Sizes, order: Order, home: Home) -> Self {
+        let ring_words = (sizes.ring_bytes / 8 / sizes.sessions.max(1)).clamp(1 << 10, 1 << 17);
+        Self(Arc::new(Shared {
+            epochs: Epochs::new(first_epoch, sizes.sessions),
+            handovers: (0..sizes.sessions).map(|_| Handover::new(ring_words)).collect(),
+            free: Latched::new((0..sizes.sessions).rev().collect()),
+            durable: Padded(AtomicU64::new(first_epoch - 1)),
+            has_failed: AtomicBool::new(false),
+            failure: Latched::default(),
+            order,
+            counter: Padded::default(),
+            backlog_words: sizes.backlog_bytes / 8 / sizes.sessions.max(1),
+            epoch_ns: sizes.epoch_ns,
+            segment_bytes: sizes.segment_bytes,
+            stop: AtomicBool::new(false),
+            rolls_wanted: AtomicU64::new(0),
+            rolls: Latched::default(),
+            home,
+            rounds: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        }))
+    }
+
+    /// The last epoch that is durable: all commits up to it survive.
+    #[inline]
+    pub fn durable(&self) -> Ticket {
+        // Acquire: pairs with the Release in `write`; what was synced comes before it.
+        Ticket { epoch: self.0.durable.load(Ordering::Acquire) }
+    }
+
+    /// Whether a commit is durable.
+    ///
+    /// # Errors
+    /// That it will never be, as far as is known.
+    #[inline]
+    pub fn is_durable(&self, ticket: Ticket) -> Result<bool, LogError> {
+        if self.durable() >= ticket {
+            return Ok(true);
+        }
+        self.failure().map_or(Ok(false), Err)
+    }
+
+    /// Waits until a commit is durable; on a fiber, others run meanwhile.
+    ///
+    /// # Errors
+    /// That it will never be, as far as is known.
+    pub fn wait(&self, ticket: Ticket) -> Result<(), LogError> {
+        waiter::wait_until(None, || self.durable() >= ticket || self.has_failed());
+        if self.durable() >= ticket { Ok(()) } else { Err(self.failure().expect("it has failed")) }
+    }
+
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        // Acquire: pairs with the Release in `fail`.
+        self.0.has_failed.load(Ordering::Acquire)
+    }
+
+    /// Why nothing becomes durable any more, if that is so.
+    pub fn failure(&self) -> Option<LogError> {
+        if self.has_failed() { self.0.failure.lock().clone() } else { None }
+    }
+
+    /// From now on nothing becomes durable. The first reason stays.
+    pub(crate) fn fail(&self, error: LogError) -> LogError {
+        let first = self.0.failure.lock().get_or_insert(error).clone();
+        // Release: pairs with the Acquire in `has_failed`.
+        self.0.has_failed.store(true, Ordering::Release);
+        first
+    }
+
+    /// Rounds that have had commits, and bytes of those.
+    pub fn written(&self) -> (u64, u64) {
+        // Relaxed: counts.
+        (self.0.rounds.load(Ordering::Relaxed), self.0.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Has the log go on in new segments, and waits until it does: from where on.
+    pub(crate) fn roll(&self) -> Result<Cut, LogError> {
+        // Relaxed: a request; what is answered is ordered by the latch.
+        let wanted = self.0.rolls_wanted.fetch_add(1, Ordering::Relaxed) + 1;
+        waiter::wait_until(None, || self.0.rolls.lock().0 >= wanted || self.has_failed());
+        let cut = self.0.rolls.lock().1.clone();
+        match self.failure() {
+            Some(failure) => Err(failure),
+            None => Ok(cut.expect("it was answered")),
+        }
+    }
+}
+
+/// What writes the log: used by its own thread, or by hand.
+#[derive(Debug)]
+pub struct Rounds {
+    log: Log,
+    devices: Vec<Device>,
+    /// By device, the commits of the round.
+    commits: Vec<Vec<u8>>,
+    /// The last epoch that was sealed.
+    sealed: u64,
+    helpers: Vec<(Arc<Helper>, Background)>,
+    plant: Option<Plant>,
+}
+
+/// Syncs a device beside the others.
+#[derive(Debug, Default)]
+struct Helper {
+    asked: AtomicU64,
+    answered: AtomicU64,
+    file: Latched<Option<Arc<dyn File>>>,
+    answer: Latched<Option<io::Result<()>>>,
+    stop: AtomicBool,
+}
+
+impl Helper {
+    fn serve(&self) {
+        let mut round = 0;
+        loop {
+            // Acquire: pairs with the Release in `ask`.
+            let is_asked = || self.asked.load(Ordering::Acquire) > round || self.stop.load(Ordering::Acquire);
+            waiter::wait_until(None, is_asked);
+            let Some(file) = self.file.lock().take() else { return };
+            let answer = file.sync();
+            *self.answer.lock() = Some(answer);
+            round += 1;
+            // Release: pairs with the Acquire in `answer`.
+            self.answered.store(round, Ordering::Release);
+        }
+    }
+
+    fn ask(&self, file: Arc<dyn File>) {
+        *self.file.lock() = Some(file);
+        // Release: pairs with the Acquire in `serve`.
+        self.asked.fetch_add(1, Ordering::Release);
+    }
+
+    fn answer(&self) -> io::Result<()> {
+        // Relaxed: the only one who asks.
+        let asked = self.asked.load(Ordering::Relaxed);
+        // Acquire: pairs with the Release in `serve`.
+        waiter::wait_until(None, || self.answered.load(Ordering::Acquire) == asked);
+        self.answer.lock().take().expect("it has answered")
+    }
+}
+
+impl Rounds {
+    pub(crate) fn new(log: Log, devices: Vec<Device>, sealed: u64, plant: Option<Plant>) -> Self {
+        let commits = devices.iter().map(|_| Vec::new()).collect();
+        Self { log, devices, commits, sealed, helpers: Vec::new(), plant }
+    }
+
+    /// The log that is written.
+    pub fn log(&self) -> Log {
+        self.log.clone()
+    }
+
+    /// Ends the present epoch; which that was.
+    pub fn end_epoch(&mut self) -> u64 {
+        self.log.0.epochs.advance()
+    }
+
+    /// Whether all who are committing in an epoch that has ended, or before, have handed over.
+    pub fn is_closed(&self, epoch: u64) -> bool {
+        self.plant == Some(Plant::SealsEarly) || self.log.0.epochs.is_closed(epoch)
+    }
+
+    /// Writes, seals and syncs an epoch that is closed, and says that it is durable.
+    ///
+    /// # Errors
+    /// From then on nothing becomes durable.
+    pub fn write(&mut self, epoch: u64) -> Result<(), LogError> {
+        self.collect(epoch)?;
+        if self.commits.iter().all(Vec::is_empty) {
+            // Nothing is to be lost.
+            self.publish(epoch);
+            return Ok(());
+        }
+        if self.devices.iter().any(|device| device.bytes() >= self.log.0.segment_bytes) {
+            self.roll()?;
+        }
+        self.seal(epoch, Kind::Seal)
+    }
+
+    fn collect(&mut self, epoch: u64) -> Result<(), LogError> {
+        if let Some(failure) = self.log.failure() {
+            return Err(failure);
+        }
+        let devices = self.commits.len();
+        for (seat, handover) in self.log.0.handovers.iter().enumerate() {
+            handover.take(epoch, &mut self.commits[seat % devices]);
+        }
+        Ok(())
+    }
+
+    /// Writes what was collected, and the seals, and syncs.
+    fn seal(&mut self, epoch: u64, kind: Kind) -> Result<(), LogError> {
+        for (device, commits) in self.devices.iter_mut().zip(&mut self.commits) {
+            let written = device.write(epoch, commits, kind);
+            // Relaxed: a count.
+            self.log.0.bytes.fetch_add(commits.len() as u64, Ordering::Relaxed);
+            commits.clear();
+            written.map_err(|error| self.log.fail(LogError::write(device.place(), &error)))?;
+        }
+        if self.plant == Some(Plant::AcknowledgesBeforeSync) {
+            self.publish(epoch);
+        }
+        if self.plant != Some(Plant::SealsAfterSync) {
+            self.sync()?;
+        }
+        self.sealed = epoch;
+        self.log.0.rounds.fetch_add(1, Ordering::Relaxed); // Relaxed: a count.
+        self.publish(epoch);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), LogError> {
+        let beside = self.devices.len().min(self.helpers.len() + 1);
+        for (device, (helper, _)) in self.devices[1..beside].iter().zip(&self.helpers) {
+            helper.ask(device.file());
+        }
+        let mut failed = None;
+        for (number, device) in self.devices.iter_mut().enumerate() {
+            let mut synced = match number.checked_sub(1).and_then(|nth| self.helpers.get(nth)) {
+                Some((helper, _)) => helper.answer(),
+                None => device.file().sync(),
+            };
+            if self.plant == Some(Plant::RetriesSync) && synced.is_err() {
+                synced = device.file().sync();
+            }
+            match synced {
+                Ok(()) => device.is_synced(),
+                Err(error) => failed = Some(LogError::sync(device.place(), &error)),
+            }
+        }
+        failed.map_or(Ok(()), |failed| Err(self.log.fail(failed)))
+    }
+
+    fn publish(&self, epoch: u64) {
+        // Release: pairs with the Acquire in `durable`.
+        self.log.0.durable.store(epoch, Ordering::Release);
+    }
+
+    /// Goes on in new segments: all before stands in the ones before, up to this epoch.
+    ///
+    /// # Errors
+    /// From then on nothing becomes durable.
+    pub fn roll(&mut self) -> Result<Cut, LogError> {
+        for device in &mut self.devices {
+            let rolled = device.roll(self.sealed);
+            rolled.map_err(|error| self.log.fail(LogError::write(device.place(), &error)))?;
+        }
+        let segments = self.devices.iter().map(|device| device.end().segment).collect();
+        Ok(Cut { epoch: self.sealed, segments })
+    }
+
+    /// Ends an epoch and makes it durable.
+    ///
+    /// # Errors
+    /// From then on nothing becomes durable.
+    pub fn round(&mut self) -> Result<(), LogError> {
+        let epoch = self.end_epoch();
+        waiter::wait_until(None, || self.is_closed(epoch) || self.log.has_failed());
+        self.write(epoch)?;
+        // Relaxed: a request.
+        let wanted = self.log.0.rolls_wanted.load(Ordering::Relaxed);
+        if self.log.0.rolls.lock().0 < wanted {
+            let cut = self.roll()?;
+            *self.log.0.rolls.lock() = (wanted, Some(cut));
+        }
+        Ok(())
+    }
+
+    /// Makes all durable that was handed over, and closes the log: nobody commits any more.
+    ///
+    /// # Errors
+    /// What was not durable yet will not be.
+    pub fn close(mut self) -> Result<(), LogError> {
+        let epoch = self.end_epoch();
+        waiter::wait_until(None, || self.is_closed(epoch) || self.log.has_failed());
+        self.collect(epoch)?;
+        self.seal(epoch, Kind::Close)?;
+        let ends: Vec<_> = self.devices.iter().map(Device::end).collect();
+        let closed = self.log.0.home.close(&ends);
+        let failure = match closed {
+            Ok(()) => LogError::Closed,
+            Err(error) => LogError::write(self.devices[0].place(), &error),
+        };
+        let is_closed = failure == LogError::Closed;
+        let failure = self.log.fail(failure);
+        if is_closed { Ok(()) } else { Err(failure) }
+    }
+
+    /// Has a thread of its own write the log.
+    pub fn spawn(mut self) -> Running {
+        for number in 1..self.devices.len() {
+            let helper = Arc::new(Helper::default());
+            let served = Arc::clone(&helper);
+            let thread = Background::start(&format!("log-sync-{number}"), move || served.serve());
+            self.helpers.push((helper, thread));
+        }
+        let log = self.log();
+        let thread = Background::start("log", move || self.run());
+        Running { log, thread: Some(thread) }
+    }
+
+    fn run(mut self) {
+        let log = self.log();
+        // A panic here would leave those who wait without an end.
+        let guard = FailsUnlessEnded(&log);
+        let mut next_ns = clock::now_ns();
+        // Acquire: pairs with the Release in `Running::stop`; what was committed before is written.
+        while !log.0.stop.load(Ordering::Acquire) {
+            if self.round().is_err() {
+                mem::forget(guard);
+                return;
+            }
+            next_ns = (next_ns + log.0.epoch_ns).max(clock::now_ns());
+            let left_ns = next_ns.saturating_sub(clock::now_ns());
+            if left_ns > 0 {
+                waiter::pause_ns(left_ns);
+            }
+        }
+        mem::forget(guard);
+        // What fails is kept in the log.
+        _ = self.close();
+    }
+}
+
+impl Drop for Rounds {
+    fn drop(&mut self) {
+        for (helper, thread) in self.helpers.drain(..) {
+            // Release: pairs with the Acquire in `serve`.
+            helper.stop.store(true, Ordering::Release);
+            drop(thread);
+        }
+    }
+}
+
+/// Ends all waits if the log's thread panics.
+struct FailsUnlessEnded<'l>(&'l Log);
+
+impl Drop for FailsUnlessEnded<'_> {
+    fn drop(&mut self) {
+        self.0.fail(LogError::CutShort);
+    }
+}
+
+/// A log that a thread of its own writes.
+#[derive(Debug)]
+pub struct Running {
+    log: Log,
+    thread: Option<Background>,
+}
+
+impl Running {
+    /// The log.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    fn stop(&mut self) {
+        // Release: pairs with the Acquire in `run`.
+        self.log.0.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.join();
+        }
+    }
+
+    /// Makes all durable, and ends. No session commits any more.
+    ///
+    /// # Errors
+    /// What was not durable yet will not be.
+    pub fn close(mut self) -> Result<(), LogError> {
+        self.stop();
+        match self.log.failure() {
+            None | Some(LogError::Closed) => Ok(()),
+            Some(failure) => Err(failure),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,265 @@
+//! Reads a device's log: finds its end, and tells a tail that a crash has torn from bytes that were lost later.
+//!
+//! A crash may lose any part of what was written since the last sync, and nothing else. So a block that cannot be read
+//! is the end of the log if all that comes after it was written before the next sync; and if anything was written
+//! later, by someone who knew that the block was durable, then it was lost since. Who wrote later tells by `synced` in
+//! its blocks and by the segments that follow, which are begun when all before them is durable.
+
+use sync::Arc;
+
+use crate::disk::{Directory, read_all};
+use crate::error::{Corruption, OpenError};
+use crate::format::{
+    BLOCK, BlockHead, Headless, Kind, PAGE, SegmentHead, read_block, segment_name, segment_number,
+};
+use crate::manifest::{Manifest, Named};
+use crate::plants::Plant;
+use crate::writer::End;
+
+/// A block that was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    /// Where its payload begins in the segment.
+    pub(crate) at: usize,
+    pub(crate) head: BlockHead,
+}
+
+/// A segment, and the blocks of it that count.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) number: u64,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// A seal, and where the log would go on behind it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seal {
+    pub(crate) epoch: u64,
+    pub(crate) end: End,
+    pub(crate) is_close: bool,
+}
+
+/// A device's log.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) segments: Vec<Segment>,
+    /// The last seals: what the segments begin with, then those of the last incarnation.
+    pub(crate) seals: Vec<Seal>,
+    /// Bytes behind the last seal.
+    pub(crate) torn_bytes: u64,
+}
+
+/// What is read.
+#[derive(Debug)]
+pub(crate) struct Scan<'s> {
+    pub(crate) directory: &'s Arc<dyn Directory>,
+    pub(crate) manifest: &'s Manifest,
+    pub(crate) device: usize,
+    /// Only segments before this one, whose head says where they end.
+    pub(crate) until: Option<u64>,
+    pub(crate) plant: Option<Plant>,
+}
+
+impl Scan<'_> {
+    fn named(&self) -> Named {
+        self.manifest.devices[self.device]
+    }
+
+    fn place(&self, number: u64) -> String {
+        format!("{}/{}", self.directory.name(), segment_name(number))
+    }
+
+    fn corrupt(&self, number: u64, offset: usize, found: impl Into<String>) -> OpenError {
+        Corruption { file: self.place(number), offset: offset as u64, found: found.into() }.into()
+    }
+
+    fn checks(&self) -> bool {
+        self.plant != Some(Plant::IgnoresChecksums)
+    }
+
+    fn read(&self, number: u64) -> Result<Vec<u8>, OpenError> {
+        let io = |error| OpenError::io(self.place(number), &error);
+        read_all(&*self.directory.open(&segment_name(number)).map_err(io)?).map_err(io)
+    }
+
+    /// The numbers of the segments that are there.
+    fn numbers(&self) -> Result<Vec<u64>, OpenError> {
+        let names = self.directory.files().map_err(|error| OpenError::io(self.directory.name(), &error))?;
+        let mut numbers: Vec<u64> = names.iter().filter_map(|name| segment_number(name)).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// The heads of the segments that count, in order, with their bytes.
+    fn heads(&self) -> Result<Vec<(SegmentHead, Vec<u8>)>, OpenError> {
+        let (named, numbers) = (self.named(), self.numbers()?);
+        let mut heads = Vec::new();
+        let last = self.until.unwrap_or(u64::MAX);
+        let mut number = named.first;
+        while number <= last && number != 0 {
+            let must = number <= named.current.max(self.until.unwrap_or(0));
+            if numbers.binary_search(&number).is_err() {
+                if must || self.is_followed(number, &numbers)? {
+                    return Err(self.corrupt(number, 0, "the segment is missing"));
+                }
+                break;
+            }
+            let bytes = self.read(number)?;
+            match SegmentHead::decode(&bytes, self.checks()) {
+                Err(Headless::Version(found)) if must => {
+                    return Err(OpenError::Version { file: self.place(number), found });
+                }
+                Err(_) => {
+                    if must || self.is_followed(number, &numbers)? || self.has_durable(&bytes) {
+                        return Err(self.corrupt(
+                            number,
+                            0,
+                            "the head of the segment is not what was written",
+                        ));
+                    }
+                    break;
+                }
+                // Begun by who never came to name it.
+                Ok(head) if head.incarnation > self.manifest.incarnation && !must => break,
+                Ok(head) => {
+                    self.fits(&head, number)?;
+                    heads.push((head, bytes));
+                }
+            }
+            number += 1;
+        }
+        Ok(heads)
+    }
+
+    /// Whether a later segment of the last incarnation is there.
+    fn is_followed(&self, number: u64, numbers: &[u64]) -> Result<bool, OpenError> {
+        for later in numbers.iter().filter(|later| **later > number) {
+            let head = SegmentHead::decode(&self.read(*later)?, self.checks());
+            if head.is_ok_and(|head| {
+                head.incarnation == self.manifest.incarnation && head.database == self.manifest.database
+            }) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a segment without a head has a block of which something was durable when it was written: then the head
+    /// was, too.
+    fn has_durable(&self, bytes: &[u8]) -> bool {
+        self.blocks_after(bytes, PAGE).next().is_some()
+    }
+
+    /// All blocks of the last incarnation that begin at or after an offset.
+    fn blocks_after<'b>(
+        &'b self,
+        bytes: &'b [u8],
+        from: usize,
+    ) -> impl Iterator<Item = (usize, BlockHead)> + 'b {
+        let is_ours = |head: &BlockHead| head.incarnation == self.manifest.incarnation as u32;
+        (from..bytes.len().saturating_sub(BLOCK - 1)).step_by(8).filter_map(move |at| {
+            let head = read_block(&bytes[at..], self.manifest.database, true).filter(is_ours)?;
+            Some((at, head))
+        })
+    }
+
+    fn fits(&self, head: &SegmentHead, number: u64) -> Result<(), OpenError> {
+        let place = self.place(number);
+        if head.database != self.manifest.database {
+            return Err(OpenError::Devices { found: format!("{place}: belongs to another database") });
+        }
+        if head.device as usize != self.device || head.devices as usize != self.manifest.devices.len() {
+            let (device, devices) = (head.device + 1, head.devices);
+            let found =
+                format!("{place}: is of device {device} of {devices}: give the devices in their order");
+            return Err(OpenError::Devices { found });
+        }
+        if head.number != number {
+            return Err(self.corrupt(number, 32, format!("this is segment {}", head.number)));
+        }
+        Ok(())
+    }
+
+    /// Reads the log.
+    pub(crate) fn stream(&self) -> Result<Stream, OpenError> {
+        let mut heads = self.heads()?.into_iter().peekable();
+        let (mut segments, mut seals, mut torn_bytes) = (Vec::new(), Vec::<Seal>::new(), 0);
+        let mut expected: Option<(u64, u32)> = None;
+        while let Some((head, bytes)) = heads.next() {
+            let number = head.number;
+            if expected.is_some_and(|(position, chain)| position != head.base || chain != head.chain) {
+                return Err(self.corrupt(number, 48, "the segment does not go on where the one before ends"));
+            }
+            let begin = End { segment: number, position: head.base, chain: head.checksum() };
+            // What an earlier incarnation has sealed is what the next one has begun with.
+            seals.push(Seal { epoch: head.epoch, end: begin, is_close: false });
+            if self.until == Some(number) {
+                break;
+            }
+            let until = heads.peek().map(|(next, _)| (next.base, next.chain));
+            let blocks = self.blocks(&head, &bytes, until.map(|(base, _)| base))?;
+            let mut chain = begin.chain;
+            let mut position = head.base;
+            for Block { head: block, .. } in &blocks {
+                position = block.position.wrapping_add((BLOCK + block.payload) as u64);
+                chain = block.checksum;
+                if matches!(block.kind, Kind::Seal | Kind::Close) || self.plant == Some(Plant::SkipsSeals) {
+                    let end = End { segment: number, position, chain };
+                    seals.push(Seal { epoch: block.epoch, end, is_close: block.kind == Kind::Close });
+                }
+            }
+            expected = Some((position, chain));
+            let sealed = seals.last().expect("a head seals").end.position;
+            let counted = PAGE as u64 + sealed.wrapping_sub(head.base);
+            torn_bytes = (bytes.len() as u64).saturating_sub(counted);
+            segments.push(Segment { number, bytes, blocks });
+        }
+        Ok(Stream { segments, seals, torn_bytes })
+    }
+
+    /// The blocks of a segment, which must come up to `until`, if that is given.
+    fn blocks(
+        &self,
+        segment: &SegmentHead,
+        bytes: &[u8],
+        until: Option<u64>,
+    ) -> Result<Vec<Block>, OpenError> {
+        let (mut blocks, mut at, mut chain) = (Vec::<Block>::new(), PAGE, segment.checksum());
+        let position_of = |at: usize| segment.base.wrapping_add((at - PAGE) as u64);
+        let mut epoch = segment.epoch;
+        while until.is_none_or(|until| position_of(at) < until) {
+            let read =
+                bytes.get(at..).and_then(|rest| read_block(rest, self.manifest.database, self.checks()));
+            let fits = read.filter(|head| {
+                head.position == position_of(at)
+                    && head.incarnation == segment.incarnation as u32
+                    && (head.chain == chain || !self.checks())
+                    && head.epoch >= epoch
+                    && matches!(head.kind, Kind::Commits | Kind::Seal | Kind::Close)
+            });
+            let Some(head) = fits else {
+                if self.plant == Some(Plant::CutsAnywhere) {
+                    break;
+                }
+                if until.is_some() || self.is_synced_past(segment, bytes, at) {
+                    return Err(self.corrupt(segment.number, at, "a block is not what was written"));
+                }
+                break;
+            };
+            blocks.push(Block { at: at + BLOCK, head });
+            (at, chain, epoch) = (at + BLOCK + head.payload, head.checksum, head.epoch);
+        }
+        if until.is_some_and(|until| position_of(at) != until) && self.plant != Some(Plant::CutsAnywhere) {
+            return Err(self.corrupt(segment.number, at, "the next segment begins within a block"));
+        }
+        Ok(blocks)
+    }
+
+    /// Whether somebody who wrote later knew that what is at an offset was durable.
+    fn is_synced_past(&self, segment: &SegmentHead, bytes: &[u8], at: usize) -> bool {
+        let position_of = |at: usize| segment.base.wrapping_add((at - PAGE) as u64);
+        self.blocks_after(bytes, at)
+            .any(|(offset, head)| head.position == position_of(offset) && head.synced > position_of(at))
+    }
+}

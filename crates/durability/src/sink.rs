@@ -1,0 +1,249 @@
+//! What a session tells the log.
+
+use core::convert::Infallible;
+
+use engine::parts::AccessSet;
+use engine::{Groups, Key, Loader, Row, Scheme, Sink, Stamp, Table};
+use storage::{AnyKey, GroupVisit, IndexedKey, RecordRef, Shape, TableId, Tables, words_of};
+use sync::atomic::Ordering;
+use sync::{clock, waiter};
+
+use crate::entry::{ALL, GONE, HEAD, VALUE, head_of_write, push_key};
+use crate::error::LogError;
+use crate::log::{Log, Ticket};
+use crate::store::Order;
+
+/// The sink of one session: gathers the writes of a commit, and hands them over when it is complete.
+///
+/// A commit opens the epoch between `precommit` and `install`, and draws its order within the epoch then: see the
+/// header of the crate. Who only reads waits for the present epoch, since it may have seen what others have committed
+/// in it.
+#[derive(Debug)]
+pub struct LogSink {
+    log: Log,
+    seat: usize,
+    /// By table: whether its column groups share a record, and their width together.
+    shared: Vec<Option<usize>>,
+    /// By table, by column group: its width.
+    widths: Vec<Vec<usize>>,
+    /// By record: the key under which the attempt knows it.
+    touched: AccessSet<AnyKey>,
+    /// The transaction.
+    words: Vec<u64>,
+    writes: u64,
+    is_open: bool,
+    ticket: Ticket,
+}
+
+impl Log {
+    /// A sink for a session of a database with these tables.
+    ///
+    /// # Panics
+    /// When there are as many already as the log was opened for.
+    pub fn sink<S: Scheme>(&self, tables: &Tables<S>) -> LogSink {
+        let mut sink = self.plain_sink();
+        for store in tables.iter() {
+            let widths: Vec<usize> = (0..store.groups()).map(|group| store.row_width(group)).collect();
+            sink.shared.push(store.is_shared().then(|| widths.iter().sum()));
+            sink.widths.push(widths);
+        }
+        sink
+    }
+
+    /// A sink that is told of writes by [`write`](LogSink::write) alone.
+    ///
+    /// # Panics
+    /// As [`sink`](Self::sink).
+    pub fn plain_sink(&self) -> LogSink {
+        let seat = self.0.free.lock().pop().expect("the log was opened for as many sessions");
+        LogSink {
+            log: self.clone(),
+            seat,
+            shared: Vec::new(),
+            widths: Vec::new(),
+            touched: AccessSet::default(),
+            words: Vec::new(),
+            writes: 0,
+            is_open: false,
+            ticket: Ticket::default(),
+        }
+    }
+}
+
+impl LogSink {
+    /// What the last commit of the session waits for to be durable, and with it all that it has seen.
+    #[inline]
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// The log.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Begins a commit: opens the epoch and draws the order.
+    #[inline]
+    pub fn open(&mut self) {
+        let shared = &*self.log.0;
+        let epoch = shared.epochs.open(self.seat).epoch;
+        let order = match shared.order {
+            Order::Ticks => clock::before(),
+            // Relaxed: of two commits that conflict, the second draws after it has seen what the first has installed.
+            Order::Counter => shared.counter.fetch_add(1, Ordering::Relaxed),
+        };
+        self.is_open = true;
+        self.ticket = Ticket { epoch };
+        self.words.clear();
+        self.words.extend_from_slice(&[0, epoch, order]);
+        self.writes = 0;
+    }
+
+    /// A write of the open commit: the words of a column group, or none if the row has no value any more. `None` in
+    /// place of the column group means all of them, one after the other.
+    #[inline]
+    pub fn write(&mut self, table: TableId, group: Option<u16>, key: AnyKey, row: Option<&[u64]>) {
+        let kind = if row.is_some() { VALUE } else { GONE };
+        self.words.push(head_of_write(table.0, group.unwrap_or(ALL), kind, key.words()));
+        push_key(&mut self.words, key);
+        self.words.extend_from_slice(row.unwrap_or_default());
+        self.writes += 1;
+    }
+
+    /// Ends the open commit, and hands it over.
+    #[inline]
+    pub fn close(&mut self) {
+        self.is_open = false;
+        if self.writes > 0 && !self.log.has_failed() {
+            debug_assert!(self.words.len() > HEAD, "a write has words");
+            self.words[0] = self.words.len() as u64 | self.writes << 32;
+            self.log.0.handovers[self.seat].give(&self.words);
+        }
+        self.log.0.epochs.close(self.seat);
+    }
+}
+
+impl Sink for LogSink {
+    const ON: bool = true;
+
+    #[inline]
+    fn begin(&mut self) {
+        self.touched.clear();
+    }
+
+    #[inline]
+    fn touched(&mut self, record: usize, key: AnyKey) {
+        match self.touched.find(record) {
+            Some(at) => *self.touched.get_mut(at) = key,
+            None => _ = self.touched.push(record, key),
+        }
+    }
+
+    #[inline]
+    fn committing(&mut self) {
+        if self.touched.is_empty() {
+            self.ticket = Ticket { epoch: self.log.0.epochs.now() };
+        } else {
+            self.open();
+        }
+    }
+
+    #[inline]
+    fn logged<S: Shape>(&mut self, _: Stamp, record: RecordRef<'_, S>, row: Option<&[u64]>) {
+        let at = self.touched.find(record.id()).expect("what is installed was touched");
+        let key = *self.touched.get(at);
+        let table = usize::from(record.table().0);
+        // Behind the words of a row may stand a mark.
+        let (group, width) = match self.shared[table] {
+            Some(width) => (None, width),
+            None => (Some(record.group() as u16), self.widths[table][record.group()]),
+        };
+        self.write(record.table(), group, key, row.map(|row| &row[..width]));
+    }
+
+    #[inline]
+    fn committed(&mut self) {
+        if self.is_open {
+            self.close();
+        }
+    }
+
+    /// Back pressure: who is ahead of the devices waits before the next attempt.
+    #[inline]
+    fn ended(&mut self) {
+        let handover = &self.log.0.handovers[self.seat];
+        if handover.waiting() > self.log.0.backlog_words {
+            waiter::wait_until(None, || handover.waiting() == 0 || self.log.has_failed());
+        }
+    }
+}
+
+impl Drop for LogSink {
+    fn drop(&mut self) {
+        if self.is_open {
+            // Of this commit something may be installed that is not logged.
+            self.log.fail(LogError::CutShort);
+            self.log.0.epochs.close(self.seat);
+        }
+        self.log.0.free.lock().push(self.seat);
+    }
+}
+
+/// Has another loader load rows, and logs them: a few hundred to a commit. Until it is dropped the last of them are not
+/// logged.
+#[derive(Debug)]
+pub struct LoggedLoader<'l, L> {
+    loader: &'l mut L,
+    sink: LogSink,
+}
+
+/// Words of rows that are logged as one commit.
+const COMMIT_WORDS: usize = 1 << 14;
+
+impl<'l, L: Loader> LoggedLoader<'l, L> {
+    /// Logs what a loader loads.
+    ///
+    /// # Panics
+    /// As [`Log::sink`].
+    pub fn new(log: &Log, loader: &'l mut L) -> Self {
+        Self { loader, sink: log.plain_sink() }
+    }
+}
+
+/// Logs each column group of a row.
+struct Groupwise<'s> {
+    sink: &'s mut LogSink,
+    key: AnyKey,
+}
+
+impl<K: Key> GroupVisit<K> for Groupwise<'_> {
+    type Stop = Infallible;
+
+    fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Infallible> {
+        self.sink.write(table.id(), Some(table.group() as u16), self.key, Some(words_of(row)));
+        Ok(())
+    }
+}
+
+impl<L: Loader> Loader for LoggedLoader<'_, L> {
+    fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) {
+        self.loader.insert(table, key, rows);
+        if !self.sink.is_open {
+            self.sink.open();
+        }
+        let mut groups = Groupwise { sink: &mut self.sink, key: key.ordered().any() };
+        let Ok(()) = table.try_each(rows, &mut groups);
+        if self.sink.words.len() > COMMIT_WORDS {
+            self.sink.close();
+            Sink::ended(&mut self.sink);
+        }
+    }
+}
+
+impl<L> Drop for LoggedLoader<'_, L> {
+    fn drop(&mut self) {
+        if self.sink.is_open {
+            self.sink.close();
+        }
+    }
+}

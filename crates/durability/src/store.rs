@@ -1,0 +1,533 @@
+//! Directories of a database: what they have, how it is opened, and how a checkpoint takes the place of the log.
+
+use core::fmt;
+use std::io::{self, ErrorKind};
+
+use engine::AnyKey;
+use storage::TableId;
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::{Arc, Latched, clock};
+
+use crate::checkpoint::{PartReader, PartWriter};
+use crate::disk::Directory;
+use crate::error::{Corruption, LogError, OpenError};
+use crate::format::{PartHead, part_name, part_number, segment_name, segment_number};
+use crate::layout::Layouts;
+use crate::log::{Log, Rounds, Sizes};
+use crate::manifest::{MANIFEST, Manifest, NEW, Named, PartSum};
+use crate::merge::{Commits, Merge, Restored, all_parts, named};
+use crate::plants::Plant;
+use crate::reader::{Scan, Stream};
+use crate::writer::{Course, Device, End};
+
+/// What orders the commits of an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The processor's time stamp counter. Only where [`clock::ticks_are_shared`].
+    Ticks,
+    /// A counter that all sessions share.
+    Counter,
+}
+
+/// How a database is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Sessions at a time, at most, loaders included.
+    pub sessions: usize,
+    /// How often an epoch ends, if the devices keep up.
+    pub epoch_ns: u64,
+    /// What orders the commits of an epoch.
+    pub order: Order,
+    /// Bytes of all rings together. A session has 8 KiB at least and 1 MiB at most.
+    pub ring_bytes: usize,
+    /// Bytes of all sessions together that may wait beside their rings before sessions wait.
+    pub backlog_bytes: usize,
+    /// Bytes from which on a segment is full.
+    pub segment_bytes: u64,
+    /// Parts of a checkpoint, if there is none yet.
+    pub parts: usize,
+    /// The number of a database that is made, by which its files are told from those of others.
+    pub database: u64,
+    /// A planted bug, for tests.
+    #[doc(hidden)]
+    pub plant: Option<Plant>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sessions: 64,
+            epoch_ns: 1_000_000,
+            order: if clock::ticks_are_shared() { Order::Ticks } else { Order::Counter },
+            ring_bytes: 32 << 20,
+            backlog_bytes: 256 << 20,
+            segment_bytes: 64 << 20,
+            parts: 16,
+            database: clock::now_ns(),
+            plant: None,
+        }
+    }
+}
+
+/// From where on the log goes on in new segments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// All commits up to this epoch stand before.
+    pub(crate) epoch: u64,
+    /// By device: the first segment behind the cut.
+    pub(crate) segments: Vec<u64>,
+}
+
+/// The directories, and what of them counts.
+#[derive(Debug)]
+pub(crate) struct Home {
+    directories: Vec<Arc<dyn Directory>>,
+    /// Locked while it is replaced.
+    manifest: Latched<Manifest>,
+    /// The number of the last checkpoint that was begun.
+    tried: AtomicU64,
+    is_gleaning: AtomicBool,
+    parts: usize,
+    plant: Option<Plant>,
+}
+
+/// Opens directories.
+#[derive(Debug)]
+pub enum Store {}
+
+/// What directories have.
+#[derive(Debug)]
+pub struct Found {
+    directories: Vec<Arc<dyn Directory>>,
+    manifest: Option<Manifest>,
+    layouts: Layouts,
+    options: Options,
+    streams: Vec<Stream>,
+    ends: Vec<End>,
+    epoch: u64,
+}
+
+impl Store {
+    /// Finds out what the directories of a database have, one for each device of its log; the first has the manifest
+    /// and the checkpoints, too. Nothing is changed.
+    ///
+    /// # Errors
+    /// What there is cannot be believed, or is not what is asked for.
+    pub fn open(
+        directories: Vec<Arc<dyn Directory>>,
+        layouts: &Layouts,
+        options: Options,
+    ) -> Result<Found, OpenError> {
+        assert!(!directories.is_empty(), "a log has a device");
+        let plant = options.plant;
+        let manifest = Manifest::read(&*directories[0], plant != Some(Plant::IgnoresChecksums))?;
+        let mut found = Found {
+            directories,
+            manifest: None,
+            layouts: layouts.clone(),
+            options,
+            streams: Vec::new(),
+            ends: Vec::new(),
+            epoch: 0,
+        };
+        let Some(manifest) = manifest else {
+            found.is_empty()?;
+            found.ends = vec![End { segment: 0, position: 0, chain: 0 }; found.directories.len()];
+            return Ok(found);
+        };
+        if manifest.devices.len() != found.directories.len() {
+            let (made, given) = (manifest.devices.len(), found.directories.len());
+            let found = format!("the log was made with {made} devices, and {given} are given");
+            return Err(OpenError::Devices { found });
+        }
+        if let Some(mismatch) = manifest.layouts.compare(layouts) {
+            return Err(OpenError::Schema(mismatch));
+        }
+        for (device, directory) in found.directories.iter().enumerate() {
+            let scan = Scan { directory, manifest: &manifest, device, until: None, plant };
+            found.streams.push(scan.stream()?);
+        }
+        found.find_end(&manifest)?;
+        found.manifest = Some(manifest);
+        Ok(found)
+    }
+}
+
+impl Found {
+    /// Without a manifest there must be nothing that one would name.
+    fn is_empty(&self) -> Result<(), OpenError> {
+        for directory in &self.directories {
+            let place = directory.name();
+            let files = directory.files().map_err(|error| OpenError::io(place.clone(), &error))?;
+            let is_ours = |name: &&String| segment_number(name).is_some() || part_number(name).is_some();
+            if let Some(file) = files.iter().find(is_ours) {
+                let file = format!("{place}/{file}");
+                let found = format!("the database of this file has no {MANIFEST}");
+                return Err(Corruption { file, offset: 0, found }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The last epoch that all devices have sealed, and where the log goes on behind it.
+    fn find_end(&mut self, manifest: &Manifest) -> Result<(), OpenError> {
+        let last = self.streams.iter().map(|stream| stream.seals.last().map_or(0, |seal| seal.epoch));
+        let believes_one = self.options.plant == Some(Plant::BelievesOneDevice);
+        let epoch = if believes_one { last.max() } else { last.min() };
+        self.epoch = epoch.expect("a log has a device");
+        for (device, stream) in self.streams.iter().enumerate() {
+            let seal = stream.seals.iter().rfind(|seal| seal.epoch <= self.epoch);
+            let none = End { segment: 0, position: 0, chain: 0 };
+            let end = seal.map_or(none, |seal| seal.end);
+            if manifest.is_closed {
+                let is_close = seal.is_some_and(|seal| seal.is_close);
+                if !is_close || end.position != manifest.devices[device].end {
+                    return Err(self.lost(device, end, "the log was closed behind this, and lacks its end"));
+                }
+            }
+            self.ends.push(end);
+        }
+        if self.epoch < manifest.checkpoint_epoch || self.epoch < manifest.epoch {
+            let end = self.ends[0];
+            return Err(self.lost(0, end, "the log lacks commits that were durable"));
+        }
+        Ok(())
+    }
+
+    fn lost(&self, device: usize, end: End, found: &str) -> OpenError {
+        let directory = self.directories[device].name();
+        let file = format!("{directory}/{}", segment_name(end.segment));
+        let last = self.streams[device].segments.iter().find(|segment| segment.number == end.segment);
+        let offset = last.map_or(0, |segment| segment.bytes.len() as u64);
+        Corruption { file, offset, found: found.to_owned() }.into()
+    }
+
+    /// Whether there is no database yet.
+    pub fn is_new(&self) -> bool {
+        self.manifest.as_ref().is_none_or(|manifest| manifest.incarnation == 0)
+    }
+
+    /// The last epoch whose commits there are.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Whether the log was closed by who wrote it.
+    pub fn was_closed(&self) -> bool {
+        self.manifest.as_ref().is_some_and(|manifest| manifest.is_closed)
+    }
+
+    /// Bytes behind the last seal, which a crash has left and which do not count.
+    pub fn torn_bytes(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.torn_bytes).sum()
+    }
+
+    /// The number of the checkpoint, 0 if there is none, and its epoch.
+    pub fn checkpoint(&self) -> (u64, u64) {
+        self.manifest.as_ref().map_or((0, 0), |manifest| (manifest.checkpoint, manifest.checkpoint_epoch))
+    }
+
+    /// Restores all rows by several workers, each of which has its rows put into the database by what `make` gives it:
+    /// a table, a key and the words of its column groups, one after the other. A row comes once. The log is left as it
+    /// is: whatever happens, the next try restores the same.
+    ///
+    /// # Errors
+    /// What there is cannot be believed. Rows may have been restored.
+    pub fn restore<E: FnMut(TableId, AnyKey, &[u64])>(
+        &self,
+        workers: usize,
+        make: impl Fn(usize) -> E + Sync,
+    ) -> Result<Restored, OpenError> {
+        let Some(manifest) = &self.manifest else { return Ok(Restored::default()) };
+        let streams = self.streams.iter().zip(&self.ends).zip(&self.directories);
+        let commits: Vec<Commits> = streams
+            .flat_map(|((stream, end), directory)| Commits::of(stream, end.position, &directory.name()))
+            .collect();
+        let plant = self.options.plant;
+        let parts = if manifest.parts.is_empty() { self.options.parts } else { manifest.parts.len() };
+        let merge = Merge::new(&self.layouts, &commits, parts, workers, plant)?;
+        all_parts(&merge, workers, |worker, part| {
+            let mut put = make(worker);
+            let checks = plant != Some(Plant::IgnoresChecksums);
+            let mut before = PartReader::open(&*self.directories[0], manifest, part, checks)?;
+            let bytes = before.len();
+            let rows = merge.part(part, &mut before, &mut |row| {
+                if let Some((table, key)) = named(&row) {
+                    put(table, key, row.groups);
+                }
+                Ok(())
+            })?;
+            Ok(Restored { rows, transactions: 0, bytes })
+        })
+    }
+
+    /// Goes on behind what there is: cuts what a crash has torn, removes what does not count, and begins new segments.
+    ///
+    /// # Errors
+    /// The system refuses. Nothing is lost: opening may be tried again.
+    pub fn start(self) -> Result<Rounds, OpenError> {
+        let Self { directories, manifest, layouts, options, ends, epoch, .. } = self;
+        let plant = options.plant;
+        let home = &directories[0];
+        let io = |directory: &Arc<dyn Directory>, error: io::Error| OpenError::io(directory.name(), &error);
+        let mut manifest = if let Some(manifest) = manifest {
+            manifest
+        } else {
+            let devices = vec![Named::default(); directories.len()];
+            let (database, layouts) = (options.database, layouts.clone());
+            let made = Manifest { database, devices, layouts, ..Manifest::default() };
+            made.replace(&**home, plant).map_err(|error| io(home, error))?;
+            made
+        };
+        for (device, directory) in directories.iter().enumerate() {
+            let kept = manifest.devices[device].first.max(1)..=ends[device].segment;
+            clear(&**directory, &manifest, kept).map_err(|error| io(directory, error))?;
+        }
+        let mut writers = Vec::new();
+        for (device, directory) in directories.iter().enumerate() {
+            let course = Course {
+                database: manifest.database,
+                incarnation: manifest.incarnation + 1,
+                device: device as u32,
+                devices: directories.len() as u32,
+                plant,
+            };
+            let begun = Device::begin(Arc::clone(directory), course, ends[device], epoch);
+            writers.push(begun.map_err(|error| io(directory, error))?);
+        }
+        manifest.incarnation += 1;
+        manifest.epoch = epoch;
+        manifest.is_closed = false;
+        manifest.layouts = layouts;
+        for (named, writer) in manifest.devices.iter_mut().zip(&writers) {
+            named.current = writer.end().segment;
+            if named.first == 0 {
+                named.first = named.current;
+            }
+        }
+        manifest.replace(&**home, plant).map_err(|error| io(home, error))?;
+        let sizes = Sizes {
+            sessions: options.sessions,
+            ring_bytes: options.ring_bytes,
+            backlog_bytes: options.backlog_bytes,
+            epoch_ns: options.epoch_ns,
+            segment_bytes: options.segment_bytes,
+        };
+        let home = Home {
+            directories,
+            tried: AtomicU64::new(manifest.checkpoint),
+            is_gleaning: AtomicBool::new(false),
+            manifest: Latched::new(manifest),
+            parts: options.parts,
+            plant,
+        };
+        let log = Log::new(epoch + 1, &sizes, options.order, home);
+        Ok(Rounds::new(log, writers, epoch, plant))
+    }
+}
+
+/// Removes what does not count: segments that are not `kept`, parts of other checkpoints, a manifest that was not
+/// completed.
+fn clear(
+    directory: &dyn Directory,
+    manifest: &Manifest,
+    kept: core::ops::RangeInclusive<u64>,
+) -> io::Result<()> {
+    let mut has_removed = false;
+    for name in directory.files()? {
+        let is_left = segment_number(&name).is_some_and(|number| !kept.contains(&number))
+            || part_number(&name).is_some_and(|number| number != manifest.checkpoint)
+            || name == NEW;
+        if is_left {
+            directory.remove(&name)?;
+            has_removed = true;
+        }
+    }
+    if has_removed { directory.sync() } else { Ok(()) }
+}
+
+/// Why no checkpoint was made. The log goes on, unless it says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckpointError {
+    /// The log does not go on.
+    Log(LogError),
+    /// Another one is being made: wait for it.
+    Busy,
+    /// What was to be gleaned cannot be believed: keep the directory, and restore a copy.
+    Read(OpenError),
+    /// The checkpoint could not be written: see to it, and try again.
+    Write {
+        /// Where.
+        place: String,
+        /// What the system said.
+        kind: ErrorKind,
+    },
+}
+
+impl fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Log(error) => error.fmt(f),
+            Self::Busy => f.write_str("another checkpoint is being made: wait for it"),
+            Self::Read(error) => error.fmt(f),
+            Self::Write { place, kind } => write!(f, "{place}: no checkpoint was made: {kind}"),
+        }
+    }
+}
+
+impl core::error::Error for CheckpointError {}
+
+impl Log {
+    /// Makes a checkpoint of all that is durable now, by several workers, and removes the log before it. Transactions
+    /// run meanwhile, and hear nothing of it.
+    ///
+    /// # Errors
+    /// None was made; what there was before stays.
+    pub fn checkpoint(&self, workers: usize) -> Result<Restored, CheckpointError> {
+        let cut = self.roll().map_err(CheckpointError::Log)?;
+        self.glean(&cut, workers)
+    }
+
+    /// As [`checkpoint`](Self::checkpoint), of what stands before a cut, which [`Rounds::roll`] has made.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn glean(&self, cut: &Cut, workers: usize) -> Result<Restored, CheckpointError> {
+        let home = &self.0.home;
+        // Acquire and Release: of two checkpoints, the second finds what the first has made.
+        if home.is_gleaning.swap(true, Ordering::Acquire) {
+            return Err(CheckpointError::Busy);
+        }
+        let made = self.glean_alone(cut, workers);
+        home.is_gleaning.store(false, Ordering::Release);
+        made
+    }
+
+    fn glean_alone(&self, cut: &Cut, workers: usize) -> Result<Restored, CheckpointError> {
+        let home = &self.0.home;
+        let number = home.tried.fetch_add(1, Ordering::Relaxed) + 1; // Relaxed: only one gleans.
+        let old = home.manifest.lock().clone();
+        let made = home.make_parts(&old, cut, number, workers);
+        let (parts, restored) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                home.forget_parts(number);
+                return Err(error);
+            }
+        };
+        let change = |new: &mut Manifest| {
+            new.checkpoint = number;
+            new.checkpoint_epoch = cut.epoch;
+            new.parts = parts;
+            for (named, segment) in new.devices.iter_mut().zip(&cut.segments) {
+                named.first = *segment;
+                named.current = named.current.max(*segment);
+            }
+        };
+        if home.plant == Some(Plant::TruncatesEarly) {
+            home.truncate(&old, cut);
+        }
+        // After an error it is unknown which manifest there is: both may be believed, as long as nothing is removed and
+        // nothing is sealed that only one of them would find.
+        if let Err(error) = home.change(change) {
+            let place = format!("{}/{MANIFEST}", home.directories[0].name());
+            return Err(CheckpointError::Log(self.fail(LogError::write(place, &error))));
+        }
+        home.truncate(&old, cut);
+        Ok(restored)
+    }
+}
+
+impl Home {
+    fn make_parts(
+        &self,
+        old: &Manifest,
+        cut: &Cut,
+        number: u64,
+        workers: usize,
+    ) -> Result<(Vec<PartSum>, Restored), CheckpointError> {
+        let streams = self.directories.iter().enumerate().map(|(device, directory)| {
+            let until = Some(cut.segments[device]);
+            let stream = Scan { directory, manifest: old, device, until, plant: None }.stream()?;
+            Ok(Commits::of(&stream, u64::MAX, &directory.name()))
+        });
+        let commits: Result<Vec<_>, OpenError> = streams.collect();
+        let commits: Vec<_> = commits.map_err(CheckpointError::Read)?.into_iter().flatten().collect();
+        let count = if old.parts.is_empty() { self.parts } else { old.parts.len() };
+        let merge = Merge::new(&old.layouts, &commits, count, workers, self.plant);
+        let merge = merge.map_err(CheckpointError::Read)?;
+        let directory = &*self.directories[0];
+        let parts = Latched::new(vec![PartSum::default(); count]);
+        let failed = Latched::new(None);
+        let restored = all_parts(&merge, workers, |_, part| {
+            let head = PartHead {
+                database: old.database,
+                checkpoint: number,
+                epoch: cut.epoch,
+                part: part as u32,
+                parts: count as u32,
+            };
+            let write = |error: io::Error| {
+                let place = format!("{}/{}", directory.name(), part_name(number, part as u32));
+                *failed.lock() = Some(CheckpointError::Write { place: place.clone(), kind: error.kind() });
+                OpenError::io(place, &error)
+            };
+            let mut writer = PartWriter::new(directory, head).map_err(write)?;
+            let mut before = PartReader::open(directory, old, part, true)?;
+            let bytes = before.len();
+            let rows = merge.part(part, &mut before, &mut |row| writer.push(row).map_err(write))?;
+            let (sum, file) = writer.finish().map_err(write)?;
+            if self.plant != Some(Plant::LeavesPartsUnsynced) {
+                file.sync().map_err(write)?;
+            }
+            parts.lock()[part] = sum;
+            Ok(Restored { rows, transactions: 0, bytes })
+        });
+        let restored =
+            restored.map_err(|error| failed.lock().take().unwrap_or(CheckpointError::Read(error)))?;
+        directory
+            .sync()
+            .map_err(|error| CheckpointError::Write { place: directory.name(), kind: error.kind() })?;
+        Ok((parts.into_inner(), restored))
+    }
+
+    /// Removes what a checkpoint that was not made has left, as far as that is possible.
+    fn forget_parts(&self, number: u64) {
+        let directory = &self.directories[0];
+        for name in directory.files().unwrap_or_default() {
+            if part_number(&name) == Some(number) {
+                _ = directory.remove(&name);
+            }
+        }
+    }
+
+    /// Removes what a manifest names no more. What is left is removed when the database is opened the next time.
+    fn truncate(&self, old: &Manifest, cut: &Cut) {
+        for (directory, (old, end)) in self.directories.iter().zip(old.devices.iter().zip(&cut.segments)) {
+            (old.first..*end).for_each(|number| _ = directory.remove(&segment_name(number)));
+        }
+        if old.checkpoint != 0 {
+            self.forget_parts(old.checkpoint);
+        }
+    }
+
+    /// Replaces the manifest.
+    fn change(&self, change: impl FnOnce(&mut Manifest)) -> io::Result<()> {
+        let mut manifest = self.manifest.lock();
+        let mut new = manifest.clone();
+        change(&mut new);
+        new.replace(&*self.directories[0], self.plant)?;
+        *manifest = new;
+        Ok(())
+    }
+
+    /// The log was closed: where it ends.
+    pub(crate) fn close(&self, ends: &[End]) -> io::Result<()> {
+        self.change(|manifest| {
+            manifest.is_closed = true;
+            for (named, end) in manifest.devices.iter_mut().zip(ends) {
+                named.end = end.position;
+            }
+        })
+    }
+}

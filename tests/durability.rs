@@ -1,0 +1,389 @@
+//! Claims about the log under every scheme: what its drivers commit is there again under another scheme, and whatever
+//! a crash leaves is a prefix of what each session has committed, that no transaction of has seen beyond.
+
+use std::collections::BTreeMap;
+
+use durability::disk::{Directory, Power, SimulatedDisk};
+use durability::{Layouts, Log, LogSink, LoggedLoader, Options, Order, Running, Store};
+use engine::driver::{self, Control, Job, Limit};
+use engine::setting::Values;
+use engine::{
+    Abort, Admits, AnyKey, Database, Drive, Env, Groups, Homes, Layout, Loader, Lookup, Observe, Row, Schema,
+    Scheme, Session, Share, Table, TableId, Ticket, Transaction, WordLoader, Workload,
+};
+use schemes::catalogue::{self, Visit};
+use stdx::Rng;
+use sync::atomic::{AtomicU64, Ordering};
+use sync::{Arc, clock, workers};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Rows of a table, heaps without keys, in order.
+type Rows = Vec<(u16, Option<AnyKey>, Vec<u64>)>;
+
+fn directories(disk: &SimulatedDisk, devices: usize) -> Vec<Arc<dyn Directory>> {
+    (0..devices).map(|device| disk.directory(device)).collect()
+}
+
+fn options(order: Order) -> Options {
+    Options {
+        sessions: 300,
+        epoch_ns: 200_000,
+        order,
+        database: 5,
+        segment_bytes: 1 << 20,
+        ..Options::default()
+    }
+}
+
+fn values(known: &'static [engine::setting::Setting], given: &[(&str, &str)]) -> Values {
+    let given: Vec<_> = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Values::new(known, &given).expect("legal")
+}
+
+/// All rows of a quiesced database.
+fn rows<S: Scheme>(db: &Database<S>) -> Rows {
+    let (view, mut rows) = (db.quiesced(), Vec::new());
+    for table in db.tables().iter() {
+        view.each_row(table.id(), Share::WHOLE, |key, words| rows.push((table.id().0, key, words.to_vec())));
+    }
+    rows.sort();
+    rows
+}
+
+/// Loads into nothing.
+struct Nowhere;
+
+impl Loader for Nowhere {
+    fn insert<G: Groups>(&mut self, _: G, _: G::Key, _: G::Rows<'_>) {}
+}
+
+/// Gives sessions their sinks.
+struct Logged<'l, S: Scheme> {
+    log: &'l Log,
+    db: &'l Database<S>,
+}
+
+impl<S: Scheme> Observe for Logged<'_, S> {
+    type Observer = ();
+    type Sink = LogSink;
+
+    fn observer(&self) {}
+
+    fn sink(&self) -> LogSink {
+        self.log.sink(self.db.tables())
+    }
+}
+
+/// Opens the directories of a database whose tables are known.
+fn open<S: Scheme>(
+    disk: &SimulatedDisk,
+    devices: usize,
+    db: &Database<S>,
+    order: Order,
+) -> durability::Found {
+    let found = Store::open(directories(disk, devices), &Layouts::of(db.tables()), options(order));
+    found.expect("what was written can be read")
+}
+
+fn restore<S: Scheme>(found: &durability::Found, db: &Database<S>) {
+    let make = |_| {
+        let mut loader: WordLoader<'_, S> = db.word_loader();
+        move |table: TableId, key: AnyKey, groups: &[u64]| loader.insert(table, key, groups)
+    };
+    found.restore(2, make).expect("what was written makes sense");
+}
+
+/// Runs a workload under a scheme with the log on, and restores what is left under another.
+struct Recovers<W> {
+    workload: core::marker::PhantomData<W>,
+    given: &'static [(&'static str, &'static str)],
+    layout: Layout,
+    checkpoint: bool,
+}
+
+/// Where another scheme restores.
+struct Under<'r, W: Workload> {
+    disk: &'r SimulatedDisk,
+    workload: &'r W,
+    schema: &'r Schema,
+    ledgers: &'r [W::Ledger],
+    expected: &'r Rows,
+    name: &'static str,
+}
+
+impl<W: Workload> Visit for Recovers<W> {
+    type Out = ();
+
+    fn visit<S: Scheme>(self) {
+        let workers = if S::INFO.workers == Admits::One { 1 } else { 2 };
+        let of_scheme = values(S::SETTINGS, &[]);
+        let clients = S::clients(&of_scheme, 2 * workers);
+        let mut schema = Schema::new();
+        schema.lay_out(self.layout);
+        let drive = Drive { workers: workers as u32, clients: clients as u32, seed: 1 };
+        let workload =
+            W::declare(&values(W::SETTINGS, self.given), drive, &mut schema).expect("no contradiction");
+        let env = Env { slots: clients.max(8) + 8, workers };
+        let db = Database::<S>::new(&schema, &of_scheme, env).expect("no contradiction");
+        let disk = SimulatedDisk::new(7);
+        let order = if clients.is_multiple_of(4) { Order::Ticks } else { Order::Counter };
+        let order = if clock::ticks_are_shared() { order } else { Order::Counter };
+        let found = open(&disk, 2, &db, order);
+        assert!(found.is_new());
+        let running: Running = found.start().expect("the disk works").spawn();
+        let log = running.log().clone();
+        db.load(&workload, 1);
+        workload.load(Share::WHOLE, &mut LoggedLoader::new(&log, &mut Nowhere));
+        let job = Job::new(workers, clients, Limit::Requests(2_000 / clients as u64 + 5), 1);
+        let sinks = Logged { log: &log, db: &db };
+        let half = self.checkpoint.then(|| log.checkpoint(2).expect("the disk works"));
+        let outcome = driver::observe(&db, &workload, &job, &Control::new(workers), &sinks);
+        assert_eq!(half.is_some_and(|made| made.rows == 0), false);
+        running.close().expect("the disk works");
+        disk.restart();
+        let expected = rows(&db);
+        // Of another family, whose records, versions and indexes are made otherwise.
+        let other = if S::INFO.name == "silo" { "mvto" } else { "silo" };
+        let (disk, name) = (&disk, S::INFO.name);
+        let under = Under::<W> {
+            disk,
+            workload: &workload,
+            schema: &schema,
+            ledgers: &outcome.ledgers,
+            expected: &expected,
+            name,
+        };
+        catalogue::with(other, under).expect("catalogued");
+    }
+}
+
+impl<W: Workload> Visit for Under<'_, W> {
+    type Out = ();
+
+    fn visit<S: Scheme>(self) {
+        let env = Env { slots: 16, workers: 2 };
+        let db = Database::<S>::new(self.schema, &values(S::SETTINGS, &[]), env).expect("no contradiction");
+        let found = open(self.disk, 2, &db, Order::Counter);
+        assert!(found.was_closed());
+        restore(&found, &db);
+        let found = rows(&db);
+        assert!(found == *self.expected, "{}: {} rows, not {}", self.name, found.len(), self.expected.len());
+        let checked = self.workload.check(&db.quiesced(), Share::WHOLE, self.ledgers);
+        assert_eq!(checked, Ok(()), "{}: what is restored is consistent", self.name);
+    }
+}
+
+const TPCC: &[(&str, &str)] =
+    &[("tpcc.warehouses", "1"), ("tpcc.items", "100"), ("tpcc.customers_per_district", "20")];
+
+fn recovers<W: Workload>(given: &'static [(&'static str, &'static str)], layout: Layout, checkpoint: bool) {
+    for info in catalogue::INFO {
+        let run = Recovers::<W> { workload: core::marker::PhantomData, given, layout, checkpoint };
+        catalogue::with(info.name, run).expect("catalogued");
+    }
+}
+
+#[test]
+fn tpcc_is_recovered_from_the_log_of_every_scheme() {
+    recovers::<workloads::tpcc::Tpcc>(TPCC, Layout::default(), false);
+}
+
+#[test]
+fn tpcc_is_recovered_from_a_checkpoint_and_the_log_behind_it() {
+    recovers::<workloads::tpcc::Tpcc>(TPCC, Layout { is_unsplit: true, ..Layout::default() }, true);
+}
+
+#[test]
+fn smallbank_is_recovered_from_the_log_of_every_scheme() {
+    recovers::<workloads::smallbank::SmallBank>(&[("smallbank.accounts", "100")], Layout::default(), true);
+}
+
+/// Accounts between which money moves.
+const ACCOUNTS: u64 = 6;
+/// Sessions, each of which numbers its commits.
+const SESSIONS: u64 = 2;
+
+/// Money moves, and each commit leaves its number and what it has seen of the other session's.
+struct Chains {
+    accounts: Table<Account>,
+    numbers: Table<Number>,
+    entries: Table<Number>,
+}
+
+/// Money, and what makes the row wider than its key.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+struct Account([u64; 2]);
+
+impl Row for Account {
+    type Key = u64;
+    type Indexes = ();
+}
+
+/// A number.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+struct Number(u64);
+
+impl Row for Number {
+    type Key = u64;
+    type Indexes = ();
+}
+
+impl Chains {
+    fn declare(schema: &mut Schema) -> Self {
+        Self {
+            accounts: schema.table::<u64>("accounts", Lookup::Point, 16).group(),
+            numbers: schema.table::<u64>("numbers", Lookup::Point, 16).group(),
+            entries: schema.table::<u64>("entries", Lookup::Ordered, 1_000).group(),
+        }
+    }
+
+    /// One transaction: the number of the session, and who is looked at.
+    fn move_money<T: Transaction>(
+        &self,
+        txn: &mut T,
+        session: u64,
+        [from, to]: [u64; 2],
+    ) -> Result<u64, Abort> {
+        txn.update(self.accounts, from, |row| row.0[0] = row.0[0].wrapping_sub(1))?.expect("loaded");
+        txn.update(self.accounts, to, |row| row.0[0] = row.0[0].wrapping_add(1))?.expect("loaded");
+        let seen = txn.read(self.numbers, 1 - session, |row| row.0)?.expect("loaded");
+        let number = txn.update(self.numbers, session, |row| {
+            row.0 += 1;
+            row.0
+        })?;
+        let number = number.expect("loaded");
+        assert!(txn.insert(self.entries, session << 32 | number, &Number(seen))?, "numbers are new");
+        if number > 8 {
+            // The last few are kept, so that deletions are logged, too.
+            txn.delete(self.entries, session << 32 | (number - 8))?;
+        }
+        Ok(number)
+    }
+}
+
+fn homes(keys: &[u64]) -> Homes {
+    let mut homes = Homes::new();
+    keys.iter().for_each(|key| homes.add(*key));
+    homes
+}
+
+/// Sessions commit until the power goes, and what is left is judged.
+struct Crashes {
+    seed: u64,
+}
+
+impl Visit for Crashes {
+    type Out = u64;
+
+    fn visit<S: Scheme>(self) -> u64 {
+        let mut rng = Rng::from_path(&[0x6368_6169, self.seed]);
+        let workers = if S::INFO.workers == Admits::One { 1 } else { SESSIONS as usize };
+        let mut schema = Schema::new();
+        let chains = Chains::declare(&mut schema);
+        let env = Env { slots: 8, workers };
+        let make = || Database::<S>::new(&schema, &values(S::SETTINGS, &[]), env).expect("no contradiction");
+        let (db, disk) = (make(), SimulatedDisk::new(rng.next_u64()));
+        let order = if clock::ticks_are_shared() { Order::Ticks } else { Order::Counter };
+        let running = open(&disk, 2, &db, order).start().expect("the disk works").spawn();
+        let log = running.log().clone();
+        let mut loader = db.word_loader();
+        let mut sink = log.plain_sink();
+        sink.open();
+        for (table, keys, row) in [(0, ACCOUNTS, &[100, 0][..]), (1, SESSIONS, &[0])] {
+            for key in 0..keys {
+                loader.insert(TableId(table), AnyKey::One(key), row);
+                sink.write(TableId(table), None, AnyKey::One(key), Some(row));
+            }
+        }
+        sink.close();
+        let ticket = sink.ticket();
+        drop((loader, sink));
+        log.wait(ticket).expect("the disk works");
+        disk.cut_at(disk.steps() + 1 + rng.below(120));
+        let acknowledged = [const { AtomicU64::new(0) }; SESSIONS as usize];
+        let seed = rng.next_u64();
+        workers::run(workers, false, |worker| {
+            let rng = &mut Rng::from_path(&[seed, worker as u64]);
+            let session = db.session_with((), log.sink(db.tables()));
+            commit_until_cut(&chains, session, worker as u64, &log, rng, &acknowledged[worker]);
+        });
+        drop(running);
+        assert_eq!(disk.power(), Power::Off);
+        disk.restart();
+        let db = make();
+        restore(&open(&disk, 2, &db, order), &db);
+        // Relaxed: the end of the threads orders them.
+        judge(&db, acknowledged.map(|number| number.load(Ordering::Relaxed)), S::INFO.name, self.seed)
+    }
+}
+
+/// Commits, and waits for every few commits to be durable, until none is any more.
+fn commit_until_cut<S: Scheme>(
+    chains: &Chains,
+    mut session: Session<'_, S, (), LogSink>,
+    number: u64,
+    log: &Log,
+    rng: &mut Rng,
+    acknowledged: &AtomicU64,
+) {
+    let mut next = 1;
+    loop {
+        let accounts = [rng.below(ACCOUNTS), rng.below(ACCOUNTS)];
+        let entry = |next: u64| number << 32 | next;
+        let mut ticket = Ticket::new(
+            clock::ticks(),
+            homes(&[accounts[0], accounts[1], 0, 1, entry(next), entry(next.saturating_sub(8))]),
+        );
+        let committed = loop {
+            match session.attempt(&ticket, |txn| chains.move_money(txn, number, accounts)) {
+                Ok(committed) => break committed,
+                Err(_) => ticket.retries += 1,
+            }
+        };
+        assert_eq!(committed, next);
+        next += 1;
+        let durable = session.sink().ticket();
+        let is_durable =
+            if rng.below(3) == 0 { log.wait(durable).map(|()| true) } else { log.is_durable(durable) };
+        match is_durable {
+            // Relaxed: the end of the threads orders it.
+            Ok(true) => acknowledged.store(committed, Ordering::Relaxed),
+            Ok(false) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Compares what was restored with what each session has committed; how many commits there are.
+fn judge<S: Scheme>(db: &Database<S>, acknowledged: [u64; 2], scheme: &str, seed: u64) -> u64 {
+    let place = format!("{scheme}, seed {seed}");
+    let mut tables: [BTreeMap<u64, u64>; 3] = Default::default();
+    for (table, key, words) in rows(db) {
+        let Some(AnyKey::One(key)) = key else { panic!("all tables have keys of a word") };
+        tables[usize::from(table)].insert(key, words[0]);
+    }
+    let [accounts, numbers, entries] = tables;
+    let money = accounts.values().copied().fold(0, u64::wrapping_add);
+    assert_eq!(money, 100 * ACCOUNTS, "{place}: no commit is half there");
+    for session in 0..SESSIONS {
+        let last = numbers[&session];
+        assert!(last >= acknowledged[session as usize], "{place}: {last} of {acknowledged:?}");
+        let range = session << 32..(session + 1) << 32;
+        let kept: Vec<u64> = entries.range(range.clone()).map(|(key, _)| key & 0xffff_ffff).collect();
+        let expected: Vec<u64> = (last.saturating_sub(7).max(1)..=last).collect();
+        assert_eq!(kept, expected, "{place}: what a session has committed is there up to some commit");
+        let seen = entries.range(range).map(|(_, seen)| *seen).max().unwrap_or(0);
+        assert!(seen <= numbers[&(1 - session)], "{place}: what a commit has seen is there");
+    }
+    numbers.values().sum()
+}
+
+#[test]
+fn what_a_crash_leaves_is_a_prefix_of_what_each_session_has_committed() {
+    for info in catalogue::INFO {
+        let commits = (0..12).map(|seed| catalogue::with(info.name, Crashes { seed }).expect("catalogued"));
+        assert!(commits.sum::<u64>() > 20, "{}: the power is not always cut at once", info.name);
+    }
+}

@@ -297,8 +297,8 @@ pub static SEARCHES: &[Program] = &[
     },
     Program {
         name: "an_insert_finds_a_row_and_changes_it",
-        says: "reads a column group twice, while another finds the row when it inserts the key, and overwrites the group \
-               because a third has told it to",
+        says: "reads a column group twice, while another finds the row when it inserts the key, and overwrites the \
+               group because a third has told it to",
         preemptions: 1,
         rows: &[Rows(Points, A, 1), Rows(Labelled, A, 1)],
         acts: &[&[

@@ -268,8 +268,8 @@ impl Coverage {
         self.cover(number, mode)
     }
 
-    /// Whether the record that was found last is covered by something else than its own number: in a planned attempt, by
-    /// its stretch, or by its key, which the rehearsal missed.
+    /// Whether the record that was found last is covered by something else than its own number: in a planned attempt,
+    /// by its stretch, or by its key, which the rehearsal missed.
     #[inline]
     pub fn is_covered_otherwise(&self, mode: Mode) -> bool {
         if self.step != Step::Planned {

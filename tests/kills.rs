@@ -171,7 +171,7 @@ fn live(at: &Path, script: u64, calls: u64) -> Result<(), Box<dyn core::error::E
     let log: Log = rounds.log();
     let mut sink = log.plain_sink();
     for _ in 0..6 {
-        for _ in 0..1 + rng.below(3) {
+        for _ in 0..=rng.below(3) {
             number += 1;
             commit(&mut sink, number);
         }

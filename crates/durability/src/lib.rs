@@ -3,7 +3,7 @@
 //! Each session of a database has a [`LogSink`], which hears of its commits and hands them to the log's own thread.
 //! That writes them in rounds, an epoch at a time, to one or several devices, and says which epoch is durable; whoever
 //! holds an answer back until then waits for a [`Ticket`]. [`Store::open`] finds out what a directory has, and
-//! [`Store::start`] goes on from there. A checkpoint is made of the log, not of the tables, by the same code that
+//! [`Found::start`] goes on from there. A checkpoint is made of the log, not of the tables, by the same code that
 //! recovers.
 //!
 //! ORDER       What orders commits is drawn by the sink between `precommit` and `install`, from numbers that only grow:

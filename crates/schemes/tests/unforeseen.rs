@@ -175,7 +175,9 @@ fn play<S: Scheme>(parts: &'static [Part], workers: usize) -> Played {
     let mut seen = vec![Seen::new(); parts.len()];
     let mut ledger: Vec<_> = outcome.ledgers.into_iter().flatten().collect();
     ledger.sort_unstable_by_key(|(sent, _)| *sent);
-    ledger.into_iter().for_each(|(sent, saw)| seen[sent.client].extend(saw));
+    for (sent, saw) in ledger {
+        seen[sent.client].extend(saw);
+    }
     let [tally] = &outcome.types[..] else { panic!("there is one type") };
     assert_eq!(tally.commits, requests * parts.len() as u64);
     let alone = tally.aborts[Abort::Footprint as usize];

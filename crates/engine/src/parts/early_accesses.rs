@@ -125,7 +125,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
     ) -> Result<usize, Abort> {
         let id = RequestId::new(self.party.slot, self.accesses.len()).ok_or(Abort::Full)?;
         if self.locks.is_taken(record.header(), id, self.party.rank, mode) {
-            return self.see_alone(slot, record, mode, id);
+            return self.see_alone(slot, record, mode);
         }
         self.locks.ready(id, self.party.rank);
         let position = self.accesses.push(record.id(), Access { record, mode, value: Value::Seen(None) });
@@ -157,13 +157,12 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         slot: &Slot<'db, S>,
         record: RecordRef<'db, S>,
         mode: LockMode,
-        id: RequestId,
     ) -> Result<usize, Abort> {
         let version = slot.newest(record);
         let position = self.accesses.push(record.id(), Access { record, mode, value: Value::Seen(version) });
-        // Whoever has come meanwhile may have shown a version of its own, which is later than what this one is to see.
-        // If that was read, so is the word that its writer has latched before.
-        if !self.locks.is_alone(record.header(), id) {
+        // Whoever has come since may have shown a version of its own, which is later than what this one is to see, and
+        // may have taken it back and gone by now. But none of them commits before this one has ended.
+        if version.is_some_and(|version| version.meta().number() != COMMITTED) {
             self.see_among_others(slot, position)?;
         }
         Ok(position)

@@ -57,18 +57,12 @@ impl EarlyLocks {
     }
 
     /// Grants a record to a request that is in no ring; `false` if there are others, or the record has left the
-    /// indexes. What is granted so is to be looked at before [`is_alone`](Self::is_alone) is asked.
+    /// indexes. Whoever comes then may show what it writes, but commits after the request: what it is to see is the
+    /// version that is committed.
     #[inline]
     pub fn is_taken(&self, word: &LockWord, id: RequestId, rank: u64, mode: LockMode) -> bool {
         self.queues.ready(id, rank, granted(mode));
         word.is_taken_by(id)
-    }
-
-    /// Whether nobody has joined a request that was granted alone: what was seen of the record until now was there
-    /// before whoever comes now.
-    #[inline]
-    pub fn is_alone(&self, word: &LockWord, id: RequestId) -> bool {
-        word.is_of_alone(id)
     }
 
     /// Takes a request out that is the only one, of an attempt that leaves the record as it was.

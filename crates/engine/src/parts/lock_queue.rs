@@ -159,12 +159,6 @@ impl LockWord {
             && self.0.compare_exchange(now, now | id.alone(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether a request that was the only one is so yet, and nobody is about to join it.
-    #[inline]
-    pub(super) fn is_of_alone(&self, id: RequestId) -> bool {
-        self.0.load(Ordering::Relaxed) & !NO_VALUE == id.alone() // Relaxed: who asks has put it there itself.
-    }
-
     /// Takes a request out of the ring if it is the only one.
     #[inline]
     pub(super) fn is_left_by(&self, id: RequestId, left: Left) -> bool {

@@ -207,7 +207,7 @@ fn page(magic: [u8; 8], database: u64, fields: &[u8]) -> Vec<u8> {
 }
 
 /// The number of the database, and the fields.
-fn open_page<'b>(bytes: &'b [u8], magic: [u8; 8], checks: bool) -> Result<(u64, Bytes<'b>), Headless> {
+fn open_page(bytes: &[u8], magic: [u8; 8], checks: bool) -> Result<(u64, Bytes<'_>), Headless> {
     let mut head = Bytes(bytes);
     let found = head.take(8).ok_or(Headless::Torn)?;
     let version = head.u32().ok_or(Headless::Torn)?;

@@ -121,7 +121,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "nightly",
-        says: "optimised tests, mutants, sanitizers, fuzzing, browser, cluster, a minute of every scheme: by hand",
+        says: "optimised tests, mutants, crashes, sanitizers, fuzzing, browser, cluster, a minute of every scheme: by hand",
         run: Alone(nightly),
     },
 ];
@@ -198,6 +198,7 @@ fn nightly(house: &House) -> Outcome {
             Step { name: "tests of the feature that CI does not build", run: parquet_tests },
             Step { name: "isolation, at length", run: isolation::check_at_length },
             Step { name: "mutants", run: |house| isolation::mutants(house, None) },
+            Step { name: "crashes, a million", run: crashes },
             Step { name: "sanitizers", run: sanitize::sanitize },
             Step { name: "fuzzing", run: |house| fuzz::fuzz(house, Some("300")) },
             Step { name: "browser", run: |house| report_browser::look(house, None) },
@@ -213,6 +214,22 @@ fn cluster(house: &House) -> Outcome {
         let script = house.root.join("tests/cluster").join(script);
         run(process::Command::new("bash").arg(script).stdin(Stdio::null()))
     })
+}
+
+fn crashes(house: &House) -> Outcome {
+    let simulated =
+        ["test", "--release", "--package", "contend-durability", "--test", "crash", "--", "--ignored"];
+    run(&mut house.cargo(&simulated))?;
+    run(&mut house.cargo(&[
+        "test",
+        "--release",
+        "--package",
+        "contend-tests",
+        "--test",
+        "kills",
+        "--",
+        "--ignored",
+    ]))
 }
 
 fn parquet_tests(house: &House) -> Outcome {

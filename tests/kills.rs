@@ -216,8 +216,19 @@ fn child(at: &Path, script: u64, calls: u64) -> bool {
 
 #[test]
 fn a_kill_at_any_call_loses_nothing_that_was_acknowledged() {
+    kill(1, 500);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn nor_do_five_thousand() {
+    kill(1_000, 5_000);
+}
+
+/// Kills the children of one script after the other at each of their calls, so often at least.
+fn kill(first: u64, least: u32) {
     let mut kills = 0;
-    for script in 1.. {
+    for script in first.. {
         let at = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kills-{}-{script}", process::id()));
         for calls in 1.. {
             // Each from the beginning, and again on what the one before has left.
@@ -242,7 +253,7 @@ fn a_kill_at_any_call_loses_nothing_that_was_acknowledged() {
             }
         }
         _ = fs::remove_dir_all(&at);
-        if kills >= 500 {
+        if kills >= least {
             return;
         }
     }

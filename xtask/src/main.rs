@@ -121,7 +121,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "nightly",
-        says: "optimised tests, mutants, sanitizers, fuzzing, browser, cluster, a minute of every scheme: by hand",
+        says: "optimised tests, mutants, crashes, sanitizers, fuzzing, browser, cluster, a minute of every scheme: by hand",
         run: Alone(nightly),
     },
 ];
@@ -199,6 +199,7 @@ fn nightly(house: &House) -> Outcome {
             Step { name: "the library under every scheme", run: library_tests },
             Step { name: "isolation, at length", run: isolation::check_at_length },
             Step { name: "mutants", run: |house| isolation::mutants(house, None) },
+            Step { name: "crashes, a million", run: crashes },
             Step { name: "sanitizers", run: sanitize::sanitize },
             Step { name: "fuzzing", run: |house| fuzz::fuzz(house, Some("300")) },
             Step { name: "browser", run: |house| report_browser::look(house, None) },
@@ -220,6 +221,15 @@ fn cluster(house: &House) -> Outcome {
 fn library_tests(house: &House) -> Outcome {
     let arguments = ["test", "--package", "contend", "--features", "all-schemes", "--test", "transactions"];
     run(&mut house.cargo(&arguments))
+}
+
+/// Crashes of the log, simulated and real, as many as a release deserves.
+fn crashes(house: &House) -> Outcome {
+    let simulated =
+        ["test", "--release", "--package", "contend-durability", "--test", "crash", "--", "--ignored"];
+    run(&mut house.cargo(&simulated))?;
+    let real = ["test", "--release", "--package", "contend-tests", "--test", "kills", "--", "--ignored"];
+    run(&mut house.cargo(&real))
 }
 
 fn parquet_tests(house: &House) -> Outcome {

@@ -63,7 +63,7 @@ impl Handover {
     #[cold]
     fn give_beside(&self, transaction: &[u64]) {
         self.others.lock().push(transaction.into());
-        // Relaxed: what is in the box is ordered by its latch, and that something is due there by the end of the
+        // Relaxed: what is in the box is ordered by its latch, and that something is due there, by the end of the
         // epoch.
         self.waiting.fetch_add(transaction.len(), Ordering::Relaxed);
     }

@@ -33,6 +33,7 @@ mod plants;
 mod reader;
 mod sink;
 mod store;
+mod touched;
 mod writer;
 
 pub use epochs::{Epochs, Open};

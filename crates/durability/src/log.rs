@@ -75,7 +75,7 @@ pub(crate) struct Sizes {
 
 impl Log {
     pub(crate) fn new(first_epoch: u64, sizes: &Sizes, order: Order, home: Home) -> Self {
-        let ring_words = (sizes.ring_bytes / 8 / sizes.sessions.max(1)).clamp(1 << 10, 1 << 17);
+        let ring_words = (sizes.ring_bytes / 8 / sizes.sessions.max(1)).clamp(1 << 10, 1 << 18);
         Self(Arc::new(Shared {
             epochs: Epochs::new(first_epoch, sizes.sessions),
             handovers: (0..sizes.sessions).map(|_| Handover::new(ring_words)).collect(),

@@ -168,8 +168,11 @@ impl<'m> Merge<'m> {
         &self.commits[place.source as usize].words[at..at + width]
     }
 
+    #[inline]
     fn compare(&self, a: &Place, b: &Place) -> Order {
-        (a.table, a.first).cmp(&(b.table, b.first)).then_with(|| self.key(a).cmp(self.key(b)))
+        let by_first = (a.table, a.first).cmp(&(b.table, b.first));
+        // Of a table, all keys have one width, and most have one word: the others are further away.
+        if by_first.is_ne() || a.key_words == 1 { by_first } else { self.key(a).cmp(self.key(b)) }
     }
 
     /// Merges a part: `before` are the rows that the checkpoint has, in their order.
@@ -182,7 +185,7 @@ impl<'m> Merge<'m> {
         let is_heap = |table: u16| self.layouts.0[usize::from(table)].is_heap;
         let all = self.places.iter().flat_map(|worker| &worker[part]).copied();
         let (heaps, mut keyed): (Vec<_>, Vec<_>) = all.partition(|place| is_heap(place.table));
-        keyed.sort_by(|a, b| {
+        keyed.sort_unstable_by(|a, b| {
             let by_place = self.plant == Some(Plant::OrdersByPlace);
             let order = |place: &Place| if by_place { (0, 0) } else { (place.epoch, place.order) };
             self.compare(a, b).then_with(|| order(a).cmp(&order(b)))

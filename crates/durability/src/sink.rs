@@ -2,7 +2,6 @@
 
 use core::convert::Infallible;
 
-use engine::parts::AccessSet;
 use engine::{Groups, Key, Loader, Row, Scheme, Sink, Stamp, Table};
 use storage::{AnyKey, GroupVisit, IndexedKey, RecordRef, Shape, TableId, Tables, words_of};
 use sync::atomic::Ordering;
@@ -12,6 +11,7 @@ use crate::entry::{ALL, GONE, HEAD, VALUE, head_of_write, push_key};
 use crate::error::LogError;
 use crate::log::{Log, Ticket};
 use crate::store::Order;
+use crate::touched::Touched;
 
 /// The sink of one session: gathers the writes of a commit, and hands them over when it is complete.
 ///
@@ -26,8 +26,7 @@ pub struct LogSink {
     shared: Vec<Option<usize>>,
     /// By table, by column group: its width.
     widths: Vec<Vec<usize>>,
-    /// By record: the key under which the attempt knows it.
-    touched: AccessSet<AnyKey>,
+    touched: Touched,
     /// The transaction.
     words: Vec<u64>,
     writes: u64,
@@ -61,7 +60,7 @@ impl Log {
             seat,
             shared: Vec::new(),
             widths: Vec::new(),
-            touched: AccessSet::default(),
+            touched: Touched::default(),
             words: Vec::new(),
             writes: 0,
             is_open: false,
@@ -88,7 +87,7 @@ impl LogSink {
         let shared = &*self.log.0;
         let epoch = shared.epochs.open(self.seat).epoch;
         let order = match shared.order {
-            Order::Ticks => clock::before(),
+            Order::Ticks => clock::between(),
             // Relaxed: of two commits that conflict, the second draws after it has seen what the first has installed.
             Order::Counter => shared.counter.fetch_add(1, Ordering::Relaxed),
         };
@@ -133,10 +132,7 @@ impl Sink for LogSink {
 
     #[inline]
     fn touched(&mut self, record: usize, key: AnyKey) {
-        match self.touched.find(record) {
-            Some(at) => *self.touched.get_mut(at) = key,
-            None => _ = self.touched.push(record, key),
-        }
+        self.touched.push(record, key);
     }
 
     #[inline]
@@ -150,15 +146,20 @@ impl Sink for LogSink {
 
     #[inline]
     fn logged<S: Shape>(&mut self, _: Stamp, record: RecordRef<'_, S>, row: Option<&[u64]>) {
-        let at = self.touched.find(record.id()).expect("what is installed was touched");
-        let key = *self.touched.get(at);
         let table = usize::from(record.table().0);
         // Behind the words of a row may stand a mark.
         let (group, width) = match self.shared[table] {
-            Some(width) => (None, width),
-            None => (Some(record.group() as u16), self.widths[table][record.group()]),
+            Some(width) => (ALL, width),
+            None => (record.group() as u16, self.widths[table][record.group()]),
         };
-        self.write(record.table(), group, key, row.map(|row| &row[..width]));
+        let kind = if row.is_some() { VALUE } else { GONE };
+        let key = self.touched.key(record.id());
+        self.words.push(head_of_write(record.table().0, group, kind, key.len()));
+        self.words.extend_from_slice(key);
+        if let Some(row) = row {
+            self.words.extend_from_slice(&row[..width]);
+        }
+        self.writes += 1;
     }
 
     #[inline]

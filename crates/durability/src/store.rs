@@ -38,7 +38,8 @@ pub struct Options {
     pub epoch_ns: u64,
     /// What orders the commits of an epoch.
     pub order: Order,
-    /// Bytes of all rings together. A session has 8 KiB at least and 1 MiB at most.
+    /// Bytes of all rings together. A session has 8 KiB at least and 2 MiB at most: what it commits while
+    /// a device is synced should have room.
     pub ring_bytes: usize,
     /// Bytes of all sessions together that may wait beside their rings before sessions wait.
     pub backlog_bytes: usize,
@@ -59,7 +60,7 @@ impl Default for Options {
             sessions: 64,
             epoch_ns: 1_000_000,
             order: if clock::ticks_are_shared() { Order::Ticks } else { Order::Counter },
-            ring_bytes: 32 << 20,
+            ring_bytes: 128 << 20,
             backlog_bytes: 256 << 20,
             segment_bytes: 64 << 20,
             parts: 16,

@@ -46,6 +46,25 @@ pub fn before() -> u64 {
     }
 }
 
+/// As [`ticks`], at a moment after all loads before it and before all stores after it: of two readings, the second of
+/// which comes after it has seen what was stored after the first, the second is not less. Loads that follow may be made
+/// before, which [`before`] excludes.
+#[inline]
+pub fn between() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every x86_64 processor has the instruction. The counter is not read before earlier loads have been
+        // made; that no store is seen before its instruction has ended, and earlier ones with it, is the machine's own
+        // order.
+        unsafe { core::arch::x86_64::_mm_lfence() };
+        ticks()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        before()
+    }
+}
+
 /// As [`ticks`], at a moment after all that came before: all stores before it can be seen by everyone at that time.
 #[inline]
 pub fn after() -> u64 {

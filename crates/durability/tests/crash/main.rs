@@ -36,7 +36,7 @@ fn no_acknowledged_commit_is_lost_and_none_is_half_there() {
 }
 
 #[test]
-#[ignore = "takes half an hour"]
+#[ignore = "takes minutes"]
 fn nor_in_a_million_crashes() {
     crashes(1 << 40, 1_000_000);
 }

@@ -121,7 +121,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "nightly",
-        says: "optimised tests, mutants, crashes, sanitizers, fuzzing, browser, cluster, a minute of every scheme: by hand",
+        says: "optimised tests, mutants, crashes, sanitizers, fuzzing, browser, cluster, every scheme for a minute",
         run: Alone(nightly),
     },
 ];

@@ -97,6 +97,12 @@ impl Log {
         }))
     }
 
+    /// What all that has been committed so far waits for to be durable.
+    #[inline]
+    pub fn present(&self) -> Ticket {
+        Ticket { epoch: self.0.epochs.now() }
+    }
+
     /// The last epoch that is durable: all commits up to it survive.
     #[inline]
     pub fn durable(&self) -> Ticket {

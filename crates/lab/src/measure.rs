@@ -72,9 +72,10 @@ impl Plan {
     /// Makes the run at a position of [`Plan::order`].
     ///
     /// # Errors
-    /// None that [`Plan::new`] did not look for.
+    /// None that [`Plan::new`] did not look for, but what the devices of its log say, if it has one.
     pub fn measure(&self, position: usize, monitor: &Monitor) -> Result<Record, Refusal> {
         let (subject, round) = self.order[position];
+        let _log = self.logs.as_ref().map(|logs| logs.begin(self, position)).transpose()?;
         machine::forget_peak_rss();
         let measured = runs::run(&self.spec(&self.subjects[subject]), monitor)?;
         Ok(Record { subject, round, measured, peak_rss_bytes: machine::peak_rss_bytes() })
@@ -222,6 +223,7 @@ pub(crate) mod tests {
             verdict: Verdict::Passed,
             memory_loaded: Vec::new(),
             memory: Vec::new(),
+            logged: None,
         };
         Record { subject, round, measured, peak_rss_bytes: 1 << 20 }
     }

@@ -234,6 +234,11 @@ impl Sink for MaybeLogged {
     const ON: bool = true;
 
     #[inline]
+    fn listens(&self) -> bool {
+        self.0.is_some()
+    }
+
+    #[inline]
     fn begin(&mut self) {
         if let Some(sink) = &mut self.0 {
             sink.begin();

@@ -40,6 +40,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("aborted work: it is dropped and not done again", "retry", "drop"),
     ("abort cost: each is 5 us dearer", "run.abort_us", "5"),
     ("version placement: none within the record", "run.versions", "apart"),
+    ("logging: commits are copied and written, and nobody waits", "run.durability", "async"),
     ("index kind: all indexes are ordered", "run.index", "ordered"),
     ("timestamp splitting: a row is one unit of conflict", "run.splitting", "off"),
     ("read-for-update hints: updates read first", "run.read_for_update", "off"),

@@ -285,8 +285,9 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
     /// word in which the lock was set.
     ///
     /// In the order of the writes while nobody is in the way, unless another [was asked for](Self::in_order): so most
-    /// attempts need no sort, and what was written last is locked last. Who finds a record locked gives up its locks and begins again in the order of addresses,
-    /// waiting: since only they wait while they hold locks, no circle of them can form.
+    /// attempts need no sort, and what was written last is locked last. Who finds a record locked gives up its locks
+    /// and begins again in the order of addresses, waiting: since only they wait while they hold locks, no circle of
+    /// them can form.
     ///
     /// # Errors
     /// When a record is retired, and those of `confirm`.

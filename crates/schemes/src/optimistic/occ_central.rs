@@ -128,8 +128,8 @@ impl Scheme for OccCentral {
             default: "16384",
             range: Range::Int(1, 1 << 24),
             unit: "records",
-            doc: "Written records that are kept to compare with, rounded up to a power of two; more of them let attempts \
-                  commit that last while others write much, fewer take less memory.",
+            doc: "Written records that are kept to compare with, rounded up to a power of two; more of them let \
+                  attempts commit that last while others write much, fewer take less memory.",
             stresses: "aborts of long attempts, and the cache that the history takes",
         },
     ];

@@ -316,12 +316,13 @@ pub(crate) fn check(verdict: &Verdict) -> Value {
 
 /// What was logged, and into what.
 fn log(plan: &Plan, logged: &Logged) -> Value {
-    let Logged { bytes, rounds, checkpoints, checkpoint_ns } = logged;
+    let Logged { bytes, rounds, checkpoints, checkpoint_ns, digest } = logged;
     json!({
         "bytes": bytes,
         "rounds": rounds,
         "checkpoints": checkpoints,
         "checkpoint_s": seconds(*checkpoint_ns),
+        "digest": digest,
         "file_systems": plan.logs.as_ref().map(Logs::file_systems),
     })
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use engine::Violation;
 use engine::setting::Values;
 use runs::{Durability, Logging, Recovered, Verdict};
 use serde_json::{Map, Value, json};
@@ -84,10 +85,17 @@ impl Logs {
             }
             fs::create_dir_all(path).map_err(|error| refused(path, error))?;
         }
-        let description = Value::Object(json::conditions(plan, plan.order[position].0));
         let path = self.directories[0].join(DESCRIPTION);
-        fs::write(&path, format!("{description}\n")).map_err(|error| refused(&path, error))?;
+        self.describe(plan, position, None).map_err(|error| refused(&path, error))?;
         Ok(begun)
+    }
+
+    /// Says beside the log of a run what the run is, and once it has ended what its rows came to.
+    fn describe(&self, plan: &Plan, position: usize, digest: Option<u64>) -> io::Result<()> {
+        let mut description = json::conditions(plan, plan.order[position].0);
+        description.insert("digest".to_owned(), digest.into());
+        let text = format!("{}\n", Value::Object(description));
+        fs::write(self.directories[0].join(DESCRIPTION), text)
     }
 
     /// What a reader of the results must know of where the log was.
@@ -112,6 +120,18 @@ impl Logs {
 
 /// The log of a run: gone when this is, if nobody has asked for it.
 pub(crate) struct Begun<'l>(&'l Logs);
+
+impl Begun<'_> {
+    /// The run has ended with these rows.
+    pub(crate) fn end(&self, plan: &Plan, position: usize, digest: u64) -> Result<(), Refusal> {
+        self.0.describe(plan, position, Some(digest)).map_err(|error| {
+            let place = self.0.directories[0].display();
+            Refusal(format!(
+                "`{place}`: what the run was cannot be kept beside its log ({error}): make room there"
+            ))
+        })
+    }
+}
 
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
@@ -183,6 +203,8 @@ pub struct Recovery {
     plan: Plan,
     directories: Vec<PathBuf>,
     workers: usize,
+    /// What the rows came to at the end of the run, if it has come to its end.
+    digest: Option<u64>,
 }
 
 impl Recovery {
@@ -233,7 +255,7 @@ impl Recovery {
             return Err(Refusal("`--scheme`: give one scheme to recover under".to_owned()));
         }
         let workers = crate::plan::workers(workers)?;
-        Ok(Self { plan, directories: directories.to_vec(), workers })
+        Ok(Self { plan, directories: directories.to_vec(), workers, digest: told["digest"].as_u64() })
     }
 
     /// Recovers.
@@ -241,7 +263,20 @@ impl Recovery {
     /// # Errors
     /// What there is cannot be read or believed.
     pub fn recover(&self) -> Result<Recovered, Refusal> {
-        Ok(runs::recover(&self.plan.spec(&self.plan.subjects[0]), &self.directories, self.workers)?)
+        let spec = self.plan.spec(&self.plan.subjects[0]);
+        let mut recovered = runs::recover(&spec, &self.directories, self.workers)?;
+        let is_other = self.digest.is_some_and(|digest| digest != recovered.digest);
+        if is_other && recovered.verdict != Verdict::Skipped {
+            let condition = "what is recovered are the rows that the run has ended with";
+            let found =
+                format!("they come to {:#x}, not to {:#x}", recovered.digest, self.digest.unwrap_or(0));
+            let violation = Violation { condition, found };
+            match &mut recovered.verdict {
+                Verdict::Failed(violations) => violations.push(violation),
+                verdict => *verdict = Verdict::Failed(vec![violation]),
+            }
+        }
+        Ok(recovered)
     }
 
     /// What came of it, for people.
@@ -279,6 +314,9 @@ impl Recovery {
             ),
         });
         match &recovered.verdict {
+            Verdict::Passed if self.digest.is_some() => {
+                lines.add("check: passed; the rows are those that the run has ended with");
+            }
             Verdict::Passed => {
                 lines.add("check: passed, of what holds whichever requests were committed");
             }
@@ -310,6 +348,7 @@ impl Recovery {
             "read_s": recovered.read_ns as f64 / 1e9,
             "restore_s": recovered.restore_ns as f64 / 1e9,
             "rows_s_worker": self.rate(recovered),
+            "digest": recovered.digest,
             "check": json::check(&recovered.verdict),
         });
         json::extend(&mut object, told);
@@ -370,10 +409,14 @@ mod tests {
             let recovery = Recovery::new(&devices, scheme, Some(2), true).expect("there is a log");
             let recovered = recovery.recover().expect("it can be read");
             assert_eq!((recovered.rows, recovered.was_closed), (100, true));
-            assert_eq!(recovered.verdict, Verdict::Passed);
+            assert_eq!((recovered.verdict.clone(), recovered.digest), (Verdict::Passed, logged.digest));
             assert!(recovery.text(&recovered).contains("100 rows from"), "{}", recovery.text(&recovered));
             assert_eq!(recovery.json(&recovered)["rows"], 100);
         }
+        let mut spoilt = Recovery::new(&devices, None, Some(1), true).expect("there is a log");
+        spoilt.digest = Some(logged.digest ^ 1);
+        let verdict = spoilt.recover().expect("it can be read").verdict;
+        assert!(matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
         let other = Recovery::new(&devices, Some("silo,mvto"), None, true).expect_err("one at a time").0;
         assert!(other.contains("one scheme"), "{other}");
         assert!(

@@ -75,9 +75,12 @@ impl Plan {
     /// None that [`Plan::new`] did not look for, but what the devices of its log say, if it has one.
     pub fn measure(&self, position: usize, monitor: &Monitor) -> Result<Record, Refusal> {
         let (subject, round) = self.order[position];
-        let _log = self.logs.as_ref().map(|logs| logs.begin(self, position)).transpose()?;
+        let log = self.logs.as_ref().map(|logs| logs.begin(self, position)).transpose()?;
         machine::forget_peak_rss();
         let measured = runs::run(&self.spec(&self.subjects[subject]), monitor)?;
+        if let Some((log, logged)) = log.as_ref().zip(measured.logged) {
+            log.end(self, position, logged.digest)?;
+        }
         Ok(Record { subject, round, measured, peak_rss_bytes: machine::peak_rss_bytes() })
     }
 }

@@ -9,7 +9,7 @@ use engine::{Database, Drive, Env, Forecast, Isolation, Schema, Scheme, Share, V
 use schemes::catalogue;
 use sync::{clock, workers};
 
-use crate::log::{Logs, RunLog, find, restore};
+use crate::log::{Logs, RunLog, digest, find, restore};
 use crate::workload::{self, Visit};
 use crate::{Measured, Monitor, RunError, Spec, Step, Verdict};
 
@@ -85,6 +85,8 @@ pub struct Recovered {
     pub read_ns: u64,
     /// Nanoseconds that making the rows and indexes took.
     pub restore_ns: u64,
+    /// What the rows come to, by [`View::digest`](engine::View::digest).
+    pub digest: u64,
     /// What the check of the recovered rows said: no more than what holds whichever requests were committed.
     pub verdict: Verdict,
 }
@@ -269,7 +271,7 @@ impl Pair for Measure {
         let control: &Control = &monitor.control;
         let logs = Logs { db: &db, log: log.as_ref(), control };
         let outcome = driver::observe(&db, &workload, &spec.job, control, &logs);
-        let logged = log.map(RunLog::end).transpose()?;
+        let logged = log.map(|log| log.end(&db)).transpose()?;
         monitor.enter(Step::Check);
         let (verdict, check_ns) = timed(|| {
             let check = |share| workload.check(&db.quiesced(), share, &outcome.ledgers);
@@ -320,6 +322,7 @@ impl Pair for Recover<'_> {
             torn_bytes: found.torn_bytes(),
             read_ns,
             restore_ns,
+            digest: digest(&db),
             verdict: if spec.check { verdict(check) } else { Verdict::Skipped },
         })
     }

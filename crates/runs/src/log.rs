@@ -39,6 +39,8 @@ pub struct Logged {
     pub checkpoints: u64,
     /// Nanoseconds that they took together, on a thread of their own.
     pub checkpoint_ns: u64,
+    /// What the rows came to at the end, by [`View::digest`](engine::View::digest): what a recovery must come to.
+    pub digest: u64,
 }
 
 /// The log of a run.
@@ -97,7 +99,7 @@ impl RunLog {
     }
 
     /// Makes all durable, and ends.
-    pub(crate) fn end(self) -> Result<Logged, RunError> {
+    pub(crate) fn end<S: Scheme>(self, db: &Database<S>) -> Result<Logged, RunError> {
         let (checkpoints, checkpoint_ns) = self.checkpoints.map_or(Ok((0, 0)), Checkpoints::end)?;
         let (rounds, bytes) = self.running.log().written();
         let logged = Logged {
@@ -105,10 +107,18 @@ impl RunLog {
             rounds: rounds - self.before.0,
             checkpoints,
             checkpoint_ns,
+            digest: digest(db),
         };
         self.running.close().map_err(|error| failed(&error))?;
         Ok(logged)
     }
+}
+
+/// What all rows of a quiesced database come to.
+pub(crate) fn digest<S: Scheme>(db: &Database<S>) -> u64 {
+    let of = workers::cores();
+    let shares = workers::run(of, false, |index| db.quiesced().digest(Share { index, of }));
+    shares.into_iter().fold(0, u64::wrapping_add)
 }
 
 fn failed(error: &LogError) -> RunError {

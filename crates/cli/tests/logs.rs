@@ -37,7 +37,7 @@ fn contend(line: &str) -> Command {
 
 /// A run that is logged.
 fn run(scheme: &str, more: &str, log: &Path) -> Command {
-    let set = format!("--set smallbank.accounts={ACCOUNTS} --set smallbank.hotspot_accounts=50");
+    let set = format!("--set smallbank.accounts={ACCOUNTS}");
     let mut command =
         contend(&format!("run smallbank --scheme {scheme} --warmup 0 --workers 2 {set} {more}"));
     command.arg("--log").arg(log);

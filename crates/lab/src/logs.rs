@@ -93,7 +93,7 @@ impl Logs {
     /// Says beside the log of a run what the run is, and once it has ended what its rows came to.
     fn describe(&self, plan: &Plan, position: usize, digest: Option<u64>) -> io::Result<()> {
         let mut description = json::conditions(plan, plan.order[position].0);
-        description.insert("digest".to_owned(), digest.into());
+        description.insert("digest".to_owned(), digest.map(json::hex).into());
         let text = format!("{}\n", Value::Object(description));
         fs::write(self.directories[0].join(DESCRIPTION), text)
     }
@@ -255,7 +255,9 @@ impl Recovery {
             return Err(Refusal("`--scheme`: give one scheme to recover under".to_owned()));
         }
         let workers = crate::plan::workers(workers)?;
-        Ok(Self { plan, directories: directories.to_vec(), workers, digest: told["digest"].as_u64() })
+        let digits = told["digest"].as_str().and_then(|text| text.strip_prefix("0x"));
+        let digest = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        Ok(Self { plan, directories: directories.to_vec(), workers, digest })
     }
 
     /// Recovers.
@@ -268,8 +270,8 @@ impl Recovery {
         let is_other = self.digest.is_some_and(|digest| digest != recovered.digest);
         if is_other && recovered.verdict != Verdict::Skipped {
             let condition = "what is recovered are the rows that the run has ended with";
-            let found =
-                format!("they come to {:#x}, not to {:#x}", recovered.digest, self.digest.unwrap_or(0));
+            let [found, wanted] = [recovered.digest, self.digest.unwrap_or(0)].map(json::hex);
+            let found = format!("they come to {found}, not to {wanted}");
             let violation = Violation { condition, found };
             match &mut recovered.verdict {
                 Verdict::Failed(violations) => violations.push(violation),
@@ -348,7 +350,7 @@ impl Recovery {
             "read_s": recovered.read_ns as f64 / 1e9,
             "restore_s": recovered.restore_ns as f64 / 1e9,
             "rows_s_worker": self.rate(recovered),
-            "digest": recovered.digest,
+            "digest": json::hex(recovered.digest),
             "check": json::check(&recovered.verdict),
         });
         json::extend(&mut object, told);

@@ -126,7 +126,10 @@ impl Database {
     }
 
     /// Makes a store, and fills it if there is a place. That is taken when all else is in order.
-    fn make(options: &Options, take: Option<&dyn Fn() -> Result<Place, OpenError>>) -> Result<Self, OpenError> {
+    fn make(
+        options: &Options,
+        take: Option<&dyn Fn() -> Result<Place, OpenError>>,
+    ) -> Result<Self, OpenError> {
         options.check(take.is_some())?;
         let (schema, tables) = options.lay_out()?;
         let opened = store::open(options, &schema)?;

@@ -7,8 +7,8 @@ use durability::disk::{Directory, DirectoryLock, RealDirectory};
 use durability::{
     BackupError, CheckpointError, Corruption, Found, Log, LogError, Restored, Running, Store as Files, Ticket,
 };
-use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use engine::{AnyKey, TableId};
+use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use sync::{Arc, Background, Inbox, Latched, LatchedGuard, Padded, waiter, workers};
 
 use crate::counters::Counters;

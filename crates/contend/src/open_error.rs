@@ -113,7 +113,10 @@ impl fmt::Display for OpenError {
                 write!(f, "{file}: has format version {found}: use the version of `contend` that wrote it")
             }
             Self::Corrupt(corruption) => {
-                write!(f, "{corruption}; nothing was changed: keep the directory, and open a copy of a backup")
+                write!(
+                    f,
+                    "{corruption}; nothing was changed: keep the directory, and open a copy of a backup"
+                )
             }
             Self::Io { place, kind } => write!(f, "{place}: {kind}: see to it, and try again"),
         }

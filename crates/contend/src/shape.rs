@@ -155,7 +155,8 @@ impl Stored {
             return None;
         }
         let differs = (0..).find(|place| self.key.get(*place) != declared.key.get(*place))?;
-        let column = self.key.get(differs).or(declared.key.get(differs)).and_then(|column| self.columns.get(*column));
+        let column =
+            self.key.get(differs).or(declared.key.get(differs)).and_then(|column| self.columns.get(*column));
         let column = column.map(|(name, _)| name.as_str());
         says(column, format!("the key has other columns, from its column {differs} on: {DO}"))
     }

@@ -4,11 +4,11 @@
 
 use core::marker::PhantomData;
 
-use engine::setting::{Values, nearest};
 use durability::{Layouts, Log, LogSink};
+use engine::setting::{Values, nearest};
 use engine::{
-    AnyKey, Database, Env, Family, Info, Isolation, RawError, RawSession, RawTxn, Schema, Scheme, Session, Sink,
-    TableId, Ticket,
+    AnyKey, Database, Env, Family, Info, Isolation, RawError, RawSession, RawTxn, Schema, Scheme, Session,
+    Sink, TableId, Ticket,
 };
 use schemes::catalogue::{self, Visit};
 use sync::{Arc, Borrowing, Tied};
@@ -96,9 +96,9 @@ impl<S: Scheme> Store for Database<S> {
     fn session(self: Arc<Self>, log: Option<&Log>) -> Box<dyn Sitting + Send> {
         match log {
             None => Box::new(Seated::<S, ()>(Tied::new(self, |db| db.session_with((), ())))),
-            Some(log) => {
-                Box::new(Seated::<S, LogSink>(Tied::new(self, |db| db.session_with((), log.sink(db.tables())))))
-            }
+            Some(log) => Box::new(Seated::<S, LogSink>(Tied::new(self, |db| {
+                db.session_with((), log.sink(db.tables()))
+            }))),
         }
     }
 

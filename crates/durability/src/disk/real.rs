@@ -20,7 +20,8 @@ impl RealDirectory {
     /// When it cannot be made.
     pub fn new(path: &Path) -> Result<Self> {
         // Of the directories that are made, the names are to last, too.
-        let missing: Vec<&Path> = path.ancestors().take_while(|path| !path.is_dir() && !is_here(path)).collect();
+        let missing: Vec<&Path> =
+            path.ancestors().take_while(|path| !path.is_dir() && !is_here(path)).collect();
         fs::create_dir_all(path)?;
         for made in missing.into_iter().rev() {
             let parent = made.parent().filter(|parent| !is_here(parent)).unwrap_or(Path::new("."));

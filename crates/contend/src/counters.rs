@@ -86,7 +86,8 @@ pub struct Counters {
     pub log_rounds: u64,
     /// Bytes of commits that the log has written.
     pub log_bytes: u64,
-    /// Epochs that are not durable yet, the present one among them: a few, unless the device does not keep up.
+    /// Epochs from the last durable one to the last with a commit, of a millisecond or more: a few, unless the device
+    /// does not keep up, and 0 when all is durable.
     pub durable_lag_epochs: u64,
     /// Callers and futures that wait until something is durable now.
     pub awaiting_durability: u64,

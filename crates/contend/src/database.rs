@@ -14,7 +14,7 @@ use sync::threads::Inside;
 use sync::{Arc, clock, waiter};
 
 use crate::counters::{Counters, Event};
-use crate::durable::{Durable, Place};
+use crate::durable::{Await, Durable, Place};
 use crate::error::{Conflict, Error, Misuse};
 use crate::future::Helpers;
 use crate::open_error::OpenError;
@@ -277,12 +277,8 @@ impl Database {
 
     /// Runs a transaction, and waits until what comes of it is durable, if it is to be. The seat is another's by then.
     fn complete(&self, read_only: bool, body: &mut dyn FnMut(&mut Txn<'_>) -> bool) -> Result<(), Error> {
-        let ran = self.run(read_only, body)?;
-        let waited = match (&self.0.durable, ran.awaited) {
-            (Some(durable), Some(ticket)) => durable.wait(ticket),
-            _ => Ok(()),
-        };
-        ran.settle(waited)
+        let Ran { end, awaited } = self.run(read_only, body)?;
+        end.settle(awaited.map_or(Ok(()), Await::wait))
     }
 
     /// Attempts a transaction until it ends, and that by its body's own wish. The body says whether it wants to commit.
@@ -313,7 +309,7 @@ impl Database {
                         End::Panic(panic)
                     } else {
                         tally.count(Event::Rollback);
-                        told.misuse.map_or(Ok(()), |misuse| Err(misuse))?;
+                        told.misuse.map_or(Ok(()), Err)?;
                         End::Nothing
                     }
                 }
@@ -356,14 +352,14 @@ impl Database {
     pub fn counters(&self) -> Counters {
         let mut counters = self.0.pool.counters();
         if let Some(durable) = &self.0.durable {
-            counters.awaiting_durability = self.0.helpers.finishing() as u64;
             durable.count(&mut counters);
         }
         counters
     }
 
     /// Makes a checkpoint: writes what is durable as rows, and removes the log before it, so that the directory is
-    /// small and opens fast. It is made by itself after [`Options::checkpoint_bytes`] of log; transactions run meanwhile.
+    /// small and opens fast. One is made by itself after so many bytes of log as [`Options::checkpoint_bytes`] says;
+    /// transactions run meanwhile.
     ///
     /// # Errors
     /// None was made, and the log stays: [`Error::Checkpoint`], [`Error::Log`] or [`Error::Closed`]; or
@@ -404,14 +400,15 @@ impl Database {
     }
 }
 
-/// A transaction that has run, and whose end was believed.
+/// A transaction that has run.
 pub(crate) struct Ran {
-    end: End,
+    pub(crate) end: End,
     /// What is to be durable before anybody hears of it.
-    pub(crate) awaited: Option<durability::Ticket>,
+    pub(crate) awaited: Option<Await>,
 }
 
-enum End {
+/// How a transaction ended, which was believed.
+pub(crate) enum End {
     /// What it has written is in memory.
     Commit,
     /// It has written nothing, or nothing stays.
@@ -419,14 +416,14 @@ enum End {
     Panic(Box<dyn Any + Send>),
 }
 
-impl Ran {
+impl End {
     /// What the caller is told when what was waited for is durable, or will not be. Who has written nothing is not
     /// concerned by the latter: reads go on when the log has failed.
     pub(crate) fn settle(self, waited: Result<(), LogError>) -> Result<(), Error> {
-        match self.end {
-            End::Commit => waited.map_err(Error::NotDurable),
-            End::Nothing => Ok(()),
-            End::Panic(panic) => resume_unwind(panic),
+        match self {
+            Self::Commit => waited.map_err(Error::NotDurable),
+            Self::Nothing => Ok(()),
+            Self::Panic(panic) => resume_unwind(panic),
         }
     }
 }

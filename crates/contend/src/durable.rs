@@ -9,7 +9,7 @@ use durability::{
 };
 use engine::{AnyKey, TableId};
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use sync::{Arc, Background, Inbox, Latched, LatchedGuard, Padded, waiter, workers};
+use sync::{Arc, Background, Inbox, Latched, LatchedGuard, waiter, workers};
 
 use crate::counters::Counters;
 use crate::error::Error;
@@ -72,8 +72,8 @@ pub(crate) struct Durable {
     log: Log,
     /// Whether callers hear of a commit when it is durable, and not before.
     waits: bool,
-    /// Callers who wait for that now.
-    awaiting: Padded<AtomicUsize>,
+    /// Callers and futures that wait for that now.
+    awaiting: Arc<AtomicUsize>,
     recovered_rows: u64,
     keeper: Arc<Keeper>,
     /// None when the database is closed.
@@ -116,7 +116,7 @@ impl Durable {
         Ok(Self {
             log,
             waits: options.durability != Some(Durability::Async),
-            awaiting: Padded::default(),
+            awaiting: Arc::default(),
             recovered_rows: recovered.rows,
             keeper,
             open: Latched::new(Some(Open { running, keeper: thread, lock: place.lock })),
@@ -135,24 +135,17 @@ impl Durable {
 
     /// What a caller has to wait for who has committed, or has seen what others have.
     #[inline]
-    pub(crate) fn awaited(&self, ticket: Ticket) -> Option<Ticket> {
+    pub(crate) fn awaited(&self, ticket: Ticket) -> Option<Await> {
         self.keeper.look();
         match self.log.is_durable(ticket) {
             Ok(true) => None,
-            Ok(false) => self.waits.then_some(ticket),
-            // Whoever waits is told.
-            Err(_) => Some(ticket),
+            Ok(false) if !self.waits => None,
+            // Of a failure, too, who waits is told.
+            _ => {
+                self.awaiting.fetch_add(1, Ordering::Relaxed); // Relaxed: a count.
+                Some(Await { log: self.log.clone(), ticket, awaiting: Arc::clone(&self.awaiting) })
+            }
         }
-    }
-
-    /// Waits until that is durable.
-    #[cold]
-    pub(crate) fn wait(&self, ticket: Ticket) -> Result<(), LogError> {
-        // Relaxed, here and below: a count.
-        self.awaiting.fetch_add(1, Ordering::Relaxed);
-        let waited = self.log.wait(ticket);
-        self.awaiting.fetch_sub(1, Ordering::Relaxed);
-        waited
     }
 
     pub(crate) fn checkpoint(&self) -> Result<(), Error> {
@@ -203,10 +196,10 @@ impl Durable {
         counters.log_failure = log.failure().filter(|failure| *failure != LogError::Closed);
         counters.recovered_rows = self.recovered_rows;
         // Relaxed: counts.
-        counters.awaiting_durability += self.awaiting.load(Ordering::Relaxed) as u64;
+        counters.awaiting_durability = self.awaiting.load(Ordering::Relaxed) as u64;
         counters.checkpoints = keeper.made.load(Ordering::Relaxed);
         counters.checkpoint_failures = keeper.failed.load(Ordering::Relaxed);
-        counters.checkpoint_failure = keeper.failure.lock().clone();
+        counters.checkpoint_failure.clone_from(&keeper.failure.lock());
     }
 }
 
@@ -214,6 +207,27 @@ impl Drop for Durable {
     fn drop(&mut self) {
         // Whoever wants to hear of an error closes the database.
         _ = self.close();
+    }
+}
+
+/// Something that is not durable yet.
+pub(crate) struct Await {
+    log: Log,
+    ticket: Ticket,
+    awaiting: Arc<AtomicUsize>,
+}
+
+impl Await {
+    /// Waits until it is durable.
+    #[cold]
+    pub(crate) fn wait(self) -> Result<(), LogError> {
+        self.log.wait(self.ticket)
+    }
+}
+
+impl Drop for Await {
+    fn drop(&mut self) {
+        self.awaiting.fetch_sub(1, Ordering::Relaxed); // Relaxed: a count.
     }
 }
 
@@ -361,17 +375,12 @@ impl Keeper {
         let written = self.written();
         let made = self.log.checkpoint(workers::cores());
         // Relaxed, three times: counts, and a hint.
-        let next = match &made {
-            Ok(_) => {
-                self.made.fetch_add(1, Ordering::Relaxed);
-                self.checkpoint_bytes
-            }
+        let (count, next) = match &made {
+            Ok(_) => (&self.made, self.checkpoint_bytes),
             // A device that is full may have room again soon, or later.
-            Err(_) => {
-                self.failed.fetch_add(1, Ordering::Relaxed);
-                self.checkpoint_bytes / 4
-            }
+            Err(_) => (&self.failed, self.checkpoint_bytes / 4),
         };
+        count.fetch_add(1, Ordering::Relaxed);
         self.due_at.store(written.saturating_add(next.max(ROUND_BYTES)), Ordering::Relaxed);
         *self.failure.lock() = made.as_ref().err().cloned();
         made

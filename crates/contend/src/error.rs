@@ -128,7 +128,7 @@ impl fmt::Display for Error {
             ),
             Self::Closed => f.write_str("the database is closed"),
             Self::Log(failure) => {
-                write!(f, "not executed, since nothing that is written now would last: {failure}")
+                write!(f, "the log has failed: {failure}")
             }
             Self::NotDurable(failure) => write!(
                 f,

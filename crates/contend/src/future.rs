@@ -8,11 +8,12 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use durability::{Log, LogError, Ticket};
+use durability::LogError;
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Arc, Inbox, Latched, threads};
 
-use crate::database::Database;
+use crate::database::{Database, Ran};
+use crate::durable::Await;
 use crate::error::Error;
 use crate::txn::Txn;
 
@@ -21,15 +22,13 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// What has run, and is told of when it is durable.
 struct Finish {
-    log: Log,
-    awaited: Ticket,
+    awaited: Await,
     tell: Box<dyn FnOnce(Result<(), LogError>) + Send>,
 }
 
 impl Finish {
     fn wait(self) {
-        let waited = self.log.wait(self.awaited);
-        (self.tell)(waited);
+        (self.tell)(self.awaited.wait());
     }
 }
 
@@ -93,11 +92,6 @@ impl Helpers {
     /// How many transactions wait to be executed.
     fn waiting(&self) -> usize {
         self.inbox.len()
-    }
-
-    /// How many have been executed, and are not durable yet.
-    pub(crate) fn finishing(&self) -> usize {
-        self.finisher.inbox.len()
     }
 }
 
@@ -193,10 +187,14 @@ impl Database {
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 db.run(false, &mut |txn| returned.insert(body(txn)).is_ok())
             }));
-            let awaited = ran.as_ref().ok().and_then(|ran| ran.as_ref().ok()?.awaited);
+            let (ran, awaited) = match ran {
+                Ok(Ok(Ran { end, awaited })) => (Ok(Ok(end)), awaited),
+                Ok(Err(error)) => (Ok(Err(error)), None),
+                Err(panic) => (Err(panic), None),
+            };
             let tell = move |waited| {
                 let settle = || match ran? {
-                    Ok(ran) => catch_unwind(AssertUnwindSafe(|| ran.settle(waited))),
+                    Ok(end) => catch_unwind(AssertUnwindSafe(|| end.settle(waited))),
                     Err(error) => Ok(Err(error)),
                 };
                 let outcome = settle().map(|settled| match settled {
@@ -205,13 +203,12 @@ impl Database {
                 });
                 complete(&done, outcome);
             };
-            let log = db.0.durable.as_ref().map(|durable| durable.log().clone());
             let finisher = Arc::clone(&db.0.helpers.finisher);
             // Whoever hears that it is complete, and has let go of the database, has closed it.
-            drop(db);
-            match (log, awaited) {
-                (Some(log), Some(awaited)) => finisher.give(Finish { log, awaited, tell: Box::new(tell) }),
-                _ => tell(Ok(())),
+            drop((body, db));
+            match awaited {
+                Some(awaited) => finisher.give(Finish { awaited, tell: Box::new(tell) }),
+                None => tell(Ok(())),
             }
         };
         let helpers = &self.0.helpers;

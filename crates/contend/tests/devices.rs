@@ -120,12 +120,13 @@ fn who_waits_for_the_device_keeps_no_seat_and_no_helper() {
             assert!(insert(&db, counts, worker as u64).expect("the disk works"));
             return;
         }
-        waiter::wait_until(None, || db.counters().commits == 14);
-        waiter::wait_until(None, || db.counters().awaiting_durability >= 13);
+        waiter::wait_until(None, || db.counters().awaiting_durability == 14);
         assert_eq!(db.counters().log_rounds, 0, "none is durable");
         gate.set(OPEN);
     });
-    begun.into_iter().for_each(|future| assert!(finished(future).expect("the disk works")));
+    for future in begun {
+        assert!(finished(future).expect("the disk works"));
+    }
     assert_eq!(db.counters().awaiting_durability, 0);
 }
 
@@ -136,24 +137,26 @@ fn who_has_written_nothing_has_what_it_wanted_when_the_log_fails_meanwhile() {
     let counts = db.table::<Count>().expect("it was declared");
     insert(&db, counts, 0).expect("the disk works");
     gate.set(SHUT);
+    let begun = db.begin(move |txn| txn.insert(counts, &Count { id: 1, count: 1 }));
     workers::run(4, false, |worker| match worker {
         0 => {
-            waiter::wait_until(None, || db.counters().awaiting_durability == 3);
+            waiter::wait_until(None, || db.counters().awaiting_durability == 4);
             gate.set(BROKEN);
         }
-        1 => assert!(matches!(insert(&db, counts, 1), Err(Error::NotDurable(LogError::Sync { .. })))),
+        1 => assert!(matches!(insert(&db, counts, 2), Err(Error::NotDurable(LogError::Sync { .. })))),
         // Both may have seen what is not durable yet, and wait for it.
         2 => {
-            waiter::wait_until(None, || db.counters().commits >= 2);
-            assert_eq!(ids(&db, counts), [0, 1]);
+            waiter::wait_until(None, || db.counters().commits >= 3);
+            assert_eq!(ids(&db, counts), [0, 1, 2]);
         }
         _ => {
-            waiter::wait_until(None, || db.counters().commits >= 2);
+            waiter::wait_until(None, || db.counters().commits >= 3);
             let ended =
                 db.transact(|txn| Err::<(), _>(Error::rollback(txn.contains(counts, 1)?.to_string())));
             assert!(matches!(ended, Err(Error::RolledBack(reason)) if reason.to_string() == "true"));
         }
     });
+    assert!(matches!(finished(begun), Err(Error::NotDurable(LogError::Sync { .. }))));
 }
 
 /// What a sync does.

@@ -1,5 +1,5 @@
-//! A process that is killed, whatever it is at: nothing is lost that it had been told was durable, and of no transaction
-//! there is a half.
+//! A process that is killed, whatever it is at: nothing is lost that it had been told was durable, and no transaction
+//! is there by half.
 
 mod place;
 

@@ -396,7 +396,7 @@ impl Database {
     pub fn close(&self) -> Result<(), Error> {
         let _inside = Inside::enter(self.0.id).ok_or(Error::Nested)?;
         self.0.pool.close();
-        self.0.durable.as_ref().map_or(Ok(()), Durable::close).map_err(Error::Log)
+        self.0.durable.as_ref().map_or(Ok(()), Durable::close).map_err(|failure| Error::Log(failure.into()))
     }
 }
 
@@ -421,7 +421,7 @@ impl End {
     /// concerned by the latter: reads go on when the log has failed.
     pub(crate) fn settle(self, waited: Result<(), LogError>) -> Result<(), Error> {
         match self {
-            Self::Commit => waited.map_err(Error::NotDurable),
+            Self::Commit => waited.map_err(|failure| Error::NotDurable(failure.into())),
             Self::Nothing => Ok(()),
             Self::Panic(panic) => resume_unwind(panic),
         }

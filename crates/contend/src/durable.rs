@@ -149,9 +149,9 @@ impl Durable {
     }
 
     pub(crate) fn checkpoint(&self) -> Result<(), Error> {
-        self.keeper.checkpoint().map(drop).map_err(|error| match error {
+        self.keeper.checkpoint(workers::cores()).map(drop).map_err(|error| match error {
             CheckpointError::Log(failure) => refused(failure),
-            other => Error::Checkpoint(other),
+            other => Error::Checkpoint(other.into()),
         })
     }
 
@@ -159,7 +159,7 @@ impl Durable {
     pub(crate) fn backup(&self, to: &Path) -> Result<(), Error> {
         let write = |error: std::io::Error| {
             let (place, kind) = (to.display().to_string(), error.kind());
-            Error::Backup(BackupError::Write { place, kind })
+            Error::Backup(BackupError::Write { place, kind }.into())
         };
         let _alone = self.keeper.alone();
         self.admit()?;
@@ -167,12 +167,12 @@ impl Durable {
         // Nobody makes a database there meanwhile.
         let Some(_lock) = directory.lock().map_err(write)? else {
             let place = to.display().to_string();
-            return Err(Error::Backup(BackupError::NotEmpty { place }));
+            return Err(Error::Backup(BackupError::NotEmpty { place }.into()));
         };
         let copied = self.log.backup(&[Arc::new(directory)]);
         copied.map(drop).map_err(|error| match error {
             BackupError::Log(failure) => refused(failure),
-            other => Error::Backup(other),
+            other => Error::Backup(other.into()),
         })
     }
 
@@ -233,7 +233,7 @@ impl Drop for Await {
 
 /// What is told to whoever would write.
 fn refused(failure: LogError) -> Error {
-    if failure == LogError::Closed { Error::Closed } else { Error::Log(failure) }
+    if failure == LogError::Closed { Error::Closed } else { Error::Log(failure.into()) }
 }
 
 /// Puts all rows into the store. The limit of memory is not looked at: what is there was admitted once, and a row that
@@ -349,8 +349,8 @@ impl Keeper {
             if self.is_stopping.load(Ordering::Relaxed) {
                 return;
             }
-            // What fails is kept.
-            _ = self.checkpoint();
+            // What fails is kept. Transactions run beside it, and keep a half of the cores at least.
+            _ = self.checkpoint(workers::cores().div_ceil(2));
             self.is_asked.store(false, Ordering::Relaxed); // Relaxed: as in `ask`.
         }
     }
@@ -370,10 +370,10 @@ impl Keeper {
         alone.expect("it was waited for")
     }
 
-    fn checkpoint(&self) -> Result<Restored, CheckpointError> {
+    fn checkpoint(&self, workers: usize) -> Result<Restored, CheckpointError> {
         let _alone = self.alone();
         let written = self.written();
-        let made = self.log.checkpoint(workers::cores());
+        let made = self.log.checkpoint(workers);
         // Relaxed, three times: counts, and a hint.
         let (count, next) = match &made {
             Ok(_) => (&self.made, self.checkpoint_bytes),

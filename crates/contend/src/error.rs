@@ -59,14 +59,14 @@ pub enum Error {
     /// The log has failed, so that nothing which is written now would last: the transaction was not executed.
     /// [`Database::snapshot`](crate::Database::snapshot) reads on, and sees what has committed in memory. Close the
     /// database, see to what the text names, and open it again.
-    Log(LogError),
+    Log(Box<LogError>),
     /// The log has failed while the transaction waited to be durable: it has committed in memory, and whether it will
     /// be there when the database is opened again is unknown. Open it again, and look, before it is tried again.
-    NotDurable(LogError),
+    NotDurable(Box<LogError>),
     /// No checkpoint was made. Nothing is lost, and the log grows until one is; the text says what to see to.
-    Checkpoint(CheckpointError),
+    Checkpoint(Box<CheckpointError>),
     /// No backup was made. The database goes on; the text says what to see to.
-    Backup(BackupError),
+    Backup(Box<BackupError>),
     /// The call makes no sense, whatever the rows are. Change the program; the text says how.
     Misuse(Misuse),
     /// The body of the transaction ended it with [`Error::rollback`]: what it read is consistent, and nothing of what
@@ -92,11 +92,9 @@ impl Error {
     pub fn advice(&self) -> Advice {
         match self {
             Self::Conflict(_) => Advice::PassOn,
-            Self::Contended { .. }
-            | Self::Overloaded { .. }
-            | Self::Checkpoint(CheckpointError::Busy)
-            | Self::Backup(BackupError::Busy) => Advice::Retry,
-            Self::Nested | Self::Misuse(_) | Self::Backup(BackupError::NotEmpty { .. }) => Advice::Fix,
+            Self::Contended { .. } | Self::Overloaded { .. } => Advice::Retry,
+            Self::Backup(error) if matches!(**error, BackupError::NotEmpty { .. }) => Advice::Fix,
+            Self::Nested | Self::Misuse(_) => Advice::Fix,
             Self::MemoryFull { .. }
             | Self::Closed
             | Self::Checkpoint(_)
@@ -146,9 +144,9 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::RolledBack(reason) => Some(reason.as_ref()),
-            Self::Log(failure) | Self::NotDurable(failure) => Some(failure),
-            Self::Checkpoint(error) => Some(error),
-            Self::Backup(error) => Some(error),
+            Self::Log(failure) | Self::NotDurable(failure) => Some(failure.as_ref()),
+            Self::Checkpoint(error) => Some(error.as_ref()),
+            Self::Backup(error) => Some(error.as_ref()),
             _ => None,
         }
     }
@@ -209,3 +207,13 @@ impl fmt::Display for Misuse {
 }
 
 impl StdError for Misuse {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_every_call_may_return_is_small() {
+        assert!(size_of::<Error>() <= 24, "{} bytes", size_of::<Error>());
+    }
+}

@@ -154,8 +154,8 @@ impl Options {
 
     /// When a transaction returns that has committed: with [`Durability::Group`], the standard of a database with a
     /// path, when it survives a crash; with [`Durability::Async`] at once, and a crash may take the last few
-    /// milliseconds. [`Durability::None`] is for [`Database::in_memory`](crate::Database::in_memory), and its standard:
-    /// what has a path is logged.
+    /// milliseconds, or as many as the log's thread gets no core. [`Durability::None`] is for
+    /// [`Database::in_memory`](crate::Database::in_memory), and its standard: what has a path is logged.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = Some(durability);

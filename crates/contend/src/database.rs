@@ -290,7 +290,11 @@ impl Database {
         let inner = &*self.0;
         let _inside = Inside::enter(inner.id).ok_or(Error::Nested)?;
         if let (false, Some(durable)) = (read_only, &inner.durable) {
-            durable.admit()?;
+            durable.admit().inspect_err(|error| {
+                if matches!(error, Error::Overloaded { .. }) {
+                    inner.refuse();
+                }
+            })?;
         }
         let mut taken = inner.pool.admit()?;
         let mut ticket = Ticket { read_only, ..Ticket::new(clock::ticks(), Homes::new()) };

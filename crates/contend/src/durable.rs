@@ -9,7 +9,7 @@ use durability::{
 };
 use engine::{AnyKey, TableId};
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use sync::{Arc, Background, Inbox, Latched, LatchedGuard, waiter, workers};
+use sync::{Arc, Background, Bell, Inbox, Latched, LatchedGuard, clock, waiter, workers};
 
 use crate::counters::Counters;
 use crate::error::Error;
@@ -24,6 +24,8 @@ const RING_BYTES: usize = 16 << 20;
 const BACKLOG_BYTES: usize = 64 << 20;
 /// What a round takes on a device beside its commits: it is filled up to a page.
 const ROUND_BYTES: u64 = 4096;
+/// After how many times the bytes after which a checkpoint is due callers wait for it.
+const FULL: u64 = 4;
 /// Rows between two calls of whoever wants to hear how far recovery is.
 const ROWS_UNTIL_TOLD: u64 = 1 << 16;
 
@@ -109,7 +111,7 @@ impl Durable {
         let behind_checkpoint = found.log_bytes();
         let running = found.start()?.spawn();
         let log = running.log().clone();
-        let keeper = Arc::new(Keeper::new(log.clone(), options.checkpoint_bytes, behind_checkpoint));
+        let keeper = Arc::new(Keeper::new(log.clone(), options, behind_checkpoint));
         let serving = Arc::clone(&keeper);
         let thread = Background::start("contend-checkpoints", move || serving.serve());
         keeper.look();
@@ -127,9 +129,10 @@ impl Durable {
         &self.log
     }
 
-    /// Refuses what would not last.
+    /// Refuses what would not last, and keeps back for a while what the log has no room for.
     #[inline]
     pub(crate) fn admit(&self) -> Result<(), Error> {
+        self.keeper.keep_back()?;
         self.log.failure().map_or(Ok(()), |failure| Err(refused(failure)))
     }
 
@@ -162,7 +165,9 @@ impl Durable {
             Error::Backup(BackupError::Write { place, kind }.into())
         };
         let _alone = self.keeper.alone();
-        self.admit()?;
+        if let Some(failure) = self.log.failure() {
+            return Err(refused(failure));
+        }
         let directory = RealDirectory::new(to).map_err(write)?;
         // Nobody makes a database there meanwhile.
         let Some(_lock) = directory.lock().map_err(write)? else {
@@ -196,6 +201,7 @@ impl Durable {
         counters.log_failure = log.failure().filter(|failure| *failure != LogError::Closed);
         counters.recovered_rows = self.recovered_rows;
         // Relaxed: counts.
+        counters.waiting += keeper.kept_back.load(Ordering::Relaxed) as u64;
         counters.awaiting_durability = self.awaiting.load(Ordering::Relaxed) as u64;
         counters.checkpoints = keeper.made.load(Ordering::Relaxed);
         counters.checkpoint_failures = keeper.failed.load(Ordering::Relaxed);
@@ -291,6 +297,13 @@ struct Keeper {
     checkpoint_bytes: u64,
     /// What the log has written when the next one is due: see `written`.
     due_at: AtomicU64,
+    /// What it has written when callers wait until one is made.
+    full_at: AtomicU64,
+    /// Who waits for that.
+    kept_back: AtomicUsize,
+    patience_ns: u64,
+    /// Rung when a checkpoint was made, or not.
+    ended: Bell,
     is_asked: AtomicBool,
     is_stopping: AtomicBool,
     asked: Inbox<()>,
@@ -303,11 +316,17 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn new(log: Log, checkpoint_bytes: u64, behind_checkpoint: u64) -> Self {
+    fn new(log: Log, options: &Options, behind_checkpoint: u64) -> Self {
+        let checkpoint_bytes = options.checkpoint_bytes.max(ROUND_BYTES);
+        let full = checkpoint_bytes.saturating_mul(FULL);
         Self {
             log,
             checkpoint_bytes,
             due_at: AtomicU64::new(checkpoint_bytes.saturating_sub(behind_checkpoint)),
+            full_at: AtomicU64::new(full.saturating_sub(behind_checkpoint)),
+            kept_back: AtomicUsize::new(0),
+            patience_ns: options.patience_ms.saturating_mul(1_000_000),
+            ended: Bell::default(),
             is_asked: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
             asked: Inbox::new(1),
@@ -342,22 +361,46 @@ impl Keeper {
         }
     }
 
+    /// Has a caller wait when the log has grown so far that a checkpoint cannot follow: else it would take the device's
+    /// last byte.
+    #[inline]
+    fn keep_back(&self) -> Result<(), Error> {
+        // Relaxed: as in `look`.
+        if self.written() < self.full_at.load(Ordering::Relaxed) { Ok(()) } else { self.wait_for_room() }
+    }
+
+    #[cold]
+    fn wait_for_room(&self) -> Result<(), Error> {
+        self.ask();
+        // Relaxed, here and below: a count.
+        let waiting = self.kept_back.fetch_add(1, Ordering::Relaxed);
+        let has_room = self.ended.wait_until(Some(clock::now_ns().saturating_add(self.patience_ns)), || {
+            // Relaxed: the bell orders all three. When a checkpoint has failed, nobody waits for the next.
+            let is_full = self.written() >= self.full_at.load(Ordering::Relaxed);
+            let is_over = self.is_stopping.load(Ordering::Relaxed) || !self.is_asked.load(Ordering::Relaxed);
+            !is_full || is_over
+        });
+        self.kept_back.fetch_sub(1, Ordering::Relaxed);
+        if has_room { Ok(()) } else { Err(Error::Overloaded { waiting }) }
+    }
+
     /// What its thread does.
     fn serve(&self) {
         while self.asked.take().is_some() {
             // Relaxed: who stops waits for this thread, and loses no more than the time.
-            if self.is_stopping.load(Ordering::Relaxed) {
-                return;
+            if !self.is_stopping.load(Ordering::Relaxed) {
+                // What fails is kept. Transactions run beside it, and keep about a half of the cores.
+                _ = self.checkpoint(workers::cores().div_ceil(2));
             }
-            // What fails is kept. Transactions run beside it, and keep a half of the cores at least.
-            _ = self.checkpoint(workers::cores().div_ceil(2));
             self.is_asked.store(false, Ordering::Relaxed); // Relaxed: as in `ask`.
+            self.ended.ring();
         }
     }
 
     fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed); // Relaxed: as in `serve`.
         self.asked.close();
+        self.ended.ring();
     }
 
     /// Waits until nobody else works on the files.
@@ -374,14 +417,16 @@ impl Keeper {
         let _alone = self.alone();
         let written = self.written();
         let made = self.log.checkpoint(workers);
-        // Relaxed, three times: counts, and a hint.
+        // Relaxed, three times: a count, and hints.
         let (count, next) = match &made {
             Ok(_) => (&self.made, self.checkpoint_bytes),
             // A device that is full may have room again soon, or later.
             Err(_) => (&self.failed, self.checkpoint_bytes / 4),
         };
         count.fetch_add(1, Ordering::Relaxed);
-        self.due_at.store(written.saturating_add(next.max(ROUND_BYTES)), Ordering::Relaxed);
+        self.due_at.store(written.saturating_add(next), Ordering::Relaxed);
+        let full = self.checkpoint_bytes.saturating_mul(FULL);
+        self.full_at.store(written.saturating_add(full), Ordering::Relaxed);
         *self.failure.lock() = made.as_ref().err().cloned();
         made
     }

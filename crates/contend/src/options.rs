@@ -162,9 +162,10 @@ impl Options {
         self
     }
 
-    /// After how many bytes of log a checkpoint is made by itself; the standard is 256 MiB. A checkpoint writes all
-    /// rows anew and removes the log before it: the less often, the less is written, the more is read when the database
-    /// is opened again, and the more memory a checkpoint takes while it is made, a few times so many bytes.
+    /// After how many bytes of log a checkpoint is made by itself; the standard is 256 MiB. After four times as many
+    /// callers wait for it, as long as they [may](Self::patience_ms). A checkpoint writes all rows anew and removes the
+    /// log before it: the less often, the less is written, the more is read when the database is opened again, and the
+    /// more memory a checkpoint takes while it is made, a few times so many bytes.
     #[must_use]
     pub fn checkpoint_bytes(mut self, checkpoint_bytes: u64) -> Self {
         self.checkpoint_bytes = checkpoint_bytes;

@@ -119,11 +119,14 @@ fn what_was_acknowledged_is_there_when_the_power_has_gone() {
         for boot in 0..2 {
             let (db, counts) = open(&disk, small());
             disk.cut_at(disk.steps() + 1 + rng.below(150));
-            let last = workers::run(2, false, |worker| {
-                let first = worker as u64 * 1_000 + acknowledged[worker];
-                (first..).take_while(|id| insert(&db, counts, *id).is_ok()).count() as u64
+            let counted = workers::run(2, false, |worker| {
+                let mut count = acknowledged[worker];
+                while insert(&db, counts, worker as u64 * 1_000 + count).is_ok() {
+                    count += 1;
+                }
+                count
             });
-            acknowledged = [0, 1].map(|worker| acknowledged[worker] + last[worker]);
+            acknowledged = [counted[0], counted[1]];
             checkpoints += db.counters().checkpoints;
             drop(db);
             disk.restart();

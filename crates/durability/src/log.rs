@@ -131,7 +131,7 @@ impl Log {
         if waiter::in_fiber() {
             waiter::wait_until(None, is_decided);
         } else {
-            self.0.bell.wait_until(is_decided);
+            self.0.bell.wait_until(None, is_decided);
         }
         if self.durable() >= ticket { Ok(()) } else { Err(self.failure().expect("it has failed")) }
     }

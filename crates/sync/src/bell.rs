@@ -2,8 +2,10 @@
 //! waits as long as a device takes; what takes less is waited for by [`waiter`](crate::waiter).
 
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::atomic::{AtomicUsize, Ordering, fence};
+use crate::clock;
 
 /// Wakes those who wait for something that others bring about.
 #[derive(Debug, Default)]
@@ -14,10 +16,11 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// Sleeps until `ready` says true: it is asked at once, and whenever the bell was rung.
-    pub fn wait_until(&self, mut ready: impl FnMut() -> bool) {
+    /// Sleeps until `ready` says true, and returns true; or until [`clock::now_ns`] reaches `deadline_ns`, and returns
+    /// what `ready` says then. It is asked at once, and whenever the bell was rung.
+    pub fn wait_until(&self, deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> bool {
         if ready() {
-            return;
+            return true;
         }
         // Nothing panics while it holds the lock, but `ready`, of which it keeps nothing.
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -26,11 +29,23 @@ impl Bell {
         // SeqCst fence: pairs with the one in `ring`. Either it is seen there that somebody sleeps, or here what has
         // happened.
         fence(Ordering::SeqCst);
-        while !ready() {
-            lock = self.rung.wait(lock).unwrap_or_else(PoisonError::into_inner);
-        }
+        let is_ready = loop {
+            if ready() {
+                break true;
+            }
+            let left_ns = deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(clock::now_ns()));
+            lock = match left_ns {
+                Some(0) => break false,
+                Some(left_ns) => {
+                    let slept = self.rung.wait_timeout(lock, Duration::from_nanos(left_ns));
+                    slept.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.rung.wait(lock).unwrap_or_else(PoisonError::into_inner),
+            };
+        };
         drop(lock);
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        self.sleepers.fetch_sub(1, Ordering::Relaxed); // Relaxed: as above.
+        is_ready
     }
 
     /// Has all who sleep ask again. Whoever rings has done before what they wait for.
@@ -69,10 +84,11 @@ mod tests {
                     number.store(next, Ordering::Release);
                     bell.ring();
                 } else {
-                    bell.wait_until(|| number.load(Ordering::Acquire) >= next);
+                    bell.wait_until(None, || number.load(Ordering::Acquire) >= next);
                 }
             }
         });
+        assert!(!bell.wait_until(Some(clock::now_ns() + 1_000_000), || false));
         assert_eq!(bell.sleepers.load(Ordering::Relaxed), 0); // Relaxed: all have ended.
     }
 }

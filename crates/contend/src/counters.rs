@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use durability::{CheckpointError, LogError};
 use engine::Abort;
 use sync::atomic::{AtomicU64, Ordering};
 
@@ -79,6 +80,25 @@ pub struct Counters {
     pub waiting: u64,
     /// Bytes in use now.
     pub used_bytes: u64,
+    /// Rows that were recovered when the database was opened.
+    pub recovered_rows: u64,
+    /// Rounds of the log that had commits: each is synced once.
+    pub log_rounds: u64,
+    /// Bytes of commits that the log has written.
+    pub log_bytes: u64,
+    /// Epochs from the last durable one to the last with a commit, of a millisecond or more: a few, unless the device
+    /// does not keep up, and 0 when all is durable.
+    pub durable_lag_epochs: u64,
+    /// Callers and futures that wait until something is durable now.
+    pub awaiting_durability: u64,
+    /// Checkpoints that were made.
+    pub checkpoints: u64,
+    /// Checkpoints that were begun and not made.
+    pub checkpoint_failures: u64,
+    /// Why the last checkpoint was not made, if it was not.
+    pub checkpoint_failure: Option<CheckpointError>,
+    /// Why nothing becomes durable any more, if that is so.
+    pub log_failure: Option<LogError>,
 }
 
 impl Counters {
@@ -92,7 +112,8 @@ impl Counters {
         Abort::ALL.into_iter().map(|abort| (abort.name(), self.conflicts[abort as usize]))
     }
 
-    /// All of them with the names of their fields, `conflicts` as their sum: for whatever collects metrics.
+    /// All of them with the names of their fields, `conflicts` as their sum and `log_failed` as 0 or 1: for whatever
+    /// collects metrics.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("commits", self.commits),
@@ -104,6 +125,14 @@ impl Counters {
             ("conflicts", self.conflicts()),
             ("waiting", self.waiting),
             ("used_bytes", self.used_bytes),
+            ("recovered_rows", self.recovered_rows),
+            ("log_rounds", self.log_rounds),
+            ("log_bytes", self.log_bytes),
+            ("durable_lag_epochs", self.durable_lag_epochs),
+            ("awaiting_durability", self.awaiting_durability),
+            ("checkpoints", self.checkpoints),
+            ("checkpoint_failures", self.checkpoint_failures),
+            ("log_failed", u64::from(self.log_failure.is_some())),
         ]
         .into_iter()
     }

@@ -4,17 +4,23 @@ use core::any::Any;
 use core::fmt;
 use core::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
 
+use durability::LogError;
+use durability::disk::Directory;
 use engine::{Abort, Homes, Isolation, RawError, RawTxn, TableId, Ticket};
 use sync::atomic::{AtomicUsize, Ordering};
 use sync::threads::Inside;
 use sync::{Arc, clock, waiter};
 
 use crate::counters::{Counters, Event};
-use crate::error::{Conflict, Error, Misuse, OpenError};
+use crate::durable::{Await, Durable, Place};
+use crate::error::{Conflict, Error, Misuse};
 use crate::future::Helpers;
+use crate::open_error::OpenError;
 use crate::options::Options;
 use crate::pool::{Held, Pool, Seat, Taken};
+use crate::shape::Shape;
 use crate::store;
 use crate::table::{Handle, Table};
 use crate::txn::{Reader, Room, Txn};
@@ -28,7 +34,8 @@ const PAUSE_NS: (u64, u64) = (250, 100_000);
 /// Tells databases apart, so that a handle of one is refused by the others.
 static DATABASES: AtomicUsize = AtomicUsize::new(0);
 
-/// An in-memory database. It is shared by cloning, which copies a pointer, or by reference; any thread may call it.
+/// A database, whose rows are in memory, and in a directory if it was opened with one. It is shared by cloning, which
+/// copies a pointer, or by reference; any thread may call it.
 ///
 /// It is closed by [`close`](Self::close), or when the last clone is dropped.
 #[derive(Clone)]
@@ -40,6 +47,8 @@ pub(crate) struct Inner {
     tables: Vec<Arc<Bound>>,
     pool: Pool,
     pub(crate) helpers: Helpers,
+    /// After the pool: the log is closed when nobody commits any more.
+    pub(crate) durable: Option<Durable>,
     scheme: &'static str,
     isolation: Isolation,
     attempts_max: u32,
@@ -62,18 +71,81 @@ impl Database {
     /// What is wrong with the options, in words.
     #[expect(clippy::needless_pass_by_value, reason = "options are put together where they are used")]
     pub fn in_memory(options: Options) -> Result<Self, OpenError> {
-        if options.sessions == 0 || options.helpers == 0 || options.attempts == 0 {
-            let says = "`sessions`, `helpers` and `attempts` are one at least";
-            return Err(OpenError::Setting(says.into()));
-        }
+        Self::make(&options, None)
+    }
+
+    /// The database of a directory: with what was committed when it was last open, or empty if there is none yet; the
+    /// directory is made if it is not there. Until it is closed, nobody else can open it.
+    ///
+    /// Unless the options say otherwise, a transaction returns when it is durable: when it, and all that it has seen,
+    /// will be there after the process was killed or the power has gone. The tables must be those that were declared
+    /// before, in their order; new ones may follow them, and secondary indexes, the scheme and all other options may
+    /// change. The limit of memory holds for inserts, and not for what is recovered.
+    ///
+    /// ```
+    /// use contend::{Database, Options, Table};
+    ///
+    /// #[derive(Table)]
+    /// struct Account {
+    ///     #[key]
+    ///     id: u64,
+    ///     cents: i64,
+    /// }
+    ///
+    /// # let path = std::env::temp_dir().join(format!("contend-open-{}", std::process::id()));
+    /// let options = || Options::new().table::<Account>();
+    /// let db = Database::open(&path, options())?;
+    /// let accounts = db.table::<Account>()?;
+    /// db.transact(|txn| txn.insert(accounts, &Account { id: 1, cents: 500 }))?;
+    /// db.close()?;
+    ///
+    /// let db = Database::open(&path, options())?;
+    /// let accounts = db.table::<Account>()?;
+    /// assert_eq!(db.snapshot(|txn| txn.get(accounts, 1))?.map(|account| account.cents), Some(500));
+    /// # drop(db);
+    /// # std::fs::remove_dir_all(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See [`OpenError`]: each says what to do, and in the directory nothing has changed.
+    #[expect(clippy::needless_pass_by_value, reason = "options are put together where they are used")]
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        Self::make(&options, Some(&|| Place::take(path)))
+    }
+
+    /// As [`open`](Self::open), for tests of what devices do: nobody is kept out.
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(hidden)]
+    #[expect(clippy::needless_pass_by_value, reason = "as `open`")]
+    pub fn open_in(directory: Arc<dyn Directory>, options: Options) -> Result<Self, OpenError> {
+        Self::make(&options, Some(&|| Ok(Place::alone(Arc::clone(&directory)))))
+    }
+
+    /// Makes a store, and fills it if there is a place. That is taken when all else is in order.
+    fn make(
+        options: &Options,
+        take: Option<&dyn Fn() -> Result<Place, OpenError>>,
+    ) -> Result<Self, OpenError> {
+        options.check(take.is_some())?;
         let (schema, tables) = options.lay_out()?;
-        let opened = store::open(&options, &schema)?;
+        let opened = store::open(options, &schema)?;
+        let open = |place| {
+            let shape = Shape::of(tables.iter().map(|table| &table.definition));
+            Durable::open(place, &*opened.store, &shape, options)
+        };
+        let durable = take.map(|take| take().and_then(open)).transpose()?;
         let row_bytes = tables.iter().map(|table| table.arranged.row_words() * 8).max().unwrap_or_default();
+        let log = durable.as_ref().map(|durable| durable.log().clone());
         Ok(Self(Arc::new(Inner {
             id: DATABASES.fetch_add(1, Ordering::Relaxed), // Relaxed: distinct is all that it is.
             tables,
-            pool: Pool::new(opened.store, &options),
+            pool: Pool::new(opened.store, log, options),
             helpers: Helpers::new(options.helpers, options.waiting),
+            durable,
             scheme: opened.scheme,
             isolation: opened.isolation,
             attempts_max: options.attempts,
@@ -167,7 +239,7 @@ impl Database {
         mut body: impl FnMut(&mut Txn<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut returned = None;
-        self.run(false, &mut |txn| returned.insert(body(txn)).is_ok())?;
+        self.complete(false, &mut |txn| returned.insert(body(txn)).is_ok())?;
         returned.expect("a body that was executed has returned")
     }
 
@@ -199,37 +271,55 @@ impl Database {
         mut body: impl FnMut(&mut Reader<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut returned = None;
-        self.run(true, &mut |txn| returned.insert(body(txn)).is_ok())?;
+        self.complete(true, &mut |txn| returned.insert(body(txn)).is_ok())?;
         returned.expect("a body that was executed has returned")
     }
 
+    /// Runs a transaction, and waits until what comes of it is durable, if it is to be. The seat is another's by then.
+    fn complete(&self, read_only: bool, body: &mut dyn FnMut(&mut Txn<'_>) -> bool) -> Result<(), Error> {
+        let Ran { end, awaited } = self.run(read_only, body)?;
+        end.settle(awaited.map_or(Ok(()), Await::wait))
+    }
+
     /// Attempts a transaction until it ends, and that by its body's own wish. The body says whether it wants to commit.
-    fn run(&self, read_only: bool, body: &mut dyn FnMut(&mut Txn<'_>) -> bool) -> Result<(), Error> {
+    pub(crate) fn run(
+        &self,
+        read_only: bool,
+        body: &mut dyn FnMut(&mut Txn<'_>) -> bool,
+    ) -> Result<Ran, Error> {
         let inner = &*self.0;
         let _inside = Inside::enter(inner.id).ok_or(Error::Nested)?;
+        if let (false, Some(durable)) = (read_only, &inner.durable) {
+            durable.admit().inspect_err(|error| {
+                if matches!(error, Error::Overloaded { .. }) {
+                    inner.refuse();
+                }
+            })?;
+        }
         let mut taken = inner.pool.admit()?;
         let mut ticket = Ticket { read_only, ..Ticket::new(clock::ticks(), Homes::new()) };
         loop {
             let mut told = Told::default();
             let ended = inner.attempt(&mut taken, &ticket, body, &mut told);
             let tally = taken.tally;
-            return match ended {
+            let end = match ended {
                 Ok(()) => {
                     tally.count(Event::Commit);
-                    Ok(())
+                    if read_only { End::Nothing } else { End::Commit }
                 }
                 Err(RawError::Abort(Abort::Rollback)) => {
                     if let Some(panic) = told.panic {
                         tally.count(Event::Panic);
-                        drop(taken);
-                        resume_unwind(panic);
+                        End::Panic(panic)
+                    } else {
+                        tally.count(Event::Rollback);
+                        told.misuse.map_or(Ok(()), Err)?;
+                        End::Nothing
                     }
-                    tally.count(Event::Rollback);
-                    told.misuse.map_or(Ok(()), |misuse| Err(misuse.into()))
                 }
                 Err(error @ RawError::Misuse(_)) => {
                     tally.count(Event::Rollback);
-                    Err(error.into())
+                    return Err(error.into());
                 }
                 Err(RawError::Abort(abort)) => {
                     tally.count(Event::Conflict(abort));
@@ -239,9 +329,16 @@ impl Database {
                         continue;
                     }
                     tally.count(Event::Contended);
-                    Err(Error::Contended { attempts: ticket.retries, last: Conflict(abort) })
+                    return Err(Error::Contended { attempts: ticket.retries, last: Conflict(abort) });
                 }
             };
+            let awaited = inner.durable.as_ref().and_then(|durable| {
+                // Who has not committed may have seen what others have.
+                let has_committed = ended.is_ok();
+                let ticket = if has_committed { taken.ticket() } else { durable.log().present() };
+                durable.awaited(ticket)
+            });
+            return Ok(Ran { end, awaited });
         }
     }
 
@@ -257,18 +354,81 @@ impl Database {
 
     /// What the database has done so far.
     pub fn counters(&self) -> Counters {
-        self.0.pool.counters()
+        let mut counters = self.0.pool.counters();
+        if let Some(durable) = &self.0.durable {
+            durable.count(&mut counters);
+        }
+        counters
     }
 
-    /// Closes the database: waits until what is under way has ended, and gives the memory back. Whoever calls it
-    /// later is refused with [`Error::Closed`]. To close it twice does nothing.
+    /// Makes a checkpoint: writes what is durable as rows, and removes the log before it, so that the directory is
+    /// small and opens fast. One is made by itself after so many bytes of log as [`Options::checkpoint_bytes`] says;
+    /// transactions run meanwhile.
     ///
     /// # Errors
-    /// [`Error::Nested`] within a transaction, which would wait for itself.
+    /// None was made, and the log stays: [`Error::Checkpoint`], [`Error::Log`] or [`Error::Closed`]; or
+    /// [`Error::Misuse`] of a database in memory.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        self.durable()?.checkpoint()
+    }
+
+    /// Copies the database into an empty directory, which is made if it is not there, while transactions run. The copy
+    /// is a database to [open](Self::open).
+    ///
+    /// It has the state of one moment between the call and the return: all transactions that had committed before the
+    /// call, whether they were durable then or not, and of those that commit meanwhile the ones before that moment; so
+    /// none without what it has seen. The copy is durable when this returns. What was not completed does not open.
+    ///
+    /// # Errors
+    /// None was made, and what there is of it is removed if possible: [`Error::Backup`], [`Error::Log`] or
+    /// [`Error::Closed`]; or [`Error::Misuse`] of a database in memory.
+    pub fn backup(&self, to: impl AsRef<Path>) -> Result<(), Error> {
+        self.durable()?.backup(to.as_ref())
+    }
+
+    fn durable(&self) -> Result<&Durable, Error> {
+        let says = "the database lives in memory: open it with a path";
+        self.0.durable.as_ref().ok_or_else(|| Misuse::new(says).into())
+    }
+
+    /// Closes the database: waits until what is under way has ended and is durable, lets go of its directory, and gives
+    /// the memory back. Whoever calls it later is refused with [`Error::Closed`]. To close it twice does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Nested`] within a transaction, which would wait for itself. [`Error::Log`] when the log has failed, now
+    /// or before; the database is closed all the same.
     pub fn close(&self) -> Result<(), Error> {
         let _inside = Inside::enter(self.0.id).ok_or(Error::Nested)?;
         self.0.pool.close();
-        Ok(())
+        self.0.durable.as_ref().map_or(Ok(()), Durable::close).map_err(|failure| Error::Log(failure.into()))
+    }
+}
+
+/// A transaction that has run.
+pub(crate) struct Ran {
+    pub(crate) end: End,
+    /// What is to be durable before anybody hears of it.
+    pub(crate) awaited: Option<Await>,
+}
+
+/// How a transaction ended, which was believed.
+pub(crate) enum End {
+    /// What it has written is in memory.
+    Commit,
+    /// It has written nothing, or nothing stays.
+    Nothing,
+    Panic(Box<dyn Any + Send>),
+}
+
+impl End {
+    /// What the caller is told when what was waited for is durable, or will not be. Who has written nothing is not
+    /// concerned by the latter: reads go on when the log has failed.
+    pub(crate) fn settle(self, waited: Result<(), LogError>) -> Result<(), Error> {
+        match self {
+            Self::Commit => waited.map_err(|failure| Error::NotDurable(failure.into())),
+            Self::Nothing => Ok(()),
+            Self::Panic(panic) => resume_unwind(panic),
+        }
     }
 }
 
@@ -326,6 +486,11 @@ impl Inner {
 }
 
 impl Taken<'_> {
+    /// What the commit of the last attempt waits for to be durable.
+    fn ticket(&mut self) -> durability::Ticket {
+        self.seat.held.as_mut().map(|held| held.session.ticket()).unwrap_or_default()
+    }
+
     /// Waits before the attempt after so many.
     #[cold]
     fn pause(&mut self, attempts: u32) {

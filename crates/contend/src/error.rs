@@ -3,8 +3,9 @@
 use core::error::Error as StdError;
 use core::fmt;
 
+use durability::{BackupError, CheckpointError, LogError};
+
 use crate::column::TextError;
-use crate::definition::DefinitionError;
 
 /// What the caller of something that failed does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub enum Advice {
     Fix,
     /// Give up, or make room first.
     GiveUp,
+    /// Close the database, see to what the text names, and open its directory again.
+    Reopen,
 }
 
 /// Why a transaction, or an operation of one, did not succeed. Nothing of a transaction that failed stays.
@@ -53,6 +56,17 @@ pub enum Error {
     Nested,
     /// The database is closed.
     Closed,
+    /// The log has failed, so that nothing which is written now would last: the transaction was not executed.
+    /// [`Database::snapshot`](crate::Database::snapshot) reads on, and sees what has committed in memory. Close the
+    /// database, see to what the text names, and open it again.
+    Log(Box<LogError>),
+    /// The log has failed while the transaction waited to be durable: it has committed in memory, and whether it will
+    /// be there when the database is opened again is unknown. Open it again, and look, before it is tried again.
+    NotDurable(Box<LogError>),
+    /// No checkpoint was made. Nothing is lost, and the log grows until one is; the text says what to see to.
+    Checkpoint(Box<CheckpointError>),
+    /// No backup was made. The database goes on; the text says what to see to.
+    Backup(Box<BackupError>),
     /// The call makes no sense, whatever the rows are. Change the program; the text says how.
     Misuse(Misuse),
     /// The body of the transaction ended it with [`Error::rollback`]: what it read is consistent, and nothing of what
@@ -79,8 +93,14 @@ impl Error {
         match self {
             Self::Conflict(_) => Advice::PassOn,
             Self::Contended { .. } | Self::Overloaded { .. } => Advice::Retry,
+            Self::Backup(error) if matches!(**error, BackupError::NotEmpty { .. }) => Advice::Fix,
             Self::Nested | Self::Misuse(_) => Advice::Fix,
-            Self::MemoryFull { .. } | Self::Closed | Self::RolledBack(_) => Advice::GiveUp,
+            Self::MemoryFull { .. }
+            | Self::Closed
+            | Self::Checkpoint(_)
+            | Self::Backup(_)
+            | Self::RolledBack(_) => Advice::GiveUp,
+            Self::Log(_) | Self::NotDurable(_) => Advice::Reopen,
         }
     }
 }
@@ -105,6 +125,15 @@ impl fmt::Display for Error {
                 "a transaction of this database is under way in this thread: pass it down instead of the database",
             ),
             Self::Closed => f.write_str("the database is closed"),
+            Self::Log(failure) => {
+                write!(f, "the log has failed: {failure}")
+            }
+            Self::NotDurable(failure) => write!(
+                f,
+                "committed in memory, and whether it will survive is unknown: {failure}, and look whether it is there"
+            ),
+            Self::Checkpoint(error) => error.fmt(f),
+            Self::Backup(error) => error.fmt(f),
             Self::Misuse(misuse) => misuse.fmt(f),
             Self::RolledBack(reason) => write!(f, "rolled back: {reason}"),
         }
@@ -115,6 +144,9 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::RolledBack(reason) => Some(reason.as_ref()),
+            Self::Log(failure) | Self::NotDurable(failure) => Some(failure.as_ref()),
+            Self::Checkpoint(error) => Some(error.as_ref()),
+            Self::Backup(error) => Some(error.as_ref()),
             _ => None,
         }
     }
@@ -176,60 +208,12 @@ impl fmt::Display for Misuse {
 
 impl StdError for Misuse {}
 
-/// Why a database was not made. Each says what to change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// There is no scheme of this name. Change it.
-    UnknownScheme {
-        /// The name that was given.
-        name: String,
-        /// The nearest that there is.
-        nearest: Option<&'static str>,
-    },
-    /// The scheme is not in this build. Enable the feature `all-schemes` of the crate `contend`.
-    NotBuilt {
-        /// The scheme.
-        name: &'static str,
-    },
-    /// The scheme serves no transactions that come one by one from any thread. Take another.
-    Unsuited {
-        /// The scheme.
-        name: &'static str,
-        /// Why.
-        says: &'static str,
-    },
-    /// A setting is unknown, out of its range, or contradicts another; or sessions are none. Change it as the text
-    /// says.
-    Setting(String),
-    /// A table is none. Change its definition as the text says.
-    Definition(DefinitionError),
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownScheme { name, nearest } => {
-                write!(f, "there is no scheme `{name}`")?;
-                nearest.map_or(Ok(()), |nearest| write!(f, "; did you mean `{nearest}`?"))
-            }
-            Self::NotBuilt { name } => {
-                write!(
-                    f,
-                    "scheme `{name}` is not in this build: enable the feature `all-schemes` of `contend`"
-                )
-            }
-            Self::Unsuited { name, says } => write!(f, "scheme `{name}` {says}"),
-            Self::Setting(says) => f.write_str(says),
-            Self::Definition(error) => error.fmt(f),
-        }
-    }
-}
-
-impl StdError for OpenError {}
-
-impl From<DefinitionError> for OpenError {
-    fn from(error: DefinitionError) -> Self {
-        Self::Definition(error)
+    #[test]
+    fn what_every_call_may_return_is_small() {
+        assert!(size_of::<Error>() <= 24, "{} bytes", size_of::<Error>());
     }
 }

@@ -8,40 +8,78 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use durability::LogError;
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Arc, Inbox, Latched, threads};
 
-use crate::database::Database;
+use crate::database::{Database, Ran};
+use crate::durable::Await;
 use crate::error::Error;
 use crate::txn::Txn;
 
 /// Something to be done by a helper.
 type Job = Box<dyn FnOnce() + Send>;
 
+/// What has run, and is told of when it is durable.
+struct Finish {
+    awaited: Await,
+    tell: Box<dyn FnOnce(Result<(), LogError>) + Send>,
+}
+
+impl Finish {
+    fn wait(self) {
+        (self.tell)(self.awaited.wait());
+    }
+}
+
 /// Threads that execute transactions for those who must not wait, and what they have to do.
 pub(crate) struct Helpers {
     inbox: Arc<Inbox<Job>>,
     count: usize,
     are_started: AtomicBool,
+    finisher: Arc<Finisher>,
+}
+
+/// Waits for what is not durable yet: one thread for all of it, so that the others can execute the next.
+struct Finisher {
+    inbox: Arc<Inbox<Finish>>,
+    is_started: AtomicBool,
+}
+
+impl Finisher {
+    /// Has the thread that waits tell of it, or waits here when too much waits there already.
+    fn give(&self, finish: Finish) {
+        // Relaxed: as in `Helpers::give`.
+        if !self.is_started.swap(true, Ordering::Relaxed)
+            && !serve("contend-durable".into(), &self.inbox, Finish::wait)
+        {
+            self.is_started.store(false, Ordering::Relaxed); // Relaxed: as above.
+            return finish.wait();
+        }
+        if let Err(finish) = self.inbox.put(finish) {
+            finish.wait();
+        }
+    }
 }
 
 impl Helpers {
     pub(crate) fn new(count: usize, waiting_max: usize) -> Self {
-        Self { inbox: Arc::new(Inbox::new(waiting_max)), count, are_started: AtomicBool::new(false) }
+        Self {
+            inbox: Arc::new(Inbox::new(waiting_max)),
+            count,
+            are_started: AtomicBool::new(false),
+            finisher: Arc::new(Finisher {
+                inbox: Arc::new(Inbox::new(waiting_max)),
+                is_started: AtomicBool::new(false),
+            }),
+        }
     }
 
     /// Has a helper do it, unless too much waits to be done already.
     fn give(&self, job: Job) -> bool {
         // Relaxed: the first to come starts them, and the inbox orders the rest.
         if !self.are_started.swap(true, Ordering::Relaxed) {
-            let start = |number: usize| {
-                let inbox = Arc::clone(&self.inbox);
-                threads::start(format!("contend-{number}"), move || {
-                    while let Some(job) = inbox.take() {
-                        job();
-                    }
-                })
-            };
+            let start = |number: usize| serve(format!("contend-{number}"), &self.inbox, |job: Job| job());
             let started = (0..self.count).filter(|&number| start(number)).count();
             if started == 0 {
                 self.are_started.store(false, Ordering::Relaxed); // Relaxed: as above.
@@ -57,10 +95,22 @@ impl Helpers {
     }
 }
 
+/// Starts a thread that does what is in an inbox until that is closed: `false` when the system starts no more.
+fn serve<T: Send + 'static>(name: String, inbox: &Arc<Inbox<T>>, work: fn(T)) -> bool {
+    let inbox = Arc::clone(inbox);
+    threads::start(name, move || {
+        while let Some(entry) = inbox.take() {
+            // A runtime's own panic, in its `Waker`, must not end the thread for all others.
+            _ = catch_unwind(AssertUnwindSafe(|| work(entry)));
+        }
+    })
+}
+
 impl Drop for Helpers {
     /// The helpers end. One of them may be what drops the database, so nobody waits for them.
     fn drop(&mut self) {
         self.inbox.close();
+        self.finisher.inbox.close();
     }
 }
 
@@ -80,13 +130,26 @@ pub struct Begun<R> {
     shared: Arc<Latched<Shared<R>>>,
 }
 
+/// Tells whoever asks what it came to.
+fn complete<R>(shared: &Latched<Shared<R>>, outcome: Outcome<R>) {
+    let waker = {
+        let mut shared = shared.lock();
+        shared.outcome = Some(outcome);
+        shared.waker.take()
+    };
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
 impl Database {
     /// Begins a transaction that a thread of the database executes, and returns at once: for async code, whose
     /// runtime is not to wait. As [`transact`](Self::transact), and the body owns what it needs, because it is
     /// executed elsewhere.
     ///
     /// The future may be awaited under any runtime, tokio among them; it needs neither its timers nor its threads.
-    /// The error is [`Error::Overloaded`] when as many transactions wait to be executed as
+    /// It is complete when the transaction is durable, if it is to be; meanwhile no thread is kept from executing the
+    /// next. The error is [`Error::Overloaded`] when as many transactions wait to be executed as
     /// [may](crate::Options::waiting).
     ///
     /// ```no_run
@@ -120,15 +183,32 @@ impl Database {
             if Arc::strong_count(&done) == 1 {
                 return;
             }
-            let outcome = catch_unwind(AssertUnwindSafe(|| db.try_transact(body)));
-            drop(db);
-            let waker = {
-                let mut shared = done.lock();
-                shared.outcome = Some(outcome);
-                shared.waker.take()
+            let (mut body, mut returned) = (body, None);
+            let ran = catch_unwind(AssertUnwindSafe(|| {
+                db.run(false, &mut |txn| returned.insert(body(txn)).is_ok())
+            }));
+            let (ran, awaited) = match ran {
+                Ok(Ok(Ran { end, awaited })) => (Ok(Ok(end)), awaited),
+                Ok(Err(error)) => (Ok(Err(error)), None),
+                Err(panic) => (Err(panic), None),
             };
-            if let Some(waker) = waker {
-                waker.wake();
+            let tell = move |waited| {
+                let settle = || match ran? {
+                    Ok(end) => catch_unwind(AssertUnwindSafe(|| end.settle(waited))),
+                    Err(error) => Ok(Err(error)),
+                };
+                let outcome = settle().map(|settled| match settled {
+                    Ok(()) => returned.expect("a body that was executed has returned"),
+                    Err(error) => Err(error.into()),
+                });
+                complete(&done, outcome);
+            };
+            let finisher = Arc::clone(&db.0.helpers.finisher);
+            // Whoever hears that it is complete, and has let go of the database, has closed it.
+            drop((body, db));
+            match awaited {
+                Some(awaited) => finisher.give(Finish { awaited, tell: Box::new(tell) }),
+                None => tell(Ok(())),
             }
         };
         let helpers = &self.0.helpers;

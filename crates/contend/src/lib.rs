@@ -1,5 +1,5 @@
-//! A fast in-memory transactional store, embedded in a program: typed tables, closures that are executed until they
-//! commit, strictly serializable unless asked for less.
+//! A fast in-memory transactional store, embedded in a program and durable if it is given a path: typed tables,
+//! closures that are executed until they commit, strictly serializable unless asked for less.
 //!
 //! ```
 //! use contend::{Database, Error, Options, Table, Text};
@@ -61,22 +61,33 @@
 //! indexes and sessions, which takes longer than all the rest of the crate, for programs that will use one. With it,
 //! every scheme is offered that decides transactions one by one and is told nothing ahead ([`schemes()`] lists them).
 //!
+//! # What survives
+//!
+//! [`Database::in_memory`] ends with the process. [`Database::open`] takes a directory, recovers what it has, and logs:
+//! a transaction returns when it, and all that it has seen, survives a crash, unless [`Options::durability`] asks for
+//! less. Checkpoints are made by themselves, [`Database::backup`] copies a database while it runs, and what cannot be
+//! believed is refused with an [`OpenError`] that says what to do. When a device fails, writers are told
+//! ([`Error::NotDurable`], [`Error::Log`]) and [`Database::snapshot`] reads on.
+//!
 //! # What it is not
 //!
-//! Rows have a fixed width; texts and bytes have as much room as their type says. Tables are declared when the
-//! database is made. Nothing is written to disk.
+//! Rows are in memory, all of them, and have a fixed width; texts and bytes have as much room as their type says.
+//! Tables are declared when the database is opened, and its directory is one process's at a time.
 #![forbid(unsafe_code)]
 
 mod column;
 mod counters;
 mod database;
 mod definition;
+mod durable;
 mod error;
 mod future;
 mod key;
+mod open_error;
 mod options;
 mod pool;
 mod scan;
+mod shape;
 mod store;
 mod table;
 mod txn;
@@ -131,12 +142,16 @@ pub use contend_derive::Table;
 pub use counters::Counters;
 pub use database::Database;
 pub use definition::{ColumnDefinition, Definition, DefinitionError, IndexDefinition};
+pub use durability::{BackupError, CheckpointError, Corruption, LogError};
+pub use durable::Recovery;
 pub use engine::Direction;
-pub use error::{Advice, Conflict, Error, Misuse, OpenError};
+pub use error::{Advice, Conflict, Error, Misuse};
 pub use future::Begun;
 pub use key::Key;
-pub use options::Options;
+pub use open_error::OpenError;
+pub use options::{Durability, Options};
 pub use scan::Scan;
+pub use shape::SchemaMismatch;
 pub use store::{SchemeInfo, schemes};
 pub use table::{Handle, Index, Table};
 pub use txn::{Reader, Txn};

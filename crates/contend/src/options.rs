@@ -1,10 +1,12 @@
 //! What a database is made with.
 
+pub use durability::Durability;
 use engine::Schema;
 use sync::{Arc, workers};
 
 use crate::definition::Definition;
-use crate::error::OpenError;
+use crate::durable::{Recovery, Watch};
+use crate::open_error::OpenError;
 use crate::table::Table;
 use crate::value::Bound;
 
@@ -41,6 +43,10 @@ pub struct Options {
     pub(crate) attempts: u32,
     pub(crate) memory_bytes: Option<usize>,
     pub(crate) helpers: usize,
+    /// None: as it is opened.
+    pub(crate) durability: Option<Durability>,
+    pub(crate) checkpoint_bytes: u64,
+    pub(crate) watch: Option<Watch>,
 }
 
 impl Default for Options {
@@ -56,6 +62,9 @@ impl Default for Options {
             attempts: 10_000,
             memory_bytes: None,
             helpers: cores,
+            durability: None,
+            checkpoint_bytes: 256 << 20,
+            watch: None,
         }
     }
 }
@@ -141,6 +150,51 @@ impl Options {
     pub fn helpers(mut self, helpers: usize) -> Self {
         self.helpers = helpers;
         self
+    }
+
+    /// When a transaction returns that has committed: with [`Durability::Group`], the standard of a database with a
+    /// path, when it survives a crash; with [`Durability::Async`] at once, and a crash may take the last few
+    /// milliseconds, or as many as the log's thread gets no core. [`Durability::None`] is for
+    /// [`Database::in_memory`](crate::Database::in_memory), and its standard: what has a path is logged.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = Some(durability);
+        self
+    }
+
+    /// After how many bytes of log a checkpoint is made by itself; the standard is 256 MiB. After four times as many
+    /// callers wait for it, as long as they [may](Self::patience_ms). A checkpoint writes all rows anew and removes the
+    /// log before it: the less often, the less is written, the more is read when the database is opened again, and the
+    /// more memory a checkpoint takes while it is made, a few times so many bytes.
+    #[must_use]
+    pub fn checkpoint_bytes(mut self, checkpoint_bytes: u64) -> Self {
+        self.checkpoint_bytes = checkpoint_bytes;
+        self
+    }
+
+    /// Is told now and then how far recovery is, by the threads that recover, and once at its end.
+    #[must_use]
+    pub fn on_recovery(mut self, tell: impl Fn(Recovery) + Send + Sync + 'static) -> Self {
+        self.watch = Some(Watch(Arc::new(tell)));
+        self
+    }
+
+    /// Refuses what contradicts itself, or the way in which the database is opened.
+    pub(crate) fn check(&self, has_path: bool) -> Result<(), OpenError> {
+        let refused = |says: &str| Err(OpenError::Setting(says.into()));
+        if self.sessions == 0 || self.helpers == 0 || self.attempts == 0 {
+            return refused("`sessions`, `helpers` and `attempts` are one at least");
+        }
+        match (has_path, self.durability) {
+            (true, Some(Durability::None)) => refused(
+                "a database with a path is logged: take `Durability::Async` or `Durability::Group`, or \
+                 `Database::in_memory`",
+            ),
+            (false, Some(Durability::Async | Durability::Group)) => refused(
+                "a database in memory keeps nothing: give a path to `Database::open`, or take `Durability::None`",
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// The tables as the engine and as transactions see them.

@@ -3,7 +3,8 @@
 //! A thread takes the seat of its own number if it is free, so that threads which are no more than the seats keep to
 //! theirs, and what a seat has in its core's cache stays there.
 
-use engine::{RawSession, slot_rng};
+use durability::Log;
+use engine::slot_rng;
 use stdx::Rng;
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use sync::{Arc, Latched, LatchedGuard, Padded, clock, threads, waiter};
@@ -11,7 +12,7 @@ use sync::{Arc, Latched, LatchedGuard, Padded, clock, threads, waiter};
 use crate::counters::{Counters, Tally};
 use crate::error::Error;
 use crate::options::Options;
-use crate::store::Store;
+use crate::store::{Sitting, Store};
 
 /// A seat, which one caller has at a time. Nobody waits for its latch: it is free, or another seat is looked for.
 #[derive(Default)]
@@ -28,7 +29,7 @@ pub(crate) struct Seat {
 
 /// What a seat has of an open database.
 pub(crate) struct Held {
-    pub(crate) session: Box<dyn RawSession + Send>,
+    pub(crate) session: Box<dyn Sitting + Send>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) rng: Rng,
 }
@@ -43,6 +44,8 @@ pub(crate) struct Taken<'p> {
 pub(crate) struct Pool {
     /// None when the database is closed.
     store: Latched<Option<Arc<dyn Store>>>,
+    /// What sessions tell of their commits.
+    log: Option<Log>,
     seats: Box<[Padded<Latched<Seat>>]>,
     tallies: Box<[Padded<Tally>]>,
     is_closed: AtomicBool,
@@ -53,10 +56,11 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(store: Arc<dyn Store>, options: &Options) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, log: Option<Log>, options: &Options) -> Self {
         let seats = 0..options.sessions;
         Self {
             store: Latched::new(Some(store)),
+            log,
             seats: seats.clone().map(|_| Padded::default()).collect(),
             tallies: seats.map(|_| Padded::default()).collect(),
             is_closed: AtomicBool::new(false),
@@ -121,7 +125,7 @@ impl Pool {
     #[cold]
     fn hold(&self, number: usize) -> Result<Held, Error> {
         let store = self.store.lock().clone().ok_or(Error::Closed)?;
-        let session = Arc::clone(&store).session();
+        let session = Arc::clone(&store).session(self.log.as_ref());
         Ok(Held { session, store, rng: slot_rng(number) })
     }
 

@@ -4,14 +4,16 @@
 
 use core::marker::PhantomData;
 
+use durability::{Layouts, Log, LogSink};
 use engine::setting::{Values, nearest};
 use engine::{
-    Database, Env, Family, Info, Isolation, RawError, RawSession, RawTxn, Schema, Scheme, Session, Ticket,
+    AnyKey, Database, Env, Family, Info, Isolation, RawError, RawSession, RawTxn, Schema, Scheme, Session,
+    Sink, TableId, Ticket,
 };
 use schemes::catalogue::{self, Visit};
 use sync::{Arc, Borrowing, Tied};
 
-use crate::error::OpenError;
+use crate::open_error::OpenError;
 use crate::options::Options;
 
 /// The scheme that is taken unless another is asked for.
@@ -60,11 +62,26 @@ const fn unsuited(info: &Info) -> Option<&'static str> {
 
 /// An engine's database, its scheme forgotten.
 pub(crate) trait Store: Send + Sync {
-    /// A session, which keeps the store.
-    fn session(self: Arc<Self>) -> Box<dyn RawSession + Send>;
+    /// A session, which keeps the store, and tells the log of its commits, if there is one.
+    fn session(self: Arc<Self>, log: Option<&Log>) -> Box<dyn Sitting + Send>;
 
     /// Bytes in use.
     fn bytes(&self) -> usize;
+
+    /// What the log has to know of the tables.
+    fn layouts(&self) -> Layouts;
+
+    /// Puts rows into the empty store: a table, a key, the words of a row.
+    fn loader(&self) -> Box<Load<'_>>;
+}
+
+/// Puts a row into a store.
+pub(crate) type Load<'s> = dyn FnMut(TableId, AnyKey, &[u64]) + 's;
+
+/// A session, its scheme forgotten.
+pub(crate) trait Sitting: RawSession {
+    /// What the last commit waits for to be durable, and with it all that it has seen.
+    fn ticket(&mut self) -> durability::Ticket;
 }
 
 /// A store, and what is known of it.
@@ -76,27 +93,40 @@ pub(crate) struct Opened {
 }
 
 impl<S: Scheme> Store for Database<S> {
-    fn session(self: Arc<Self>) -> Box<dyn RawSession + Send> {
-        // What is to hear of each commit, a log for example, is the second argument of `session_with`.
-        Box::new(Seated::<S>(Tied::new(self, |db| db.session_with((), ()))))
+    fn session(self: Arc<Self>, log: Option<&Log>) -> Box<dyn Sitting + Send> {
+        match log {
+            None => Box::new(Seated::<S, ()>(Tied::new(self, |db| db.session_with((), ())))),
+            Some(log) => Box::new(Seated::<S, LogSink>(Tied::new(self, |db| {
+                db.session_with((), log.sink(db.tables()))
+            }))),
+        }
     }
 
     fn bytes(&self) -> usize {
         Self::bytes(self)
     }
+
+    fn layouts(&self) -> Layouts {
+        Layouts::of(self.tables())
+    }
+
+    fn loader(&self) -> Box<Load<'_>> {
+        let mut loader = self.word_loader();
+        Box::new(move |table, key, row| loader.insert(table, key, row))
+    }
 }
 
-/// The type of a database's sessions.
-struct Sessions<S>(PhantomData<S>);
+/// The type of a database's sessions, each with a sink.
+struct Sessions<S, L>(PhantomData<(S, L)>);
 
-impl<S: Scheme> Borrowing<Database<S>> for Sessions<S> {
-    type Of<'db> = Session<'db, S>;
+impl<S: Scheme, L: Sink + 'static> Borrowing<Database<S>> for Sessions<S, L> {
+    type Of<'db> = Session<'db, S, (), L>;
 }
 
 /// A session and its database.
-struct Seated<S: Scheme>(Tied<Database<S>, Sessions<S>>);
+struct Seated<S: Scheme, L: Sink + 'static>(Tied<Database<S>, Sessions<S, L>>);
 
-impl<S: Scheme> RawSession for Seated<S> {
+impl<S: Scheme, L: Sink + 'static> RawSession for Seated<S, L> {
     fn transact(
         &mut self,
         ticket: &Ticket,
@@ -107,6 +137,18 @@ impl<S: Scheme> RawSession for Seated<S> {
 
     fn maintain(&mut self, worker: usize) {
         self.0.with(|session| session.maintain(worker));
+    }
+}
+
+impl<S: Scheme> Sitting for Seated<S, ()> {
+    fn ticket(&mut self) -> durability::Ticket {
+        durability::Ticket::default()
+    }
+}
+
+impl<S: Scheme> Sitting for Seated<S, LogSink> {
+    fn ticket(&mut self) -> durability::Ticket {
+        self.0.with(|session| session.sink().ticket())
     }
 }
 

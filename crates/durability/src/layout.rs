@@ -154,6 +154,19 @@ pub enum Mismatch {
     },
 }
 
+impl Mismatch {
+    /// The table that was logged.
+    pub fn table(&self) -> &str {
+        match self {
+            Self::Missing { table }
+            | Self::Heap { table, .. }
+            | Self::Key { table, .. }
+            | Self::Groups { table, .. } => table,
+            Self::Name { logged, .. } => logged,
+        }
+    }
+}
+
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

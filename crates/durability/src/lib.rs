@@ -18,6 +18,7 @@
 //! (5) After an error of a device nothing becomes durable any more.
 #![forbid(unsafe_code)]
 
+mod backup;
 mod checkpoint;
 pub mod disk;
 mod entry;
@@ -36,6 +37,7 @@ mod store;
 mod touched;
 mod writer;
 
+pub use backup::{BackupError, Copied};
 pub use epochs::{Epochs, Open};
 pub use error::{Corruption, LogError, OpenError};
 pub use handover::Handover;

@@ -4,7 +4,7 @@ use core::mem;
 use std::io;
 
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sync::{Arc, Background, Latched, Padded, clock, waiter};
+use sync::{Arc, Background, Bell, Latched, Padded, clock, waiter};
 
 use crate::disk::File;
 use crate::epochs::Epochs;
@@ -37,10 +37,14 @@ pub struct Ticket {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) epochs: Epochs,
+    /// The last epoch in which anybody has begun to commit writes.
+    pub(crate) used: Padded<AtomicU64>,
     pub(crate) handovers: Box<[Handover]>,
     /// Seats that nobody has.
     pub(crate) free: Latched<Vec<usize>>,
     durable: Padded<AtomicU64>,
+    /// Rung when more is durable, or nothing will be.
+    bell: Bell,
     has_failed: AtomicBool,
     failure: Latched<Option<LogError>>,
     pub(crate) order: Order,
@@ -78,9 +82,11 @@ impl Log {
         let ring_words = (sizes.ring_bytes / 8 / sizes.sessions.max(1)).clamp(1 << 10, 1 << 18);
         Self(Arc::new(Shared {
             epochs: Epochs::new(first_epoch, sizes.sessions),
+            used: Padded(AtomicU64::new(first_epoch - 1)),
             handovers: (0..sizes.sessions).map(|_| Handover::new(ring_words)).collect(),
             free: Latched::new((0..sizes.sessions).rev().collect()),
             durable: Padded(AtomicU64::new(first_epoch - 1)),
+            bell: Bell::default(),
             has_failed: AtomicBool::new(false),
             failure: Latched::default(),
             order,
@@ -97,10 +103,11 @@ impl Log {
         }))
     }
 
-    /// What all that has been committed so far waits for to be durable.
+    /// What someone waits for who has looked at the database now, and has seen what others have committed.
     #[inline]
     pub fn present(&self) -> Ticket {
-        Ticket { epoch: self.0.epochs.now() }
+        // Relaxed: whose writes were seen, that commit's epoch is, too: it was noted before they were installed.
+        Ticket { epoch: self.0.used.load(Ordering::Relaxed) }
     }
 
     /// The last epoch that is durable: all commits up to it survive.
@@ -122,12 +129,17 @@ impl Log {
         self.failure().map_or(Ok(false), Err)
     }
 
-    /// Waits until a commit is durable; on a fiber, others run meanwhile.
+    /// Waits until a commit is durable, asleep; on a fiber, others run meanwhile.
     ///
     /// # Errors
     /// That it will never be, as far as is known.
     pub fn wait(&self, ticket: Ticket) -> Result<(), LogError> {
-        waiter::wait_until(None, || self.durable() >= ticket || self.has_failed());
+        let is_decided = || self.durable() >= ticket || self.has_failed();
+        if waiter::in_fiber() {
+            waiter::wait_until(None, is_decided);
+        } else {
+            self.0.bell.wait_until(None, is_decided);
+        }
         if self.durable() >= ticket { Ok(()) } else { Err(self.failure().expect("it has failed")) }
     }
 
@@ -147,6 +159,7 @@ impl Log {
         let first = self.0.failure.lock().get_or_insert(error).clone();
         // Release: pairs with the Acquire in `has_failed`.
         self.0.has_failed.store(true, Ordering::Release);
+        self.0.bell.ring();
         first
     }
 
@@ -318,6 +331,7 @@ impl Rounds {
     fn publish(&self, epoch: u64) {
         // Release: pairs with the Acquire in `durable`.
         self.log.0.durable.store(epoch, Ordering::Release);
+        self.log.0.bell.ring();
     }
 
     /// Goes on in new segments: all before stands in the ones before, up to this epoch.

@@ -23,6 +23,7 @@
 //!          u8   whether it is a heap
 //!          u8   words of a key
 //!          u32  column groups, and for each the words of a row as u32
+//!     u32  bytes of the program's note, and the note
 //! then zeroes to the end of the page
 //! ```
 
@@ -38,6 +39,8 @@ use crate::plants::Plant;
 pub(crate) const MANIFEST: &str = "MANIFEST";
 /// Its name before it is complete.
 pub(crate) const NEW: &str = "MANIFEST.new";
+/// Its name while the files that it names are being copied: whoever finds it has found half a copy.
+pub(crate) const BACKUP: &str = "BACKUP";
 
 /// What of a device counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +72,8 @@ pub(crate) struct Manifest {
     pub(crate) devices: Vec<Named>,
     pub(crate) parts: Vec<PartSum>,
     pub(crate) layouts: Layouts,
+    /// What the program keeps here; the log knows nothing of it.
+    pub(crate) note: Vec<u8>,
 }
 
 impl Manifest {
@@ -88,6 +93,8 @@ impl Manifest {
             to.extend(checksum.to_le_bytes());
         }
         self.layouts.encode(&mut to);
+        to.extend((self.note.len() as u32).to_le_bytes());
+        to.extend(&self.note);
         encode_manifest(self.database, &to)
     }
 
@@ -103,6 +110,8 @@ impl Manifest {
             parts.push(PartSum { bytes: from.u64()?, checksum: from.u32()? });
         }
         let layouts = Layouts::decode(&mut from)?;
+        let bytes = from.u32()? as usize;
+        let note = from.take(bytes)?.to_vec();
         Some(Self {
             database,
             incarnation,
@@ -113,27 +122,38 @@ impl Manifest {
             devices,
             parts,
             layouts,
+            note,
         })
     }
 
     /// Makes this the manifest of a directory.
     pub(crate) fn replace(&self, directory: &dyn Directory, plant: Option<Plant>) -> Result<()> {
+        self.replace_by(NEW, directory, plant)
+    }
+
+    /// The same, with a name of the caller's before it is complete.
+    pub(crate) fn replace_by(
+        &self,
+        new: &str,
+        directory: &dyn Directory,
+        plant: Option<Plant>,
+    ) -> Result<()> {
         let bytes = self.encode();
         if plant == Some(Plant::OverwritesManifest) && directory.open(MANIFEST).is_ok() {
             let file = directory.open(MANIFEST)?;
             write_all(&*file, 0, &bytes)?;
             return file.sync();
         }
-        match directory.remove(NEW) {
+        match directory.remove(new) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let file = directory.create(NEW)?;
+        let file = directory.create(new)?;
         write_all(&*file, 0, &bytes)?;
         if plant != Some(Plant::RenamesUnsynced) {
             file.sync()?;
         }
-        directory.rename(NEW, MANIFEST)?;
+        directory.rename(new, MANIFEST)?;
         if plant == Some(Plant::RenamesWithoutSync) { Ok(()) } else { directory.sync() }
     }
 
@@ -182,6 +202,7 @@ mod tests {
             devices: vec![Named { first: 1, current: 2, end: 3 }; 2],
             parts: vec![PartSum { bytes: 4, checksum: 5 }],
             layouts: Layouts(vec![table; 300]),
+            note: b"columns".to_vec(),
         };
         let disk = SimulatedDisk::new(1);
         let directory = disk.directory(0);

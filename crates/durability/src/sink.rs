@@ -16,8 +16,8 @@ use crate::touched::Touched;
 /// The sink of one session: gathers the writes of a commit, and hands them over when it is complete.
 ///
 /// A commit opens the epoch between `precommit` and `install`, and draws its order within the epoch then: see the
-/// header of the crate. Who only reads waits for the present epoch, since it may have seen what others have committed
-/// in it.
+/// header of the crate. Who only reads waits for the last epoch in which anybody has committed, since it may have seen
+/// that.
 #[derive(Debug)]
 pub struct LogSink {
     log: Log,
@@ -86,6 +86,10 @@ impl LogSink {
     pub fn open(&mut self) {
         let shared = &*self.log.0;
         let epoch = shared.epochs.open(self.seat).epoch;
+        // Relaxed: see `Log::present`. Looked at first, the word is written once for an epoch, and not for a commit.
+        if shared.used.load(Ordering::Relaxed) < epoch {
+            shared.used.fetch_max(epoch, Ordering::Relaxed);
+        }
         let order = match shared.order {
             Order::Ticks => clock::between(),
             // Relaxed: of two commits that conflict, the second draws after it has seen what the first has installed.
@@ -138,7 +142,7 @@ impl Sink for LogSink {
     #[inline]
     fn committing(&mut self) {
         if self.touched.is_empty() {
-            self.ticket = Ticket { epoch: self.log.0.epochs.now() };
+            self.ticket = self.log.present();
         } else {
             self.open();
         }

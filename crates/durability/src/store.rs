@@ -1,6 +1,6 @@
 //! Directories of a database: what they have, how it is opened, and how a checkpoint takes the place of the log.
 
-use core::fmt;
+use core::{fmt, mem};
 use std::io::{self, ErrorKind};
 
 use engine::AnyKey;
@@ -14,7 +14,7 @@ use crate::error::{Corruption, LogError, OpenError};
 use crate::format::{PartHead, part_name, part_number, segment_name, segment_number};
 use crate::layout::Layouts;
 use crate::log::{Log, Rounds, Sizes};
-use crate::manifest::{MANIFEST, Manifest, NEW, Named, PartSum};
+use crate::manifest::{BACKUP, MANIFEST, Manifest, NEW, Named, PartSum};
 use crate::merge::{Commits, Merge, Restored, all_parts, named};
 use crate::plants::Plant;
 use crate::reader::{Scan, Stream};
@@ -49,6 +49,8 @@ pub struct Options {
     pub parts: usize,
     /// The number of a database that is made, by which its files are told from those of others.
     pub database: u64,
+    /// What the program keeps in the manifest: see [`Store::note`].
+    pub note: Vec<u8>,
     /// A planted bug, for tests.
     #[doc(hidden)]
     pub plant: Option<Plant>,
@@ -65,6 +67,7 @@ impl Default for Options {
             segment_bytes: 64 << 20,
             parts: 16,
             database: clock::now_ns(),
+            note: Vec::new(),
             plant: None,
         }
     }
@@ -82,12 +85,12 @@ pub struct Cut {
 /// The directories, and what of them counts.
 #[derive(Debug)]
 pub(crate) struct Home {
-    directories: Vec<Arc<dyn Directory>>,
+    pub(crate) directories: Vec<Arc<dyn Directory>>,
     /// Locked while it is replaced.
-    manifest: Latched<Manifest>,
+    pub(crate) manifest: Latched<Manifest>,
     /// The number of the last checkpoint that was begun.
     tried: AtomicU64,
-    is_gleaning: AtomicBool,
+    is_busy: AtomicBool,
     parts: usize,
     plant: Option<Plant>,
 }
@@ -109,6 +112,16 @@ pub struct Found {
 }
 
 impl Store {
+    /// What the program that opened a database the last time has left in its manifest; none if there is no database.
+    /// Nothing is changed.
+    ///
+    /// # Errors
+    /// The manifest cannot be read or believed.
+    pub fn note(directory: &dyn Directory) -> Result<Option<Vec<u8>>, OpenError> {
+        let manifest = Manifest::read(directory, true)?;
+        Ok(manifest.filter(|manifest| manifest.incarnation > 0).map(|manifest| manifest.note))
+    }
+
     /// Finds out what the directories of a database have, one for each device of its log; the first has the manifest
     /// and the checkpoints, too. Nothing is changed.
     ///
@@ -160,6 +173,11 @@ impl Found {
         for directory in &self.directories {
             let place = directory.name();
             let files = directory.files().map_err(|error| OpenError::io(place.clone(), &error))?;
+            if files.iter().any(|name| name == BACKUP) {
+                let file = format!("{place}/{BACKUP}");
+                let found = "a backup was not completed here: remove what there is of it, and make another";
+                return Err(Corruption { file, offset: 0, found: found.to_owned() }.into());
+            }
             let is_ours = |name: &&String| segment_number(name).is_some() || part_number(name).is_some();
             if let Some(file) = files.iter().find(is_ours) {
                 let file = format!("{place}/{file}");
@@ -223,6 +241,12 @@ impl Found {
         self.streams.iter().map(|stream| stream.torn_bytes).sum()
     }
 
+    /// Bytes of the log behind the checkpoint.
+    pub fn log_bytes(&self) -> u64 {
+        let segments = self.streams.iter().flat_map(|stream| &stream.segments);
+        segments.map(|segment| segment.bytes.len() as u64).sum()
+    }
+
     /// The number of the checkpoint, 0 if there is none, and its epoch.
     pub fn checkpoint(&self) -> (u64, u64) {
         self.manifest.as_ref().map_or((0, 0), |manifest| (manifest.checkpoint, manifest.checkpoint_epoch))
@@ -267,7 +291,7 @@ impl Found {
     /// # Errors
     /// The system refuses. Nothing is lost: opening may be tried again.
     pub fn start(self) -> Result<Rounds, OpenError> {
-        let Self { directories, manifest, layouts, options, ends, epoch, .. } = self;
+        let Self { directories, manifest, layouts, mut options, ends, epoch, .. } = self;
         let plant = options.plant;
         let home = &directories[0];
         let io = |directory: &Arc<dyn Directory>, error: io::Error| OpenError::io(directory.name(), &error);
@@ -300,6 +324,7 @@ impl Found {
         manifest.epoch = epoch;
         manifest.is_closed = false;
         manifest.layouts = layouts;
+        manifest.note = mem::take(&mut options.note);
         for (named, writer) in manifest.devices.iter_mut().zip(&writers) {
             named.current = writer.end().segment;
             if named.first == 0 {
@@ -317,7 +342,7 @@ impl Found {
         let home = Home {
             directories,
             tried: AtomicU64::new(manifest.checkpoint),
-            is_gleaning: AtomicBool::new(false),
+            is_busy: AtomicBool::new(false),
             manifest: Latched::new(manifest),
             parts: options.parts,
             plant,
@@ -394,14 +419,7 @@ impl Log {
     /// # Errors
     /// As there.
     pub fn glean(&self, cut: &Cut, workers: usize) -> Result<Restored, CheckpointError> {
-        let home = &self.0.home;
-        // Acquire and Release: of two checkpoints, the second finds what the first has made.
-        if home.is_gleaning.swap(true, Ordering::Acquire) {
-            return Err(CheckpointError::Busy);
-        }
-        let made = self.glean_alone(cut, workers);
-        home.is_gleaning.store(false, Ordering::Release);
-        made
+        self.0.home.alone(|| self.glean_alone(cut, workers)).unwrap_or(Err(CheckpointError::Busy))
     }
 
     fn glean_alone(&self, cut: &Cut, workers: usize) -> Result<Restored, CheckpointError> {
@@ -440,6 +458,17 @@ impl Log {
 }
 
 impl Home {
+    /// Does something with the files that counts on no other doing so: none if another is at it.
+    pub(crate) fn alone<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        // Acquire and Release: of two, the second finds what the first has made.
+        if self.is_busy.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        let done = work();
+        self.is_busy.store(false, Ordering::Release);
+        Some(done)
+    }
+
     fn make_parts(
         &self,
         old: &Manifest,

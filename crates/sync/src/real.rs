@@ -74,8 +74,13 @@ pub(crate) fn idle(round: u32, until_ns: Option<u64>, looking: bool) {
         let nap_ns = if looking { NAP_NS } else { left_ns - NAP_NS };
         let start_ns = crate::clock::now_ns();
         std::thread::sleep(std::time::Duration::from_nanos(nap_ns));
-        SLEPT_NS.set(SLEPT_NS.get() + crate::clock::now_ns() - start_ns);
+        has_slept_ns(crate::clock::now_ns() - start_ns);
     }
+}
+
+/// The calling thread has slept, since none of its work could go on.
+pub(crate) fn has_slept_ns(ns: u64) {
+    SLEPT_NS.set(SLEPT_NS.get() + ns);
 }
 
 thread_local! {
@@ -87,7 +92,7 @@ pub(crate) fn work(_until_ns: u64) {
     core::hint::spin_loop();
 }
 
-/// Nanoseconds that the calling thread has slept in [`idle`].
+/// Nanoseconds that the calling thread has slept so.
 pub(crate) fn slept_ns() -> u64 {
     SLEPT_NS.get()
 }

@@ -11,7 +11,7 @@ struct Ban {
     what: &'static [&'static str],
     /// What to write instead, and why.
     instead: &'static str,
-    /// Where it may be written.
+    /// Where it may be written: crates, or folders of theirs.
     only_in: &'static [&'static str],
     /// Whether unit tests are held to it, too.
     in_tests: bool,
@@ -34,6 +34,9 @@ const CLI: &str = "cli";
 
 /// Tests across crates read their scripts and start the binary.
 const TESTS: &str = "tests";
+
+/// Tests of the library are programs that use it: they have directories, and processes to kill.
+const PROGRAMS: &str = "contend/tests";
 
 /// It starts programs, reads the tree, times its steps and reports; it is never simulated.
 const TOOL: &str = "xtask";
@@ -81,14 +84,14 @@ const BANS: &[Ban] = &[
     Ban {
         what: &["std::env", "std::process"],
         instead: "take it as a setting: nothing below `lab` reads the environment",
-        only_in: &[TOOL, LAB, CLI, TESTS],
+        only_in: &[TOOL, LAB, CLI, TESTS, PROGRAMS],
         in_tests: true,
     },
     Ban {
         what: &["std::fs", "std::net"],
         instead: "take the data or a trait: below `lab` only `durability` knows files",
         // The topology of the machine, which `sync` reads, is in files of the system.
-        only_in: &[DOOR, DURABILITY, TOOL, LAB, CLI, TESTS],
+        only_in: &[DOOR, DURABILITY, TOOL, LAB, CLI, TESTS, PROGRAMS],
         in_tests: true,
     },
     Ban {
@@ -113,7 +116,8 @@ pub(super) fn doors_are_used(tree: &Tree, findings: &mut Findings) {
         let name = crate_of(path);
         let extra = (name == "workloads").then_some(&ABOVE_THE_TRANSACTION);
         for ban in BANS.iter().chain(extra) {
-            if ban.only_in.contains(&name.as_str()) {
+            let is_there = |place: &&str| *place == name || path.starts_with(&format!("crates/{place}/"));
+            if ban.only_in.iter().any(|place| is_there(place)) {
                 continue;
             }
             for (line, what) in uses(source, ban) {

@@ -9,7 +9,8 @@ use std::io::{Error, ErrorKind, Result};
 
 use sync::Arc;
 
-pub use real::RealDirectory;
+pub(crate) use real::LOCK;
+pub use real::{DirectoryLock, RealDirectory};
 pub use simulated::{Fault, Power, Rotten, SimulatedDirectory, SimulatedDisk};
 
 /// A directory of files, on a device of its own or not.

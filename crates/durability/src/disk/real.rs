@@ -19,16 +19,42 @@ impl RealDirectory {
     /// # Errors
     /// When it cannot be made.
     pub fn new(path: &Path) -> Result<Self> {
-        if !path.is_dir() {
-            fs::create_dir_all(path)?;
-            // The name of the directory itself is to last, too.
-            if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-                fs::File::open(parent)?.sync_all()?;
-            }
+        // Of the directories that are made, the names are to last, too.
+        let missing: Vec<&Path> =
+            path.ancestors().take_while(|path| !path.is_dir() && !is_here(path)).collect();
+        fs::create_dir_all(path)?;
+        for made in missing.into_iter().rev() {
+            let parent = made.parent().filter(|parent| !is_here(parent)).unwrap_or(Path::new("."));
+            fs::File::open(parent)?.sync_all()?;
         }
         Ok(Self(path.to_owned()))
     }
+
+    /// Takes the directory for the caller; `None` if another has it, be it in this process or in another one.
+    ///
+    /// # Errors
+    /// When the system knows no locks there, or refuses.
+    pub fn lock(&self) -> Result<Option<DirectoryLock>> {
+        let file = fs::File::options().write(true).create(true).truncate(false).open(self.0.join(LOCK))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(DirectoryLock(file))),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
 }
+
+/// Whether a path is that of the present directory, of which a relative path has no more to say.
+fn is_here(path: &Path) -> bool {
+    path.as_os_str().is_empty()
+}
+
+/// The file that is locked. It stays, empty: were it removed, two could have locked files of the same name.
+pub(crate) const LOCK: &str = "LOCK";
+
+/// A directory that was taken: until this is dropped, or the process has ended, however that comes.
+#[derive(Debug)]
+pub struct DirectoryLock(#[expect(dead_code, reason = "the system lets go when it is closed")] fs::File);
 
 impl Directory for RealDirectory {
     fn name(&self) -> String {

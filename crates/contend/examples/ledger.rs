@@ -1,0 +1,104 @@
+//! A ledger that outlives its program: opened with a path, written by several threads, copied while they write, and
+//! opened again.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "an ordinary program, which starts threads and prints"
+)]
+
+use std::path::Path;
+use std::{env, fs, process, thread};
+
+use contend::{Advice, Database, Error, Handle, OpenError, Options, Table, Text};
+
+/// What was booked, numbered in its order.
+#[derive(Clone, Debug, PartialEq, Table)]
+#[table(name = "bookings")]
+struct Booking {
+    #[key]
+    number: u64,
+    #[index]
+    account: u32,
+    cents: i64,
+    says: Text<30>,
+}
+
+#[derive(Clone)]
+struct Ledger {
+    db: Database,
+    bookings: Handle<Booking>,
+}
+
+impl Ledger {
+    // ANCHOR: open
+    fn open(path: &Path) -> Result<Self, OpenError> {
+        let db = Database::open(path, Options::new().table::<Booking>())?;
+        let bookings = db.table().expect("it was declared above");
+        Ok(Self { db, bookings })
+    }
+    // ANCHOR_END: open
+
+    // ANCHOR: book
+    /// Books, and returns the number when it is safe: no crash takes it back.
+    fn book(&self, account: u32, cents: i64, says: &str) -> Result<u64, Error> {
+        let booked = self.db.transact(|txn| {
+            let last = txn.scan(self.bookings, ..).backward().next().transpose()?;
+            let number = last.map_or(1, |booking| booking.number + 1);
+            txn.insert(self.bookings, &Booking { number, account, cents, says: says.parse()? })?;
+            Ok(number)
+        });
+        if let Err(error) = &booked
+            && error.advice() == Advice::Reopen
+        {
+            // The device has failed. Whether this booking survives is found out when the ledger is opened again, so it
+            // is not booked a second time before.
+            println!("the ledger is read-only from now on: {error}");
+        }
+        booked
+    }
+    // ANCHOR_END: book
+
+    fn balance(&self, account: u32) -> Result<i64, Error> {
+        self.db.snapshot(|txn| {
+            let bookings = txn.scan_by(self.bookings, Booking::BY_ACCOUNT, account..=account);
+            bookings.map(|booking| Ok(booking?.cents)).sum()
+        })
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let home = env::temp_dir().join(format!("contend-ledger-{}", process::id()));
+    let (path, copy) = (home.join("ledger"), home.join("copy"));
+    let ledger = Ledger::open(&path)?;
+    ledger.book(7, 10_000, "opened")?;
+    thread::scope(|scope| {
+        for teller in 0..3 {
+            let ledger = &ledger;
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    ledger.book(7, -100, &format!("teller {teller}")).expect("the device works");
+                }
+            });
+        }
+        // One moment of it: some of what the tellers book, and nothing by half.
+        ledger.db.backup(&copy).expect("the device works");
+    });
+    assert_eq!(ledger.balance(7)?, 4_000);
+    assert!(matches!(Ledger::open(&path), Err(OpenError::Locked { .. })), "one process at a time");
+    println!("{}", ledger.db.counters());
+    ledger.db.close()?;
+
+    let ledger = Ledger::open(&path)?;
+    assert_eq!((ledger.balance(7)?, ledger.db.counters().recovered_rows), (4_000, 61));
+    assert_eq!(ledger.book(7, 1, "goes on")?, 62);
+    let copied = Ledger::open(&copy)?;
+    assert!((4_000..=10_000).contains(&copied.balance(7)?));
+    drop((ledger, copied));
+    fs::remove_dir_all(home)?;
+    Ok(())
+}
+
+#[test]
+fn what_was_booked_is_there_when_it_is_opened_again() {
+    main().expect("the ledger is right");
+}

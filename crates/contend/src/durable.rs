@@ -1,0 +1,433 @@
+//! A database's directory while it is open: whose it is, what was recovered from it, its log, and its checkpoints.
+
+use core::fmt;
+use std::path::Path;
+
+use durability::disk::{Directory, DirectoryLock, RealDirectory};
+use durability::{
+    BackupError, CheckpointError, Corruption, Found, Log, LogError, Restored, Running, Store as Files, Ticket,
+};
+use engine::{AnyKey, TableId};
+use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use sync::{Arc, Background, Bell, Inbox, Latched, LatchedGuard, clock, waiter, workers};
+
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::open_error::OpenError;
+use crate::options::{Durability, Options};
+use crate::shape::{Shape, Unread};
+use crate::store::Store;
+
+/// Bytes of the rings in which commits wait for the log's thread: a fast device takes a tenth of this while it syncs.
+const RING_BYTES: usize = 16 << 20;
+/// Bytes of commits beyond that before callers wait.
+const BACKLOG_BYTES: usize = 64 << 20;
+/// What a round takes on a device beside its commits: it is filled up to a page.
+const ROUND_BYTES: u64 = 4096;
+/// After how many times the bytes after which a checkpoint is due callers wait for it.
+const FULL: u64 = 4;
+/// Rows between two calls of whoever wants to hear how far recovery is.
+const ROWS_UNTIL_TOLD: u64 = 1 << 16;
+
+/// A directory, and what keeps others out of it.
+pub(crate) struct Place {
+    directory: Arc<dyn Directory>,
+    lock: Option<DirectoryLock>,
+}
+
+impl Place {
+    /// Takes a directory, which is made if it is not there.
+    pub(crate) fn take(path: &Path) -> Result<Self, OpenError> {
+        let io = |error: std::io::Error| OpenError::io(path.display().to_string(), error.kind());
+        let directory = RealDirectory::new(path).map_err(io)?;
+        let Some(lock) = directory.lock().map_err(io)? else {
+            return Err(OpenError::Locked { path: path.to_owned() });
+        };
+        Ok(Self { directory: Arc::new(directory), lock: Some(lock) })
+    }
+
+    /// A directory that nobody else can have.
+    pub(crate) fn alone(directory: Arc<dyn Directory>) -> Self {
+        Self { directory, lock: None }
+    }
+
+    /// Whether its columns are those that the program declares. The log itself looks at widths only.
+    fn compare(&self, declared: &Shape) -> Result<(), OpenError> {
+        let Some(note) = Files::note(&*self.directory)? else { return Ok(()) };
+        let file = format!("{}/MANIFEST", self.directory.name());
+        if note.is_empty() {
+            return Err(OpenError::Foreign { file });
+        }
+        let stored = Shape::decode(&note).map_err(|unread| match unread {
+            Unread::Version(found) => OpenError::Version { file: file.clone(), found: u32::from(found) },
+            Unread::Nonsense => {
+                let found = "what it has of columns makes no sense".to_owned();
+                OpenError::Corrupt(Corruption { file: file.clone(), offset: 0, found })
+            }
+        })?;
+        stored.mismatch(declared).map_or(Ok(()), |mismatch| Err(OpenError::Schema(mismatch)))
+    }
+}
+
+/// The log of an open database, and who makes checkpoints of it.
+pub(crate) struct Durable {
+    log: Log,
+    /// Whether callers hear of a commit when it is durable, and not before.
+    waits: bool,
+    /// Callers and futures that wait for that now.
+    awaiting: Arc<AtomicUsize>,
+    recovered_rows: u64,
+    keeper: Arc<Keeper>,
+    /// None when the database is closed.
+    open: Latched<Option<Open>>,
+}
+
+/// What ends with the database.
+struct Open {
+    running: Running,
+    keeper: Background,
+    lock: Option<DirectoryLock>,
+}
+
+impl Durable {
+    /// Fills an empty store with what a directory has, and goes on with its log. Nothing in the directory has changed
+    /// when this fails, but in the last step, when the system refuses.
+    pub(crate) fn open(
+        place: Place,
+        store: &dyn Store,
+        shape: &Shape,
+        options: &Options,
+    ) -> Result<Self, OpenError> {
+        place.compare(shape)?;
+        let of_log = durability::Options {
+            sessions: options.sessions,
+            ring_bytes: RING_BYTES,
+            backlog_bytes: BACKLOG_BYTES,
+            note: shape.encode(),
+            ..durability::Options::default()
+        };
+        let found = Files::open(vec![Arc::clone(&place.directory)], &store.layouts(), of_log)?;
+        let recovered = restore(&found, store, options)?;
+        let behind_checkpoint = found.log_bytes();
+        let running = found.start()?.spawn();
+        let log = running.log().clone();
+        let keeper = Arc::new(Keeper::new(log.clone(), options, behind_checkpoint));
+        let serving = Arc::clone(&keeper);
+        let thread = Background::start("contend-checkpoints", move || serving.serve());
+        keeper.look();
+        Ok(Self {
+            log,
+            waits: options.durability != Some(Durability::Async),
+            awaiting: Arc::default(),
+            recovered_rows: recovered.rows,
+            keeper,
+            open: Latched::new(Some(Open { running, keeper: thread, lock: place.lock })),
+        })
+    }
+
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Refuses what would not last, and keeps back for a while what the log has no room for.
+    #[inline]
+    pub(crate) fn admit(&self) -> Result<(), Error> {
+        self.keeper.keep_back()?;
+        self.log.failure().map_or(Ok(()), |failure| Err(refused(failure)))
+    }
+
+    /// What a caller has to wait for who has committed, or has seen what others have.
+    #[inline]
+    pub(crate) fn awaited(&self, ticket: Ticket) -> Option<Await> {
+        self.keeper.look();
+        match self.log.is_durable(ticket) {
+            Ok(true) => None,
+            Ok(false) if !self.waits => None,
+            // Of a failure, too, who waits is told.
+            _ => {
+                self.awaiting.fetch_add(1, Ordering::Relaxed); // Relaxed: a count.
+                Some(Await { log: self.log.clone(), ticket, awaiting: Arc::clone(&self.awaiting) })
+            }
+        }
+    }
+
+    pub(crate) fn checkpoint(&self) -> Result<(), Error> {
+        self.keeper.checkpoint(workers::cores()).map(drop).map_err(|error| match error {
+            CheckpointError::Log(failure) => refused(failure),
+            other => Error::Checkpoint(other.into()),
+        })
+    }
+
+    /// Copies the database into an empty directory.
+    pub(crate) fn backup(&self, to: &Path) -> Result<(), Error> {
+        let write = |error: std::io::Error| {
+            let (place, kind) = (to.display().to_string(), error.kind());
+            Error::Backup(BackupError::Write { place, kind }.into())
+        };
+        let _alone = self.keeper.alone();
+        if let Some(failure) = self.log.failure() {
+            return Err(refused(failure));
+        }
+        let directory = RealDirectory::new(to).map_err(write)?;
+        // Nobody makes a database there meanwhile.
+        let Some(_lock) = directory.lock().map_err(write)? else {
+            let place = to.display().to_string();
+            return Err(Error::Backup(BackupError::NotEmpty { place }.into()));
+        };
+        let copied = self.log.backup(&[Arc::new(directory)]);
+        copied.map(drop).map_err(|error| match error {
+            BackupError::Log(failure) => refused(failure),
+            other => Error::Backup(other.into()),
+        })
+    }
+
+    /// Makes all durable, and lets go of the directory. Nobody commits any more.
+    pub(crate) fn close(&self) -> Result<(), LogError> {
+        let mut open = self.open.lock();
+        let Some(Open { running, keeper, lock }) = open.take() else { return Ok(()) };
+        self.keeper.stop();
+        keeper.join();
+        let _alone = self.keeper.alone();
+        let closed = running.close();
+        drop(lock);
+        closed
+    }
+
+    /// Adds what it counts.
+    pub(crate) fn count(&self, counters: &mut Counters) {
+        let (log, keeper) = (&self.log, &self.keeper);
+        (counters.log_rounds, counters.log_bytes) = log.written();
+        counters.durable_lag_epochs = log.present().epoch.saturating_sub(log.durable().epoch);
+        counters.log_failure = log.failure().filter(|failure| *failure != LogError::Closed);
+        counters.recovered_rows = self.recovered_rows;
+        // Relaxed: counts.
+        counters.waiting += keeper.kept_back.load(Ordering::Relaxed) as u64;
+        counters.awaiting_durability = self.awaiting.load(Ordering::Relaxed) as u64;
+        counters.checkpoints = keeper.made.load(Ordering::Relaxed);
+        counters.checkpoint_failures = keeper.failed.load(Ordering::Relaxed);
+        counters.checkpoint_failure.clone_from(&keeper.failure.lock());
+    }
+}
+
+impl Drop for Durable {
+    fn drop(&mut self) {
+        // Whoever wants to hear of an error closes the database.
+        _ = self.close();
+    }
+}
+
+/// Something that is not durable yet.
+pub(crate) struct Await {
+    log: Log,
+    ticket: Ticket,
+    awaiting: Arc<AtomicUsize>,
+}
+
+impl Await {
+    /// Waits until it is durable.
+    #[cold]
+    pub(crate) fn wait(self) -> Result<(), LogError> {
+        self.log.wait(self.ticket)
+    }
+}
+
+impl Drop for Await {
+    fn drop(&mut self) {
+        self.awaiting.fetch_sub(1, Ordering::Relaxed); // Relaxed: a count.
+    }
+}
+
+/// What is told to whoever would write.
+fn refused(failure: LogError) -> Error {
+    if failure == LogError::Closed { Error::Closed } else { Error::Log(failure.into()) }
+}
+
+/// Puts all rows into the store. The limit of memory is not looked at: what is there was admitted once, and a row that
+/// is left out would be lost.
+fn restore(found: &Found, store: &dyn Store, options: &Options) -> Result<Restored, OpenError> {
+    // Each has a slot of the engine, of which there are as many as sessions.
+    let workers = workers::cores().min(options.sessions);
+    let rows = AtomicU64::new(0);
+    let tell = |more: u64| {
+        // Relaxed: a count.
+        let rows = rows.fetch_add(more, Ordering::Relaxed) + more;
+        if let Some(Watch(tell)) = &options.watch {
+            tell(Recovery { rows });
+        }
+    };
+    let tell = &tell;
+    let restored = found.restore(workers, |_| {
+        let (mut load, mut untold) = (store.loader(), 0);
+        move |table: TableId, key: AnyKey, row: &[u64]| {
+            load(table, key, row);
+            untold += 1;
+            if untold == ROWS_UNTIL_TOLD {
+                tell(untold);
+                untold = 0;
+            }
+        }
+    })?;
+    if let Some(Watch(tell)) = &options.watch {
+        tell(Recovery { rows: restored.rows });
+    }
+    Ok(restored)
+}
+
+/// How far recovery is: see [`Options::on_recovery`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Rows that are there again.
+    pub rows: u64,
+}
+
+/// Who wants to hear of it.
+#[derive(Clone)]
+pub(crate) struct Watch(pub(crate) Arc<dyn Fn(Recovery) + Send + Sync>);
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
+/// Makes checkpoints: on a thread of its own when the log has grown, and for whoever asks.
+struct Keeper {
+    log: Log,
+    checkpoint_bytes: u64,
+    /// What the log has written when the next one is due: see `written`.
+    due_at: AtomicU64,
+    /// What it has written when callers wait until one is made.
+    full_at: AtomicU64,
+    /// Who waits for that.
+    kept_back: AtomicUsize,
+    patience_ns: u64,
+    /// Rung when a checkpoint was made, or not.
+    ended: Bell,
+    is_asked: AtomicBool,
+    is_stopping: AtomicBool,
+    asked: Inbox<()>,
+    /// Held by whoever works on the files.
+    busy: Latched<()>,
+    made: AtomicU64,
+    failed: AtomicU64,
+    /// Why the last one was not made, if it was not.
+    failure: Latched<Option<CheckpointError>>,
+}
+
+impl Keeper {
+    fn new(log: Log, options: &Options, behind_checkpoint: u64) -> Self {
+        let checkpoint_bytes = options.checkpoint_bytes.max(ROUND_BYTES);
+        let full = checkpoint_bytes.saturating_mul(FULL);
+        Self {
+            log,
+            checkpoint_bytes,
+            due_at: AtomicU64::new(checkpoint_bytes.saturating_sub(behind_checkpoint)),
+            full_at: AtomicU64::new(full.saturating_sub(behind_checkpoint)),
+            kept_back: AtomicUsize::new(0),
+            patience_ns: options.patience_ms.saturating_mul(1_000_000),
+            ended: Bell::default(),
+            is_asked: AtomicBool::new(false),
+            is_stopping: AtomicBool::new(false),
+            asked: Inbox::new(1),
+            busy: Latched::new(()),
+            made: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            failure: Latched::default(),
+        }
+    }
+
+    /// Bytes that the log has taken on its device since the database was opened, about.
+    #[inline]
+    fn written(&self) -> u64 {
+        let (rounds, bytes) = self.log.written();
+        bytes + rounds * ROUND_BYTES
+    }
+
+    /// Asks for a checkpoint if one is due. Whoever commits looks: so nobody else has to, now and then.
+    #[inline]
+    fn look(&self) {
+        // Relaxed: a hint, which the next commit has again.
+        if self.written() >= self.due_at.load(Ordering::Relaxed) {
+            self.ask();
+        }
+    }
+
+    #[cold]
+    fn ask(&self) {
+        // Relaxed: of many who ask, one does; the inbox orders the rest.
+        if !self.is_asked.swap(true, Ordering::Relaxed) {
+            _ = self.asked.put(());
+        }
+    }
+
+    /// Has a caller wait when the log has grown so far that a checkpoint cannot follow: else it would take the device's
+    /// last byte.
+    #[inline]
+    fn keep_back(&self) -> Result<(), Error> {
+        // Relaxed: as in `look`.
+        if self.written() < self.full_at.load(Ordering::Relaxed) { Ok(()) } else { self.wait_for_room() }
+    }
+
+    #[cold]
+    fn wait_for_room(&self) -> Result<(), Error> {
+        self.ask();
+        // Relaxed, here and below: a count.
+        let waiting = self.kept_back.fetch_add(1, Ordering::Relaxed);
+        let has_room = self.ended.wait_until(Some(clock::now_ns().saturating_add(self.patience_ns)), || {
+            // Relaxed: the bell orders all three. When a checkpoint has failed, nobody waits for the next.
+            let is_full = self.written() >= self.full_at.load(Ordering::Relaxed);
+            let is_over = self.is_stopping.load(Ordering::Relaxed) || !self.is_asked.load(Ordering::Relaxed);
+            !is_full || is_over
+        });
+        self.kept_back.fetch_sub(1, Ordering::Relaxed);
+        if has_room { Ok(()) } else { Err(Error::Overloaded { waiting }) }
+    }
+
+    /// What its thread does.
+    fn serve(&self) {
+        while self.asked.take().is_some() {
+            // Relaxed: who stops waits for this thread, and loses no more than the time.
+            if !self.is_stopping.load(Ordering::Relaxed) {
+                // What fails is kept. Transactions run beside it, and keep about a half of the cores.
+                _ = self.checkpoint(workers::cores().div_ceil(2));
+            }
+            self.is_asked.store(false, Ordering::Relaxed); // Relaxed: as in `ask`.
+            self.ended.ring();
+        }
+    }
+
+    fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed); // Relaxed: as in `serve`.
+        self.asked.close();
+        self.ended.ring();
+    }
+
+    /// Waits until nobody else works on the files.
+    fn alone(&self) -> LatchedGuard<'_, ()> {
+        let mut alone = None;
+        waiter::wait_until(None, || {
+            alone = self.busy.try_lock();
+            alone.is_some()
+        });
+        alone.expect("it was waited for")
+    }
+
+    fn checkpoint(&self, workers: usize) -> Result<Restored, CheckpointError> {
+        let _alone = self.alone();
+        let written = self.written();
+        let made = self.log.checkpoint(workers);
+        // Relaxed, three times: a count, and hints.
+        let (count, next) = match &made {
+            Ok(_) => (&self.made, self.checkpoint_bytes),
+            // A device that is full may have room again soon, or later.
+            Err(_) => (&self.failed, self.checkpoint_bytes / 4),
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        self.due_at.store(written.saturating_add(next), Ordering::Relaxed);
+        let full = self.checkpoint_bytes.saturating_mul(FULL);
+        self.full_at.store(written.saturating_add(full), Ordering::Relaxed);
+        *self.failure.lock() = made.as_ref().err().cloned();
+        made
+    }
+}

@@ -31,16 +31,6 @@ pub(crate) fn head_of_write(table: u16, group: u16, kind: u8, key_words: usize) 
     u64::from(table) | u64::from(group) << 16 | u64::from(kind) << 32 | (key_words as u64) << 40
 }
 
-/// Appends a key.
-#[inline]
-pub(crate) fn push_key(to: &mut Vec<u64>, key: AnyKey) {
-    match key {
-        AnyKey::One(key) => to.push(key),
-        AnyKey::Two(key) => to.extend_from_slice(&[(key >> 64) as u64, key as u64]),
-        AnyKey::Six(key) => to.extend_from_slice(&key),
-    }
-}
-
 /// A key back from its words, if there are keys of that width.
 pub(crate) fn key_of(words: &[u64]) -> Option<AnyKey> {
     match *words {

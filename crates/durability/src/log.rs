@@ -37,7 +37,7 @@ pub struct Ticket {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) epochs: Epochs,
-    pub(crate) handovers: Box<[Handover]>,
+    pub(crate) handovers: Box<[Arc<Handover>]>,
     /// Seats that nobody has.
     pub(crate) free: Latched<Vec<usize>>,
     durable: Padded<AtomicU64>,
@@ -60,6 +60,10 @@ pub(crate) struct Shared {
     bytes: AtomicU64,
 }
 
+/// Bytes of a segment that is full, at most: where writes are in it is told in words by 32 bits, and the last round may
+/// be as large as a block.
+const SEGMENT_BYTES_MAX: u64 = 16 << 30;
+
 /// The log. A handle: copies are of the same log.
 #[derive(Clone, Debug)]
 pub struct Log(pub(crate) Arc<Shared>);
@@ -78,7 +82,7 @@ impl Log {
         let ring_words = (sizes.ring_bytes / 8 / sizes.sessions.max(1)).clamp(1 << 10, 1 << 18);
         Self(Arc::new(Shared {
             epochs: Epochs::new(first_epoch, sizes.sessions),
-            handovers: (0..sizes.sessions).map(|_| Handover::new(ring_words)).collect(),
+            handovers: (0..sizes.sessions).map(|_| Arc::new(Handover::new(ring_words))).collect(),
             free: Latched::new((0..sizes.sessions).rev().collect()),
             durable: Padded(AtomicU64::new(first_epoch - 1)),
             has_failed: AtomicBool::new(false),
@@ -87,7 +91,7 @@ impl Log {
             counter: Padded::default(),
             backlog_words: sizes.backlog_bytes / 8 / sizes.sessions.max(1),
             epoch_ns: sizes.epoch_ns,
-            segment_bytes: sizes.segment_bytes,
+            segment_bytes: sizes.segment_bytes.min(SEGMENT_BYTES_MAX),
             stop: AtomicBool::new(false),
             rolls_wanted: AtomicU64::new(0),
             rolls: Latched::default(),

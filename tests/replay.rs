@@ -36,3 +36,10 @@ fn settings_pass_the_corpus() {
 fn the_command_line_passes_the_corpus() {
     replay("arguments", fuzzed::arguments::arguments);
 }
+
+#[test]
+fn files_of_a_log_pass_the_corpus() {
+    replay("log_segment", fuzzed::log::segment);
+    replay("log_part", fuzzed::log::part);
+    replay("log_manifest", fuzzed::log::manifest);
+}

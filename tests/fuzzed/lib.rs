@@ -7,4 +7,5 @@
 pub mod arguments;
 mod bytes;
 pub mod index;
+pub mod log;
 pub mod settings;

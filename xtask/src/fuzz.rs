@@ -6,7 +6,14 @@ use std::fs;
 use crate::house::{House, Outcome, run};
 
 /// Each target with the longest input worth trying.
-const TARGETS: &[(&str, u32)] = &[("index", 4_096), ("settings", 512), ("arguments", 512)];
+const TARGETS: &[(&str, u32)] = &[
+    ("index", 4_096),
+    ("settings", 512),
+    ("arguments", 512),
+    ("log_segment", 16_384),
+    ("log_part", 16_384),
+    ("log_manifest", 8_192),
+];
 
 /// Seconds of each target when nothing else is said.
 const SECONDS: u32 = 60;

@@ -31,16 +31,6 @@ pub(crate) fn head_of_write(table: u16, group: u16, kind: u8, key_words: usize) 
     u64::from(table) | u64::from(group) << 16 | u64::from(kind) << 32 | (key_words as u64) << 40
 }
 
-/// Appends a key.
-#[inline]
-pub(crate) fn push_key(to: &mut Vec<u64>, key: AnyKey) {
-    match key {
-        AnyKey::One(key) => to.push(key),
-        AnyKey::Two(key) => to.extend_from_slice(&[(key >> 64) as u64, key as u64]),
-        AnyKey::Six(key) => to.extend_from_slice(&key),
-    }
-}
-
 /// A key back from its words, if there are keys of that width.
 pub(crate) fn key_of(words: &[u64]) -> Option<AnyKey> {
     match *words {
@@ -79,13 +69,15 @@ impl Head {
     }
 }
 
-/// Visits the writes of a transaction, all of whose words are given; none if they make no sense.
-pub(crate) fn writes(words: &[u64], layouts: &Layouts, mut see: impl FnMut(Write)) -> Option<()> {
-    let head = Head::of(words)?;
-    let words = words.get(..head.words)?;
+/// Visits the writes of the transaction that these bytes begin with; none if they make no sense.
+pub(crate) fn writes(bytes: &[u8], layouts: &Layouts, mut see: impl FnMut(&Head, Write)) -> Option<Head> {
+    let head = Head::of(&[word(bytes, 0)?, word(bytes, 1)?, word(bytes, 2)?])?;
     let mut at = HEAD;
+    if bytes.len() / 8 < head.words {
+        return None;
+    }
     for _ in 0..head.writes {
-        let first = *words.get(at)?;
+        let first = word(bytes, at)?;
         let (table, group, kind) = (first as u16, (first >> 16) as u16, (first >> 32) as u8);
         let key_words = (first >> 40) as usize;
         let declared = layouts.0.get(usize::from(table))?;
@@ -97,10 +89,28 @@ pub(crate) fn writes(words: &[u64], layouts: &Layouts, mut see: impl FnMut(Write
         let row_words = if is_gone { 0 } else { width };
         let key_at = at + 1;
         at = key_at + key_words + row_words;
-        if at > words.len() {
+        if at > head.words {
             return None;
         }
-        see(Write { table, group, is_gone, key_at, key_words });
+        see(&head, Write { table, group, is_gone, key_at, key_words });
     }
-    (at == words.len()).then_some(())
+    (at == head.words).then_some(head)
+}
+
+/// The word of a number, as bytes have it.
+#[inline]
+pub(crate) fn word(bytes: &[u8], nth: usize) -> Option<u64> {
+    bytes.get(nth * 8..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+/// Puts words, as bytes have them, in place of others.
+///
+/// # Panics
+/// When there are not as many.
+#[inline]
+pub(crate) fn copy_words(to: &mut [u64], from: &[u8]) {
+    assert_eq!(to.len() * 8, from.len(), "a row has its width");
+    for (to, from) in to.iter_mut().zip(from.as_chunks().0) {
+        *to = u64::from_le_bytes(*from);
+    }
 }

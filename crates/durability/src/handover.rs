@@ -1,5 +1,6 @@
 //! How a session hands its commits to the log's thread: a ring of words with one writer and one reader, and a box
-//! beside it for what has no room there. The writer never waits for the reader.
+//! beside it for what has no room there. The writer never waits for the reader, and writes a transaction where it will
+//! be read: what is not complete is not given yet.
 //!
 //! INVARIANTS
 //! (1) Words from `taken` to `given` belong to the reader, the others to the writer: each moves its own number on when
@@ -7,9 +8,9 @@
 //! (2) What is in the ring is whole transactions, one after the other, in the order of their epochs.
 
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use sync::{Latched, Padded, words};
+use sync::{Arc, Latched, Padded, hint, words};
 
-use crate::entry::Head;
+use crate::entry::{HEAD, Head};
 
 /// The commits of one session on their way to the log.
 #[derive(Debug)]
@@ -23,6 +24,134 @@ pub struct Handover {
     others: Latched<Vec<Box<[u64]>>>,
     /// Words of those: what tells the writer to wait before it begins another one.
     waiting: AtomicUsize,
+}
+
+/// The writer's side: the transaction that is being written.
+#[derive(Debug)]
+pub struct Giver {
+    handover: Arc<Handover>,
+    /// Where the transaction begins: what was given before.
+    start: u64,
+    /// Where its next word goes.
+    at: u64,
+    /// Up to where the ring is known to be the writer's.
+    free: u64,
+    /// Up to where the writer has asked for the ring's lines.
+    asked: u64,
+    /// The transaction, if it has no room in the ring.
+    beside: Vec<u64>,
+    is_beside: bool,
+}
+
+/// Words of a cache line.
+const LINE: u64 = 8;
+/// How far ahead of its words the writer asks for the lines of the ring, which the reader had last: about what a few
+/// transactions have.
+const AHEAD: u64 = 256;
+
+impl Giver {
+    /// The writer of a ring, of which there is one at a time.
+    pub fn new(handover: Arc<Handover>) -> Self {
+        // Relaxed: the writer's own; of two writers, the second begins after the first has ended.
+        let start = handover.given.load(Ordering::Relaxed);
+        Self { handover, start, at: start, free: start, asked: start, beside: Vec::new(), is_beside: false }
+    }
+
+    /// Begins a transaction, in place of the one that was not ended, if there is any.
+    #[inline]
+    pub fn begin(&mut self, epoch: u64, order: u64) {
+        self.at = self.start;
+        self.is_beside = false;
+        self.append(0, &[epoch, order], &[]);
+    }
+
+    /// Words of the transaction so far.
+    pub(crate) fn len(&self) -> usize {
+        if self.is_beside { self.beside.len() } else { (self.at - self.start) as usize }
+    }
+
+    /// Appends words to the transaction.
+    #[inline]
+    pub fn append(&mut self, first: u64, second: &[u64], third: &[u64]) {
+        let ring = &*self.handover.words;
+        let len = 1 + second.len() + third.len();
+        let from = self.at as usize & (ring.len() - 1);
+        let to = ring.get(from..from + len).filter(|_| self.at + len as u64 <= self.free);
+        let Some([to_first, to @ ..]) = to else { return self.append_in_pieces([&[first], second, third]) };
+        to_first.store(first, Ordering::Relaxed); // Relaxed: given by `end`.
+        let (to_second, to_third) = to.split_at(second.len());
+        words::store(to_second, second);
+        words::store(to_third, third);
+        self.at += len as u64;
+    }
+
+    /// As `append`, where the ring comes round or may have no room.
+    #[cold]
+    fn append_in_pieces(&mut self, pieces: [&[u64]; 3]) {
+        let len = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
+        if !self.is_beside {
+            let handover = &*self.handover;
+            // Acquire: pairs with the Release in `take`, so that what is written over was read.
+            self.free = handover.taken.load(Ordering::Acquire) + handover.words.len() as u64;
+            if self.at + len <= self.free {
+                for piece in pieces {
+                    let [first, second] = handover.slices(self.at, piece.len());
+                    words::store(first, &piece[..first.len()]);
+                    words::store(second, &piece[first.len()..]);
+                    self.at += piece.len() as u64;
+                }
+                return;
+            }
+            self.beside.resize(self.len(), 0);
+            handover.copy(self.start, &mut self.beside);
+            // From here on nothing has room in the ring.
+            (self.at, self.free, self.is_beside) = (self.start, self.start, true);
+        }
+        for piece in pieces {
+            self.beside.extend_from_slice(piece);
+        }
+    }
+
+    /// Ends the transaction, which has so many writes, and hands it over.
+    #[inline]
+    pub fn end(&mut self, writes: u64) {
+        let first = self.len() as u64 | writes << 32;
+        if self.is_beside {
+            return self.end_beside(first);
+        }
+        let handover = &*self.handover;
+        let from = self.start as usize & (handover.words.len() - 1);
+        handover.words[from].store(first, Ordering::Relaxed); // Relaxed: given here.
+        self.start = self.at;
+        // Release: pairs with the Acquire in `take`.
+        handover.given.store(self.at, Ordering::Release);
+        self.ask_ahead();
+    }
+
+    #[cold]
+    fn end_beside(&mut self, first: u64) {
+        self.beside[0] = first;
+        self.handover.others.lock().push(self.beside.as_slice().into());
+        // Relaxed: what is in the box is ordered by its latch, and that something is due there, by the end of the
+        // epoch.
+        self.handover.waiting.fetch_add(self.beside.len(), Ordering::Relaxed);
+    }
+
+    /// Asks for the lines that are written next: they are here when the next transaction is.
+    #[inline]
+    fn ask_ahead(&mut self) {
+        let ring = &*self.handover.words;
+        while self.asked < self.at + AHEAD {
+            hint::prefetch_for_write(&raw const ring[self.asked as usize & (ring.len() - 1)]);
+            self.asked += LINE;
+        }
+    }
+
+    /// Words that had no room in the ring and were not taken yet.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.handover.waiting()
+    }
 }
 
 impl Handover {
@@ -44,56 +173,36 @@ impl Handover {
         [&self.words[from..from + first], &self.words[..len - first]]
     }
 
-    /// Hands a transaction over; the only writer calls it.
-    #[inline]
-    pub fn give(&self, transaction: &[u64]) {
-        let len = transaction.len();
-        // Relaxed: the writer's own. Acquire: pairs with the Release in `take`, so that what is written over was read.
-        let (given, taken) = (self.given.load(Ordering::Relaxed), self.taken.load(Ordering::Acquire));
-        if len > self.words.len() - (given - taken) as usize {
-            return self.give_beside(transaction);
-        }
-        let [first, second] = self.slices(given, len);
-        words::store(first, &transaction[..first.len()]);
-        words::store(second, &transaction[first.len()..]);
-        // Release: pairs with the Acquire in `take`.
-        self.given.store(given + len as u64, Ordering::Release);
-    }
-
-    #[cold]
-    fn give_beside(&self, transaction: &[u64]) {
-        self.others.lock().push(transaction.into());
-        // Relaxed: what is in the box is ordered by its latch, and that something is due there, by the end of the
-        // epoch.
-        self.waiting.fetch_add(transaction.len(), Ordering::Relaxed);
-    }
-
     /// Words that had no room in the ring and were not taken yet.
     #[inline]
     pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed) // Relaxed: see `give_beside`.
+        self.waiting.load(Ordering::Relaxed) // Relaxed: see `end_beside`.
     }
 
     /// Takes all transactions up to an epoch, and appends them as bytes; the only reader calls it.
     pub fn take(&self, epoch: u64, to: &mut Vec<u8>) {
-        // Relaxed: the reader's own. Acquire: pairs with the Release in `give`.
-        let (mut taken, given) = (self.taken.load(Ordering::Relaxed), self.given.load(Ordering::Acquire));
-        while taken < given {
-            let mut head = [0; crate::entry::HEAD];
-            self.copy(taken, &mut head);
+        // Relaxed: the reader's own. Acquire: pairs with the Release in `end`.
+        let (taken, given) = (self.taken.load(Ordering::Relaxed), self.given.load(Ordering::Acquire));
+        let mut until = taken;
+        while until < given {
+            let mut head = [0; HEAD];
+            self.copy(until, &mut head);
             let head = Head::of(&head).expect("the ring has whole transactions");
             if head.epoch > epoch {
                 break;
             }
-            to.reserve(head.words * 8);
-            for word in self.slices(taken, head.words).into_iter().flatten() {
-                // Relaxed: the Acquire above orders it.
-                to.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
-            }
-            taken += head.words as u64;
+            until += head.words as u64;
         }
-        // Release: pairs with the Acquire in `give`.
-        self.taken.store(taken, Ordering::Release);
+        for words in self.slices(taken, (until - taken) as usize) {
+            let at = to.len();
+            to.resize(at + words.len() * 8, 0);
+            for (bytes, word) in to[at..].chunks_exact_mut(8).zip(words) {
+                // Relaxed: the Acquire above orders it.
+                bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+            }
+        }
+        // Release: pairs with the Acquire in `append_in_pieces`.
+        self.taken.store(until, Ordering::Release);
         if self.waiting() > 0 {
             self.take_beside(epoch, to);
         }
@@ -117,7 +226,7 @@ impl Handover {
             }
             !is_due(transaction)
         });
-        self.waiting.fetch_sub(words, Ordering::Relaxed); // Relaxed: see `give_beside`.
+        self.waiting.fetch_sub(words, Ordering::Relaxed); // Relaxed: see `end_beside`.
     }
 }
 
@@ -125,9 +234,21 @@ impl Handover {
 mod tests {
     use super::*;
 
+    fn give(giver: &mut Giver, len: usize, epoch: u64, fill: u64) {
+        giver.begin(epoch, fill);
+        // In pieces of four words, as writes are, and what is left.
+        let mut left = len - HEAD;
+        while left > 0 {
+            let words = left.min(4) - 1;
+            giver.append(fill, &[fill; 3][..words.min(1)], &[fill; 3][..words - words.min(1)]);
+            left -= words + 1;
+        }
+        giver.end(7);
+    }
+
     fn transaction(len: usize, epoch: u64, fill: u64) -> Vec<u64> {
         let mut words = vec![fill; len];
-        words[0] = len as u64;
+        words[0] = len as u64 | 7 << 32;
         words[1] = epoch;
         words
     }
@@ -140,27 +261,45 @@ mod tests {
 
     #[test]
     fn what_was_given_is_taken_once_and_up_to_its_epoch() {
-        let handover = Handover::new(16);
+        let handover = Arc::new(Handover::new(16));
+        let mut giver = Giver::new(Arc::clone(&handover));
         for round in 0..20 {
-            let (first, second) = (transaction(5, round, 1), transaction(4, round + 1, 2));
-            handover.give(&first);
-            handover.give(&second);
+            give(&mut giver, 5, round, 1);
+            give(&mut giver, 4, round + 1, 2);
             let mut expected: Vec<u64> = if round > 0 { transaction(4, round, 2) } else { Vec::new() };
-            expected.extend(&first);
+            expected.extend(transaction(5, round, 1));
             assert_eq!(taken(&handover, round), expected);
         }
     }
 
     #[test]
     fn what_has_no_room_waits_beside_the_ring() {
-        let handover = Handover::new(8);
-        handover.give(&transaction(6, 1, 1));
-        handover.give(&transaction(3, 1, 2));
-        handover.give(&transaction(100, 2, 3));
+        let handover = Arc::new(Handover::new(8));
+        let mut giver = Giver::new(Arc::clone(&handover));
+        give(&mut giver, 6, 1, 1);
+        give(&mut giver, 3, 1, 2);
+        give(&mut giver, 100, 2, 3);
         assert_eq!(handover.waiting(), 103);
         assert_eq!(taken(&handover, 1).len(), 9);
         assert_eq!(handover.waiting(), 100);
         assert_eq!(taken(&handover, 2), transaction(100, 2, 3));
         assert_eq!((handover.waiting(), taken(&handover, 9).len()), (0, 0));
+        give(&mut giver, 8, 3, 4);
+        assert_eq!((handover.waiting(), taken(&handover, 3)), (0, transaction(8, 3, 4)));
+    }
+
+    #[test]
+    fn what_is_not_ended_is_not_given() {
+        let handover = Arc::new(Handover::new(8));
+        for room in [3, 40] {
+            let mut giver = Giver::new(Arc::clone(&handover));
+            giver.begin(1, 1);
+            giver.append(2, &[], &vec![2; room]);
+            assert_eq!(taken(&handover, 9), []);
+            // Of the next writer, too.
+            let mut giver = Giver::new(Arc::clone(&handover));
+            give(&mut giver, 5, 1, 3);
+            assert_eq!(taken(&handover, 9), transaction(5, 1, 3));
+        }
     }
 }

@@ -40,7 +40,7 @@ mod writer;
 pub use backup::{BackupError, Copied};
 pub use epochs::{Epochs, Open};
 pub use error::{Corruption, LogError, OpenError};
-pub use handover::Handover;
+pub use handover::{Giver, Handover};
 pub use layout::{Layouts, Mismatch, TableLayout};
 pub use log::{Durability, Log, Rounds, Running, Ticket};
 pub use merge::Restored;

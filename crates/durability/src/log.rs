@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub(crate) epochs: Epochs,
     /// The last epoch in which anybody has begun to commit writes.
     pub(crate) used: Padded<AtomicU64>,
-    pub(crate) handovers: Box<[Handover]>,
+    pub(crate) handovers: Box<[Arc<Handover>]>,
     /// Seats that nobody has.
     pub(crate) free: Latched<Vec<usize>>,
     durable: Padded<AtomicU64>,
@@ -64,6 +64,10 @@ pub(crate) struct Shared {
     bytes: AtomicU64,
 }
 
+/// Bytes of a segment that is full, at most: where writes are in it is told in words by 32 bits, and the last round may
+/// be as large as a block.
+const SEGMENT_BYTES_MAX: u64 = 16 << 30;
+
 /// The log. A handle: copies are of the same log.
 #[derive(Clone, Debug)]
 pub struct Log(pub(crate) Arc<Shared>);
@@ -83,7 +87,7 @@ impl Log {
         Self(Arc::new(Shared {
             epochs: Epochs::new(first_epoch, sizes.sessions),
             used: Padded(AtomicU64::new(first_epoch - 1)),
-            handovers: (0..sizes.sessions).map(|_| Handover::new(ring_words)).collect(),
+            handovers: (0..sizes.sessions).map(|_| Arc::new(Handover::new(ring_words))).collect(),
             free: Latched::new((0..sizes.sessions).rev().collect()),
             durable: Padded(AtomicU64::new(first_epoch - 1)),
             bell: Bell::default(),
@@ -93,7 +97,7 @@ impl Log {
             counter: Padded::default(),
             backlog_words: sizes.backlog_bytes / 8 / sizes.sessions.max(1),
             epoch_ns: sizes.epoch_ns,
-            segment_bytes: sizes.segment_bytes,
+            segment_bytes: sizes.segment_bytes.min(SEGMENT_BYTES_MAX),
             stop: AtomicBool::new(false),
             rolls_wanted: AtomicU64::new(0),
             rolls: Latched::default(),

@@ -6,19 +6,27 @@
 //! on how often it was tried.
 
 use core::cmp::Ordering as Order;
+use core::ops::Range;
 
 use engine::AnyKey;
 use storage::TableId;
 use sync::atomic::{AtomicUsize, Ordering};
-use sync::{Latched, workers};
+use sync::{Latched, hint, workers};
 
 use crate::checkpoint::PartReader;
-use crate::entry::{self, ALL, Head, key_of};
+use crate::entry::{self, ALL, copy_words, key_of};
 use crate::error::{Corruption, OpenError};
 use crate::format::{Kind, words};
 use crate::layout::Layouts;
 use crate::plants::Plant;
-use crate::reader::Stream;
+use crate::reader::{Block, Stream};
+
+/// How many writes before it is merged the memory of one is asked for: what a core has under way.
+const AHEAD: usize = 8;
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
+/// Lines of a write that are asked for at most: the processor sees by itself how a long row goes on.
+const PREFETCHED_LINES: usize = 4;
 
 /// What was restored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,38 +47,34 @@ impl Restored {
     }
 }
 
-/// The commits of a segment, as words.
-#[derive(Debug, Default)]
-pub(crate) struct Commits {
-    words: Vec<u64>,
-    /// For messages: the file, where its first block begins, and for each block where its words begin among these.
+/// The commits of a segment.
+#[derive(Debug)]
+pub(crate) struct Commits<'s> {
+    bytes: &'s [u8],
+    /// Where the payload of each block begins and ends.
+    blocks: Vec<Range<usize>>,
+    /// For messages.
     file: String,
-    blocks: Vec<(usize, usize)>,
 }
 
-impl Commits {
+impl<'s> Commits<'s> {
     /// Those of all segments of a device, as far as they stand before `end`.
-    pub(crate) fn of(stream: &Stream, end: u64, place: &str) -> Vec<Self> {
+    pub(crate) fn of(stream: &'s Stream, end: u64, place: &str) -> Vec<Self> {
         let segments = stream.segments.iter().map(|segment| {
-            let mut commits = Self {
+            let counts = |block: &&Block| block.head.kind == Kind::Commits && block.head.position < end;
+            let counted = segment.blocks.iter().filter(counts);
+            Self {
+                bytes: &segment.bytes,
+                blocks: counted.map(|block| block.at..block.at + block.head.payload).collect(),
                 file: format!("{place}/{}", crate::format::segment_name(segment.number)),
-                ..Self::default()
-            };
-            for block in &segment.blocks {
-                if block.head.kind == Kind::Commits && block.head.position < end {
-                    commits.blocks.push((commits.words.len(), block.at));
-                    commits.words.extend(words(&segment.bytes[block.at..block.at + block.head.payload]));
-                }
             }
-            commits
         });
         segments.collect()
     }
 
     fn corrupt(&self, at: usize) -> Corruption {
-        let block = self.blocks.iter().rev().find(|(first, _)| *first <= at);
-        let offset = block.map_or(0, |(first, offset)| offset + (at - first) * 8) as u64;
-        Corruption { file: self.file.clone(), offset, found: "a transaction makes no sense".to_owned() }
+        let found = "a transaction makes no sense".to_owned();
+        Corruption { file: self.file.clone(), offset: at as u64, found }
     }
 }
 
@@ -86,7 +90,16 @@ struct Place {
     epoch: u64,
     order: u64,
     source: u32,
+    /// Where the key begins, in words from the segment's first.
     key_at: u32,
+}
+
+/// The places of a part.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    /// Of heaps, in no order.
+    heaps: Vec<Place>,
+    keyed: Vec<Place>,
 }
 
 /// A row as a part of a checkpoint has it.
@@ -115,10 +128,9 @@ pub(crate) fn part_of(table: u16, key: &[u64], parts: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct Merge<'m> {
     layouts: &'m Layouts,
-    commits: &'m [Commits],
-    /// By worker that read, by part.
-    places: Vec<Vec<Vec<Place>>>,
-    parts: usize,
+    commits: &'m [Commits<'m>],
+    /// By part, by worker that read. A part is taken by who merges it.
+    places: Vec<Latched<Vec<Places>>>,
     plant: Option<Plant>,
     pub(crate) read: Restored,
 }
@@ -127,14 +139,14 @@ impl<'m> Merge<'m> {
     /// Reads the log.
     pub(crate) fn new(
         layouts: &'m Layouts,
-        commits: &'m [Commits],
+        commits: &'m [Commits<'m>],
         parts: usize,
         workers: usize,
         plant: Option<Plant>,
     ) -> Result<Self, OpenError> {
         let next = AtomicUsize::new(0);
         let read = |_| {
-            let (mut places, mut read) = (vec![Vec::new(); parts], Restored::default());
+            let (mut places, mut read) = (vec![Places::default(); parts], Restored::default());
             loop {
                 // Relaxed: only counts.
                 let source = next.fetch_add(1, Ordering::Relaxed);
@@ -144,38 +156,85 @@ impl<'m> Merge<'m> {
         };
         let all = each(workers, read)?;
         let mut total = Restored::default();
-        let places = all.into_iter().map(|(places, read)| {
+        let mut places: Vec<Vec<Places>> = vec![Vec::new(); parts];
+        for (of_worker, read) in all {
             total.add(read);
-            places
-        });
-        let places = places.collect();
-        Ok(Self { layouts, commits, places, parts, plant, read: total })
+            places.iter_mut().zip(of_worker).for_each(|(part, of_worker)| part.push(of_worker));
+        }
+        let places = places.into_iter().map(Latched::new).collect();
+        Ok(Self { layouts, commits, places, plant, read: total })
     }
 
     /// The number of parts.
     pub(crate) fn parts(&self) -> usize {
-        self.parts
+        self.places.len()
     }
 
-    fn key(&self, place: &Place) -> &'m [u64] {
-        let at = place.key_at as usize;
-        &self.commits[place.source as usize].words[at..at + usize::from(place.key_words)]
+    /// The key of a write, as bytes.
+    fn key(&self, place: &Place) -> &'m [u8] {
+        let at = place.key_at as usize * 8;
+        &self.commits[place.source as usize].bytes[at..at + usize::from(place.key_words) * 8]
     }
 
-    fn row(&self, place: &Place) -> &'m [u64] {
-        let at = place.key_at as usize + usize::from(place.key_words);
+    /// The row of a write, as bytes.
+    fn row(&self, place: &Place) -> &'m [u8] {
+        let at = (place.key_at as usize + usize::from(place.key_words)) * 8;
         let width = self.layouts.width(usize::from(place.table), place.group).expect("it was looked at");
-        &self.commits[place.source as usize].words[at..at + width]
+        &self.commits[place.source as usize].bytes[at..at + width * 8]
+    }
+
+    /// Asks for the memory that has the key of a write, and the row behind it.
+    #[inline]
+    fn prefetch(&self, place: &Place) {
+        let bytes = self.commits[place.source as usize].bytes;
+        let at = place.key_at as usize * 8;
+        let width = self.layouts.width(usize::from(place.table), place.group).unwrap_or_default();
+        let end = at + (usize::from(place.key_words) + width) * 8;
+        // A deletion has no row, and may be the last.
+        for line in bytes.get(at..end).unwrap_or_default().chunks(LINE_BYTES).take(PREFETCHED_LINES) {
+            hint::prefetch(line.as_ptr());
+        }
     }
 
     #[inline]
     fn compare(&self, a: &Place, b: &Place) -> Order {
         let by_first = (a.table, a.first).cmp(&(b.table, b.first));
         // Of a table, all keys have one width, and most have one word: the others are further away.
-        if by_first.is_ne() || a.key_words == 1 { by_first } else { self.key(a).cmp(self.key(b)) }
+        if by_first.is_ne() || a.key_words == 1 { by_first } else { self.compare_keys(a, b) }
     }
 
-    /// Merges a part: `before` are the rows that the checkpoint has, in their order.
+    fn compare_keys(&self, a: &Place, b: &Place) -> Order {
+        words(self.key(a)).cmp(words(self.key(b)))
+    }
+
+    /// How the key of a write compares with one of a checkpoint.
+    #[inline]
+    fn compare_with(&self, place: &Place, table: u16, key: &[u64]) -> Order {
+        let by_first = (place.table, Some(&place.first)).cmp(&(table, key.first()));
+        if by_first.is_ne() || key.len() == 1 {
+            by_first
+        } else {
+            words(self.key(place)).cmp(key.iter().copied())
+        }
+    }
+
+    /// The writes of a part, in order.
+    fn take(&self, part: usize) -> Places {
+        let mut of_workers = core::mem::take(&mut *self.places[part].lock()).into_iter();
+        let mut places = of_workers.next().unwrap_or_default();
+        for more in of_workers {
+            places.heaps.extend(more.heaps);
+            places.keyed.extend(more.keyed);
+        }
+        let by_place = self.plant == Some(Plant::OrdersByPlace);
+        places.keyed.sort_unstable_by(|a, b| {
+            let order = |place: &Place| if by_place { (0, 0) } else { (place.epoch, place.order) };
+            self.compare(a, b).then_with(|| order(a).cmp(&order(b)))
+        });
+        places
+    }
+
+    /// Merges a part, once: `before` are the rows that the checkpoint has, in their order.
     pub(crate) fn part(
         &self,
         part: usize,
@@ -183,15 +242,9 @@ impl<'m> Merge<'m> {
         see: &mut dyn FnMut(Row<'_>) -> Result<(), OpenError>,
     ) -> Result<u64, OpenError> {
         let is_heap = |table: u16| self.layouts.0[usize::from(table)].is_heap;
-        let all = self.places.iter().flat_map(|worker| &worker[part]).copied();
-        let (heaps, mut keyed): (Vec<_>, Vec<_>) = all.partition(|place| is_heap(place.table));
-        keyed.sort_unstable_by(|a, b| {
-            let by_place = self.plant == Some(Plant::OrdersByPlace);
-            let order = |place: &Place| if by_place { (0, 0) } else { (place.epoch, place.order) };
-            self.compare(a, b).then_with(|| order(a).cmp(&order(b)))
-        });
-        let mut out = Out { merge: self, see, row: Vec::new(), known: Vec::new(), rows: 0 };
-        let mut groups = keyed.chunk_by(|a, b| self.compare(a, b) == Order::Equal).peekable();
+        let Places { heaps, keyed } = self.take(part);
+        let mut out = Out { merge: self, see, key: Vec::new(), row: Vec::new(), known: Vec::new(), rows: 0 };
+        let mut groups = Groups { merge: self, left: &keyed };
         while let Some(table) = before.next(self.layouts)? {
             let words = before.row();
             let key_words = self.layouts.0[usize::from(table)].key_words as usize;
@@ -200,26 +253,31 @@ impl<'m> Merge<'m> {
                 out.put(Some((table, words)), &[])?;
                 continue;
             }
-            while let Some(group) =
-                groups.next_if(|group| (group[0].table, self.key(&group[0])) < (table, key))
-            {
-                out.put(None, group)?;
+            while groups.next_is(|place| self.compare_with(place, table, key).is_lt()) {
+                out.put(None, groups.next())?;
             }
-            let writes = groups.next_if(|group| group[0].table == table && self.key(&group[0]) == key);
-            out.put(Some((table, words)), writes.unwrap_or_default())?;
+            let has_more = groups.next_is(|place| self.compare_with(place, table, key).is_eq());
+            let writes = if has_more { groups.next() } else { &[] };
+            out.put(Some((table, words)), writes)?;
         }
-        for group in groups {
-            out.put(None, group)?;
+        while !groups.left.is_empty() {
+            out.put(None, groups.next())?;
         }
-        for place in &heaps {
+        let mut heaps = &heaps[..];
+        while let Some((place, left)) = heaps.split_first() {
+            if let Some(ahead) = left.get(AHEAD) {
+                self.prefetch(ahead);
+            }
             out.put(None, core::slice::from_ref(place))?;
+            heaps = left;
         }
         Ok(out.rows)
     }
 
     /// A row that was left with some of its column groups.
     fn half(&self, place: Option<&Place>) -> OpenError {
-        let corrupt = place.map(|place| self.commits[place.source as usize].corrupt(place.key_at as usize));
+        let corrupt =
+            place.map(|place| self.commits[place.source as usize].corrupt(place.key_at as usize * 8));
         let mut corrupt =
             corrupt.unwrap_or(Corruption { file: String::new(), offset: 0, found: String::new() });
         "a row has some of its column groups only".clone_into(&mut corrupt.found);
@@ -227,10 +285,39 @@ impl<'m> Merge<'m> {
     }
 }
 
+/// Sorted writes, those of a row at a time.
+struct Groups<'g, 'm> {
+    merge: &'g Merge<'m>,
+    left: &'g [Place],
+}
+
+impl<'g> Groups<'g, '_> {
+    /// Whether there are more, and the next row is such a one.
+    #[inline]
+    fn next_is(&self, is: impl FnOnce(&Place) -> bool) -> bool {
+        self.left.first().is_some_and(is)
+    }
+
+    /// The writes of the next row, of which there is one.
+    #[inline]
+    fn next(&mut self) -> &'g [Place] {
+        let merge = self.merge;
+        let first = &self.left[0];
+        let others = self.left[1..].iter().take_while(|place| merge.compare(first, place) == Order::Equal);
+        let (next, left) = self.left.split_at(1 + others.count());
+        for ahead in left.iter().skip(AHEAD).take(next.len()) {
+            merge.prefetch(ahead);
+        }
+        self.left = left;
+        next
+    }
+}
+
 /// Puts rows together.
 struct Out<'o, 'm> {
     merge: &'o Merge<'m>,
     see: &'o mut dyn FnMut(Row<'_>) -> Result<(), OpenError>,
+    key: Vec<u64>,
     row: Vec<u64>,
     /// By column group: whether it has a value.
     known: Vec<bool>,
@@ -263,15 +350,21 @@ impl Out<'_, '_> {
                     *known = !write.is_gone;
                     if !write.is_gone {
                         let row = self.merge.row(write);
-                        let from = if write.group == ALL { &row[at..at + width] } else { row };
-                        self.row[at..at + width].copy_from_slice(from);
+                        let from = if write.group == ALL { &row[at * 8..(at + width) * 8] } else { row };
+                        copy_words(&mut self.row[at..at + width], from);
                     }
                 }
                 at += width;
             }
         }
         if self.known.iter().all(|known| *known) {
-            let key = before.map_or_else(|| self.merge.key(&writes[0]), |(_, words)| &words[..key_words]);
+            let key = if let Some((_, words)) = before {
+                &words[..key_words]
+            } else {
+                self.key.resize(key_words, 0);
+                copy_words(&mut self.key, self.merge.key(&writes[0]));
+                &self.key
+            };
             self.rows += 1;
             return (self.see)(Row { table, key, groups: &self.row });
         }
@@ -284,35 +377,41 @@ impl Out<'_, '_> {
 
 /// Sorts the writes of a segment out by parts.
 fn sort_out(
-    commits: &Commits,
+    commits: &Commits<'_>,
     source: u32,
     layouts: &Layouts,
-    parts: &mut [Vec<Place>],
+    parts: &mut [Places],
 ) -> Result<Restored, OpenError> {
-    let (mut at, mut transactions) = (0, 0);
-    let count = parts.len();
-    while at < commits.words.len() {
-        let rest = &commits.words[at..];
-        let head = Head::of(rest).ok_or_else(|| commits.corrupt(at))?;
-        let seen = entry::writes(rest, layouts, |write| {
-            let key = &rest[write.key_at..write.key_at + write.key_words];
-            parts[part_of(write.table, key, count)].push(Place {
-                table: write.table,
-                group: write.group,
-                is_gone: write.is_gone,
-                key_words: write.key_words as u8,
-                first: key.first().copied().unwrap_or_default(),
-                epoch: head.epoch,
-                order: head.order,
-                source,
-                key_at: (at + write.key_at) as u32,
+    let mut read = Restored::default();
+    let (count, mut key) = (parts.len(), Vec::new());
+    for block in &commits.blocks {
+        let mut at = block.start;
+        while at < block.end {
+            let rest = &commits.bytes[at..block.end];
+            let head = entry::writes(rest, layouts, |head, write| {
+                key.resize(write.key_words, 0);
+                copy_words(&mut key, &rest[write.key_at * 8..(write.key_at + write.key_words) * 8]);
+                let part = &mut parts[part_of(write.table, &key, count)];
+                let is_heap = layouts.0[usize::from(write.table)].is_heap;
+                let places = if is_heap { &mut part.heaps } else { &mut part.keyed };
+                places.push(Place {
+                    table: write.table,
+                    group: write.group,
+                    is_gone: write.is_gone,
+                    key_words: write.key_words as u8,
+                    first: key.first().copied().unwrap_or_default(),
+                    epoch: head.epoch,
+                    order: head.order,
+                    source,
+                    key_at: (at / 8 + write.key_at) as u32,
+                });
             });
-        });
-        seen.ok_or_else(|| commits.corrupt(at))?;
-        at += head.words;
-        transactions += 1;
+            at += head.ok_or_else(|| commits.corrupt(at))?.words * 8;
+            read.transactions += 1;
+        }
+        read.bytes += block.len() as u64;
     }
-    Ok(Restored { rows: 0, transactions, bytes: at as u64 * 8 })
+    Ok(read)
 }
 
 /// What each of several workers returns, or the first error.

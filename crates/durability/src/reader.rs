@@ -170,7 +170,7 @@ impl Scan<'_> {
             return Err(OpenError::Devices { found: format!("{place}: belongs to another database") });
         }
         if head.device as usize != self.device || head.devices as usize != self.manifest.devices.len() {
-            let (device, devices) = (head.device + 1, head.devices);
+            let (device, devices) = (u64::from(head.device) + 1, head.devices);
             let found =
                 format!("{place}: is of device {device} of {devices}: give the devices in their order");
             return Err(OpenError::Devices { found });

@@ -3,12 +3,13 @@
 use core::convert::Infallible;
 
 use engine::{Groups, Key, Loader, Row, Scheme, Sink, Stamp, Table};
-use storage::{AnyKey, GroupVisit, IndexedKey, RecordRef, Shape, TableId, Tables, words_of};
+use storage::{AnyKey, GroupVisit, IndexedKey, RecordRef, Shape, TableId, TableStore, Tables, words_of};
 use sync::atomic::Ordering;
-use sync::{clock, waiter};
+use sync::{Arc, clock, waiter};
 
-use crate::entry::{ALL, GONE, HEAD, VALUE, head_of_write, push_key};
+use crate::entry::{ALL, GONE, VALUE, head_of_write};
 use crate::error::LogError;
+use crate::handover::Giver;
 use crate::log::{Log, Ticket};
 use crate::store::Order;
 use crate::touched::Touched;
@@ -22,13 +23,13 @@ use crate::touched::Touched;
 pub struct LogSink {
     log: Log,
     seat: usize,
-    /// By table: whether its column groups share a record, and their width together.
-    shared: Vec<Option<usize>>,
-    /// By table, by column group: its width.
-    widths: Vec<Vec<usize>>,
+    /// By table: whether its column groups share a record.
+    are_shared: Vec<bool>,
+    /// The words of a mark, which may stand behind those of a row.
+    mark_words: usize,
     touched: Touched,
-    /// The transaction.
-    words: Vec<u64>,
+    /// Where the transaction is written.
+    giver: Giver,
     writes: u64,
     is_open: bool,
     ticket: Ticket,
@@ -41,11 +42,8 @@ impl Log {
     /// When there are as many already as the log was opened for.
     pub fn sink<S: Scheme>(&self, tables: &Tables<S>) -> LogSink {
         let mut sink = self.plain_sink();
-        for store in tables.iter() {
-            let widths: Vec<usize> = (0..store.groups()).map(|group| store.row_width(group)).collect();
-            sink.shared.push(store.is_shared().then(|| widths.iter().sum()));
-            sink.widths.push(widths);
-        }
+        sink.are_shared.extend(tables.iter().map(TableStore::is_shared));
+        sink.mark_words = usize::from(tables.has_marks());
         sink
     }
 
@@ -58,10 +56,10 @@ impl Log {
         LogSink {
             log: self.clone(),
             seat,
-            shared: Vec::new(),
-            widths: Vec::new(),
+            are_shared: Vec::new(),
+            mark_words: 0,
             touched: Touched::default(),
-            words: Vec::new(),
+            giver: Giver::new(Arc::clone(&self.0.handovers[seat])),
             writes: 0,
             is_open: false,
             ticket: Ticket::default(),
@@ -97,8 +95,7 @@ impl LogSink {
         };
         self.is_open = true;
         self.ticket = Ticket { epoch };
-        self.words.clear();
-        self.words.extend_from_slice(&[0, epoch, order]);
+        self.giver.begin(epoch, order);
         self.writes = 0;
     }
 
@@ -107,9 +104,20 @@ impl LogSink {
     #[inline]
     pub fn write(&mut self, table: TableId, group: Option<u16>, key: AnyKey, row: Option<&[u64]>) {
         let kind = if row.is_some() { VALUE } else { GONE };
-        self.words.push(head_of_write(table.0, group.unwrap_or(ALL), kind, key.words()));
-        push_key(&mut self.words, key);
-        self.words.extend_from_slice(row.unwrap_or_default());
+        let first = head_of_write(table.0, group.unwrap_or(ALL), kind, key.words());
+        let (one, two);
+        let key = match &key {
+            AnyKey::One(key) => {
+                one = [*key];
+                &one[..]
+            }
+            AnyKey::Two(key) => {
+                two = [(key >> 64) as u64, *key as u64];
+                &two[..]
+            }
+            AnyKey::Six(key) => &key[..],
+        };
+        self.giver.append(first, key, row.unwrap_or_default());
         self.writes += 1;
     }
 
@@ -118,9 +126,7 @@ impl LogSink {
     pub fn close(&mut self) {
         self.is_open = false;
         if self.writes > 0 && !self.log.has_failed() {
-            debug_assert!(self.words.len() > HEAD, "a write has words");
-            self.words[0] = self.words.len() as u64 | self.writes << 32;
-            self.log.0.handovers[self.seat].give(&self.words);
+            self.giver.end(self.writes);
         }
         self.log.0.epochs.close(self.seat);
     }
@@ -150,19 +156,14 @@ impl Sink for LogSink {
 
     #[inline]
     fn logged<S: Shape>(&mut self, _: Stamp, record: RecordRef<'_, S>, row: Option<&[u64]>) {
-        let table = usize::from(record.table().0);
-        // Behind the words of a row may stand a mark.
-        let (group, width) = match self.shared[table] {
-            Some(width) => (ALL, width),
-            None => (record.group() as u16, self.widths[table][record.group()]),
+        let table = record.table().0;
+        let group = if self.are_shared[usize::from(table)] { ALL } else { record.group() as u16 };
+        let (kind, row) = match row {
+            Some(row) => (VALUE, &row[..row.len() - self.mark_words]),
+            None => (GONE, &[][..]),
         };
-        let kind = if row.is_some() { VALUE } else { GONE };
         let key = self.touched.key(record.id());
-        self.words.push(head_of_write(record.table().0, group, kind, key.len()));
-        self.words.extend_from_slice(key);
-        if let Some(row) = row {
-            self.words.extend_from_slice(&row[..width]);
-        }
+        self.giver.append(head_of_write(table, group, kind, key.len()), key, row);
         self.writes += 1;
     }
 
@@ -176,9 +177,8 @@ impl Sink for LogSink {
     /// Back pressure: who is ahead of the devices waits before the next attempt.
     #[inline]
     fn ended(&mut self) {
-        let handover = &self.log.0.handovers[self.seat];
-        if handover.waiting() > self.log.0.backlog_words {
-            waiter::wait_until(None, || handover.waiting() == 0 || self.log.has_failed());
+        if self.giver.waiting() > self.log.0.backlog_words {
+            waiter::wait_until(None, || self.giver.waiting() == 0 || self.log.has_failed());
         }
     }
 }
@@ -238,7 +238,7 @@ impl<L: Loader> Loader for LoggedLoader<'_, L> {
         }
         let mut groups = Groupwise { sink: &mut self.sink, key: key.ordered().any() };
         let Ok(()) = table.try_each(rows, &mut groups);
-        if self.sink.words.len() > COMMIT_WORDS {
+        if self.sink.giver.len() > COMMIT_WORDS {
             self.sink.close();
             Sink::ended(&mut self.sink);
         }

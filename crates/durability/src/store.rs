@@ -265,7 +265,7 @@ impl Found {
     ) -> Result<Restored, OpenError> {
         let Some(manifest) = &self.manifest else { return Ok(Restored::default()) };
         let streams = self.streams.iter().zip(&self.ends).zip(&self.directories);
-        let commits: Vec<Commits> = streams
+        let commits: Vec<Commits<'_>> = streams
             .flat_map(|((stream, end), directory)| Commits::of(stream, end.position, &directory.name()))
             .collect();
         let plant = self.options.plant;
@@ -478,11 +478,12 @@ impl Home {
     ) -> Result<(Vec<PartSum>, Restored), CheckpointError> {
         let streams = self.directories.iter().enumerate().map(|(device, directory)| {
             let until = Some(cut.segments[device]);
-            let stream = Scan { directory, manifest: old, device, until, plant: None }.stream()?;
-            Ok(Commits::of(&stream, u64::MAX, &directory.name()))
+            Scan { directory, manifest: old, device, until, plant: None }.stream()
         });
-        let commits: Result<Vec<_>, OpenError> = streams.collect();
-        let commits: Vec<_> = commits.map_err(CheckpointError::Read)?.into_iter().flatten().collect();
+        let streams: Vec<_> = streams.collect::<Result<_, _>>().map_err(CheckpointError::Read)?;
+        let of_devices = streams.iter().zip(&self.directories);
+        let commits: Vec<_> =
+            of_devices.flat_map(|(stream, place)| Commits::of(stream, u64::MAX, &place.name())).collect();
         let count = if old.parts.is_empty() { self.parts } else { old.parts.len() };
         let merge = Merge::new(&old.layouts, &commits, count, workers, self.plant);
         let merge = merge.map_err(CheckpointError::Read)?;

@@ -2,72 +2,93 @@
 
 use storage::AnyKey;
 
-use crate::entry::push_key;
-
 /// How far from the last record the next one is looked for, before all are searched.
 const NEAR: usize = 4;
+
+/// A record and its key.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    record: usize,
+    /// The width of the key.
+    words: usize,
+    /// The key, or where among the wide ones it is.
+    key: [u64; 2],
+}
 
 /// Keys by record. Records are mostly asked for in the order in which they were touched, or against it.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
-    /// By record, where its key begins. A record may be there several times, with one key.
-    records: Vec<(usize, u32)>,
-    /// The words of the keys, each after their number.
-    keys: Vec<u64>,
-    /// Where the last record was.
+    /// A record may be there several times, with one key.
+    entries: Vec<Entry>,
+    wide: Vec<[u64; 6]>,
+    /// Where the last record was that was asked for; behind them all before the first.
     last: usize,
     /// All of them in order, once one was not near the last.
-    order: Vec<(usize, u32)>,
+    order: Vec<(usize, usize)>,
 }
 
 impl Touched {
     #[inline]
     pub(crate) fn clear(&mut self) {
-        self.records.clear();
-        self.keys.clear();
+        self.entries.clear();
+        self.wide.clear();
         self.order.clear();
-        self.last = 0;
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.entries.is_empty()
     }
 
     #[inline]
     pub(crate) fn push(&mut self, record: usize, key: AnyKey) {
-        self.records.push((record, self.keys.len() as u32));
-        self.keys.push(key.words() as u64);
-        push_key(&mut self.keys, key);
+        let (words, key) = match key {
+            AnyKey::One(key) => (1, [key, 0]),
+            AnyKey::Two(key) => (2, [(key >> 64) as u64, key as u64]),
+            AnyKey::Six(key) => (6, [self.keep(key), 0]),
+        };
+        self.entries.push(Entry { record, words, key });
+        self.last = self.entries.len();
+    }
+
+    #[cold]
+    fn keep(&mut self, key: [u64; 6]) -> u64 {
+        self.wide.push(key);
+        self.wide.len() as u64 - 1
     }
 
     /// The words of the key of a record, which was touched.
     #[inline]
     pub(crate) fn key(&mut self, record: usize) -> &[u64] {
-        let near = self.last.saturating_sub(NEAR)..(self.last + NEAR + 1).min(self.records.len());
-        let first = near.start;
-        let found = self.records[near].iter().position(|(near, _)| *near == record);
-        let at = match found {
-            Some(nth) => {
-                self.last = first + nth;
-                self.records[self.last].1
-            }
-            None => self.search(record),
-        } as usize;
-        &self.keys[at + 1..=at + self.keys[at] as usize]
+        let is_at = |at: usize| self.entries.get(at).is_some_and(|entry| entry.record == record);
+        let at = if is_at(self.last.wrapping_sub(1)) {
+            self.last - 1
+        } else if is_at(self.last + 1) {
+            self.last + 1
+        } else {
+            self.search(record)
+        };
+        self.last = at;
+        let Entry { words, key, .. } = &self.entries[at];
+        if *words <= key.len() { &key[..*words] } else { &self.wide[key[0] as usize] }
     }
 
     #[cold]
-    fn search(&mut self, record: usize) -> u32 {
+    fn search(&mut self, record: usize) -> usize {
+        let near = self.last.saturating_sub(NEAR)..(self.last + NEAR + 1).min(self.entries.len());
+        // All in order begin with the first.
+        let mut places = near.chain(0..NEAR.min(self.entries.len()));
+        if let Some(at) = places.find(|at| self.entries[*at].record == record) {
+            return at;
+        }
         if self.order.is_empty() {
-            self.order.clone_from(&self.records);
+            let records = self.entries.iter().enumerate().map(|(at, entry)| (entry.record, at));
+            self.order.extend(records);
             self.order.sort_unstable();
         }
-        let at = self.order.partition_point(|(id, _)| *id < record);
-        let (found, key) = self.order[at];
-        assert!(found == record, "what is installed was touched");
-        self.last = self.records.iter().position(|touched| *touched == (found, key)).unwrap_or_default();
-        key
+        let nth = self.order.partition_point(|(id, _)| *id < record);
+        let found = self.order.get(nth).filter(|(id, _)| *id == record);
+        found.expect("what is installed was touched").1
     }
 }
 
@@ -84,8 +105,14 @@ mod tests {
             touched.clear();
             for &record in records.iter().chain(&records[round..2 * round]) {
                 let number = number(record);
-                let wide = AnyKey::Six([number; 6]);
-                touched.push(record, if record % 16 == 0 { wide } else { AnyKey::One(number) });
+                touched.push(
+                    record,
+                    match record % 24 {
+                        0 => AnyKey::Six([number; 6]),
+                        8 => AnyKey::Two(u128::from(number) << 64 | u128::from(number)),
+                        _ => AnyKey::One(number),
+                    },
+                );
             }
             let orders: [Vec<usize>; 3] = [
                 records.clone(),
@@ -93,7 +120,7 @@ mod tests {
                 (0..40).map(|nth| nth * 8).collect(),
             ];
             for record in orders.iter().flatten() {
-                let words = if record % 16 == 0 { 6 } else { 1 };
+                let words = [6, 2, 1][record % 24 / 8];
                 assert_eq!(touched.key(*record), vec![number(*record); words]);
             }
         }

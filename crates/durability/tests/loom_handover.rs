@@ -4,22 +4,23 @@
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p contend-durability --test loom_handover`
 #![cfg(loom)]
 
-use durability::{Epochs, Handover};
+use durability::{Epochs, Giver, Handover};
 use loom::sync::Arc;
 use loom::thread;
 
 struct Shared {
     epochs: Epochs,
-    handover: Handover,
+    handover: sync::Arc<Handover>,
 }
 
 /// A session commits: of so many words, each of which is the number of the commit but the first two.
-fn commit(shared: &Shared, number: u64, words: usize) -> u64 {
+fn commit(shared: &Shared, giver: &mut Giver, number: u64, words: usize) -> u64 {
     let epoch = shared.epochs.open(0).epoch;
-    let mut transaction = vec![number; words];
-    transaction[0] = words as u64;
-    transaction[1] = epoch;
-    shared.handover.give(&transaction);
+    giver.begin(epoch, number);
+    for _ in 3..words {
+        giver.append(number, &[], &[]);
+    }
+    giver.end(0);
     shared.epochs.close(0);
     epoch
 }
@@ -46,10 +47,12 @@ fn round(shared: &Shared, taken: &mut Vec<(u64, u64)>) -> u64 {
 
 fn check(room: usize, words: [usize; 2]) {
     loom::model(move || {
-        let shared = Arc::new(Shared { epochs: Epochs::new(1, 1), handover: Handover::new(room) });
+        let handover = sync::Arc::new(Handover::new(room));
+        let mut giver = Giver::new(sync::Arc::clone(&handover));
+        let shared = Arc::new(Shared { epochs: Epochs::new(1, 1), handover });
         let theirs = Arc::clone(&shared);
         let session = thread::spawn(move || {
-            [1, 2].map(|number| (commit(&theirs, number, words[number as usize - 1]), number))
+            [1, 2].map(|number| (commit(&theirs, &mut giver, number, words[number as usize - 1]), number))
         });
         let mut taken = Vec::new();
         let sealed = round(&shared, &mut taken);

@@ -1,20 +1,51 @@
 //! Rows by words, while no transaction runs: what fills a database from a log, whose rows have no types, and what
 //! looks at all of them.
 
-use storage::{AnyKey, Lookup, Placed, Slot, TableId, TableStore, Which};
+use storage::{AnyKey, Lookup, Placed, RowRef, Slot, TableId, TableStore, Which};
 
 use crate::database::{Unwatched, View};
 use crate::session::with_width;
 use crate::{Database, Scheme, Share};
 use stdx::history::Version;
 
-/// Inserts rows by words, without transactions. Several work at the same time.
+/// Inserts rows by words, without transactions. Several work at the same time. The last rows are in the indexes when it
+/// is dropped.
 #[derive(Debug)]
 pub struct WordLoader<'db, S: Scheme> {
     db: &'db Database<S>,
     slot: Slot<'db, S>,
     /// The value of a record.
     words: Vec<u64>,
+    /// Entries that are still to be made, where the indexes were asked for the memory of their places.
+    due: Vec<Due<'db, S>>,
+    /// Where the first of those is.
+    first: usize,
+}
+
+/// How many entries are due at a time: about as many cache misses as a core has under way.
+const DUE: usize = 16;
+
+/// An entry of an index.
+#[derive(Debug)]
+struct Due<'db, S: Scheme> {
+    store: &'db TableStore<S>,
+    which: Which,
+    key: AnyKey,
+    row: RowRef<'db, S>,
+}
+
+impl<S: Scheme> Due<'_, S> {
+    /// Asks for the memory that is touched first when the entry is made.
+    fn prefetch(&self) {
+        with_width!(self.key, |key| self.store.index(self.which).prefetch(key));
+    }
+
+    /// Makes the entry, unless its key is there.
+    fn enter(&self) -> bool {
+        let index = self.store.index(self.which);
+        let Ok(placed) = with_width!(self.key, |key| index.insert(key, self.row, &mut Unwatched));
+        matches!(placed, Placed::Added)
+    }
 }
 
 impl<S: Scheme> Database<S> {
@@ -23,15 +54,17 @@ impl<S: Scheme> Database<S> {
     /// # Panics
     /// As [`session`](Self::session).
     pub fn word_loader(&self) -> WordLoader<'_, S> {
-        WordLoader { db: self, slot: self.tables().slot(), words: Vec::new() }
+        let (words, due) = (Vec::new(), Vec::with_capacity(DUE));
+        WordLoader { db: self, slot: self.tables().slot(), words, due, first: 0 }
     }
 }
 
-impl<S: Scheme> WordLoader<'_, S> {
+impl<'db, S: Scheme> WordLoader<'db, S> {
     /// Inserts a row, whose column groups are `groups` one after the other, and enters it into all indexes.
     ///
     /// # Panics
-    /// When the key is there already, and when a key or a row has another width than the table's.
+    /// When a key or a row has another width than the table's; and when a key is there already, which may be found
+    /// later, and at the end at the latest.
     pub fn insert(&mut self, table: TableId, key: AnyKey, groups: &[u64]) {
         let store = self.db.tables().get(table);
         assert_eq!(groups.len(), width(store), "a row of `{}` has all its column groups", store.name());
@@ -50,19 +83,43 @@ impl<S: Scheme> WordLoader<'_, S> {
             self.slot.fill(&new, record.group(), &self.words);
             self.db.scheme().loaded(record);
         }
-        let enter = |which, key| {
-            let index = store.index(which);
-            let Ok(placed) = with_width!(key, |key| index.insert(key, new.row(), &mut Unwatched));
-            assert!(matches!(placed, Placed::Added), "{key:?} is loaded into `{}` twice", store.name());
-        };
+        let row = new.row();
         if store.lookup() != Lookup::Heap {
-            enter(Which::Primary, key);
+            self.enter(Due { store, which: Which::Primary, key, row });
         }
         for group in 0..store.groups() {
             for position in 0..store.indexes(group) as u16 {
                 let (group, words) = (group as u16, &groups[place_of(store, group)]);
-                enter(Which::Secondary { group, position }, store.secondary_key(group, position, key, words));
+                let key = store.secondary_key(group, position, key, words);
+                self.enter(Due { store, which: Which::Secondary { group, position }, key, row });
             }
+        }
+    }
+
+    /// Makes an entry later, and one that is due instead.
+    fn enter(&mut self, due: Due<'db, S>) {
+        due.prefetch();
+        if self.due.len() < DUE {
+            return self.due.push(due);
+        }
+        let first = core::mem::replace(&mut self.due[self.first], due);
+        self.first = (self.first + 1) % DUE;
+        self.make(&first);
+    }
+
+    fn make(&mut self, due: &Due<'db, S>) {
+        if !due.enter() {
+            // Of several, one is told.
+            self.due.clear();
+            panic!("{:?} is loaded into `{}` twice", due.key, due.store.name());
+        }
+    }
+}
+
+impl<S: Scheme> Drop for WordLoader<'_, S> {
+    fn drop(&mut self) {
+        while let Some(due) = self.due.pop() {
+            self.make(&due);
         }
     }
 }

@@ -40,6 +40,8 @@ const ARROWS_OF_TESTS: &[(&str, &str)] = &[
     ("workloads", "storage"),
     // What is tried on schemes is tested on all of them.
     ("proof", "schemes"),
+    // What the log costs is measured under a scheme, in the mix of a workload.
+    ("durability", "schemes workloads"),
 ];
 
 /// Crates that may depend on the twins (`NAME_sim`) of what they depend on. A twin may depend on the

@@ -110,9 +110,11 @@ const ABOVE_THE_TRANSACTION: Ban = Ban {
     in_tests: false,
 };
 
-/// The doors to the world are used, and only by those who may. An example is a program of its own.
+/// The doors to the world are used, and only by those who may. An example is a program of its own,
+/// and so is what measures.
 pub(super) fn doors_are_used(tree: &Tree, findings: &mut Findings) {
-    for (path, source) in tree.sources.iter().filter(|(path, _)| !path.contains("/examples/")) {
+    let is_program = |path: &str| path.contains("/examples/") || path.contains("/benches/");
+    for (path, source) in tree.sources.iter().filter(|(path, _)| !is_program(path)) {
         let name = crate_of(path);
         let extra = (name == "workloads").then_some(&ABOVE_THE_TRANSACTION);
         for ban in BANS.iter().chain(extra) {

@@ -165,7 +165,7 @@ impl<S: Scheme> View<'_, S> {
     }
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): each bit moves all others.
+/// Each bit moves all others: the last steps of a generator (Steele, Lea, Flood, OOPSLA 2014).
 fn mix(mut bits: u64) -> u64 {
     bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

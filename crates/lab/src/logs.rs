@@ -324,7 +324,9 @@ impl Recovery {
             }
             Verdict::Skipped => lines.add("check: skipped"),
             Verdict::Failed(violations) => {
-                violations.iter().for_each(|violation| lines.add(format!("CHECK FAILED: {violation}")));
+                for violation in violations {
+                    lines.add(format!("CHECK FAILED: {violation}"));
+                }
             }
         }
         lines.0

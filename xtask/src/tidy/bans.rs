@@ -119,7 +119,7 @@ pub(super) fn doors_are_used(tree: &Tree, findings: &mut Findings) {
         let extra = (name == "workloads").then_some(&ABOVE_THE_TRANSACTION);
         for ban in BANS.iter().chain(extra) {
             let is_there = |place: &&str| *place == name || path.starts_with(&format!("crates/{place}/"));
-            if ban.only_in.iter().any(|place| is_there(place)) {
+            if ban.only_in.iter().any(is_there) {
                 continue;
             }
             for (line, what) in uses(source, ban) {

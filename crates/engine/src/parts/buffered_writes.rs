@@ -459,7 +459,7 @@ mod tests {
         let mut written = [record(), record(), record()];
         written.sort_unstable_by_key(|record| record.id());
         written.rotate_left(1);
-        let [first, second, third] = written.map(|record| record.id());
+        let [first, second, third] = written.map(RecordRef::id);
         let orders = [
             (WriteOrder::Written, [first, second, third]),
             (WriteOrder::Reversed, [third, second, first]),
@@ -467,7 +467,9 @@ mod tests {
         ];
         for (order, expected) in orders {
             let mut writes = BufferedWrites::<Locked>::new(&slot).in_order(order);
-            written.iter().for_each(|record| _ = writes.push(*record, None, ()));
+            for record in written {
+                writes.push(record, None, ());
+            }
             let mut locked = Vec::new();
             let ended = writes.lock(
                 BITS,

@@ -74,7 +74,8 @@ fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry)
     let clients = runs::clients(scheme, &values, if workers == 1 { 1 } else { 6 });
     let requests = REQUESTS / clients as u64;
     let job = job(workers, clients, requests, retry);
-    let spec = Spec { workload, scheme, values: &values, job, layout, reserve_bytes: 0, check: true };
+    let spec =
+        Spec { workload, scheme, values: &values, job, layout, reserve_bytes: 0, logging: None, check: true };
     if retry == Retry::Drop && runs::admit(&spec).is_err() {
         // Batches cannot drop what they abort.
         return run(workload, scheme, given, layout, Retry::Same);

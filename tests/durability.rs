@@ -2,15 +2,19 @@
 //! a crash leaves is a prefix of what each session has committed, that no transaction of has seen beyond.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::{env, fs, process};
 
 use durability::disk::{Directory, Power, SimulatedDisk};
-use durability::{Layouts, Log, LogSink, LoggedLoader, Options, Order, Running, Store};
-use engine::driver::{self, Control, Job, Limit};
-use engine::setting::Values;
+use durability::{Layouts, Log, LogSink, Options, Order, Store};
+use engine::driver::{Job, Limit};
+use engine::setting::{Setting, Values};
 use engine::{
-    Abort, Admits, AnyKey, Database, Drive, Env, Groups, Homes, Layout, Loader, Lookup, Observe, Row, Schema,
-    Scheme, Session, Share, Table, TableId, Ticket, Transaction, WordLoader, Workload,
+    Abort, Admits, AnyKey, Database, Env, Homes, Layout, Lookup, Row, Schema, Scheme, Session, Share, Table,
+    TableId, Ticket, Transaction, WordLoader,
 };
+use runs::{Durability, Logging, Monitor, Spec, Verdict};
 use schemes::catalogue::{self, Visit};
 use stdx::Rng;
 use sync::atomic::{AtomicU64, Ordering};
@@ -50,30 +54,6 @@ fn rows<S: Scheme>(db: &Database<S>) -> Rows {
     rows
 }
 
-/// Loads into nothing.
-struct Nowhere;
-
-impl Loader for Nowhere {
-    fn insert<G: Groups>(&mut self, _: G, _: G::Key, _: G::Rows<'_>) {}
-}
-
-/// Gives sessions their sinks.
-struct Logged<'l, S: Scheme> {
-    log: &'l Log,
-    db: &'l Database<S>,
-}
-
-impl<S: Scheme> Observe for Logged<'_, S> {
-    type Observer = ();
-    type Sink = LogSink;
-
-    fn observer(&self) {}
-
-    fn sink(&self) -> LogSink {
-        self.log.sink(self.db.tables())
-    }
-}
-
 /// Opens the directories of a database whose tables are known.
 fn open<S: Scheme>(
     disk: &SimulatedDisk,
@@ -93,109 +73,90 @@ fn restore<S: Scheme>(found: &durability::Found, db: &Database<S>) {
     found.restore(2, make).expect("what was written makes sense");
 }
 
-/// Runs a workload under a scheme with the log on, and restores what is left under another.
-struct Recovers<W> {
-    workload: core::marker::PhantomData<W>,
-    given: &'static [(&'static str, &'static str)],
-    layout: Layout,
-    checkpoint: bool,
-}
+/// Directories of a test's own, one for each device, which go with this.
+struct Devices(Vec<PathBuf>);
 
-/// Where another scheme restores.
-struct Under<'r, W: Workload> {
-    disk: &'r SimulatedDisk,
-    workload: &'r W,
-    schema: &'r Schema,
-    ledgers: &'r [W::Ledger],
-    expected: &'r Rows,
-    name: &'static str,
-}
+impl Devices {
+    fn new(name: &str) -> Self {
+        let at = env::temp_dir().join(format!("contend-durability-{name}-{}", process::id()));
+        Self((0..2).map(|device| at.join(device.to_string())).collect())
+    }
 
-impl<W: Workload> Visit for Recovers<W> {
-    type Out = ();
-
-    fn visit<S: Scheme>(self) {
-        let workers = if S::INFO.workers == Admits::One { 1 } else { 2 };
-        let of_scheme = values(S::SETTINGS, &[]);
-        let clients = S::clients(&of_scheme, 2 * workers);
-        let mut schema = Schema::new();
-        schema.lay_out(self.layout);
-        let drive = Drive { workers: workers as u32, clients: clients as u32, seed: 1 };
-        let workload =
-            W::declare(&values(W::SETTINGS, self.given), drive, &mut schema).expect("no contradiction");
-        let env = Env { slots: clients.max(8) + 8, workers };
-        let db = Database::<S>::new(&schema, &of_scheme, env).expect("no contradiction");
-        let disk = SimulatedDisk::new(7);
-        let order = if clients.is_multiple_of(4) { Order::Ticks } else { Order::Counter };
-        let order = if clock::ticks_are_shared() { order } else { Order::Counter };
-        let found = open(&disk, 2, &db, order);
-        assert!(found.is_new());
-        let running: Running = found.start().expect("the disk works").spawn();
-        let log = running.log().clone();
-        db.load(&workload, 1);
-        workload.load(Share::WHOLE, &mut LoggedLoader::new(&log, &mut Nowhere));
-        let job = Job::new(workers, clients, Limit::Requests(2_000 / clients as u64 + 5), 1);
-        let sinks = Logged { log: &log, db: &db };
-        let half = self.checkpoint.then(|| log.checkpoint(2).expect("the disk works"));
-        let outcome = driver::observe(&db, &workload, &job, &Control::new(workers), &sinks);
-        assert!(half.is_none_or(|made| made.rows > 0));
-        running.close().expect("the disk works");
-        disk.restart();
-        let expected = rows(&db);
-        // Of another family, whose records, versions and indexes are made otherwise.
-        let other = if S::INFO.name == "silo" { "mvto" } else { "silo" };
-        let (disk, name) = (&disk, S::INFO.name);
-        let under = Under::<W> {
-            disk,
-            workload: &workload,
-            schema: &schema,
-            ledgers: &outcome.ledgers,
-            expected: &expected,
-            name,
-        };
-        catalogue::with(other, under).expect("catalogued");
+    /// Removes what a run has left.
+    fn clear(&self) {
+        for directory in &self.0 {
+            match fs::remove_dir_all(directory) {
+                Err(error) if error.kind() != ErrorKind::NotFound => panic!("{error}"),
+                _ => {}
+            }
+        }
     }
 }
 
-impl<W: Workload> Visit for Under<'_, W> {
-    type Out = ();
+impl Drop for Devices {
+    fn drop(&mut self) {
+        _ = fs::remove_dir_all(self.0[0].parent().expect("all are in one"));
+    }
+}
 
-    fn visit<S: Scheme>(self) {
-        let env = Env { slots: 16, workers: 2 };
-        let db = Database::<S>::new(self.schema, &values(S::SETTINGS, &[]), env).expect("no contradiction");
-        let found = open(self.disk, 2, &db, Order::Counter);
-        assert!(found.was_closed());
-        restore(&found, &db);
-        let found = rows(&db);
-        assert!(found == *self.expected, "{}: {} rows, not {}", self.name, found.len(), self.expected.len());
-        let checked = self.workload.check(&db.quiesced(), Share::WHOLE, self.ledgers);
-        assert_eq!(checked, Ok(()), "{}: what is restored is consistent", self.name);
+/// Runs a workload under every scheme with the log on, and recovers it under another.
+fn recovers(workload: &'static str, given: &[(&str, &str)], layout: Layout, checkpoint_ns: u64) {
+    let devices = Devices::new(&format!("{workload}-{checkpoint_ns}"));
+    let info = runs::WORKLOADS.iter().find(|info| info.name == workload).expect("it is one");
+    let given: Vec<_> = given.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    for (info_of, settings) in catalogue::INFO.iter().zip(catalogue::SETTINGS) {
+        let name = info_of.name;
+        let values = |settings: &'static [Setting]| {
+            Values::new(settings.iter().chain(info.settings), &given).expect("legal")
+        };
+        let (of_scheme, workers) = (values(settings), if info_of.workers == Admits::One { 1 } else { 2 });
+        let clients = runs::clients(name, &of_scheme, 2 * workers);
+        let job = Job::new(workers, clients, Limit::Requests(2_000 / clients as u64 + 5), 1);
+        let durability = if clients.is_multiple_of(4) { Durability::Group } else { Durability::Async };
+        let logging = Logging { directories: &devices.0, durability, epoch_ns: 200_000, checkpoint_ns };
+        let spec = Spec {
+            workload,
+            scheme: name,
+            values: &of_scheme,
+            job,
+            layout,
+            reserve_bytes: 0,
+            logging: Some(logging),
+            check: true,
+        };
+        let measured = runs::run(&spec, &Monitor::new(workers)).expect("the disk works");
+        assert_eq!(measured.verdict, Verdict::Passed, "{name}");
+        let logged = measured.logged.expect("it was logged");
+        assert!(logged.bytes > 0 && (checkpoint_ns == 0 || logged.checkpoints > 0), "{name}: {logged:?}");
+        // Of another family, whose records, versions and indexes are made otherwise.
+        let other = if name == "silo" { "mvto" } else { "silo" };
+        let position = catalogue::INFO.iter().position(|info| info.name == other).expect("catalogued");
+        let of_other = values(catalogue::SETTINGS[position]);
+        let spec = Spec { scheme: other, values: &of_other, logging: None, ..spec };
+        let recovered = runs::recover(&spec, &devices.0, 2).expect("what was written can be read");
+        assert_eq!(recovered.verdict, Verdict::Passed, "{name}");
+        assert!(recovered.was_closed && recovered.digest == logged.digest, "{name}: {recovered:?}");
+        devices.clear();
     }
 }
 
 const TPCC: &[(&str, &str)] =
     &[("tpcc.warehouses", "1"), ("tpcc.items", "100"), ("tpcc.customers_per_district", "20")];
-
-fn recovers<W: Workload>(given: &'static [(&'static str, &'static str)], layout: Layout, checkpoint: bool) {
-    for info in catalogue::INFO {
-        let run = Recovers::<W> { workload: core::marker::PhantomData, given, layout, checkpoint };
-        catalogue::with(info.name, run).expect("catalogued");
-    }
-}
+const BANK: &[(&str, &str)] = &[("smallbank.accounts", "100")];
 
 #[test]
 fn tpcc_is_recovered_from_the_log_of_every_scheme() {
-    recovers::<workloads::tpcc::Tpcc>(TPCC, Layout::default(), false);
+    recovers("tpcc", TPCC, Layout::default(), 0);
 }
 
 #[test]
 fn tpcc_is_recovered_from_a_checkpoint_and_the_log_behind_it() {
-    recovers::<workloads::tpcc::Tpcc>(TPCC, Layout { is_unsplit: true, ..Layout::default() }, true);
+    recovers("tpcc", TPCC, Layout { is_unsplit: true, ..Layout::default() }, 1_000_000);
 }
 
 #[test]
 fn smallbank_is_recovered_from_the_log_of_every_scheme() {
-    recovers::<workloads::smallbank::SmallBank>(&[("smallbank.accounts", "100")], Layout::default(), true);
+    recovers("smallbank", BANK, Layout::default(), 1_000_000);
 }
 
 /// Accounts between which money moves.

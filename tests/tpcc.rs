@@ -47,8 +47,16 @@ fn run_over(
     let clients = runs::clients(scheme, &values, clients);
     let requests = requests(clients);
     let job = Job::new(workers, clients, Limit::Requests(requests), 1);
-    let spec =
-        Spec { workload: tpcc.name, scheme, values: &values, job, layout, reserve_bytes: 0, check: true };
+    let spec = Spec {
+        workload: tpcc.name,
+        scheme,
+        values: &values,
+        job,
+        layout,
+        reserve_bytes: 0,
+        logging: None,
+        check: true,
+    };
     let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");
     assert_eq!(measured.verdict, Verdict::Passed, "{scheme}");
     let ended: u64 = measured.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();

@@ -138,6 +138,7 @@ fn value(setting: &Setting, rng: &mut Rng) -> Option<String> {
                 "run.pause_us"
                 | "run.abort_us"
                 | "run.backoff_us"
+                | "run.log_epoch_us"
                 | "dl_detect.delay_us"
                 | "dl_detect.period_us"
                 | "hekaton_locking.period_us" => PAUSE_US_MAX,

@@ -5,7 +5,7 @@
 
 use clap::Parser;
 use lab::conditions::{self, Study};
-use lab::{Inquiry, Plan, Question, Refusal, Request};
+use lab::{Inquiry, Plan, Question, Request};
 
 /// As the command itself reads them.
 #[path = "../../crates/cli/src/args.rs"]
@@ -23,8 +23,8 @@ pub fn arguments(input: &[u8]) {
     let words = ["contend"].into_iter().chain(text.lines());
     match Args::try_parse_from(words) {
         Ok(args) => match args.command {
-            Command::Run(run) => plan(run.request()),
-            Command::Explain(explain) => plan(Ok(explain.request())),
+            Command::Run(run) => plan(&run.request()),
+            Command::Explain(explain) => plan(&explain.request()),
             Command::Check(check) => inquire(&check.question()),
             Command::Reproduce(reproduce) => find(reproduce.id.as_deref()),
             Command::Sensitivity(asked) => screen(asked.question()),
@@ -37,6 +37,7 @@ pub fn arguments(input: &[u8]) {
             | Command::Probe(_)
             | Command::Compare(_)
             | Command::Recheck(_)
+            | Command::Recover(_)
             | Command::Report(_) => {}
         },
         Err(error) => {
@@ -79,8 +80,8 @@ fn study(question: conditions::Question) {
 }
 
 /// Plans the runs of a request.
-fn plan(request: Result<Request, Refusal>) {
-    match request.and_then(|request| Plan::new(&request)) {
+fn plan(request: &Request) {
+    match Plan::new(request) {
         Ok(plan) => {
             assert!(!plan.order.is_empty() && !plan.subjects.is_empty(), "a plan has runs");
             assert!(plan.lasts_s() > 0.0, "they last");

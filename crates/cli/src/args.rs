@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use lab::{Arrival, Mode, Question, Refusal, Request, Retry, WarmUp, conditions, sensitivity};
+use lab::{Arrival, Mode, Question, Request, Retry, WarmUp, conditions, sensitivity};
 
 /// A laboratory of concurrency control: which scheme wins, by how much, and under which conditions.
 #[derive(Debug, Parser)]
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     List(List),
     /// What settings stress, before anything runs
     Explain(Explain),
+    /// Recover the log that a run has left, and check what there is
+    Recover(Recover),
 }
 
 #[derive(Debug, clap::Args)]
@@ -94,12 +96,13 @@ pub(crate) struct Run {
     /// Do not check the database after a run
     #[arg(long)]
     no_check: bool,
-    /// Where to write a log
-    #[arg(long, value_name = "PATH")]
-    log: Option<PathBuf>,
-    /// When commits are durable
-    #[arg(long, value_enum, default_value_t = Durability::None)]
-    durability: Durability,
+    /// Where to log to: a directory for each device, empty or not there; the log of the last run stays, for `contend
+    /// recover` [default: where temporary files go, and none stays]
+    #[arg(long, value_name = "DIR,..", value_delimiter = ',')]
+    log: Vec<PathBuf>,
+    /// When commits are durable: the same as `--set run.durability=...`
+    #[arg(long, value_enum)]
+    durability: Option<Durability>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -594,6 +597,25 @@ enum Durability {
     Group,
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Recover {
+    /// The directories of the log, one for each device, as `contend run --log` was given them
+    #[arg(required = true, value_delimiter = ',')]
+    pub(crate) log: Vec<PathBuf>,
+    /// The scheme to recover under [default: that of the run]
+    #[arg(long, value_name = "SCHEME")]
+    pub(crate) scheme: Option<String>,
+    /// Threads that recover [default: the cores]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) workers: Option<u64>,
+    /// Do not check what was recovered
+    #[arg(long)]
+    pub(crate) no_check: bool,
+    /// How the outcome is printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
 impl Choice {
     fn request(&self) -> Request {
         Request {
@@ -614,17 +636,18 @@ impl Explain {
 
 impl Run {
     /// The request that these arguments make.
-    ///
-    /// # Errors
-    /// What this version cannot do.
-    pub(crate) fn request(&self) -> Result<Request, Refusal> {
-        if self.log.is_some() || self.durability != Durability::None {
-            let says =
-                "this version keeps no log: leave out `--log`, and give `--durability none` or nothing";
-            return Err(Refusal(says.to_owned()));
+    pub(crate) fn request(&self) -> Request {
+        let mut request = self.choice.request();
+        if let Some(durability) = self.durability {
+            let value = match durability {
+                Durability::None => "none",
+                Durability::Async => "async",
+                Durability::Group => "group",
+            };
+            request.set.push(format!("run.durability={value}"));
         }
         let (warmup, until_steady) = self.warmup.of_request();
-        Ok(Request {
+        Request {
             schemes: self.scheme.clone(),
             seconds: self.seconds,
             warmup,
@@ -652,9 +675,10 @@ impl Run {
             },
             rate: self.rate,
             pin: self.pin,
+            log: self.log.clone(),
             check: !self.no_check,
-            ..self.choice.request()
-        })
+            ..request
+        }
     }
 }
 
@@ -666,7 +690,7 @@ mod tests {
         Args::try_parse_from(line.split(' '))
     }
 
-    fn request(line: &str) -> Result<Request, Refusal> {
+    fn request(line: &str) -> Request {
         let Ok(Args { command: Command::Run(run) }) = parse(line) else { panic!("`{line}` is a run") };
         run.request()
     }
@@ -679,7 +703,7 @@ mod tests {
 
     #[test]
     fn standard_values_are_those_of_the_contract() {
-        let standard = request("contend run tpcc").expect("possible");
+        let standard = request("contend run tpcc");
         assert_eq!(format!("{standard:?}"), format!("{:?}", Request::new("tpcc")));
     }
 
@@ -688,7 +712,7 @@ mod tests {
         let line = "contend run ycsb --scheme a,b --workers 3 --clients 9 --seconds 0.5 --warmup 0 --repeat 2 \
                     --seed 7 --set x=1 --set y=2 --retry backoff --pin --no-check --mode interactive --rtt-us tcp \
                     --batch 4 --arrivals bursty --rate 2500 --cooldown 0.25";
-        let request = request(&line.split_whitespace().collect::<Vec<_>>().join(" ")).expect("possible");
+        let request = request(&line.split_whitespace().collect::<Vec<_>>().join(" "));
         assert_eq!(
             (request.schemes.as_deref(), request.workers, request.clients),
             (Some("a,b"), Some(3), Some(9))
@@ -703,16 +727,17 @@ mod tests {
 
     #[test]
     fn a_warm_up_can_be_left_to_the_run() {
-        let auto = request("contend run tpcc --warmup auto").expect("possible");
+        let auto = request("contend run tpcc --warmup auto");
         assert!(auto.until_steady && auto.warmup >= 30.0);
         assert!(parse("contend run tpcc --warmup soon").is_err());
     }
 
     #[test]
-    fn a_log_is_refused_while_there_is_none() {
-        assert!(request("contend run tpcc --log x").is_err());
-        assert!(request("contend run tpcc --durability group").is_err());
-        assert!(request("contend run tpcc --durability none").is_ok());
+    fn durability_is_a_setting_and_each_device_has_a_directory() {
+        let request = request("contend run tpcc --durability group --log a,b --set run.pause_us=1");
+        assert_eq!(request.set, ["run.pause_us=1", "run.durability=group"]);
+        assert_eq!(request.log, [PathBuf::from("a"), PathBuf::from("b")]);
+        assert!(parse("contend run tpcc --durability always").is_err());
     }
 
     #[test]

@@ -20,9 +20,9 @@ mod sweep;
 use std::process::ExitCode;
 
 use clap::Parser;
-use lab::{Machine, Plan, Refusal, capabilities, compare, json, probe, text};
+use lab::{Machine, Plan, Recovery, Refusal, Verdict, capabilities, compare, json, probe, text};
 
-use args::{Args, Command, Compare, Explain, Format, List, Probe, Subject};
+use args::{Args, Command, Compare, Explain, Format, List, Probe, Recover, Subject};
 use out::Out;
 
 /// A check found a wrong result.
@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::check(&args, &mut out),
         Command::List(list) => Ok(self::list(&list, &mut out)),
         Command::Explain(args) => explain(&args, &mut out),
+        Command::Recover(args) => recover(&args, &mut out),
     };
     let code = code.unwrap_or_else(|refusal| {
         out::complain(&format!("contend: {refusal}\n"));
@@ -112,4 +113,15 @@ fn explain(args: &Explain, out: &mut Out) -> Result<u8, Refusal> {
     let plan = Plan::new(&args.request())?;
     out.print(&text::explanation(&plan, &Machine::of_this_process()));
     Ok(0)
+}
+
+fn recover(args: &Recover, out: &mut Out) -> Result<u8, Refusal> {
+    let recovery = Recovery::new(&args.log, args.scheme.as_deref(), args.workers, !args.no_check)?;
+    let line = || "recovering".to_owned();
+    let recovered = live::watched(|| recovery.recover(), line, || ())?;
+    match args.format {
+        Format::Text => out.print(&recovery.text(&recovered)),
+        Format::Json => out.print(&format!("{}\n", recovery.json(&recovered))),
+    }
+    Ok(if matches!(recovered.verdict, Verdict::Failed(_)) { CHECK_FAILED } else { 0 })
 }

@@ -7,7 +7,7 @@ use crate::out::{Folder, Out, complain};
 use crate::{CHECK_FAILED, INTERRUPTED, REFUSED, live};
 
 pub(crate) fn run(args: &Run, out: &mut Out) -> Result<u8, Refusal> {
-    let plan = Plan::new(&args.request()?)?;
+    let plan = Plan::new(&args.request())?;
     let folder = args.out.as_deref().map(Folder::open).transpose()?;
     let machine = Machine::of_this_process();
     live::take_interrupts();

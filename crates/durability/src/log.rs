@@ -103,6 +103,13 @@ impl Log {
         }))
     }
 
+    /// What all that has been committed so far waits for to be durable, as far as the caller can have seen it.
+    #[inline]
+    pub fn present(&self) -> Ticket {
+        // Relaxed: whose writes were seen, that commit's epoch is, too: it was noted before they were installed.
+        Ticket { epoch: self.0.used.load(Ordering::Relaxed) }
+    }
+
     /// The last epoch that is durable: all commits up to it survive.
     #[inline]
     pub fn durable(&self) -> Ticket {

@@ -13,7 +13,7 @@ use crate::disk::Directory;
 use crate::error::{Corruption, LogError, OpenError};
 use crate::format::{PartHead, part_name, part_number, segment_name, segment_number};
 use crate::layout::Layouts;
-use crate::log::{Log, Rounds, Sizes, Ticket};
+use crate::log::{Log, Rounds, Sizes};
 use crate::manifest::{BACKUP, MANIFEST, Manifest, NEW, Named, PartSum};
 use crate::merge::{Commits, Merge, Restored, all_parts, named};
 use crate::plants::Plant;
@@ -420,13 +420,6 @@ impl Log {
     /// As there.
     pub fn glean(&self, cut: &Cut, workers: usize) -> Result<Restored, CheckpointError> {
         self.0.home.alone(|| self.glean_alone(cut, workers)).unwrap_or(Err(CheckpointError::Busy))
-    }
-
-    /// What someone waits for who has looked at the database now, and has seen what others have committed.
-    #[inline]
-    pub fn present(&self) -> Ticket {
-        // Relaxed: whose writes were seen, that commit's epoch is, too: it was noted before they were installed.
-        Ticket { epoch: self.0.used.load(Ordering::Relaxed) }
     }
 
     fn glean_alone(&self, cut: &Cut, workers: usize) -> Result<Restored, CheckpointError> {

@@ -149,6 +149,11 @@ pub trait Observe: Sync {
 
     /// A sink for one session more.
     fn sink(&self) -> Self::Sink;
+
+    /// A client is about to hear that its transaction has committed, or all clients of a batch are: who promises that
+    /// commits are durable waits here. On a fiber, others run meanwhile.
+    #[inline]
+    fn assure(&self) {}
 }
 
 impl Observe for () {

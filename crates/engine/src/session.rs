@@ -9,8 +9,8 @@ mod words;
 use core::ops::{ControlFlow, RangeBounds};
 
 use storage::{
-    Additive, AnyKey, Groups, Index, IndexOn, Key, Row, RowRef, Slot, Table, Which, accumulate, row_of,
-    row_of_mut, words_of,
+    Additive, AnyKey, Groups, Index, IndexOn, IndexedKey, Key, Row, RowRef, Slot, Table, Which, accumulate,
+    row_of, row_of_mut, words_of,
 };
 
 use crate::database::{Database, bounds};
@@ -92,6 +92,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     /// The session's sink.
     pub fn sink(&mut self) -> &mut L {
         &mut self.sink
+    }
+
+    /// Tells the sink of a record that is about to be written. The key is put into words only for one that listens.
+    #[inline]
+    fn touched<K: IndexedKey>(&mut self, record: usize, key: K) {
+        if self.sink.listens() {
+            self.sink.touched(record, key.any());
+        }
     }
 
     /// Executes `body` once as a transaction and commits it.

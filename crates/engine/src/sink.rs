@@ -19,6 +19,12 @@ pub trait Sink {
     /// Whether it listens: a scheme may skip the preparation when it does not.
     const ON: bool;
 
+    /// Whether it listens, where its type may or may not.
+    #[inline]
+    fn listens(&self) -> bool {
+        Self::ON
+    }
+
     /// An attempt begins. What the last one has touched is forgotten.
     #[inline]
     fn begin(&mut self) {}

@@ -86,6 +86,34 @@ impl<S: Scheme> View<'_, S> {
             _ => index.for_each(share.index, share.of, |key, row| visit(Some(AnyKey::Six(key)), row)),
         }
     }
+
+    /// A number that a share of all rows comes to. The sum of those of all shares, wrapping, is the same for databases
+    /// with the same rows, whatever the scheme, the layout and the indexes, and for others another, but for chance.
+    pub fn digest(&self, share: Share) -> u64 {
+        let mut sum = 0_u64;
+        for table in self.db().tables().iter() {
+            let number = u64::from(table.id().0) + 1;
+            self.each_row(table.id(), share, |key, words| {
+                let add = |hash: u64, words: &[u64]| words.iter().fold(hash, |hash, word| mix(hash ^ word));
+                let key = match key {
+                    None => number,
+                    Some(AnyKey::One(key)) => add(number, &[key]),
+                    Some(AnyKey::Two(key)) => add(number, &[(key >> 64) as u64, key as u64]),
+                    Some(AnyKey::Six(key)) => add(number, &key),
+                };
+                sum = sum.wrapping_add(add(key, words));
+            });
+        }
+        sum
+    }
+}
+
+/// The finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): each bit moves all others.
+fn mix(mut bits: u64) -> u64 {
+    bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
 }
 
 /// The width of all column groups of a table.

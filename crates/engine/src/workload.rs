@@ -245,6 +245,12 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// Checks this share of the database after a run; `ledgers` are those of all workers, empty right
     /// after loading.
     fn check(&self, view: &impl Quiesced, share: Share, ledgers: &[Self::Ledger]) -> Result<(), Violation>;
+
+    /// Checks of this share what must hold whichever requests were committed: of a database that was recovered, whose
+    /// ledgers nobody has kept.
+    fn check_state(&self, _view: &impl Quiesced, _share: Share) -> Result<(), Violation> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

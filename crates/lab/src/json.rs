@@ -8,11 +8,12 @@
 
 use engine::setting::Range;
 use engine::{Abort, Info};
-use runs::{Phase, TableMemory, Verdict};
+use runs::{Logged, Phase, TableMemory, Verdict};
 use serde_json::{Map, Value, json};
 use stdx::Histogram;
 use trials::{Replay, Report, Subject, Violation};
 
+use crate::logs::Logs;
 use crate::machine::Cache;
 use crate::measure::{Totals, abort_rate};
 use crate::registry::SettingOf;
@@ -39,6 +40,7 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
         "peak_rss_bytes": record.peak_rss_bytes,
         "memory_loaded": memory(&measured.memory_loaded),
         "memory": memory(&measured.memory),
+        "log": measured.logged.as_ref().map(|logged| log(plan, logged)),
         "starved": record.is_starved(),
         "cpu_share": measured.cpu_share,
         "machine": self::machine(machine),
@@ -246,7 +248,7 @@ fn setting(name: &str, value: &str) -> Value {
     .unwrap_or_else(|| value.into())
 }
 
-fn extend(object: &mut Map<String, Value>, more: Value) {
+pub(crate) fn extend(object: &mut Map<String, Value>, more: Value) {
     let Value::Object(more) = more else { panic!("an object extends an object") };
     object.extend(more);
 }
@@ -301,7 +303,7 @@ fn breakdown(ticks: &[u64; Phase::COUNT]) -> Value {
     shares.map(|(name, &ticks)| (name.to_owned(), Value::from(ticks as f64 / sum as f64))).collect()
 }
 
-fn check(verdict: &Verdict) -> Value {
+pub(crate) fn check(verdict: &Verdict) -> Value {
     match verdict {
         Verdict::Passed => json!({ "verdict": "passed", "details": [] }),
         Verdict::Skipped => json!({ "verdict": "skipped", "details": [] }),
@@ -310,6 +312,24 @@ fn check(verdict: &Verdict) -> Value {
             json!({ "verdict": "failed", "details": details })
         }
     }
+}
+
+/// What was logged, and into what.
+fn log(plan: &Plan, logged: &Logged) -> Value {
+    let Logged { bytes, rounds, checkpoints, checkpoint_ns, digest } = logged;
+    json!({
+        "bytes": bytes,
+        "rounds": rounds,
+        "checkpoints": checkpoints,
+        "checkpoint_s": seconds(*checkpoint_ns),
+        "digest": hex(*digest),
+        "file_systems": plan.logs.as_ref().map(Logs::file_systems),
+    })
+}
+
+/// A number all of whose 64 bits count: many readers of JSON keep 53.
+pub(crate) fn hex(number: u64) -> String {
+    format!("{number:#018x}")
 }
 
 /// What tables use memory for: a line each, in the order of their declaration.

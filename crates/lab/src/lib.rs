@@ -3,6 +3,7 @@
 
 mod ground;
 mod inquiry;
+mod logs;
 mod machine;
 mod measure;
 mod partial;
@@ -28,12 +29,13 @@ use core::fmt;
 pub use engine::driver::{Mode, Retry};
 pub use ground::Ground;
 pub use inquiry::{Inquiry, Question};
+pub use logs::Recovery;
 pub use machine::{Cache, Machine};
 pub use measure::{Record, Results};
 pub use partial::Partial;
 pub use plan::{Plan, Request, Subject, WarmUp};
 pub use registry::{Catalogue, SettingOf};
-pub use runs::{Monitor, Step};
+pub use runs::{Monitor, Recovered, Step, Verdict};
 pub use space::Space;
 pub use stats::Spread;
 pub use traffic::{Arrival, rtt_us};
@@ -50,6 +52,12 @@ impl fmt::Display for Refusal {
 }
 
 impl core::error::Error for Refusal {}
+
+impl From<runs::RunError> for Refusal {
+    fn from(error: runs::RunError) -> Self {
+        Self(error.0)
+    }
+}
 
 impl From<engine::setting::SettingError> for Refusal {
     fn from(error: engine::setting::SettingError) -> Self {

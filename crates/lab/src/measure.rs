@@ -72,11 +72,15 @@ impl Plan {
     /// Makes the run at a position of [`Plan::order`].
     ///
     /// # Errors
-    /// None that [`Plan::new`] did not look for.
+    /// None that [`Plan::new`] did not look for, but what the devices of its log say, if it has one.
     pub fn measure(&self, position: usize, monitor: &Monitor) -> Result<Record, Refusal> {
         let (subject, round) = self.order[position];
+        let log = self.logs.as_ref().map(|logs| logs.begin(self, position)).transpose()?;
         machine::forget_peak_rss();
         let measured = runs::run(&self.spec(&self.subjects[subject]), monitor)?;
+        if let Some((log, logged)) = log.as_ref().zip(measured.logged) {
+            log.end(self, position, logged.digest)?;
+        }
         Ok(Record { subject, round, measured, peak_rss_bytes: machine::peak_rss_bytes() })
     }
 }
@@ -222,6 +226,7 @@ pub(crate) mod tests {
             verdict: Verdict::Passed,
             memory_loaded: Vec::new(),
             memory: Vec::new(),
+            logged: None,
         };
         Record { subject, round, measured, peak_rss_bytes: 1 << 20 }
     }

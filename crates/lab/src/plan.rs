@@ -1,5 +1,7 @@
 //! Plans: a request checked whole, before anything is loaded.
 
+use std::path::PathBuf;
+
 use engine::driver::{Job, Limit, Mode, Retry};
 use engine::setting::Values;
 use engine::{Admits, Drive, Family, Forecast, Info, Isolation, levers};
@@ -7,6 +9,7 @@ use runs::{Layout, Spec, WorkloadInfo};
 use stdx::Rng;
 use sync::workers;
 
+use crate::logs::Logs;
 use crate::registry::{Catalogue, pairs};
 use crate::traffic::{Arrival, traffic};
 use crate::{Refusal, machine, steady};
@@ -25,7 +28,7 @@ pub struct Request {
     pub workload: String,
     /// Names of schemes with commas between them, or `all`; without it those of the comparison.
     pub schemes: Option<String>,
-    /// Threads that execute; without it the cores.
+    /// Threads that execute; without it the cores, but one for the log where there is one.
     pub workers: Option<u64>,
     /// Logical sessions in flight; without it one a worker, or the workload's terminals.
     pub clients: Option<u64>,
@@ -57,6 +60,9 @@ pub struct Request {
     pub rate: Option<f64>,
     /// Whether workers stay on their cores.
     pub pin: bool,
+    /// Directories to log to, one for each device, where `run.durability` says that there is a log; without one a log
+    /// goes to where temporary files go, and does not stay.
+    pub log: Vec<PathBuf>,
     /// Whether runs are checked.
     pub check: bool,
 }
@@ -83,6 +89,7 @@ impl Request {
             arrivals: Arrival::Closed,
             rate: None,
             pin: false,
+            log: Vec::new(),
             check: true,
         }
     }
@@ -155,6 +162,8 @@ pub struct Plan {
     pub forecast: Forecast,
     /// Bytes that the system is asked for before each run.
     pub reserve_bytes: usize,
+    /// The logs of the runs, if they have any.
+    pub(crate) logs: Option<Logs>,
     /// Pairs of a scheme's position and a round, in the order in which they are run.
     pub order: Vec<(usize, usize)>,
 }
@@ -197,8 +206,8 @@ impl Plan {
         let repeat = within("--repeat", request.repeat, 1, REPEAT_MAX)? as usize;
         let order = order(subjects.len(), repeat, request.seed);
         let reserve_bytes = reserve_bytes(&shared, &job, (&forecast, apart), machine::available_bytes())?;
-        let check = request.check;
-        Ok(Self { workload, subjects, job, repeat, check, forecast, reserve_bytes, order })
+        let (check, logs) = (request.check, Logs::new(request, &shared)?);
+        Ok(Self { workload, subjects, job, repeat, check, forecast, reserve_bytes, logs, order })
     }
 
     /// Whether a scheme can run what is planned, which others may be able to.
@@ -237,6 +246,7 @@ impl Plan {
             job: self.job,
             layout: layout(&subject.values),
             reserve_bytes: self.reserve_bytes,
+            logging: self.logs.as_ref().map(Logs::logging),
             check: self.check,
         }
     }
@@ -252,8 +262,10 @@ fn layout(values: &Values) -> Layout {
 }
 
 fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job, Refusal> {
-    let cores = workers::cores() as u64;
-    let workers = within("--workers", request.workers.unwrap_or(cores), 1, WORKERS_MAX)?;
+    let is_logged = values.text("run.durability") != "none";
+    // The log's thread needs a core of its own, too.
+    let free = workers::cores().saturating_sub(usize::from(is_logged)).max(1);
+    let workers = self::workers(request.workers.or(Some(free as u64)))? as u64;
     let clients = within("--clients", request.clients.or(terminals).unwrap_or(workers), workers, CLIENTS_MAX)
         .map_err(|refusal| Refusal(format!("{refusal}; each worker serves a client or more")))?;
     let measured_ns = nanoseconds("--seconds", request.seconds)?;
@@ -282,6 +294,11 @@ fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job
         traffic: traffic(request, values, terminals.is_some())?,
         is_steady: request.until_steady.then_some(steady::is_warm),
     })
+}
+
+/// Workers that were asked for, or as many as there are cores.
+pub(crate) fn workers(asked: Option<u64>) -> Result<usize, Refusal> {
+    Ok(within("--workers", asked.unwrap_or(workers::cores() as u64), 1, WORKERS_MAX)? as usize)
 }
 
 fn within(name: &str, value: u64, min: u64, max: u64) -> Result<u64, Refusal> {

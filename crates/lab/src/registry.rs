@@ -28,6 +28,34 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         stresses: "conflicts that come again against time that is waited",
     },
     Setting {
+        name: "run.checkpoint_ms",
+        default: "0",
+        range: Range::Int(0, 86_400_000),
+        unit: "milliseconds",
+        doc: "how often a checkpoint of all rows is made from the log while transactions run, by a thread of its own; \
+              0 for never; where nothing is logged there is none",
+        stresses: "memory bandwidth and the device, which whoever makes a checkpoint shares with transactions",
+    },
+    Setting {
+        name: "run.durability",
+        default: "none",
+        range: Range::Choice(&["none", "async", "group"]),
+        unit: "",
+        doc: "when commits survive a crash: `none` never, and nothing is logged; `async` some milliseconds after their \
+              clients have heard of them; `group` before that, those of an epoch together, so that a client waits \
+              for the device and many clients keep a worker busy; batches wait as a whole",
+        stresses: "the cost of logging: copies of what is written, a thread that writes it, and answers that wait",
+    },
+    Setting {
+        name: "run.log_epoch_us",
+        default: "1000",
+        range: Range::Int(1, 10_000_000),
+        unit: "microseconds",
+        doc: "how long an epoch of the log lasts if the device keeps up; what was committed in it becomes durable as a \
+              whole",
+        stresses: "how long answers wait under `run.durability=group`, against how often the device is waited for",
+    },
+    Setting {
         name: "run.index",
         default: "standard",
         range: Range::Choice(&["standard", "ordered"]),

@@ -196,6 +196,16 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
             plural(machine.cores, "core")
         ));
     }
+    if let Some(logs) = &plan.logs {
+        lines.add(logs.note());
+        let waits = plan.subjects.iter().any(|subject| subject.values.text("run.durability") == "group");
+        if waits && plan.job.clients == plan.job.workers {
+            lines.add(
+                "durability: each client waits for the device after each commit: more of them (`--clients`) keep \
+                 the workers busy meanwhile",
+            );
+        }
+    }
     lines.add(format!("machine: {}", self::machine(machine)));
     lines.0
 }

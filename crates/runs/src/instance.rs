@@ -1,6 +1,7 @@
 //! What is done with a scheme and a workload once their types are known.
 
 use core::marker::PhantomData;
+use std::path::PathBuf;
 
 use engine::driver::{self, Control, Driver, Job};
 use engine::setting::{SettingError, Values};
@@ -8,8 +9,9 @@ use engine::{Database, Drive, Env, Forecast, Isolation, Schema, Scheme, Share, V
 use schemes::catalogue;
 use sync::{clock, workers};
 
+use crate::log::{Logs, RunLog, digest, find, restore};
 use crate::workload::{self, Visit};
-use crate::{Measured, Monitor, Spec, Step, Verdict};
+use crate::{Measured, Monitor, RunError, Spec, Step, Verdict};
 
 /// What the settings of a run stress and how much they load.
 ///
@@ -57,9 +59,46 @@ pub fn clients(scheme: &str, values: &Values, asked: usize) -> usize {
 /// Loads, runs and checks.
 ///
 /// # Errors
-/// As [`admit`].
-pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, SettingError> {
-    workload::with(spec.workload, spec.values, Run { spec, monitor })
+/// As [`admit`]; and what the devices of its log say, if it has one.
+pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, RunError> {
+    workload::with(spec.workload, spec.values, Run { spec, monitor, pair: Measure })
+}
+
+/// What came of a recovery.
+#[derive(Clone, Debug)]
+pub struct Recovered {
+    /// Rows of the recovered database.
+    pub rows: u64,
+    /// Transactions of the log behind the checkpoint.
+    pub transactions: u64,
+    /// Bytes of the checkpoint and of the log behind it.
+    pub bytes: u64,
+    /// The number of the checkpoint; 0 if there is none.
+    pub checkpoint: u64,
+    /// The last epoch whose commits there are.
+    pub epoch: u64,
+    /// Whether the log was closed by who wrote it.
+    pub was_closed: bool,
+    /// Bytes behind the last whole epoch, which a crash has left and which do not count.
+    pub torn_bytes: u64,
+    /// Nanoseconds that reading and checking the files took.
+    pub read_ns: u64,
+    /// Nanoseconds that making the rows and indexes took.
+    pub restore_ns: u64,
+    /// What the rows come to, by [`View::digest`](engine::View::digest).
+    pub digest: u64,
+    /// What the check of the recovered rows said: no more than what holds whichever requests were committed.
+    pub verdict: Verdict,
+}
+
+/// Recovers what a run of the same workload has logged, by so many workers, and checks it. The directories stay as they
+/// are.
+///
+/// # Errors
+/// What there is cannot be read or believed, or the settings are others.
+pub fn recover(spec: &Spec<'_>, directories: &[PathBuf], workers: usize) -> Result<Recovered, RunError> {
+    let monitor = &Monitor::new(workers);
+    workload::with(spec.workload, spec.values, Run { spec, monitor, pair: Recover { directories, workers } })
 }
 
 impl Spec<'_> {
@@ -162,49 +201,82 @@ impl catalogue::Visit for Clients<'_> {
     }
 }
 
-struct Run<'s> {
-    spec: &'s Spec<'s>,
-    monitor: &'s Monitor,
+/// What is done with a scheme and a workload.
+trait Pair: Copy {
+    type Out;
+
+    fn go<S: Scheme, W: Workload>(self, spec: &Spec<'_>, monitor: &Monitor) -> Result<Self::Out, RunError>;
 }
 
-impl Visit for Run<'_> {
-    type Out = Result<Measured, SettingError>;
+struct Run<'s, P> {
+    spec: &'s Spec<'s>,
+    monitor: &'s Monitor,
+    pair: P,
+}
+
+impl<P: Pair> Visit for Run<'_, P> {
+    type Out = Result<P::Out, RunError>;
 
     fn visit<W: Workload>(self) -> Self::Out {
-        let (spec, monitor) = (self.spec, self.monitor);
-        with_scheme(spec.scheme, RunWorkload::<W> { spec, monitor, workload: PhantomData })
+        let Self { spec, monitor, pair } = self;
+        with_scheme(spec.scheme, RunWorkload::<W, P> { spec, monitor, pair, workload: PhantomData })
     }
 }
 
-struct RunWorkload<'s, W> {
+struct RunWorkload<'s, W, P> {
     spec: &'s Spec<'s>,
     monitor: &'s Monitor,
+    pair: P,
     workload: PhantomData<W>,
 }
 
-impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
-    type Out = Result<Measured, SettingError>;
+impl<W: Workload, P: Pair> catalogue::Visit for RunWorkload<'_, W, P> {
+    type Out = Result<P::Out, RunError>;
 
     fn visit<S: Scheme>(self) -> Self::Out {
-        let Self { spec, monitor, .. } = self;
         // A scheme may need more clients than were asked for.
-        let job = Job { clients: S::clients(spec.values, spec.job.clients), ..spec.job };
-        let spec = &Spec { job, ..*spec };
-        let mut schema = Schema::new();
-        schema.lay_out(spec.layout);
-        let workload = W::declare(spec.values, spec.drive(), &mut schema)?;
-        let db = Database::<S>::new(&schema, spec.values, spec.env::<S>())?;
+        let job = Job { clients: S::clients(self.spec.values, self.spec.job.clients), ..self.spec.job };
+        self.pair.go::<S, W>(&Spec { job, ..*self.spec }, self.monitor)
+    }
+}
 
+/// An empty database, and its workload.
+fn open<S: Scheme, W: Workload>(spec: &Spec<'_>) -> Result<(Database<S>, W), SettingError> {
+    let mut schema = Schema::new();
+    schema.lay_out(spec.layout);
+    let workload = W::declare(spec.values, spec.drive(), &mut schema)?;
+    Ok((Database::<S>::new(&schema, spec.values, spec.env::<S>())?, workload))
+}
+
+#[derive(Clone, Copy)]
+struct Measure;
+
+impl Pair for Measure {
+    type Out = Measured;
+
+    fn go<S: Scheme, W: Workload>(self, spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, RunError> {
+        let (db, workload) = open::<S, W>(spec)?;
         monitor.enter(Step::Load);
-        let ((), load_ns) = timed(|| db.load(&workload, helpers()));
+        let slots = spec.env::<S>().slots + helpers();
+        let log = spec.logging.as_ref().map(|logging| RunLog::begin(logging, &db, slots)).transpose()?;
+        let (log, load_ns) = timed(|| {
+            db.load(&workload, helpers());
+            let Some((mut log, logging)) = log.zip(spec.logging.as_ref()) else { return Ok(None) };
+            log.load(&workload, helpers(), logging).map(|()| Some(log))
+        });
+        let log = log?;
         let memory_loaded = db.memory();
         db.reserve(spec.reserve_bytes, helpers());
         monitor.enter(Step::Run);
         let control: &Control = &monitor.control;
-        let outcome = driver::run(&db, &workload, &spec.job, control);
+        let logs = Logs { db: &db, log: log.as_ref(), control };
+        let outcome = driver::observe(&db, &workload, &spec.job, control, &logs);
+        let logged = log.map(|log| log.end(&db)).transpose()?;
         monitor.enter(Step::Check);
-        let (verdict, check_ns) =
-            timed(|| if spec.check { check(&db, &workload, &outcome.ledgers) } else { Verdict::Skipped });
+        let (verdict, check_ns) = timed(|| {
+            let check = |share| workload.check(&db.quiesced(), share, &outcome.ledgers);
+            if spec.check { verdict(check) } else { Verdict::Skipped }
+        });
         Ok(Measured {
             types: outcome.types,
             arrived: outcome.arrived,
@@ -218,14 +290,48 @@ impl<W: Workload> catalogue::Visit for RunWorkload<'_, W> {
             verdict,
             memory_loaded,
             memory: db.memory(),
+            logged,
         })
     }
 }
 
-/// Checks all shares of the database side by side.
-fn check<S: Scheme, W: Workload>(db: &Database<S>, workload: &W, ledgers: &[W::Ledger]) -> Verdict {
+#[derive(Clone, Copy)]
+struct Recover<'d> {
+    directories: &'d [PathBuf],
+    workers: usize,
+}
+
+impl Pair for Recover<'_> {
+    type Out = Recovered;
+
+    fn go<S: Scheme, W: Workload>(self, spec: &Spec<'_>, _: &Monitor) -> Result<Recovered, RunError> {
+        let Self { directories, workers } = self;
+        let (db, workload) = open::<S, W>(spec)?;
+        let (found, read_ns) = timed(|| find(directories, &db, durability::Options::default()));
+        let found = found?;
+        let (restored, restore_ns) = timed(|| restore(&found, &db, workers));
+        let restored = restored?;
+        let check = |share| workload.check_state(&db.quiesced(), share);
+        Ok(Recovered {
+            rows: restored.rows,
+            transactions: restored.transactions,
+            bytes: restored.bytes,
+            checkpoint: found.checkpoint().0,
+            epoch: found.epoch(),
+            was_closed: found.was_closed(),
+            torn_bytes: found.torn_bytes(),
+            read_ns,
+            restore_ns,
+            digest: digest(&db),
+            verdict: if spec.check { verdict(check) } else { Verdict::Skipped },
+        })
+    }
+}
+
+/// Checks all shares of a database side by side.
+fn verdict(check: impl Fn(Share) -> Result<(), Violation> + Sync) -> Verdict {
     let of = helpers();
-    let found = workers::run(of, false, |index| workload.check(&db.quiesced(), Share { index, of }, ledgers));
+    let found = workers::run(of, false, |index| check(Share { index, of }));
     let violations: Vec<Violation> = found.into_iter().filter_map(Result::err).collect();
     if violations.is_empty() { Verdict::Passed } else { Verdict::Failed(violations) }
 }

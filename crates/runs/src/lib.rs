@@ -3,15 +3,22 @@
 #![forbid(unsafe_code)]
 
 mod instance;
+mod log;
 mod workload;
+
+use core::fmt;
 
 use engine::Violation;
 use engine::driver::{Arrived, Control, Job, Series, TypeTally};
-use engine::setting::Values;
+use engine::setting::{SettingError, Values};
 use sync::atomic::{AtomicU32, Ordering};
 
+pub use durability::Durability;
 pub use engine::Phase;
-pub use instance::{admit, clients, forecast, has_versions_apart, isolation, run, terminals, upgrades};
+pub use instance::{
+    Recovered, admit, clients, forecast, has_versions_apart, isolation, recover, run, terminals, upgrades,
+};
+pub use log::{Logged, Logging};
 pub use storage::{Layout, TableMemory};
 pub use workload::{WORKLOADS, WorkloadInfo};
 
@@ -30,8 +37,28 @@ pub struct Spec<'s> {
     pub layout: Layout,
     /// Bytes that the system is asked for before the run, so that growing tables wait for no page faults.
     pub reserve_bytes: usize,
+    /// How its commits are logged, if they are.
+    pub logging: Option<Logging<'s>>,
     /// Whether its consistency is checked afterwards.
     pub check: bool,
+}
+
+/// Why a run was refused, or came to nothing. The text names the way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunError(pub String);
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for RunError {}
+
+impl From<SettingError> for RunError {
+    fn from(error: SettingError) -> Self {
+        Self(error.0)
+    }
 }
 
 /// What came of a run.
@@ -61,6 +88,8 @@ pub struct Measured {
     pub memory_loaded: Vec<TableMemory>,
     /// The same at the end: what is more came of the transactions.
     pub memory: Vec<TableMemory>,
+    /// What was logged, if anything was.
+    pub logged: Option<Logged>,
 }
 
 /// What the consistency check after a run said.

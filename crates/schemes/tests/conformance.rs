@@ -14,10 +14,10 @@ use common::quota::Quota;
 use common::skew::{Ending, Misses, Names, Ranges, Records, Skew, interleave};
 use common::twins::Twins;
 use common::{
-    ALL_CONTENDED, ALL_SHOWN, Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC, LOCKING,
-    LOCKING_TRIED, LOCKING_UNHINTED, NO_FALLBACK, NO_LIST, NO_SPECULATION, NOT_CONTENDED, NOT_IN_ADVANCE,
-    NOTHING_REMEMBERED, NOTHING_SHOWN, PLAIN, READ_COMMITTED, SAFE_SNAPSHOTS, SHORT_HISTORY, SNAPSHOTS,
-    STALE_AND_WAITING, THOMAS, UNHINTED, UNSPLIT, run, values,
+    ALL_CONTENDED, ALL_SHOWN, BY_ADDRESS, Given, LATE_ABORT, LINE_SI, LINE_SSI, LINE_SSI_SHORT, LINE_SSN_RC,
+    LOCKING, LOCKING_TRIED, LOCKING_UNHINTED, NO_FALLBACK, NO_LIST, NO_SPECULATION, NOT_CONTENDED,
+    NOT_IN_ADVANCE, NOTHING_REMEMBERED, NOTHING_SHOWN, PLAIN, READ_COMMITTED, REVERSED, SAFE_SNAPSHOTS,
+    SHORT_HISTORY, SNAPSHOTS, STALE_AND_WAITING, THOMAS, UNHINTED, UNSPLIT, run, values,
 };
 
 /// A scheme under settings.
@@ -107,6 +107,7 @@ conformance!(
     occ_central_with_a_short_history: occ_central under SHORT_HISTORY,
     silo,
     silo_with_snapshots: silo under SNAPSHOTS,
+    silo_locking_by_address: silo under BY_ADDRESS,
     mocc,
     mocc_locking: mocc under LOCKING,
     foedus,
@@ -114,6 +115,7 @@ conformance!(
     foedus_locking_without_hints: foedus under LOCKING_UNHINTED,
     foedus_without_a_list: foedus under NO_LIST,
     tictoc,
+    tictoc_locking_in_reverse: tictoc under REVERSED,
     basic_to,
     basic_to_by_thomas: basic_to under THOMAS,
     mv2pl,

@@ -76,6 +76,20 @@ fn bugs_that_need_a_rare_moment_are_found_by_the_programs_made_for_them() {
 }
 
 #[test]
+fn a_key_whose_lock_stands_for_its_row_shows_in_the_plainest_schedule() {
+    let program = SEARCHES.iter().find(|program| program.name == "an_insert_finds_a_row_and_changes_it");
+    let subject = Subject::Program(program.expect("it is searched"));
+    for scheme in ["calvin", "bohm", "caracal", "pwv"] {
+        let campaign = Campaign::new(scheme, &[]).expect("a scheme").expect("legal settings");
+        let case = campaign.trial(subject);
+        assert!(!case.explore().is_violation(), "{scheme}: without the bug all is well");
+        let plant = find_plant(scheme, "keys_stand_for_all");
+        assert!(plant.is_some(), "{scheme} can have it");
+        assert!(trials::Case { plant, ..case }.explore().is_violation(), "{scheme}");
+    }
+}
+
+#[test]
 fn programs_have_names_of_their_own_that_are_no_seeds() {
     for program in SEARCHES {
         let same = SEARCHES.iter().filter(|other| other.name == program.name);

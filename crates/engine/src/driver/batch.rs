@@ -179,6 +179,28 @@ impl<W: Workload> Client<W> {
     }
 }
 
+/// A client whose transaction has aborted and is left for one worker to execute alone, until its own takes it home; and
+/// what came of it then.
+pub(super) struct Left<W: Workload> {
+    pub(super) client: Client<W>,
+    pub(super) result: Result<W::Output, Abort>,
+    /// What is left of its request.
+    pub(super) rest: Option<W::Input>,
+}
+
+impl<W: Workload> fmt::Debug for Left<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Left").field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+impl<W: Workload> Left<W> {
+    /// A transaction that was not executed alone yet.
+    pub(super) fn new(client: Client<W>) -> Self {
+        Self { client, result: Err(Abort::Stopped), rest: None }
+    }
+}
+
 /// What is left of a client's request.
 pub(super) fn rest<W: Workload>(
     workload: &W,

@@ -28,7 +28,7 @@ use storage::Which;
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use sync::{Barrier, Broken, Latched, clock, waiter};
 
-use super::batch::{self, Alarm, Client, Roster, is_sampled, rest, ticket};
+use super::batch::{self, Alarm, Client, Left, Roster, is_sampled, rest, ticket};
 use super::books::Books;
 use super::{Driver, Job, Limit, Part, Stage, Tally, is_aborted, pay};
 use crate::session::{Change, Place};
@@ -81,7 +81,7 @@ pub struct Shared<'r, S: Scheme, W: Workload> {
     /// The last batch in which something fell back.
     fell_back_in: AtomicU64,
     /// By place: the client whose transaction falls back, until its worker takes it home.
-    fallen: Box<[Latched<Option<Client<W>>>]>,
+    fallen: Box<[Latched<Option<Left<W>>>]>,
 }
 
 type Boxes<'r, S> = Box<[Latched<Vec<Change<'r, S>>>]>;
@@ -292,7 +292,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 control.count(worker, open.result.is_ok());
             }
             if is_aborted && db.scheme().falls_back() {
-                *self.shared.fallen[open.place].lock() = Some(client.leave());
+                *self.shared.fallen[open.place].lock() = Some(Left::new(client.leave()));
                 self.shared.fell_back_in.store(self.batch, Ordering::Relaxed);
             }
         }
@@ -326,31 +326,37 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     fn fall_back(&mut self) {
         let Part { db, workload, control, job, worker, .. } = self.part;
         for (place, request) in self.roster.batch.iter().enumerate() {
-            let Some(mut client) = self.shared.fallen[place].lock().take() else { continue };
-            let ticket = ticket(self.part, &client, place, request.retries + 1);
+            let mut fallen = self.shared.fallen[place].lock();
+            let Some(Left { client, result: ended, rest: left }) = &mut *fallen else { continue };
+            let ticket = ticket(self.part, client, place, request.retries + 1);
             let is_sampled = is_sampled(job, request) && self.books.stage == Stage::Measured;
             let (session, scratch) = (&mut self.sessions[0], &mut self.scratch);
             let result = batch::attempt(self.part, session, &ticket, client.input(), scratch, is_sampled);
-            let rest = rest(workload, &client, &result);
+            let rest = rest(workload, client, &result);
             self.shared.again[place].store(rest.is_some() || is_aborted(&result), Ordering::Relaxed);
             if rest.is_none() {
                 control.count(worker, result.is_ok());
             }
-            client.hear(workload, &mut self.books, &result, rest);
-            *self.shared.fallen[place].lock() = Some(client);
+            (*ended, *left) = (result, rest);
         }
         db.scheme().turn();
     }
 
     /// The clients hear how their requests ended, and send others.
     fn settle(&mut self) {
-        let Part { db, workload, worker, .. } = self.part;
+        let Part { db, workload, worker, observe, .. } = self.part;
+        observe.assure();
         for open in self.open.drain(..) {
             let client = &mut self.clients[open.client];
-            if let Some(fallen) = self.shared.fallen[open.place].lock().take() {
-                *client = fallen;
-            }
+            let fallen = self.shared.fallen[open.place].lock().take();
+            let alone = fallen.map(|Left { client: home, result, rest }| {
+                *client = home;
+                (result, rest)
+            });
             client.hear(workload, &mut self.books, &open.result, open.rest);
+            if let Some((result, rest)) = alone {
+                client.hear(workload, &mut self.books, &result, rest);
+            }
         }
         db.scheme().maintain(worker);
     }

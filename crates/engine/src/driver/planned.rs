@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Barrier, Broken, Latched, clock, fiber, waiter};
 
-use super::batch::{self, Alarm, Client, Request, Roster, is_sampled, rest, ticket};
+use super::batch::{self, Alarm, Client, Left, Request, Roster, is_sampled, rest, ticket};
 use super::books::Books;
 use super::{Driver, Job, Limit, Part, Stage, Tally, is_aborted};
 use crate::meter::Phase;
@@ -117,7 +117,7 @@ pub struct Shared<'r, S: Planning, W: Workload> {
     /// The last batch in which something was left for step 4.
     left_in: AtomicU64,
     /// By place: the client whose transaction was left for it, until its worker takes it home.
-    left: Box<[Latched<Option<Client<W>>>]>,
+    left: Box<[Latched<Option<Left<W>>>]>,
     /// By place: the client on its way to the worker that executes its transaction.
     lent: Box<[Latched<Option<Client<W>>>]>,
     /// By place: the client on its way back, when another worker has executed its transaction.
@@ -484,7 +484,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         let Open { place, client, .. } = self.open[nth];
         let shared = self.shared;
         if is_aborted(&result) {
-            *shared.left[place].lock() = Some(self.clients[client].leave());
+            *shared.left[place].lock() = Some(Left::new(self.clients[client].leave()));
             shared.left_in.store(self.batch, Ordering::Relaxed);
             control.count(worker, false);
         } else {
@@ -503,24 +503,25 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     fn execute_alone(&mut self) {
         let Part { workload, control, worker, .. } = self.part;
         for place in 0..self.roster.batch.len() {
-            let Some(mut client) = self.shared.left[place].lock().take() else { continue };
-            let ticket = self.ticket(&client, place, Step::Alone);
+            let mut left = self.shared.left[place].lock();
+            let Some(Left { client, result: ended, rest: rest_of_it }) = &mut *left else { continue };
+            let ticket = self.ticket(client, place, Step::Alone);
             let is_sampled = self.is_sampled(&self.roster.batch[place]);
             let Runner { session, scratch, .. } = &mut self.runner;
             let result = batch::attempt(self.part, session, &ticket, client.input(), scratch, is_sampled);
-            let rest = rest(workload, &client, &result);
+            let rest = rest(workload, client, &result);
             self.shared.again[place].store(rest.is_some() || is_aborted(&result), Ordering::Relaxed);
             if rest.is_none() {
                 control.count(worker, result.is_ok());
             }
-            client.hear(workload, &mut self.books, &result, rest);
-            *self.shared.left[place].lock() = Some(client);
+            (*ended, *rest_of_it) = (result, rest);
         }
     }
 
     /// The clients hear how their requests ended, and send others.
     fn settle(&mut self) {
-        let Part { db, workload, worker, .. } = self.part;
+        let Part { db, workload, worker, observe, .. } = self.part;
+        observe.assure();
         for mut open in self.open.drain(..) {
             let client = &mut self.clients[open.client];
             if self.moves
@@ -529,14 +530,19 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 *client = back.client;
                 (open.reruns, open.result, open.rest) = (back.reruns, back.result, back.rest);
             }
-            if let Some(left) = self.shared.left[open.place].lock().take() {
-                *client = left;
-            }
+            let left = self.shared.left[open.place].lock().take();
+            let alone = left.map(|Left { client: home, result, rest }| {
+                *client = home;
+                (result, rest)
+            });
             for _ in 0..open.reruns {
                 client.hear(workload, &mut self.books, &Err(Abort::Cascade), None);
             }
-            let result = open.result.expect("all transactions of a batch are executed");
-            client.hear(workload, &mut self.books, &result, open.rest);
+            let in_batch = open.result.expect("all transactions of a batch are executed");
+            client.hear(workload, &mut self.books, &in_batch, open.rest);
+            if let Some((result, rest)) = alone {
+                client.hear(workload, &mut self.books, &result, rest);
+            }
         }
         db.scheme().maintain(worker);
     }

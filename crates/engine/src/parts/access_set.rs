@@ -99,6 +99,14 @@ impl<E> AccessSet<E> {
         self.order.sort_unstable();
     }
 
+    /// Orders the entries from the last to the first, as [`sort`](Self::sort) does by record.
+    #[inline]
+    pub fn reverse(&mut self) {
+        self.order.clear();
+        let positions = (0..self.entries.len() as u32).rev();
+        self.order.extend(positions.map(|position| (self.entries[position as usize].0, position)));
+    }
+
     /// The position of the entry that is the `nth` by record, or of the `nth` unless they were sorted.
     #[inline]
     pub fn sorted(&self, nth: usize) -> usize {
@@ -190,6 +198,8 @@ mod tests {
         assert!((0..3).map(|nth| *set.get(set.sorted(nth))).eq([24, 8, 16]));
         set.sort();
         assert!((0..3).map(|nth| *set.get(set.sorted(nth))).eq([8, 16, 24]));
+        set.reverse();
+        assert!((0..3).map(|nth| *set.get(set.sorted(nth))).eq([16, 8, 24]));
         assert_eq!(set.find(24), Some(0), "the entries stay where they are");
     }
 }

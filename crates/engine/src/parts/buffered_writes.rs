@@ -5,6 +5,7 @@ use sync::atomic::AtomicU64;
 use sync::plant::is_planted;
 
 use super::{AccessSet, CopyBuffer, LockBits, WordRange, WriteBuffer};
+use crate::setting::{Range, Setting, Values};
 use crate::{Abort, Observer, Sink, Stamp, Write, plants};
 
 /// A write to come.
@@ -45,6 +46,42 @@ impl Expected {
     }
 }
 
+/// In which order the records of a write set are locked at the commit, as long as nobody is in the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteOrder {
+    /// That of the writes, which needs no sort.
+    #[default]
+    Written,
+    /// That of the writes from the last to the first: what a procedure writes first is locked for the shortest time.
+    Reversed,
+    /// That of addresses from the beginning, in which nobody ever begins again.
+    Address,
+}
+
+impl WriteOrder {
+    /// The setting of a scheme that has the choice.
+    pub const fn setting(name: &'static str) -> Setting {
+        Setting {
+            name,
+            default: "written",
+            range: Range::Choice(&["written", "reversed", "address"]),
+            unit: "",
+            doc: "In which order the records of a write set are locked at the commit: as they were `written`, which \
+                  needs no sort, or `reversed`, and by address only if somebody is in the way; or always by `address`.",
+            stresses: "how long the records that all write are locked, and what a sort costs",
+        }
+    }
+
+    /// The value of such a setting.
+    pub fn of(values: &Values, name: &str) -> Self {
+        match values.text(name) {
+            "reversed" => Self::Reversed,
+            "address" => Self::Address,
+            _ => Self::Written,
+        }
+    }
+}
+
 /// The writes of an attempt, one a record, with the new values.
 #[derive(Debug)]
 pub struct BufferedWrites<'db, S: Shape, N = ()> {
@@ -52,6 +89,7 @@ pub struct BufferedWrites<'db, S: Shape, N = ()> {
     values: WriteBuffer,
     /// How many writes are to records that the attempt has locked, in the order of locking.
     locked: usize,
+    order: WriteOrder,
     /// A copy of the value that a delta is added to, or an observer is told of.
     before: CopyBuffer,
     /// Whether a value has a mark behind its row, to which nothing is added.
@@ -65,9 +103,16 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
             writes: AccessSet::default(),
             values: WriteBuffer::default(),
             locked: 0,
+            order: WriteOrder::default(),
             before: CopyBuffer::default(),
             has_marks: slot.tables().has_marks(),
         }
+    }
+
+    /// Has the records locked in another order than that of the writes.
+    #[must_use]
+    pub fn in_order(self, order: WriteOrder) -> Self {
+        Self { order, ..self }
     }
 
     /// Makes a delta, which has these words, the sum of it and the value `present`.
@@ -239,9 +284,10 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
     /// Locks each record that is to be written, by its word, and has each write confirmed under its lock, told the
     /// word in which the lock was set.
     ///
-    /// In the order of the writes while nobody is in the way: so most attempts need no sort, and what was written
-    /// last is locked last. Who finds a record locked gives up its locks and begins again in the order of addresses,
-    /// waiting: since only they wait while they hold locks, no circle of them can form.
+    /// In the order of the writes while nobody is in the way, unless another [was asked for](Self::in_order): so most
+    /// attempts need no sort, and what was written last is locked last. Who finds a record locked gives up its locks
+    /// and begins again in the order of addresses, waiting: since only they wait while they hold locks, no circle of
+    /// them can form.
     ///
     /// # Errors
     /// When a record is retired, and those of `confirm`.
@@ -252,8 +298,13 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         word: impl Fn(RecordRef<'db, S>) -> &'db AtomicU64,
         mut confirm: impl FnMut(&mut Buffered<'db, S, N>, u64) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
+        match self.order {
+            WriteOrder::Written => {}
+            WriteOrder::Reversed => self.writes.reverse(),
+            WriteOrder::Address => return self.lock_sorted(bits, word, confirm),
+        }
         while self.locked < self.len() {
-            let write = self.writes.get_mut(self.locked);
+            let write = self.writes.get_mut(self.writes.sorted(self.locked));
             let Some(now) = bits.try_lock(word(write.record))? else {
                 return self.lock_sorted(bits, word, confirm);
             };
@@ -357,4 +408,81 @@ pub trait Present<'db, S: Shape, N>: FnOnce(RecordRef<'db, S>, &mut [u64]) -> Re
 impl<'db, S: Shape, N, F: FnOnce(RecordRef<'db, S>, &mut [u64]) -> Result<N, Abort>> Present<'db, S, N>
     for F
 {
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use storage::{Home, Lookup, Meta, Row, Schema, TableId, Tables};
+    use sync::atomic::Ordering;
+    use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Locked;
+
+    #[derive(Debug, Default)]
+    struct Header(AtomicU64);
+
+    impl Meta for Header {
+        fn reset(&self) {
+            self.0.store(0, Ordering::Relaxed); // Relaxed: one thread.
+        }
+    }
+
+    impl Shape for Locked {
+        type Header = Header;
+        type Version = ();
+        type Leaf = ();
+        type Data = InPlace;
+    }
+
+    #[derive(FromBytes, IntoBytes, KnownLayout, Immutable)]
+    #[repr(C)]
+    struct Number(u64);
+
+    impl Row for Number {
+        type Key = u64;
+        type Indexes = ();
+    }
+
+    const BITS: LockBits = LockBits { locked: 1, retired: 2 };
+
+    #[test]
+    fn records_are_locked_in_the_order_that_is_asked_for_and_all_are_unlocked() {
+        let mut schema = Schema::new();
+        schema.table::<u64>("numbers", Lookup::Heap, 0).group::<Number>();
+        let tables = Tables::<Locked>::new(&schema, 1, 2, false);
+        let mut slot = tables.slot();
+        slot.pin();
+        let mut record = || slot.new_row(tables.get(TableId(0)), Home::Everywhere).row().record(0);
+        let mut written = [record(), record(), record()];
+        written.sort_unstable_by_key(|record| record.id());
+        written.rotate_left(1);
+        let [first, second, third] = written.map(|record| record.id());
+        let orders = [
+            (WriteOrder::Written, [first, second, third]),
+            (WriteOrder::Reversed, [third, second, first]),
+            (WriteOrder::Address, [third, first, second]),
+        ];
+        for (order, expected) in orders {
+            let mut writes = BufferedWrites::<Locked>::new(&slot).in_order(order);
+            written.iter().for_each(|record| _ = writes.push(*record, None, ()));
+            let mut locked = Vec::new();
+            let ended = writes.lock(
+                BITS,
+                |record| &record.header().0,
+                |write, _| {
+                    locked.push(write.record.id());
+                    Ok(())
+                },
+            );
+            assert_eq!((ended, locked.as_slice()), (Ok(()), expected.as_slice()), "{order:?}");
+            // Relaxed, here and below: one thread.
+            let is_locked = |record: &RecordRef<'_, Locked>| record.header().0.load(Ordering::Relaxed) == 1;
+            assert!(written.iter().all(is_locked));
+            writes.unlock(BITS, |record| &record.header().0);
+            assert!(!written.iter().any(is_locked));
+        }
+    }
 }

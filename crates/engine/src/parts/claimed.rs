@@ -172,7 +172,7 @@ impl<'db, S: Shape<Data = Owned, Header = Existence>> Claimed<'db, S> {
     #[inline]
     pub fn install<L: Sink, O: Observer>(&mut self, sink: &mut L, seen: &mut O) -> Stamp {
         let stamp = Stamp(0);
-        if L::ON || O::ON {
+        if sink.listens() || O::ON {
             self.tell(stamp, sink, seen);
         }
         for (record, _) in self.turned.drain(..) {

@@ -43,7 +43,7 @@ mod write_sets;
 
 pub use access_set::AccessSet;
 pub use batches::{Batches, Numbered};
-pub use buffered_writes::{Buffered, BufferedWrites, Expected, Present};
+pub use buffered_writes::{Buffered, BufferedWrites, Expected, Present, WriteOrder};
 pub use claimed::{Claimed, Existence};
 pub use clocks::{Clock, Clocks};
 pub use commit_epoch::CommitEpoch;

@@ -156,7 +156,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let record = row.record(layout.number());
         record.prefetch_for_write();
         let session = &mut *self.session;
-        session.sink.touched(record.id(), key.any());
+        session.touched(record.id(), key);
         session.meter.switch(Phase::Cc);
         if S::UPGRADES && session.reads_first && !session.finds(layout, key, record)? {
             return Ok(None);
@@ -238,7 +238,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let record = row.record(layout.number());
         record.prefetch_for_write();
         let session = &mut *self.session;
-        session.sink.touched(record.id(), key.any());
+        session.touched(record.id(), key);
         session.meter.switch(Phase::Cc);
         let words = session.db.scheme().write(&mut session.txn, record, how)?;
         session.meter.switch(Phase::Useful);
@@ -316,7 +316,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
         for record in row.records() {
             record.prefetch_for_write();
-            session.sink.touched(record.id(), key.any());
+            session.touched(record.id(), key);
             if !scheme.delete(&mut session.txn, record)? {
                 session.saw(layout, key, None);
                 return Ok(false);
@@ -604,7 +604,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
         self.given += 1;
         let session = &mut *self.attempt.session;
         let record = self.row.record(layout.number());
-        session.sink.touched(record.id(), self.key.any());
+        session.touched(record.id(), self.key);
         session.meter.switch(Phase::Cc);
         let words = if is_shared && self.given > 1 {
             // The record has got its value with the first group.

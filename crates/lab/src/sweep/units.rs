@@ -243,6 +243,8 @@ impl Unit {
             arrivals,
             rate,
             pin,
+            // A matter of the host.
+            log: _,
             check,
         } = &self.request;
         let flag = |name: &str, value: String| [format!("--{name}"), value];

@@ -35,7 +35,7 @@
 
 use engine::driver::PerWorker;
 use engine::parts::{
-    AccessSet, Buffered, BufferedWrites, Comparison, CopyBuffer, LeafSet, LockBits, WriteSets,
+    AccessSet, Buffered, BufferedWrites, Comparison, CopyBuffer, LeafSet, LockBits, WriteOrder, WriteSets,
 };
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
@@ -60,6 +60,7 @@ const CHANGE: u64 = 8;
 #[derive(Debug)]
 pub struct OccCentral {
     sets: WriteSets,
+    write_order: WriteOrder,
 }
 
 /// A record's word.
@@ -120,27 +121,31 @@ impl Scheme for OccCentral {
         workers: Admits::Any,
         idea: "buffers writes, compares at the commit what it touched with the write sets of others since its begin",
     };
-    const SETTINGS: &'static [Setting] = &[Setting {
-        name: "occ_central.history",
-        default: "16384",
-        range: Range::Int(1, 1 << 24),
-        unit: "records",
-        doc: "Written records that are kept to compare with, rounded up to a power of two; more of them let attempts \
-              commit that last while others write much, fewer take less memory.",
-        stresses: "aborts of long attempts, and the cache that the history takes",
-    }];
+    const SETTINGS: &'static [Setting] = &[
+        WriteOrder::setting("occ_central.write_order"),
+        Setting {
+            name: "occ_central.history",
+            default: "16384",
+            range: Range::Int(1, 1 << 24),
+            unit: "records",
+            doc: "Written records that are kept to compare with, rounded up to a power of two; more of them let \
+                  attempts commit that last while others write much, fewer take less memory.",
+            stresses: "aborts of long attempts, and the cache that the history takes",
+        },
+    ];
     const INSERT: InsertAt = InsertAt::Access;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
     fn new(values: &Values, env: Env) -> Result<Self, SettingError> {
-        Ok(Self { sets: WriteSets::new(env.slots, values.int("occ_central.history") as usize) })
+        let sets = WriteSets::new(env.slots, values.int("occ_central.history") as usize);
+        Ok(Self { sets, write_order: WriteOrder::of(values, "occ_central.write_order") })
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
-            writes: BufferedWrites::new(&slot),
+            writes: BufferedWrites::new(&slot).in_order(self.write_order),
             slot,
             touched: AccessSet::default(),
             leaves: LeafSet::default(),

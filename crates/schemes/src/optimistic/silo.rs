@@ -44,7 +44,9 @@
 
 use engine::driver::PerWorker;
 use engine::parts::snapshot_epochs::{self, Keep, Past, SnapshotEpochs};
-use engine::parts::{Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits};
+use engine::parts::{
+    Buffered, BufferedWrites, CommitEpoch, CopyBuffer, Expected, LeafSet, LockBits, WriteOrder,
+};
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -72,6 +74,7 @@ pub struct Silo {
     epoch: CommitEpoch,
     /// None where every transaction reads the present.
     snapshots: Option<SnapshotEpochs>,
+    write_order: WriteOrder,
 }
 
 /// A record's TID word.
@@ -149,6 +152,7 @@ impl Scheme for Silo {
                   state and let deleted rows leave sooner.",
             stresses: "the age of snapshots, and how often values are kept",
         },
+        WriteOrder::setting("silo.write_order"),
     ];
     const INSERT: InsertAt = InsertAt::Access;
     const DELTAS: bool = true;
@@ -160,6 +164,7 @@ impl Scheme for Silo {
         Ok(Self {
             epoch: CommitEpoch::new(values.int("silo.epoch_ms"), env.slots),
             snapshots: has_snapshots(values).then(snapshots),
+            write_order: WriteOrder::of(values, "silo.write_order"),
         })
     }
 
@@ -174,7 +179,7 @@ impl Scheme for Silo {
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
-            writes: BufferedWrites::new(&slot),
+            writes: BufferedWrites::new(&slot).in_order(self.write_order),
             slot,
             snapshot: None,
             reads: Vec::new(),

@@ -43,7 +43,7 @@
 //!             commit comes after the rts of that value, whichever it is, as for a blind write.
 
 use engine::driver::PerWorker;
-use engine::parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits};
+use engine::parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits, WriteOrder};
 use engine::setting::{Setting, SettingError, Values};
 use engine::{
     Abort, Admits, End, Env, Family, Info, InsertAt, Isolation, Observer, Retire, Scheme, Sink, Stamp,
@@ -65,7 +65,9 @@ const LOCK: LockBits = LockBits { locked: LOCKED, retired: RETIRED };
 
 /// Transactions share nothing but records and leaves.
 #[derive(Debug)]
-pub struct TicToc;
+pub struct TicToc {
+    write_order: WriteOrder,
+}
 
 /// A record's two words.
 #[derive(Debug, Default)]
@@ -161,20 +163,20 @@ impl Scheme for TicToc {
         workers: Admits::Any,
         idea: "computes each commit's timestamp from the records it met, and extends what it read to be valid then",
     };
-    const SETTINGS: &'static [Setting] = &[];
+    const SETTINGS: &'static [Setting] = &[WriteOrder::setting("tictoc.write_order")];
     const INSERT: InsertAt = InsertAt::Access;
     const DELTAS: bool = true;
     const SERIAL_STAMPS: bool = true;
     type Driver = PerWorker;
     type Txn<'db> = Txn<'db>;
 
-    fn new(_: &Values, _: Env) -> Result<Self, SettingError> {
-        Ok(Self)
+    fn new(values: &Values, _: Env) -> Result<Self, SettingError> {
+        Ok(Self { write_order: WriteOrder::of(values, "tictoc.write_order") })
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
         Txn {
-            writes: BufferedWrites::new(&slot),
+            writes: BufferedWrites::new(&slot).in_order(self.write_order),
             slot,
             reads: Vec::new(),
             leaves: LeafSet::default(),

@@ -193,6 +193,12 @@ pub(crate) type Given = &'static [(&'static str, &'static str)];
 pub(crate) const SNAPSHOTS: Given =
     &[("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("silo.snapshot_epochs", "1")];
 
+/// The records of a write set are locked by address from the beginning.
+pub(crate) const BY_ADDRESS: Given = &[("silo.write_order", "address")];
+
+/// They are locked from the last write to the first.
+pub(crate) const REVERSED: Given = &[("tictoc.write_order", "reversed")];
+
 /// Attempts that are lost go on to their commit.
 pub(crate) const LATE_ABORT: Given = &[("occ.early_abort", "off")];
 

@@ -64,12 +64,27 @@ pub struct Output {
 }
 
 impl Micro {
+    /// Checks a share, against what was committed if that is known.
+    fn check_share(
+        &self,
+        view: &impl Quiesced,
+        share: Share,
+        ledgers: Option<&[Ledger]>,
+    ) -> Result<(), Violation> {
+        if self.settings.is_blind {
+            self.check_writers(view, share, ledgers)?;
+        } else {
+            self.check_counters(view, share, ledgers)?;
+        }
+        if share.index == 0 { self.check_whole(view, ledgers) } else { Ok(()) }
+    }
+
     /// Checks the versions of a part that counts writes.
     fn check_counters(
         &self,
         view: &impl Quiesced,
         share: Share,
-        ledgers: &[Ledger],
+        ledgers: Option<&[Ledger]>,
     ) -> Result<(), Violation> {
         for part in share.of_range(PARTS as u64) {
             let part = part as usize;
@@ -77,6 +92,7 @@ impl Micro {
             for position in self.generator.positions(part, PARTS) {
                 versions = versions.wrapping_add(self.version(self.generator.at(position), view)?);
             }
+            let Some(ledgers) = ledgers else { continue };
             let writes = ledgers.iter().fold(0_u64, |sum, ledger| sum.wrapping_add(ledger.writes[part]));
             if versions != writes {
                 let found =
@@ -88,7 +104,12 @@ impl Micro {
     }
 
     /// Checks the versions of objects that name who wrote them.
-    fn check_writers(&self, view: &impl Quiesced, share: Share, ledgers: &[Ledger]) -> Result<(), Violation> {
+    fn check_writers(
+        &self,
+        view: &impl Quiesced,
+        share: Share,
+        ledgers: Option<&[Ledger]>,
+    ) -> Result<(), Violation> {
         for position in share.of_range(self.settings.objects) {
             let object = self.generator.at(position);
             let version = self.version(object, view)?;
@@ -96,7 +117,7 @@ impl Micro {
                 continue;
             }
             let request = Writer(version).request();
-            if !ledgers.iter().any(|ledger| ledger.has(request)) {
+            if ledgers.is_some_and(|ledgers| !ledgers.iter().any(|ledger| ledger.has(request))) {
                 let found = format!("object {position} has the version {version:#x}, which none committed");
                 return violation("versions are of requests that committed", found);
             }
@@ -134,10 +155,13 @@ impl Micro {
     }
 
     /// Checks what has no parts.
-    fn check_whole(&self, view: &impl Quiesced, ledgers: &[Ledger]) -> Result<(), Violation> {
-        if self.settings.is_blind {
+    fn check_whole(&self, view: &impl Quiesced, ledgers: Option<&[Ledger]>) -> Result<(), Violation> {
+        if self.settings.is_blind
+            && let Some(ledgers) = ledgers
+        {
             self.check_last(view, ledgers)?;
         }
+        let ledgers = ledgers.unwrap_or_default();
         let mut rows = 0;
         view.rows(self.table, Share::WHOLE, |_, _| rows += 1);
         if rows != self.settings.objects {
@@ -228,11 +252,10 @@ impl Workload for Micro {
     }
 
     fn check(&self, view: &impl Quiesced, share: Share, ledgers: &[Ledger]) -> Result<(), Violation> {
-        if self.settings.is_blind {
-            self.check_writers(view, share, ledgers)?;
-        } else {
-            self.check_counters(view, share, ledgers)?;
-        }
-        if share.index == 0 { self.check_whole(view, ledgers) } else { Ok(()) }
+        self.check_share(view, share, Some(ledgers))
+    }
+
+    fn check_state(&self, view: &impl Quiesced, share: Share) -> Result<(), Violation> {
+        self.check_share(view, share, None)
     }
 }

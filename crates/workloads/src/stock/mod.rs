@@ -159,8 +159,26 @@ impl StockTable {
         Ok(())
     }
 
+    /// Checks a share, against what was committed if that is known.
+    fn check_share(
+        &self,
+        view: &impl Quiesced,
+        share: Share,
+        ledgers: Option<&[Ledger]>,
+    ) -> Result<(), Violation> {
+        for home in share.of_range(self.settings.rows.homes()) {
+            self.check_home(home, view, ledgers)?;
+        }
+        if share.index == 0 { self.check_whole(view, ledgers) } else { Ok(()) }
+    }
+
     /// Checks the rows of a home.
-    fn check_home(&self, home: u64, view: &impl Quiesced, ledgers: &[Ledger]) -> Result<(), Violation> {
+    fn check_home(
+        &self,
+        home: u64,
+        view: &impl Quiesced,
+        ledgers: Option<&[Ledger]>,
+    ) -> Result<(), Violation> {
         let rows = self.settings.rows;
         let positions = rows.of_home(home);
         let mut found = Written::default();
@@ -174,6 +192,7 @@ impl StockTable {
             }
             found = found.plus(Written { count: row.order_count, net: row.quantity, moved: row.ytd });
         }
+        let Some(ledgers) = ledgers else { return Ok(()) };
         let loaded = Rows::loaded_before(positions.end) - Rows::loaded_before(positions.start);
         let loaded = Written { net: loaded, ..Written::default() };
         let expected = ledgers.iter().fold(loaded, |sum, ledger| sum.plus(ledger.written[home as usize]));
@@ -185,7 +204,8 @@ impl StockTable {
     }
 
     /// Checks what has no homes.
-    fn check_whole(&self, view: &impl Quiesced, ledgers: &[Ledger]) -> Result<(), Violation> {
+    fn check_whole(&self, view: &impl Quiesced, ledgers: Option<&[Ledger]>) -> Result<(), Violation> {
+        let ledgers = ledgers.unwrap_or_default();
         let mut rows = 0;
         view.rows(self.table, Share::WHOLE, |_, _| rows += 1);
         let expected = self.settings.rows.count();
@@ -278,9 +298,10 @@ impl Workload for StockTable {
     }
 
     fn check(&self, view: &impl Quiesced, share: Share, ledgers: &[Ledger]) -> Result<(), Violation> {
-        for home in share.of_range(self.settings.rows.homes()) {
-            self.check_home(home, view, ledgers)?;
-        }
-        if share.index == 0 { self.check_whole(view, ledgers) } else { Ok(()) }
+        self.check_share(view, share, Some(ledgers))
+    }
+
+    fn check_state(&self, view: &impl Quiesced, share: Share) -> Result<(), Violation> {
+        self.check_share(view, share, None)
     }
 }

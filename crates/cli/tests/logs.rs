@@ -1,0 +1,124 @@
+//! Logs of runs, as scripts use them: what is kept, what is recovered, and what is refused.
+#![cfg(unix)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Customers of the bank that runs load.
+const ACCOUNTS: u64 = 300;
+
+/// A directory of a test's own, gone when this is.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("contend-logs-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("writable");
+        Self(path)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.0.join("log")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).expect("it is the test's own");
+    }
+}
+
+fn contend(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.args(line.split_whitespace());
+    command
+}
+
+/// A run that is logged.
+fn run(scheme: &str, more: &str, log: &Path) -> Command {
+    let set = format!("--set smallbank.accounts={ACCOUNTS}");
+    let mut command =
+        contend(&format!("run smallbank --scheme {scheme} --warmup 0 --workers 2 {set} {more}"));
+    command.arg("--log").arg(log);
+    command
+}
+
+fn recover(log: &Path, more: &str) -> Output {
+    contend(&format!("recover {} {more}", log.display())).output().expect("the binary starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[track_caller]
+fn assert_refused(output: &Output, says: &str) {
+    let complaint = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{complaint}");
+    assert!(complaint.contains(says) && output.stdout.is_empty(), "{complaint}");
+}
+
+#[test]
+fn the_log_of_a_run_is_recovered_under_its_scheme_and_under_another() {
+    let place = Place::new("kept");
+    let log = place.log();
+    let more = "--seconds 0.3 --clients 32 --durability group --set run.checkpoint_ms=50 --format json";
+    let made = run("no_wait", more, &log).output().expect("the binary starts");
+    let told = text(&made.stdout);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    assert!(told.contains("\"run.durability\":\"group\"") && told.contains("\"file_systems\":["), "{told}");
+    assert!(told.contains("\"verdict\":\"passed\"") && !told.contains("\"log\":null"), "{told}");
+    let rows = format!("\"rows\":{}", 3 * ACCOUNTS);
+    for more in ["", "--scheme mvto --workers 1", "--scheme aria"] {
+        let found = recover(&log, &format!("{more} --format json"));
+        let told = text(&found.stdout);
+        assert_eq!(found.status.code(), Some(0), "{}", text(&found.stderr));
+        for part in [rows.as_str(), "\"was_closed\":true", "\"verdict\":\"passed\""] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+    assert_refused(&recover(&log, "--scheme slo"), "did you mean `silo`");
+    assert_refused(&recover(&log, "--workers 0"), "from 1 to");
+    let again = run("silo", "--seconds 0.1 --durability async", &log).output().expect("the binary starts");
+    assert_refused(&again, "contend recover");
+    let idle = run("silo", "--seconds 0.1", &place.0.join("other")).output().expect("the binary starts");
+    assert_refused(&idle, "give `--durability async`");
+    assert_refused(&recover(&place.0, ""), "cannot be read");
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_what_was_durable_and_rot_in_it_is_noticed() {
+    let place = Place::new("killed");
+    let log = place.log();
+    let mut command = run("silo", "--seconds 600 --clients 16 --durability group", &log);
+    let mut child = command.stdout(Stdio::null()).spawn().expect("the binary starts");
+    let segment = log.join("log-000000000001");
+    let bytes = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+    while bytes(&segment) < 1 << 20 {
+        assert_eq!(child.try_wait().expect("it was started"), None, "it runs on");
+        assert!(Command::new("sleep").arg("0.05").status().expect("there is one").success());
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it was started");
+    let found = recover(&log, "");
+    let told = text(&found.stdout);
+    assert_eq!(found.status.code(), Some(0), "{}", text(&found.stderr));
+    assert!(told.contains(&format!("{} rows from", 3 * ACCOUNTS)), "{told}");
+    assert!(told.contains("the log was not closed") && told.contains("check: passed"), "{told}");
+    let mut rotten = fs::read(&segment).expect("readable");
+    rotten[200_000] ^= 4;
+    fs::write(&segment, rotten).expect("writable");
+    assert_refused(&recover(&log, ""), "log-000000000001: at byte");
+}
+
+#[test]
+fn a_run_whose_log_finds_no_room_is_no_result_and_says_so() {
+    let place = Place::new("full");
+    let mut command = Command::new("sh");
+    // Without the signal a write beyond the limit is an error like that of a full disk.
+    command.args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$0\" \"$@\""]);
+    let run = run("silo", "--seconds 600 --durability async --format json", &place.log());
+    let made = command.arg(run.get_program()).args(run.get_args()).output().expect("a shell is there");
+    assert_refused(&made, "no room is left");
+}

@@ -1,0 +1,292 @@
+//! The log of a run: where its commits go if they are to outlive it, and what its clients wait for.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use durability::disk::{Directory, RealDirectory};
+use durability::{
+    Durability, Found, Layouts, Log, LogError, LogSink, LoggedLoader, Options, Restored, Running, Store,
+};
+use engine::driver::Control;
+use engine::{AnyKey, Database, Groups, Loader, Observe, Scheme, Share, Sink, Stamp, Workload};
+use storage::{RecordRef, Shape, TableId};
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::{Arc, Background, Latched, clock, waiter, workers};
+
+use crate::RunError;
+
+/// How the commits of a run are logged.
+#[derive(Clone, Copy, Debug)]
+pub struct Logging<'s> {
+    /// A directory for each device. They hold no database yet.
+    pub directories: &'s [PathBuf],
+    /// What clients wait for; not [`Durability::None`].
+    pub durability: Durability,
+    /// Nanoseconds of an epoch, if the devices keep up.
+    pub epoch_ns: u64,
+    /// Nanoseconds from one checkpoint to the next; 0 for none.
+    pub checkpoint_ns: u64,
+}
+
+/// What was logged while transactions ran: nothing of the first load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Logged {
+    /// Bytes of commits.
+    pub bytes: u64,
+    /// Epochs that had commits, each of which was synced once on each device.
+    pub rounds: u64,
+    /// Checkpoints that were made.
+    pub checkpoints: u64,
+    /// Nanoseconds that they took together, on a thread of their own.
+    pub checkpoint_ns: u64,
+    /// What the rows came to at the end, by [`View::digest`](engine::View::digest): what a recovery must come to.
+    pub digest: u64,
+}
+
+/// The log of a run.
+pub(crate) struct RunLog {
+    running: Running,
+    is_awaited: bool,
+    checkpoints: Option<Checkpoints>,
+    /// What had been written when the transactions began.
+    before: (u64, u64),
+}
+
+impl RunLog {
+    /// Begins the log of a database that is empty, with so many sessions at a time.
+    pub(crate) fn begin<S: Scheme>(
+        logging: &Logging<'_>,
+        db: &Database<S>,
+        sessions: usize,
+    ) -> Result<Self, RunError> {
+        let options = Options { sessions, epoch_ns: logging.epoch_ns, ..Options::default() };
+        let found = find(logging.directories, db, options)?;
+        if !found.is_new() {
+            let place = logging.directories[0].display();
+            return Err(RunError(format!("{place}: has a database: give a directory without one")));
+        }
+        let rounds = found.start().map_err(|error| RunError(error.to_string()))?;
+        let running = rounds.spawn();
+        let is_awaited = logging.durability == Durability::Group;
+        Ok(Self { running, is_awaited, checkpoints: None, before: (0, 0) })
+    }
+
+    /// Logs the rows that a workload loads, and begins with the checkpoints.
+    pub(crate) fn load<W: Workload>(
+        &mut self,
+        workload: &W,
+        of: usize,
+        logging: &Logging<'_>,
+    ) -> Result<(), RunError> {
+        let log = self.running.log();
+        workers::run(of, false, |index| {
+            workload.load(Share { index, of }, &mut LoggedLoader::new(log, &mut Nowhere));
+        });
+        log.wait(log.present()).map_err(|error| failed(&error))?;
+        self.before = log.written();
+        self.checkpoints =
+            (logging.checkpoint_ns > 0).then(|| Checkpoints::begin(log.clone(), logging.checkpoint_ns));
+        Ok(())
+    }
+
+    /// Waits until what has been committed may be told, if that is what was asked for. Without a device to write to the
+    /// run comes to nothing, and ends.
+    fn assure(&self, control: &Control) {
+        let log = self.running.log();
+        if self.is_awaited && log.wait(log.present()).is_err() || log.failure().is_some() {
+            control.interrupt();
+        }
+    }
+
+    /// Makes all durable, and ends.
+    pub(crate) fn end<S: Scheme>(self, db: &Database<S>) -> Result<Logged, RunError> {
+        let (checkpoints, checkpoint_ns) = self.checkpoints.map_or(Ok((0, 0)), Checkpoints::end)?;
+        let (rounds, bytes) = self.running.log().written();
+        let logged = Logged {
+            bytes: bytes - self.before.1,
+            rounds: rounds - self.before.0,
+            checkpoints,
+            checkpoint_ns,
+            digest: digest(db),
+        };
+        self.running.close().map_err(|error| failed(&error))?;
+        Ok(logged)
+    }
+}
+
+/// What all rows of a quiesced database come to.
+pub(crate) fn digest<S: Scheme>(db: &Database<S>) -> u64 {
+    let of = workers::cores();
+    let shares = workers::run(of, false, |index| db.quiesced().digest(Share { index, of }));
+    shares.into_iter().fold(0, u64::wrapping_add)
+}
+
+fn failed(error: &LogError) -> RunError {
+    RunError(format!("the log has failed, and the run is no result: {error}"))
+}
+
+/// Looks what directories have.
+pub(crate) fn find<S: Scheme>(
+    directories: &[PathBuf],
+    db: &Database<S>,
+    options: Options,
+) -> Result<Found, RunError> {
+    let open = |path: &Path| -> io::Result<Arc<dyn Directory>> { Ok(Arc::new(RealDirectory::new(path)?)) };
+    let opened: Result<Vec<_>, RunError> = directories
+        .iter()
+        .map(|path| open(path).map_err(|error| RunError(format!("{}: {error}", path.display()))))
+        .collect();
+    let found = Store::open(opened?, &Layouts::of(db.tables()), options);
+    found.map_err(|error| RunError(error.to_string()))
+}
+
+/// Has several workers put what was found into an empty database.
+pub(crate) fn restore<S: Scheme>(
+    found: &Found,
+    db: &Database<S>,
+    workers: usize,
+) -> Result<Restored, RunError> {
+    let make = |_| {
+        let mut loader = db.word_loader();
+        move |table: TableId, key: AnyKey, groups: &[u64]| loader.insert(table, key, groups)
+    };
+    found.restore(workers, make).map_err(|error| RunError(error.to_string()))
+}
+
+/// Loads into nothing: rows are loaded into the database by others.
+struct Nowhere;
+
+impl Loader for Nowhere {
+    fn insert<G: Groups>(&mut self, _: G, _: G::Key, _: G::Rows<'_>) {}
+}
+
+/// Makes checkpoints while transactions run.
+struct Checkpoints {
+    shared: Arc<Made>,
+    thread: Background,
+}
+
+#[derive(Default)]
+struct Made {
+    stop: AtomicBool,
+    count: AtomicU64,
+    lasted_ns: AtomicU64,
+    failure: Latched<Option<String>>,
+}
+
+impl Checkpoints {
+    fn begin(log: Log, every_ns: u64) -> Self {
+        let shared = Arc::new(Made::default());
+        let theirs = Arc::clone(&shared);
+        Self { shared, thread: Background::start("checkpoints", move || theirs.make(&log, every_ns)) }
+    }
+
+    /// How many there were, and how long they took.
+    fn end(self) -> Result<(u64, u64), RunError> {
+        // Relaxed, here and below: the end of the thread orders what it has counted.
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.thread.join();
+        let Made { count, lasted_ns, failure, .. } = &*self.shared;
+        if let Some(says) = failure.lock().take() {
+            return Err(RunError(format!("a checkpoint has failed, and the run is no result: {says}")));
+        }
+        Ok((count.load(Ordering::Relaxed), lasted_ns.load(Ordering::Relaxed)))
+    }
+}
+
+impl Made {
+    fn make(&self, log: &Log, every_ns: u64) {
+        let mut next_ns = clock::now_ns() + every_ns;
+        // Relaxed: see `end`.
+        while !waiter::wait_until(Some(next_ns), || self.stop.load(Ordering::Relaxed)) {
+            let began_ns = clock::now_ns();
+            if let Err(error) = log.checkpoint(1) {
+                *self.failure.lock() = Some(error.to_string());
+                return;
+            }
+            self.count.fetch_add(1, Ordering::Relaxed);
+            self.lasted_ns.fetch_add(clock::now_ns() - began_ns, Ordering::Relaxed);
+            next_ns = (began_ns + every_ns).max(clock::now_ns());
+        }
+    }
+}
+
+/// Gives the sessions of a run their sinks, if it is logged.
+pub(crate) struct Logs<'r, S: Scheme> {
+    pub(crate) db: &'r Database<S>,
+    pub(crate) log: Option<&'r RunLog>,
+    pub(crate) control: &'r Control,
+}
+
+impl<S: Scheme> Observe for Logs<'_, S> {
+    type Observer = ();
+    type Sink = MaybeLogged;
+
+    fn observer(&self) {}
+
+    fn sink(&self) -> MaybeLogged {
+        MaybeLogged(self.log.map(|log| Box::new(log.running.log().sink(self.db.tables()))))
+    }
+
+    #[inline]
+    fn assure(&self) {
+        if let Some(log) = self.log {
+            log.assure(self.control);
+        }
+    }
+}
+
+/// The sink of a session of a run that is logged or not: a branch for each write, in place of every scheme and workload
+/// compiled twice.
+pub(crate) struct MaybeLogged(Option<Box<LogSink>>);
+
+impl Sink for MaybeLogged {
+    const ON: bool = true;
+
+    #[inline]
+    fn listens(&self) -> bool {
+        self.0.is_some()
+    }
+
+    #[inline]
+    fn begin(&mut self) {
+        if let Some(sink) = &mut self.0 {
+            sink.begin();
+        }
+    }
+
+    #[inline]
+    fn touched(&mut self, record: usize, key: AnyKey) {
+        if let Some(sink) = &mut self.0 {
+            sink.touched(record, key);
+        }
+    }
+
+    #[inline]
+    fn committing(&mut self) {
+        if let Some(sink) = &mut self.0 {
+            sink.committing();
+        }
+    }
+
+    #[inline]
+    fn logged<T: Shape>(&mut self, stamp: Stamp, record: RecordRef<'_, T>, row: Option<&[u64]>) {
+        if let Some(sink) = &mut self.0 {
+            sink.logged(stamp, record, row);
+        }
+    }
+
+    #[inline]
+    fn committed(&mut self) {
+        if let Some(sink) = &mut self.0 {
+            sink.committed();
+        }
+    }
+
+    #[inline]
+    fn ended(&mut self) {
+        if let Some(sink) = &mut self.0 {
+            sink.ended();
+        }
+    }
+}

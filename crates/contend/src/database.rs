@@ -194,6 +194,9 @@ impl Database {
     /// and if it was not, the body is executed again. Under optimistic schemes, the standard one among them, a body
     /// may see rows that do not go together, and is then executed again whatever it does about them; so it must end.
     ///
+    /// With a path, it returns when the transaction, and all that it has seen, survives a crash, unless
+    /// [`Options::durability`] asks for less.
+    ///
     /// # Errors See [`Error`], which says what to do about each; [`Error::RolledBack`] is what the body returned. For
     /// other types of error see [`try_transact`](Self::try_transact).
     ///

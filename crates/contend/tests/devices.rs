@@ -1,5 +1,7 @@
 //! Devices that fail under an open database: who is told what, what goes on, and what is there afterwards.
 
+mod place;
+
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -7,6 +9,7 @@ use std::io;
 
 use contend::{Advice, CheckpointError, Database, Durability, Error, Handle, LogError, Options, Table};
 use durability::disk::{Directory, Fault, File, SimulatedDisk};
+use place::Place;
 use stdx::Rng;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Arc, waiter, workers};
@@ -171,6 +174,31 @@ fn who_waits_for_the_device_keeps_no_seat_and_no_helper() {
 }
 
 #[test]
+fn a_backup_has_what_had_committed_before_it_and_is_not_durable_yet() {
+    let copy = Place::new("not_durable_yet");
+    let (gate, directory) = Gate::new();
+    let options = || Options::new().table::<Count>().durability(Durability::Async);
+    let db = Database::open_in(directory, options()).expect("it opens");
+    let counts = db.table::<Count>().expect("it was declared");
+    gate.set(SHUT);
+    insert(&db, counts, 1).expect("nobody waits");
+    // The log is at the device with the first when the second commits, behind it.
+    waiter::wait_until(None, || gate.is_awaited());
+    insert(&db, counts, 2).expect("nobody waits");
+    workers::run(2, false, |worker| {
+        if worker == 0 {
+            // So that the call comes first, mostly: what is right holds in any order.
+            waiter::pause_ns(20_000_000);
+            gate.set(OPEN);
+        } else {
+            db.backup(copy.path()).expect("the disk works");
+        }
+    });
+    let copied = Database::open(copy.path(), options()).expect("it opens");
+    assert_eq!(ids(&copied, copied.table().expect("it was declared")), [1, 2]);
+}
+
+#[test]
 fn who_has_written_nothing_has_what_it_wanted_when_the_log_fails_meanwhile() {
     let (gate, directory) = Gate::new();
     let db = Database::open_in(directory, Options::new().table::<Count>()).expect("it opens");
@@ -209,9 +237,9 @@ const OPEN: u64 = 0;
 const SHUT: u64 = 1;
 const BROKEN: u64 = 2;
 
-/// Keeps syncs of files back, or has them fail.
+/// Keeps syncs of files back, or has them fail: what it does, and how many wait for it.
 #[derive(Clone, Debug)]
-struct Gate(Arc<AtomicU64>);
+struct Gate(Arc<[AtomicU64; 2]>);
 
 #[derive(Debug)]
 struct GatedDirectory {
@@ -233,11 +261,15 @@ impl Gate {
     }
 
     fn set(&self, state: u64) {
-        self.0.store(state, Ordering::Relaxed); // Relaxed: nothing else is looked at.
+        self.0[0].store(state, Ordering::Relaxed); // Relaxed: nothing else is looked at.
     }
 
     fn state(&self) -> u64 {
-        self.0.load(Ordering::Relaxed) // Relaxed: as above.
+        self.0[0].load(Ordering::Relaxed) // Relaxed: as above.
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.0[1].load(Ordering::Relaxed) > 0 // Relaxed: as above.
     }
 
     fn file(&self, inner: Arc<dyn File>) -> Arc<dyn File> {
@@ -289,7 +321,10 @@ impl File for GatedFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        let awaited = &self.gate.0[1];
+        awaited.fetch_add(1, Ordering::Relaxed); // Relaxed, here and below: as in the gate.
         waiter::wait_until(None, || self.gate.state() != SHUT);
+        awaited.fetch_sub(1, Ordering::Relaxed);
         if self.gate.state() == BROKEN { Err(io::Error::other("planted")) } else { self.inner.sync() }
     }
 }

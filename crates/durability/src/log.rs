@@ -107,7 +107,7 @@ impl Log {
         }))
     }
 
-    /// What someone waits for who has looked at the database now, and has seen what others have committed.
+    /// What all that has been committed so far waits for to be durable, as far as the caller can have seen it.
     #[inline]
     pub fn present(&self) -> Ticket {
         // Relaxed: whose writes were seen, that commit's epoch is, too: it was noted before they were installed.

@@ -2,6 +2,10 @@
 //! behind, and with one that answers wait for, in turns; while checkpoints are made; and how fast rows are recovered.
 //!
 //! `cargo bench -p contend-durability --bench log -- DIRECTORY [tpcc|recovery] [NAME=NUMBER ..]`
+//!
+//! Of both: `rounds`, and of the log `sessions`, `ring_kib` of all rings, `epoch_us`. Of `tpcc`: `requests` of a run,
+//! and `modes`, the sum of 1 for no log, 2 for `async`, 4 for `group`, 8 for `async` while one checkpoint after the
+//! other is made. Of `recovery`: `rows`, `rows_of_commit`, `workers`, and `ordered=1` for an ordered index.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to a terminal")]
 

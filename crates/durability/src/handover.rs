@@ -141,6 +141,8 @@ impl Giver {
     #[inline]
     fn ask_ahead(&mut self) {
         let ring = &*self.handover.words;
+        // What was longer than that was not asked for.
+        self.asked = self.asked.max(self.at);
         while self.asked < self.at + AHEAD {
             hint::prefetch_for_write(&raw const ring[self.asked as usize & (ring.len() - 1)]);
             self.asked += LINE;

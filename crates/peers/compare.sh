@@ -89,9 +89,12 @@ if [ "$postgres" = yes ]; then
         server=$(mktemp -d /tmp/contend-peers-postgres-XXXXXX)
         [ "$(id -u)" != 0 ] || chown postgres "$server"
         as_server "$programs/initdb" -D "$server/data" -U contend -A trust > /dev/null
-        # A socket and no port: only processes of this machine that may open the folder reach it.
+        # A socket and no port: only processes of this machine that may open the folder reach it. Deadlocks are looked
+        # for after a millisecond, and not after the standard second, in which nothing else would happen.
         as_server "$programs/pg_ctl" -D "$server/data" -w -l "$server/log" start -o \
-            "-c listen_addresses='' -k $server -c shared_buffers=1GB -c max_wal_size=4GB -c max_pred_locks_per_transaction=1024" \
+            "-c listen_addresses='' -k $server -c shared_buffers=1GB -c max_wal_size=4GB \
+            -c max_pred_locks_per_transaction=1024 -c deadlock_timeout=1ms -c log_min_messages=fatal \
+            -c log_min_error_statement=fatal" \
             > /dev/null || { cat "$server/log" >&2; exit 1; }
         address="host=$server user=contend dbname=postgres"
         say "PostgreSQL $("$programs/postgres" --version | awk '{ print $3 }') is at $server"

@@ -161,7 +161,8 @@ impl Measured {
         if !gives_all(self) || !gives_all(other) {
             return None;
         }
-        spread(self.outcomes.iter().zip(&other.outcomes).map(|(this, other)| other.rate() / this.rate()))
+        let times = self.outcomes.iter().zip(&other.outcomes).map(|(this, other)| other.rate() / this.rate());
+        spread(times).filter(|times| times.greatest.is_finite())
     }
 }
 
@@ -196,5 +197,7 @@ mod tests {
         assert_eq!(less.times(&full, false).map(|times| times.median), Some(2.0));
         assert_eq!(less.times(&full, true), None);
         assert_eq!(full.times(&measured(Err("it cannot"), 0), false), None);
+        // What committed nothing is infinitely slower, which says nothing.
+        assert_eq!(measured(Ok(given(false)), 0).times(&full, false), None);
     }
 }

@@ -144,6 +144,7 @@ pub trait Body {
     fn run(&mut self, txn: &mut impl Txn) -> Result<(), Stop>;
 }
 
+// ANCHOR: txn
 /// A transaction under way.
 pub trait Txn {
     /// Shows a row; `false` when the key is not there.
@@ -183,6 +184,7 @@ pub trait Txn {
         see: impl FnMut(&[u8], &[u8]),
     ) -> Result<(), Stop>;
 }
+// ANCHOR_END: txn
 
 /// What a snapshot of a store can do.
 pub trait Reads {

@@ -18,11 +18,11 @@ pub struct Table {
 }
 
 /// How many tables there are.
-pub const COUNT: usize = 14;
+pub const COUNT: usize = 17;
 
-/// WAREHOUSE.
+/// WAREHOUSE without `W_YTD`: what nobody writes.
 pub const WAREHOUSE: TableId = TableId(0);
-/// DISTRICT.
+/// DISTRICT without `D_YTD` and `D_NEXT_O_ID`: what nobody writes.
 pub const DISTRICT: TableId = TableId(1);
 /// CUSTOMER.
 pub const CUSTOMER: TableId = TableId(2);
@@ -48,11 +48,17 @@ pub const USERTABLE_100: TableId = TableId(11);
 pub const USERTABLE_1000: TableId = TableId(12);
 /// Accounts, for tests.
 pub const ACCOUNT: TableId = TableId(13);
+/// `W_YTD`, the hottest column of all: apart, so that who adds to it is in nobody's way who reads the rest.
+pub const WAREHOUSE_YTD: TableId = TableId(14);
+/// `D_YTD`, for the same reason.
+pub const DISTRICT_YTD: TableId = TableId(15);
+/// `D_NEXT_O_ID`, for the same reason.
+pub const DISTRICT_NEXT: TableId = TableId(16);
 
 /// The tables, by number.
 pub const TABLES: [Table; COUNT] = [
-    point("warehouse", 2, 93),
-    point("district", 3, 97),
+    point("warehouse", 2, 85),
+    point("district", 3, 85),
     point("customer", 7, 667),
     ordered("customer_name", 39, 4),
     point("history", 8, 46),
@@ -66,6 +72,9 @@ pub const TABLES: [Table; COUNT] = [
     point("usertable_100", 8, 104),
     point("usertable_1000", 8, 1_000),
     point("account", 8, 8),
+    point("warehouse_ytd", 2, 8),
+    point("district_ytd", 3, 8),
+    point("district_next", 3, 8),
 ];
 
 const fn point(name: &'static str, key_bytes: usize, value_bytes: usize) -> Table {

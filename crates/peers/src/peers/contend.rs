@@ -133,6 +133,9 @@ tables! {
     11 usertable_100
     12 usertable_1000
     13 account
+    14 warehouse_ytd
+    15 district_ytd
+    16 district_next
 }
 
 type HandleOf<const T: usize, const K: usize, const V: usize> = Handle<Row<T, K, V>>;

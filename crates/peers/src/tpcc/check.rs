@@ -1,10 +1,12 @@
 //! Consistency after a run (TPC-C 3.3.2, where conditions have these numbers), and against what the clients committed.
 
 use super::procedures::{customer_key, district_key, of_district, order_key, stock_key, warehouse_key};
-use super::rows::{customer, district, get_i64, get_u32, get_u64, order, order_line, stock, warehouse};
+use super::rows::{customer, get_i64, get_u32, get_u64, order, order_line, stock};
 use super::{DISTRICTS, FIRST_PAYMENT, Ledger, Tpcc};
 use crate::peer::{Session, read_keys, read_range};
-use crate::tables::{CUSTOMER, DISTRICT, NEW_ORDER, ORDER, ORDER_LINE, STOCK, WAREHOUSE};
+use crate::tables::{
+    CUSTOMER, DISTRICT_NEXT, DISTRICT_YTD, NEW_ORDER, ORDER, ORDER_LINE, STOCK, WAREHOUSE_YTD,
+};
 
 /// What a district holds.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +27,8 @@ pub(super) fn check(of: &Tpcc, session: &mut impl Session, ledger: &Ledger) -> R
     let settings = of.settings;
     for number in 1..=settings.warehouses {
         let mut ytd = 0;
-        read_keys(session, WAREHOUSE, [warehouse_key(number)], &mut |_, row| {
-            ytd = row.map_or(0, |row| get_i64(row, warehouse::YTD));
+        read_keys(session, WAREHOUSE_YTD, [warehouse_key(number)], &mut |_, row| {
+            ytd = row.map_or(0, |row| get_i64(row, 0));
         })?;
         let mut of_districts = 0;
         for area in 1..=DISTRICTS {
@@ -60,11 +62,11 @@ pub(super) fn check(of: &Tpcc, session: &mut impl Session, ledger: &Ledger) -> R
 
 fn check_district(of: &Tpcc, session: &mut impl Session, number: u16, area: u8) -> Result<Area, String> {
     let mut found = Area::default();
-    read_keys(session, DISTRICT, [district_key(number, area)], &mut |_, row| {
-        if let Some(row) = row {
-            found.ytd = get_i64(row, district::YTD);
-            found.next_order = get_u32(row, district::NEXT_ORDER);
-        }
+    read_keys(session, DISTRICT_YTD, [district_key(number, area)], &mut |_, row| {
+        found.ytd = row.map_or(0, |row| get_i64(row, 0));
+    })?;
+    read_keys(session, DISTRICT_NEXT, [district_key(number, area)], &mut |_, row| {
+        found.next_order = row.map_or(0, |row| get_u32(row, 0));
     })?;
     read_range(session, NEW_ORDER, of_district(NEW_ORDER, number, area), &mut |_, row| {
         let order = get_u32(row, 0);

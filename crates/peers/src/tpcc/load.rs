@@ -6,14 +6,13 @@ use super::procedures::{
     customer_key, customer_order_key, district_key, line_key, order_key, stock_key, warehouse_key,
 };
 use super::rows::{
-    customer, district, history, item, order, order_line, set_i32, set_i64, set_u16, set_u32, set_u64, stock,
-    warehouse,
+    customer, history, item, order, order_line, set_i32, set_i64, set_u16, set_u32, set_u64, site, stock,
 };
 use super::{DISTRICTS, FIRST_PAYMENT, LOADED_AT_MS, Tpcc};
 use crate::peer::Key;
 use crate::tables::{
-    CUSTOMER, CUSTOMER_NAME, DISTRICT, HISTORY, ITEM, NEW_ORDER, ORDER, ORDER_CUSTOMER, ORDER_LINE, STOCK,
-    TableId, WAREHOUSE,
+    CUSTOMER, CUSTOMER_NAME, DISTRICT, DISTRICT_NEXT, DISTRICT_YTD, HISTORY, ITEM, NEW_ORDER, ORDER,
+    ORDER_CUSTOMER, ORDER_LINE, STOCK, TableId, WAREHOUSE, WAREHOUSE_YTD,
 };
 
 /// What a stream of random numbers is for, after the run's seed.
@@ -41,12 +40,10 @@ impl Tpcc {
         for number in 1..=settings.warehouses {
             let mut row = vec![0; WAREHOUSE.table().value_bytes];
             let rng = &mut self.stream(WAREHOUSE, &[u64::from(number)]);
-            let paid = i64::from(DISTRICTS) * i64::from(settings.customers) * FIRST_PAYMENT;
-            set_i64(&mut row, warehouse::YTD, paid);
-            set_u32(&mut row, warehouse::TAX, rng.below(2_001) as u32);
-            letters(rng, &mut row[warehouse::NAME..warehouse::ADDRESS], 6);
-            address(rng, &mut row[warehouse::ADDRESS..]);
+            site(rng, &mut row);
             give(WAREHOUSE, warehouse_key(number), row)?;
+            let paid = i64::from(DISTRICTS) * i64::from(settings.customers) * FIRST_PAYMENT;
+            give(WAREHOUSE_YTD, warehouse_key(number), paid.to_le_bytes().to_vec())?;
         }
         for supplier in 1..=settings.warehouses {
             for number in 1..=settings.items {
@@ -61,12 +58,12 @@ impl Tpcc {
         for (at, number) in self.districts() {
             let mut row = vec![0; DISTRICT.table().value_bytes];
             let rng = &mut self.stream(DISTRICT, &[u64::from(at), u64::from(number)]);
-            set_i64(&mut row, district::YTD, i64::from(settings.customers) * FIRST_PAYMENT);
-            set_u32(&mut row, district::NEXT_ORDER, settings.customers + 1);
-            set_u32(&mut row, district::TAX, rng.below(2_001) as u32);
-            letters(rng, &mut row[district::NAME..district::ADDRESS], 6);
-            address(rng, &mut row[district::ADDRESS..]);
+            site(rng, &mut row);
             give(DISTRICT, district_key(at, number), row)?;
+            let paid = i64::from(settings.customers) * FIRST_PAYMENT;
+            give(DISTRICT_YTD, district_key(at, number), paid.to_le_bytes().to_vec())?;
+            let next = u64::from(settings.customers) + 1;
+            give(DISTRICT_NEXT, district_key(at, number), next.to_le_bytes().to_vec())?;
         }
         self.load_customers(give)?;
         self.load_orders(give)
@@ -208,6 +205,13 @@ fn data(rng: &mut Rng, to: &mut [u8]) {
         let at = rng.below(26 - 8) as usize;
         to[at..at + 8].copy_from_slice(b"ORIGINAL");
     }
+}
+
+/// What warehouses and districts have in common.
+fn site(rng: &mut Rng, row: &mut [u8]) {
+    set_u32(row, site::TAX, rng.below(2_001) as u32);
+    letters(rng, &mut row[site::NAME..site::ADDRESS], 6);
+    address(rng, &mut row[site::ADDRESS..]);
 }
 
 /// Two streets, a city, a state and a zip code.

@@ -4,13 +4,13 @@
 use workloads::tpcc::{Delivery, NewOrder, OrderStatus, Payment, StockLevel, Who};
 
 use super::rows::{
-    add_i64, add_u32, customer, district, get_i32, get_i64, get_u32, history, item, order, order_line,
-    set_i32, set_i64, set_u16, set_u32, set_u64, stock, warehouse,
+    add_i64, add_u32, customer, get_i32, get_i64, get_u32, history, item, order, order_line, set_i32,
+    set_i64, set_u16, set_u32, set_u64, site, stock,
 };
 use crate::peer::{Key, Stop, Txn};
 use crate::tables::{
-    CUSTOMER, CUSTOMER_NAME, DISTRICT, HISTORY, ITEM, NEW_ORDER, ORDER, ORDER_CUSTOMER, ORDER_LINE, STOCK,
-    TableId, WAREHOUSE,
+    CUSTOMER, CUSTOMER_NAME, DISTRICT, DISTRICT_NEXT, DISTRICT_YTD, HISTORY, ITEM, NEW_ORDER, ORDER,
+    ORDER_CUSTOMER, ORDER_LINE, STOCK, TableId, WAREHOUSE, WAREHOUSE_YTD,
 };
 
 /// Orders that a Stock-Level looks at (TPC-C 2.8.2.2).
@@ -76,8 +76,11 @@ fn found(is_there: bool, what: &'static str) -> Result<(), Stop> {
 pub(super) fn new_order(input: &NewOrder, scratch: &mut Scratch, txn: &mut impl Txn) -> Result<(), Stop> {
     let (warehouse, district) = (input.warehouse, input.district);
     let (mut taxes, mut discount) = (0, 0);
-    let seen = txn.get(WAREHOUSE, &warehouse_key(warehouse), |row| taxes = get_u32(row, warehouse::TAX))?;
+    let seen = txn.get(WAREHOUSE, &warehouse_key(warehouse), |row| taxes = get_u32(row, site::TAX))?;
     found(seen, "a warehouse")?;
+    let seen =
+        txn.get(DISTRICT, &district_key(warehouse, district), |row| taxes += get_u32(row, site::TAX))?;
+    found(seen, "a district")?;
     let seen = txn.get(CUSTOMER, &customer_key(warehouse, district, input.customer), |row| {
         discount = get_u32(row, customer::DISCOUNT);
     })?;
@@ -114,9 +117,8 @@ pub(super) fn new_order(input: &NewOrder, scratch: &mut Scratch, txn: &mut impl 
     }
     // The hottest row comes last, as in the laboratory's.
     let mut number = 0;
-    let is_there = txn.update(DISTRICT, &district_key(warehouse, district), |row| {
-        number = add_u32(row, district::NEXT_ORDER, 1).wrapping_sub(1);
-        taxes += get_u32(row, district::TAX);
+    let is_there = txn.update(DISTRICT_NEXT, &district_key(warehouse, district), |row| {
+        number = add_u32(row, 0, 1).wrapping_sub(1);
     })?;
     found(is_there, "a district")?;
     let sum: u64 = scratch.lines.iter().map(|line| u64::from(line.amount)).sum();
@@ -174,16 +176,13 @@ pub(super) fn payment(
     })?;
     found(is_there, "a customer")?;
     let mut names = [[0; 10]; 2];
-    let is_there = txn.update(DISTRICT, &district_key(input.warehouse, input.district), |row| {
-        add_i64(row, district::YTD, amount);
-        names[1].copy_from_slice(&row[district::NAME..district::ADDRESS]);
-    })?;
-    found(is_there, "a district")?;
-    let is_there = txn.update(WAREHOUSE, &warehouse_key(input.warehouse), |row| {
-        add_i64(row, warehouse::YTD, amount);
-        names[0].copy_from_slice(&row[warehouse::NAME..warehouse::ADDRESS]);
-    })?;
-    found(is_there, "a warehouse")?;
+    let (at, area) = (warehouse_key(input.warehouse), district_key(input.warehouse, input.district));
+    let seen = txn.get(WAREHOUSE, &at, |row| names[0].copy_from_slice(&row[site::NAME..site::ADDRESS]))?;
+    found(seen, "a warehouse")?;
+    let seen = txn.get(DISTRICT, &area, |row| names[1].copy_from_slice(&row[site::NAME..site::ADDRESS]))?;
+    found(seen, "a district")?;
+    found(txn.update(DISTRICT_YTD, &area, |row| add_i64(row, 0, amount))?, "a district")?;
+    found(txn.update(WAREHOUSE_YTD, &at, |row| add_i64(row, 0, amount))?, "a warehouse")?;
 
     let mut row = [0; 46];
     set_u64(&mut row, history::DATE, input.date);
@@ -296,9 +295,7 @@ pub(super) fn delivery(input: &Delivery, txn: &mut impl Txn) -> Result<u64, Stop
 pub(super) fn stock_level(input: &StockLevel, scratch: &mut Scratch, txn: &mut impl Txn) -> Result<(), Stop> {
     let (warehouse, district) = (input.warehouse, input.district);
     let mut next = 0;
-    let seen = txn.get(DISTRICT, &district_key(warehouse, district), |row| {
-        next = get_u32(row, district::NEXT_ORDER);
-    })?;
+    let seen = txn.get(DISTRICT_NEXT, &district_key(warehouse, district), |row| next = get_u32(row, 0))?;
     found(seen, "a district")?;
     let items = &mut scratch.items;
     items.clear();

@@ -44,21 +44,11 @@ pub(super) fn add_i64(row: &mut [u8], at: usize, value: i64) {
     set_i64(row, at, get_i64(row, at).wrapping_add(value));
 }
 
-/// WAREHOUSE.
-pub(super) mod warehouse {
-    pub(in super::super) const YTD: usize = 0;
-    pub(in super::super) const TAX: usize = 8;
-    pub(in super::super) const NAME: usize = 12;
-    pub(in super::super) const ADDRESS: usize = 22;
-}
-
-/// DISTRICT.
-pub(super) mod district {
-    pub(in super::super) const YTD: usize = 0;
-    pub(in super::super) const NEXT_ORDER: usize = 8;
-    pub(in super::super) const TAX: usize = 12;
-    pub(in super::super) const NAME: usize = 16;
-    pub(in super::super) const ADDRESS: usize = 26;
+/// WAREHOUSE and DISTRICT without what is hot, which has tables of one column.
+pub(super) mod site {
+    pub(in super::super) const TAX: usize = 0;
+    pub(in super::super) const NAME: usize = 4;
+    pub(in super::super) const ADDRESS: usize = 14;
 }
 
 /// CUSTOMER.

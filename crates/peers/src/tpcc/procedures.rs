@@ -318,7 +318,8 @@ pub(super) fn stock_level(input: &StockLevel, scratch: &mut Scratch, txn: &mut i
 
 /// Whether an item's data names it an original (TPC-C 2.4.2.2).
 fn is_original(data: &[u8]) -> bool {
-    data.windows(8).any(|window| window == b"ORIGINAL")
+    const ORIGINAL: [u8; 8] = *b"ORIGINAL";
+    data.array_windows().any(|window| *window == ORIGINAL)
 }
 
 /// The rows of a table while nothing else runs, by the districts that their keys begin with.

@@ -24,6 +24,8 @@ const ARROWS: &[(&str, &str)] = &[
     ("cli", "stdx sync engine schemes workloads checker durability sim runs trials lab"),
     ("contend_derive", ""),
     ("contend", "stdx sync storage engine schemes durability contend_derive"),
+    // Of the engine it takes what draws the requests of a workload; what it measures is the library.
+    ("peers", "stdx engine workloads contend"),
     (
         "tests",
         "stdx stats plot sync storage engine schemes workloads checker proof durability sim runs trials lab cli \

@@ -1,0 +1,330 @@
+//! The five transactions (TPC-C 2.4 to 2.8). A store that shows rows of different moments sees to it that what comes of
+//! them is not believed; so a row that must be there and is not ends the attempt.
+
+use workloads::tpcc::{Delivery, NewOrder, OrderStatus, Payment, StockLevel, Who};
+
+use super::rows::{
+    add_i64, add_u32, customer, get_i32, get_i64, get_u32, history, item, order, order_line, set_i32,
+    set_i64, set_u16, set_u32, set_u64, site, stock,
+};
+use crate::peer::{Key, Stop, Txn};
+use crate::tables::{
+    CUSTOMER, CUSTOMER_NAME, DISTRICT, DISTRICT_NEXT, DISTRICT_YTD, HISTORY, ITEM, NEW_ORDER, ORDER,
+    ORDER_CUSTOMER, ORDER_LINE, STOCK, TableId, WAREHOUSE, WAREHOUSE_YTD,
+};
+
+/// Orders that a Stock-Level looks at (TPC-C 2.8.2.2).
+const RECENT_ORDERS: u32 = 20;
+/// The width of `C_DATA`.
+const CUSTOMER_DATA_BYTES: usize = 500;
+
+/// A client's buffers, and what a terminal would show, which makes it necessary to read it.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    lines: Vec<Line>,
+    customers: Vec<u32>,
+    items: Vec<u32>,
+    shown: Vec<u8>,
+}
+
+/// A line of an order under way.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    item: u32,
+    supply_warehouse: u16,
+    quantity: u16,
+    amount: u32,
+    dist_info: [u8; 24],
+}
+
+pub(super) fn warehouse_key(warehouse: u16) -> Key {
+    Key::new().u16(warehouse)
+}
+
+pub(super) fn district_key(warehouse: u16, district: u8) -> Key {
+    Key::new().u16(warehouse).u8(district)
+}
+
+pub(super) fn customer_key(warehouse: u16, district: u8, customer: u32) -> Key {
+    district_key(warehouse, district).u32(customer)
+}
+
+/// Of ORDER and of NEW-ORDER.
+pub(super) fn order_key(warehouse: u16, district: u8, order: u32) -> Key {
+    district_key(warehouse, district).u32(order)
+}
+
+pub(super) fn line_key(warehouse: u16, district: u8, order: u32, line: u8) -> Key {
+    order_key(warehouse, district, order).u8(line)
+}
+
+pub(super) fn stock_key(warehouse: u16, item: u32) -> Key {
+    Key::new().u16(warehouse).u32(item)
+}
+
+/// Later orders come before earlier ones.
+pub(super) fn customer_order_key(warehouse: u16, district: u8, customer: u32, order: u32) -> Key {
+    customer_key(warehouse, district, customer).u32(!order)
+}
+
+/// The row that must be there.
+fn found(is_there: bool, what: &'static str) -> Result<(), Stop> {
+    if is_there { Ok(()) } else { Err(Stop::Missing(what)) }
+}
+
+/// Places an order (TPC-C 2.4).
+pub(super) fn new_order(input: &NewOrder, scratch: &mut Scratch, txn: &mut impl Txn) -> Result<(), Stop> {
+    let (warehouse, district) = (input.warehouse, input.district);
+    let (mut taxes, mut discount) = (0, 0);
+    let seen = txn.get(WAREHOUSE, &warehouse_key(warehouse), |row| taxes = get_u32(row, site::TAX))?;
+    found(seen, "a warehouse")?;
+    let seen =
+        txn.get(DISTRICT, &district_key(warehouse, district), |row| taxes += get_u32(row, site::TAX))?;
+    found(seen, "a district")?;
+    let seen = txn.get(CUSTOMER, &customer_key(warehouse, district, input.customer), |row| {
+        discount = get_u32(row, customer::DISCOUNT);
+    })?;
+    found(seen, "a customer")?;
+    scratch.lines.clear();
+    for line in input.lines() {
+        let mut at_hand = None;
+        // An unused item is the customer's mistake, for which the order is undone, after the work for the other lines
+        // (TPC-C 2.4.2.3).
+        let is_used = txn.get(ITEM, &Key::new().u32(line.item), |row| {
+            at_hand = Some((get_u32(row, item::PRICE), is_original(&row[item::DATA..])));
+        })?;
+        let (true, Some((price, _))) = (is_used, at_hand) else { return Err(Stop::Rollback) };
+        let mut dist_info = [0; 24];
+        let is_remote = line.supply_warehouse != warehouse;
+        let is_there = txn.update(STOCK, &stock_key(line.supply_warehouse, line.item), |row| {
+            // TPC-C 2.4.2.2: what would fall below 10 is restocked by 91.
+            let left = get_i32(row, stock::QUANTITY).wrapping_sub(i32::from(line.quantity));
+            set_i32(row, stock::QUANTITY, if left >= 10 { left } else { left.wrapping_add(91) });
+            add_u32(row, stock::YTD, u32::from(line.quantity));
+            add_u32(row, stock::ORDER_CNT, 1);
+            add_u32(row, stock::REMOTE_CNT, u32::from(is_remote));
+            let dist = stock::DIST + 24 * (usize::from(district) - 1);
+            dist_info.copy_from_slice(&row[dist..dist + 24]);
+        })?;
+        found(is_there, "a stock")?;
+        scratch.lines.push(Line {
+            item: line.item,
+            supply_warehouse: line.supply_warehouse,
+            quantity: line.quantity,
+            amount: u32::from(line.quantity) * price,
+            dist_info,
+        });
+    }
+    // The hottest row comes last, as in the laboratory's.
+    let mut number = 0;
+    let is_there = txn.update(DISTRICT_NEXT, &district_key(warehouse, district), |row| {
+        number = add_u32(row, 0, 1).wrapping_sub(1);
+    })?;
+    found(is_there, "a district")?;
+    let sum: u64 = scratch.lines.iter().map(|line| u64::from(line.amount)).sum();
+    let total_cents = sum * u64::from(10_000 - discount) * u64::from(10_000 + taxes) / 100_000_000;
+    scratch.shown.clear();
+    scratch.shown.extend_from_slice(&total_cents.to_le_bytes());
+    write_order(input, number, &scratch.lines, txn)
+}
+
+fn write_order(input: &NewOrder, number: u32, lines: &[Line], txn: &mut impl Txn) -> Result<(), Stop> {
+    let (warehouse, district) = (input.warehouse, input.district);
+    let mut row = [0; 15];
+    set_u64(&mut row, order::ENTRY_DATE, input.date);
+    set_u32(&mut row, order::CUSTOMER, input.customer);
+    row[order::LINES] = lines.len() as u8;
+    row[order::ALL_LOCAL] = u8::from(input.is_all_local());
+    txn.insert(ORDER, &order_key(warehouse, district, number), &row)?;
+    let by_customer = customer_order_key(warehouse, district, input.customer, number);
+    txn.insert(ORDER_CUSTOMER, &by_customer, &number.to_le_bytes())?;
+    txn.insert(NEW_ORDER, &order_key(warehouse, district, number), &number.to_le_bytes())?;
+    for (at, line) in (1..).zip(lines) {
+        let mut row = [0; 44];
+        set_u32(&mut row, order_line::ITEM, line.item);
+        set_u32(&mut row, order_line::AMOUNT, line.amount);
+        set_u16(&mut row, order_line::SUPPLY_WAREHOUSE, line.supply_warehouse);
+        set_u16(&mut row, order_line::QUANTITY, line.quantity);
+        row[order_line::DIST_INFO..].copy_from_slice(&line.dist_info);
+        txn.insert(ORDER_LINE, &line_key(warehouse, district, number, at), &row)?;
+    }
+    Ok(())
+}
+
+/// Takes a payment (TPC-C 2.5).
+pub(super) fn payment(
+    input: &Payment,
+    history_key: &Key,
+    scratch: &mut Scratch,
+    txn: &mut impl Txn,
+) -> Result<(), Stop> {
+    let amount = i64::from(input.amount);
+    let of = (input.customer_warehouse, input.customer_district);
+    let number = select(of, &input.who, scratch, txn)?;
+    let (shown, note) = (&mut scratch.shown, note(input, number));
+    shown.clear();
+    let is_there = txn.update(CUSTOMER, &customer_key(of.0, of.1, number), |row| {
+        add_i64(row, customer::BALANCE, -amount);
+        add_i64(row, customer::YTD_PAYMENT, amount);
+        add_u32(row, customer::PAYMENT_CNT, 1);
+        if &row[customer::CREDIT..customer::CREDIT + 2] == b"BC" {
+            let data = &mut row[customer::DATA..];
+            data.copy_within(..CUSTOMER_DATA_BYTES - note.len(), note.len());
+            data[..note.len()].copy_from_slice(note.as_bytes());
+        }
+        shown.extend_from_slice(&row[..customer::DATA + 200]);
+    })?;
+    found(is_there, "a customer")?;
+    let mut names = [[0; 10]; 2];
+    let (at, area) = (warehouse_key(input.warehouse), district_key(input.warehouse, input.district));
+    let seen = txn.get(WAREHOUSE, &at, |row| names[0].copy_from_slice(&row[site::NAME..site::ADDRESS]))?;
+    found(seen, "a warehouse")?;
+    let seen = txn.get(DISTRICT, &area, |row| names[1].copy_from_slice(&row[site::NAME..site::ADDRESS]))?;
+    found(seen, "a district")?;
+    found(txn.update(DISTRICT_YTD, &area, |row| add_i64(row, 0, amount))?, "a district")?;
+    found(txn.update(WAREHOUSE_YTD, &at, |row| add_i64(row, 0, amount))?, "a warehouse")?;
+
+    let mut row = [0; 46];
+    set_u64(&mut row, history::DATE, input.date);
+    set_u32(&mut row, history::AMOUNT, input.amount);
+    set_u32(&mut row, history::CUSTOMER, number);
+    set_u16(&mut row, history::CUSTOMER_WAREHOUSE, of.0);
+    set_u16(&mut row, history::WAREHOUSE, input.warehouse);
+    row[history::CUSTOMER_DISTRICT] = of.1;
+    row[history::DISTRICT] = input.district;
+    // TPC-C 2.5.2.2: both names with four spaces between.
+    row[history::DATA..history::DATA + 10].copy_from_slice(&names[0]);
+    row[history::DATA + 10..history::DATA + 14].fill(b' ');
+    row[history::DATA + 14..].copy_from_slice(&names[1]);
+    txn.insert(HISTORY, history_key, &row)
+}
+
+/// What is noted in the data of a customer with bad credit (TPC-C 2.5.2.2).
+fn note(input: &Payment, customer: u32) -> String {
+    let Payment { customer_district, customer_warehouse, district, warehouse, amount, .. } = input;
+    format!("{customer} {customer_district} {customer_warehouse} {district} {warehouse} {amount} ")
+}
+
+/// A customer's number, given or by name (TPC-C 2.5.2.2, 2.6.2.2).
+fn select(
+    (warehouse, district): (u16, u8),
+    who: &Who,
+    scratch: &mut Scratch,
+    txn: &mut impl Txn,
+) -> Result<u32, Stop> {
+    let last = match who {
+        Who::Number(number) => return Ok(*number),
+        Who::Name(last) => last.padded(),
+    };
+    let named_so = &mut scratch.customers;
+    named_so.clear();
+    let from = district_key(warehouse, district).bytes(last);
+    let (from, to) = (from.bytes(&[0; 20]), from.bytes(&[u8::MAX; 20]));
+    txn.scan(CUSTOMER_NAME, &from, &to, usize::MAX, |_, row| named_so.push(get_u32(row, 0)))?;
+    // They come in the order of their first names: the one at n/2, rounded up, from 1.
+    let middle = named_so.len().div_ceil(2).wrapping_sub(1);
+    named_so.get(middle).copied().ok_or(Stop::Missing("a customer of this name"))
+}
+
+/// Reads the state of a customer's last order (TPC-C 2.6).
+pub(super) fn order_status(
+    input: &OrderStatus,
+    scratch: &mut Scratch,
+    txn: &mut impl Txn,
+) -> Result<(), Stop> {
+    let (warehouse, district) = (input.warehouse, input.district);
+    let number = select((warehouse, district), &input.who, scratch, txn)?;
+    let shown = &mut scratch.shown;
+    shown.clear();
+    let seen = txn.get(CUSTOMER, &customer_key(warehouse, district, number), |row| {
+        shown.extend_from_slice(&row[..customer::ADDRESS]);
+    })?;
+    found(seen, "a customer")?;
+    let mut last = None;
+    let from = customer_order_key(warehouse, district, number, u32::MAX);
+    let to = customer_order_key(warehouse, district, number, 0);
+    txn.scan(ORDER_CUSTOMER, &from, &to, 1, |_, row| last = Some(get_u32(row, 0)))?;
+    let last = last.ok_or(Stop::Missing("a customer's last order"))?;
+    let seen = txn.get(ORDER, &order_key(warehouse, district, last), |row| shown.extend_from_slice(row))?;
+    found(seen, "an order")?;
+    let (from, to) = (line_key(warehouse, district, last, 0), line_key(warehouse, district, last, u8::MAX));
+    txn.scan(ORDER_LINE, &from, &to, usize::MAX, |_, row| {
+        shown.extend_from_slice(&row[..order_line::DIST_INFO]);
+    })
+}
+
+/// Delivers the oldest order of each district (TPC-C 2.7), in one transaction; how many there were.
+pub(super) fn delivery(input: &Delivery, txn: &mut impl Txn) -> Result<u64, Stop> {
+    let warehouse = input.warehouse;
+    let mut delivered = 0;
+    for district in input.districts.clone() {
+        let mut oldest = None;
+        let (from, to) = (order_key(warehouse, district, 0), order_key(warehouse, district, u32::MAX));
+        txn.scan(NEW_ORDER, &from, &to, 1, |_, row| oldest = Some(get_u32(row, 0)))?;
+        // A district without such an order is skipped (TPC-C 2.7.4.2).
+        let Some(number) = oldest else { continue };
+        if !txn.delete(NEW_ORDER, &order_key(warehouse, district, number))? {
+            return Err(Stop::Conflict);
+        }
+        let (mut of, mut lines) = (0, 0);
+        let is_there = txn.update(ORDER, &order_key(warehouse, district, number), |row| {
+            row[order::CARRIER] = input.carrier;
+            (of, lines) = (get_u32(row, order::CUSTOMER), row[order::LINES]);
+        })?;
+        found(is_there, "an order")?;
+        let mut sum = 0;
+        for line in 1..=lines {
+            let is_there = txn.update(ORDER_LINE, &line_key(warehouse, district, number, line), |row| {
+                set_u64(row, order_line::DELIVERY_DATE, input.date);
+                sum += i64::from(get_u32(row, order_line::AMOUNT));
+            })?;
+            found(is_there, "an order line")?;
+        }
+        let is_there = txn.update(CUSTOMER, &customer_key(warehouse, district, of), |row| {
+            let balance = get_i64(row, customer::BALANCE);
+            set_i64(row, customer::BALANCE, balance.wrapping_add(sum));
+            add_u32(row, customer::DELIVERY_CNT, 1);
+        })?;
+        found(is_there, "a customer")?;
+        delivered += 1;
+    }
+    Ok(delivered)
+}
+
+/// Counts the items of the last orders that are low in stock (TPC-C 2.8).
+pub(super) fn stock_level(input: &StockLevel, scratch: &mut Scratch, txn: &mut impl Txn) -> Result<(), Stop> {
+    let (warehouse, district) = (input.warehouse, input.district);
+    let mut next = 0;
+    let seen = txn.get(DISTRICT_NEXT, &district_key(warehouse, district), |row| next = get_u32(row, 0))?;
+    found(seen, "a district")?;
+    let items = &mut scratch.items;
+    items.clear();
+    let from = line_key(warehouse, district, next.saturating_sub(RECENT_ORDERS), 0);
+    let to = line_key(warehouse, district, next, 0);
+    txn.scan(ORDER_LINE, &from, &to, usize::MAX, |_, row| items.push(get_u32(row, order_line::ITEM)))?;
+    items.sort_unstable();
+    items.dedup();
+    let mut low = 0_u32;
+    for &item in &*items {
+        let seen = txn.get(STOCK, &stock_key(warehouse, item), |row| {
+            low += u32::from(get_i32(row, stock::QUANTITY) < input.threshold);
+        })?;
+        found(seen, "a stock")?;
+    }
+    scratch.shown.clear();
+    scratch.shown.extend_from_slice(&low.to_le_bytes());
+    Ok(())
+}
+
+/// Whether an item's data names it an original (TPC-C 2.4.2.2).
+fn is_original(data: &[u8]) -> bool {
+    const ORIGINAL: [u8; 8] = *b"ORIGINAL";
+    data.array_windows().any(|window| *window == ORIGINAL)
+}
+
+/// The rows of a table while nothing else runs, by the districts that their keys begin with.
+pub(super) fn of_district(table: TableId, warehouse: u16, district: u8) -> (Key, Key) {
+    let rest = table.table().key_bytes - 3;
+    let key = district_key(warehouse, district);
+    (key.bytes(&[0; 37][..rest]), key.bytes(&[u8::MAX; 37][..rest]))
+}

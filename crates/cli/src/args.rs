@@ -43,7 +43,7 @@ pub(crate) enum Command {
     List(List),
     /// What settings stress, before anything runs
     Explain(Explain),
-    /// Recover the log that a run has left, and check what there is
+    /// Recover the log that a run has left, or see whether another database is whole
     Recover(Recover),
 }
 
@@ -599,7 +599,7 @@ enum Durability {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Recover {
-    /// The directories of the log, one for each device, as `contend run --log` was given them
+    /// The directories of the database, one for each device, for example as `contend run --log` was given them
     #[arg(required = true, value_delimiter = ',')]
     pub(crate) log: Vec<PathBuf>,
     /// The scheme to recover under [default: that of the run]

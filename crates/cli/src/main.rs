@@ -20,7 +20,7 @@ mod sweep;
 use std::process::ExitCode;
 
 use clap::Parser;
-use lab::{Machine, Plan, Recovery, Refusal, Verdict, capabilities, compare, json, probe, text};
+use lab::{Machine, Plan, Progress, Recovery, Refusal, Verdict, capabilities, compare, json, probe, text};
 
 use args::{Args, Command, Compare, Explain, Format, List, Probe, Recover, Subject};
 use out::Out;
@@ -117,8 +117,9 @@ fn explain(args: &Explain, out: &mut Out) -> Result<u8, Refusal> {
 
 fn recover(args: &Recover, out: &mut Out) -> Result<u8, Refusal> {
     let recovery = Recovery::new(&args.log, args.scheme.as_deref(), args.workers, !args.no_check)?;
-    let line = || "recovering".to_owned();
-    let recovered = live::watched(|| recovery.recover(), line, || ())?;
+    let progress = Progress::default();
+    let line = || format!("recovering: {} rows", text::count(progress.rows() as f64));
+    let recovered = live::watched(|| recovery.recover(&progress), line, || ())?;
     match args.format {
         Format::Text => out.print(&recovery.text(&recovered)),
         Format::Json => out.print(&format!("{}\n", recovery.json(&recovered))),

@@ -84,7 +84,7 @@ fn the_log_of_a_run_is_recovered_under_its_scheme_and_under_another() {
     assert_refused(&again, "contend recover");
     let idle = run("silo", "--seconds 0.1", &place.0.join("other")).output().expect("the binary starts");
     assert_refused(&idle, "give `--durability async`");
-    assert_refused(&recover(&place.0, ""), "cannot be read");
+    assert_refused(&recover(&place.0, ""), "has no database");
 }
 
 #[test]

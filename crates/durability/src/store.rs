@@ -122,6 +122,16 @@ impl Store {
         Ok(manifest.filter(|manifest| manifest.incarnation > 0).map(|manifest| manifest.note))
     }
 
+    /// The tables of a database as they were when it was opened the last time, for whoever does not know them; none if
+    /// there is no database. Nothing is changed.
+    ///
+    /// # Errors
+    /// The manifest cannot be read or believed.
+    pub fn layouts(directory: &dyn Directory) -> Result<Option<Layouts>, OpenError> {
+        let manifest = Manifest::read(directory, true)?;
+        Ok(manifest.filter(|manifest| manifest.incarnation > 0).map(|manifest| manifest.layouts))
+    }
+
     /// Finds out what the directories of a database have, one for each device of its log; the first has the manifest
     /// and the checkpoints, too. Nothing is changed.
     ///

@@ -4,17 +4,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use engine::Violation;
 use engine::setting::Values;
-use runs::{Durability, Logging, Recovered, Verdict};
-use serde_json::{Map, Value, json};
+use runs::{Durability, Logging};
+use serde_json::Value;
 
-use crate::registry::Catalogue;
-use crate::text::{self, Lines};
 use crate::{Plan, Refusal, Request, json};
 
 /// What says of a log which run has written it.
-const DESCRIPTION: &str = "run.json";
+pub(crate) const DESCRIPTION: &str = "run.json";
 
 /// The logs of a plan's runs. Each run begins one anew in the same place.
 #[derive(Clone, Debug)]
@@ -197,178 +194,12 @@ fn is_in_memory(kind: &str) -> bool {
     matches!(kind, "tmpfs" | "ramfs")
 }
 
-/// A recovery that was asked for.
-#[derive(Debug)]
-pub struct Recovery {
-    plan: Plan,
-    directories: Vec<PathBuf>,
-    workers: usize,
-    /// What the rows came to at the end of the run, if it has come to its end.
-    digest: Option<u64>,
-}
-
-impl Recovery {
-    /// Recovers the log that a run has left in directories, one for each device, under its own scheme or another.
-    ///
-    /// # Errors
-    /// No run has left one there, or not one that this version can read.
-    pub fn new(
-        directories: &[PathBuf],
-        scheme: Option<&str>,
-        workers: Option<u64>,
-        check: bool,
-    ) -> Result<Self, Refusal> {
-        let path = directories[0].join(DESCRIPTION);
-        let name = path.display();
-        let text = fs::read_to_string(&path).map_err(|error| {
-            Refusal(format!(
-                "`{name}`: cannot be read ({error}): give the directory that `contend run --log` was given, and of \
-                 several the first one first"
-            ))
-        })?;
-        let unknown = |what: &str| {
-            Refusal(format!("`{name}`: {what}: give the directory of a log as `contend run --log` left it"))
-        };
-        let told: Value = serde_json::from_str(&text).map_err(|_| unknown("is no description of a run"))?;
-        let word = |key: &str| told[key].as_str().ok_or_else(|| unknown(&format!("has no `{key}`")));
-        let number = |key: &str| told[key].as_u64().ok_or_else(|| unknown(&format!("has no `{key}`")));
-        let workload = Catalogue.workload(word("workload")?)?;
-        let settings = told["settings"].as_object().ok_or_else(|| unknown("has no `settings`"))?;
-        let of_rows = |name: &str| {
-            let is_of_workload = workload.settings.iter().any(|setting| setting.name == name);
-            // What else there is says how the run was made, and not what its rows are.
-            is_of_workload || name == "run.splitting"
-        };
-        let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let set = settings.iter().filter(|(name, _)| of_rows(name));
-        let request = Request {
-            schemes: Some(scheme.map_or_else(|| word("scheme"), Ok)?.to_owned()),
-            workers: Some(number("workers")?),
-            clients: Some(number("clients_asked")?),
-            seed: number("seed")?,
-            set: set.map(|(name, of)| format!("{name}={}", value(of))).collect(),
-            check,
-            ..Request::new(workload.name)
-        };
-        let plan = Plan::for_any_scheme(&request)?;
-        if plan.subjects.len() != 1 {
-            return Err(Refusal("`--scheme`: give one scheme to recover under".to_owned()));
-        }
-        let workers = crate::plan::workers(workers)?;
-        let digits = told["digest"].as_str().and_then(|text| text.strip_prefix("0x"));
-        let digest = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        Ok(Self { plan, directories: directories.to_vec(), workers, digest })
-    }
-
-    /// Recovers.
-    ///
-    /// # Errors
-    /// What there is cannot be read or believed.
-    pub fn recover(&self) -> Result<Recovered, Refusal> {
-        let spec = self.plan.spec(&self.plan.subjects[0]);
-        let mut recovered = runs::recover(&spec, &self.directories, self.workers)?;
-        let is_other = self.digest.is_some_and(|digest| digest != recovered.digest);
-        if is_other && recovered.verdict != Verdict::Skipped {
-            let condition = "what is recovered are the rows that the run has ended with";
-            let [found, wanted] = [recovered.digest, self.digest.unwrap_or(0)].map(json::hex);
-            let found = format!("they come to {found}, not to {wanted}");
-            let violation = Violation { condition, found };
-            match &mut recovered.verdict {
-                Verdict::Failed(violations) => violations.push(violation),
-                verdict => *verdict = Verdict::Failed(vec![violation]),
-            }
-        }
-        Ok(recovered)
-    }
-
-    /// What came of it, for people.
-    pub fn text(&self, recovered: &Recovered) -> String {
-        let Recovered { rows, transactions, bytes, checkpoint, was_closed, torn_bytes, .. } = recovered;
-        let mut lines = Lines::default();
-        let (workload, scheme) = (self.plan.workload.name, self.plan.subjects[0].scheme.name);
-        lines.add(format!(
-            "{workload} under {scheme}: {} rows from {}",
-            text::count(*rows as f64),
-            text::bytes(*bytes)
-        ));
-        let from = match checkpoint {
-            0 => "no checkpoint".to_owned(),
-            number => format!("checkpoint {number}"),
-        };
-        lines.add(format!(
-            "{from}, and {} transactions of the log behind it",
-            text::count(*transactions as f64)
-        ));
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        lines.add(format!(
-            "read and checked in {:.2} s, rows and indexes made in {:.2} s by {}: {} rows a second and worker",
-            seconds(recovered.read_ns),
-            seconds(recovered.restore_ns),
-            text::plural(self.workers, "worker"),
-            text::count(self.rate(recovered))
-        ));
-        lines.add(match (was_closed, torn_bytes) {
-            (true, _) => "the log was closed: all that was committed is there".to_owned(),
-            (false, 0) => "the log was not closed: all that was durable is there".to_owned(),
-            (false, torn) => format!(
-                "the log was not closed: all that was durable is there; {} behind it do not count",
-                text::bytes(*torn)
-            ),
-        });
-        match &recovered.verdict {
-            Verdict::Passed if self.digest.is_some() => {
-                lines.add("check: passed; the rows are those that the run has ended with");
-            }
-            Verdict::Passed => {
-                lines.add("check: passed, of what holds whichever requests were committed");
-            }
-            Verdict::Skipped => lines.add("check: skipped"),
-            Verdict::Failed(violations) => {
-                for violation in violations {
-                    lines.add(format!("CHECK FAILED: {violation}"));
-                }
-            }
-        }
-        lines.0
-    }
-
-    /// The same for programs.
-    pub fn json(&self, recovered: &Recovered) -> Value {
-        let mut object = Map::new();
-        let told = json!({
-            "schema": json::SCHEMA,
-            "version": env!("CARGO_PKG_VERSION"),
-            "kind": "recovery",
-            "workload": self.plan.workload.name,
-            "scheme": self.plan.subjects[0].scheme.name,
-            "workers": self.workers,
-            "rows": recovered.rows,
-            "transactions": recovered.transactions,
-            "bytes": recovered.bytes,
-            "checkpoint": recovered.checkpoint,
-            "epoch": recovered.epoch,
-            "was_closed": recovered.was_closed,
-            "torn_bytes": recovered.torn_bytes,
-            "read_s": recovered.read_ns as f64 / 1e9,
-            "restore_s": recovered.restore_ns as f64 / 1e9,
-            "rows_s_worker": self.rate(recovered),
-            "digest": json::hex(recovered.digest),
-            "check": json::check(&recovered.verdict),
-        });
-        json::extend(&mut object, told);
-        Value::Object(object)
-    }
-
-    /// Rows a second and worker, reading included.
-    fn rate(&self, recovered: &Recovered) -> f64 {
-        let ns = recovered.read_ns + recovered.restore_ns;
-        recovered.rows as f64 * 1e9 / ns.max(1) as f64 / self.workers as f64
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use runs::{Progress, Verdict};
+
     use super::*;
+    use crate::Recovery;
 
     fn request(durability: &str, log: &[&Path]) -> Request {
         let set = ["ycsb.records=100".to_owned(), format!("run.durability={durability}")].to_vec();
@@ -409,25 +240,36 @@ mod tests {
         let records = [measure(&plan, 0), measure(&plan, 1)];
         let logged = records[1].measured.logged.expect("logged");
         assert!(logged.bytes > 0 && logged.rounds > 0 && logged.checkpoints > 0, "{logged:?}");
+        let progress = &Progress::default();
         for scheme in [None, Some("mvto")] {
             let recovery = Recovery::new(&devices, scheme, Some(2), true).expect("there is a log");
-            let recovered = recovery.recover().expect("it can be read");
-            assert_eq!((recovered.rows, recovered.was_closed), (100, true));
-            assert_eq!((recovered.verdict.clone(), recovered.digest), (Verdict::Passed, logged.digest));
-            assert!(recovery.text(&recovered).contains("100 rows from"), "{}", recovery.text(&recovered));
-            assert_eq!(recovery.json(&recovered)["rows"], 100);
+            let recovered = recovery.recover(progress).expect("it can be read");
+            assert_eq!((recovered.rows(), recovered.was_closed), (100, true));
+            assert_eq!((recovered.verdict.clone(), recovered.digest), (Verdict::Passed, Some(logged.digest)));
+            let text = recovery.text(&recovered);
+            assert!(text.starts_with("ycsb under ") && text.contains("100 rows from"), "{text}");
+            let json = recovery.json(&recovered);
+            assert_eq!((&json["rows"], &json["tables"]["usertable"]), (&100.into(), &100.into()), "{json}");
         }
-        let mut spoilt = Recovery::new(&devices, None, Some(1), true).expect("there is a log");
-        spoilt.digest = Some(logged.digest ^ 1);
-        let verdict = spoilt.recover().expect("it can be read").verdict;
+        let described = devices[0].join(DESCRIPTION);
+        let told = fs::read_to_string(&described).expect("readable");
+        let other = told.replace(&json::hex(logged.digest), &json::hex(logged.digest ^ 1));
+        fs::write(&described, other).expect("writable");
+        let spoilt = Recovery::new(&devices, None, Some(1), true).expect("there is a log");
+        let verdict = spoilt.recover(progress).expect("it can be read").verdict;
         assert!(matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
         let other = Recovery::new(&devices, Some("silo,mvto"), None, true).expect_err("one at a time").0;
         assert!(other.contains("one scheme"), "{other}");
-        assert!(
-            Recovery::new(&devices[1..], None, None, true).expect_err("no description").0.contains("first")
-        );
-        let alone = Recovery::new(&devices[..1], None, None, true).expect("described").recover();
+        assert!(Recovery::new(&devices[1..], None, None, true).expect_err("no database").0.contains("first"));
+        let alone = Recovery::new(&devices[..1], None, None, true).expect("described").recover(progress);
         assert!(alone.expect_err("a device is missing").0.contains("2 devices"));
+        fs::remove_file(&described).expect("its own directory");
+        let refused = Recovery::new(&devices, Some("silo"), None, true).expect_err("no run is described").0;
+        assert!(refused.contains("`--scheme`"), "{refused}");
+        let recovery = Recovery::new(&devices, None, Some(2), true).expect("there is a database");
+        let recovered = recovery.recover(progress).expect("it can be read");
+        assert_eq!((recovered.rows(), recovered.digest), (100, None));
+        assert!(recovery.text(&recovered).contains("nothing was kept"), "{}", recovery.text(&recovered));
         fs::remove_dir_all(path).expect("its own directory");
     }
 

@@ -9,7 +9,8 @@ use engine::{Database, Drive, Env, Forecast, Isolation, Schema, Scheme, Share, V
 use schemes::catalogue;
 use sync::{clock, workers};
 
-use crate::log::{Logs, RunLog, digest, find, restore};
+use crate::log::{Logs, RunLog};
+use crate::recovery::{self, Progress, Recovered};
 use crate::workload::{self, Visit};
 use crate::{Measured, Monitor, RunError, Spec, Step, Verdict};
 
@@ -64,41 +65,19 @@ pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, RunError> {
     workload::with(spec.workload, spec.values, Run { spec, monitor, pair: Measure })
 }
 
-/// What came of a recovery.
-#[derive(Clone, Debug)]
-pub struct Recovered {
-    /// Rows of the recovered database.
-    pub rows: u64,
-    /// Transactions of the log behind the checkpoint.
-    pub transactions: u64,
-    /// Bytes of the checkpoint and of the log behind it.
-    pub bytes: u64,
-    /// The number of the checkpoint; 0 if there is none.
-    pub checkpoint: u64,
-    /// The last epoch whose commits there are.
-    pub epoch: u64,
-    /// Whether the log was closed by who wrote it.
-    pub was_closed: bool,
-    /// Bytes behind the last whole epoch, which a crash has left and which do not count.
-    pub torn_bytes: u64,
-    /// Nanoseconds that reading and checking the files took.
-    pub read_ns: u64,
-    /// Nanoseconds that making the rows and indexes took.
-    pub restore_ns: u64,
-    /// What the rows come to, by [`View::digest`](engine::View::digest).
-    pub digest: u64,
-    /// What the check of the recovered rows said: no more than what holds whichever requests were committed.
-    pub verdict: Verdict,
-}
-
 /// Recovers what a run of the same workload has logged, by so many workers, and checks it. The directories stay as they
 /// are.
 ///
 /// # Errors
 /// What there is cannot be read or believed, or the settings are others.
-pub fn recover(spec: &Spec<'_>, directories: &[PathBuf], workers: usize) -> Result<Recovered, RunError> {
-    let monitor = &Monitor::new(workers);
-    workload::with(spec.workload, spec.values, Run { spec, monitor, pair: Recover { directories, workers } })
+pub fn recover(
+    spec: &Spec<'_>,
+    directories: &[PathBuf],
+    workers: usize,
+    progress: &Progress,
+) -> Result<Recovered, RunError> {
+    let (monitor, pair) = (&Monitor::new(workers), Recover { directories, workers, progress });
+    workload::with(spec.workload, spec.values, Run { spec, monitor, pair })
 }
 
 impl Spec<'_> {
@@ -299,32 +278,20 @@ impl Pair for Measure {
 struct Recover<'d> {
     directories: &'d [PathBuf],
     workers: usize,
+    progress: &'d Progress,
 }
 
 impl Pair for Recover<'_> {
     type Out = Recovered;
 
     fn go<S: Scheme, W: Workload>(self, spec: &Spec<'_>, _: &Monitor) -> Result<Recovered, RunError> {
-        let Self { directories, workers } = self;
+        let Self { directories, workers, progress } = self;
         let (db, workload) = open::<S, W>(spec)?;
-        let (found, read_ns) = timed(|| find(directories, &db, durability::Options::default()));
-        let found = found?;
-        let (restored, restore_ns) = timed(|| restore(&found, &db, workers));
-        let restored = restored?;
-        let check = |share| workload.check_state(&db.quiesced(), share);
-        Ok(Recovered {
-            rows: restored.rows,
-            transactions: restored.transactions,
-            bytes: restored.bytes,
-            checkpoint: found.checkpoint().0,
-            epoch: found.epoch(),
-            was_closed: found.was_closed(),
-            torn_bytes: found.torn_bytes(),
-            read_ns,
-            restore_ns,
-            digest: digest(&db),
-            verdict: if spec.check { verdict(check) } else { Verdict::Skipped },
-        })
+        let mut recovered = recovery::into(&db, directories, workers, progress)?;
+        if spec.check {
+            recovered.verdict = verdict(|share| workload.check_state(&db.quiesced(), share));
+        }
+        Ok(recovered)
     }
 }
 
@@ -337,7 +304,7 @@ fn verdict(check: impl Fn(Share) -> Result<(), Violation> + Sync) -> Verdict {
 }
 
 /// The result of `work`, and how many nanoseconds it took.
-fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let start_ns = clock::now_ns();
     let result = work();
     (result, clock::now_ns() - start_ns)

@@ -4,6 +4,7 @@
 
 mod instance;
 mod log;
+mod recovery;
 mod workload;
 
 use core::fmt;
@@ -16,9 +17,10 @@ use sync::atomic::{AtomicU32, Ordering};
 pub use durability::Durability;
 pub use engine::Phase;
 pub use instance::{
-    Recovered, admit, clients, forecast, has_versions_apart, isolation, recover, run, terminals, upgrades,
+    admit, clients, forecast, has_versions_apart, isolation, recover, run, terminals, upgrades,
 };
 pub use log::{Logged, Logging};
+pub use recovery::{Progress, Recovered, verify};
 pub use storage::{Layout, TableMemory};
 pub use workload::{WORKLOADS, WorkloadInfo};
 

@@ -1,19 +1,15 @@
 //! The log of a run: where its commits go if they are to outlive it, and what its clients wait for.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use durability::disk::{Directory, RealDirectory};
-use durability::{
-    Durability, Found, Layouts, Log, LogError, LogSink, LoggedLoader, Options, Restored, Running, Store,
-};
+use durability::{Durability, Layouts, Log, LogError, LogSink, LoggedLoader, Options, Running};
 use engine::driver::Control;
 use engine::{AnyKey, Database, Groups, Loader, Observe, Scheme, Share, Sink, Stamp, Workload};
-use storage::{RecordRef, Shape, TableId};
+use storage::{RecordRef, Shape};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Arc, Background, Latched, clock, waiter, workers};
 
-use crate::RunError;
+use crate::{RunError, recovery};
 
 /// How the commits of a run are logged.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +56,8 @@ impl RunLog {
         sessions: usize,
     ) -> Result<Self, RunError> {
         let options = Options { sessions, epoch_ns: logging.epoch_ns, ..Options::default() };
-        let found = find(logging.directories, db, options)?;
+        let layouts = Layouts::of(db.tables());
+        let found = recovery::find(logging.directories, &layouts, options)?;
         if !found.is_new() {
             let place = logging.directories[0].display();
             return Err(RunError(format!("{place}: has a database: give a directory without one")));
@@ -123,34 +120,6 @@ pub(crate) fn digest<S: Scheme>(db: &Database<S>) -> u64 {
 
 fn failed(error: &LogError) -> RunError {
     RunError(format!("the log has failed, and the run is no result: {error}"))
-}
-
-/// Looks what directories have.
-pub(crate) fn find<S: Scheme>(
-    directories: &[PathBuf],
-    db: &Database<S>,
-    options: Options,
-) -> Result<Found, RunError> {
-    let open = |path: &Path| -> io::Result<Arc<dyn Directory>> { Ok(Arc::new(RealDirectory::new(path)?)) };
-    let opened: Result<Vec<_>, RunError> = directories
-        .iter()
-        .map(|path| open(path).map_err(|error| RunError(format!("{}: {error}", path.display()))))
-        .collect();
-    let found = Store::open(opened?, &Layouts::of(db.tables()), options);
-    found.map_err(|error| RunError(error.to_string()))
-}
-
-/// Has several workers put what was found into an empty database.
-pub(crate) fn restore<S: Scheme>(
-    found: &Found,
-    db: &Database<S>,
-    workers: usize,
-) -> Result<Restored, RunError> {
-    let make = |_| {
-        let mut loader = db.word_loader();
-        move |table: TableId, key: AnyKey, groups: &[u64]| loader.insert(table, key, groups)
-    };
-    found.restore(workers, make).map_err(|error| RunError(error.to_string()))
 }
 
 /// Loads into nothing: rows are loaded into the database by others.

@@ -1,7 +1,7 @@
 //! Files of the system.
 
 use std::fs;
-use std::io::Result;
+use std::io::{ErrorKind, Result};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +39,22 @@ impl RealDirectory {
         match file.try_lock() {
             Ok(()) => Ok(Some(DirectoryLock(file))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Whether anybody has [taken](Self::lock) the directory. Nothing in it is changed.
+    ///
+    /// # Errors
+    /// When the system knows no locks there, or refuses.
+    pub fn is_taken(&self) -> Result<bool> {
+        let file = match fs::File::open(self.0.join(LOCK)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            file => file?,
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(fs::TryLockError::WouldBlock) => Ok(true),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
     }

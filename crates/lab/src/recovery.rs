@@ -1,0 +1,221 @@
+//! `contend recover`: what a log comes to, under the scheme of the run that has left it or another; and whether the
+//! directory of any other database is whole.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use engine::Violation;
+use runs::{Progress, Recovered, Verdict};
+use serde_json::{Map, Value, json};
+
+use crate::logs::DESCRIPTION;
+use crate::registry::Catalogue;
+use crate::text::{self, Lines, Table};
+use crate::{Plan, Refusal, Request, json};
+
+/// A recovery that was asked for.
+#[derive(Debug)]
+pub struct Recovery {
+    /// The run that has left the log, if one has.
+    run: Option<Run>,
+    directories: Vec<PathBuf>,
+    workers: usize,
+}
+
+/// What is known of the run that has left a log.
+#[derive(Debug)]
+struct Run {
+    plan: Plan,
+    /// What the rows came to at its end, if it has come to its end.
+    digest: Option<u64>,
+}
+
+impl Recovery {
+    /// Recovers what directories have, one for each device: the log that a run has left, under its own scheme or
+    /// another; or the database of some other program, which is read as a whole and not kept.
+    ///
+    /// # Errors
+    /// Nothing is there, or not what this version can read.
+    pub fn new(
+        directories: &[PathBuf],
+        scheme: Option<&str>,
+        workers: Option<u64>,
+        check: bool,
+    ) -> Result<Self, Refusal> {
+        let home = &directories[0];
+        let run = match fs::read_to_string(home.join(DESCRIPTION)) {
+            Ok(text) => Some(Run::new(&home.join(DESCRIPTION), &text, scheme, check)?),
+            Err(_) if home.join("MANIFEST").is_file() => None,
+            Err(error) => {
+                let name = home.display();
+                return Err(Refusal(format!(
+                    "`{name}`: has no database ({error}): give the directory of one, for example as `contend run \
+                     --log` was given it, and of several the first one first"
+                )));
+            }
+        };
+        if let (None, Some(scheme)) = (&run, scheme) {
+            return Err(Refusal(format!(
+                "`--scheme {scheme}`: no run has left `{}`, so that its rows can be read and not be loaded: leave it \
+                 out",
+                home.display()
+            )));
+        }
+        Ok(Self { run, directories: directories.to_vec(), workers: crate::plan::workers(workers)? })
+    }
+
+    /// Recovers.
+    ///
+    /// # Errors
+    /// What there is cannot be read or believed.
+    pub fn recover(&self, progress: &Progress) -> Result<Recovered, Refusal> {
+        let Some(Run { plan, digest }) = &self.run else {
+            return Ok(runs::verify(&self.directories, self.workers, progress)?);
+        };
+        let spec = plan.spec(&plan.subjects[0]);
+        let mut recovered = runs::recover(&spec, &self.directories, self.workers, progress)?;
+        if let (Some(wanted), Some(found)) = (digest, recovered.digest)
+            && *wanted != found
+            && recovered.verdict != Verdict::Skipped
+        {
+            let [found, wanted] = [found, *wanted].map(json::hex);
+            let violation = Violation {
+                condition: "what is recovered are the rows that the run has ended with",
+                found: format!("they come to {found}, not to {wanted}"),
+            };
+            match &mut recovered.verdict {
+                Verdict::Failed(violations) => violations.push(violation),
+                verdict => *verdict = Verdict::Failed(vec![violation]),
+            }
+        }
+        Ok(recovered)
+    }
+
+    /// What came of it, for people.
+    pub fn text(&self, recovered: &Recovered) -> String {
+        let mut lines = Lines::default();
+        let whose = self.run.as_ref().map_or_else(String::new, |Run { plan, .. }| {
+            format!("{} under {}: ", plan.workload.name, plan.subjects[0].scheme.name)
+        });
+        let (rows, bytes) = (text::count(recovered.rows() as f64), text::bytes(recovered.bytes));
+        lines.add(format!("{whose}{rows} rows from {bytes}"));
+        let mut table = Table::default();
+        for (name, rows) in &recovered.tables {
+            table.row([format!("  {name}"), text::count(*rows as f64)]);
+        }
+        lines.0.push_str(&table.render());
+        let from = match recovered.checkpoint {
+            0 => "no checkpoint".to_owned(),
+            number => format!("checkpoint {number}"),
+        };
+        let transactions = text::count(recovered.transactions as f64);
+        lines.add(format!("{from}, and {transactions} transactions of the log behind it"));
+        let [read_s, restore_s] = [recovered.read_ns, recovered.restore_ns].map(|ns| ns as f64 / 1e9);
+        let made = if self.run.is_some() { "rows and indexes made" } else { "rows put together" };
+        lines.add(format!(
+            "read and checked in {read_s:.2} s, {made} in {restore_s:.2} s by {}: {} rows a second and worker",
+            text::plural(self.workers, "worker"),
+            text::count(self.rate(recovered))
+        ));
+        lines.add(match (recovered.was_closed, recovered.torn_bytes) {
+            (true, _) => "the log was closed: all that was committed is there".to_owned(),
+            (false, 0) => "the log was not closed: all that was durable is there".to_owned(),
+            (false, torn) => format!(
+                "the log was not closed: all that was durable is there; {} behind it do not count",
+                text::bytes(torn)
+            ),
+        });
+        self.tell_verdict(recovered, &mut lines);
+        lines.0
+    }
+
+    fn tell_verdict(&self, recovered: &Recovered, lines: &mut Lines) {
+        match (&recovered.verdict, &self.run) {
+            (_, None) => lines.add("its files are whole; nothing was kept of them, and nothing was changed"),
+            (Verdict::Skipped, _) => lines.add("check: skipped"),
+            (Verdict::Passed, Some(Run { digest: Some(_), .. })) => {
+                lines.add("check: passed; the rows are those that the run has ended with");
+            }
+            (Verdict::Passed, _) => {
+                lines.add("check: passed, of what holds whichever requests were committed");
+            }
+            (Verdict::Failed(violations), _) => {
+                for violation in violations {
+                    lines.add(format!("CHECK FAILED: {violation}"));
+                }
+            }
+        }
+    }
+
+    /// The same for programs.
+    pub fn json(&self, recovered: &Recovered) -> Value {
+        let plan = self.run.as_ref().map(|run| &run.plan);
+        let tables: Map<String, Value> =
+            recovered.tables.iter().map(|(name, rows)| (name.clone(), (*rows).into())).collect();
+        json!({
+            "schema": json::SCHEMA,
+            "version": env!("CARGO_PKG_VERSION"),
+            "kind": "recovery",
+            "workload": plan.map(|plan| plan.workload.name),
+            "scheme": plan.map(|plan| plan.subjects[0].scheme.name),
+            "workers": self.workers,
+            "rows": recovered.rows(),
+            "tables": tables,
+            "transactions": recovered.transactions,
+            "bytes": recovered.bytes,
+            "checkpoint": recovered.checkpoint,
+            "epoch": recovered.epoch,
+            "was_closed": recovered.was_closed,
+            "torn_bytes": recovered.torn_bytes,
+            "read_s": recovered.read_ns as f64 / 1e9,
+            "restore_s": recovered.restore_ns as f64 / 1e9,
+            "rows_s_worker": self.rate(recovered),
+            "digest": recovered.digest.map(json::hex),
+            "check": json::check(&recovered.verdict),
+        })
+    }
+
+    /// Rows a second and worker, reading included.
+    fn rate(&self, recovered: &Recovered) -> f64 {
+        let ns = recovered.read_ns + recovered.restore_ns;
+        recovered.rows() as f64 * 1e9 / ns.max(1) as f64 / self.workers as f64
+    }
+}
+
+impl Run {
+    /// Reads what a run has left beside its log.
+    fn new(path: &Path, text: &str, scheme: Option<&str>, check: bool) -> Result<Self, Refusal> {
+        let unknown = |what: &str| {
+            let name = path.display();
+            Refusal(format!("`{name}`: {what}: give the directory of a log as `contend run --log` left it"))
+        };
+        let told: Value = serde_json::from_str(text).map_err(|_| unknown("is no description of a run"))?;
+        let word = |key: &str| told[key].as_str().ok_or_else(|| unknown(&format!("has no `{key}`")));
+        let number = |key: &str| told[key].as_u64().ok_or_else(|| unknown(&format!("has no `{key}`")));
+        let workload = Catalogue.workload(word("workload")?)?;
+        let settings = told["settings"].as_object().ok_or_else(|| unknown("has no `settings`"))?;
+        let of_rows = |name: &str| {
+            let is_of_workload = workload.settings.iter().any(|setting| setting.name == name);
+            // What else there is says how the run was made, and not what its rows are.
+            is_of_workload || name == "run.splitting"
+        };
+        let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let set = settings.iter().filter(|(name, _)| of_rows(name));
+        let request = Request {
+            schemes: Some(scheme.map_or_else(|| word("scheme"), Ok)?.to_owned()),
+            workers: Some(number("workers")?),
+            clients: Some(number("clients_asked")?),
+            seed: number("seed")?,
+            set: set.map(|(name, of)| format!("{name}={}", value(of))).collect(),
+            check,
+            ..Request::new(workload.name)
+        };
+        let plan = Plan::for_any_scheme(&request)?;
+        if plan.subjects.len() != 1 {
+            return Err(Refusal("`--scheme`: give one scheme to recover under".to_owned()));
+        }
+        let digits = told["digest"].as_str().and_then(|text| text.strip_prefix("0x"));
+        let digest = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        Ok(Self { plan, digest })
+    }
+}

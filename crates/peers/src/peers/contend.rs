@@ -217,7 +217,8 @@ impl Peer for Contend {
         }
     }
 
-    fn open(_place: &Place, durability: Durability, tables: &[Expected]) -> Result<Self, String> {
+    fn open(_: &Place, durability: Durability, tables: &[Expected]) -> Result<Self, String> {
+        Self::gives(durability)?;
         let mut options = Options::new();
         for (number, definition) in definitions().into_iter().enumerate() {
             let expected = tables.iter().find(|expected| expected.table.0 == number);
@@ -225,11 +226,10 @@ impl Peer for Contend {
         }
         // The one place where durabilities become databases.
         let db = match durability {
-            Durability::None => Database::in_memory(options).map_err(|error| error.to_string())?,
-            Durability::Async | Durability::Group => {
-                return Self::gives(durability).map(|_| unreachable!()).map_err(Into::into);
-            }
-        };
+            Durability::None => Database::in_memory(options),
+            Durability::Async | Durability::Group => unreachable!("`gives` refuses them"),
+        }
+        .map_err(|error| error.to_string())?;
         let handles = Handles::of(&db).map_err(|error| error.to_string())?;
         Ok(Self { db, handles })
     }

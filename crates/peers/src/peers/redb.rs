@@ -37,11 +37,12 @@ impl Peer for Redb {
 
     fn open(place: &Place, durability: Durability, tables: &[Expected]) -> Result<Self, String> {
         let says = |error: &dyn std::fmt::Display| format!("redb in {}: {error}", place.dir.display());
+        Self::gives(durability)?;
         let mut builder = Database::builder();
         builder.set_cache_size(CACHE_BYTES);
         let (db, durability) = match durability {
             Durability::None => (builder.create_with_backend(InMemoryBackend::new()), redb::Durability::None),
-            Durability::Async => return Self::gives(durability).map(|_| unreachable!()).map_err(Into::into),
+            Durability::Async => unreachable!("`gives` refuses it"),
             Durability::Group => {
                 fs::create_dir_all(&place.dir).map_err(|error| says(&error))?;
                 (builder.create(place.dir.join("peer.redb")), redb::Durability::Immediate)

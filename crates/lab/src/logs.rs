@@ -265,7 +265,7 @@ mod tests {
         assert!(alone.expect_err("a device is missing").0.contains("2 devices"));
         fs::remove_file(&described).expect("its own directory");
         let refused = Recovery::new(&devices, Some("silo"), None, true).expect_err("no run is described").0;
-        assert!(refused.contains("`--scheme`"), "{refused}");
+        assert!(refused.contains("`--scheme silo`: no run"), "{refused}");
         let recovery = Recovery::new(&devices, None, Some(2), true).expect("there is a database");
         let recovered = recovery.recover(progress).expect("it can be read");
         assert_eq!((recovered.rows(), recovered.digest), (100, None));

@@ -79,15 +79,17 @@ struct Devices(Vec<PathBuf>);
 impl Devices {
     fn new(name: &str) -> Self {
         let at = env::temp_dir().join(format!("contend-durability-{name}-{}", process::id()));
-        Self((0..2).map(|device| at.join(device.to_string())).collect())
+        let devices = Self((0..2).map(|device| at.join(device.to_string())).collect());
+        devices.clear();
+        devices
     }
 
-    /// Removes what a run has left.
+    /// Makes them empty.
     fn clear(&self) {
         for directory in &self.0 {
             match fs::remove_dir_all(directory) {
                 Err(error) if error.kind() != ErrorKind::NotFound => panic!("{error}"),
-                _ => {}
+                _ => fs::create_dir_all(directory).expect("writable"),
             }
         }
     }

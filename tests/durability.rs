@@ -6,19 +6,23 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::{env, fs, process};
 
-use durability::disk::{Directory, Power, SimulatedDisk};
+use durability::disk::{Directory, Power, RealDirectory, SimulatedDisk};
 use durability::{Layouts, Log, LogSink, Options, Order, Store};
-use engine::driver::{Job, Limit};
+use engine::driver::{self, Control, Job, Limit};
 use engine::setting::{Setting, Values};
 use engine::{
-    Abort, Admits, AnyKey, Database, Env, Homes, Layout, Lookup, Row, Schema, Scheme, Session, Share, Table,
-    TableId, Ticket, Transaction, WordLoader,
+    Abort, Admits, AnyKey, Database, Drive, Env, Homes, Layout, Lookup, Observe, Row, Schema, Scheme,
+    Session, Share, Table, TableId, Ticket, Transaction, WordLoader, Workload,
 };
 use runs::{Durability, Logging, Monitor, Progress, Spec, Verdict};
+use schemes::batched::aria::Aria;
 use schemes::catalogue::{self, Visit};
+use schemes::deterministic::calvin::Calvin;
+use schemes::optimistic::silo::Silo;
 use stdx::Rng;
 use sync::atomic::{AtomicU64, Ordering};
-use sync::{Arc, clock, workers};
+use sync::{Arc, clock, waiter, workers};
+use workloads::smallbank::SmallBank;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Rows of a table, heaps without keys, in order.
@@ -160,6 +164,67 @@ fn tpcc_is_recovered_from_a_checkpoint_and_the_log_behind_it() {
 #[test]
 fn smallbank_is_recovered_from_the_log_of_every_scheme() {
     recovers("smallbank", BANK, Layout::default(), 1_000_000);
+}
+
+/// What a commit waits for before its client hears of it, in place of a device.
+const ASSURED_NS: u64 = 20_000_000;
+
+/// Has clients wait.
+struct Assured;
+
+impl Observe for Assured {
+    type Observer = ();
+    type Sink = ();
+
+    fn observer(&self) {}
+
+    fn sink(&self) {}
+
+    fn assure(&self) {
+        waiter::pause_ns(ASSURED_NS);
+    }
+}
+
+/// The shortest latency of a commit.
+fn shortest_ns<S: Scheme>() -> u64 {
+    let clients = S::clients(&values(S::SETTINGS, &[]), 4);
+    let drive = Drive { workers: 2, clients: clients as u32, seed: 1 };
+    let mut schema = Schema::new();
+    // So few that some transactions of a batch fall back.
+    let settings = values(SmallBank::SETTINGS, &[("smallbank.accounts", "4")]);
+    let bank = SmallBank::declare(&settings, drive, &mut schema).expect("no contradiction");
+    let env = Env { slots: clients + 8, workers: 2 };
+    let db = Database::<S>::new(&schema, &values(S::SETTINGS, &[]), env).expect("no contradiction");
+    db.load(&bank, 1);
+    let job = Job { latencies: true, ..Job::new(2, clients, Limit::Requests(3), 1) };
+    let outcome = driver::observe(&db, &bank, &job, &Control::new(2), &Assured);
+    let commits: u64 = outcome.types.iter().map(|tally| tally.commits).sum();
+    assert!(commits > 0, "{}: some want to commit", S::INFO.name);
+    let of_types = outcome.types.iter().filter(|tally| tally.commits > 0);
+    let shortest = of_types.filter_map(|tally| tally.latency_ns.buckets().next());
+    shortest.map(|(upper_ns, _)| upper_ns).min().expect("latencies are counted")
+}
+
+#[test]
+fn whoever_drives_a_client_hears_of_no_commit_before_it_is_assured() {
+    for (driver, shortest_ns) in [
+        ("by worker", shortest_ns::<Silo>()),
+        ("in batches", shortest_ns::<Aria>()),
+        ("in an order fixed before", shortest_ns::<Calvin>()),
+    ] {
+        assert!(shortest_ns >= ASSURED_NS, "{driver}: {shortest_ns} ns");
+    }
+}
+
+#[test]
+fn a_database_that_is_open_is_not_looked_at() {
+    let devices = Devices::new("taken");
+    let look = || runs::verify(&devices.0, 1, &Progress::default()).expect_err("there is no database").0;
+    assert!(look().contains("has no database"), "{}", look());
+    let taken = RealDirectory::new(&devices.0[1]).expect("writable").lock().expect("it can be");
+    assert!(taken.is_some() && look().contains("is open"), "{}", look());
+    drop(taken);
+    assert!(look().contains("has no database"), "{}", look());
 }
 
 /// Accounts between which money moves.

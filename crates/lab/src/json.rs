@@ -248,7 +248,7 @@ fn setting(name: &str, value: &str) -> Value {
     .unwrap_or_else(|| value.into())
 }
 
-pub(crate) fn extend(object: &mut Map<String, Value>, more: Value) {
+fn extend(object: &mut Map<String, Value>, more: Value) {
     let Value::Object(more) = more else { panic!("an object extends an object") };
     object.extend(more);
 }

@@ -14,7 +14,7 @@ use crate::{RunError, recovery};
 /// How the commits of a run are logged.
 #[derive(Clone, Copy, Debug)]
 pub struct Logging<'s> {
-    /// A directory for each device. They hold no database yet.
+    /// A directory for each device, which is there and holds no database yet.
     pub directories: &'s [PathBuf],
     /// What clients wait for; not [`Durability::None`].
     pub durability: Durability,

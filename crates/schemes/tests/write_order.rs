@@ -1,0 +1,37 @@
+//! Claims about the order in which write sets are locked: that the setting of a scheme is what its attempts go by. What
+//! each order is, the part says that locks.
+
+use core::fmt::Debug;
+
+use engine::setting::Values;
+use engine::{Env, Schema, Scheme};
+use schemes::optimistic::occ_central::OccCentral;
+use schemes::optimistic::silo::Silo;
+use schemes::optimistic::tictoc::TicToc;
+use storage::Tables;
+
+/// What an attempt's private state says of the order, under the standard value of the setting and under each.
+fn orders<S: Scheme>(setting: &str) -> [Option<&'static str>; 4]
+where
+    for<'db> S::Txn<'db>: Debug,
+{
+    [None, Some("written"), Some("reversed"), Some("address")].map(|value| {
+        let given = value.map(|value| (setting.to_owned(), value.to_owned()));
+        let values = Values::new(S::SETTINGS, given.as_slice()).expect("legal settings");
+        let scheme = S::new(&values, Env { slots: 1, workers: 1 }).expect("no contradiction");
+        let tables = Tables::<S>::new(&Schema::new(), 1, 1, false);
+        let told = format!("{:?}", scheme.attach(tables.slot()));
+        ["Written", "Reversed", "Address"].into_iter().find(|name| told.contains(&format!("order: {name}")))
+    })
+}
+
+#[test]
+fn each_scheme_with_the_choice_locks_in_the_order_of_its_setting() {
+    for orders in [
+        orders::<Silo>("silo.write_order"),
+        orders::<TicToc>("tictoc.write_order"),
+        orders::<OccCentral>("occ_central.write_order"),
+    ] {
+        assert_eq!(orders, ["Written", "Written", "Reversed", "Address"].map(Some));
+    }
+}

@@ -1,8 +1,8 @@
 //! An inventory: goods found by their number, by their shelf, and by what is short, through secondary indexes that
-//! follow each change.
+//! follow each change; and counts of what was sold, in a column group that nobody else touches.
 #![allow(clippy::print_stdout, reason = "an ordinary program, which prints")]
 
-use contend::{Database, Error, Handle, Options, Table, Text};
+use contend::{ColumnGroup, Database, Error, Handle, Options, Sum, Table, Text};
 
 // ANCHOR: table
 #[derive(Clone, Debug, PartialEq, Table)]
@@ -17,13 +17,32 @@ struct Good {
     stock: u32,
     least: u32,
     is_short: bool,
+    #[group]
+    sold: Sold,
 }
 // ANCHOR_END: table
+
+// ANCHOR: group
+#[derive(Clone, Debug, Default, PartialEq, ColumnGroup)]
+struct Sold {
+    orders: Sum,
+    pieces: Sum,
+}
+// ANCHOR_END: group
 
 impl Good {
     fn new(number: u64, name: &str, shelf: &str, supplier: u32) -> Result<Self, Error> {
         let (name, shelf) = (name.parse()?, shelf.parse()?);
-        Ok(Self { number, name, shelf, supplier, stock: 10, least: 5, is_short: false })
+        Ok(Self {
+            number,
+            name,
+            shelf,
+            supplier,
+            stock: 10,
+            least: 5,
+            is_short: false,
+            sold: Sold::default(),
+        })
     }
 
     fn set_stock(&mut self, stock: u32) {
@@ -33,8 +52,10 @@ impl Good {
 }
 
 /// Takes goods out, all of an order or none.
+// ANCHOR: take
 fn take(db: &Database, goods: Handle<Good>, order: &[(u64, u32)]) -> Result<(), Error> {
     db.transact(|txn| {
+        txn.prefetch(goods, order.iter().map(|(number, _)| *number));
         for &(number, count) in order {
             let taken = txn.update(goods, number, |good| {
                 let left = good.stock.checked_sub(count);
@@ -44,10 +65,13 @@ fn take(db: &Database, goods: Handle<Good>, order: &[(u64, u32)]) -> Result<(), 
             if taken != Some(true) {
                 return Err(Error::rollback(format!("there are not {count} of good {number}")));
             }
+            let sold = Sold { orders: Sum(1), pieces: Sum(count.into()) };
+            txn.add_group(goods, Good::SOLD, number, &sold)?;
         }
         Ok(())
     })
 }
+// ANCHOR_END: take
 
 /// What a supplier has to send.
 fn needed_of(db: &Database, goods: Handle<Good>, supplier: u32) -> Result<Vec<Good>, Error> {
@@ -81,6 +105,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     take(&db, goods, &[(1, 6), (2, 1), (3, 8)])?;
     let refused = take(&db, goods, &[(4, 6), (3, 3)]).expect_err("there are two washers");
     assert_eq!(refused.to_string(), "rolled back: there are not 3 of good 3");
+    let sold = db.snapshot(|txn| txn.get_group(goods, Good::SOLD, 3))?;
+    assert_eq!(sold, Some(Sold { orders: Sum(1), pieces: Sum(8) }));
     let needed = needed_of(&db, goods, 7)?;
     assert_eq!(needed.iter().map(|good| (good.number, good.stock)).collect::<Vec<_>>(), [(1, 4)]);
 

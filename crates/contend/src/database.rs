@@ -166,6 +166,12 @@ impl Database {
             let says = format!("table `{}` of the database is another: {difference}", definition.name());
             return Err(Misuse::new(says).into());
         }
+        let groups = bound.arranged.groups.len();
+        if T::GROUPS != groups {
+            let (name, given) = (definition.name(), T::GROUPS);
+            let says = format!("table `{name}` has {groups} column groups, and `Table::GROUPS` is {given}");
+            return Err(Misuse::new(says).into());
+        }
         Ok(Handle { database: self.0.id, id, row: PhantomData })
     }
 
@@ -456,7 +462,7 @@ impl Inner {
         told: &mut Told,
     ) -> Result<(), RawError> {
         let (number, tally) = (taken.number, taken.tally);
-        let Seat { held, until_maintenance, until_weighing, scratch } = &mut *taken.seat;
+        let Seat { held, until_maintenance, until_weighing, scratch, row } = &mut *taken.seat;
         let Held { session, store, .. } = held.as_mut().expect("a seat that was given out is held");
         if *until_maintenance == 0 {
             *until_maintenance = MAINTENANCE_EVERY;
@@ -472,10 +478,13 @@ impl Inner {
             scratch,
         };
         session.transact(ticket, &mut |raw: &mut dyn RawTxn| {
-            let mut txn = Txn::new(Reader::new(raw, self.id, &self.tables), room.lend());
+            let mut txn = Txn::new(Reader::new(raw, self.id, &self.tables, row), room.lend());
             // What a body does with what it should not have seen is not believed, a panic included.
             let executed = catch_unwind(AssertUnwindSafe(|| body(&mut txn)));
             told.misuse = txn.misuse.take();
+            if txn.has_changed {
+                return Err(Abort::ReadChanged.into());
+            }
             match executed {
                 Ok(true) if told.misuse.is_none() => Ok(()),
                 Ok(_) => Err(Abort::Rollback.into()),

@@ -5,11 +5,12 @@ use core::ops::Range;
 use std::borrow::Cow;
 
 use engine::{AnyKey, Lookup};
-use storage::{KeyPart, PlainTable};
+use storage::{KeyPart, PlainGroup, PlainTable};
 
 use crate::column::{Column, Sum, Type};
+use crate::group::ColumnGroup;
 
-/// A table: its name, columns, key and secondary indexes.
+/// A table: its name, columns, key, column groups and secondary indexes.
 ///
 /// `#[derive(Table)]` makes one of a type. A program that learns at run time which tables there are puts it together,
 /// and a table so declared is the same as a derived one with the same columns:
@@ -40,9 +41,21 @@ pub struct Definition {
     name: Cow<'static, str>,
     columns: Vec<ColumnDefinition>,
     key: Vec<Cow<'static, str>>,
+    groups: Vec<GroupDefinition>,
     indexes: Vec<IndexDefinition>,
     is_point: bool,
+    prefix: Prefix,
     rows: Rows,
+}
+
+/// How many columns of the key are a prefix, or 0: where entries are in the index makes no difference between tables.
+#[derive(Clone, Copy, Debug, Eq)]
+struct Prefix(usize);
+
+impl PartialEq for Prefix {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// A hint, which makes no difference between tables.
@@ -62,6 +75,15 @@ pub struct ColumnDefinition {
     pub name: Cow<'static, str>,
     /// Its type.
     pub kind: Type,
+}
+
+/// A column group of a [`Definition`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupDefinition {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// Its columns, in their order.
+    pub columns: Vec<Cow<'static, str>>,
 }
 
 /// A secondary index of a [`Definition`].
@@ -94,8 +116,9 @@ impl Definition {
     /// A table without columns. A name that is not static stays in memory for as long as the process, once a database
     /// has the table.
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
-        let (columns, key, indexes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { name: name.into(), columns, key, indexes, is_point: false, rows: Rows(0) }
+        let (columns, key, groups, indexes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (prefix, rows) = (Prefix(0), Rows(0));
+        Self { name: name.into(), columns, key, groups, indexes, is_point: false, prefix, rows }
     }
 
     /// Adds a column that is like a field of type `C`.
@@ -118,8 +141,34 @@ impl Definition {
         self
     }
 
-    /// Adds a secondary index over columns, in their order. Rows may have the same secondary key. A table has two
-    /// secondary indexes at most.
+    /// Keeps columns apart from the others of their row, as a column group: see [`ColumnGroup`].
+    #[must_use]
+    pub fn group<N: Into<Cow<'static, str>>>(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        columns: impl IntoIterator<Item = N>,
+    ) -> Self {
+        let columns = columns.into_iter().map(Into::into).collect();
+        self.groups.push(GroupDefinition { name: name.into(), columns });
+        self
+    }
+
+    /// Adds the columns of `G` as a column group of this name. Their names begin with that of the group, and a dot.
+    #[must_use]
+    pub fn column_group<G: ColumnGroup>(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        let name = name.into();
+        let own = G::columns().into_iter().map(|(column, kind)| {
+            let name = Cow::Owned(format!("{name}.{column}"));
+            ColumnDefinition { name, kind }
+        });
+        let before = self.columns.len();
+        self.columns.extend(own);
+        let columns: Vec<_> = self.columns[before..].iter().map(|column| column.name.clone()).collect();
+        self.group(name, columns)
+    }
+
+    /// Adds a secondary index over columns, in their order, of the key or in no column group. Rows may have the same
+    /// secondary key. A table has two secondary indexes at most.
     #[must_use]
     pub fn index<N: Into<Cow<'static, str>>>(
         mut self,
@@ -136,6 +185,16 @@ impl Definition {
     #[must_use]
     pub fn point(mut self) -> Self {
         self.is_point = true;
+        self
+    }
+
+    /// Keeps keys apart that differ in the first `columns` of the key, which then share no leaf of the index: who reads
+    /// the first rows of one prefix is not in the way of who inserts behind the last of the one before. A hint, worth
+    /// the while where rows come and go in order within each prefix, as orders of a district or messages of a queue do.
+    /// Each prefix takes a leaf at least, so there should be many rows of each.
+    #[must_use]
+    pub fn prefix(mut self, columns: usize) -> Self {
+        self.prefix = Prefix(columns);
         self
     }
 
@@ -159,6 +218,11 @@ impl Definition {
     /// The names of the key's columns, in their order.
     pub fn key_columns(&self) -> impl Iterator<Item = &str> {
         self.key.iter().map(AsRef::as_ref)
+    }
+
+    /// The column groups.
+    pub fn groups(&self) -> &[GroupDefinition] {
+        &self.groups
     }
 
     /// The secondary indexes.
@@ -210,6 +274,45 @@ impl Definition {
         Ok(numbers)
     }
 
+    /// The columns of each column group as it is kept, by their numbers: first those that are in none, if there are
+    /// any.
+    fn kept_groups(&self, key: &[usize]) -> Result<Vec<Vec<usize>>, DefinitionError> {
+        let mut declared: Vec<Vec<usize>> = Vec::new();
+        for GroupDefinition { name, columns } in &self.groups {
+            let mut own = Vec::new();
+            for column in columns {
+                let number = self.find(column)?;
+                if key.contains(&number) {
+                    return Err(
+                        self.error(format!("column `{column}` is of the key: leave it out of `{name}`"))
+                    );
+                }
+                if own.contains(&number) || declared.iter().any(|other| other.contains(&number)) {
+                    return Err(
+                        self.error(format!("column `{column}` is in column groups twice; name it once"))
+                    );
+                }
+                own.push(number);
+            }
+            if own.is_empty() {
+                return Err(
+                    self.error(format!("column group `{name}` has no columns; name one, or leave it out"))
+                );
+            }
+            if self.groups.iter().filter(|group| group.name == *name).count() > 1 {
+                return Err(self.error(format!("there are two column groups `{name}`; rename one")));
+            }
+            declared.push(own);
+        }
+        let is_in_none =
+            |number: &usize| !key.contains(number) && !declared.iter().any(|it| it.contains(number));
+        let others: Vec<usize> = (0..self.columns.len()).filter(is_in_none).collect();
+        if !others.is_empty() || declared.is_empty() {
+            declared.insert(0, others);
+        }
+        Ok(declared)
+    }
+
     /// Where everything is, if the table can be made.
     pub(crate) fn lay_out(&self) -> Result<Arranged, DefinitionError> {
         for (number, column) in self.columns.iter().enumerate() {
@@ -224,26 +327,47 @@ impl Definition {
             places[number] = Place::Key(at..end);
             end
         });
-        let others = (0..self.columns.len()).filter(|number| !key.contains(number));
-        let row_bytes = others.fold(0, |at, number| {
-            let end = at + self.columns[number].kind.bytes();
-            places[number] = Place::Row(at..end);
-            end
-        });
+        let (mut groups, mut first) = (Vec::new(), 0);
+        for columns in self.kept_groups(&key)? {
+            let end = columns.iter().fold(first * 8, |at, &number| {
+                let end = at + self.columns[number].kind.bytes();
+                places[number] = Place::Row(at..end);
+                end
+            });
+            let next = end.div_ceil(8).max(first + 1);
+            groups.push(first..next);
+            first = next;
+        }
         self.check_key("the primary key has", key_bytes)?;
+        let prefix = self.prefix.0;
+        if prefix > 0 && (self.is_point || prefix >= key.len()) {
+            return Err(self.error(format!(
+                "a prefix of {prefix} columns: it is of fewer columns than the key, which has {}, and of a table \
+                 whose keys are in order",
+                key.len()
+            )));
+        }
         let indexes: Vec<Vec<usize>> =
             self.indexes.iter().map(|index| self.key_of(&index.columns)).collect::<Result<_, _>>()?;
         for (index, columns) in self.indexes.iter().zip(&indexes) {
             let bytes: usize = columns.iter().map(|&number| self.columns[number].kind.bytes()).sum();
             let says = format!("the key of `{}` with the primary key has", index.name);
             self.check_key(&says, bytes + key_bytes)?;
+            let is_grouped =
+                |name: &&Cow<'_, str>| self.groups.iter().any(|group| group.columns.contains(name));
+            if let Some(column) = index.columns.iter().find(is_grouped) {
+                return Err(self.error(format!(
+                    "column `{column}` of index `{}` is in a column group; leave it out of the group",
+                    index.name
+                )));
+            }
         }
         if indexes.len() > PlainTable::INDEXES_MAX {
             return Err(
                 self.error("a table has two secondary indexes at most; keep others as tables of their own")
             );
         }
-        Ok(Arranged { places, key, indexes, key_bytes, row_bytes })
+        Ok(Arranged { places, key, indexes, key_bytes, groups })
     }
 
     fn check_key(&self, says: &str, bytes: usize) -> Result<(), DefinitionError> {
@@ -259,24 +383,33 @@ impl Definition {
             Place::Key(range) => KeyPart::OfKey(range),
             Place::Row(range) => KeyPart::OfRow(range),
         };
+        let suffix = &arranged.key[self.prefix.0..];
+        let suffix_bytes = suffix.iter().map(|&number| self.columns[number].kind.bytes()).sum();
+        let groups = arranged.groups.iter().map(|words| PlainGroup {
+            words: words.len(),
+            is_additive: self.is_additive(arranged, words),
+            indexes: Vec::new(),
+        });
+        let mut groups: Vec<PlainGroup> = groups.collect();
+        // What an index is over is of the key or in no column group, and the columns in none come first.
         let indexes = self.indexes.iter().zip(&arranged.indexes);
+        groups[0].indexes =
+            indexes.map(|(index, columns)| (kept(&index.name), columns.iter().map(part).collect())).collect();
         PlainTable {
             key_bytes: arranged.key_bytes,
-            row_words: arranged.row_words(),
-            is_additive: self.is_additive(arranged),
-            indexes: indexes
-                .map(|(index, columns)| (kept(&index.name), columns.iter().map(part).collect()))
-                .collect(),
+            suffix_bytes: (self.prefix.0 > 0).then_some(suffix_bytes),
+            groups,
         }
     }
 
-    /// Whether rows are sums and nothing else: each then is a word of its own.
-    fn is_additive(&self, arranged: &Arranged) -> bool {
-        let mut others =
-            self.columns.iter().zip(&arranged.places).filter(|(_, place)| matches!(place, Place::Row(_)));
-        self.indexes.is_empty()
-            && arranged.row_bytes > 0
-            && others.all(|(column, _)| column.kind == Sum::TYPE)
+    /// Whether a column group, of these words, is sums and nothing else: each then is a word of its own.
+    fn is_additive(&self, arranged: &Arranged, words: &Range<usize>) -> bool {
+        let bytes = words.start * 8..words.end * 8;
+        let is_own = |place: &Place| matches!(place, Place::Row(range) if bytes.contains(&range.start));
+        let mut own = self.columns.iter().zip(&arranged.places).filter(|(_, place)| is_own(place)).peekable();
+        (self.indexes.is_empty() || words.start > 0)
+            && own.peek().is_some()
+            && own.all(|(column, _)| column.kind == Sum::TYPE)
     }
 
     /// The name for as long as the process.
@@ -301,6 +434,7 @@ impl Definition {
                 format!("{} columns are {} there", self.columns.len(), other.columns.len())
             }
             None if self.key != other.key => "the key has other columns there".into(),
+            None if self.groups != other.groups => "the column groups are others there".into(),
             None if self.indexes != other.indexes => "the secondary indexes are others there".into(),
             None => "one is found by equality only, and the other in order, too".into(),
         })
@@ -333,13 +467,14 @@ pub(crate) struct Arranged {
     /// The columns of each secondary index.
     pub(crate) indexes: Vec<Vec<usize>>,
     pub(crate) key_bytes: usize,
-    pub(crate) row_bytes: usize,
+    /// The words of each column group among those of a row. They come one after the other, and each has one at least.
+    pub(crate) groups: Vec<Range<usize>>,
 }
 
 impl Arranged {
-    /// The width of a row in words: a record has one at least.
+    /// The width of a row in words.
     pub(crate) fn row_words(&self) -> usize {
-        self.row_bytes.div_ceil(8).max(1)
+        self.groups.last().map_or(0, |last| last.end)
     }
 }
 
@@ -362,9 +497,26 @@ mod tests {
         let arranged = people().index("by_name", ["name", "team"]).lay_out().unwrap();
         let places = [Place::Row(0..10), Place::Key(1..9), Place::Row(10..13), Place::Key(0..1)];
         assert_eq!(arranged.places, places);
-        assert_eq!((arranged.key_bytes, arranged.row_bytes, arranged.row_words()), (9, 13, 2));
+        assert_eq!((arranged.key_bytes, arranged.groups.len(), arranged.row_words()), (9, 1, 2));
         let plain = people().index("by_name", ["name", "team"]).plain(&arranged);
-        assert_eq!(plain.indexes, [("by_name", vec![KeyPart::OfRow(0..10), KeyPart::OfKey(0..1)])]);
+        let by_name = ("by_name", vec![KeyPart::OfRow(0..10), KeyPart::OfKey(0..1)]);
+        let group = PlainGroup { words: 2, is_additive: false, indexes: vec![by_name] };
+        assert_eq!(plain, PlainTable { key_bytes: 9, suffix_bytes: None, groups: vec![group.clone()] });
+        let by_team = people().index("by_name", ["name", "team"]).prefix(1).plain(&arranged);
+        assert_eq!(by_team, PlainTable { key_bytes: 9, suffix_bytes: Some(8), groups: vec![group] });
+    }
+
+    #[test]
+    fn columns_of_a_group_begin_at_a_word_of_their_own_behind_those_of_none() {
+        let grouped = people().column::<Sum>("worked").group("work", ["worked"]).index("by_name", ["name"]);
+        let arranged = grouped.lay_out().unwrap();
+        assert_eq!((&arranged.places[2], &arranged.places[4]), (&Place::Row(10..13), &Place::Row(16..24)));
+        assert_eq!(arranged.groups, [0..2, 2..3]);
+        let is_additive: Vec<bool> =
+            grouped.plain(&arranged).groups.iter().map(|group| group.is_additive).collect();
+        assert_eq!(is_additive, [false, true], "an index over the others leaves sums what they are");
+        let all = people().column::<u8>("work").group("all", ["name", "age"]).lay_out().unwrap();
+        assert_eq!((all.groups.len(), all.row_words(), &all.places[2]), (2, 3, &Place::Row(18..21)));
     }
 
     #[track_caller]
@@ -382,15 +534,28 @@ mod tests {
         refused(&people().column::<u8>("team"), "two columns `team`");
         refused(&people().column::<[u8; 49]>("long").key(["long"]), "49 bytes");
         refused(&people().column::<[u8; 40]>("long").index("by_long", ["long"]), "49 bytes");
+        refused(&people().group("work", ["id"]), "`id` is of the key: leave it out of `work`");
+        refused(&people().group("work", ["age", "age"]), "in column groups twice");
+        refused(&people().group("work", ["age"]).group("play", ["age"]), "in column groups twice");
+        refused(&people().group("work", ["age"]).group("work", ["name"]), "two column groups `work`");
+        refused(&people().group("work", [""; 0]), "`work` has no columns");
+        refused(
+            &people().group("work", ["name"]).index("by_name", ["name"]),
+            "index `by_name` is in a column group",
+        );
+        refused(&people().prefix(2), "fewer columns than the key, which has 2");
+        refused(&people().prefix(1).point(), "keys are in order");
         let three = people().index("a", ["name"]).index("b", ["name"]).index("c", ["name"]);
         refused(&three, "two secondary indexes at most");
     }
 
     #[test]
     fn a_difference_is_told_and_an_expectation_is_none() {
-        assert_eq!(people().difference(&people().expect_rows(9)), None);
+        assert_eq!(people().difference(&people().expect_rows(9).prefix(1)), None);
         let wider = Definition::new("people").column::<Text<11>>("name");
         assert!(people().difference(&wider).is_some_and(|it| it.contains("`name` of type Text<10>")));
+        let grouped = people().group("work", ["age"]);
+        assert!(people().difference(&grouped).is_some_and(|it| it.contains("column groups")));
         assert!(people().difference(&people().point()).is_some_and(|it| it.contains("equality")));
     }
 }

@@ -82,6 +82,7 @@ mod definition;
 mod durable;
 mod error;
 mod future;
+mod group;
 mod key;
 mod open_error;
 mod options;
@@ -97,21 +98,27 @@ mod value;
 extern crate self as contend;
 
 pub use column::{Column, KeyColumn, Kind, Sum, Text, TextError, Type};
+/// Makes a type a column group: implements [`ColumnGroup`](trait@ColumnGroup) for a struct with named fields, each of a
+/// type that is a [`Column`].
+pub use contend_derive::ColumnGroup;
 /// Makes a type the rows of a table: implements [`Table`](trait@Table) for a struct with named fields, each of a type
 /// that is a [`Column`].
 ///
 /// - `#[key]` marks the fields of the primary key, one or several, in their order.
 /// - `#[index]` on a field makes a secondary index over it, named `by_` and the field; its handle is a constant of
 ///   the type, here `Job::BY_OWNER`.
+/// - `#[group]` marks a field whose type is a [`ColumnGroup`](trait@ColumnGroup): its columns are kept apart from the
+///   others, and its handle is a constant of the type, here `Job::PROGRESS`.
 /// - `#[table(...)]` on the struct: `name = "jobs"`, which otherwise is the type's name in lower case; `point`, if
 ///   rows are found by equality of their key only, which is faster; `rows = 1_000_000`, a hint of how many there will
-///   be; and `index(by_state = (state, due))` for an index over several fields.
+///   be; `prefix = 1`, a hint that rows come and go in order under each value of the first fields of the key
+///   ([`Definition::prefix`]); and `index(by_state = (state, due))` for an index over several fields.
 ///
 /// ```
-/// use contend::Table;
+/// use contend::{ColumnGroup, Table};
 ///
 /// #[derive(Table)]
-/// #[table(name = "jobs", rows = 10_000, index(by_state = (state, due)))]
+/// #[table(name = "jobs", rows = 10_000, prefix = 1, index(by_state = (state, due)))]
 /// struct Job {
 ///     #[key]
 ///     queue: u32,
@@ -121,11 +128,19 @@ pub use column::{Column, KeyColumn, Kind, Sum, Text, TextError, Type};
 ///     owner: u64,
 ///     state: u8,
 ///     due: i64,
+///     #[group]
+///     progress: Progress,
 /// }
 ///
-/// let job = Job { queue: 3, id: 9, owner: 1, state: 0, due: 0 };
+/// #[derive(ColumnGroup)]
+/// struct Progress {
+///     steps: u32,
+///     last: i64,
+/// }
+///
+/// let job = Job { queue: 3, id: 9, owner: 1, state: 0, due: 0, progress: Progress { steps: 0, last: 0 } };
 /// assert_eq!(job.key(), (3, 9));
-/// let _ = (Job::BY_OWNER, Job::BY_STATE);
+/// let _ = (Job::BY_OWNER, Job::BY_STATE, Job::PROGRESS);
 /// ```
 ///
 /// What is no column is refused by the compiler:
@@ -141,12 +156,15 @@ pub use column::{Column, KeyColumn, Kind, Sum, Text, TextError, Type};
 pub use contend_derive::Table;
 pub use counters::Counters;
 pub use database::Database;
-pub use definition::{ColumnDefinition, Definition, DefinitionError, IndexDefinition};
+pub use definition::{ColumnDefinition, Definition, DefinitionError, GroupDefinition, IndexDefinition};
 pub use durability::{BackupError, CheckpointError, Corruption, LogError};
 pub use durable::Recovery;
 pub use engine::Direction;
 pub use error::{Advice, Conflict, Error, Misuse};
 pub use future::Begun;
+#[doc(hidden)]
+pub use group::placed;
+pub use group::{ColumnGroup, Group};
 pub use key::Key;
 pub use open_error::OpenError;
 pub use options::{Durability, Options};

@@ -25,6 +25,8 @@ pub(crate) struct Seat {
     pub(crate) until_weighing: u32,
     /// The words of a row on its way into the database.
     pub(crate) scratch: Vec<u64>,
+    /// The words of a row on its way out of it, where it is put together.
+    pub(crate) row: Vec<u64>,
 }
 
 /// What a seat has of an open database.

@@ -12,7 +12,7 @@ use crate::txn::Reader;
 use crate::value::{self, Value};
 
 /// Rows of the first page, and of the last ones: whoever wants a few gets few, and whoever wants many waits seldom.
-const PAGE_ROWS: (usize, usize) = (16, 1_024);
+pub(crate) const PAGE_ROWS: (usize, usize) = (16, 1_024);
 
 /// A range of keys of an index.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Range {
     }
 
     /// What is left of it after a key.
-    fn cut(&mut self, last: AnyKey) {
+    pub(crate) fn cut(&mut self, last: AnyKey) {
         let end = match self.direction {
             Direction::Forward => &mut self.keys.0,
             Direction::Backward => &mut self.keys.1,

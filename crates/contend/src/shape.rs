@@ -10,18 +10,21 @@
 //!           u8   kind, in the order of `Kind`, from 0
 //!           u16  N of `[u8; N]` and `Text<N>`, else 0
 //!           u8   whether it may hold nothing
+//!           u32  bytes of the name of its column group, and the name; none of a column in no group
 //!      u32  columns of the key; for each of them a u32: its number
 //! ```
 //!
-//! All numbers are little-endian. Secondary indexes, and whether rows are found by equality only, are not kept: both
-//! are made anew whenever the database is opened.
+//! All numbers are little-endian. Version 1 had no column groups. Secondary indexes, whether rows are found by equality
+//! only, and hints are not kept: indexes are made anew whenever the database is opened.
 
 use core::fmt;
 
 use crate::column::{Kind, Type};
 use crate::definition::{ColumnDefinition, Definition};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Before there were column groups.
+const UNGROUPED: u8 = 1;
 
 /// How the tables of a directory differ from those that a program declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +51,16 @@ impl core::error::Error for SchemaMismatch {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stored {
     name: String,
-    columns: Vec<(String, Type)>,
+    columns: Vec<StoredColumn>,
     key: Vec<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct StoredColumn {
+    name: String,
+    kind: Type,
+    /// The name of its column group, empty for none.
+    group: String,
 }
 
 /// Why what a directory keeps of its tables cannot be read.
@@ -77,12 +88,13 @@ impl Shape {
         for table in &self.0 {
             put_text(&mut to, &table.name);
             put_count(&mut to, table.columns.len());
-            for (name, kind) in &table.columns {
+            for StoredColumn { name, kind, group } in &table.columns {
                 put_text(&mut to, name);
                 let (number, bytes) = numbered(kind.kind);
                 to.push(number);
                 to.extend(bytes.to_le_bytes());
                 to.push(u8::from(kind.is_nullable));
+                put_text(&mut to, group);
             }
             put_count(&mut to, table.key.len());
             table.key.iter().for_each(|column| put_count(&mut to, *column));
@@ -92,12 +104,12 @@ impl Shape {
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Unread> {
         let (version, rest) = bytes.split_first().ok_or(Unread::Nonsense)?;
-        if *version != VERSION {
+        if ![UNGROUPED, VERSION].contains(version) {
             return Err(Unread::Version(*version));
         }
-        let mut from = From(rest);
+        let mut from = From { bytes: rest, has_groups: *version > UNGROUPED };
         let read = from.many(From::table).ok_or(Unread::Nonsense)?;
-        if from.0.is_empty() { Ok(Self(read)) } else { Err(Unread::Nonsense) }
+        if from.bytes.is_empty() { Ok(Self(read)) } else { Err(Unread::Nonsense) }
     }
 
     /// In what the tables that a program declares differ from these, if they do. Tables behind the last one are new.
@@ -121,11 +133,19 @@ impl Shape {
 
 impl Stored {
     fn of(table: &Definition) -> Self {
-        let columns = table.columns().iter();
+        let group_of = |name: &str| {
+            let group = table.groups().iter().find(|group| group.columns.iter().any(|column| column == name));
+            group.map_or_else(String::new, |group| group.name.to_string())
+        };
+        let column = |ColumnDefinition { name, kind }: &ColumnDefinition| StoredColumn {
+            name: name.to_string(),
+            kind: *kind,
+            group: group_of(name),
+        };
         let number = |name: &str| table.columns().iter().position(|column| column.name == name);
         Self {
             name: table.name().to_owned(),
-            columns: columns.map(|ColumnDefinition { name, kind }| (name.to_string(), *kind)).collect(),
+            columns: table.columns().iter().map(column).collect(),
             key: table.key_columns().filter_map(number).collect(),
         }
     }
@@ -136,19 +156,22 @@ impl Stored {
             let (table, column) = (self.name.clone(), column.map(str::to_owned));
             Some(SchemaMismatch { table, column, says })
         };
-        for (number, (name, kind)) in self.columns.iter().enumerate() {
-            match declared.columns.get(number) {
-                None => return says(Some(name), format!("is not declared any more: {DO}")),
-                Some((other, _)) if other != name => {
-                    return says(Some(name), format!("is declared as `{other}`: {DO}"));
-                }
-                Some((_, other)) if other != kind => {
-                    return says(Some(name), format!("is of type {kind} and declared as {other}: {DO}"));
-                }
-                Some(_) => {}
+        for (number, StoredColumn { name, kind, group }) in self.columns.iter().enumerate() {
+            let Some(other) = declared.columns.get(number) else {
+                return says(Some(name), format!("is not declared any more: {DO}"));
+            };
+            if other.name != *name {
+                return says(Some(name), format!("is declared as `{}`: {DO}", other.name));
+            }
+            if other.kind != *kind {
+                return says(Some(name), format!("is of type {kind} and declared as {}: {DO}", other.kind));
+            }
+            if other.group != *group {
+                let (was, is) = (in_group(group), in_group(&other.group));
+                return says(Some(name), format!("is in {was} and declared in {is}: {DO}"));
             }
         }
-        if let Some((name, _)) = declared.columns.get(self.columns.len()) {
+        if let Some(StoredColumn { name, .. }) = declared.columns.get(self.columns.len()) {
             return says(Some(name), format!("is declared and not in the directory: {DO}"));
         }
         if self.key == declared.key {
@@ -158,9 +181,14 @@ impl Stored {
         let differs = (0..columns).find(|place| self.key.get(*place) != declared.key.get(*place))?;
         let column =
             self.key.get(differs).or(declared.key.get(differs)).and_then(|column| self.columns.get(*column));
-        let column = column.map(|(name, _)| name.as_str());
+        let column = column.map(|column| column.name.as_str());
         says(column, format!("the key has other columns, from its column {differs} on: {DO}"))
     }
+}
+
+/// A column group in words.
+fn in_group(name: &str) -> String {
+    if name.is_empty() { "no column group".into() } else { format!("column group `{name}`") }
 }
 
 /// The number of a kind in files, and its width where it has one.
@@ -219,12 +247,15 @@ fn put_text(to: &mut Vec<u8>, text: &str) {
 }
 
 /// Takes values off the front of bytes, as long as there are enough.
-struct From<'b>(&'b [u8]);
+struct From<'b> {
+    bytes: &'b [u8],
+    has_groups: bool,
+}
 
 impl<'b> From<'b> {
     fn take(&mut self, count: usize) -> Option<&'b [u8]> {
-        let (taken, left) = self.0.split_at_checked(count)?;
-        self.0 = left;
+        let (taken, left) = self.bytes.split_at_checked(count)?;
+        self.bytes = left;
         Some(taken)
     }
 
@@ -251,10 +282,12 @@ impl<'b> From<'b> {
         Some(all)
     }
 
-    fn column(&mut self) -> Option<(String, Type)> {
+    fn column(&mut self) -> Option<StoredColumn> {
         let (name, number) = (self.text()?, self.byte()?);
         let bytes = u16::from_le_bytes(self.take(2)?.try_into().ok()?);
-        Some((name, Type { kind: kind_of(number, bytes)?, is_nullable: self.byte()? != 0 }))
+        let kind = Type { kind: kind_of(number, bytes)?, is_nullable: self.byte()? != 0 };
+        let group = if self.has_groups { self.text()? } else { String::new() };
+        Some(StoredColumn { name, kind, group })
     }
 
     fn table(&mut self) -> Option<Stored> {
@@ -305,7 +338,7 @@ mod tests {
             let kind = Type { kind, is_nullable: number % 2 == 1 };
             table.column_of(format!("c{number}"), kind)
         });
-        let shape = shape(&[people(), many.key(["c4", "c2"])]);
+        let shape = shape(&[people().group("work", ["age"]), many.key(["c4", "c2"])]);
         let bytes = shape.encode();
         assert_eq!(Shape::decode(&bytes), Ok(shape));
         for end in 0..bytes.len() {
@@ -314,6 +347,18 @@ mod tests {
         assert_eq!(Shape::decode(&[9, 0]), Err(Unread::Version(9)));
         let too_many = [&[VERSION][..], &[0xff; 4]].concat();
         assert_eq!(Shape::decode(&too_many), Err(Unread::Nonsense));
+    }
+
+    #[test]
+    fn what_was_written_before_there_were_groups_is_read() {
+        let bytes = [
+            &[UNGROUPED, 1, 0, 0, 0, 1, 0, 0, 0, b't', 1, 0, 0, 0, 1, 0, 0, 0, b'k', 4, 0, 0, 0],
+            &[1, 0, 0, 0][..],
+            &[0; 4],
+        ]
+        .concat();
+        let only = Definition::new("t").column::<u64>("k").key(["k"]);
+        assert_eq!(Shape::decode(&bytes), Ok(shape(&[only])));
     }
 
     #[test]
@@ -343,6 +388,12 @@ mod tests {
         differs(renamed, "people", Some("name"), "declared as `called`");
         differs(people().column::<u8>("team"), "people", Some("team"), "not in the directory");
         differs(people().key(["id", "name"]), "people", Some("name"), "from its column 1 on");
+        differs(
+            people().group("work", ["age"]),
+            "people",
+            Some("age"),
+            "in no column group and declared in column group `work`",
+        );
         let missing = shape(&[people()]).mismatch(&shape(&[])).expect("they differ");
         assert!(missing.to_string().contains("table `people`: is table 0"), "{missing}");
     }

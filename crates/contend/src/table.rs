@@ -14,13 +14,17 @@ pub trait Table: Sized + 'static {
     /// The primary key: the type of the field that is marked `#[key]`, or the tuple of those.
     type Key: Key;
 
+    /// How many column groups its rows are kept in: the columns that are in none, if there are any, count as one.
+    const GROUPS: usize = 1;
+
     /// The table.
     fn definition() -> Definition;
 
     /// The row's primary key.
     fn key(&self) -> Self::Key;
 
-    /// Writes the columns that are not of the key, one after the other.
+    /// Writes the columns that are not of the key, one after the other: first those in no column group, then each
+    /// group from a multiple of eight bytes on.
     fn write(&self, row: &mut [u8]);
 
     /// The row of this key with these columns.

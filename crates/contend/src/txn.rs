@@ -3,31 +3,35 @@
 use core::fmt;
 use core::ops::{ControlFlow, Deref, DerefMut, RangeBounds};
 
-use engine::{AnyKey, Direction, RawTxn, TableId, Which};
+use engine::{Abort, AnyKey, Direction, RawTxn, TableId, Which};
 use sync::Arc;
 use zerocopy::IntoBytes;
 
 use crate::counters::{Event, Tally};
-use crate::error::{Error, Misuse};
+use crate::error::{Conflict, Error, Misuse};
 use crate::key::{Key, any, bounds, primary, secondary_bounds};
-use crate::scan::{Range, Scan};
+use crate::scan::{PAGE_ROWS, Range, Scan};
 use crate::store::Store;
 use crate::table::{Handle, Index, Table};
 use crate::value::{Bound, NamedTable};
 
 /// A transaction that reads. Of each call, an error is passed on with `?`: after it the attempt cannot commit.
 pub struct Reader<'t> {
-    raw: &'t mut (dyn RawTxn + 't),
+    pub(crate) raw: &'t mut (dyn RawTxn + 't),
     database: usize,
     tables: &'t [Arc<Bound>],
+    /// The words of a row that is put together of its column groups.
+    row: &'t mut Vec<u64>,
     /// The first call that made no sense, and that the engine does not know of.
     pub(crate) misuse: Option<Misuse>,
+    /// Whether a column group was another when it was written than when it was read.
+    pub(crate) has_changed: bool,
 }
 
 /// A transaction that reads and writes: see [`Reader`] for how it reads.
 pub struct Txn<'t> {
-    reader: Reader<'t>,
-    room: Room<'t>,
+    pub(crate) reader: Reader<'t>,
+    pub(crate) room: Room<'t>,
 }
 
 /// What an insert needs beside the engine: memory, and the knowledge of how much there is.
@@ -56,6 +60,13 @@ impl Room<'_> {
         }
     }
 
+    /// The words of a column group of so many bytes, all zero.
+    pub(crate) fn group_words(&mut self, bytes: usize) -> &mut [u64] {
+        self.scratch.clear();
+        self.scratch.resize(bytes.div_ceil(8), 0);
+        self.scratch
+    }
+
     /// Refuses an insert if there is no memory for it.
     #[inline]
     fn admit(&mut self) -> Result<(), Error> {
@@ -81,8 +92,13 @@ impl Room<'_> {
 }
 
 impl<'t> Reader<'t> {
-    pub(crate) fn new(raw: &'t mut (dyn RawTxn + 't), database: usize, tables: &'t [Arc<Bound>]) -> Self {
-        Self { raw, database, tables, misuse: None }
+    pub(crate) fn new(
+        raw: &'t mut (dyn RawTxn + 't),
+        database: usize,
+        tables: &'t [Arc<Bound>],
+        row: &'t mut Vec<u64>,
+    ) -> Self {
+        Self { raw, database, tables, row, misuse: None, has_changed: false }
     }
 
     /// Keeps a call that makes no sense from being overlooked.
@@ -98,7 +114,7 @@ impl<'t> Reader<'t> {
 
     /// Refuses the handle of another database.
     #[inline]
-    fn check(&mut self, database: usize) -> Result<(), Error> {
+    pub(crate) fn check(&mut self, database: usize) -> Result<(), Error> {
         if database == self.database { Ok(()) } else { Err(self.foreign()) }
     }
 
@@ -114,11 +130,113 @@ impl<'t> Reader<'t> {
     #[inline]
     pub fn get<T: Table>(&mut self, table: Handle<T>, key: T::Key) -> Result<Option<T>, Error> {
         self.check(table.database)?;
-        let (at, mut key, mut row) = (any(&key), Some(key), None);
+        let at = any(&key);
+        if T::GROUPS > 1 {
+            let is_there = self.gather(table.id, at)?;
+            return Ok(is_there.then(|| T::read(key, self.row.as_bytes())));
+        }
+        let (mut key, mut row) = (Some(key), None);
         self.raw.get(table.id, 0, at, &mut |words| {
             row = key.take().map(|key| T::read(key, words.as_bytes()));
         })?;
         Ok(row)
+    }
+
+    /// Reads a row and returns what `see` makes of it: `None` when the key is not there. For wide rows, which
+    /// [`get`](Self::get) hands from one to the other.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    #[inline]
+    pub fn get_with<T: Table, O>(
+        &mut self,
+        table: Handle<T>,
+        key: T::Key,
+        see: impl FnOnce(&T) -> O,
+    ) -> Result<Option<O>, Error> {
+        self.check(table.database)?;
+        let at = any(&key);
+        if T::GROUPS > 1 {
+            let is_there = self.gather(table.id, at)?;
+            return Ok(is_there.then(|| see(&T::read(key, self.row.as_bytes()))));
+        }
+        let (mut given, mut output) = (Some((key, see)), None);
+        self.raw.get(table.id, 0, at, &mut |words| {
+            output = given.take().map(|(key, see)| see(&T::read(key, words.as_bytes())));
+        })?;
+        Ok(output)
+    }
+
+    /// Puts a row together of its column groups: `false` when the key is not there.
+    fn gather(&mut self, table: TableId, key: AnyKey) -> Result<bool, Error> {
+        let Self { raw, row, tables, .. } = self;
+        row.clear();
+        for (group, words) in tables[usize::from(table.0)].arranged.groups.iter().enumerate() {
+            let is_there = raw.get(table, group, key, &mut |own| {
+                row.truncate(words.start);
+                row.extend_from_slice(own);
+            })?;
+            if !is_there {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Says that rows will be asked for soon, so that their memory comes while others are read: a hint, worth the while
+    /// for several keys of a big table that are known before the first of them is needed. Of what is not there it asks
+    /// for nothing, and it is no read.
+    ///
+    /// ```
+    /// # use contend::{Database, Options, Table};
+    /// # #[derive(Table)]
+    /// # #[table(point)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// # let db = Database::in_memory(Options::new().table::<Account>())?;
+    /// # let accounts = db.table::<Account>()?;
+    /// # db.transact(|txn| txn.insert(accounts, &Account { id: 3, cents: 5 }))?;
+    /// let wanted = [3, 1_000_007, 59];
+    /// let cents = db.snapshot(|txn| {
+    ///     txn.prefetch(accounts, wanted);
+    ///     wanted.iter().try_fold(0, |sum, id| {
+    ///         Ok(sum + txn.get(accounts, *id)?.map_or(0, |account| account.cents))
+    ///     })
+    /// })?;
+    /// # assert_eq!(cents, 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prefetch<T: Table>(&mut self, table: Handle<T>, keys: impl IntoIterator<Item = T::Key>) {
+        self.ask_for(table, 0..T::GROUPS, keys);
+    }
+
+    /// Asks for the memory of column groups.
+    pub(crate) fn ask_for<T: Table>(
+        &mut self,
+        table: Handle<T>,
+        groups: core::ops::Range<usize>,
+        keys: impl IntoIterator<Item = T::Key>,
+    ) {
+        // About as many cache misses as a core has under way.
+        const AT_A_TIME: usize = 16;
+        let mut some = [AnyKey::One(0); AT_A_TIME];
+        let (mut keys, mut count) = (keys.into_iter(), 0);
+        loop {
+            let next = keys.next();
+            if let Some(key) = &next {
+                some[count] = any(key);
+                count += 1;
+            }
+            if count == AT_A_TIME || next.is_none() {
+                // A foreign handle asks for nothing; the call that follows says so.
+                if table.database == self.database {
+                    self.raw.prefetch(table.id, groups.clone(), &some[..count]);
+                }
+                count = 0;
+            }
+            if next.is_none() {
+                return;
+            }
+        }
     }
 
     /// Whether a key is there.
@@ -209,12 +327,66 @@ impl<'t> Reader<'t> {
         see: &mut dyn FnMut(AnyKey, T) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         self.check(table.database)?;
-        self.walk_words(table.id, range, &mut |key, words| see(key, T::read(primary(key), words.as_bytes())))
+        let see = &mut |key, words: &[u64]| see(key, T::read(primary(key), words.as_bytes()));
+        if T::GROUPS > 1 {
+            self.walk_gathered(table.id, range, see)
+        } else {
+            self.walk_words(table.id, 0, range, see)
+        }
     }
 
-    fn walk_words(
+    /// As [`walk_words`](Self::walk_words), of a table with several column groups. The keys come a page at a time, and
+    /// of each row the other groups are read when it is its turn.
+    fn walk_gathered(
         &mut self,
         table: TableId,
+        mut range: Range,
+        see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let bound = &*self.tables[usize::from(table.0)];
+        let groups = 0..bound.arranged.groups.len();
+        let (mut keys, mut own) = (Vec::new(), Vec::new());
+        let mut page_rows = PAGE_ROWS.0;
+        loop {
+            keys.clear();
+            self.walk_words(table, 0, range, &mut |key, _| {
+                keys.push(key);
+                if keys.len() < page_rows { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            own.clear();
+            own.extend(keys.iter().map(|key| bound.primary_of(*key)));
+            self.raw.prefetch(table, groups.clone(), &own);
+            for (key, own) in keys.iter().zip(&own) {
+                // Under schemes that isolate less, a row may be gone by now.
+                if self.gather(table, *own)? && see(*key, self.row).is_break() {
+                    return Ok(());
+                }
+            }
+            let Some(last) = keys.last().filter(|_| keys.len() == page_rows) else { return Ok(()) };
+            range.cut(*last);
+            page_rows = (2 * page_rows).min(PAGE_ROWS.1);
+        }
+    }
+
+    /// As [`walk_words`](Self::walk_words), of any table.
+    fn walk_any(
+        &mut self,
+        table: &NamedTable,
+        range: Range,
+        see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        if table.bound.arranged.groups.len() > 1 {
+            self.walk_gathered(table.id, range, see)
+        } else {
+            self.walk_words(table.id, 0, range, see)
+        }
+    }
+
+    /// Visits a column group of the rows of a range.
+    pub(crate) fn walk_words(
+        &mut self,
+        table: TableId,
+        group: usize,
         range: Range,
         see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
     ) -> Result<(), Error> {
@@ -222,7 +394,7 @@ impl<'t> Reader<'t> {
             return Ok(());
         }
         let Range { which, keys, direction } = range;
-        Ok(self.raw.scan(table, 0, which, keys, direction, see)?)
+        Ok(self.raw.scan(table, group, which, keys, direction, see)?)
     }
 
     /// Reads a row of a table whose columns are known at run time only: `None` when the key is not there.
@@ -236,9 +408,8 @@ impl<'t> Reader<'t> {
     ) -> Result<Option<Vec<crate::Value>>, Error> {
         self.check(table.database)?;
         let key = self.checked(table.bound.key(key))?;
-        let mut row = None;
-        self.raw.get(table.id, 0, key, &mut |words| row = Some(table.bound.join(key, words.as_bytes())))?;
-        Ok(row)
+        let is_there = self.gather(table.id, key)?;
+        Ok(is_there.then(|| table.bound.join(key, self.row.as_bytes())))
     }
 
     /// Visits rows of a table whose columns are known at run time only, until `see` breaks: those whose keys are in a
@@ -256,7 +427,7 @@ impl<'t> Reader<'t> {
     ) -> Result<(), Error> {
         self.check(table.database)?;
         let range = self.checked(Range::of_values(&table.bound, index, keys, direction))?;
-        self.walk_words(table.id, range, &mut |key, words| see(table.bound.join(key, words.as_bytes())))
+        self.walk_any(table, range, &mut |key, words| see(table.bound.join(key, words.as_bytes())))
     }
 }
 
@@ -274,7 +445,29 @@ impl<'t> Txn<'t> {
         self.room.admit()?;
         let words = self.words(table.id);
         row.write(words.as_mut_bytes());
-        Ok(self.reader.raw.insert(table.id, any(&row.key()), &[self.room.scratch.as_slice()])?)
+        let key = any(&row.key());
+        if T::GROUPS > 1 {
+            return self.insert_groups(table.id, key);
+        }
+        Ok(self.reader.raw.insert(table.id, key, &[self.room.scratch.as_slice()])?)
+    }
+
+    /// Inserts the row whose words are put aside, of several column groups.
+    fn insert_groups(&mut self, table: TableId, key: AnyKey) -> Result<bool, Error> {
+        let groups = self.reader.tables[usize::from(table.0)].arranged.groups.iter();
+        let groups: Vec<&[u64]> = groups.map(|words| &self.room.scratch[words.clone()]).collect();
+        Ok(self.reader.raw.insert(table, key, &groups)?)
+    }
+
+    /// Overwrites a row by the one whose words are put aside, a column group after the other.
+    fn replace_groups(&mut self, table: TableId, key: AnyKey) -> Result<bool, Error> {
+        let groups = self.reader.tables[usize::from(table.0)].arranged.groups.iter();
+        for (group, words) in groups.enumerate() {
+            if !self.reader.raw.replace(table, group, key, &self.room.scratch[words.clone()])? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Overwrites a row: `false` when its key is not there.
@@ -285,7 +478,7 @@ impl<'t> Txn<'t> {
         self.check(table.database)?;
         let words = self.words(table.id);
         row.write(words.as_mut_bytes());
-        Ok(self.reader.raw.replace(table.id, 0, any(&row.key()), self.room.scratch.as_slice())?)
+        self.replace_groups(table.id, any(&row.key()))
     }
 
     /// Overwrites a row, or inserts it when its key is not there: whether it was inserted.
@@ -301,7 +494,8 @@ impl<'t> Txn<'t> {
     }
 
     /// Reads a row and writes it as `change` leaves it, whose result is returned: `None` when the key is not there.
-    /// The key stays as it is.
+    /// The key stays as it is. Of a table with [column groups](crate::ColumnGroup) all are read, and those that have
+    /// changed are written.
     ///
     /// # Errors
     /// A conflict, or misuse, for example a change of the key.
@@ -312,6 +506,9 @@ impl<'t> Txn<'t> {
         change: impl FnOnce(&mut T) -> O,
     ) -> Result<Option<O>, Error> {
         self.check(table.database)?;
+        if T::GROUPS > 1 {
+            return self.update_groups(table, key, change);
+        }
         let (at, mut given) = (any(&key), Some((key, change)));
         let (mut output, mut is_moved) = (None, false);
         self.reader.raw.update(table.id, 0, at, &mut |words| {
@@ -323,14 +520,52 @@ impl<'t> Txn<'t> {
                 row.write(words.as_mut_bytes());
             }
         })?;
-        if is_moved {
-            let name = self.reader.tables[usize::from(table.id.0)].definition.name();
-            let says = format!(
-                "table `{name}`: an update may not change the key: delete the row and insert another"
-            );
-            return Err(self.refuse(Misuse::new(says)));
+        if is_moved { Err(self.has_moved(table.id)) } else { Ok(output) }
+    }
+
+    /// As [`update`](Self::update), of several column groups.
+    fn update_groups<T: Table, O>(
+        &mut self,
+        table: Handle<T>,
+        key: T::Key,
+        change: impl FnOnce(&mut T) -> O,
+    ) -> Result<Option<O>, Error> {
+        let at = any(&key);
+        if !self.reader.gather(table.id, at)? {
+            return Ok(None);
         }
-        Ok(output)
+        let mut row = T::read(key, self.reader.row.as_bytes());
+        let output = change(&mut row);
+        if any(&row.key()) != at {
+            return Err(self.has_moved(table.id));
+        }
+        row.write(self.words(table.id).as_mut_bytes());
+        let Reader { raw, tables, row: before, has_changed, .. } = &mut self.reader;
+        for (group, words) in tables[usize::from(table.id.0)].arranged.groups.iter().enumerate() {
+            let (before, after) = (&before[words.clone()], &self.room.scratch[words.clone()]);
+            if before == after {
+                continue;
+            }
+            // Under schemes that isolate less, what was read may be another's by now, whose write would be lost.
+            let mut is_same = false;
+            let is_there = raw.update(table.id, group, at, &mut |own| {
+                is_same = own == before;
+                own.copy_from_slice(after);
+            })?;
+            if !is_there || !is_same {
+                *has_changed = true;
+                return Err(Error::Conflict(Conflict(Abort::ReadChanged)));
+            }
+        }
+        Ok(Some(output))
+    }
+
+    #[cold]
+    fn has_moved(&mut self, table: TableId) -> Error {
+        let name = self.reader.tables[usize::from(table.0)].definition.name();
+        let says =
+            format!("table `{name}`: an update may not change the key: delete the row and insert another");
+        self.refuse(Misuse::new(says))
     }
 
     /// Adds the sums of `amounts` to those of the row with its key, without reading it: `false` when the key is not
@@ -355,12 +590,19 @@ impl<'t> Txn<'t> {
     /// ```
     ///
     /// # Errors A conflict, or misuse: a table that has other columns than [`Sum`](crate::Sum)s beside its key, or a
-    /// secondary index.
+    /// secondary index. Of sums among other columns, make a [column group](crate::ColumnGroup).
     pub fn add<T: Table>(&mut self, table: Handle<T>, amounts: &T) -> Result<bool, Error> {
         self.check(table.database)?;
         let words = self.words(table.id);
         amounts.write(words.as_mut_bytes());
-        Ok(self.reader.raw.add(table.id, 0, any(&amounts.key()), self.room.scratch.as_slice())?)
+        let key = any(&amounts.key());
+        let groups = self.reader.tables[usize::from(table.id.0)].arranged.groups.iter();
+        for (group, words) in groups.enumerate() {
+            if !self.reader.raw.add(table.id, group, key, &self.room.scratch[words.clone()])? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Deletes a row: `false` when the key is not there.
@@ -381,7 +623,7 @@ impl<'t> Txn<'t> {
         self.check(table.database)?;
         self.room.admit()?;
         let key = self.split(table, row)?;
-        Ok(self.reader.raw.insert(table.id, key, &[self.room.scratch.as_slice()])?)
+        self.insert_groups(table.id, key)
     }
 
     /// Overwrites a row of a table whose columns are known at run time only: `false` when its key is not there.
@@ -391,7 +633,7 @@ impl<'t> Txn<'t> {
     pub fn replace_values(&mut self, table: &NamedTable, row: &[crate::Value]) -> Result<bool, Error> {
         self.check(table.database)?;
         let key = self.split(table, row)?;
-        Ok(self.reader.raw.replace(table.id, 0, key, self.room.scratch.as_slice())?)
+        self.replace_groups(table.id, key)
     }
 
     /// Deletes a row of a table whose columns are known at run time only: `false` when the key is not there.

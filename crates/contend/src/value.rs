@@ -235,6 +235,11 @@ impl Bound {
         Ok(AnyKey::from_bytes(&key))
     }
 
+    /// The primary key that ends the key of an index.
+    pub(crate) fn primary_of(&self, key: AnyKey) -> AnyKey {
+        AnyKey::from_bytes(&key.to_bytes()[AnyKey::BYTES_MAX - self.arranged.key_bytes..])
+    }
+
     /// The row of a key, which may be that of an index.
     pub(crate) fn join(&self, key: AnyKey, row: &[u8]) -> Vec<Value> {
         let key = key.to_bytes();

@@ -43,6 +43,8 @@ fn rows_are_found_by_their_keys_and_no_others_are() {
             assert_eq!(txn.get(people, person.id)?.as_ref(), Some(person));
         }
         assert_eq!(txn.get(people, 4)?, None);
+        assert_eq!(txn.get_with(people, 3, |person| person.age)?, Some(-5));
+        assert_eq!(txn.get_with(people, 4, |_| ())?, None);
         assert!(txn.contains(people, 3)? && !txn.contains(people, 4)?);
         assert!(!txn.insert(people, &person(3, "Eve", 0, 0))?, "the key is there");
         assert!(!txn.replace(people, &person(4, "Eve", 0, 0))?, "the key is not there");

@@ -5,11 +5,11 @@
 //! ruled out is checked here, before the scheme hears of it, and is an error instead of a panic.
 
 use core::fmt;
-use core::ops::{Bound, ControlFlow};
+use core::ops::{Bound, ControlFlow, Range};
 
 use storage::{AnyKey, Direction, Home, IndexedKey, Lookup, TableId, TableStore, Which, accumulate};
 
-use crate::session::{Declared, Scan, with_width};
+use crate::session::{Declared, Scan, ahead, with_width};
 use crate::{Abort, Attempt, Observer, Scheme, Session, Sink, Ticket};
 
 /// A call that no type would have let pass. The attempt changed nothing by it; the program must be changed.
@@ -285,6 +285,11 @@ pub trait RawTxn {
         direction: Direction,
         see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
     ) -> Result<(), RawError>;
+
+    /// Says that column groups of the rows of these keys will be asked for soon: a hint, as
+    /// [`Transaction::prefetch`](crate::Transaction::prefetch). What is no key or no column group of the table is
+    /// passed over.
+    fn prefetch(&mut self, table: TableId, groups: Range<usize>, keys: &[AnyKey]);
 }
 
 /// One logical client's access to a database under a scheme that the caller need not name. Object-safe.
@@ -356,8 +361,7 @@ impl<'s, 'db, S: Scheme, O: Observer, L: Sink> Raw<'_, 's, 'db, S, O, L> {
         let tables = self.attempt.tables();
         let unknown = || Misuse::UnknownTable { table, tables: tables.iter().count() }.into();
         let called = tables.find(table).ok_or_else(unknown).and_then(|store| call(self.attempt, store));
-        self.failed = called.as_ref().err().copied();
-        called
+        called.inspect_err(|error| self.failed = Some(*error))
     }
 
     /// As `call`, to write the row of a key.
@@ -369,56 +373,76 @@ impl<'s, 'db, S: Scheme, O: Observer, L: Sink> Raw<'_, 's, 'db, S, O, L> {
     ) -> Result<T, RawError> {
         let is_read_only = self.is_read_only;
         self.call(table, |attempt, store| {
-            let table = store.name();
-            if is_read_only {
-                return Err(Misuse::ReadOnly { table }.into());
-            }
-            check_key(store, Which::Primary, key)?;
-            if store.home(Which::Primary, key) == Home::Everywhere {
-                return Err(Misuse::Everywhere { table, key }.into());
-            }
+            ensure(!is_read_only, || Misuse::ReadOnly { table: store.name() })?;
+            check_primary(store, &key)?;
+            let is_somewhere = store.home(Which::Primary, key) != Home::Everywhere;
+            ensure(is_somewhere, || Misuse::Everywhere { table: store.name(), key })?;
             call(attempt, store)
         })
     }
 }
 
-fn check_group<S: Scheme>(store: &TableStore<S>, group: usize) -> Result<(), Misuse> {
-    let (table, groups) = (store.name(), store.groups());
-    if group < groups { Ok(()) } else { Err(Misuse::UnknownGroup { table, group, groups }) }
-}
-
-fn check_key<S: Scheme>(store: &TableStore<S>, which: Which, key: AnyKey) -> Result<(), Misuse> {
-    let (table, given, expected) = (store.name(), key.words(), store.key_words(which));
-    if given != expected {
-        return Err(Misuse::KeyWidth { table, which, given, expected });
+/// Refuses a call that is not sound. What a refusal says is put together apart, out of the way of calls that are.
+#[inline]
+fn ensure(is_sound: bool, misuse: impl FnOnce() -> Misuse) -> Result<(), Misuse> {
+    #[cold]
+    fn refusal(misuse: impl FnOnce() -> Misuse) -> Misuse {
+        misuse()
     }
-    if store.is_key(which, key) { Ok(()) } else { Err(Misuse::KeyValue { table, which, key }) }
+    if is_sound { Ok(()) } else { Err(refusal(misuse)) }
 }
 
+#[inline]
+fn check_group<S: Scheme>(store: &TableStore<S>, group: usize) -> Result<(), Misuse> {
+    let groups = store.groups();
+    ensure(group < groups, || Misuse::UnknownGroup { table: store.name(), group, groups })
+}
+
+#[inline]
+fn check_primary<S: Scheme>(store: &TableStore<S>, key: &AnyKey) -> Result<(), Misuse> {
+    ensure(store.is_primary_key(key), || no_key(store, Which::Primary, key))
+}
+
+fn check_key<S: Scheme>(store: &TableStore<S>, which: Which, key: &AnyKey) -> Result<(), Misuse> {
+    ensure(store.is_key(which, key), || no_key(store, which, key))
+}
+
+fn no_key<S: Scheme>(store: &TableStore<S>, which: Which, key: &AnyKey) -> Misuse {
+    let (table, given, expected) = (store.name(), key.words(), store.key_words(which));
+    if given == expected {
+        Misuse::KeyValue { table, which, key: *key }
+    } else {
+        Misuse::KeyWidth { table, which, given, expected }
+    }
+}
+
+#[inline]
 fn check_row<S: Scheme>(store: &TableStore<S>, group: usize, words: &[u64]) -> Result<(), Misuse> {
-    let (table, given, expected) = (store.name(), words.len(), store.row_width(group));
-    if given == expected { Ok(()) } else { Err(Misuse::RowWidth { table, group, given, expected }) }
+    let (given, expected) = (words.len(), store.row_width(group));
+    ensure(given == expected, || Misuse::RowWidth { table: store.name(), group, given, expected })
 }
 
+#[inline]
 fn check_additive<S: Scheme>(store: &TableStore<S>, group: usize) -> Result<(), Misuse> {
-    let table = store.name();
-    if store.is_additive(group) { Ok(()) } else { Err(Misuse::NotAdditive { table, group }) }
+    ensure(store.is_additive(group), || Misuse::NotAdditive { table: store.name(), group })
 }
 
 /// A table whose rows are found by their primary key.
+#[inline]
 fn check_found<S: Scheme>(store: &TableStore<S>) -> Result<(), Misuse> {
-    if store.lookup() == Lookup::Heap { Err(Misuse::Unfindable { table: store.name() }) } else { Ok(()) }
+    ensure(store.lookup() != Lookup::Heap, || Misuse::Unfindable { table: store.name() })
 }
 
 /// An index that can be scanned for rows of a column group.
+#[inline]
 fn check_ordered<S: Scheme>(store: &TableStore<S>, group: usize, which: Which) -> Result<(), Misuse> {
-    let table = store.name();
     match which {
-        Which::Primary if store.lookup() == Lookup::Ordered => Ok(()),
-        Which::Primary => Err(Misuse::Unordered { table }),
+        Which::Primary => {
+            ensure(store.lookup() == Lookup::Ordered, || Misuse::Unordered { table: store.name() })
+        }
         Which::Secondary { group: own, position } => {
             let is_there = usize::from(own) == group && usize::from(position) < store.indexes(group);
-            if is_there { Ok(()) } else { Err(Misuse::UnknownIndex { table, which, group }) }
+            ensure(is_there, || Misuse::UnknownIndex { table: store.name(), which, group })
         }
     }
 }
@@ -441,7 +465,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
         self.call(table, |attempt, store| {
             check_group(store, group)?;
             check_found(store)?;
-            check_key(store, Which::Primary, key)?;
+            check_primary(store, &key)?;
             let read = with_width!(key, |key| attempt.read_words(Declared::new(store, group), key, see))?;
             Ok(read.is_some())
         })
@@ -529,7 +553,7 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             check_ordered(store, group, which)?;
             for bound in [from, to] {
                 if let Bound::Included(key) | Bound::Excluded(key) = bound {
-                    check_key(store, which, key)?;
+                    check_key(store, which, &key)?;
                 }
             }
             let home = |key| store.home(which, key);
@@ -543,6 +567,25 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
             }?)
         })
     }
+
+    fn prefetch(&mut self, table: TableId, groups: Range<usize>, keys: &[AnyKey]) {
+        let Some(store) = self.attempt.tables().find(table) else { return };
+        let is_found = check_found(store).is_ok() && check_group(store, groups.end.saturating_sub(1)).is_ok();
+        let width = store.key_words(Which::Primary);
+        if is_found && keys.iter().all(|key| key.words() == width) {
+            match width {
+                1 => prefetch::<u64, _>(store, groups, keys),
+                2 => prefetch::<u128, _>(store, groups, keys),
+                _ => prefetch::<[u64; 6], _>(store, groups, keys),
+            }
+        }
+    }
+}
+
+fn prefetch<K: IndexedKey, S: Scheme>(store: &TableStore<S>, groups: Range<usize>, keys: &[AnyKey]) {
+    ahead(store.index(Which::Primary), keys.iter().map(|key| K::typed(*key)), |row| {
+        groups.clone().for_each(|group| row.record(group).prefetch());
+    });
 }
 
 /// A range of an index of a table, and the column group that is shown.

@@ -9,8 +9,8 @@ mod words;
 use core::ops::{ControlFlow, RangeBounds};
 
 use storage::{
-    Additive, AnyKey, Groups, Index, IndexOn, IndexedKey, Key, Row, RowRef, Slot, Table, Which, accumulate,
-    row_of, row_of_mut, words_of,
+    Additive, AnyKey, Groups, Index, IndexOn, IndexRef, IndexedKey, Key, Row, RowRef, Slot, Table, Which,
+    accumulate, row_of, row_of_mut, words_of,
 };
 
 use crate::database::{Database, bounds};
@@ -521,15 +521,28 @@ impl<S: Scheme, O: Observer, L: Sink> Transaction for Attempt<'_, '_, S, O, L> {
     #[inline]
     fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key> + Clone) {
         let index = self.tables().get(groups.id()).index(Which::Primary);
-        let mut ahead = keys.clone();
-        { &mut ahead }.take(PREFETCHED_AHEAD).for_each(|key| index.prefetch(key.ordered()));
-        for key in keys {
-            if let Some(next) = ahead.next() {
-                index.prefetch(next.ordered());
-            }
-            if let Some(row) = index.peek(key.ordered()) {
-                groups.numbers().for_each(|group| row.record(group).prefetch());
-            }
+        ahead(index, keys.map(Key::ordered), |row| {
+            groups.numbers().for_each(|group| row.record(group).prefetch());
+        });
+    }
+}
+
+/// Asks for the memory of rows ahead of their use: the index's first, by several keys before it is searched, then that
+/// of the rows by `fetch`.
+#[inline]
+pub(crate) fn ahead<'db, K: IndexedKey, S: Scheme>(
+    index: IndexRef<'db, S>,
+    keys: impl Iterator<Item = K> + Clone,
+    fetch: impl Fn(RowRef<'db, S>),
+) {
+    let mut ahead = keys.clone();
+    { &mut ahead }.take(PREFETCHED_AHEAD).for_each(|key| index.prefetch(key));
+    for key in keys {
+        if let Some(next) = ahead.next() {
+            index.prefetch(next);
+        }
+        if let Some(row) = index.peek(key) {
+            fetch(row);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::tables::TableId;
+use crate::tables::{Part, TableId};
 
 /// Why an attempt did not commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,9 +144,9 @@ pub trait Body {
     fn run(&mut self, txn: &mut impl Txn) -> Result<(), Stop>;
 }
 
-// ANCHOR: txn
 /// A transaction under way.
 pub trait Txn {
+    // ANCHOR: txn
     /// Shows a row; `false` when the key is not there.
     ///
     /// # Errors
@@ -183,8 +183,53 @@ pub trait Txn {
         limit: usize,
         see: impl FnMut(&[u8], &[u8]),
     ) -> Result<(), Stop>;
+    // ANCHOR_END: txn
+
+    /// Shows a part of a row; `false` when the key is not there.
+    ///
+    /// # Errors
+    /// See [`Stop`].
+    fn get_part(&mut self, part: Part, key: &[u8], mut see: impl FnMut(&[u8])) -> Result<bool, Stop> {
+        self.get(part.table, key, |row| see(&row[part.bytes()]))
+    }
+
+    /// Reads a part of a row, and one beside it if that is asked for, and writes the first as `change` leaves it;
+    /// `false` when the key is not there.
+    ///
+    /// # Errors
+    /// See [`Stop`].
+    fn update_part(
+        &mut self,
+        part: Part,
+        beside: Option<Part>,
+        key: &[u8],
+        mut change: impl FnMut(&mut [u8], &[u8]),
+    ) -> Result<bool, Stop> {
+        let beside = beside.map_or(0..0, Part::bytes);
+        self.update(part.table, key, |row| {
+            let [own, beside] = row
+                .get_disjoint_mut([part.bytes(), beside.clone()])
+                .expect("parts are apart, and within rows");
+            change(own, beside);
+        })
+    }
+
+    /// Adds to a row that is one number, whose value the caller does not ask for; `false` when the key is not there.
+    ///
+    /// # Errors
+    /// See [`Stop`].
+    fn add(&mut self, table: TableId, key: &[u8], amount: i64) -> Result<bool, Stop> {
+        self.update(table, key, |row| {
+            let number: &mut [u8; 8] = row.try_into().expect("the row is a number");
+            *number = i64::from_le_bytes(*number).wrapping_add(amount).to_le_bytes();
+        })
+    }
+
+    /// Says that rows will be asked for soon. Stores that make nothing of it ignore it.
+    fn expect(&mut self, table: TableId, keys: impl Iterator<Item = Key>) {
+        _ = (table, keys);
+    }
 }
-// ANCHOR_END: txn
 
 /// What a snapshot of a store can do.
 pub trait Reads {

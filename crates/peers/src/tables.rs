@@ -1,5 +1,7 @@
 //! The tables of all workloads: keys and rows of fixed width, so that stores with typed tables can have them, too.
 
+use std::ops::Range;
+
 /// Names a table: its place in [`TABLES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableId(pub usize);
@@ -13,6 +15,9 @@ pub struct Table {
     pub key_bytes: usize,
     /// Width of the rows beside the key.
     pub value_bytes: usize,
+    /// Widths of the parts of which rows are made, if there are several: columns that are used together. Stores that
+    /// can keep them apart do.
+    pub parts: &'static [usize],
     /// Whether ranges of it are scanned.
     pub is_ordered: bool,
 }
@@ -55,11 +60,43 @@ pub const DISTRICT_YTD: TableId = TableId(15);
 /// `D_NEXT_O_ID`, for the same reason.
 pub const DISTRICT_NEXT: TableId = TableId(16);
 
+/// Columns of a table that stand next to each other and are used together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The table.
+    pub table: TableId,
+    /// The place among its parts.
+    pub number: usize,
+}
+
+impl Part {
+    /// The bytes of the row that it is.
+    pub const fn bytes(self) -> Range<usize> {
+        let (parts, mut start, mut before) = (self.table.table().parts, 0, 0);
+        while before < self.number {
+            start += parts[before];
+            before += 1;
+        }
+        start..start + parts[self.number]
+    }
+}
+
+/// What payments and deliveries change of a customer.
+pub const CUSTOMER_BALANCE: Part = Part { table: CUSTOMER, number: 0 };
+/// Who a customer is.
+pub const CUSTOMER_PERSON: Part = Part { table: CUSTOMER, number: 1 };
+/// `C_DATA`.
+pub const CUSTOMER_DATA: Part = Part { table: CUSTOMER, number: 2 };
+/// What orders change of a stock.
+pub const STOCK_LEVEL: Part = Part { table: STOCK, number: 0 };
+/// The texts of a stock.
+pub const STOCK_INFO: Part = Part { table: STOCK, number: 1 };
+
 /// The tables, by number.
 pub const TABLES: [Table; COUNT] = [
     point("warehouse", 2, 85),
     point("district", 3, 85),
-    point("customer", 7, 667),
+    Table { parts: &[24, 143, 500], ..point("customer", 7, 667) },
     ordered("customer_name", 39, 4),
     point("history", 8, 46),
     ordered("new_order", 7, 4),
@@ -67,7 +104,7 @@ pub const TABLES: [Table; COUNT] = [
     ordered("order_customer", 11, 4),
     ordered("order_line", 8, 44),
     point("item", 4, 82),
-    point("stock", 6, 306),
+    Table { parts: &[16, 290], ..point("stock", 6, 306) },
     // The multiples of eight that the laboratory rounds these widths to.
     point("usertable_100", 8, 104),
     point("usertable_1000", 8, 1_000),
@@ -78,11 +115,11 @@ pub const TABLES: [Table; COUNT] = [
 ];
 
 const fn point(name: &'static str, key_bytes: usize, value_bytes: usize) -> Table {
-    Table { name, key_bytes, value_bytes, is_ordered: false }
+    Table { name, key_bytes, value_bytes, parts: &[], is_ordered: false }
 }
 
 const fn ordered(name: &'static str, key_bytes: usize, value_bytes: usize) -> Table {
-    Table { name, key_bytes, value_bytes, is_ordered: true }
+    Table { name, key_bytes, value_bytes, parts: &[], is_ordered: true }
 }
 
 impl TableId {

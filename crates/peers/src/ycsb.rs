@@ -189,6 +189,7 @@ impl Body for Requests {
             let (words, _) = row.as_chunks();
             digest = words.iter().fold(digest, |digest, word| digest ^ u64::from_le_bytes(*word));
         };
+        txn.expect(self.table, self.ops.iter().map(|op| key(op.record)));
         for op in &self.ops {
             let key = key(op.record);
             let is_there = if op.is_update {

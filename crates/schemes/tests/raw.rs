@@ -597,11 +597,18 @@ impl Misuses {
             let mut is_overlooked = false;
             for _ in 0..2 {
                 let ended = session.transact(&ticket(0), &mut |txn| {
+                    // A hint makes no sense at times, and is passed over.
+                    txn.prefetch(TableId(9), 0..1, &[key]);
+                    txn.prefetch(people, 0..3, &[key]);
+                    txn.prefetch(people, 0..0, &[key]);
+                    txn.prefetch(people, 0..2, &[key, AnyKey::Two(1)]);
+                    txn.prefetch(world.log.id(), 0..1, &[key]);
                     assert_eq!(
                         txn.insert(people, key, &[&[3], &[4; 5]]),
                         Ok(true),
                         "nothing was left behind"
                     );
+                    txn.prefetch(people, 0..2, &[key, AnyKey::One(77)]);
                     assert_eq!(call(txn).map(|_| ()), expected, "under {}", S::INFO.name);
                     assert_eq!(
                         txn.get(people, 0, key, &mut |_| ()).map(|_| ()),

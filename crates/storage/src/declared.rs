@@ -61,16 +61,15 @@ impl AnyKey {
     /// When there are more than [`BYTES_MAX`](Self::BYTES_MAX).
     #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        let mut all = [0; Self::BYTES_MAX];
-        all[Self::BYTES_MAX - bytes.len()..].copy_from_slice(bytes);
-        let word = |number: usize| {
-            let word = &all[number * 8..][..8];
-            u64::from_be_bytes(word.try_into().expect("a word has eight bytes"))
-        };
+        let (rest, last) = bytes.split_at(bytes.len().saturating_sub(8));
         match KeyWidth::of_bytes(bytes.len()) {
-            KeyWidth::One => Self::One(word(5)),
-            KeyWidth::Two => Self::Two(u128::from(word(4)) << 64 | u128::from(word(5))),
-            KeyWidth::Six => Self::Six(core::array::from_fn(word)),
+            KeyWidth::One => Self::One(word_of(last)),
+            KeyWidth::Two => Self::Two(u128::from(word_of(rest)) << 64 | u128::from(word_of(last))),
+            KeyWidth::Six => {
+                let mut all = [0; Self::BYTES_MAX];
+                all[Self::BYTES_MAX - bytes.len()..].copy_from_slice(bytes);
+                Self::Six(core::array::from_fn(|number| word_of(&all[number * 8..][..8])))
+            }
         }
     }
 
@@ -90,12 +89,36 @@ impl AnyKey {
     }
 
     /// The key's width in words.
+    #[inline]
     pub fn words(self) -> usize {
         match self {
             Self::One(_) => KeyWidth::One.words(),
             Self::Two(_) => KeyWidth::Two.words(),
             Self::Six(_) => KeyWidth::Six.words(),
         }
+    }
+}
+
+/// The number that eight bytes at most are. Of pieces that may overlap, and not byte by byte through memory: what was
+/// just written in other pieces would be waited for.
+#[inline]
+fn word_of(bytes: &[u8]) -> u64 {
+    fn piece<const N: usize>(bytes: Option<&[u8; N]>) -> [u8; N] {
+        *bytes.expect("as many bytes as were looked for")
+    }
+    let len = bytes.len();
+    match len {
+        8.. => u64::from_be_bytes(piece(bytes.first_chunk())),
+        4.. => {
+            let (first, last) = (piece(bytes.first_chunk()), piece(bytes.last_chunk()));
+            u64::from(u32::from_be_bytes(first)) << (8 * (len - 4)) | u64::from(u32::from_be_bytes(last))
+        }
+        2.. => {
+            let (first, last) = (piece(bytes.first_chunk()), piece(bytes.last_chunk()));
+            u64::from(u16::from_be_bytes(first)) << (8 * (len - 2)) | u64::from(u16::from_be_bytes(last))
+        }
+        1 => u64::from(bytes[0]),
+        0 => 0,
     }
 }
 
@@ -108,6 +131,12 @@ pub(crate) struct KeyDecl {
     pub(crate) is_numbered: bool,
     /// The greatest integer that a key is.
     greatest: AnyKey,
+    /// What a type knows beyond that; none of bytes, each of which is a key, whose row lives at home 0.
+    typed: Option<TypedKey>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct TypedKey {
     home: fn(AnyKey) -> Home,
     is_key: fn(AnyKey) -> bool,
 }
@@ -123,8 +152,10 @@ impl KeyDecl {
             suffix_bits: K::SUFFIX_BITS,
             is_numbered: false,
             greatest: K::Ordered::MAX.any(),
-            home: |key| typed::<K>(key).home(),
-            is_key: |key| typed::<K>(key).ordered().any() == key,
+            typed: Some(TypedKey {
+                home: |key| typed::<K>(key).home(),
+                is_key: |key| typed::<K>(key).ordered().any() == key,
+            }),
         }
     }
 
@@ -136,14 +167,24 @@ impl KeyDecl {
             suffix_bits: u32::MAX,
             is_numbered: false,
             greatest: AnyKey::from_bytes(&[u8::MAX; AnyKey::BYTES_MAX][..bytes]),
-            home: |_| Home::At(0),
-            is_key: |_| true,
+            typed: None,
         }
     }
 
     #[inline]
-    fn admits(&self, key: AnyKey) -> bool {
-        key <= self.greatest && (self.is_key)(key)
+    fn admits(&self, key: &AnyKey) -> bool {
+        let is_small = match (key, &self.greatest) {
+            (AnyKey::One(key), AnyKey::One(greatest)) => key <= greatest,
+            (AnyKey::Two(key), AnyKey::Two(greatest)) => key <= greatest,
+            (AnyKey::Six(key), AnyKey::Six(greatest)) => key <= greatest,
+            _ => false,
+        };
+        is_small && self.typed.is_none_or(|typed| (typed.is_key)(*key))
+    }
+
+    #[inline]
+    fn home(&self, key: AnyKey) -> Home {
+        self.typed.map_or(Home::At(0), |typed| (typed.home)(key))
     }
 }
 
@@ -152,8 +193,20 @@ impl KeyDecl {
 pub enum KeyPart {
     /// Of the primary key.
     OfKey(Range<usize>),
-    /// Of the row.
+    /// Of the row's column group.
     OfRow(Range<usize>),
+}
+
+/// A column group of a table of which nothing is known but its bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlainGroup {
+    /// Its width in words, one at least.
+    pub words: usize,
+    /// Whether amounts may be added to it, word by word.
+    pub is_additive: bool,
+    /// The secondary indexes: a name, and the parts of a key before the primary key, which ends it. Rows' bytes are
+    /// those of the group. Two at most.
+    pub indexes: Vec<(&'static str, Vec<KeyPart>)>,
 }
 
 /// The keys and rows of a table of which nothing is known but their bytes.
@@ -161,12 +214,10 @@ pub enum KeyPart {
 pub struct PlainTable {
     /// How many bytes the primary key has: see [`AnyKey::from_bytes`].
     pub key_bytes: usize,
-    /// The width of a row in words, one at least.
-    pub row_words: usize,
-    /// Whether amounts may be added to rows, word by word.
-    pub is_additive: bool,
-    /// The secondary indexes: a name, and the parts of a key before the primary key, which ends it. Two at most.
-    pub indexes: Vec<(&'static str, Vec<KeyPart>)>,
+    /// The last bytes of it that number what grows under those before them: see [`Key::SUFFIX_BITS`].
+    pub suffix_bytes: Option<usize>,
+    /// The column groups, one at least.
+    pub groups: Vec<PlainGroup>,
 }
 
 impl PlainTable {
@@ -174,24 +225,25 @@ impl PlainTable {
     pub const INDEXES_MAX: usize = 2;
 
     pub(crate) fn key(&self) -> KeyDecl {
-        KeyDecl::of_bytes(self.key_bytes)
+        let suffix_bits = self.suffix_bytes.map_or(u32::MAX, |bytes| bytes as u32 * 8);
+        KeyDecl { suffix_bits, ..KeyDecl::of_bytes(self.key_bytes) }
     }
 
-    /// Its secondary indexes.
+    /// The secondary indexes of a column group.
     ///
     /// # Panics
     /// When there are too many, or their keys are too long, or made of what is not there.
-    pub(crate) fn index_decls(&self) -> Vec<IndexDecl> {
-        assert!(self.indexes.len() <= Self::INDEXES_MAX, "a table has two secondary indexes at most");
-        self.indexes.iter().map(|(name, parts)| self.index_decl(name, parts)).collect()
+    pub(crate) fn index_decls(&self, group: &PlainGroup) -> Vec<IndexDecl> {
+        assert!(group.indexes.len() <= Self::INDEXES_MAX, "a table has two secondary indexes at most");
+        group.indexes.iter().map(|(name, parts)| self.index_decl(group, name, parts)).collect()
     }
 
-    fn index_decl(&self, name: &'static str, parts: &[KeyPart]) -> IndexDecl {
+    fn index_decl(&self, group: &PlainGroup, name: &'static str, parts: &[KeyPart]) -> IndexDecl {
         let mut bytes = self.key_bytes;
         for part in parts {
             let (range, of) = match part {
                 KeyPart::OfKey(range) => (range, self.key_bytes),
-                KeyPart::OfRow(range) => (range, self.row_words * 8),
+                KeyPart::OfRow(range) => (range, group.words * 8),
             };
             assert!(range.end <= of, "a key of `{name}` is made of bytes that are there");
             bytes += range.len();
@@ -280,6 +332,7 @@ impl IndexDecl {
 /// # Panics
 /// Where a key or a row has another width than the table's, or there is no such column group or index.
 impl<S: Shape> TableStore<S> {
+    #[inline]
     fn key_decl(&self, which: Which) -> &KeyDecl {
         match which {
             Which::Primary => self.key(),
@@ -288,19 +341,28 @@ impl<S: Shape> TableStore<S> {
     }
 
     /// The width in words of the keys of an index.
+    #[inline]
     pub fn key_words(&self, which: Which) -> usize {
         self.key_decl(which).width.words()
     }
 
-    /// Whether a key of the right width is one that the type of the index's keys can be. It need not be, if
-    /// the type has fewer values than the integer.
-    pub fn is_key(&self, which: Which, key: AnyKey) -> bool {
+    /// Whether a key is one that the type of the index's keys can be. One of the right width need not be, if the type
+    /// has fewer values than the integer.
+    #[inline]
+    pub fn is_key(&self, which: Which, key: &AnyKey) -> bool {
         self.key_decl(which).admits(key)
     }
 
+    /// As [`is_key`](Self::is_key), of a primary key.
+    #[inline]
+    pub fn is_primary_key(&self, key: &AnyKey) -> bool {
+        self.key().admits(key)
+    }
+
     /// Where the rows of a key live.
+    #[inline]
     pub fn home(&self, which: Which, key: AnyKey) -> Home {
-        (self.key_decl(which).home)(key)
+        self.key_decl(which).home(key)
     }
 
     /// Above how many low bits the keys of an index differ that grow apart: see [`Key::SUFFIX_BITS`].
@@ -405,8 +467,8 @@ mod tests {
         assert_eq!(store.home(Which::Primary, AnyKey::One(5)), Home::At(5));
         assert_eq!(store.home(which, second), Home::At(7));
         assert_eq!([Which::Primary, which].map(|which| store.key_words(which)), [1, 2]);
-        assert!(store.is_key(which, second));
-        assert!(!store.is_key(which, AnyKey::Two(1 << 40)), "bits that the type has not");
+        assert!(store.is_key(which, &second));
+        assert!(!store.is_key(which, &AnyKey::Two(1 << 40)), "bits that the type has not");
     }
 
     #[test]
@@ -423,31 +485,39 @@ mod tests {
             assert_eq!(lowest.to_bytes()[AnyKey::BYTES_MAX - bytes], 1);
             assert_eq!(AnyKey::from_bytes(&lowest.to_bytes()[AnyKey::BYTES_MAX - bytes..]), lowest);
         }
+        for len in 0..=AnyKey::BYTES_MAX {
+            let bytes: Vec<u8> = (1..=len as u8).collect();
+            let all = AnyKey::from_bytes(&bytes).to_bytes();
+            let (rest, own) = all.split_at(AnyKey::BYTES_MAX - len);
+            assert!(own == bytes && rest.iter().all(|byte| *byte == 0), "{len} bytes: {all:?}");
+        }
         let words = [8, 9, 16, 17, 48].map(|bytes| AnyKey::from_bytes(&vec![0; bytes]).words());
         assert_eq!(words, [1, 2, 2, 6, 6]);
     }
 
     #[test]
     fn secondary_keys_of_plain_rows_are_made_of_their_bytes() {
-        let plain = PlainTable {
-            key_bytes: 3,
-            row_words: 2,
-            is_additive: false,
-            indexes: vec![("by", vec![KeyPart::OfRow(4..6), KeyPart::OfKey(0..1)])],
-        };
+        let indexes = vec![("by", vec![KeyPart::OfRow(4..6), KeyPart::OfKey(0..1)])];
+        let groups = vec![
+            PlainGroup { words: 2, is_additive: false, indexes },
+            PlainGroup { words: 1, ..PlainGroup::default() },
+        ];
+        let plain = PlainTable { key_bytes: 3, suffix_bytes: Some(2), groups };
         let mut schema = Schema::new();
         let id = schema.plain_table("plain", Lookup::Ordered, 4, &plain);
         let tables = Tables::<Plain>::new(&schema, 1, 0, false);
         let store = tables.get(id);
         let which = Which::Secondary { group: 0, position: 0 };
         assert_eq!([Which::Primary, which].map(|which| store.key_words(which)), [1, 1]);
+        assert_eq!([0, 1].map(|group| store.row_width(group)), [2, 1]);
+        assert_eq!((store.suffix_bits(Which::Primary), store.suffix_bits(which)), (16, u32::MAX));
         let key = AnyKey::from_bytes(&[1, 2, 3]);
         let words = [u64::from_ne_bytes([0, 0, 0, 0, 7, 8, 0, 0]), 0];
         let secondary = AnyKey::from_bytes(&[7, 8, 1, 1, 2, 3]);
         assert_eq!(store.secondary_key(0, 0, key, &words), secondary);
         assert_eq!(store.primary_key(0, 0, secondary), key);
         assert!(store.holds(which, secondary, &words) && !store.holds(which, secondary, &[0, 0]));
-        assert!(store.is_key(Which::Primary, key));
-        assert!(!store.is_key(Which::Primary, AnyKey::One(1 << 24)), "a byte more than a key has");
+        assert!(store.is_key(Which::Primary, &key));
+        assert!(!store.is_key(Which::Primary, &AnyKey::One(1 << 24)), "a byte more than a key has");
     }
 }

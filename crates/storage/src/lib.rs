@@ -20,7 +20,7 @@ mod version;
 mod waiting;
 
 pub use additive::{Additive, Column, accumulate, column};
-pub use declared::{KeyPart, PlainTable};
+pub use declared::{KeyPart, PlainGroup, PlainTable};
 pub use index::{LeafHold, LeafRef, Watcher};
 pub use key::{Home, Key, OrderedKey};
 pub use owned::Claim;

@@ -84,7 +84,7 @@ impl Schema {
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
     }
 
-    /// Declares a table with one column group, of whose keys and rows nothing is known but their bytes.
+    /// Declares a table of whose keys and rows nothing is known but their bytes.
     ///
     /// # Panics
     /// When keys are longer than [`AnyKey::BYTES_MAX`](crate::AnyKey::BYTES_MAX), or made of bytes that are not there.
@@ -95,10 +95,13 @@ impl Schema {
         expected_rows: usize,
         plain: &PlainTable,
     ) -> TableId {
-        assert!(plain.row_words > 0, "a row has a word");
-        let words = u32::try_from(plain.row_words).expect("rows below 32 GiB");
-        let group = GroupDecl { words, is_additive: plain.is_additive, indexes: plain.index_decls() };
-        let (id, groups) = (self.next_id(), vec![group]);
+        assert!(!plain.groups.is_empty(), "a table has a column group");
+        let groups = plain.groups.iter().map(|group| {
+            assert!(group.words > 0, "a row has a word");
+            let words = u32::try_from(group.words).expect("rows below 32 GiB");
+            GroupDecl { words, is_additive: group.is_additive, indexes: plain.index_decls(group) }
+        });
+        let (id, groups) = (self.next_id(), groups.collect());
         let (lookup, is_unsplit) = (self.lookup(lookup), self.layout.is_unsplit);
         self.tables.push(TableDecl { name, lookup, key: plain.key(), expected_rows, is_unsplit, groups });
         id

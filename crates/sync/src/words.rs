@@ -6,6 +6,9 @@
 
 use crate::atomic::{AtomicU64, Ordering};
 
+/// Words of a cache line, which are copied without a look whether they were the last.
+const LINE: usize = 8;
+
 /// Copies `from` into `to`, word by word.
 ///
 /// # Panics
@@ -13,10 +16,12 @@ use crate::atomic::{AtomicU64, Ordering};
 #[inline]
 pub fn load(from: &[AtomicU64], to: &mut [u64]) {
     assert_eq!(from.len(), to.len(), "a record copy has the record's width");
-    for (to, from) in to.iter_mut().zip(from) {
-        // Relaxed: the caller's version check orders the whole copy.
-        *to = from.load(Ordering::Relaxed);
-    }
+    // Relaxed: the caller's version check orders the whole copy.
+    let one = |(to, from): (&mut u64, &AtomicU64)| *to = from.load(Ordering::Relaxed);
+    let (lines, rest) = to.as_chunks_mut::<LINE>();
+    let (lines_from, rest_from) = from.as_chunks::<LINE>();
+    lines.iter_mut().zip(lines_from).for_each(|(to, from)| to.iter_mut().zip(from).for_each(one));
+    rest.iter_mut().zip(rest_from).for_each(one);
 }
 
 /// Copies `from` over `to`, word by word.
@@ -26,10 +31,12 @@ pub fn load(from: &[AtomicU64], to: &mut [u64]) {
 #[inline]
 pub fn store(to: &[AtomicU64], from: &[u64]) {
     assert_eq!(from.len(), to.len(), "a record copy has the record's width");
-    for (to, from) in to.iter().zip(from) {
-        // Relaxed: the caller holds the record's lock, and its release orders the whole copy.
-        to.store(*from, Ordering::Relaxed);
-    }
+    // Relaxed: the caller holds the record's lock, and its release orders the whole copy.
+    let one = |(to, from): (&AtomicU64, &u64)| to.store(*from, Ordering::Relaxed);
+    let (lines, rest) = to.as_chunks::<LINE>();
+    let (lines_from, rest_from) = from.as_chunks::<LINE>();
+    lines.iter().zip(lines_from).for_each(|(to, from)| to.iter().zip(from).for_each(one));
+    rest.iter().zip(rest_from).for_each(one);
 }
 
 #[cfg(all(test, not(loom)))]
@@ -43,6 +50,18 @@ mod tests {
         let mut copy = [0; 5];
         load(&record, &mut copy);
         assert_eq!(copy, [0, 10, 20, 30, 4]);
+    }
+
+    #[test]
+    fn records_of_several_lines_and_a_rest_are_copied_whole() {
+        for width in [7, 8, 9, 16, 21] {
+            let record: Vec<AtomicU64> = (0..width).map(|_| AtomicU64::new(0)).collect();
+            let value: Vec<u64> = (1..=width).collect();
+            store(&record, &value);
+            let mut copy = vec![0; value.len()];
+            load(&record, &mut copy);
+            assert_eq!(copy, value);
+        }
     }
 
     #[test]

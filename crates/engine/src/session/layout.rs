@@ -136,6 +136,7 @@ impl<S: Scheme, K> Clone for Declared<'_, S, K> {
 impl<S: Scheme, K> Copy for Declared<'_, S, K> {}
 
 impl<'db, S: Scheme, K> Declared<'db, S, K> {
+    #[inline]
     pub(crate) fn new(store: &'db TableStore<S>, group: usize) -> Self {
         Self { store, group: group as u16, key: PhantomData }
     }
@@ -144,30 +145,37 @@ impl<'db, S: Scheme, K> Declared<'db, S, K> {
 impl<S: Scheme, K: IndexedKey> Layout for Declared<'_, S, K> {
     type Key = K;
 
+    #[inline]
     fn table(self) -> TableId {
         self.store.id()
     }
 
+    #[inline]
     fn number(self) -> usize {
         usize::from(self.group)
     }
 
+    #[inline]
     fn record(self) -> usize {
         self.store.record_of(self.number())
     }
 
+    #[inline]
     fn part<'w, T: Scheme>(self, words: &'w [u64], _: &Tables<T>) -> &'w [u64] {
         &words[self.store.place(self.number())]
     }
 
+    #[inline]
     fn part_mut<'w, T: Scheme>(self, words: &'w mut [u64], _: &Tables<T>) -> &'w mut [u64] {
         &mut words[self.store.place(self.number())]
     }
 
+    #[inline]
     fn indexes(self) -> usize {
         self.store.indexes(self.number())
     }
 
+    #[inline]
     fn home(self, key: K) -> Home {
         self.store.home(Which::Primary, key.any())
     }

@@ -1,16 +1,19 @@
 //! The five transactions (TPC-C 2.4 to 2.8). A store that shows rows of different moments sees to it that what comes of
 //! them is not believed; so a row that must be there and is not ends the attempt.
 
+use std::iter;
+
 use workloads::tpcc::{Delivery, NewOrder, OrderStatus, Payment, StockLevel, Who};
 
 use super::rows::{
-    add_i64, add_u32, customer, get_i32, get_i64, get_u32, history, item, order, order_line, set_i32,
-    set_i64, set_u16, set_u32, set_u64, site, stock,
+    add_i64, add_u32, customer, get_i32, get_u32, history, item, order, order_line, set_i32, set_u16,
+    set_u32, set_u64, site, stock,
 };
 use crate::peer::{Key, Stop, Txn};
 use crate::tables::{
-    CUSTOMER, CUSTOMER_NAME, DISTRICT, DISTRICT_NEXT, DISTRICT_YTD, HISTORY, ITEM, NEW_ORDER, ORDER,
-    ORDER_CUSTOMER, ORDER_LINE, STOCK, TableId, WAREHOUSE, WAREHOUSE_YTD,
+    CUSTOMER, CUSTOMER_BALANCE, CUSTOMER_NAME, CUSTOMER_PERSON, DISTRICT, DISTRICT_NEXT, DISTRICT_YTD,
+    HISTORY, ITEM, NEW_ORDER, ORDER, ORDER_CUSTOMER, ORDER_LINE, STOCK, STOCK_INFO, STOCK_LEVEL, TableId,
+    WAREHOUSE, WAREHOUSE_YTD,
 };
 
 /// Orders that a Stock-Level looks at (TPC-C 2.8.2.2).
@@ -75,14 +78,18 @@ fn found(is_there: bool, what: &'static str) -> Result<(), Stop> {
 /// Places an order (TPC-C 2.4).
 pub(super) fn new_order(input: &NewOrder, scratch: &mut Scratch, txn: &mut impl Txn) -> Result<(), Stop> {
     let (warehouse, district) = (input.warehouse, input.district);
+    let customer_at = customer_key(warehouse, district, input.customer);
+    txn.expect(CUSTOMER, iter::once(customer_at));
+    txn.expect(ITEM, input.lines().iter().map(|line| Key::new().u32(line.item)));
+    txn.expect(STOCK, input.lines().iter().map(|line| stock_key(line.supply_warehouse, line.item)));
     let (mut taxes, mut discount) = (0, 0);
     let seen = txn.get(WAREHOUSE, &warehouse_key(warehouse), |row| taxes = get_u32(row, site::TAX))?;
     found(seen, "a warehouse")?;
     let seen =
         txn.get(DISTRICT, &district_key(warehouse, district), |row| taxes += get_u32(row, site::TAX))?;
     found(seen, "a district")?;
-    let seen = txn.get(CUSTOMER, &customer_key(warehouse, district, input.customer), |row| {
-        discount = get_u32(row, customer::DISCOUNT);
+    let seen = txn.get_part(CUSTOMER_PERSON, &customer_at, |person| {
+        discount = get_u32(person, customer::DISCOUNT - customer::PERSON);
     })?;
     found(seen, "a customer")?;
     scratch.lines.clear();
@@ -96,15 +103,16 @@ pub(super) fn new_order(input: &NewOrder, scratch: &mut Scratch, txn: &mut impl 
         let (true, Some((price, _))) = (is_used, at_hand) else { return Err(Stop::Rollback) };
         let mut dist_info = [0; 24];
         let is_remote = line.supply_warehouse != warehouse;
-        let is_there = txn.update(STOCK, &stock_key(line.supply_warehouse, line.item), |row| {
+        let at = stock_key(line.supply_warehouse, line.item);
+        let is_there = txn.update_part(STOCK_LEVEL, Some(STOCK_INFO), &at, |level, info| {
             // TPC-C 2.4.2.2: what would fall below 10 is restocked by 91.
-            let left = get_i32(row, stock::QUANTITY).wrapping_sub(i32::from(line.quantity));
-            set_i32(row, stock::QUANTITY, if left >= 10 { left } else { left.wrapping_add(91) });
-            add_u32(row, stock::YTD, u32::from(line.quantity));
-            add_u32(row, stock::ORDER_CNT, 1);
-            add_u32(row, stock::REMOTE_CNT, u32::from(is_remote));
-            let dist = stock::DIST + 24 * (usize::from(district) - 1);
-            dist_info.copy_from_slice(&row[dist..dist + 24]);
+            let left = get_i32(level, stock::QUANTITY).wrapping_sub(i32::from(line.quantity));
+            set_i32(level, stock::QUANTITY, if left >= 10 { left } else { left.wrapping_add(91) });
+            add_u32(level, stock::YTD, u32::from(line.quantity));
+            add_u32(level, stock::ORDER_CNT, 1);
+            add_u32(level, stock::REMOTE_CNT, u32::from(is_remote));
+            let dist = stock::DIST - stock::INFO + 24 * (usize::from(district) - 1);
+            dist_info.copy_from_slice(&info[dist..dist + 24]);
         })?;
         found(is_there, "a stock")?;
         scratch.lines.push(Line {
@@ -161,14 +169,16 @@ pub(super) fn payment(
     let amount = i64::from(input.amount);
     let of = (input.customer_warehouse, input.customer_district);
     let number = select(of, &input.who, scratch, txn)?;
-    let (shown, note) = (&mut scratch.shown, note(input, number));
+    let customer_at = customer_key(of.0, of.1, number);
+    txn.expect(CUSTOMER, iter::once(customer_at));
+    let shown = &mut scratch.shown;
     shown.clear();
-    let is_there = txn.update(CUSTOMER, &customer_key(of.0, of.1, number), |row| {
+    let is_there = txn.update(CUSTOMER, &customer_at, |row| {
         add_i64(row, customer::BALANCE, -amount);
         add_i64(row, customer::YTD_PAYMENT, amount);
         add_u32(row, customer::PAYMENT_CNT, 1);
         if &row[customer::CREDIT..customer::CREDIT + 2] == b"BC" {
-            let data = &mut row[customer::DATA..];
+            let (note, data) = (note(input, number), &mut row[customer::DATA..]);
             data.copy_within(..CUSTOMER_DATA_BYTES - note.len(), note.len());
             data[..note.len()].copy_from_slice(note.as_bytes());
         }
@@ -181,8 +191,8 @@ pub(super) fn payment(
     found(seen, "a warehouse")?;
     let seen = txn.get(DISTRICT, &area, |row| names[1].copy_from_slice(&row[site::NAME..site::ADDRESS]))?;
     found(seen, "a district")?;
-    found(txn.update(DISTRICT_YTD, &area, |row| add_i64(row, 0, amount))?, "a district")?;
-    found(txn.update(WAREHOUSE_YTD, &at, |row| add_i64(row, 0, amount))?, "a warehouse")?;
+    found(txn.add(DISTRICT_YTD, &area, amount)?, "a district")?;
+    found(txn.add(WAREHOUSE_YTD, &at, amount)?, "a warehouse")?;
 
     let mut row = [0; 46];
     set_u64(&mut row, history::DATE, input.date);
@@ -272,6 +282,8 @@ pub(super) fn delivery(input: &Delivery, txn: &mut impl Txn) -> Result<u64, Stop
             (of, lines) = (get_u32(row, order::CUSTOMER), row[order::LINES]);
         })?;
         found(is_there, "an order")?;
+        let customer_at = customer_key(warehouse, district, of);
+        txn.expect(CUSTOMER, iter::once(customer_at));
         let mut sum = 0;
         for line in 1..=lines {
             let is_there = txn.update(ORDER_LINE, &line_key(warehouse, district, number, line), |row| {
@@ -280,10 +292,9 @@ pub(super) fn delivery(input: &Delivery, txn: &mut impl Txn) -> Result<u64, Stop
             })?;
             found(is_there, "an order line")?;
         }
-        let is_there = txn.update(CUSTOMER, &customer_key(warehouse, district, of), |row| {
-            let balance = get_i64(row, customer::BALANCE);
-            set_i64(row, customer::BALANCE, balance.wrapping_add(sum));
-            add_u32(row, customer::DELIVERY_CNT, 1);
+        let is_there = txn.update_part(CUSTOMER_BALANCE, None, &customer_at, |own, _| {
+            add_i64(own, customer::BALANCE, sum);
+            add_u32(own, customer::DELIVERY_CNT, 1);
         })?;
         found(is_there, "a customer")?;
         delivered += 1;
@@ -304,10 +315,11 @@ pub(super) fn stock_level(input: &StockLevel, scratch: &mut Scratch, txn: &mut i
     txn.scan(ORDER_LINE, &from, &to, usize::MAX, |_, row| items.push(get_u32(row, order_line::ITEM)))?;
     items.sort_unstable();
     items.dedup();
+    txn.expect(STOCK, items.iter().map(|&item| stock_key(warehouse, item)));
     let mut low = 0_u32;
     for &item in &*items {
-        let seen = txn.get(STOCK, &stock_key(warehouse, item), |row| {
-            low += u32::from(get_i32(row, stock::QUANTITY) < input.threshold);
+        let seen = txn.get_part(STOCK_LEVEL, &stock_key(warehouse, item), |level| {
+            low += u32::from(get_i32(level, stock::QUANTITY) < input.threshold);
         })?;
         found(seen, "a stock")?;
     }

@@ -57,6 +57,8 @@ pub(super) mod customer {
     pub(in super::super) const YTD_PAYMENT: usize = 8;
     pub(in super::super) const PAYMENT_CNT: usize = 16;
     pub(in super::super) const DELIVERY_CNT: usize = 20;
+    /// Where `CUSTOMER_PERSON` begins.
+    pub(in super::super) const PERSON: usize = 24;
     pub(in super::super) const SINCE: usize = 24;
     pub(in super::super) const CREDIT_LIM: usize = 32;
     pub(in super::super) const DISCOUNT: usize = 40;
@@ -115,6 +117,8 @@ pub(super) mod stock {
     pub(in super::super) const YTD: usize = 4;
     pub(in super::super) const ORDER_CNT: usize = 8;
     pub(in super::super) const REMOTE_CNT: usize = 12;
+    /// Where `STOCK_INFO` begins.
+    pub(in super::super) const INFO: usize = 16;
     /// Ten texts of 24 bytes.
     pub(in super::super) const DIST: usize = 16;
     pub(in super::super) const DATA: usize = 256;

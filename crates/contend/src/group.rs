@@ -1,0 +1,242 @@
+//! Column groups: columns that are kept, read and written apart from the others of their row.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{ControlFlow, Range, RangeBounds};
+use std::borrow::Cow;
+
+use engine::{Direction, Which};
+use zerocopy::IntoBytes;
+
+use crate::column::Type;
+use crate::error::Error;
+use crate::key::{any, bounds, primary};
+use crate::scan;
+use crate::table::{Handle, Table};
+use crate::txn::{Reader, Txn};
+
+/// Columns that are kept apart from the others of their row. Derive it for a struct whose fields are columns, and have
+/// a field of that type in a table, marked `#[group]`: see [`derive@crate::Table`].
+///
+/// Who reads or writes one group copies and conflicts over that group alone, and a row with all its groups is still
+/// found once, inserted and deleted as one. So keep apart the few columns that change often from the many that do not.
+///
+/// ```
+/// use contend::{ColumnGroup, Database, Options, Sum, Table};
+///
+/// #[derive(Table)]
+/// struct Article {
+///     #[key]
+///     id: u64,
+///     title: [u8; 80],
+///     text: [u8; 2_000],
+///     #[group]
+///     visits: Visits,
+/// }
+///
+/// #[derive(ColumnGroup)]
+/// struct Visits {
+///     count: Sum,
+///     seconds: Sum,
+/// }
+///
+/// let db = Database::in_memory(Options::new().table::<Article>())?;
+/// let articles = db.table::<Article>()?;
+/// # let visits = Visits { count: Sum(0), seconds: Sum(0) };
+/// # let article = Article { id: 7, title: [b' '; 80], text: [b' '; 2_000], visits };
+/// # db.transact(|txn| txn.insert(articles, &article))?;
+/// // The text is neither read nor in the way of those who change it.
+/// db.transact(|txn| {
+///     txn.add_group(articles, Article::VISITS, 7, &Visits { count: Sum(1), seconds: Sum(90) })
+/// })?;
+/// let visits = db.snapshot(|txn| txn.get_group(articles, Article::VISITS, 7))?;
+/// assert_eq!(visits.map(|visits| visits.count), Some(Sum(1)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait ColumnGroup: Sized + 'static {
+    /// How many bytes its columns have.
+    const BYTES: usize;
+
+    /// The columns, in their order.
+    fn columns() -> Vec<(Cow<'static, str>, Type)>;
+
+    /// Writes the columns one after the other, to as many bytes as they have.
+    fn write(&self, to: &mut [u8]);
+
+    /// The columns that were written to these bytes.
+    fn read(from: &[u8]) -> Self;
+}
+
+/// Names a column group of the table `T`. The derive makes one for each field that is marked `#[group]`, as a constant
+/// of the type: `Article::VISITS`.
+pub struct Group<T, G> {
+    pub(crate) number: u16,
+    columns: PhantomData<fn(&T, &G)>,
+}
+
+impl<T: Table, G: ColumnGroup> Group<T, G> {
+    /// The column group of this number: columns that are in none are a group of their own, and come first.
+    #[doc(hidden)]
+    pub const fn at(number: u16) -> Self {
+        Self { number, columns: PhantomData }
+    }
+}
+
+impl<T, G> Clone for Group<T, G> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, G> Copy for Group<T, G> {}
+
+impl<T, G> fmt::Debug for Group<T, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Group({})", self.number)
+    }
+}
+
+/// The bytes that follow so many bytes of a row and are a column group of so many, which begins at a word of its own.
+#[doc(hidden)]
+pub const fn placed(before: usize, bytes: usize) -> Range<usize> {
+    let start = before.next_multiple_of(8);
+    start..start + bytes
+}
+
+/// Column groups alone. Each call is as the one for whole rows without `group` in its name.
+impl Reader<'_> {
+    /// Reads a column group of a row: `None` when the key is not there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    #[inline]
+    #[expect(clippy::needless_pass_by_value, reason = "as every other call")]
+    pub fn get_group<T: Table, G: ColumnGroup>(
+        &mut self,
+        table: Handle<T>,
+        group: Group<T, G>,
+        key: T::Key,
+    ) -> Result<Option<G>, Error> {
+        self.check(table.database)?;
+        let mut own = None;
+        self.raw.get(table.id, group.number.into(), any(&key), &mut |words| {
+            own = Some(G::read(&words.as_bytes()[..G::BYTES]));
+        })?;
+        Ok(own)
+    }
+
+    /// Reads a column group of a row and returns what `see` makes of it: `None` when the key is not there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    #[inline]
+    #[expect(clippy::needless_pass_by_value, reason = "as every other call")]
+    pub fn get_group_with<T: Table, G: ColumnGroup, O>(
+        &mut self,
+        table: Handle<T>,
+        group: Group<T, G>,
+        key: T::Key,
+        see: impl FnOnce(&G) -> O,
+    ) -> Result<Option<O>, Error> {
+        self.check(table.database)?;
+        let (mut given, mut output) = (Some(see), None);
+        self.raw.get(table.id, group.number.into(), any(&key), &mut |words| {
+            output = given.take().map(|see| see(&G::read(&words.as_bytes()[..G::BYTES])));
+        })?;
+        Ok(output)
+    }
+
+    /// Visits a column group of the rows whose keys are in a range, with their keys, until `see` breaks.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    pub fn visit_group<T: Table, G: ColumnGroup>(
+        &mut self,
+        table: Handle<T>,
+        group: Group<T, G>,
+        keys: impl RangeBounds<T::Key>,
+        direction: Direction,
+        mut see: impl FnMut(T::Key, G) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.check(table.database)?;
+        let range = scan::Range { which: Which::Primary, keys: bounds(&keys), direction };
+        self.walk_words(table.id, group.number.into(), range, &mut |key, words| {
+            see(primary(key), G::read(&words.as_bytes()[..G::BYTES]))
+        })
+    }
+
+    /// Says that a column group of rows will be asked for soon: a hint, as [`prefetch`](Self::prefetch).
+    pub fn prefetch_group<T: Table, G: ColumnGroup>(
+        &mut self,
+        table: Handle<T>,
+        group: Group<T, G>,
+        keys: impl IntoIterator<Item = T::Key>,
+    ) {
+        let number = usize::from(group.number);
+        self.ask_for(table, number..number + 1, keys);
+    }
+}
+
+/// Column groups alone. Each call is as the one for whole rows without `group` in its name.
+impl Txn<'_> {
+    /// Reads a column group of a row and writes it as `change` leaves it, whose result is returned: `None` when the key
+    /// is not there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    #[inline]
+    #[expect(clippy::needless_pass_by_value, reason = "as every other call")]
+    pub fn update_group<T: Table, G: ColumnGroup, O>(
+        &mut self,
+        table: Handle<T>,
+        group: Group<T, G>,
+        key: T::Key,
+        change: impl FnOnce(&mut G) -> O,
+    ) -> Result<Option<O>, Error> {
+        self.check(table.database)?;
+        let (mut given, mut output) = (Some(change), None);
+        self.reader.raw.update(table.id, group.number.into(), any(&key), &mut |words| {
+            let Some(change) = given.take() else { return };
+            let bytes = &mut words.as_mut_bytes()[..G::BYTES];
+            let mut own = G::read(bytes);
+            output = Some(change(&mut own));
+            own.write(bytes);
+        })?;
+        Ok(output)
+    }
+
+    /// Overwrites a column group of a row: `false` when the key is not there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse.
+    #[expect(clippy::needless_pass_by_value, reason = "as every other call")]
+    pub fn replace_group<T: Table, G: ColumnGroup>(
+        &mut self,
+        table: Handle<T>,
+        group: Group<T, G>,
+        key: T::Key,
+        columns: &G,
+    ) -> Result<bool, Error> {
+        self.check(table.database)?;
+        let words = self.room.group_words(G::BYTES);
+        columns.write(&mut words.as_mut_bytes()[..G::BYTES]);
+        Ok(self.reader.raw.replace(table.id, group.number.into(), any(&key), words)?)
+    }
+
+    /// Adds the sums of `amounts` to those of a column group without reading it: `false` when the key is not there.
+    ///
+    /// # Errors
+    /// A conflict, or misuse: a column group that has other columns than [`Sum`](crate::Sum)s.
+    #[expect(clippy::needless_pass_by_value, reason = "as every other call")]
+    pub fn add_group<T: Table, G: ColumnGroup>(
+        &mut self,
+        table: Handle<T>,
+        group: Group<T, G>,
+        key: T::Key,
+        amounts: &G,
+    ) -> Result<bool, Error> {
+        self.check(table.database)?;
+        let words = self.room.group_words(G::BYTES);
+        amounts.write(&mut words.as_mut_bytes()[..G::BYTES]);
+        Ok(self.reader.raw.add(table.id, group.number.into(), any(&key), words)?)
+    }
+}

@@ -137,7 +137,7 @@ impl Options {
     /// How many bytes rows, their versions and indexes may use before inserts are refused with
     /// [`Error::MemoryFull`](crate::Error::MemoryFull); the standard is no limit. Updates are not refused, so that
     /// what a scheme keeps of older versions may exceed it, as may inserts that are under way at the same time, by a
-    /// little. Memory comes from the system in pieces of up to 2 MiB for each table.
+    /// little. Memory comes from the system in pieces of up to 2 MiB for each table, one of them ahead of its use.
     #[must_use]
     pub fn memory_bytes(mut self, memory_bytes: usize) -> Self {
         self.memory_bytes = Some(memory_bytes);

@@ -7,6 +7,7 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
+use sync::atomic::{AtomicBool, Ordering};
 use sync::{Latched, Padded, recycled};
 
 /// A block's address.
@@ -44,6 +45,16 @@ impl Reserve {
         let reserved = if bytes == HUGE { self.0.lock().pop() } else { None };
         reserved.unwrap_or_else(|| Chunk::new(bytes))
     }
+
+    /// A chunk of `HUGE` bytes with its pages.
+    fn take_populated(&self) -> Chunk {
+        let reserved = self.0.lock().pop();
+        reserved.unwrap_or_else(|| {
+            let chunk = Chunk::new(HUGE);
+            populate(chunk.start, HUGE);
+            chunk
+        })
+    }
 }
 
 /// Hands out blocks of one size, in batches, so that its latch is taken rarely.
@@ -51,6 +62,8 @@ impl Reserve {
 pub(crate) struct BlockArena {
     stride: usize,
     state: Padded<Latched<State>>,
+    /// Whether somebody should make the next chunk: the last is half used up.
+    is_low: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +73,10 @@ struct State {
     carved: usize,
     /// Given back, ready for use.
     free: Vec<Block>,
+    /// The next chunk of `HUGE` bytes.
+    next: Option<Chunk>,
+    /// Whether somebody makes it.
+    is_coming: bool,
 }
 
 #[derive(Debug)]
@@ -86,7 +103,7 @@ impl BlockArena {
     /// cache line; large ones begin at one.
     pub(crate) fn new(bytes: usize) -> Self {
         let stride = if bytes <= 64 { bytes.next_power_of_two().max(8) } else { bytes.next_multiple_of(64) };
-        Self { stride, state: Padded::default() }
+        Self { stride, state: Padded::default(), is_low: AtomicBool::new(false) }
     }
 
     /// Moves `count` blocks to the end of `to`, with `reuse` those given back first; `build` makes those
@@ -105,7 +122,9 @@ impl BlockArena {
         for _ in reused..count {
             if state.chunks.last().is_none_or(|chunk| state.carved == chunk.blocks(self.stride)) {
                 let so_far: usize = state.chunks.iter().map(|chunk| chunk.layout.size()).sum();
-                state.chunks.push(reserve.take(so_far.clamp(CHUNK_MIN, HUGE).max(self.stride)));
+                let bytes = so_far.clamp(CHUNK_MIN, HUGE).max(self.stride);
+                let next = if bytes == HUGE { state.next.take() } else { None };
+                state.chunks.push(next.unwrap_or_else(|| reserve.take(bytes)));
                 state.carved = 0;
             }
             let chunk = state.chunks.last().expect("a chunk with room was just ensured");
@@ -113,6 +132,25 @@ impl BlockArena {
             build(block);
             state.carved += 1;
             to.push(block);
+        }
+        let is_half_used =
+            |chunk: &Chunk| chunk.layout.size() == HUGE && 2 * state.carved > chunk.blocks(self.stride);
+        if state.next.is_none() && !state.is_coming && state.chunks.last().is_some_and(is_half_used) {
+            state.is_coming = true;
+            // Relaxed: a hint. Whoever takes it up finds the rest under the latch.
+            self.is_low.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes the next chunk when the last is half used up. Called without a latch: its pages take long to come, and who
+    /// takes blocks holds others up.
+    #[inline]
+    pub(crate) fn populate_ahead(&self, reserve: &Reserve) {
+        // Relaxed, twice: it shares the work out and orders nothing.
+        if self.is_low.load(Ordering::Relaxed) && self.is_low.swap(false, Ordering::Relaxed) {
+            let next = reserve.take_populated();
+            let state = &mut *self.state.lock();
+            (state.next, state.is_coming) = (Some(next), false);
         }
     }
 
@@ -236,6 +274,36 @@ mod tests {
         assert_eq!(arena.bytes(), (5_000 * 64, 1_000 * 64));
         arena.take(&mut blocks, 1_500, true, &Reserve::default(), |_| built += 1);
         assert_eq!(built, 5_500);
+    }
+
+    #[test]
+    fn the_next_chunk_is_there_before_it_is_needed() {
+        let (arena, reserve) = (BlockArena::new(64), Reserve::default());
+        let (mut blocks, mut ahead) = (Vec::new(), Vec::new());
+        for _ in 0..8 * (HUGE / 64) / 100 {
+            let chunks = arena.state.lock().chunks.len();
+            arena.take(&mut blocks, 100, true, &reserve, |_| ());
+            let state = arena.state.lock();
+            if state.chunks.len() > chunks {
+                ahead.extend(state.chunks.last().map(|chunk| (chunk.start, chunk.layout.size())));
+            }
+            drop(state);
+            let had_next = arena.state.lock().next.is_some();
+            arena.populate_ahead(&reserve);
+            let state = arena.state.lock();
+            if let Some(next) = state.next.as_ref().filter(|_| !had_next) {
+                let last = state.chunks.last().expect("there is one");
+                assert_eq!(last.layout.size(), HUGE, "small arenas need none");
+                assert!(2 * state.carved > last.blocks(64), "half of the last is used up");
+                ahead.push((next.start, 0));
+            }
+        }
+        let huge: Vec<_> = ahead.iter().skip_while(|(_, bytes)| *bytes != 0).collect();
+        assert!(huge.len() >= 10, "{huge:?}");
+        assert!(huge.chunks_exact(2).all(|pair| pair[0].0 == pair[1].0), "each was made, and then used");
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert_eq!(blocks.len(), 8 * (HUGE / 64) / 100 * 100, "no block is handed out twice");
     }
 
     #[test]

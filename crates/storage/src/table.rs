@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 use core::ops::{Bound, Range};
 
-use crate::arena::{Block, BlockArena};
+use crate::arena::{Block, BlockArena, Reserve};
 use crate::declared::{IndexDecl, KeyDecl, KeyWidth};
 use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
@@ -439,8 +439,10 @@ impl<S: Shape> TableStore<S> {
         self.rows.for_each(index, of, |at| visit(RowRef { at, table: self }));
     }
 
-    /// Asks for memory that the table's indexes will soon grow into.
-    pub(crate) fn populate_ahead(&self) {
+    /// Asks for memory that the table's rows, versions and indexes will soon grow into.
+    pub(crate) fn populate_ahead(&self, reserve: &Reserve) {
+        self.rows.populate_ahead(reserve);
+        self.versions.iter().for_each(|versions| versions.populate_ahead(reserve));
         self.primary.populate_ahead();
         self.secondary.iter().flatten().for_each(|secondary| secondary.index.populate_ahead());
     }

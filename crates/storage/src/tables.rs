@@ -234,7 +234,8 @@ impl<'db, S: Shape> Slot<'db, S> {
             self.unsettled.help(&self.tables.unsettled);
         }
         if self.attempt.is_multiple_of(POPULATE_EVERY) {
-            self.tables.stores.iter().for_each(TableStore::populate_ahead);
+            let tables = self.tables;
+            tables.stores.iter().for_each(|store| store.populate_ahead(&tables.reserve));
         }
     }
 

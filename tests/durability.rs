@@ -180,8 +180,16 @@ impl Observe for Assured {
 
     fn sink(&self) {}
 
-    fn assure(&self) {
-        waiter::pause_ns(ASSURED_NS);
+    fn present(&self) -> Option<u64> {
+        Some(clock::now_ns() + ASSURED_NS)
+    }
+
+    fn is_assured(&self, at_ns: u64) -> bool {
+        clock::now_ns() >= at_ns
+    }
+
+    fn assure(&self, at_ns: u64) {
+        waiter::pause_ns(at_ns.saturating_sub(clock::now_ns()));
     }
 }
 

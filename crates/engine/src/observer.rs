@@ -150,10 +150,26 @@ pub trait Observe: Sync {
     /// A sink for one session more.
     fn sink(&self) -> Self::Sink;
 
-    /// A client is about to hear that its transaction has committed, or all clients of a batch are: who promises that
-    /// commits are durable waits here. On a fiber, others run meanwhile.
+    /// What all that has committed so far waits for before clients hear of it, as far as the caller can have seen it;
+    /// none if they hear at once. Either there always is such a number in a run, or never; what commits later never
+    /// waits for a smaller one.
+    ///
+    /// A driver asks after a client's transaction has committed, or after those of a batch have: who promises that
+    /// commits are durable says here when they are.
     #[inline]
-    fn assure(&self) {}
+    fn present(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether clients may hear of what waits for this number: of all that waits for a smaller one, too.
+    #[inline]
+    fn is_assured(&self, _present: u64) -> bool {
+        true
+    }
+
+    /// Waits until they may. On a fiber, others run meanwhile.
+    #[inline]
+    fn assure(&self, _present: u64) {}
 }
 
 impl Observe for () {

@@ -43,7 +43,7 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         unit: "",
         doc: "when commits survive a crash: `none` never, and nothing is logged; `async` some milliseconds after their \
               clients have heard of them; `group` before that, those of an epoch together, so that a client waits \
-              for the device and many clients keep a worker busy; batches wait as a whole",
+              for the device and many clients keep a worker busy, and its batches full",
         stresses: "the cost of logging: copies of what is written, a thread that writes it, and answers that wait",
     },
     Setting {

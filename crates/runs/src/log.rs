@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use durability::{Durability, Layouts, Log, LogError, LogSink, LoggedLoader, Options, Running};
+use durability::{Durability, Layouts, Log, LogError, LogSink, LoggedLoader, Options, Running, Ticket};
 use engine::driver::Control;
 use engine::{AnyKey, Database, Groups, Loader, Observe, Scheme, Share, Sink, Stamp, Workload};
 use storage::{RecordRef, Shape};
@@ -86,11 +86,27 @@ impl RunLog {
         Ok(())
     }
 
-    /// Waits until what has been committed may be told, if that is what was asked for. Without a device to write to the
-    /// run comes to nothing, and ends.
-    fn assure(&self, control: &Control) {
+    /// The epoch that all that has been committed waits for, if that is what was asked for. Without a device to write
+    /// to the run comes to nothing, and ends; here and below.
+    fn present(&self, control: &Control) -> Option<u64> {
         let log = self.running.log();
-        if self.is_awaited && log.wait(log.present()).is_err() || log.failure().is_some() {
+        if log.failure().is_some() {
+            control.interrupt();
+        }
+        self.is_awaited.then(|| log.present().epoch)
+    }
+
+    /// Whether an epoch is durable, or never will be.
+    fn is_assured(&self, epoch: u64, control: &Control) -> bool {
+        self.running.log().is_durable(Ticket { epoch }).unwrap_or_else(|_| {
+            control.interrupt();
+            true
+        })
+    }
+
+    /// Waits until it is.
+    fn assure(&self, epoch: u64, control: &Control) {
+        if self.running.log().wait(Ticket { epoch }).is_err() {
             control.interrupt();
         }
     }
@@ -198,9 +214,19 @@ impl<S: Scheme> Observe for Logs<'_, S> {
     }
 
     #[inline]
-    fn assure(&self) {
+    fn present(&self) -> Option<u64> {
+        self.log.and_then(|log| log.present(self.control))
+    }
+
+    #[inline]
+    fn is_assured(&self, epoch: u64) -> bool {
+        self.log.is_none_or(|log| log.is_assured(epoch, self.control))
+    }
+
+    #[inline]
+    fn assure(&self, epoch: u64) {
         if let Some(log) = self.log {
-            log.assure(self.control);
+            log.assure(epoch, self.control);
         }
     }
 }

@@ -25,12 +25,11 @@
 use core::mem;
 
 use storage::Which;
-use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use sync::{Barrier, Broken, Latched, clock, waiter};
+use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sync::{Broken, Latched, waiter};
 
-use super::batch::{self, Alarm, Client, Left, Roster, is_sampled, rest, ticket};
-use super::books::Books;
-use super::{Driver, Job, Limit, Part, Stage, Tally, is_aborted, pay};
+use super::batch::{self, Alarm, Board, Desk, Left, is_sampled, rest, ticket};
+use super::{Driver, Job, Part, Stage, Tally, is_aborted, pay};
 use crate::session::{Change, Place};
 use crate::{Abort, Batching, Database, Observe, Scheme, Session, Workload};
 
@@ -53,7 +52,7 @@ impl<S: Batching> Driver<S> for Batched {
         part: Part<'r, S, W, V>,
         shared: &Shared<'r, S, W>,
     ) -> (Tally, W::Ledger) {
-        let alarm = Alarm::new(&shared.barrier, || ());
+        let alarm = Alarm::new(&shared.board.barrier, || ());
         let mut worker = Worker::new(part, shared);
         // If another worker has panicked, its panic is what comes of the run.
         _ = worker.serve();
@@ -65,13 +64,7 @@ impl<S: Batching> Driver<S> for Batched {
 /// What the workers of a run share.
 #[derive(Debug)]
 pub struct Shared<'r, S: Scheme, W: Workload> {
-    barrier: Barrier,
-    /// Whether the present batch is the last.
-    is_last: AtomicBool,
-    /// What the clock of the leading worker said in the present batch, where anything waits for it.
-    now_ns: AtomicU64,
-    /// By place: whether the transaction goes into the next batch.
-    again: Box<[AtomicBool]>,
+    board: Board,
     /// The last batch that changed an index.
     changed_in: AtomicU64,
     /// The changes of the present batch, by worker, by number of the index.
@@ -103,10 +96,7 @@ impl<'r, S: Batching, W: Workload> Shared<'r, S, W> {
         let indexes = db.tables().iter().count() * INDEXES;
         let boxes = || (0..indexes).map(|_| Latched::default()).collect();
         Self {
-            barrier: Barrier::new(job.workers),
-            is_last: AtomicBool::new(false),
-            now_ns: AtomicU64::new(0),
-            again: (0..places_max(db, job)).map(|_| AtomicBool::new(false)).collect(),
+            board: Board::new(job, places_max(db, job)),
             changed_in: AtomicU64::new(0),
             changes: (0..job.workers).map(|_| boxes()).collect(),
             next_index: AtomicUsize::new(0),
@@ -137,82 +127,52 @@ struct Open<W: Workload> {
 struct Worker<'s, 'r, S: Batching, W: Workload, V: Observe> {
     part: Part<'r, S, W, V>,
     shared: &'s Shared<'r, S, W>,
-    roster: Roster,
-    /// The present batch, from 1.
-    batch: u64,
-    clients: Vec<Client<W>>,
+    desk: Desk<'s, 'r, S, W, V>,
     sessions: Vec<Session<'r, S, V::Observer, V::Sink>>,
     open: Vec<Open<W>>,
     /// Changes of indexes by this worker's commits, by number of the index.
     outboxes: Vec<Vec<Change<'r, S>>>,
     /// All changes of one index.
     changes: Vec<Change<'r, S>>,
-    books: Books<'r, W>,
     scratch: W::Scratch,
 }
 
 impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     fn new(part: Part<'r, S, W, V>, shared: &'s Shared<'r, S, W>) -> Self {
-        let requests = match part.job.limit {
-            Limit::Requests(count) => count,
-            Limit::Time { .. } => u64::MAX,
-        };
-        let birth = clock::ticks();
         Self {
             part,
             shared,
-            roster: Roster::new(
-                part.job.clients as u32,
-                requests,
-                places_max(part.db, part.job),
-                part.job.traffic.rtt_ns,
-            ),
-            batch: 0,
-            clients: part.clients().map(|_| Client::new(birth)).collect(),
+            desk: Desk::new(part, &shared.board, places_max(part.db, part.job)),
             // One at least: it also changes the indexes.
             sessions: vec![part.session()],
             open: Vec::new(),
             outboxes: shared.changes[part.worker].iter().map(|_| Vec::new()).collect(),
             changes: Vec::new(),
-            books: Books::new(part.job, part.control, part.worker),
             scratch: W::Scratch::default(),
         }
     }
 
     /// Runs one batch after the other until the run is over.
     fn serve(&mut self) -> Result<(), Broken> {
-        let (shared, control) = (self.shared, self.part.control);
-        let leads = self.part.worker == 0;
+        let (shared, barrier, leads) = (self.shared, &self.shared.board.barrier, self.desk.leads());
         if leads {
             self.part.db.scheme().open();
         }
-        shared.barrier.wait()?;
-        while !shared.is_last.load(Ordering::Relaxed) {
-            self.form();
-            if self.roster.batch.is_empty() {
-                break;
-            }
-            self.batch += 1;
-            let stage = control.stage();
-            if self.books.stage != stage {
-                self.books.turn(stage);
-            }
+        barrier.wait()?;
+        while !shared.board.is_last() && self.desk.form()? {
             self.execute(); // 1
-            if shared.barrier.wait()? {
+            if barrier.wait()? {
                 shared.next_index.store(0, Ordering::Relaxed);
             }
             if leads {
                 self.part.db.scheme().turn();
-                let is_last = control.stage() == Stage::Stopping || control.is_interrupted();
-                shared.is_last.store(is_last, Ordering::Relaxed);
-                if self.part.job.traffic.rtt_ns > 0 {
-                    shared.now_ns.store(clock::now_ns(), Ordering::Relaxed);
-                }
+                self.desk.lead();
             }
             self.decide(); // 2
-            let comes_last = shared.barrier.wait()?;
-            let changes = shared.changed_in.load(Ordering::Relaxed) == self.batch;
-            let falls_back = shared.fell_back_in.load(Ordering::Relaxed) == self.batch;
+            let comes_last = barrier.wait()?;
+            let batch = self.desk.roster.number;
+            let changes = shared.changed_in.load(Ordering::Relaxed) == batch;
+            let falls_back = shared.fell_back_in.load(Ordering::Relaxed) == batch;
             // Where something falls back, whoever comes last does the rest of the batch: any of them may.
             if changes && (comes_last || !falls_back) {
                 self.change_indexes(); // 3
@@ -221,33 +181,28 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 self.fall_back(); // 4
             }
             if changes || falls_back {
-                shared.barrier.wait()?;
+                barrier.wait()?;
             }
             self.settle();
         }
+        self.desk.finish();
         if leads {
             self.part.db.scheme().close();
         }
         // Nobody leaves before all are past what may panic.
-        shared.barrier.wait().map(|_| ())
-    }
-
-    /// Forms the next batch.
-    fn form(&mut self) {
-        let shared = self.shared;
-        let now_ns = shared.now_ns.load(Ordering::Relaxed);
-        self.roster.form_in_time(now_ns, |place| shared.again[place].load(Ordering::Relaxed));
+        barrier.wait().map(|_| ())
     }
 
     /// Step 1.
     fn execute(&mut self) {
         let Part { workload, job, worker, .. } = self.part;
-        for (place, request) in self.roster.batch.iter().enumerate() {
+        let Desk { roster, clients, books, .. } = &mut self.desk;
+        for (place, request) in roster.batch.iter().enumerate() {
             let id = request.client as usize;
             if id % job.workers != worker {
                 continue;
             }
-            let client = &mut self.clients[id / job.workers];
+            let client = &mut clients[id / job.workers];
             client.send(workload, job.seed, request);
             let input = client.input();
             let ticket = ticket(self.part, client, place, request.retries);
@@ -255,7 +210,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 self.sessions.push(self.part.session());
             }
             let session = &mut self.sessions[self.open.len()];
-            let is_sampled = is_sampled(job, request) && self.books.stage == Stage::Measured;
+            let is_sampled = is_sampled(job, request) && books.stage == Stage::Measured;
             if is_sampled {
                 session.meter().start();
             }
@@ -274,6 +229,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     /// Step 2.
     fn decide(&mut self) {
         let Part { db, workload, control, job, worker, .. } = self.part;
+        let Desk { roster, clients, .. } = &mut self.desk;
         for (open, session) in self.open.iter_mut().zip(&mut self.sessions) {
             let executed = mem::replace(&mut open.result, Err(Abort::Stopped));
             let outboxes = &mut self.outboxes;
@@ -283,23 +239,23 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             if open.is_sampled {
                 session.meter().stop();
             }
-            let client = &mut self.clients[open.client];
+            let client = &mut clients[open.client];
             open.rest = rest(workload, client, &open.result);
             let is_aborted = is_aborted(&open.result);
             // What is left of a request comes as early as what aborted.
-            self.shared.again[open.place].store(open.rest.is_some() || is_aborted, Ordering::Relaxed);
+            self.shared.board.set_again(open.place, open.rest.is_some() || is_aborted);
             if open.rest.is_none() {
                 control.count(worker, open.result.is_ok());
             }
             if is_aborted && db.scheme().falls_back() {
                 *self.shared.fallen[open.place].lock() = Some(Left::new(client.leave()));
-                self.shared.fell_back_in.store(self.batch, Ordering::Relaxed);
+                self.shared.fell_back_in.store(roster.number, Ordering::Relaxed);
             }
         }
         for (outbox, shared) in self.outboxes.iter_mut().zip(&self.shared.changes[worker]) {
             if !outbox.is_empty() {
                 mem::swap(outbox, &mut shared.lock());
-                self.shared.changed_in.store(self.batch, Ordering::Relaxed);
+                self.shared.changed_in.store(roster.number, Ordering::Relaxed);
             }
         }
     }
@@ -325,15 +281,16 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     /// Step 4.
     fn fall_back(&mut self) {
         let Part { db, workload, control, job, worker, .. } = self.part;
-        for (place, request) in self.roster.batch.iter().enumerate() {
+        let Desk { roster, books, .. } = &self.desk;
+        for (place, request) in roster.batch.iter().enumerate() {
             let mut fallen = self.shared.fallen[place].lock();
             let Some(Left { client, result: ended, rest: left }) = &mut *fallen else { continue };
             let ticket = ticket(self.part, client, place, request.retries + 1);
-            let is_sampled = is_sampled(job, request) && self.books.stage == Stage::Measured;
+            let is_sampled = is_sampled(job, request) && books.stage == Stage::Measured;
             let (session, scratch) = (&mut self.sessions[0], &mut self.scratch);
             let result = batch::attempt(self.part, session, &ticket, client.input(), scratch, is_sampled);
             let rest = rest(workload, client, &result);
-            self.shared.again[place].store(rest.is_some() || is_aborted(&result), Ordering::Relaxed);
+            self.shared.board.set_again(place, rest.is_some() || is_aborted(&result));
             if rest.is_none() {
                 control.count(worker, result.is_ok());
             }
@@ -342,20 +299,16 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         db.scheme().turn();
     }
 
-    /// The clients hear how their requests ended, and send others.
+    /// The clients hear how their requests ended, at once or when that is assured.
     fn settle(&mut self) {
-        let Part { db, workload, worker, observe, .. } = self.part;
-        observe.assure();
-        for open in self.open.drain(..) {
-            let client = &mut self.clients[open.client];
-            let fallen = self.shared.fallen[open.place].lock().take();
-            let alone = fallen.map(|Left { client: home, result, rest }| {
-                *client = home;
-                (result, rest)
-            });
-            client.hear(workload, &mut self.books, &open.result, open.rest);
-            if let Some((result, rest)) = alone {
-                client.hear(workload, &mut self.books, &result, rest);
+        let Part { db, worker, .. } = self.part;
+        let desk = &mut self.desk;
+        desk.note_commits();
+        for Open { place, client, result, rest, .. } in self.open.drain(..) {
+            let alone = Left::take_home(&self.shared.fallen[place], &mut desk.clients[client]);
+            desk.hear(client, (result, rest));
+            if let Some(ended) = alone {
+                desk.hear(client, ended);
             }
         }
         db.scheme().maintain(worker);
@@ -364,9 +317,8 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     /// What was counted.
     fn close(mut self) -> (Tally, W::Ledger) {
         for session in &mut self.sessions {
-            self.books.add_phases(session.meter().take());
+            self.desk.books.add_phases(session.meter().take());
         }
-        self.books.end();
-        self.books.into_parts()
+        self.desk.close()
     }
 }

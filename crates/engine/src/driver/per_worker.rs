@@ -165,8 +165,11 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
             let result = self.attempt(&input, &ticket);
             pay(job, &result, self.session.meter());
             let rest = result.as_ref().ok().and_then(|output| workload.rest(&input, output));
-            if result.is_ok() && rest.is_none() {
-                self.part.observe.assure();
+            if result.is_ok()
+                && rest.is_none()
+                && let Some(present) = self.part.observe.present()
+            {
+                self.part.observe.assure(present);
             }
             if rest.is_none() {
                 self.part.control.count(self.part.worker, result.is_ok());

@@ -23,12 +23,11 @@ use core::cell::{Cell, RefCell};
 use core::fmt;
 use std::collections::VecDeque;
 
-use sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sync::{Barrier, Broken, Latched, clock, fiber, waiter};
+use sync::atomic::{AtomicU64, Ordering};
+use sync::{Broken, Latched, fiber, waiter};
 
-use super::batch::{self, Alarm, Client, Left, Request, Roster, is_sampled, rest, ticket};
-use super::books::Books;
-use super::{Driver, Job, Limit, Part, Stage, Tally, is_aborted};
+use super::batch::{self, Alarm, Board, Client, Desk, Left, Request, is_sampled, rest, ticket};
+use super::{Driver, Job, Part, Stage, Tally, is_aborted};
 use crate::meter::Phase;
 use crate::{Abort, Database, Observe, Planning, Session, Step, Ticket, Workload};
 
@@ -52,10 +51,7 @@ impl<S: Planning> Driver<S> for Planned {
         let places = places_max(db.scheme(), job);
         Shared {
             plan: db.scheme().open(places, job.workers),
-            barrier: Barrier::new(job.workers),
-            is_last: AtomicBool::new(false),
-            now_ns: AtomicU64::new(0),
-            again: (0..places).map(|_| AtomicBool::new(false)).collect(),
+            board: Board::new(job, places),
             left_in: AtomicU64::new(0),
             left: (0..places).map(|_| Latched::default()).collect(),
             lent: (0..places).map(|_| Latched::default()).collect(),
@@ -68,7 +64,7 @@ impl<S: Planning> Driver<S> for Planned {
         shared: &Shared<'r, S, W>,
     ) -> (Tally, W::Ledger) {
         let scheme = part.db.scheme();
-        let alarm = Alarm::new(&shared.barrier, || scheme.abandon());
+        let alarm = Alarm::new(&shared.board.barrier, || scheme.abandon());
         let bench = Bench::default();
         let mut worker = Worker::new(part, shared, &bench);
         let runners = runners(scheme, part.job);
@@ -107,13 +103,7 @@ fn places_max<S: Planning>(scheme: &S, job: &Job) -> usize {
 #[derive(Debug)]
 pub struct Shared<'r, S: Planning, W: Workload> {
     plan: S::Plan<'r>,
-    barrier: Barrier,
-    /// Whether the present batch is the last.
-    is_last: AtomicBool,
-    /// What the clock of the leading worker said in the present batch, where anything waits for it.
-    now_ns: AtomicU64,
-    /// By place: whether the transaction goes into the next batch.
-    again: Box<[AtomicBool]>,
+    board: Board,
     /// The last batch in which something was left for step 4.
     left_in: AtomicU64,
     /// By place: the client whose transaction was left for it, until its worker takes it home.
@@ -215,7 +205,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Runner<'s, 'r, S, W, V> {
         loop {
             let task = bench.tasks.borrow_mut().pop_front();
             let Some(Task { nth, place, client, ticket, is_sampled }) = task else { break };
-            let (plan, barrier) = (&self.shared.plan, &self.shared.barrier);
+            let (plan, barrier) = (&self.shared.plan, &self.shared.board.barrier);
             waiter::wait_until(None, || S::may_run(plan, place) || barrier.is_broken());
             let ran = if S::may_run(plan, place) {
                 self.run(place, ticket, &client, is_sampled)
@@ -252,10 +242,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Runner<'s, 'r, S, W, V> {
 struct Worker<'s, 'r, S: Planning, W: Workload, V: Observe> {
     part: Part<'r, S, W, V>,
     shared: &'s Shared<'r, S, W>,
-    roster: Roster,
-    /// The present batch, from 1.
-    batch: u64,
-    clients: Vec<Client<W>>,
+    desk: Desk<'s, 'r, S, W, V>,
     /// The first, which also does what is done by one.
     runner: Runner<'s, 'r, S, W, V>,
     bench: &'s Bench<W>,
@@ -266,65 +253,41 @@ struct Worker<'s, 'r, S: Planning, W: Workload, V: Observe> {
     waiting: Vec<usize>,
     /// Whether other workers may execute what these clients send.
     moves: bool,
-    books: Books<'r, W>,
 }
 
 impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     fn new(part: Part<'r, S, W, V>, shared: &'s Shared<'r, S, W>, bench: &'s Bench<W>) -> Self {
         let Part { db, job, .. } = part;
-        let requests = match job.limit {
-            Limit::Requests(count) => count,
-            Limit::Time { .. } => u64::MAX,
-        };
-        let birth = clock::ticks();
-        let places = places_max(db.scheme(), job);
         Self {
             part,
             shared,
-            roster: Roster::new(job.clients as u32, requests, places, job.traffic.rtt_ns),
-            batch: 0,
-            clients: part.clients().map(|_| Client::new(birth)).collect(),
+            desk: Desk::new(part, &shared.board, places_max(db.scheme(), job)),
             runner: Runner::new(part, shared),
             bench,
             keeper: part.session(),
             open: Vec::new(),
             waiting: Vec::new(),
             moves: db.scheme().moves() && job.workers > 1,
-            books: Books::new(job, part.control, part.worker),
         }
     }
 
     /// Runs one batch after the other until the run is over.
     fn serve(&mut self) -> Result<(), Broken> {
-        let Part { db, control, job, worker, .. } = self.part;
-        let (shared, scheme) = (self.shared, db.scheme());
-        let leads = worker == 0;
-        while !shared.is_last.load(Ordering::Relaxed) {
-            let now_ns = shared.now_ns.load(Ordering::Relaxed);
-            self.roster.form_in_time(now_ns, |place| shared.again[place].load(Ordering::Relaxed));
-            if self.roster.batch.is_empty() {
-                break;
-            }
-            self.batch += 1;
-            let stage = control.stage();
-            if self.books.stage != stage {
-                self.books.turn(stage);
-            }
+        let Part { db, job, worker, .. } = self.part;
+        let (shared, scheme, leads) = (self.shared, db.scheme(), self.desk.leads());
+        let barrier = &shared.board.barrier;
+        while !shared.board.is_last() && self.desk.form()? {
             self.keeper.hold();
             self.rehearse(); // 1
             if leads {
                 scheme.turn();
             }
-            shared.barrier.wait()?;
+            barrier.wait()?;
             if leads {
-                let is_last = control.stage() == Stage::Stopping || control.is_interrupted();
-                shared.is_last.store(is_last, Ordering::Relaxed);
-                if job.traffic.rtt_ns > 0 {
-                    shared.now_ns.store(clock::now_ns(), Ordering::Relaxed);
-                }
+                self.desk.lead();
             }
             self.runner.session.plan(&shared.plan, worker, job.workers); // 2
-            shared.barrier.wait()?;
+            barrier.wait()?;
             let own = self.open.len();
             self.gather();
             if runners(scheme, job) == 1 {
@@ -333,31 +296,32 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 self.execute_overlapping(); // 3
             }
             self.give_back(own);
-            let comes_last = shared.barrier.wait()?;
-            if shared.left_in.load(Ordering::Relaxed) == self.batch {
+            let comes_last = barrier.wait()?;
+            if shared.left_in.load(Ordering::Relaxed) == self.desk.roster.number {
                 if comes_last {
                     self.execute_alone(); // 4
                 }
-                shared.barrier.wait()?;
+                barrier.wait()?;
             }
             self.keeper.let_go();
             self.settle();
         }
+        self.desk.finish();
         if leads {
             scheme.finish(&shared.plan);
             scheme.close();
         }
         // Nobody leaves before all are past what may panic.
-        shared.barrier.wait().map(|_| ())
+        barrier.wait().map(|_| ())
     }
 
     fn is_sampled(&self, request: &Request) -> bool {
-        is_sampled(self.part.job, request) && self.books.stage == Stage::Measured
+        is_sampled(self.part.job, request) && self.desk.books.stage == Stage::Measured
     }
 
     /// What is known of the attempt of a client at a place of the batch.
     fn ticket(&self, client: &Client<W>, place: usize, step: Step) -> Ticket {
-        let request = &self.roster.batch[place];
+        let request = &self.desk.roster.batch[place];
         let retries = request.retries + u32::from(step == Step::Alone);
         Ticket { step, ..ticket(self.part, client, place, retries) }
     }
@@ -365,18 +329,18 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     /// Step 1.
     fn rehearse(&mut self) {
         let Part { workload, job, worker, .. } = self.part;
-        for place in 0..self.roster.batch.len() {
-            let request = self.roster.batch[place];
+        for place in 0..self.desk.roster.batch.len() {
+            let request = self.desk.roster.batch[place];
             let id = request.client as usize;
             if id % job.workers != worker {
                 continue;
             }
             let client = id / job.workers;
-            self.clients[client].send(workload, job.seed, &request);
-            let ticket = self.ticket(&self.clients[client], place, Step::Rehearsal);
+            self.desk.clients[client].send(workload, job.seed, &request);
+            let ticket = self.ticket(&self.desk.clients[client], place, Step::Rehearsal);
             let is_sampled = self.is_sampled(&request);
             let Runner { session, scratch, .. } = &mut self.runner;
-            let input = self.clients[client].input();
+            let input = self.desk.clients[client].input();
             if is_sampled {
                 session.meter().start();
             }
@@ -386,7 +350,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             }
             self.open.push(Open { place, client, reruns: 0, result: None, rest: None });
             if self.moves {
-                *self.shared.lent[place].lock() = Some(self.clients[client].leave());
+                *self.shared.lent[place].lock() = Some(self.desk.clients[client].leave());
             }
         }
     }
@@ -399,8 +363,8 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         }
         let Part { job, worker, .. } = self.part;
         let mut next = 0;
-        for place in 0..self.roster.batch.len() {
-            let home = self.roster.batch[place].client as usize % job.workers;
+        for place in 0..self.desk.roster.batch.len() {
+            let home = self.desk.roster.batch[place].client as usize % job.workers;
             let mut nth = next;
             next += usize::from(home == worker);
             if S::worker_of(&self.shared.plan, place, home) != worker {
@@ -408,11 +372,11 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             }
             let lent = self.shared.lent[place].lock().take().expect("its worker has lent it");
             if home == worker {
-                self.clients[self.open[nth].client] = lent;
+                self.desk.clients[self.open[nth].client] = lent;
             } else {
                 nth = self.open.len();
-                self.clients.push(lent);
-                let client = self.clients.len() - 1;
+                self.desk.clients.push(lent);
+                let client = self.desk.clients.len() - 1;
                 self.open.push(Open { place, client, reruns: 0, result: None, rest: None });
             }
             self.waiting.push(nth);
@@ -422,7 +386,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     /// Gives back what was executed here for other workers: whatever comes after these many of its own.
     fn give_back(&mut self, own: usize) {
         let guests = self.open.len() - own;
-        let clients = self.clients.drain(self.clients.len() - guests..);
+        let clients = self.desk.clients.drain(self.desk.clients.len() - guests..);
         for (Open { place, reruns, result, rest, .. }, client) in self.open.drain(own..).zip(clients) {
             *self.shared.given_back[place].lock() = Some(GivenBack { client, reruns, result, rest });
         }
@@ -439,20 +403,20 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             if found.is_none() {
                 waiter::wait_until(None, || {
                     found = first();
-                    found.is_some() || shared.barrier.is_broken()
+                    found.is_some() || shared.board.barrier.is_broken()
                 });
             }
             let Some(found) = found else {
-                if shared.barrier.is_broken() {
+                if shared.board.barrier.is_broken() {
                     return Err(Broken);
                 }
                 continue;
             };
             let nth = self.waiting.remove(found);
             let Open { place, client, .. } = self.open[nth];
-            let ticket = self.ticket(&self.clients[client], place, Step::Planned);
-            let is_sampled = self.is_sampled(&self.roster.batch[place]);
-            let ran = self.runner.run(place, ticket, &self.clients[client], is_sampled);
+            let ticket = self.ticket(&self.desk.clients[client], place, Step::Planned);
+            let is_sampled = self.is_sampled(&self.desk.roster.batch[place]);
+            let ran = self.runner.run(place, ticket, &self.desk.clients[client], is_sampled);
             self.take_down(nth, ran);
         }
         Ok(())
@@ -464,16 +428,16 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         let count = waiting.len();
         for nth in waiting.drain(..) {
             let Open { place, client, .. } = self.open[nth];
-            let ticket = self.ticket(&self.clients[client], place, Step::Planned);
-            let is_sampled = self.is_sampled(&self.roster.batch[place]);
-            let client = self.clients[client].leave();
+            let ticket = self.ticket(&self.desk.clients[client], place, Step::Planned);
+            let is_sampled = self.is_sampled(&self.desk.roster.batch[place]);
+            let client = self.desk.clients[client].leave();
             self.bench.tasks.borrow_mut().push_back(Task { nth, place, client, ticket, is_sampled });
         }
         self.waiting = waiting;
         self.runner.run_all(self.bench);
         waiter::wait_until(None, || self.bench.ran.borrow().len() == count);
         for (nth, client, ran) in self.bench.ran.take() {
-            self.clients[self.open[nth].client] = client;
+            self.desk.clients[self.open[nth].client] = client;
             self.take_down(nth, ran);
         }
     }
@@ -484,12 +448,12 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         let Open { place, client, .. } = self.open[nth];
         let shared = self.shared;
         if is_aborted(&result) {
-            *shared.left[place].lock() = Some(Left::new(self.clients[client].leave()));
-            shared.left_in.store(self.batch, Ordering::Relaxed);
+            *shared.left[place].lock() = Some(Left::new(self.desk.clients[client].leave()));
+            shared.left_in.store(self.desk.roster.number, Ordering::Relaxed);
             control.count(worker, false);
         } else {
-            let rest = rest(workload, &self.clients[client], &result);
-            shared.again[place].store(rest.is_some(), Ordering::Relaxed);
+            let rest = rest(workload, &self.desk.clients[client], &result);
+            shared.board.set_again(place, rest.is_some());
             if rest.is_none() {
                 control.count(worker, result.is_ok());
             }
@@ -502,15 +466,15 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
     /// Step 4.
     fn execute_alone(&mut self) {
         let Part { workload, control, worker, .. } = self.part;
-        for place in 0..self.roster.batch.len() {
+        for place in 0..self.desk.roster.batch.len() {
             let mut left = self.shared.left[place].lock();
             let Some(Left { client, result: ended, rest: rest_of_it }) = &mut *left else { continue };
             let ticket = self.ticket(client, place, Step::Alone);
-            let is_sampled = self.is_sampled(&self.roster.batch[place]);
+            let is_sampled = self.is_sampled(&self.desk.roster.batch[place]);
             let Runner { session, scratch, .. } = &mut self.runner;
             let result = batch::attempt(self.part, session, &ticket, client.input(), scratch, is_sampled);
             let rest = rest(workload, client, &result);
-            self.shared.again[place].store(rest.is_some() || is_aborted(&result), Ordering::Relaxed);
+            self.shared.board.set_again(place, rest.is_some() || is_aborted(&result));
             if rest.is_none() {
                 control.count(worker, result.is_ok());
             }
@@ -518,30 +482,27 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         }
     }
 
-    /// The clients hear how their requests ended, and send others.
+    /// The clients hear how their requests ended, at once or when that is assured.
     fn settle(&mut self) {
-        let Part { db, workload, worker, observe, .. } = self.part;
-        observe.assure();
+        let Part { db, worker, .. } = self.part;
+        let desk = &mut self.desk;
+        desk.note_commits();
         for mut open in self.open.drain(..) {
-            let client = &mut self.clients[open.client];
+            let Open { place, client, .. } = open;
             if self.moves
-                && let Some(back) = self.shared.given_back[open.place].lock().take()
+                && let Some(back) = self.shared.given_back[place].lock().take()
             {
-                *client = back.client;
+                desk.clients[client] = back.client;
                 (open.reruns, open.result, open.rest) = (back.reruns, back.result, back.rest);
             }
-            let left = self.shared.left[open.place].lock().take();
-            let alone = left.map(|Left { client: home, result, rest }| {
-                *client = home;
-                (result, rest)
-            });
+            let alone = Left::take_home(&self.shared.left[place], &mut desk.clients[client]);
             for _ in 0..open.reruns {
-                client.hear(workload, &mut self.books, &Err(Abort::Cascade), None);
+                desk.hear(client, (Err(Abort::Cascade), None));
             }
             let in_batch = open.result.expect("all transactions of a batch are executed");
-            client.hear(workload, &mut self.books, &in_batch, open.rest);
-            if let Some((result, rest)) = alone {
-                client.hear(workload, &mut self.books, &result, rest);
+            desk.hear(client, (in_batch, open.rest));
+            if let Some(ended) = alone {
+                desk.hear(client, ended);
             }
         }
         db.scheme().maintain(worker);
@@ -549,9 +510,8 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
 
     /// What was counted.
     fn close(mut self) -> (Tally, W::Ledger) {
-        self.books.add_phases(self.runner.session.meter().take());
-        self.bench.phases.take().into_iter().for_each(|ticks| self.books.add_phases(ticks));
-        self.books.end();
-        self.books.into_parts()
+        self.desk.books.add_phases(self.runner.session.meter().take());
+        self.bench.phases.take().into_iter().for_each(|ticks| self.desk.books.add_phases(ticks));
+        self.desk.close()
     }
 }

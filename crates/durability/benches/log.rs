@@ -1,5 +1,5 @@
-//! What the log costs: the throughput and the pauses of TPC-C under Silo with one worker without a log, with one that is
-//! written behind, and with one that answers wait for, in turns; while checkpoints are made; and how fast rows are
+//! What the log costs: the throughput and the pauses of TPC-C under Silo with one worker without a log, with one that
+//! is written behind, and with one that answers wait for, in turns; while checkpoints are made; and how fast rows are
 //! recovered.
 //!
 //! `cargo bench -p contend-durability --bench log -- DIRECTORY [tpcc|recovery] [NAME=NUMBER ..]`
@@ -9,8 +9,8 @@
 //! other is made, 16 for `group` meanwhile. Of `recovery`: `rows`, `rows_of_commit`, `workers`, and `ordered=1` for an
 //! ordered index.
 //!
-//! A latency is that of a transaction from its first attempt until its client hears: at its end, or, with `group`, when it
-//! is durable.
+//! A latency is that of a transaction from its first attempt until its client hears: at its end, or, with `group`, when
+//! it is durable.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to a terminal")]
 
@@ -149,8 +149,8 @@ fn compare(asked: &Asked) {
             let ran = run(asked, *mode);
             let [p50, p99, p999, most] = ran.latencies_us();
             println!(
-                "{round:>3} {:<18} {:>8.1} thousand txn/s  {:>6.0} bytes a transaction  p50 {p50:.0} us  p99 {p99:.0} us  \
-                 p99.9 {p999:.0} us  most {most:.0} us  {} checkpoints",
+                "{round:>3} {:<18} {:>8.1} thousand txn/s  {:>6.0} bytes a transaction  p50 {p50:.0} us  \
+                 p99 {p99:.0} us  p99.9 {p999:.0} us  most {most:.0} us  {} checkpoints",
                 mode.name(),
                 ran.rate / 1e3,
                 ran.bytes,

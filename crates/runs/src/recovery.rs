@@ -69,8 +69,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Holds directories to read what is in them; others may read it meanwhile. They get an empty file `LOCK`, where they
-    /// have none.
+    /// Holds directories to read what is in them; others may read it meanwhile. They get an empty file `LOCK`, where
+    /// they have none.
     ///
     /// # Errors
     /// One is not there, or somebody writes there.

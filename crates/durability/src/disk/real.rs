@@ -42,7 +42,8 @@ impl RealDirectory {
     }
 
     /// Keeps the directory as it is while the caller reads it: others may read it, too, and nobody takes it. `None` if
-    /// another has [taken](Self::lock) it. Where the caller may not write, and nobody has ever taken it, nothing is locked.
+    /// another has [taken](Self::lock) it. Where the caller may not write, and nobody has ever taken it, nothing is
+    /// locked.
     ///
     /// # Errors
     /// When the system knows no locks there, or refuses.

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::{env, fs, process};
 
-use durability::disk::{Directory, Power, RealDirectory, SimulatedDisk};
+use durability::disk::{Directory, Power, SimulatedDisk};
 use durability::{Layouts, Log, LogSink, Options, Order, Store};
 use engine::driver::{self, Control, Job, Limit};
 use engine::setting::{Setting, Values};
@@ -14,7 +14,7 @@ use engine::{
     Abort, Admits, AnyKey, Database, Drive, Env, Homes, Layout, Lookup, Observe, Row, Schema, Scheme,
     Session, Share, Table, TableId, Ticket, Transaction, WordLoader, Workload,
 };
-use runs::{Durability, Logging, Monitor, Progress, Spec, Verdict};
+use runs::{Durability, Held, Logging, Monitor, Progress, Spec, Verdict};
 use schemes::batched::aria::Aria;
 use schemes::catalogue::{self, Visit};
 use schemes::deterministic::calvin::Calvin;
@@ -139,8 +139,8 @@ fn recovers(workload: &'static str, given: &[(&str, &str)], layout: Layout, chec
         let position = catalogue::INFO.iter().position(|info| info.name == other).expect("catalogued");
         let of_other = values(catalogue::SETTINGS[position]);
         let spec = Spec { scheme: other, values: &of_other, logging: None, ..spec };
-        let recovered =
-            runs::recover(&spec, &devices.0, 2, &Progress::default()).expect("what was written can be read");
+        let recovered = runs::recover(&spec, &held(&devices), 2, &Progress::default())
+            .expect("what was written can be read");
         assert_eq!(recovered.verdict, Verdict::Passed, "{name}");
         assert!(recovered.was_closed && recovered.digest == Some(logged.digest), "{name}: {recovered:?}");
         devices.clear();
@@ -224,15 +224,25 @@ fn whoever_drives_a_client_hears_of_no_commit_before_it_is_assured() {
     }
 }
 
+fn held(devices: &Devices) -> Held {
+    Held::to_read(&devices.0).expect("nobody writes there")
+}
+
 #[test]
 fn a_database_that_is_open_is_not_looked_at() {
     let devices = Devices::new("taken");
-    let look = || runs::verify(&devices.0, 1, &Progress::default()).expect_err("there is no database").0;
+    let look = || runs::verify(&held(&devices), 1, &Progress::default()).expect_err("there is no database").0;
     assert!(look().contains("has no database"), "{}", look());
-    let taken = RealDirectory::new(&devices.0[1]).expect("writable").lock().expect("it can be");
-    assert!(taken.is_some() && look().contains("is open"), "{}", look());
+    let taken = Held::to_write(&devices.0[1..]).expect("nobody is there");
+    let refused = Held::to_read(&devices.0).expect_err("it is open").0;
+    assert!(refused.contains("is open: close"), "{refused}");
     drop(taken);
-    assert!(look().contains("has no database"), "{}", look());
+    // Two who read are in nobody's way but of who would write.
+    let readers = [held(&devices), held(&devices)];
+    let refused = Held::to_write(&devices.0[1..]).expect_err("it is read").0;
+    assert!(refused.contains("`contend recover`"), "{refused}");
+    drop(readers);
+    assert!(Held::to_write(&devices.0).is_ok());
 }
 
 /// Accounts between which money moves.

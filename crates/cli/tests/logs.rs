@@ -99,6 +99,7 @@ fn a_run_that_is_killed_leaves_what_was_durable_and_rot_in_it_is_noticed() {
         assert_eq!(child.try_wait().expect("it was started"), None, "it runs on");
         assert!(Command::new("sleep").arg("0.05").status().expect("there is one").success());
     }
+    assert_refused(&recover(&log, ""), "wait until it ends");
     child.kill().expect("it runs");
     child.wait().expect("it was started");
     let found = recover(&log, "");

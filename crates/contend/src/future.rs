@@ -15,7 +15,7 @@ use sync::{Arc, Inbox, Latched, threads};
 use crate::database::{Database, Ran};
 use crate::durable::Await;
 use crate::error::Error;
-use crate::txn::Txn;
+use crate::txn::{Reader, Txn};
 
 /// Something to be done by a helper.
 type Job = Box<dyn FnOnce() + Send>;
@@ -123,8 +123,12 @@ struct Shared<R> {
     waker: Option<Waker>,
 }
 
-/// A transaction that was [begun](Database::begin): a future of what it comes to. Dropped before, it is not executed,
-/// unless that has begun.
+/// A transaction that was [begun](Database::begin): a future of what it comes to. It may be sent to other threads, and
+/// be awaited in a task of its own.
+///
+/// Dropped before it is complete, be it by a timeout, by a `select!` or by a task that is aborted, the transaction is
+/// not executed, unless that has begun: then it is executed to its end, commits or does not, and nobody hears which. So
+/// nothing is lost and nothing is half done, but who stops to wait does not know, as after [`Error::NotDurable`].
 #[must_use = "what nobody awaits may not be executed"]
 pub struct Begun<R> {
     shared: Arc<Latched<Shared<R>>>,
@@ -150,7 +154,10 @@ impl Database {
     /// The future may be awaited under any runtime, tokio among them; it needs neither its timers nor its threads.
     /// It is complete when the transaction is durable, if it is to be; meanwhile no thread is kept from executing the
     /// next. The error is [`Error::Overloaded`] when as many transactions wait to be executed as
-    /// [may](crate::Options::waiting).
+    /// [may](crate::Options::waiting): whoever would rather wait has the body own one of as many permits of a semaphore
+    /// of its runtime's, since the body is dropped when it was executed or will not be.
+    ///
+    /// What blocks all the same: [`close`](Self::close), and dropping the last clone of a database with a path.
     ///
     /// ```no_run
     /// # use contend::{Database, Error, Handle, Table};
@@ -176,6 +183,40 @@ impl Database {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        self.hand_over(false, body)
+    }
+
+    /// Begins a transaction that writes nothing, as [`begin`](Self::begin) one that may. What it sees is what
+    /// [`snapshot`](Self::snapshot) does: it reads on when the log has failed, and under some schemes the past.
+    pub fn begin_snapshot<T: Send + 'static>(
+        &self,
+        body: impl FnMut(&mut Reader<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Begun<Result<T, Error>> {
+        self.try_begin_snapshot(body)
+    }
+
+    /// As [`begin_snapshot`](Self::begin_snapshot), with a type of errors of the caller's own.
+    pub fn try_begin_snapshot<T, E>(
+        &self,
+        mut body: impl FnMut(&mut Reader<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Begun<Result<T, E>>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        self.hand_over(true, move |txn| body(txn))
+    }
+
+    /// Has a helper execute it.
+    fn hand_over<T, E>(
+        &self,
+        read_only: bool,
+        body: impl FnMut(&mut Txn<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Begun<Result<T, E>>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
         let shared = Arc::new(Latched::new(Shared { outcome: None, waker: None }));
         let (db, done) = (self.clone(), Arc::clone(&shared));
         let job = move || {
@@ -185,7 +226,7 @@ impl Database {
             }
             let (mut body, mut returned) = (body, None);
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                db.run(false, &mut |txn| returned.insert(body(txn)).is_ok())
+                db.run(read_only, &mut |txn| returned.insert(body(txn)).is_ok())
             }));
             let (ran, awaited) = match ran {
                 Ok(Ok(Ran { end, awaited })) => (Ok(Ok(end)), awaited),
@@ -225,13 +266,14 @@ impl<R> Future for Begun<R> {
     type Output = R;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
-        let outcome = {
+        // The code of wakers is the runtime's: it is called while nobody can wait for it here.
+        let waker = context.waker().clone();
+        let (outcome, _unlatched) = {
             let mut shared = self.shared.lock();
-            let outcome = shared.outcome.take();
-            if outcome.is_none() {
-                shared.waker = Some(context.waker().clone());
+            match shared.outcome.take() {
+                None => (None, shared.waker.replace(waker)),
+                outcome => (outcome, Some(waker)),
             }
-            outcome
         };
         match outcome {
             None => Poll::Pending,

@@ -39,8 +39,8 @@ pub enum OpenError {
     Setting(String),
     /// A table is none. Change its definition as the text says.
     Definition(DefinitionError),
-    /// The directory is open already, in this process or in another one. Close it there; or, within a process, clone
-    /// the [`Database`](crate::Database) that has it.
+    /// The directory is open already, in this process or in another one, or is read by `contend recover`. Close it
+    /// there; or, within a process, clone the [`Database`](crate::Database) that has it; or wait.
     Locked {
         /// The directory.
         path: PathBuf,
@@ -100,7 +100,11 @@ impl fmt::Display for OpenError {
             Self::Definition(error) => error.fmt(f),
             Self::Locked { path } => {
                 let path = path.display();
-                write!(f, "{path}: is open already, here or in another process: close it there, or share it")
+                write!(
+                    f,
+                    "{path}: is open already, here or in another process: close it there, or share it; or `contend \
+                     recover` reads it: wait until that ends"
+                )
             }
             Self::Schema(mismatch) => mismatch.fmt(f),
             Self::Foreign { file } => {

@@ -10,6 +10,7 @@ use contend::{
     Advice, BackupError, Database, Definition, Durability, Error, Handle, OpenError, Options, Table, Text,
     Value, schemes,
 };
+use durability::disk::RealDirectory;
 use place::Place;
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Arc, workers};
@@ -234,6 +235,25 @@ fn a_directory_is_one_databases_at_a_time() {
     drop(other);
     drop(db);
     open(&place, options());
+}
+
+#[test]
+fn a_directory_that_is_read_is_opened_when_nobody_reads_it() {
+    let place = Place::new("read");
+    let directory = RealDirectory::new(place.path()).expect("writable");
+    let read = || directory.lock_to_read().expect("the system knows locks");
+    let readers = [read(), read()].map(|lock| lock.expect("nobody has it open"));
+    let error = refused(&place, options());
+    assert_eq!(error, OpenError::Locked { path: place.path().to_owned() });
+    assert!(error.to_string().contains("`contend recover` reads it: wait"), "{error}");
+    let [first, second] = readers;
+    drop(first);
+    assert!(matches!(refused(&place, options()), OpenError::Locked { .. }), "one of them is left");
+    drop(second);
+    let (db, _) = open(&place, options());
+    assert!(read().is_none(), "who reads waits for whoever may write");
+    drop(db);
+    assert!(read().is_some());
 }
 
 #[test]

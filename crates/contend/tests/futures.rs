@@ -66,6 +66,19 @@ fn what_is_begun_ends_whether_it_is_awaited_at_once_or_later() {
 }
 
 #[test]
+fn a_snapshot_can_be_begun_and_be_of_the_past() {
+    let (db, counts) = counts(Options::new().set("silo.snapshots", "on"));
+    let is_there = block_on(db.begin_snapshot(move |txn| txn.contains(counts, 1)));
+    assert!(is_there.is_ok());
+    assert_eq!(db.counters().commits, 2, "and is counted");
+    let ended = block_on(db.try_begin_snapshot(move |txn| match txn.get(counts, 2)? {
+        None => Err(Box::<dyn std::error::Error + Send + Sync>::from("none")),
+        Some(row) => Ok(row.count),
+    }));
+    assert_eq!(ended.expect_err("there is none").to_string(), "none");
+}
+
+#[test]
 fn whoever_polls_does_not_wait_for_a_transaction_that_does() {
     let (db, counts) = counts(Options::new());
     let is_open = Arc::new(AtomicBool::new(false));

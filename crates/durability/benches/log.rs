@@ -1,11 +1,16 @@
-//! What the log costs: the throughput of TPC-C under Silo with one worker without a log, with one that is written
-//! behind, and with one that answers wait for, in turns; while checkpoints are made; and how fast rows are recovered.
+//! What the log costs: the throughput and the pauses of TPC-C under Silo with one worker without a log, with one that
+//! is written behind, and with one that answers wait for, in turns; while checkpoints are made; and how fast rows are
+//! recovered.
 //!
 //! `cargo bench -p contend-durability --bench log -- DIRECTORY [tpcc|recovery] [NAME=NUMBER ..]`
 //!
 //! Of both: `rounds`, and of the log `sessions`, `ring_kib` of all rings, `epoch_us`. Of `tpcc`: `requests` of a run,
 //! and `modes`, the sum of 1 for no log, 2 for `async`, 4 for `group`, 8 for `async` while one checkpoint after the
-//! other is made. Of `recovery`: `rows`, `rows_of_commit`, `workers`, and `ordered=1` for an ordered index.
+//! other is made, 16 for `group` meanwhile. Of `recovery`: `rows`, `rows_of_commit`, `workers`, and `ordered=1` for an
+//! ordered index.
+//!
+//! A latency is that of a transaction from its first attempt until its client hears: at its end, or, with `group`, when
+//! it is durable.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to a terminal")]
 
@@ -21,7 +26,7 @@ use engine::{
     Share, Sink, TableId, Ticket, Workload,
 };
 use schemes::optimistic::silo::Silo;
-use stdx::Rng;
+use stdx::{Histogram, Rng};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Arc, Background, clock, workers};
 use workloads::tpcc::Tpcc;
@@ -91,18 +96,29 @@ enum Mode {
     Group,
     /// As `Async`, while one checkpoint after the other is made.
     Checkpoint,
+    /// As `Group`, meanwhile.
+    GroupCheckpoint,
 }
 
 impl Mode {
-    const ALL: [Self; 4] = [Self::None, Self::Async, Self::Group, Self::Checkpoint];
+    const ALL: [Self; 5] = [Self::None, Self::Async, Self::Group, Self::Checkpoint, Self::GroupCheckpoint];
 
     fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Async => "async",
             Self::Group => "group",
-            Self::Checkpoint => "checkpoint",
+            Self::Checkpoint => "async, checkpoints",
+            Self::GroupCheckpoint => "group, checkpoints",
         }
+    }
+
+    fn waits(self) -> bool {
+        matches!(self, Self::Group | Self::GroupCheckpoint)
+    }
+
+    fn has_checkpoints(self) -> bool {
+        matches!(self, Self::Checkpoint | Self::GroupCheckpoint)
     }
 }
 
@@ -127,35 +143,40 @@ fn compare(asked: &Asked) {
         .filter(|(nth, _)| wanted >> nth & 1 == 1)
         .map(|(_, mode)| mode)
         .collect();
-    let mut rates = vec![Vec::new(); modes.len()];
+    let mut rounds: Vec<Vec<Ran>> = modes.iter().map(|_| Vec::new()).collect();
     for round in 0..asked.number("rounds", 5) {
-        for (nth, mode) in modes.iter().enumerate() {
+        for (of_mode, mode) in rounds.iter_mut().zip(&modes) {
             let ran = run(asked, *mode);
+            let [p50, p99, p999, most] = ran.latencies_us();
             println!(
-                "{round:>3} {:<10} {:>8.1} thousand txn/s  {:>6.0} bytes a transaction  p50 {:>6} us  p99 {:>6} us  \
-                 {} checkpoints",
+                "{round:>3} {:<18} {:>8.1} thousand txn/s  {:>6.0} bytes a transaction  p50 {p50:.0} us  \
+                 p99 {p99:.0} us  p99.9 {p999:.0} us  most {most:.0} us  {} checkpoints",
                 mode.name(),
                 ran.rate / 1e3,
                 ran.bytes,
-                ran.latency_ns[0] / 1_000,
-                ran.latency_ns[1] / 1_000,
                 ran.checkpoints,
             );
-            rates[nth].push(ran.rate);
+            of_mode.push(ran);
         }
     }
-    for (mode, of_mode) in modes.iter().zip(&rates) {
-        let ratios = of_mode.iter().zip(&rates[0]).map(|(rate, first)| rate / first).collect();
-        let (rate, least, greatest) = spread(of_mode.clone());
+    let first: Vec<f64> = rounds[0].iter().map(|ran| ran.rate).collect();
+    for (mode, of_mode) in modes.iter().zip(&rounds) {
+        let rates = || of_mode.iter().map(|ran| ran.rate);
+        let ratios = rates().zip(&first).map(|(rate, first)| rate / first).collect();
+        let (rate, least, greatest) = spread(rates().collect());
         let (ratio, lowest, highest) = spread(ratios);
         println!(
-            "{:<10} {:>6.1} ({:.1} .. {:.1})  to {} {ratio:.3} ({lowest:.3} .. {highest:.3})",
+            "{:<18} {:>6.1} ({:.1} .. {:.1})  to {} {ratio:.3} ({lowest:.3} .. {highest:.3})",
             mode.name(),
             rate / 1e3,
             least / 1e3,
             greatest / 1e3,
             modes[0].name()
         );
+        for (nth, what) in ["p50", "p99", "p99.9", "most"].into_iter().enumerate() {
+            let (us, least, greatest) = spread(of_mode.iter().map(|ran| ran.latencies_us()[nth]).collect());
+            println!("{:<18} {what:>6} {us:.0} us ({least:.0} .. {greatest:.0})", "");
+        }
     }
 }
 
@@ -172,8 +193,14 @@ struct Ran {
     bytes: f64,
     /// Checkpoints that were made meanwhile.
     checkpoints: u64,
-    /// p50 and p99.
-    latency_ns: [u64; 2],
+    latencies: Histogram,
+}
+
+impl Ran {
+    /// Of half of the transactions, of 99%, of 99.9%, and of all.
+    fn latencies_us(&self) -> [f64; 4] {
+        [0.5, 0.99, 0.999, 1.0].map(|share| self.latencies.quantile(share) as f64 / 1e3)
+    }
 }
 
 fn run(asked: &Asked, mode: Mode) -> Ran {
@@ -196,11 +223,14 @@ fn run(asked: &Asked, mode: Mode) -> Ran {
     let running = found.start().expect("the disk works").spawn();
     let log = running.log().clone();
     let (is_over, made) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    if mode == Mode::Checkpoint {
+    if mode.has_checkpoints() {
         // What a checkpoint is made of.
         tpcc.load(Share::WHOLE, &mut LoggedLoader::new(&log, &mut Nowhere));
+        // Else the first transactions would wait for it.
+        log.wait(log.present()).expect("the disk works");
     }
-    let beside = (mode == Mode::Checkpoint).then(|| {
+    let loaded = log.written().1;
+    let beside = mode.has_checkpoints().then(|| {
         let (log, is_over, made) = (log.clone(), Arc::clone(&is_over), Arc::clone(&made));
         Background::start("checkpoints", move || {
             // Relaxed: a flag.
@@ -210,7 +240,7 @@ fn run(asked: &Asked, mode: Mode) -> Ran {
             }
         })
     });
-    let waits = (mode == Mode::Group).then(|| log.clone());
+    let waits = mode.waits().then(|| log.clone());
     let mut ran = work(
         &db,
         &tpcc,
@@ -222,7 +252,7 @@ fn run(asked: &Asked, mode: Mode) -> Ran {
     is_over.store(true, Ordering::Relaxed); // Relaxed: a flag.
     ran.checkpoints = made.load(Ordering::Relaxed); // Relaxed: a count.
     drop(beside);
-    ran.bytes = log.written().1 as f64 / requests as f64;
+    ran.bytes = (log.written().1 - loaded) as f64 / requests as f64;
     running.close().expect("the disk works");
     ran
 }
@@ -244,7 +274,7 @@ fn work<S: Scheme, L: Sink + Send>(
     let mut ran = workers::run(1, true, |_| {
         let mut session = db.session_with((), sink.lock().take().expect("one worker"));
         let mut scratch = <Tpcc as Workload>::Scratch::default();
-        let (mut held, mut latencies) = (VecDeque::new(), Vec::with_capacity(requests as usize));
+        let (mut held, mut latencies) = (VecDeque::new(), Histogram::new());
         let start_ns = clock::now_ns();
         for sequence in 0..requests {
             if sequence % 64 == 0 {
@@ -260,7 +290,10 @@ fn work<S: Scheme, L: Sink + Send>(
                 }
                 ticket.retries += 1;
             }
-            let (Some(log), Some(due)) = (waits, due(session.sink())) else { continue };
+            let (Some(log), Some(due)) = (waits, due(session.sink())) else {
+                latencies.record(since(ticket.birth));
+                continue;
+            };
             held.push_back((due, ticket.birth));
             answer(log.durable(), &mut held, &mut latencies);
             if held.len() == HELD_BACK {
@@ -272,19 +305,21 @@ fn work<S: Scheme, L: Sink + Send>(
             answer(log.durable(), &mut held, &mut latencies);
         }
         let rate = requests as f64 * 1e9 / (clock::now_ns() - start_ns) as f64;
-        latencies.sort_unstable();
-        let at =
-            |pct: usize| latencies.get(latencies.len() * pct / 100).copied().map_or(0, clock::ticks_to_ns);
-        Ran { rate, bytes: 0.0, checkpoints: 0, latency_ns: [at(50), at(99)] }
+        Ran { rate, bytes: 0.0, checkpoints: 0, latencies }
     });
     ran.remove(0)
 }
 
 /// Answers whom the log has made durable.
-fn answer(durable: Due, held: &mut VecDeque<(Due, u64)>, latencies: &mut Vec<u64>) {
+fn answer(durable: Due, held: &mut VecDeque<(Due, u64)>, latencies: &mut Histogram) {
     while let Some((_, birth)) = held.pop_front_if(|(due, _)| *due <= durable) {
-        latencies.push(clock::ticks() - birth);
+        latencies.record(since(birth));
     }
+}
+
+/// Nanoseconds since so many ticks.
+fn since(birth: u64) -> u64 {
+    clock::ticks_to_ns(clock::ticks() - birth)
 }
 
 /// A row as YCSB has them, in words.

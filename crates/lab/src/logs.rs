@@ -5,13 +5,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use engine::setting::Values;
-use runs::{Durability, Logging};
+use runs::{Durability, Held, Logging};
 use serde_json::Value;
 
 use crate::{Plan, Refusal, Request, json};
 
 /// What says of a log which run has written it.
 pub(crate) const DESCRIPTION: &str = "run.json";
+
+/// The file by which a directory is held.
+const LOCK: &str = "LOCK";
 
 /// The logs of a plan's runs. Each run begins one anew in the same place.
 #[derive(Clone, Debug)]
@@ -69,7 +72,6 @@ impl Logs {
     /// Makes room for the log of the run at a position of the plan, and says beside it what the run is. What a run
     /// before it has left goes.
     pub(crate) fn begin(&self, plan: &Plan, position: usize) -> Result<Begun<'_>, Refusal> {
-        let begun = Begun(self);
         let refused = |path: &Path, error: io::Error| {
             Refusal(format!(
                 "`{}`: no log can be written there ({error}): give another directory with `--log`",
@@ -77,10 +79,13 @@ impl Logs {
             ))
         };
         for path in &self.directories {
-            if position > 0 || self.is_scratch {
+            fs::create_dir_all(path).map_err(|error| refused(path, error))?;
+        }
+        let begun = Begun { logs: self, held: Held::to_write(&self.directories)? };
+        if position > 0 || self.is_scratch {
+            for path in &self.directories {
                 remove_files(path).map_err(|error| refused(path, error))?;
             }
-            fs::create_dir_all(path).map_err(|error| refused(path, error))?;
         }
         let path = self.directories[0].join(DESCRIPTION);
         self.describe(plan, position, None).map_err(|error| refused(&path, error))?;
@@ -116,13 +121,17 @@ impl Logs {
 }
 
 /// The log of a run: gone when this is, if nobody has asked for it.
-pub(crate) struct Begun<'l>(&'l Logs);
+pub(crate) struct Begun<'l> {
+    logs: &'l Logs,
+    #[expect(dead_code, reason = "nobody reads what the run still writes")]
+    held: Held,
+}
 
 impl Begun<'_> {
     /// The run has ended with these rows.
     pub(crate) fn end(&self, plan: &Plan, position: usize, digest: u64) -> Result<(), Refusal> {
-        self.0.describe(plan, position, Some(digest)).map_err(|error| {
-            let place = self.0.directories[0].display();
+        self.logs.describe(plan, position, Some(digest)).map_err(|error| {
+            let place = self.logs.directories[0].display();
             Refusal(format!(
                 "`{place}`: what the run was cannot be kept beside its log ({error}): make room there"
             ))
@@ -132,9 +141,9 @@ impl Begun<'_> {
 
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
-        if self.0.is_scratch {
+        if self.logs.is_scratch {
             // What cannot be removed is a file too much in a place for such.
-            self.0.directories.iter().for_each(|path| _ = fs::remove_dir_all(path));
+            self.logs.directories.iter().for_each(|path| _ = fs::remove_dir_all(path));
         }
     }
 }
@@ -159,13 +168,13 @@ fn refuse_what_has_files(path: &Path) -> Result<(), Refusal> {
     )))
 }
 
+/// Removes all files but the one that is locked: were it removed, two could have locked files of the same name.
 fn remove_files(directory: &Path) -> io::Result<()> {
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
-        fs::remove_file(entry?.path())?;
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if !path.ends_with(LOCK) {
+            fs::remove_file(path)?;
+        }
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! `contend recover`: what a log comes to, under the scheme of the run that has left it or another; and whether the
 //! directory of any other database is whole.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use engine::Violation;
-use runs::{Progress, Recovered, Verdict};
+use runs::{Held, Progress, Recovered, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::logs::DESCRIPTION;
@@ -18,7 +18,7 @@ use crate::{Plan, Refusal, Request, json};
 pub struct Recovery {
     /// The run that has left the log, if one has.
     run: Option<Run>,
-    directories: Vec<PathBuf>,
+    held: Held,
     workers: usize,
 }
 
@@ -32,10 +32,11 @@ struct Run {
 
 impl Recovery {
     /// Recovers what directories have, one for each device: the log that a run has left, under its own scheme or
-    /// another; or the database of some other program, which is read as a whole and not kept.
+    /// another; or the database of some other program, which is read as a whole and not kept. Until this is dropped,
+    /// nobody opens it or logs there.
     ///
     /// # Errors
-    /// Nothing is there, or not what this version can read.
+    /// Nothing is there, or not what this version can read, or it is open.
     pub fn new(
         directories: &[PathBuf],
         scheme: Option<&str>,
@@ -43,16 +44,24 @@ impl Recovery {
         check: bool,
     ) -> Result<Self, Refusal> {
         let home = &directories[0];
-        let run = match fs::read_to_string(home.join(DESCRIPTION)) {
-            Ok(text) => Some(Run::new(&home.join(DESCRIPTION), &text, scheme, check)?),
-            Err(_) if home.join("MANIFEST").is_file() => None,
-            Err(error) => {
-                let name = home.display();
-                return Err(Refusal(format!(
-                    "`{name}`: has no database ({error}): give the directory of one, for example as `contend run \
-                     --log` was given it, and of several the first one first"
-                )));
-            }
+        let description = home.join(DESCRIPTION);
+        let nothing = |error: &io::Error| {
+            let name = home.display();
+            Refusal(format!(
+                "`{name}`: has no database ({error}): give the directory of one, for example as `contend run --log` \
+                 was given it, and of several the first one first"
+            ))
+        };
+        // What has none is left alone.
+        if !home.join("MANIFEST").is_file() {
+            fs::metadata(&description).map_err(|error| nothing(&error))?;
+        }
+        // Before anything is read: a run that ends meanwhile would leave what does not go together.
+        let held = Held::to_read(directories)?;
+        let run = match fs::read_to_string(&description) {
+            Ok(text) => Some(Run::new(&description, &text, scheme, check)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(nothing(&error)),
         };
         if let (None, Some(scheme)) = (&run, scheme) {
             return Err(Refusal(format!(
@@ -61,7 +70,7 @@ impl Recovery {
                 home.display()
             )));
         }
-        Ok(Self { run, directories: directories.to_vec(), workers: crate::plan::workers(workers)? })
+        Ok(Self { run, held, workers: crate::plan::workers(workers)? })
     }
 
     /// Recovers.
@@ -70,10 +79,10 @@ impl Recovery {
     /// What there is cannot be read or believed.
     pub fn recover(&self, progress: &Progress) -> Result<Recovered, Refusal> {
         let Some(Run { plan, digest }) = &self.run else {
-            return Ok(runs::verify(&self.directories, self.workers, progress)?);
+            return Ok(runs::verify(&self.held, self.workers, progress)?);
         };
         let spec = plan.spec(&plan.subjects[0]);
-        let mut recovered = runs::recover(&spec, &self.directories, self.workers, progress)?;
+        let mut recovered = runs::recover(&spec, &self.held, self.workers, progress)?;
         if let (Some(wanted), Some(found)) = (digest, recovered.digest)
             && *wanted != found
             && recovered.verdict != Verdict::Skipped

@@ -1,7 +1,6 @@
 //! What is done with a scheme and a workload once their types are known.
 
 use core::marker::PhantomData;
-use std::path::PathBuf;
 
 use engine::driver::{self, Control, Driver, Job};
 use engine::setting::{SettingError, Values};
@@ -10,7 +9,7 @@ use schemes::catalogue;
 use sync::{clock, workers};
 
 use crate::log::{Logs, RunLog};
-use crate::recovery::{self, Progress, Recovered};
+use crate::recovery::{self, Held, Progress, Recovered};
 use crate::workload::{self, Visit};
 use crate::{Measured, Monitor, RunError, Spec, Step, Verdict};
 
@@ -72,11 +71,11 @@ pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, RunError> {
 /// What there is cannot be read or believed, or the settings are others.
 pub fn recover(
     spec: &Spec<'_>,
-    directories: &[PathBuf],
+    held: &Held,
     workers: usize,
     progress: &Progress,
 ) -> Result<Recovered, RunError> {
-    let (monitor, pair) = (&Monitor::new(workers), Recover { directories, workers, progress });
+    let (monitor, pair) = (&Monitor::new(workers), Recover { held, workers, progress });
     workload::with(spec.workload, spec.values, Run { spec, monitor, pair })
 }
 
@@ -276,7 +275,7 @@ impl Pair for Measure {
 
 #[derive(Clone, Copy)]
 struct Recover<'d> {
-    directories: &'d [PathBuf],
+    held: &'d Held,
     workers: usize,
     progress: &'d Progress,
 }
@@ -285,9 +284,9 @@ impl Pair for Recover<'_> {
     type Out = Recovered;
 
     fn go<S: Scheme, W: Workload>(self, spec: &Spec<'_>, _: &Monitor) -> Result<Recovered, RunError> {
-        let Self { directories, workers, progress } = self;
+        let Self { held, workers, progress } = self;
         let (db, workload) = open::<S, W>(spec)?;
-        let mut recovered = recovery::into(&db, directories, workers, progress)?;
+        let mut recovered = recovery::into(&db, held, workers, progress)?;
         if spec.check {
             recovered.verdict = verdict(|share| workload.check_state(&db.quiesced(), share));
         }

@@ -20,7 +20,7 @@ pub use instance::{
     admit, clients, forecast, has_versions_apart, isolation, recover, run, terminals, upgrades,
 };
 pub use log::{Logged, Logging};
-pub use recovery::{Progress, Recovered, verify};
+pub use recovery::{Held, Progress, Recovered, verify};
 pub use storage::{Layout, TableMemory};
 pub use workload::{WORKLOADS, WorkloadInfo};
 

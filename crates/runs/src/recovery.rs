@@ -1,9 +1,10 @@
 //! Recovery of what was logged: into the database of a run, or into none, to see whether it is whole.
 
 use core::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use durability::disk::{Directory, RealDirectory};
+use durability::disk::{Directory, DirectoryLock, RealDirectory};
 use durability::{Found, Layouts, Options, Store};
 use engine::{AnyKey, Database, Scheme};
 use storage::TableId;
@@ -59,18 +60,57 @@ impl Progress {
     }
 }
 
+/// Directories, one for each device, that nobody else takes until this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    directories: Vec<PathBuf>,
+    #[expect(dead_code, reason = "the system lets go when they are dropped")]
+    locks: Vec<DirectoryLock>,
+}
+
+impl Held {
+    /// Holds directories to read what is in them; others may read it meanwhile. They get an empty file `LOCK`, where
+    /// they have none.
+    ///
+    /// # Errors
+    /// One is not there, or somebody writes there.
+    pub fn to_read(directories: &[PathBuf]) -> Result<Self, RunError> {
+        Self::hold(directories, RealDirectory::lock_to_read, WRITTEN)
+    }
+
+    /// Holds directories, which are there, to write a log.
+    ///
+    /// # Errors
+    /// One is not there, or somebody reads or writes there.
+    pub fn to_write(directories: &[PathBuf]) -> Result<Self, RunError> {
+        Self::hold(directories, RealDirectory::lock, IN_USE)
+    }
+
+    fn hold(
+        directories: &[PathBuf],
+        lock: fn(&RealDirectory) -> io::Result<Option<DirectoryLock>>,
+        refusal: &str,
+    ) -> Result<Self, RunError> {
+        let hold = |path: &PathBuf| {
+            let locked = lock(&open(path)?).map_err(|error| refused(path, &error))?;
+            locked.ok_or_else(|| refused(path, &refusal))
+        };
+        let locks = directories.iter().map(hold).collect::<Result<_, _>>()?;
+        Ok(Self { directories: directories.to_vec(), locks })
+    }
+}
+
+const WRITTEN: &str = "is open: close the program that has it, or wait until it ends, or look at a backup";
+const IN_USE: &str =
+    "is open, or is read by `contend recover`: wait until that ends, or give another directory";
+
 /// Reads the files of a database and all rows in them, by so many workers, and keeps none: whether they are whole. The
 /// directories stay as they are.
 ///
 /// # Errors
-/// What there is cannot be read or believed, or is in use.
-pub fn verify(directories: &[PathBuf], workers: usize, progress: &Progress) -> Result<Recovered, RunError> {
-    for path in directories {
-        let taken = open(path)?.is_taken().map_err(|error| refused(path, &error))?;
-        if taken {
-            return Err(refused(path, &"is open: close the program that has it, or look at a backup"));
-        }
-    }
+/// What there is cannot be read or believed.
+pub fn verify(held: &Held, workers: usize, progress: &Progress) -> Result<Recovered, RunError> {
+    let directories = &held.directories;
     let home = directory(&directories[0])?;
     let layouts = Store::layouts(&*home).map_err(|error| RunError(error.to_string()))?;
     let layouts = layouts.ok_or_else(|| {
@@ -86,7 +126,7 @@ pub fn verify(directories: &[PathBuf], workers: usize, progress: &Progress) -> R
 /// Recovers into an empty database.
 pub(crate) fn into<S: Scheme>(
     db: &Database<S>,
-    directories: &[PathBuf],
+    held: &Held,
     workers: usize,
     progress: &Progress,
 ) -> Result<Recovered, RunError> {
@@ -94,7 +134,7 @@ pub(crate) fn into<S: Scheme>(
         let mut loader = db.word_loader();
         move |table: TableId, key: AnyKey, groups: &[u64]| loader.insert(table, key, groups)
     };
-    let recovered = recovered(directories, &Layouts::of(db.tables()), workers, progress, make)?;
+    let recovered = recovered(&held.directories, &Layouts::of(db.tables()), workers, progress, make)?;
     Ok(Recovered { digest: Some(digest(db)), ..recovered })
 }
 

@@ -82,6 +82,25 @@ pub(super) fn summary_names_every_page(tree: &Tree, findings: &mut Findings) {
     }
 }
 
+/// A link leads to a page of the book: to what it leads else, mdbook makes no page, and says nothing.
+pub(super) fn links_stay_in_the_book(tree: &Tree, findings: &mut Findings) {
+    for (page, text) in tree.pages.iter().filter(|(page, _)| *page != SUMMARY) {
+        for (number, line) in numbered(text) {
+            for link in links(line).filter(|link| !link.contains("://")) {
+                let path = link.split_once('#').map_or(link, |(path, _)| path);
+                let target = join(folder_of(page), path);
+                if super::has_extension(path, "md") && !tree.pages.contains_key(&target) {
+                    findings.add(
+                        page,
+                        number,
+                        format!("the book has no page {target}: name the file as code"),
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// What pages include is there.
 pub(super) fn includes_are_there(tree: &Tree, findings: &mut Findings) {
     for (page, text) in &tree.pages {
@@ -275,6 +294,16 @@ mod tests {
             0,
             "what is no page is none of its"
         );
+    }
+
+    #[test]
+    fn a_link_that_leads_out_of_the_book_is_caught() {
+        let of = |text: &str| {
+            check(links_stay_in_the_book, &[("docs/book/schemes/a.md", text), ("docs/book/b.md", "")])
+        };
+        assert_eq!(of("[b](../b.md), [its end](../b.md#end), [a](a.md), [here](#here), `x[0](y)`"), 0);
+        assert_eq!(of("[elsewhere](https://docs.rs/other.md)"), 0);
+        assert_eq!(of("[out](../../b.md), [none](b.md#end)"), 2);
     }
 
     #[test]

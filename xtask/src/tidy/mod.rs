@@ -32,6 +32,7 @@ const RULES: &[Rule] = &[
     bans::names_stay_above,
     book::schemes_have_chapters,
     book::summary_names_every_page,
+    book::links_stay_in_the_book,
     book::includes_are_there,
     book::anchors_are_closed,
     comments::files_say_what_they_are,

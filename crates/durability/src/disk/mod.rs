@@ -9,8 +9,7 @@ use std::io::{Error, ErrorKind, Result};
 
 use sync::Arc;
 
-pub(crate) use real::LOCK;
-pub use real::{DirectoryLock, RealDirectory};
+pub use real::{DirectoryLock, LOCK, RealDirectory};
 pub use simulated::{Fault, Power, Rotten, SimulatedDirectory, SimulatedDisk};
 
 /// A directory of files, on a device of its own or not.

@@ -30,34 +30,51 @@ impl RealDirectory {
         Ok(Self(path.to_owned()))
     }
 
-    /// Takes the directory for the caller; `None` if another has it, be it in this process or in another one.
+    /// Takes the directory for the caller, who may change what is in it; `None` if another has it or reads it, be it in
+    /// this process or in another one.
     ///
     /// # Errors
     /// When the system knows no locks there, or refuses.
     pub fn lock(&self) -> Result<Option<DirectoryLock>> {
-        let file = fs::File::options().write(true).create(true).truncate(false).open(self.0.join(LOCK))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(DirectoryLock(file))),
-            Err(fs::TryLockError::WouldBlock) => Ok(None),
-            Err(fs::TryLockError::Error(error)) => Err(error),
-        }
+        let file = self.lock_file()?;
+        let locked = file.try_lock();
+        held(file, locked)
     }
 
-    /// Whether anybody has [taken](Self::lock) the directory. Nothing in it is changed.
+    /// Keeps the directory as it is while the caller reads it: others may read it, too, and nobody takes it. `None` if
+    /// another has [taken](Self::lock) it. Where the caller may not write, and nobody has ever taken it, nothing is
+    /// locked.
     ///
     /// # Errors
     /// When the system knows no locks there, or refuses.
-    pub fn is_taken(&self) -> Result<bool> {
+    pub fn lock_to_read(&self) -> Result<Option<DirectoryLock>> {
         let file = match fs::File::open(self.0.join(LOCK)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => match self.lock_file() {
+                Err(error) if is_read_only(error.kind()) => return Ok(Some(DirectoryLock(None))),
+                file => file?,
+            },
             file => file?,
         };
-        match file.try_lock_shared() {
-            Ok(()) => Ok(false),
-            Err(fs::TryLockError::WouldBlock) => Ok(true),
-            Err(fs::TryLockError::Error(error)) => Err(error),
-        }
+        let locked = file.try_lock_shared();
+        held(file, locked)
     }
+
+    /// The file that is locked, which is made if it is not there.
+    fn lock_file(&self) -> Result<fs::File> {
+        fs::File::options().write(true).create(true).truncate(false).open(self.0.join(LOCK))
+    }
+}
+
+fn held(file: fs::File, locked: core::result::Result<(), fs::TryLockError>) -> Result<Option<DirectoryLock>> {
+    match locked {
+        Ok(()) => Ok(Some(DirectoryLock(Some(file)))),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn is_read_only(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Whether a path is that of the present directory, of which a relative path has no more to say.
@@ -66,11 +83,13 @@ fn is_here(path: &Path) -> bool {
 }
 
 /// The file that is locked. It stays, empty: were it removed, two could have locked files of the same name.
-pub(crate) const LOCK: &str = "LOCK";
+pub const LOCK: &str = "LOCK";
 
-/// A directory that was taken: until this is dropped, or the process has ended, however that comes.
+/// A directory that was taken, or is read: until this is dropped, or the process has ended, however that comes.
 #[derive(Debug)]
-pub struct DirectoryLock(#[expect(dead_code, reason = "the system lets go when it is closed")] fs::File);
+pub struct DirectoryLock(
+    #[expect(dead_code, reason = "the system lets go when it is closed")] Option<fs::File>,
+);
 
 impl Directory for RealDirectory {
     fn name(&self) -> String {

@@ -86,7 +86,7 @@ pub struct Counters {
     pub log_rounds: u64,
     /// Bytes of commits that the log has written.
     pub log_bytes: u64,
-    /// Epochs from the last durable one to the last with a commit, of a millisecond or more: a few, unless the device
+    /// [Epochs](crate::Options::epoch_us) from the last durable one to the last with a commit: a few, unless the device
     /// does not keep up, and 0 when all is durable.
     pub durable_lag_epochs: u64,
     /// Callers and futures that wait until something is durable now.

@@ -103,6 +103,7 @@ impl Durable {
             sessions: options.sessions,
             ring_bytes: RING_BYTES,
             backlog_bytes: BACKLOG_BYTES,
+            epoch_ns: options.epoch_ns(),
             note: shape.encode(),
             ..durability::Options::default()
         };

@@ -13,7 +13,7 @@ use contend::{
 use durability::disk::RealDirectory;
 use place::Place;
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sync::{Arc, workers};
+use sync::{Arc, waiter, workers};
 
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table(name = "accounts")]
@@ -83,6 +83,25 @@ fn what_was_committed_is_there_when_it_is_opened_again() {
         }
         // Dropped in place of closed.
     }
+}
+
+#[test]
+fn an_epoch_is_as_long_as_it_is_said_to_be() {
+    let place = Place::new("epoch");
+    let rounds_after = |epoch_us: u64, pause_ns: u64| {
+        let (db, accounts) = open(&place, options().epoch_us(epoch_us).durability(Durability::Async));
+        db.transact(|txn| txn.put(accounts, &account(1, "Ann", 1))).expect("it commits");
+        waiter::pause_ns(pause_ns);
+        let rounds = db.counters().log_rounds;
+        db.close().expect("the disk works");
+        rounds
+    };
+    // Tried several times, for the machine may do something else meanwhile.
+    assert!(
+        (0..5).any(|_| rounds_after(1_000_000, 20_000_000) == 0),
+        "nothing is written before the epoch's end"
+    );
+    assert!((0..5).any(|_| rounds_after(10, 20_000_000) == 1), "and it is then");
 }
 
 #[test]
@@ -260,11 +279,14 @@ fn a_directory_that_is_read_is_opened_when_nobody_reads_it() {
 fn options_that_contradict_how_a_database_is_opened_are_refused_before_anything_is_made() {
     let place = Place::new("contradicts");
     let path = place.path().join("deeper");
-    for options in
-        [options().durability(Durability::None), options().scheme("nothing"), options().sessions(0), {
-            options().define(Definition::new("keyless"))
-        }]
-    {
+    for options in [
+        options().durability(Durability::None),
+        options().scheme("nothing"),
+        options().epoch_us(0),
+        options().epoch_us(1_000_001),
+        options().sessions(0),
+        { options().define(Definition::new("keyless")) },
+    ] {
         Database::open(&path, options).expect_err("it is refused");
         assert!(!place.path().exists());
     }

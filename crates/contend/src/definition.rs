@@ -251,9 +251,7 @@ impl Definition {
     /// The number of a column.
     fn find(&self, name: &str) -> Result<usize, DefinitionError> {
         let found = self.columns.iter().position(|column| column.name == name);
-        found.ok_or_else(|| {
-            self.error(format!("there is no column `{name}`; add it before it is part of a key"))
-        })
+        found.ok_or_else(|| self.error(format!("there is no column `{name}`; add it, or name another")))
     }
 
     /// The numbers of the columns of a key, which are all fit for one.
@@ -534,6 +532,7 @@ mod tests {
         refused(&people().column::<u8>("team"), "two columns `team`");
         refused(&people().column::<[u8; 49]>("long").key(["long"]), "49 bytes");
         refused(&people().column::<[u8; 40]>("long").index("by_long", ["long"]), "49 bytes");
+        refused(&people().group("work", ["nobody"]), "no column `nobody`; add it");
         refused(&people().group("work", ["id"]), "`id` is of the key: leave it out of `work`");
         refused(&people().group("work", ["age", "age"]), "in column groups twice");
         refused(&people().group("work", ["age"]).group("play", ["age"]), "in column groups twice");

@@ -217,7 +217,7 @@ impl Txn<'_> {
         columns: &G,
     ) -> Result<bool, Error> {
         self.check(table.database)?;
-        let words = self.room.group_words(G::BYTES);
+        let words = self.room.words(G::BYTES.div_ceil(8));
         columns.write(&mut words.as_mut_bytes()[..G::BYTES]);
         Ok(self.reader.raw.replace(table.id, group.number.into(), any(&key), words)?)
     }
@@ -235,7 +235,7 @@ impl Txn<'_> {
         amounts: &G,
     ) -> Result<bool, Error> {
         self.check(table.database)?;
-        let words = self.room.group_words(G::BYTES);
+        let words = self.room.words(G::BYTES.div_ceil(8));
         amounts.write(&mut words.as_mut_bytes()[..G::BYTES]);
         Ok(self.reader.raw.add(table.id, group.number.into(), any(&key), words)?)
     }

@@ -60,10 +60,10 @@ impl Room<'_> {
         }
     }
 
-    /// The words of a column group of so many bytes, all zero.
-    pub(crate) fn group_words(&mut self, bytes: usize) -> &mut [u64] {
+    /// So many words, all zero.
+    pub(crate) fn words(&mut self, words: usize) -> &mut [u64] {
         self.scratch.clear();
-        self.scratch.resize(bytes.div_ceil(8), 0);
+        self.scratch.resize(words, 0);
         self.scratch
     }
 
@@ -649,9 +649,7 @@ impl<'t> Txn<'t> {
     /// The words of a row of a table, all zero.
     fn words(&mut self, table: TableId) -> &mut [u64] {
         let words = self.reader.tables[usize::from(table.0)].arranged.row_words();
-        self.room.scratch.clear();
-        self.room.scratch.resize(words, 0);
-        self.room.scratch
+        self.room.words(words)
     }
 
     /// The key of a row, whose words are put aside.

@@ -94,7 +94,7 @@ impl<W: Workload> Visit for Explore<W> {
         let given: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let known = S::SETTINGS.iter().chain(W::SETTINGS);
         let values = Values::new(known, &given).expect("legal settings");
-        let job = Job::new(workers, workers, Limit::Requests(10), seed);
+        let job = Job { turn_after: 2, ..Job::new(workers, workers, Limit::Requests(10), seed) };
         let ((commits, aborts), trace) = Explorer::new(seed).run(|| {
             let mut schema = Schema::new();
             let drive = Drive { workers: workers as u32, clients: workers as u32, seed };

@@ -75,6 +75,7 @@ fn course(plan: &Plan, record: &Record) -> Value {
         "target_sustained": offer.map(|offer| offer.is_sustained),
         "warmed_up_s": seconds(series.warmup_ns),
         "warmup_steady": series.is_warm,
+        "turns": json!({"worker": record.measured.turns[0], "database": record.measured.turns[1]}),
         "steady": record.steadiness().map(|steadiness| steadiness == Steadiness::Steady),
         "series": record.is_result().then(|| json!({
             "interval_s": seconds(series.interval_ns),

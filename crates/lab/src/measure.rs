@@ -216,6 +216,7 @@ pub(crate) mod tests {
         let measured = Measured {
             types: vec![tally, TypeTally::default()],
             arrived: Arrived::default(),
+            turns: [0; 2],
             series: Series::default(),
             phase_ticks: [1; Phase::COUNT],
             load_ns: 1_000_000,

@@ -111,6 +111,16 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         stresses: "page faults and the zeroing of pages while transactions run",
     },
     Setting {
+        name: "run.turn_after",
+        default: "100",
+        range: Range::Int(0, 1_000_000_000),
+        unit: "aborts",
+        doc: "how often a request is aborted in a row, at least, before the other clients of its worker wait for it, and \
+              those of all workers if it is aborted on; never less than the number of clients that would wait; 0 for \
+              never, as in published engines, which shows how a scheme starves requests",
+        stresses: "the fate of requests that others abort again and again, long ones among short ones above all",
+    },
+    Setting {
         name: "run.versions",
         default: "inline",
         range: Range::Choice(&["inline", "apart"]),

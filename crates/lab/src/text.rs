@@ -189,6 +189,14 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
             percent(shares.min)
         ));
     }
+    let turns: u64 = results.records.iter().flat_map(|record| record.measured.turns).sum();
+    if turns > 0 {
+        lines.add(format!(
+            "TURNS: {} aborted {} times or more in a row, and others waited until they ended (`run.turn_after`).",
+            if turns == 1 { "one request was".to_owned() } else { format!("{} requests were", count(turns as f64)) },
+            plan.job.turn_after
+        ));
+    }
     if plan.job.workers > machine.cores {
         lines.add(format!(
             "{} on {}: the system's scheduler decides who runs, and shows in these figures.",

@@ -258,6 +258,7 @@ impl Pair for Measure {
         Ok(Measured {
             types: outcome.types,
             arrived: outcome.arrived,
+            turns: outcome.turns,
             series: outcome.series,
             phase_ticks: outcome.phase_ticks,
             load_ns,

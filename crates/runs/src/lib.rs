@@ -70,6 +70,8 @@ pub struct Measured {
     pub types: Vec<TypeTally>,
     /// What came of the arrivals of an open loop.
     pub arrived: Arrived,
+    /// Requests that ended in a turn of their worker, and of the database: see [`Job::turn_after`].
+    pub turns: [u64; 2],
     /// How fast it went.
     pub series: Series,
     /// Ticks of sampled transactions by [`Phase`].

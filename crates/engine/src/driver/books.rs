@@ -104,6 +104,14 @@ impl<'r, W: Workload> Books<'r, W> {
         }
     }
 
+    /// A request has ended in a turn of its worker (0) or of the database (1).
+    #[cold]
+    pub(super) fn count_turn(&mut self, of: usize) {
+        if self.stage == Stage::Measured {
+            self.tally.turns[of] += 1;
+        }
+    }
+
     /// Writes down what came of the worker's arrivals.
     pub(super) fn add_arrived(&mut self, arrived: Arrived) {
         self.tally.arrived.merge(arrived);

@@ -11,6 +11,7 @@ mod planned;
 mod regulator;
 mod sender;
 mod traffic;
+mod turns;
 
 use stdx::Histogram;
 use sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -96,6 +97,10 @@ pub struct Job {
     pub abort_ns: u64,
     /// The longest pause of [`Retry::Fixed`], in nanoseconds.
     pub backoff_ns: u64,
+    /// How often a request fails in a row, at least, before its client gets a turn: the other clients of its worker wait
+    /// until the request has ended, and those of all workers if it fails on; 0 for never. No less than the number of
+    /// those who wait. Where transactions run in batches, and requests are dropped, there are no turns.
+    pub turn_after: u32,
     /// Whether updates read before they write: see [`Session::read_first`].
     pub reads_first: bool,
     /// Whether workers stay on their cores.
@@ -124,6 +129,7 @@ impl Job {
             pause_ns: 0,
             abort_ns: 0,
             backoff_ns: 0,
+            turn_after: 0,
             reads_first: false,
             pin: false,
             sample_every: 0,
@@ -249,6 +255,8 @@ pub struct Tally {
     pub types: Vec<TypeTally>,
     /// What came of the arrivals of an open loop.
     pub arrived: Arrived,
+    /// Requests that ended in a turn of their worker, and of the database: see [`Job::turn_after`].
+    pub turns: [u64; 2],
     /// Ticks of sampled transactions by [`Phase`].
     pub phase_ticks: [u64; Phase::COUNT],
     /// When the worker's measured stage began and ended, by the common clock.
@@ -273,6 +281,8 @@ pub struct Outcome<W: Workload> {
     pub types: Vec<TypeTally>,
     /// What came of the arrivals of an open loop.
     pub arrived: Arrived,
+    /// Requests that ended in a turn of their worker, and of the database: see [`Job::turn_after`].
+    pub turns: [u64; 2],
     /// How fast a timed run went.
     pub series: Series,
     /// Ticks of sampled transactions by [`Phase`].
@@ -406,6 +416,7 @@ fn summarize<W: Workload>(ended: Vec<Ended<W::Ledger>>) -> Outcome<W> {
     let mut outcome = Outcome {
         types: vec![TypeTally::default(); W::TYPES.len()],
         arrived: Arrived::default(),
+        turns: [0; 2],
         series: Series::default(),
         phase_ticks: [0; Phase::COUNT],
         measured_ns: 0,
@@ -422,6 +433,9 @@ fn summarize<W: Workload>(ended: Vec<Ended<W::Ledger>>) -> Outcome<W> {
             Ended::Worker(counted) => counted,
         };
         outcome.arrived.merge(tally.arrived);
+        for (sum, turns) in outcome.turns.iter_mut().zip(tally.turns) {
+            *sum += turns;
+        }
         for (sum, counted) in outcome.types.iter_mut().zip(&tally.types) {
             sum.merge(counted);
         }

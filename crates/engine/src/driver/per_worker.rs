@@ -8,8 +8,9 @@ use sync::{clock, fiber, waiter};
 
 use super::arrivals::Queue;
 use super::books::Books;
-use super::regulator::Regulator;
+use super::regulator::{Lengths, Regulator};
 use super::sender::Sender;
+use super::turns::{Turn, Turns};
 use super::{Arrivals, Driver, Job, Limit, Part, Retry, Stage, Tally, pay};
 use crate::{Abort, ClientId, Database, Observe, Pace, Scheme, Session, Ticket, Workload};
 
@@ -21,13 +22,13 @@ pub enum PerWorker {}
 const STACK_BYTES: usize = 64 << 10;
 
 impl<S: Scheme> Driver<S> for PerWorker {
-    type Shared<'r, W: Workload> = Regulator;
+    type Shared<'r, W: Workload> = Shared;
 
-    fn shared<W: Workload>(_: &Database<S>, _: &Job) -> Regulator {
-        Regulator::default()
+    fn shared<W: Workload>(_: &Database<S>, job: &Job) -> Shared {
+        Shared { regulator: Regulator::default(), turns: Turns::new(job) }
     }
 
-    fn work<W: Workload, V: Observe>(part: Part<'_, S, W, V>, regulator: &Regulator) -> (Tally, W::Ledger) {
+    fn work<W: Workload, V: Observe>(part: Part<'_, S, W, V>, shared: &Shared) -> (Tally, W::Ledger) {
         let books = RefCell::new(Books::<W>::new(part.job, part.control, part.worker));
         let queue = match part.job.traffic.arrivals {
             Arrivals::Closed => None,
@@ -35,7 +36,8 @@ impl<S: Scheme> Driver<S> for PerWorker {
                 Some(RefCell::new(Queue::new(part.job, open, part.worker, clock::now_ns())))
             }
         };
-        let desk = Desk { books: &books, queue: queue.as_ref(), regulator };
+        let lengths = Lengths::default();
+        let desk = Desk { books: &books, queue: queue.as_ref(), lengths: &lengths, shared };
         let mut clients = part.clients();
         if part.clients().count() == 1 {
             let client = clients.next().expect("counted");
@@ -53,13 +55,22 @@ impl<S: Scheme> Driver<S> for PerWorker {
     }
 }
 
+/// What the clients of all workers have in common.
+#[derive(Debug)]
+pub struct Shared {
+    regulator: Regulator,
+    turns: Turns,
+}
+
 /// What the clients of a worker have in common.
 struct Desk<'b, 'r, W: Workload> {
     books: &'b RefCell<Books<'r, W>>,
     /// The arrivals of an open loop.
     queue: Option<&'b RefCell<Queue>>,
+    /// How long their attempts last.
+    lengths: &'b Lengths,
     /// Shared with those of all workers.
-    regulator: &'b Regulator,
+    shared: &'b Shared,
 }
 
 impl<W: Workload> Clone for Desk<'_, '_, W> {
@@ -161,8 +172,12 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         if is_sampled {
             self.session.meter().start();
         }
+        let mut turn = self.desk.shared.turns.client(self.part.worker);
+        let mut began = sent.birth;
         loop {
+            let running = turn.begin(|| self.is_over());
             let result = self.attempt(&input, &ticket);
+            drop(running);
             pay(job, &result, self.session.meter());
             let rest = result.as_ref().ok().and_then(|output| workload.rest(&input, output));
             if result.is_ok()
@@ -176,12 +191,14 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
             }
             self.desk.books.borrow_mut().book(workload, kind, sent, &input, &result, rest.is_none());
             if let Some(rest) = rest {
+                self.end(&mut turn);
                 if self.part.control.stage() == Stage::Stopping {
                     break;
                 }
                 input = rest;
                 ticket = Ticket { homes: self.part.homes(&input), retries: 0, ..ticket };
                 self.open_again(0);
+                began = clock::ticks();
                 continue;
             }
             match result {
@@ -189,20 +206,47 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
                 Err(_) if job.retry == Retry::Drop || self.part.control.stage() == Stage::Stopping => break,
                 Err(_) => {}
             }
-            // What the request waits for may need maintenance: a row that is to leave the indexes.
-            self.maintain();
             ticket.retries += 1;
-            let regulator = self.desk.regulator;
-            if job.retry == Retry::Climb {
-                regulator.climb(clock::now_ns(), || self.part.control.progress().0, &mut self.rng);
-            }
-            let pause_ns = regulator.pause_ns(job, ticket.retries, &mut self.rng);
-            self.open_again(pause_ns);
+            self.step_aside(&mut turn, ticket.retries, began);
+            began = clock::ticks();
         }
+        self.end(&mut turn);
         if is_sampled {
             self.session.meter().stop();
         }
         self.sender.answered(pace);
+    }
+
+    /// The transaction was aborted so often, this time in an attempt that began so long ago: waits until another attempt
+    /// has better prospects.
+    fn step_aside(&mut self, turn: &mut Turn<'_>, retries: u32, began: u64) {
+        // What the request waits for may need maintenance: a row that is to leave the indexes.
+        self.maintain();
+        let Shared { regulator, .. } = self.desk.shared;
+        let lengths = self.desk.lengths;
+        lengths.add(clock::ticks_to_ns(clock::ticks().wrapping_sub(began)));
+        if self.part.job.retry == Retry::Climb {
+            regulator.climb(clock::now_ns(), || self.part.control.progress().0, &mut self.rng);
+        }
+        let pause_ns = match turn.failed(retries, || self.is_over()) {
+            // It has just got a turn: nobody is in its way.
+            0 => 0,
+            retries => regulator.pause_ns(self.part.job, retries, lengths.mean_ns(), &mut self.rng),
+        };
+        self.open_again(pause_ns);
+    }
+
+    /// Whether nobody is waited for any more.
+    fn is_over(&self) -> bool {
+        self.part.control.stage() == Stage::Stopping || self.part.control.is_interrupted()
+    }
+
+    /// A transaction has ended, in a turn or not.
+    #[inline]
+    fn end(&self, turn: &mut Turn<'_>) {
+        if let Some(of) = turn.end() {
+            self.desk.books.borrow_mut().count_turn(of);
+        }
     }
 
     /// One attempt of a transaction.

@@ -1,16 +1,32 @@
 //! How long clients pause after an abort, so that the attempts that stood in each other's way do not do so again.
 
+use core::cell::Cell;
+
 use stdx::Rng;
 use sync::atomic::{AtomicU64, Ordering};
 
 use super::{Job, Retry};
 
-/// A pause is a random time below a ceiling that doubles with each abort of the same transaction, from the first of
-/// these to the second. Without a pause the attempts that stand in each other's way do so again; and a worker that has
-/// no core is waited for rather than run against.
-const BRIEF_NS: (u64, u64) = (250, 100_000);
+/// How ceilings of pauses double with each abort of the same transaction.
+#[derive(Clone, Copy, Debug)]
+struct Doubling {
+    /// How many attempts that are as long as usual the ceiling is before it doubles, as a fraction, and in the end.
+    attempts: (u64, u64, u64),
+    /// The same in nanoseconds, where attempts are shorter than these suppose.
+    at_least_ns: (u64, u64),
+    /// What no ceiling exceeds, however long attempts are: they may wait for their clients.
+    at_most_ns: u64,
+}
+
+/// A pause is a random time below a ceiling that doubles with each abort of the same transaction. Without a pause the
+/// attempts that stand in each other's way do so again; and a worker that has no core is waited for rather than run
+/// against. How long they are in each other's way depends on how long they last, which differs by orders of magnitude
+/// between machines, builds and workloads: hence ceilings in attempts.
+const BRIEF: Doubling =
+    Doubling { attempts: (1, 8, 64), at_least_ns: (250, 100_000), at_most_ns: 10_000_000 };
 /// The same for [`Retry::Backoff`].
-const EXPONENTIAL_NS: (u64, u64) = (2_500, 2_000_000);
+const EXPONENTIAL: Doubling =
+    Doubling { attempts: (1, 1, 1_024), at_least_ns: (2_500, 2_000_000), at_most_ns: 100_000_000 };
 /// The ceilings of [`Retry::Climb`]. Not down to nothing: a fiber that does not pause keeps the one from running that
 /// holds what it wants.
 const CLIMB_NS: (u64, u64) = (STEP_NS, 1_000_000);
@@ -22,7 +38,7 @@ const CLIMB_EVERY_NS: u64 = 5_000_000;
 /// What the clients of a run know together of how long to pause. The one ceiling of [`Retry::Climb`] moves up and down
 /// as the throughput of the whole run tells (Lim, Kaminsky, Andersen: Cicada, SIGMOD 2017, section 3.9).
 #[derive(Debug)]
-pub struct Regulator {
+pub(super) struct Regulator {
     ceiling_ns: AtomicU64,
     due_ns: AtomicU64,
     before: Before,
@@ -46,18 +62,47 @@ impl Default for Regulator {
     }
 }
 
-impl Regulator {
-    /// A random pause before the attempt of a transaction that was aborted so often.
-    #[inline]
-    pub(super) fn pause_ns(&self, job: &Job, retries: u32, rng: &mut Rng) -> u64 {
-        rng.below(self.ceiling_ns(job, retries).max(1))
+impl Doubling {
+    fn ceiling_ns(&self, retries: u32, attempt_ns: u64) -> u64 {
+        let (part, of, longest) = self.attempts;
+        let attempt_ns = attempt_ns.min(self.at_most_ns);
+        let first_ns = (attempt_ns * part / of).max(self.at_least_ns.0);
+        let longest_ns = (attempt_ns * longest).clamp(self.at_least_ns.1, self.at_most_ns);
+        (first_ns << retries.min(20)).min(longest_ns)
+    }
+}
+
+/// How long the attempts of a worker last that were aborted, clients that take their time included: a mean in which the
+/// last few count most.
+#[derive(Debug, Default)]
+pub(super) struct Lengths(Cell<u64>);
+
+impl Lengths {
+    /// An attempt that was aborted has lasted so long.
+    pub(super) fn add(&self, attempt_ns: u64) {
+        let mean_ns = self.0.get();
+        // A worker that had no core for a while has not made a long attempt.
+        let attempt_ns = attempt_ns.min(4 * mean_ns + 10_000);
+        self.0.set(if mean_ns == 0 { attempt_ns } else { mean_ns - mean_ns / 8 + attempt_ns / 8 });
     }
 
-    fn ceiling_ns(&self, job: &Job, retries: u32) -> u64 {
-        let doubling = |(first, longest): (u64, u64)| (first << retries.min(20)).min(longest);
+    /// The mean in nanoseconds; 0 before the first.
+    pub(super) fn mean_ns(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl Regulator {
+    /// A random pause before the attempt of a transaction that was aborted so often, where attempts last so long.
+    #[inline]
+    pub(super) fn pause_ns(&self, job: &Job, retries: u32, attempt_ns: u64, rng: &mut Rng) -> u64 {
+        rng.below(self.ceiling_ns(job, retries, attempt_ns).max(1))
+    }
+
+    fn ceiling_ns(&self, job: &Job, retries: u32, attempt_ns: u64) -> u64 {
         match job.retry {
-            Retry::Same | Retry::Drop => doubling(BRIEF_NS),
-            Retry::Backoff => doubling(EXPONENTIAL_NS),
+            Retry::Same | Retry::Drop => BRIEF.ceiling_ns(retries, attempt_ns),
+            Retry::Backoff => EXPONENTIAL.ceiling_ns(retries, attempt_ns),
             Retry::Fixed => job.backoff_ns,
             Retry::Climb => self.ceiling_ns.load(Ordering::Relaxed), // Relaxed: a hint.
         }
@@ -92,14 +137,36 @@ mod tests {
     #[test]
     fn ceilings_double_or_stay_as_the_policy_says() {
         let regulator = Regulator::default();
-        let ceilings = |retry| {
+        let ceilings = |retry, attempt_ns| {
             let job = Job { retry, backoff_ns: 100_000, ..job(1) };
-            [1, 3, 30].map(|retries| regulator.ceiling_ns(&job, retries))
+            [1, 3, 30].map(|retries| regulator.ceiling_ns(&job, retries, attempt_ns))
         };
-        assert_eq!(ceilings(Retry::Same), [500, 2_000, 100_000]);
-        assert_eq!(ceilings(Retry::Backoff), [5_000, 20_000, 2_000_000]);
-        assert_eq!(ceilings(Retry::Fixed), [100_000; 3]);
-        assert_eq!(ceilings(Retry::Climb), [STEP_NS; 3]);
+        for short_ns in [0, 1_000] {
+            assert_eq!(ceilings(Retry::Same, short_ns), [500, 2_000, 100_000]);
+            assert_eq!(ceilings(Retry::Backoff, short_ns), [5_000, 20_000, 2_000_000]);
+        }
+        // Attempts of an unoptimised build, and such as wait for their clients.
+        assert_eq!(ceilings(Retry::Same, 80_000), [20_000, 80_000, 5_120_000]);
+        assert_eq!(ceilings(Retry::Backoff, 80_000), [160_000, 640_000, 81_920_000]);
+        assert_eq!(ceilings(Retry::Same, u64::MAX), [2_500_000, 10_000_000, 10_000_000]);
+        assert_eq!(ceilings(Retry::Backoff, u64::MAX), [100_000_000; 3]);
+        for attempt_ns in [0, 80_000] {
+            assert_eq!(ceilings(Retry::Fixed, attempt_ns), [100_000; 3]);
+            assert_eq!(ceilings(Retry::Climb, attempt_ns), [STEP_NS; 3]);
+        }
+    }
+
+    #[test]
+    fn the_mean_length_follows_attempts_and_is_not_carried_away_by_one() {
+        let lengths = Lengths::default();
+        let after = |attempts: usize, ns| {
+            (0..attempts).for_each(|_| lengths.add(ns));
+            lengths.mean_ns()
+        };
+        assert_eq!(after(1, 4_000), 4_000);
+        assert!((4_000..8_000).contains(&after(1, 1_000_000_000)), "{}", lengths.mean_ns());
+        assert!((190_000..=200_000).contains(&after(60, 200_000)), "{}", lengths.mean_ns());
+        assert!((4_000..5_000).contains(&after(60, 4_000)), "{}", lengths.mean_ns());
     }
 
     #[test]
@@ -107,7 +174,7 @@ mod tests {
         let (regulator, mut rng) = (Regulator::default(), Rng::new(1));
         let pauses = |backoff_ns, rng: &mut Rng| {
             let job = Job { retry: Retry::Fixed, backoff_ns, ..job(1) };
-            (0..100).map(|_| regulator.pause_ns(&job, 1, rng)).max().expect("some")
+            (0..100).map(|_| regulator.pause_ns(&job, 1, 0, rng)).max().expect("some")
         };
         assert_eq!(pauses(0, &mut rng), 0);
         assert!((800..1_000).contains(&pauses(1_000, &mut rng)));

@@ -21,7 +21,7 @@ pub(crate) mod twins;
 use core::marker::PhantomData;
 use core::ops::RangeInclusive;
 
-use engine::driver::{self, Control, Driver, Job, Limit, Mode, Retry, Traffic, TypeTally};
+use engine::driver::{self, Control, Driver, Job, Limit, Mode, Outcome, Retry, Traffic, TypeTally};
 use engine::setting::Values;
 use engine::{
     Database, Drive, Env, Forecast, Home, Homes, IndexOn, Key, Layout, Row, Schema, Scheme, Share, Ticket,
@@ -333,12 +333,23 @@ impl<W: Workload> Visit for Run<W> {
     }
 }
 
+/// How often a request fails before others wait for it.
+const TURN_AFTER: u32 = 16;
+
+/// How often a request fails at most until it runs alone, whatever the machine: until it has a turn of its worker, and
+/// then one of the database; and once more in each attempt that saw a turn too late.
+fn aborts_max(plan: &Plan) -> u64 {
+    let turn_after = |others: usize| others.max(TURN_AFTER as usize);
+    (turn_after(plan.clients) + turn_after(plan.workers) + plan.workers * plan.clients) as u64
+}
+
 /// A plan as a job.
 fn job(plan: &Plan, clients: usize) -> Job {
     let mode = if plan.rtt_ns > 0 { Mode::Interactive } else { Mode::Procedure };
     Job {
         retry: if plan.pause_ns + plan.rtt_ns == 0 { Retry::Same } else { Retry::Backoff },
         pause_ns: plan.pause_ns,
+        turn_after: TURN_AFTER,
         traffic: Traffic { mode, rtt_ns: plan.rtt_ns, ..Traffic::default() },
         ..Job::new(plan.workers, clients, Limit::Requests(plan.requests), plan.seed)
     }
@@ -346,6 +357,15 @@ fn job(plan: &Plan, clients: usize) -> Job {
 
 /// Runs a workload under a scheme as planned, and checks it; returns what the run counted, by type.
 pub(crate) fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec<TypeTally> {
+    let outcome = run_job::<S, W>(plan, job(plan, plan.workers * plan.clients), given);
+    let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
+    let aborts: u64 = outcome.types.iter().flat_map(|tally| tally.aborts).sum();
+    assert!(aborts <= ended * aborts_max(plan), "{plan:?} under {}: {aborts} aborts", S::INFO.name);
+    outcome.types
+}
+
+/// As [`run_plan`], by a job that is not quite as planned.
+pub(crate) fn run_job<S: Scheme, W: Workload>(plan: &Plan, job: Job, given: Given) -> Outcome<W> {
     let clients = plan.workers * plan.clients;
     let values = Values::new(W::SETTINGS, &[]).expect("standard values are legal");
     let mut schema = Schema::new();
@@ -355,7 +375,7 @@ pub(crate) fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec
     let workload = W::declare(&values, drive, &mut schema).expect("standard values agree");
     let db = database_with::<S>(&schema, clients, plan.workers, given);
     db.load(&workload, 1);
-    let job = Job { reads_first: levers::reads_first(&of_engine), ..job(plan, clients) };
+    let job = Job { reads_first: levers::reads_first(&of_engine), ..job };
     let outcome = driver::run(&db, &workload, &job, &Control::new(plan.workers));
     let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
     assert_eq!(ended, clients as u64 * plan.requests, "every request ends once: {plan:?}");
@@ -366,7 +386,7 @@ pub(crate) fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec
     for (table, rows, entries) in secondary_entries(&db) {
         assert_eq!(entries, rows, "`{table}` under {}, {plan:?}: an entry for each row", S::INFO.name);
     }
-    outcome.types
+    outcome
 }
 
 /// Lets what is to leave the indexes of an idle database leave them.

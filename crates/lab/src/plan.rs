@@ -287,6 +287,7 @@ fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job
         pause_ns: values.int("run.pause_us") * 1_000,
         abort_ns: values.int("run.abort_us") * 1_000,
         backoff_ns: values.int("run.backoff_us") * 1_000,
+        is_regulated: values.text("run.admission") == "regulated",
         turn_after: values.int("run.turn_after") as u32,
         reads_first: levers::reads_first(values),
         pin: request.pin,

@@ -19,6 +19,16 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         stresses: "the price of optimism: schemes that abort against schemes that wait",
     },
     Setting {
+        name: "run.admission",
+        default: "regulated",
+        range: Range::Choice(&["open", "regulated"]),
+        unit: "",
+        doc: "how many of a worker's clients may be in an attempt at a time: under `regulated` fewer while most attempts \
+              are aborted or blocked by others, so that many clients do not thrash; under `open` all, as in published \
+              engines, which shows how a scheme bears them",
+        stresses: "many clients in conflict, whose attempts are made in vain",
+    },
+    Setting {
         name: "run.backoff_us",
         default: "100",
         range: Range::Int(0, 1_000_000),

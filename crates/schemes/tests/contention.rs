@@ -71,3 +71,13 @@ fn turns_bound_what_requests_fail_where_nobody_steps_aside() {
     }
     assert!(has_turns, "some scheme needs them");
 }
+
+#[test]
+fn few_requests_are_under_way_where_most_would_be_in_vain() {
+    let plan = crowd(5_000, 20);
+    let regulated = |job| Job { is_regulated: true, ..job };
+    for (scheme, aborts, turns) in aborts(&plan, regulated) {
+        assert!(aborts <= 6, "{scheme}: {aborts} aborts a request");
+        assert_eq!(turns, [0, 0], "{scheme}: nobody gets a turn that was not asked for");
+    }
+}

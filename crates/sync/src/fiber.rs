@@ -9,10 +9,11 @@
 //! 1. A `Condition` is called only while the fiber that brought it is suspended in `wait`, on
 //!    whose stack the condition and all that it borrows live.
 //! 2. `CURRENT` is null, or points to the yielder of the fiber that runs on this thread.
-//! 3. The code of a fiber runs only inside `Crew::run`, which owns the crew and is left only after
+//! 3. A `Line` in a signal is borrowed by the fiber that is suspended with it.
+//! 4. The code of a fiber runs only inside `Crew::run`, which owns the crew and is left only after
 //!    every fiber has ended or was unwound: whatever the code borrows outlives it.
 
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 use std::collections::VecDeque;
@@ -46,10 +47,80 @@ enum Signal {
     GiveWay,
     /// It cannot go on before the condition holds or the moment has come.
     Wait { deadline_ns: Option<u64>, ready: Option<Condition> },
+    /// It cannot go on before it is called.
+    Stand(NonNull<Line>),
 }
 
 thread_local! {
     static CURRENT: Cell<*const Yielder> = const { Cell::new(ptr::null()) };
+    /// Fibers of this thread that wait for a condition.
+    static WAITING: Cell<u32> = const { Cell::new(0) };
+    /// Ticks in which none of this thread's fibers could go on.
+    static STALLED: Cell<u64> = const { Cell::new(0) };
+    /// Fibers of this thread that were called and have not gone on yet.
+    static CALLED: RefCell<Vec<Standing>> = const { RefCell::new(Vec::new()) };
+    /// Crews that this thread has had.
+    static CREWS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// See [`crate::waiter::stalled_ticks`].
+pub(crate) fn stalled_ticks() -> u64 {
+    STALLED.get()
+}
+
+/// A fiber that stands in a line.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    crew: u64,
+    wait: Wait,
+}
+
+/// Fibers of one crew, in the order in which they came, each of which goes on when another calls it. A condition is
+/// looked at again and again, and every look at another fiber's stack is a cache miss: this costs nothing until then.
+#[derive(Debug, Default)]
+pub struct Line(RefCell<VecDeque<Standing>>);
+
+impl Line {
+    /// Suspends the current fiber until it is called. Outside of a fiber, and while it unwinds, it goes on at once.
+    pub fn stand(&self) {
+        if in_fiber() {
+            suspend(Signal::Stand(NonNull::from(self)));
+        }
+    }
+
+    /// Lets the first go on, after the others that can. False if nobody stands here.
+    pub fn call(&self) -> bool {
+        let first = self.0.borrow_mut().pop_front();
+        first.map(|standing| CALLED.with_borrow_mut(|called| called.push(standing))).is_some()
+    }
+
+    /// Whether nobody stands here.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+}
+
+/// A fiber waits for a condition. Dropped by an unwinding fiber, too.
+struct Waiting;
+
+impl Waiting {
+    fn begin() -> Self {
+        WAITING.set(WAITING.get() + 1);
+        Self
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        WAITING.set(WAITING.get() - 1);
+    }
+}
+
+/// See [`crate::waiter::waiting`].
+#[inline]
+pub(crate) fn waiting() -> u32 {
+    WAITING.get()
 }
 
 /// Makes the fiber that was left the current one again when dropped, even by a panic.
@@ -89,7 +160,10 @@ pub(crate) fn wait(deadline_ns: Option<u64>, ready: Option<&mut dyn FnMut() -> b
         // SAFETY: only the lifetime is forgotten, and invariant 1 keeps to it.
         unsafe { core::mem::transmute::<NonNull<dyn FnMut() -> bool + '_>, Condition>(ready) }
     });
-    suspend(Signal::Wait { deadline_ns, ready })
+    let waiting = ready.is_some().then(Waiting::begin);
+    let is_ready = suspend(Signal::Wait { deadline_ns, ready });
+    drop(waiting);
+    is_ready
         || ready.as_mut().is_some_and(|ready| {
             // SAFETY: this fiber runs, so by invariant 1 nobody else uses the condition.
             let ready = unsafe { ready.as_mut() };
@@ -113,8 +187,9 @@ fn suspend(signal: Signal) -> bool {
 /// The fibers of one thread.
 ///
 /// A crew that is dropped unwinds its fibers where they wait, so that their destructors run.
-#[derive(Default)]
 pub struct Crew<'a> {
+    /// Among those of its thread.
+    id: u64,
     /// Each at its number; none where it has ended.
     fibers: Vec<Option<Fiber>>,
     live: usize,
@@ -139,7 +214,7 @@ struct Fiber {
 
 /// One wait of one fiber. It is over when the fiber's count has passed it: so a wait that has both a
 /// condition and a deadline need not be searched for in the list that did not end it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Wait {
     fiber: usize,
     waits_over: u64,
@@ -148,7 +223,18 @@ struct Wait {
 impl<'a> Crew<'a> {
     /// A crew without fibers.
     pub fn new() -> Self {
-        Self::default()
+        let id = CREWS.get();
+        CREWS.set(id + 1);
+        Self {
+            id,
+            fibers: Vec::new(),
+            live: 0,
+            runnable: VecDeque::new(),
+            conditions: Vec::new(),
+            next_look: 0,
+            timers: Wheel::default(),
+            borrows: PhantomData,
+        }
     }
 
     /// Adds a fiber with a stack of at least `stack_bytes`, usually [`STACK_BYTES`], and a page below
@@ -162,7 +248,7 @@ impl<'a> Crew<'a> {
             CURRENT.set(yielder);
             f();
         };
-        // SAFETY: invariant 3.
+        // SAFETY: invariant 4.
         let coroutine = unsafe { Coroutine::with_stack_unchecked(stack, body) };
         self.runnable.push_back((self.fibers.len(), true));
         self.fibers.push(Some(Fiber { coroutine, ready: None, waits_over: 0 }));
@@ -176,16 +262,22 @@ impl<'a> Crew<'a> {
     /// they wait for may never come. A destructor that waits then does not wait, and one that panics
     /// ends the process.
     pub fn run(mut self) {
-        let mut idle_rounds = 0;
+        let (mut idle_rounds, mut idle_since) = (0, 0);
         while self.live > 0 {
             self.wake();
             if let Some((number, is_ready)) = self.runnable.pop_front() {
-                idle_rounds = 0;
+                if idle_rounds > 0 {
+                    idle_rounds = 0;
+                    STALLED.set(STALLED.get() + clock::ticks().wrapping_sub(idle_since));
+                }
                 self.resume(number, is_ready);
             } else if in_fiber() {
                 // A crew inside a fiber of another crew: that one knows how to be idle.
                 give_way();
             } else {
+                if idle_rounds == 0 {
+                    idle_since = clock::ticks();
+                }
                 backend::idle(idle_rounds, self.timers.earliest_ns(), !self.conditions.is_empty());
                 idle_rounds += 1;
             }
@@ -205,6 +297,12 @@ impl<'a> Crew<'a> {
                 self.live -= 1;
             }
             CoroutineResult::Yield(Signal::GiveWay) => self.runnable.push_back((number, true)),
+            CoroutineResult::Yield(Signal::Stand(line)) => {
+                let wait = Wait { fiber: number, waits_over: fiber.waits_over };
+                // SAFETY: invariant 3: the fiber has just been suspended.
+                let line = unsafe { line.as_ref() };
+                line.0.borrow_mut().push_back(Standing { crew: self.id, wait });
+            }
             CoroutineResult::Yield(Signal::Wait { deadline_ns, ready }) => {
                 fiber.ready = ready;
                 let wait = Wait { fiber: number, waits_over: fiber.waits_over };
@@ -233,6 +331,9 @@ impl<'a> Crew<'a> {
         if !self.timers.is_empty() {
             self.wake_timers(clock::now_ns());
         }
+        if CALLED.with_borrow(|called| !called.is_empty()) {
+            self.wake_called();
+        }
         let looks = if self.runnable.is_empty() { LOOKS_WHEN_IDLE } else { LOOKS_PER_SWITCH };
         for _ in 0..looks.min(self.conditions.len()) {
             if self.next_look >= self.conditions.len() {
@@ -248,6 +349,14 @@ impl<'a> Crew<'a> {
                 self.next_look += 1;
             }
         }
+    }
+
+    /// Makes the fibers runnable that were called.
+    fn wake_called(&mut self) {
+        let called = CALLED.take();
+        let (own, others): (Vec<_>, Vec<_>) = called.into_iter().partition(|called| called.crew == self.id);
+        CALLED.set(others);
+        own.into_iter().for_each(|called| self.end_wait(called.wait, true));
     }
 
     fn wake_timers(&mut self, now_ns: u64) {
@@ -282,6 +391,7 @@ impl Drop for Crew<'_> {
     fn drop(&mut self) {
         let _outer = Reenter::leave();
         self.fibers.clear();
+        CALLED.with_borrow_mut(|called| called.retain(|called| called.crew != self.id));
     }
 }
 
@@ -374,6 +484,65 @@ mod tests {
             assert!(waiter::wait_until(past, second_look));
         });
         crew.run();
+    }
+
+    #[test]
+    fn fibers_go_on_in_the_order_in_which_they_stood_in_line() {
+        let (events, line) = (Events::default(), Line::default());
+        let mut crew = Crew::new();
+        for name in ["a", "b", "c"] {
+            let (events, line) = (&events, &line);
+            crew.spawn(STACK_BYTES, move || {
+                line.stand();
+                events.add(name);
+            });
+        }
+        crew.spawn(STACK_BYTES, || {
+            for _ in 0..3 {
+                waiter::give_way();
+                events.add("call");
+                assert!(line.call());
+            }
+            assert!(line.is_empty() && !line.call());
+        });
+        crew.run();
+        assert_eq!(events.in_order(), "call a call b call c");
+    }
+
+    #[test]
+    fn a_fiber_is_called_from_within_an_inner_crew() {
+        let (events, line) = (Events::default(), Line::default());
+        let mut crew = Crew::new();
+        crew.spawn(STACK_BYTES, || {
+            line.stand();
+            events.add("outer");
+        });
+        crew.spawn(STACK_BYTES, || {
+            let inner_line = Line::default();
+            let mut inner = Crew::new();
+            inner.spawn(STACK_BYTES, || {
+                inner_line.stand();
+                events.add("inner");
+            });
+            inner.spawn(STACK_BYTES, || assert!(line.call() && inner_line.call()));
+            inner.run();
+        });
+        crew.run();
+        assert_eq!(events.in_order(), "inner outer");
+    }
+
+    #[test]
+    fn a_fiber_that_stands_in_line_is_unwound_with_its_crew() {
+        let (events, line) = (Events::default(), Line::default());
+        let mut crew = Crew::new();
+        crew.spawn(STACK_BYTES, || {
+            let _owned = Owned(&events, "unwound");
+            line.stand();
+        });
+        crew.spawn(STACK_BYTES, || panic!("as planned"));
+        assert!(catch_unwind(AssertUnwindSafe(|| crew.run())).is_err());
+        assert_eq!(events.in_order(), "unwound");
+        line.stand();
     }
 
     #[test]

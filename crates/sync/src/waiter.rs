@@ -52,6 +52,17 @@ pub fn in_fiber() -> bool {
     fiber::in_fiber()
 }
 
+/// How many fibers of the calling thread wait for a condition: for others, and not only for a moment to come.
+#[inline]
+pub fn waiting() -> u32 {
+    fiber::waiting()
+}
+
+/// Ticks of [`clock::ticks`] so far in which the calling thread had fibers, and none of them could go on.
+pub fn stalled_ticks() -> u64 {
+    fiber::stalled_ticks()
+}
+
 /// Nanoseconds that the calling thread has slept so far because none of its work could go on: time that
 /// it did not ask for.
 pub fn thread_idle_ns() -> u64 {

@@ -12,6 +12,7 @@ mod regulator;
 mod sender;
 mod traffic;
 mod turns;
+mod window;
 
 use stdx::Histogram;
 use sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -101,6 +102,9 @@ pub struct Job {
     /// until the request has ended, and those of all workers if it fails on; 0 for never. No less than the number of
     /// those who wait. Where transactions run in batches, and requests are dropped, there are no turns.
     pub turn_after: u32,
+    /// Whether fewer attempts of a worker are under way at a time while most of them abort or block each other. Where
+    /// transactions run in batches, all of a batch are.
+    pub is_regulated: bool,
     /// Whether updates read before they write: see [`Session::read_first`].
     pub reads_first: bool,
     /// Whether workers stay on their cores.
@@ -130,6 +134,7 @@ impl Job {
             abort_ns: 0,
             backoff_ns: 0,
             turn_after: 0,
+            is_regulated: false,
             reads_first: false,
             pin: false,
             sample_every: 0,

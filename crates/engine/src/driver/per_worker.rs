@@ -11,7 +11,8 @@ use super::books::Books;
 use super::regulator::{Lengths, Regulator};
 use super::sender::Sender;
 use super::turns::{Turn, Turns};
-use super::{Arrivals, Driver, Job, Limit, Part, Retry, Stage, Tally, pay};
+use super::window::Window;
+use super::{Arrivals, Driver, Job, Limit, Part, Retry, Stage, Tally, is_aborted, pay};
 use crate::{Abort, ClientId, Database, Observe, Pace, Scheme, Session, Ticket, Workload};
 
 /// Runs transactions one by one.
@@ -36,8 +37,8 @@ impl<S: Scheme> Driver<S> for PerWorker {
                 Some(RefCell::new(Queue::new(part.job, open, part.worker, clock::now_ns())))
             }
         };
-        let lengths = Lengths::default();
-        let desk = Desk { books: &books, queue: queue.as_ref(), lengths: &lengths, shared };
+        let (lengths, window) = (Lengths::default(), Window::new(part.job));
+        let desk = Desk { books: &books, queue: queue.as_ref(), lengths: &lengths, window: &window, shared };
         let mut clients = part.clients();
         if part.clients().count() == 1 {
             let client = clients.next().expect("counted");
@@ -69,6 +70,8 @@ struct Desk<'b, 'r, W: Workload> {
     queue: Option<&'b RefCell<Queue>>,
     /// How long their attempts last.
     lengths: &'b Lengths,
+    /// How many of these may be under way.
+    window: &'b Window,
     /// Shared with those of all workers.
     shared: &'b Shared,
 }
@@ -172,18 +175,22 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         if is_sampled {
             self.session.meter().start();
         }
-        let mut turn = self.desk.shared.turns.client(self.part.worker);
+        let mut inside = Some(self.desk.window.enter());
+        let mut turn = self.desk.shared.turns.client(self.part.worker, self.desk.window);
         let mut began = sent.birth;
         loop {
             let running = turn.begin(|| self.is_over());
             let result = self.attempt(&input, &ticket);
-            drop(running);
+            turn.attempted(running, is_aborted(&result));
             pay(job, &result, self.session.meter());
             let rest = result.as_ref().ok().and_then(|output| workload.rest(&input, output));
             if result.is_ok()
                 && rest.is_none()
                 && let Some(present) = self.part.observe.present()
             {
+                // Others go on while this one waits for the device.
+                inside = None;
+                let _aside = self.desk.window.aside();
                 self.part.observe.assure(present);
             }
             if rest.is_none() {
@@ -210,6 +217,7 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
             self.step_aside(&mut turn, ticket.retries, began);
             began = clock::ticks();
         }
+        drop(inside);
         self.end(&mut turn);
         if is_sampled {
             self.session.meter().stop();

@@ -18,6 +18,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use sync::{Padded, waiter};
 
 use super::Job;
+use super::window::Window;
 
 /// The turns of a run.
 #[derive(Debug)]
@@ -75,13 +76,17 @@ impl Turns {
         Self { after, workers, database: Padded::default() }
     }
 
-    /// For a client of a worker.
-    pub(super) fn client(&self, worker: usize) -> Turn<'_> {
-        Turn { turns: self, worker, held: Held::Nothing, had_after: 0 }
+    /// For a client of a worker, which has this window.
+    pub(super) fn client<'t>(&'t self, worker: usize, window: &'t Window) -> Turn<'t> {
+        Turn { turns: self, worker, window, held: Held::Nothing, had_after: 0 }
+    }
+
+    fn running(&self, worker: usize) -> u64 {
+        self.workers[worker].running.load(Ordering::Relaxed)
     }
 
     fn is_idle(&self, worker: usize) -> bool {
-        self.workers[worker].running.load(Ordering::Relaxed) == 0
+        self.running(worker) == 0
     }
 }
 
@@ -101,6 +106,7 @@ enum Held {
 pub(super) struct Turn<'t> {
     turns: &'t Turns,
     worker: usize,
+    window: &'t Window,
     held: Held,
     /// How often its request had failed when it got what it holds.
     had_after: u32,
@@ -108,14 +114,12 @@ pub(super) struct Turn<'t> {
 
 /// An attempt that is under way: whoever has got a turn waits for its end.
 #[derive(Debug)]
-pub(super) struct Running<'t>(Option<&'t Worker>);
+pub(super) struct Running<'t>(&'t AtomicU64);
 
 impl Drop for Running<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(worker) = self.0 {
-            worker.running.store(worker.running.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
-        }
+        self.0.store(self.0.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
     }
 }
 
@@ -123,30 +127,35 @@ impl<'t> Turn<'t> {
     /// Begins an attempt as soon as nobody else has a turn, or the run is over.
     #[inline]
     pub(super) fn begin(&self, is_over: impl Fn() -> bool) -> Running<'t> {
-        if self.turns.after.is_none() {
-            return Running(None);
-        }
-        if self.is_held_up() {
+        if !self.may_begin() {
             self.wait(&is_over);
         }
-        let worker = &*self.turns.workers[self.worker];
-        worker.running.store(worker.running.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        Running(Some(worker))
+        let running = &self.turns.workers[self.worker].running;
+        running.store(running.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Running(running)
     }
 
     #[inline]
-    fn is_held_up(&self) -> bool {
-        let is_worker_taken = || self.turns.workers[self.worker].line.is_taken();
+    fn may_begin(&self) -> bool {
+        let turns = self.turns;
         match self.held {
-            Held::Nothing => is_worker_taken() || self.turns.database.is_taken(),
-            Held::Worker => self.turns.database.is_taken(),
-            Held::Database => false,
+            Held::Nothing => !turns.workers[self.worker].line.is_taken() && !turns.database.is_taken(),
+            Held::Worker => !turns.database.is_taken(),
+            Held::Database => true,
         }
     }
 
     #[cold]
     fn wait(&self, is_over: &dyn Fn() -> bool) {
-        waiter::wait_until(None, || !self.is_held_up() || is_over());
+        let _aside = self.window.aside();
+        waiter::wait_until(None, || self.may_begin() || is_over());
+    }
+
+    /// An attempt has ended.
+    #[inline]
+    pub(super) fn attempted(&self, running: Running<'t>, is_aborted: bool) {
+        drop(running);
+        self.window.ended(is_aborted, self.turns.running(self.worker));
     }
 
     /// The request has failed so many times in a row: gets it a turn if that is due. Returns how often it has failed
@@ -155,11 +164,13 @@ impl<'t> Turn<'t> {
         let Some([of_worker, of_database]) = self.turns.after else { return failures };
         let Self { turns, worker, .. } = *self;
         if self.held == Held::Nothing && failures >= of_worker {
+            let _aside = self.window.aside();
             turns.workers[worker].line.stand(&is_over);
             (self.held, self.had_after) = (Held::Worker, failures);
             waiter::wait_until(None, || turns.is_idle(worker) || is_over());
         }
         if self.held == Held::Worker && failures >= of_database && turns.workers.len() > 1 {
+            let _aside = self.window.aside();
             turns.database.stand(&is_over);
             (self.held, self.had_after) = (Held::Database, failures);
             waiter::wait_until(None, || (0..turns.workers.len()).all(|worker| turns.is_idle(worker)) || is_over());
@@ -206,6 +217,11 @@ mod tests {
         Turns::new(&Job { clients, turn_after, ..job(workers) })
     }
 
+    /// One that is always open.
+    fn window() -> Window {
+        Window::new(&job(1))
+    }
+
     #[test]
     fn a_turn_is_due_after_as_many_failures_as_others_would_wait() {
         assert_eq!(turns(2, 200, 0).after, None);
@@ -217,8 +233,8 @@ mod tests {
 
     #[test]
     fn without_turns_nobody_waits_and_pauses_follow_all_failures() {
-        let turns = turns(1, 2, 0);
-        let mut client = turns.client(0);
+        let (turns, window) = (turns(1, 2, 0), window());
+        let mut client = turns.client(0, &window);
         let _running = client.begin(|| false);
         assert_eq!(client.failed(1_000, || false), 1_000);
         assert_eq!(client.end(), None);
@@ -231,18 +247,18 @@ mod tests {
 
     #[test]
     fn a_turn_of_a_worker_begins_when_its_attempts_have_ended_and_holds_up_others() {
-        let (turns, events) = (turns(1, 3, 2), RefCell::new(Vec::new()));
+        let (turns, window, events) = (turns(1, 3, 2), window(), RefCell::new(Vec::new()));
         let say = |event| events.borrow_mut().push(event);
         let never = || false;
         let mut crew = fiber::Crew::new();
         crew.spawn(fiber::STACK_BYTES, || {
-            let running = turns.client(0).begin(never);
+            let running = turns.client(0, &window).begin(never);
             look_around();
             say("the one under way ends");
             drop(running);
         });
         crew.spawn(fiber::STACK_BYTES, || {
-            let mut client = turns.client(0);
+            let mut client = turns.client(0, &window);
             assert_eq!(client.failed(2, never), 2, "three clients wait for three failures");
             assert_eq!(client.failed(3, never), 0, "it has just got a turn");
             assert_eq!(client.failed(5, never), 2, "failures count from there");
@@ -254,7 +270,7 @@ mod tests {
             assert_eq!((client.end(), client.end()), (Some(0), None));
         });
         crew.spawn(fiber::STACK_BYTES, || {
-            let client = turns.client(0);
+            let client = turns.client(0, &window);
             drop(client.begin(never));
             say("others go on");
         });
@@ -265,12 +281,12 @@ mod tests {
 
     #[test]
     fn turns_come_in_the_order_in_which_they_were_asked_for() {
-        let (turns, ended) = (turns(1, 5, 1), RefCell::new(Vec::new()));
+        let (turns, window, ended) = (turns(1, 5, 1), window(), RefCell::new(Vec::new()));
         let mut crew = fiber::Crew::new();
         for number in 0..5 {
-            let (turns, ended) = (&turns, &ended);
+            let (turns, window, ended) = (&turns, &window, &ended);
             crew.spawn(fiber::STACK_BYTES, move || {
-                let mut client = turns.client(0);
+                let mut client = turns.client(0, window);
                 client.failed(5, || false);
                 drop(client.begin(|| false));
                 look_around();
@@ -287,8 +303,9 @@ mod tests {
         let turns = turns(3, 3, 1);
         let (alone, others) = (AtomicU32::new(0), AtomicU32::new(0));
         workers::run(3, false, |worker| {
+            let window = window();
             for _ in 0..ROUNDS {
-                let mut client = turns.client(worker);
+                let mut client = turns.client(worker, &window);
                 // Relaxed: counts, of which the turn orders nothing but what is looked at below.
                 if worker == 0 {
                     client.failed(3, || false);
@@ -314,17 +331,17 @@ mod tests {
 
     #[test]
     fn whoever_waits_goes_on_when_the_run_is_over_or_the_turn_is_unwound() {
-        let (turns, is_over) = (turns(1, 3, 1), Cell::new(false));
-        let mut client = turns.client(0);
+        let (turns, window, is_over) = (turns(1, 3, 1), window(), Cell::new(false));
+        let mut client = turns.client(0, &window);
         client.failed(3, || false);
         let mut crew = fiber::Crew::new();
-        crew.spawn(fiber::STACK_BYTES, || drop(turns.client(0).begin(|| is_over.get())));
+        crew.spawn(fiber::STACK_BYTES, || drop(turns.client(0, &window).begin(|| is_over.get())));
         crew.spawn(fiber::STACK_BYTES, || {
             look_around();
             is_over.set(true);
         });
         crew.run();
         drop(client);
-        drop(turns.client(0).begin(|| false));
+        drop(turns.client(0, &window).begin(|| false));
     }
 }

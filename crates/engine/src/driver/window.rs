@@ -1,0 +1,282 @@
+//! How many requests of a worker may be under way at a time: fewer where they keep each other from going on.
+//!
+//! With many clients of a worker, attempts that conflict abort each other, or wait for each other, until nearly all of
+//! what is done is done in vain: throughput thrashes. The remedy is as old as the problem, and is not the scheme's: let
+//! fewer begin. While more than half of the attempts that end were aborted, or ended while more than half of the others
+//! were blocked, the number is halved; while less than a quarter were, it grows by an eighth. Each time that it grew too
+//! far, it takes longer to grow again. (Carey, Krishnamurthi, Livny: Load control for locking: the "half-and-half"
+//! approach, PODS 1990, for the blocked ones.) Who waits for a device, or for a client in the middle of a transaction,
+//! is not blocked: there, many requests are what it takes. And where the worker has nothing to do for half of its time,
+//! an abort costs nothing that is scarce, and tells nothing.
+//!
+//! What is under way stays so until it has ended, however often it is aborted: others may wait for its end.
+
+use core::cell::Cell;
+
+use sync::{clock, fiber, waiter};
+
+use super::Job;
+
+/// After how many attempts the number is looked at again, at least: as many as tell a half from a quarter.
+const LOOK_AFTER: u32 = 32;
+/// So many good looks in a row must have been before the number grows, at most.
+const PATIENCE_MAX: u32 = 64;
+
+/// A worker's window. All its clients run on one thread.
+#[derive(Debug)]
+pub(super) struct Window {
+    /// Of the worker.
+    clients: u32,
+    is_regulated: bool,
+    /// Requests that are under way, and that may be.
+    inside: Cell<u32>,
+    limit: Cell<u32>,
+    /// Attempts that have ended since the last look; of these, how many did while most others were blocked, and how many
+    /// of the rest were aborted.
+    ended: Cell<u32>,
+    blocked: Cell<u32>,
+    aborted: Cell<u32>,
+    /// When the last look was, and how long the worker had had nothing to do by then, in ticks.
+    looked_at: Cell<u64>,
+    stalled: Cell<u64>,
+    /// Good looks in a row, and how many it takes to let the number grow.
+    calm: Cell<u32>,
+    patience: Cell<u32>,
+    /// Requests that wait until there is room.
+    line: fiber::Line,
+    /// Clients that wait for something else than another's attempt.
+    aside: Cell<u32>,
+}
+
+/// A client waits for something else than another's attempt.
+#[derive(Debug)]
+pub(super) struct Aside<'w>(&'w Window);
+
+impl Drop for Aside<'_> {
+    fn drop(&mut self) {
+        self.0.aside.set(self.0.aside.get() - 1);
+    }
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+pub(super) struct Inside<'w>(&'w Window);
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.inside.set(self.0.inside.get() - 1);
+        self.0.admit();
+    }
+}
+
+impl Window {
+    /// For a worker of a run.
+    pub(super) fn new(job: &Job) -> Self {
+        let clients = job.clients.div_ceil(job.workers) as u32;
+        let [inside, ended, blocked, aborted, calm, aside] = [0; 6].map(Cell::new);
+        let [looked_at, stalled] = [clock::ticks(), waiter::stalled_ticks()].map(Cell::new);
+        let ([limit, patience], line) = ([clients, 1].map(Cell::new), fiber::Line::default());
+        let is_regulated = job.is_regulated && clients > 1;
+        Self {
+            clients,
+            is_regulated,
+            inside,
+            limit,
+            ended,
+            blocked,
+            aborted,
+            looked_at,
+            stalled,
+            calm,
+            patience,
+            line,
+            aside,
+        }
+    }
+
+    /// Lets a request begin as soon as there is room for it, after those that came before.
+    #[inline]
+    pub(super) fn enter(&self) -> Inside<'_> {
+        if self.is_full() {
+            // Whoever calls has counted it.
+            self.line.stand();
+        } else {
+            self.inside.set(self.inside.get() + 1);
+        }
+        Inside(self)
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.is_regulated && self.inside.get() >= self.limit.get()
+    }
+
+    /// Calls those for whom there is room now.
+    #[inline]
+    fn admit(&self) {
+        while !self.is_full() && self.line.call() {
+            self.inside.set(self.inside.get() + 1);
+        }
+    }
+
+    /// What follows, until the result is dropped, is no wait for another's attempt.
+    #[inline]
+    pub(super) fn aside(&self) -> Aside<'_> {
+        self.aside.set(self.aside.get() + 1);
+        Aside(self)
+    }
+
+    /// An attempt has ended, and so many others of the worker are under way.
+    #[inline]
+    pub(super) fn ended(&self, is_aborted: bool, running: u64) {
+        if self.is_regulated {
+            let blocked = waiter::waiting().saturating_sub(self.aside.get());
+            self.count(is_aborted, 2 * u64::from(blocked) > running);
+        }
+    }
+
+    fn count(&self, is_aborted: bool, is_blocked: bool) {
+        let add = |count: &Cell<u32>, is_one: bool| count.set(count.get() + u32::from(is_one));
+        add(&self.ended, true);
+        add(&self.blocked, is_blocked);
+        add(&self.aborted, is_aborted && !is_blocked);
+        if self.ended.get() >= LOOK_AFTER.max(self.limit.get()) {
+            let (now, stalled) = (clock::ticks(), waiter::stalled_ticks());
+            let passed = now.wrapping_sub(self.looked_at.replace(now));
+            let stalled = stalled - self.stalled.replace(stalled);
+            let [ended, blocked, aborted] = [&self.ended, &self.blocked, &self.aborted].map(Cell::take);
+            self.look(ended, hindered(blocked, aborted, stalled, passed));
+        }
+    }
+
+    /// Of so many attempts that have ended, so many tell that there are too many.
+    fn look(&self, ended: u32, hindered: u32) {
+        let (limit, patience) = (self.limit.get(), self.patience.get());
+        if hindered > ended / 2 && limit > 1 {
+            self.limit.set(limit / 2);
+            self.patience.set((2 * patience).min(PATIENCE_MAX));
+        }
+        let calm = if hindered < ended / 4 { self.calm.get() + 1 } else { 0 };
+        if calm < patience {
+            self.calm.set(calm);
+        } else {
+            self.limit.set((limit + (limit / 8).max(1)).min(self.clients));
+            self.patience.set((patience / 2).max(1));
+            self.calm.set(0);
+            self.admit();
+        }
+    }
+}
+
+/// How many attempts tell that there are too many, in a time that has passed, of which the worker was stalled for a part.
+const fn hindered(blocked: u32, aborted: u32, stalled: u64, passed: u64) -> u32 {
+    if 2 * stalled < passed { blocked + aborted } else { blocked }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use core::cell::RefCell;
+
+    use super::super::tests::job;
+    use super::*;
+
+    fn window(clients: usize) -> Window {
+        Window::new(&Job { clients, is_regulated: true, ..job(1) })
+    }
+
+    /// The limit after so many attempts, of each four of which so many were hindered.
+    fn after(window: &Window, attempts: u32, hindered: u32) -> u32 {
+        (0..attempts).for_each(|attempt| window.count(attempt % 4 < hindered, false));
+        window.limit.get()
+    }
+
+    #[test]
+    fn the_limit_is_halved_while_most_are_hindered_and_grows_while_few_are() {
+        let window = window(50);
+        assert_eq!(after(&window, 50, 3), 25);
+        assert_eq!(after(&window, 32, 2), 25, "half of them are not too many");
+        assert_eq!(after(&window, 32, 1), 25, "a quarter are not few");
+        assert_eq!(after(&window, 10 * 32, 4), 1, "one may always run");
+        assert_eq!(after(&window, 10_000, 0), 50, "no more than there are clients");
+    }
+
+    #[test]
+    fn a_limit_that_grew_too_far_again_and_again_grows_late_and_then_faster() {
+        let window = window(50);
+        assert_eq!(after(&window, 10 * 50, 4), 1);
+        assert_eq!(window.patience.get(), 32, "50, 25, 12, 6, 3, 1");
+        assert_eq!(after(&window, 31 * 32, 0), 1);
+        assert_eq!(after(&window, 32, 0), 2);
+        assert_eq!(after(&window, 32, 4), 1);
+        assert_eq!(after(&window, (32 + 16 + 8 + 4 + 2 + 1) * 32, 0), 7);
+    }
+
+    #[test]
+    fn a_look_takes_as_many_attempts_as_may_be_under_way() {
+        let window = window(1_000);
+        assert_eq!(after(&window, 999, 4), 1_000);
+        assert_eq!(after(&window, 1, 4), 500);
+    }
+
+    #[test]
+    fn aborts_tell_nothing_where_the_worker_has_nothing_to_do_for_half_of_its_time() {
+        assert_eq!(hindered(3, 4, 49, 100), 7);
+        assert_eq!(hindered(3, 4, 50, 100), 3);
+    }
+
+    #[test]
+    fn who_is_alone_or_not_regulated_always_has_room() {
+        let jobs = [Job { clients: 1, is_regulated: true, ..job(1) }, Job { clients: 9, ..job(1) }];
+        for window in jobs.map(|job| Window::new(&job)) {
+            (0..100).for_each(|_| window.ended(true, 0));
+            let _inside = [(); 20].map(|()| window.enter());
+        }
+    }
+
+    #[test]
+    fn who_finds_no_room_waits_until_another_has_ended_or_the_limit_grows() {
+        let (window, events) = (window(8), RefCell::new(Vec::new()));
+        window.limit.set(1);
+        let mut crew = fiber::Crew::new();
+        for number in 0..6 {
+            let (window, events) = (&window, &events);
+            crew.spawn(fiber::STACK_BYTES, move || {
+                let _inside = window.enter();
+                events.borrow_mut().push(number);
+                if number == 2 {
+                    assert_eq!(after(window, 2 * LOOK_AFTER, 0), 3);
+                }
+                (0..5).for_each(|_| waiter::give_way());
+                events.borrow_mut().push(number);
+            });
+        }
+        crew.run();
+        assert_eq!(events.into_inner(), [0, 0, 1, 1, 2, 3, 4, 2, 5, 3, 4, 5]);
+        assert_eq!((window.inside.get(), window.aside.get()), (0, 0));
+    }
+
+    #[test]
+    fn only_clients_that_wait_for_others_are_blocked() {
+        let (window, is_open) = (window(4), Cell::new(false));
+        let mut crew = fiber::Crew::new();
+        for is_aside in [true, false, false] {
+            let (window, is_open) = (&window, &is_open);
+            crew.spawn(fiber::STACK_BYTES, move || {
+                let _aside = is_aside.then(|| window.aside());
+                waiter::wait_until(None, || is_open.get());
+            });
+        }
+        crew.spawn(fiber::STACK_BYTES, || {
+            waiter::give_way();
+            assert_eq!(waiter::waiting(), 3);
+            window.ended(false, 4);
+            assert_eq!(window.blocked.get(), 0, "two of four");
+            window.ended(true, 3);
+            assert_eq!((window.blocked.get(), window.aborted.get()), (1, 0), "two of three");
+            is_open.set(true);
+        });
+        crew.run();
+        assert_eq!(waiter::waiting(), 0);
+    }
+}

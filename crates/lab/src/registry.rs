@@ -23,9 +23,9 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         default: "regulated",
         range: Range::Choice(&["open", "regulated"]),
         unit: "",
-        doc: "how many of a worker's clients may be in an attempt at a time: under `regulated` fewer while most attempts \
-              are aborted or blocked by others, so that many clients do not thrash; under `open` all, as in published \
-              engines, which shows how a scheme bears them",
+        doc: "how many requests of a worker may be under way at a time: under `regulated` fewer while most of their \
+              attempts are aborted or blocked by others, so that many clients do not thrash; under `open` those of all \
+              its clients, as in published engines, which shows how a scheme bears them",
         stresses: "many clients in conflict, whose attempts are made in vain",
     },
     Setting {
@@ -125,9 +125,9 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
         default: "100",
         range: Range::Int(0, 1_000_000_000),
         unit: "aborts",
-        doc: "how often a request is aborted in a row, at least, before the other clients of its worker wait for it, and \
-              those of all workers if it is aborted on; never less than the number of clients that would wait; 0 for \
-              never, as in published engines, which shows how a scheme starves requests",
+        doc: "how often a request is aborted in a row, at least, before the other clients of its worker wait for it, \
+              and those of all workers if it is aborted on; no less often than there are clients that would wait; 0 \
+              for never, as in published engines, which shows how a scheme starves requests",
         stresses: "the fate of requests that others abort again and again, long ones among short ones above all",
     },
     Setting {

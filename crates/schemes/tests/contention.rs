@@ -28,7 +28,8 @@ impl Visit for Aborts<'_> {
         let Self(plan, change) = self;
         let clients = plan.workers * plan.clients;
         let limit = Limit::Requests(plan.requests);
-        let job = change(Job { pause_ns: plan.pause_ns, ..Job::new(plan.workers, clients, limit, plan.seed) });
+        let job =
+            change(Job { pause_ns: plan.pause_ns, ..Job::new(plan.workers, clients, limit, plan.seed) });
         if S::Driver::refuses(&job).is_some() {
             return None;
         }

@@ -98,9 +98,9 @@ pub struct Job {
     pub abort_ns: u64,
     /// The longest pause of [`Retry::Fixed`], in nanoseconds.
     pub backoff_ns: u64,
-    /// How often a request fails in a row, at least, before its client gets a turn: the other clients of its worker wait
-    /// until the request has ended, and those of all workers if it fails on; 0 for never. No less than the number of
-    /// those who wait. Where transactions run in batches, and requests are dropped, there are no turns.
+    /// How often a request fails in a row, at least, before its client gets a turn: the other clients of its worker
+    /// wait until the request has ended, and those of all workers if it fails on; 0 for never. No less than the
+    /// number of those who wait. Where transactions run in batches, and requests are dropped, there are no turns.
     pub turn_after: u32,
     /// Whether fewer attempts of a worker are under way at a time while most of them abort or block each other. Where
     /// transactions run in batches, all of a batch are.

@@ -225,8 +225,8 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         self.sender.answered(pace);
     }
 
-    /// The transaction was aborted so often, this time in an attempt that began so long ago: waits until another attempt
-    /// has better prospects.
+    /// The transaction was aborted so often, this time in an attempt that began so long ago: waits until another
+    /// attempt has better prospects.
     fn step_aside(&mut self, turn: &mut Turn<'_>, retries: u32, began: u64) {
         // What the request waits for may need maintenance: a row that is to leave the indexes.
         self.maintain();

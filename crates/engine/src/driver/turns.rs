@@ -7,9 +7,9 @@
 //! for that: so it runs alone, nothing is left that could abort it, and how often a request fails has a bound that does
 //! not depend on any clock.
 //!
-//! Waiting is cheaper than failing once the request has failed as often as there are clients who would wait for it: they
-//! lose an attempt each. Published engines have no such thing; what is to show how a scheme starves requests turns it
-//! off.
+//! Waiting is cheaper than failing once the request has failed as often as there are clients who would wait for it:
+//! they lose an attempt each. Published engines have no such thing; what is to show how a scheme starves requests
+//! turns it off.
 //!
 //! Everything here may be Relaxed: no data passes from one attempt to another but through the scheme. Who sees a turn
 //! late makes one more attempt, which may abort that of the turn once more.
@@ -173,13 +173,15 @@ impl<'t> Turn<'t> {
             let _aside = self.window.aside();
             turns.database.stand(&is_over);
             (self.held, self.had_after) = (Held::Database, failures);
-            waiter::wait_until(None, || (0..turns.workers.len()).all(|worker| turns.is_idle(worker)) || is_over());
+            waiter::wait_until(None, || {
+                (0..turns.workers.len()).all(|worker| turns.is_idle(worker)) || is_over()
+            });
         }
         failures - self.had_after
     }
 
-    /// The transaction has ended: whoever waits for it goes on. Whether it ended in a turn: that of its worker is 0, that
-    /// of the database 1.
+    /// The transaction has ended: whoever waits for it goes on. Whether it ended in a turn: that of its worker is 0,
+    /// that of the database 1.
     #[inline]
     pub(super) fn end(&mut self) -> Option<usize> {
         if self.held == Held::Nothing { None } else { Some(self.give_back()) }

@@ -1,13 +1,13 @@
 //! How many requests of a worker may be under way at a time: fewer where they keep each other from going on.
 //!
-//! With many clients of a worker, attempts that conflict abort each other, or wait for each other, until nearly all of
-//! what is done is done in vain: throughput thrashes. The remedy is as old as the problem, and is not the scheme's: let
-//! fewer begin. While more than half of the attempts that end were aborted, or ended while more than half of the others
-//! were blocked, the number is halved; while less than a quarter were, it grows by an eighth. Each time that it grew too
-//! far, it takes longer to grow again. (Carey, Krishnamurthi, Livny: Load control for locking: the "half-and-half"
-//! approach, PODS 1990, for the blocked ones.) Who waits for a device, or for a client in the middle of a transaction,
-//! is not blocked: there, many requests are what it takes. And where the worker has nothing to do for half of its time,
-//! an abort costs nothing that is scarce, and tells nothing.
+//! With many clients of a worker, attempts that conflict abort each other, or wait for each other, until nearly all
+//! of what is done is done in vain: throughput thrashes. The remedy is as old as the problem, and is not the
+//! scheme's: let fewer begin. While more than half of the attempts that end were aborted, or ended while more than
+//! half of the others were blocked, the number is halved; while less than a quarter were, it grows by an eighth. Each
+//! time that it grew too far, it takes longer to grow again. (Carey, Krishnamurthi, Livny: Load control for locking:
+//! the "half-and-half" approach, PODS 1990, for the blocked ones.) Who waits for a device, or for a client in the
+//! middle of a transaction, is not blocked: there, many requests are what it takes. And where the worker has nothing
+//! to do for half of its time, an abort costs nothing that is scarce, and tells nothing.
 //!
 //! What is under way stays so until it has ended, however often it is aborted: others may wait for its end.
 
@@ -31,8 +31,8 @@ pub(super) struct Window {
     /// Requests that are under way, and that may be.
     inside: Cell<u32>,
     limit: Cell<u32>,
-    /// Attempts that have ended since the last look; of these, how many did while most others were blocked, and how many
-    /// of the rest were aborted.
+    /// Attempts that have ended since the last look; of these, how many did while most others were blocked, and how
+    /// many of the rest were aborted.
     ended: Cell<u32>,
     blocked: Cell<u32>,
     aborted: Cell<u32>,
@@ -169,7 +169,8 @@ impl Window {
     }
 }
 
-/// How many attempts tell that there are too many, in a time that has passed, of which the worker was stalled for a part.
+/// How many attempts tell that there are too many, in a time that has passed, of which the worker was stalled for a
+/// part.
 const fn hindered(blocked: u32, aborted: u32, stalled: u64, passed: u64) -> u32 {
     if 2 * stalled < passed { blocked + aborted } else { blocked }
 }

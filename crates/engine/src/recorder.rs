@@ -108,7 +108,7 @@ enum Walk {
     Of { behind: u32 },
 }
 
-/// Buckets of what an attempt has written: most attempts write fewer records than that.
+/// Buckets of what an attempt has written, at first: most attempts write fewer records than that.
 const BUCKETS: usize = 256;
 
 /// What the running attempt has written, found by record.
@@ -116,7 +116,7 @@ const BUCKETS: usize = 256;
 struct Own {
     keys: Vec<OwnKey>,
     /// By hashed record: the attempt that wrote there last, and the last of its keys.
-    heads: Box<[(u32, u32); BUCKETS]>,
+    heads: Box<[(u32, u32)]>,
     /// The running attempt, from one.
     attempt: u32,
 }
@@ -138,7 +138,7 @@ struct OwnKey {
 
 impl Default for Own {
     fn default() -> Self {
-        Self { keys: Vec::new(), heads: Box::new([(0, 0); BUCKETS]), attempt: 0 }
+        Self { keys: Vec::new(), heads: vec![(0, 0); BUCKETS].into(), attempt: 0 }
     }
 }
 
@@ -155,14 +155,14 @@ impl Own {
 
     /// Fibonacci hashing: records lie at multiples of their size.
     #[inline]
-    fn bucket(record: usize) -> usize {
-        ((record as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BUCKETS.ilog2())) as usize
+    fn bucket(&self, record: usize) -> usize {
+        ((record as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.heads.len().ilog2())) as usize
     }
 
     /// The last key in the bucket of a record.
     #[inline]
     fn head(&self, record: usize) -> Option<u32> {
-        let (attempt, last) = self.heads[Self::bucket(record)];
+        let (attempt, last) = self.heads[self.bucket(record)];
         (attempt == self.attempt).then_some(last)
     }
 
@@ -176,9 +176,26 @@ impl Own {
 
     #[inline]
     fn push(&mut self, key: OwnKey) {
-        let next = self.head(key.record);
-        self.heads[Self::bucket(key.record)] = (self.attempt, self.keys.len() as u32);
-        self.keys.push(OwnKey { next, ..key });
+        if self.keys.len() == self.heads.len() {
+            self.grow();
+        }
+        self.keys.push(key);
+        self.link(self.keys.len() - 1);
+    }
+
+    /// Makes a key the last of its bucket.
+    #[inline]
+    fn link(&mut self, at: usize) {
+        let record = self.keys[at].record;
+        self.keys[at].next = self.head(record);
+        self.heads[self.bucket(record)] = (self.attempt, at as u32);
+    }
+
+    /// Gives an attempt that writes more than others as many buckets as it has keys, which stay.
+    #[cold]
+    fn grow(&mut self) {
+        self.heads = vec![(0, 0); 2 * self.heads.len()].into();
+        (0..self.keys.len()).for_each(|at| self.link(at));
     }
 }
 

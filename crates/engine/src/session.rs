@@ -4,6 +4,7 @@ mod layout;
 mod moving;
 mod private;
 mod touches;
+mod unlinks;
 mod words;
 
 use core::ops::{ControlFlow, RangeBounds};
@@ -16,6 +17,7 @@ use storage::{
 use crate::database::{Database, bounds};
 use crate::leftovers::{Due, Leftover, Part};
 use crate::meter::{Meter, Phase};
+use crate::parts::AccessSet;
 use crate::{
     Abort, Batching, Direction, End, InsertAt, Observer, Planning, Retire, Scheme, Sink, Stamp, Ticket,
     Transaction,
@@ -23,6 +25,7 @@ use crate::{
 
 use moving::Move;
 use private::Private;
+use unlinks::Unlinks;
 use words::Homes;
 
 pub(crate) use layout::{Declared, with_width};
@@ -41,11 +44,11 @@ pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {
     sink: L,
     meter: Meter,
     /// Rows that the running attempt added to the indexes: they leave them again if it aborts.
-    added: Vec<Unlink<'db, S>>,
+    added: Unlinks<'db, S>,
     /// Rows that the running attempt deletes: they leave the indexes if it commits.
-    deleted: Vec<Unlink<'db, S>>,
+    deleted: Unlinks<'db, S>,
     /// Secondary keys that the running attempt changes.
-    moves: Vec<Move<'db, S>>,
+    moves: AccessSet<Move<'db, S>>,
     /// Instead of the three above, where indexes change at the commit.
     private: Private<'db, S>,
     /// Whether an update reads first, as if it did not know yet that it will write.
@@ -63,7 +66,7 @@ struct Unlink<'db, S: Scheme> {
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     pub(crate) fn new(db: &'db Database<S>, txn: S::Txn<'db>, observer: O, sink: L) -> Self {
-        let (added, deleted, moves) = (Vec::new(), Vec::new(), Vec::new());
+        let (added, deleted, moves) = (Unlinks::default(), Unlinks::default(), AccessSet::default());
         let (meter, private) = (Meter::default(), Private::default());
         Self { db, txn, observer, sink, meter, added, deleted, moves, private, reads_first: false }
     }

@@ -1,14 +1,30 @@
 //! What an attempt has touched, found again by record.
 
-/// Entries in the order of their addition, found by the id of their record in constant time. Emptying it
-/// costs nothing: slots of an earlier generation count as free.
+/// The fewest slots that are in use.
+const FIRST_SLOTS: usize = 64;
+/// Memory for more entries than this is given back after [`NARROW_ATTEMPTS`] emptyings in a row that needed less than a
+/// [`NARROW`]th of it.
+const WIDE: usize = 1 << 14;
+const NARROW: usize = 16;
+const NARROW_ATTEMPTS: u32 = 256;
+
+/// Entries in the order of their addition, found by the id of their record in constant time, however many they are.
+/// Emptying it costs nothing: slots of an earlier generation count as free. Only as many slots are in use as the last
+/// filling needed, so one wide attempt does not have all that follow look all over a large table.
 #[derive(Debug)]
 pub struct AccessSet<E> {
     entries: Vec<(usize, E)>,
     slots: Vec<Slot>,
+    /// How many slots are in use, the first ones: a power of two, or 0 before the first entry.
+    in_use: usize,
     generation: u32,
+    /// How many fillings in a row were far narrower than the memory that is kept.
+    narrow: u32,
     /// The ids and positions of the entries in ascending order of ids; empty unless they were sorted.
     order: Vec<(usize, u32)>,
+    /// How many slots were looked at.
+    #[cfg(test)]
+    pub(super) probes: core::cell::Cell<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,36 +35,80 @@ struct Slot {
 
 impl<E> Default for AccessSet<E> {
     fn default() -> Self {
-        let (entries, order) = (Vec::new(), Vec::new());
-        Self { entries, slots: vec![Slot::default(); 64], generation: 1, order }
+        let (entries, slots, order) = (Vec::new(), Vec::new(), Vec::new());
+        #[cfg(test)]
+        let probes = core::cell::Cell::default();
+        Self {
+            entries,
+            slots,
+            in_use: 0,
+            generation: 1,
+            narrow: 0,
+            order,
+            #[cfg(test)]
+            probes,
+        }
     }
 }
 
 impl<E> AccessSet<E> {
-    /// The position of a record's entry.
+    /// The position of a record's entry; of the first, if it has several.
     #[inline]
     pub fn find(&self, id: usize) -> Option<usize> {
         if self.entries.is_empty() {
             return None;
         }
-        let mask = self.slots.len() - 1;
-        let mut at = hash(id) & mask;
+        let mask = self.in_use - 1;
+        self.find_from(id, hash(id) & mask, mask).map(|(entry, _)| entry)
+    }
+
+    /// The position of a record's next entry from a slot on, and the slot behind it.
+    #[inline]
+    fn find_from(&self, id: usize, mut at: usize, mask: usize) -> Option<(usize, usize)> {
         loop {
+            #[cfg(test)]
+            self.probes.set(self.probes.get() + 1);
             let slot = self.slots[at];
             if slot.generation != self.generation {
                 return None;
             }
-            if self.entries[slot.entry as usize].0 == id {
-                return Some(slot.entry as usize);
-            }
             at = (at + 1) & mask;
+            if self.entries[slot.entry as usize].0 == id {
+                return Some((slot.entry as usize, at));
+            }
         }
     }
 
-    /// Adds an entry for a record that has none, and returns its position.
+    /// The positions of a record's entries, in the order of their addition.
+    #[inline]
+    pub fn find_all(&self, id: usize) -> impl Iterator<Item = usize> {
+        let mask = self.in_use.wrapping_sub(1);
+        let mut next = (!self.entries.is_empty()).then_some(hash(id) & mask);
+        core::iter::from_fn(move || {
+            let (entry, behind) = self.find_from(id, next?, mask)?;
+            next = Some(behind);
+            Some(entry)
+        })
+    }
+
+    /// Changes all entries of a record, in the order of their addition.
+    #[inline]
+    pub fn change_all(&mut self, id: usize, mut change: impl FnMut(&mut E)) {
+        if self.entries.is_empty() {
+            return;
+        }
+        let mask = self.in_use - 1;
+        let mut at = hash(id) & mask;
+        while let Some((entry, behind)) = self.find_from(id, at, mask) {
+            change(&mut self.entries[entry].1);
+            at = behind;
+        }
+    }
+
+    /// Adds an entry, and returns its position. Where a record is to have one entry, it has none.
     #[inline]
     pub fn push(&mut self, id: usize, entry: E) -> usize {
-        if (self.entries.len() + 1) * 2 > self.slots.len() {
+        if (self.entries.len() + 1) * 2 > self.in_use {
             self.grow();
         }
         let position = self.entries.len();
@@ -59,9 +119,11 @@ impl<E> AccessSet<E> {
 
     #[inline]
     fn place(&mut self, position: usize) {
-        let mask = self.slots.len() - 1;
+        let mask = self.in_use - 1;
         let mut at = hash(self.entries[position].0) & mask;
         while self.slots[at].generation == self.generation {
+            #[cfg(test)]
+            self.probes.set(self.probes.get() + 1);
             at = (at + 1) & mask;
         }
         self.slots[at] = Slot { generation: self.generation, entry: position as u32 };
@@ -69,25 +131,60 @@ impl<E> AccessSet<E> {
 
     #[cold]
     fn grow(&mut self) {
-        let slots = self.slots.len() * 2;
-        self.slots.clear();
-        self.slots.resize(slots, Slot::default());
-        self.generation = 1;
+        self.in_use = (self.in_use * 2).max(FIRST_SLOTS);
+        if self.in_use > self.slots.len() {
+            self.slots.resize(self.in_use, Slot::default());
+        }
+        self.free_slots();
         for position in 0..self.entries.len() {
             self.place(position);
+        }
+    }
+
+    /// Has all slots count as free.
+    #[inline]
+    fn free_slots(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        if self.generation == 0 {
+            self.slots.fill(Slot::default());
+            self.generation = 1;
+        }
+    }
+
+    /// There will be no entries: as many slots are in use from here on as those that there are have needed.
+    #[inline]
+    fn empty_slots(&mut self) {
+        self.order.clear();
+        if self.entries.is_empty() {
+            return;
+        }
+        self.free_slots();
+        let needed = (self.entries.len() * 2).next_power_of_two().max(FIRST_SLOTS);
+        self.in_use = self.in_use.min(needed);
+        if self.entries.capacity() > WIDE {
+            self.is_narrow();
+        }
+    }
+
+    /// Counts how often in a row the memory was far too much.
+    #[cold]
+    fn is_narrow(&mut self) {
+        let is_narrow = self.entries.len() < self.entries.capacity() / NARROW;
+        self.narrow = if is_narrow { self.narrow + 1 } else { 0 };
+        if self.narrow == NARROW_ATTEMPTS {
+            self.narrow = 0;
+            self.entries.shrink_to(self.in_use);
+            self.order.shrink_to(self.in_use);
+            self.slots.truncate(self.in_use);
+            self.slots.shrink_to_fit();
         }
     }
 
     /// Forgets all entries.
     #[inline]
     pub fn clear(&mut self) {
+        self.empty_slots();
         self.entries.clear();
-        self.order.clear();
-        self.generation = self.generation.wrapping_add(1);
-        if self.generation == 0 {
-            self.slots.fill(Slot::default());
-            self.generation = 1;
-        }
     }
 
     /// Sorts the entries by record, which is the order in which records are locked. The entries stay where
@@ -152,19 +249,17 @@ impl<E> AccessSet<E> {
     /// Takes all entries out, in order.
     #[inline]
     pub fn drain(&mut self) -> impl DoubleEndedIterator<Item = E> {
-        self.order.clear();
-        self.generation = self.generation.wrapping_add(1).max(1);
-        if self.generation == 1 {
-            self.slots.fill(Slot::default());
-        }
+        self.empty_slots();
         self.entries.drain(..).map(|(_, entry)| entry)
     }
 }
 
-/// Records are aligned to 8 bytes at least, so the low bits tell nothing.
+/// Both halves of the product: ids lie at all kinds of distances, and of some of these one half alone knows too little
+/// to keep some hundred thousand apart.
 #[inline]
 fn hash(id: usize) -> usize {
-    ((id as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
+    let product = id as u128 * 0x9e37_79b9_7f4a_7c15;
+    (product as u64 ^ (product >> 64) as u64) as usize
 }
 
 #[cfg(test)]
@@ -187,6 +282,62 @@ mod tests {
             set.clear();
             assert_eq!(set.find(0), None);
         }
+    }
+
+    #[test]
+    fn an_entry_is_found_as_soon_among_a_million_as_among_a_few() {
+        let probes = |entries: usize, distance: usize| {
+            let (mut set, first) = (AccessSet::default(), 0x7f12_3456_7000);
+            for position in 0..entries {
+                assert_eq!(set.find(first + position * distance), None);
+                set.push(first + position * distance, position);
+            }
+            for position in 0..entries {
+                assert_eq!(set.find(first + position * distance), Some(position));
+            }
+            set.probes.get()
+        };
+        // Two searches, a placement, and two more when the table grows: none of them goes far.
+        let is_quick = |entries, distance| {
+            let probes = probes(entries, distance);
+            assert!(probes < 10 * entries, "{probes} for {entries} entries at a distance of {distance}");
+        };
+        (1..=64).for_each(|distance| is_quick(50_000, 8 * distance));
+        is_quick(10, 64);
+        is_quick(1_000_000, 64);
+    }
+
+    #[test]
+    fn entries_of_one_record_are_found_in_their_order() {
+        let mut set = AccessSet::default();
+        for entry in 0..200 {
+            set.push(entry % 100 * 8, entry);
+        }
+        for id in 0..100 {
+            assert!(set.find_all(id * 8).eq([id, id + 100]));
+            set.change_all(id * 8, |entry| *entry += 1_000);
+        }
+        assert!(set.iter().copied().eq(1_000..1_200));
+        assert_eq!(set.find_all(800).next(), None);
+    }
+
+    #[test]
+    fn a_wide_attempt_leaves_no_large_table_to_those_after_it() {
+        let mut set = AccessSet::default();
+        let fill = |set: &mut AccessSet<usize>, entries: usize| {
+            (0..entries).for_each(|entry| _ = set.push(entry * 8, entry));
+            assert!((0..entries).all(|entry| set.find(entry * 8) == Some(entry)));
+            set.clear();
+        };
+        fill(&mut set, 100_000);
+        fill(&mut set, 10);
+        assert_eq!(set.in_use, FIRST_SLOTS, "the next attempt has what it needs");
+        assert!(set.slots.len() > 100_000, "a wide attempt that follows finds its memory");
+        fill(&mut set, 100_000);
+        for _ in 0..=NARROW_ATTEMPTS {
+            fill(&mut set, 10);
+        }
+        assert!(set.slots.len() == FIRST_SLOTS && set.entries.capacity() <= FIRST_SLOTS);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use sync::atomic::{AtomicU32, Ordering};
 use sync::plant::is_planted;
 use sync::waiter;
 
+use super::SortedList;
 use super::tids::{TidSets, Tids};
 use crate::plants;
 
@@ -107,11 +108,11 @@ pub trait Lockable: Shape {
 
 /// The locks of an attempt, in the order of addresses.
 #[derive(Debug)]
-pub struct CanonicalLocks<'db, S: Lockable>(Vec<(RecordRef<'db, S>, Mode)>);
+pub struct CanonicalLocks<'db, S: Lockable>(SortedList<usize, (RecordRef<'db, S>, Mode)>);
 
 impl<S: Lockable> Default for CanonicalLocks<'_, S> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self(SortedList::default())
     }
 }
 
@@ -124,7 +125,7 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
         }
         if !is_planted(&plants::LOCKS_WAIT_ANYHOW) {
             self.give_up_from(record.id());
-            assert!(self.0.last().is_none_or(|(last, _)| last.id() < record.id()), "invariant (1)");
+            assert!(self.0.last().is_none_or(|(last, _)| *last < record.id()), "invariant (1)");
         }
         while !self.try_lock(record, mode) {
             S::lock_of(record).wait(mode);
@@ -139,7 +140,7 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
             return true;
         }
         // What is only to be locked more strongly may be given up first: it is validated all the same.
-        let is_canonical = self.0.last().is_none_or(|(last, _)| last.id() <= record.id());
+        let is_canonical = self.0.last().is_none_or(|(last, _)| *last <= record.id());
         if is_canonical {
             self.lock(record, mode);
         }
@@ -150,11 +151,10 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
     #[inline]
     pub fn try_lock(&mut self, record: RecordRef<'db, S>, mode: Mode) -> bool {
         let lock = S::lock_of(record);
-        let at = self.0.partition_point(|(held, _)| held.id() < record.id());
-        let Some((_, held)) = self.0.get_mut(at).filter(|(held, _)| held.id() == record.id()) else {
+        let Some((_, held)) = self.0.find_mut(&record.id()) else {
             let is_locked = lock.try_lock(mode);
             if is_locked {
-                self.0.insert(at, (record, mode));
+                self.0.insert(record.id(), (record, mode));
             }
             return is_locked;
         };
@@ -166,10 +166,8 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
 
     /// Gives up the locks of records from this address on.
     fn give_up_from(&mut self, id: usize) {
-        let at = self.0.partition_point(|(held, _)| held.id() < id);
-        for (record, mode) in self.0.drain(at..) {
-            S::lock_of(record).unlock(mode);
-        }
+        let from = self.0.partition(|held| *held < id);
+        self.0.drain_from(from, |_, (record, mode)| S::lock_of(record).unlock(mode));
     }
 
     /// Gives up all locks.
@@ -181,13 +179,13 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
     /// Whether a record is locked.
     #[inline]
     pub fn has(&self, record: RecordRef<'db, S>) -> bool {
-        self.0.binary_search_by_key(&record.id(), |(held, _)| held.id()).is_ok()
+        self.0.find(&record.id()).is_some()
     }
 
     /// The records that are locked.
     #[inline]
     pub fn records(&self) -> impl Iterator<Item = RecordRef<'db, S>> {
-        self.0.iter().map(|(record, _)| *record)
+        self.0.iter().map(|(_, (record, _))| *record)
     }
 }
 

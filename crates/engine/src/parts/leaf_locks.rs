@@ -16,6 +16,8 @@
 //!     version is on top, and nobody finds a record in a leaf before they stand in the table.
 //! (3) Who finds that an attempt has given its locks up comes after all that it did before.
 
+use std::collections::BTreeSet;
+
 use storage::{LeafMeta, Meta};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::plant::is_planted;
@@ -37,7 +39,16 @@ pub struct LeafHolders {
     inherited: Box<[Padded<Latched<Inherited>>]>,
 }
 
-type Inherited = Vec<(usize, Party)>;
+/// In the order of the ids, so that what a record has taken over is found among what all records have.
+#[derive(Debug, Default)]
+struct Inherited {
+    of: BTreeSet<(usize, Party)>,
+    /// How many there may be before those are dropped that are over.
+    most: usize,
+}
+
+/// Fewer entries of a share are not worth looking for those that are over.
+const FEW_INHERITED: usize = 16;
 
 impl LeafHolders {
     /// For this many slots.
@@ -62,10 +73,11 @@ impl LeafHolders {
                 return;
             }
             let mut share = self.share(id).lock();
-            if share.len() == share.capacity() {
-                share.retain(|(_, other)| self.holds(*other));
+            if share.of.len() >= share.most {
+                share.of.retain(|(_, other)| self.holds(*other));
+                share.most = (2 * share.of.len()).max(FEW_INHERITED);
             }
-            share.push((id, party));
+            share.of.insert((id, party));
             head.set_inherits(true);
         });
     }
@@ -77,9 +89,11 @@ impl LeafHolders {
             return;
         }
         let mut share = self.share(id).lock();
-        share.retain(|(_, party)| self.holds(*party));
-        head.set_inherits(share.iter().any(|(other, _)| *other == id));
-        share.iter().filter(|(other, _)| *other == id).for_each(|(_, party)| show(*party));
+        let [first, last] = [(0, 0), (u64::MAX, u32::MAX)].map(|(rank, slot)| (id, Party { rank, slot }));
+        share.of.extract_if(first..=last, |(_, party)| !self.holds(*party)).for_each(drop);
+        let mut inherited = share.of.range(first..=last).map(|(_, party)| *party).peekable();
+        head.set_inherits(inherited.peek().is_some());
+        inherited.for_each(&mut show);
     }
 
     /// Whether an attempt that had locks has them yet. The attempts of a slot are numbered upwards from 1, by their

@@ -120,20 +120,20 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         (from, to): (AnyKey, AnyKey),
     ) -> Result<(), Abort> {
         let moves = &mut self.session.moves;
-        let known = moves.iter().position(|known| known.row.is(row) && known.which == which);
+        let known = moves.find_all(row.id()).find(|at| moves.get(*at).which == which);
         let nth = known.unwrap_or(moves.len());
         if known.is_none() {
             self.session.db.moves().of(row.table().id()).begin(row);
-            moves.push(Move { row, primary, which, from, to, entered: Vec::new() });
+            moves.push(row.id(), Move { row, primary, which, from, to, entered: Vec::new() });
             let found = row.table().index(Which::Primary).peek_any(primary);
             if found.is_none_or(|found| !found.is(row)) {
                 return Err(Abort::ReadChanged);
             }
         }
-        self.session.moves[nth].to = to;
+        self.session.moves.get_mut(nth).to = to;
         let index = row.table().index(which);
         match with_width!(to, |key| self.enter(index, key, row))? {
-            Placed::Added => self.session.moves[nth].entered.push(to),
+            Placed::Added => self.session.moves.get_mut(nth).entered.push(to),
             // What others have entered, or left behind, stays while this attempt is in flight.
             Placed::Exists(found) if found.is(row) => {}
             // The entry of a row that is on its way out of the indexes.
@@ -147,7 +147,7 @@ impl<S: Scheme, O: Observer, L: Sink> Session<'_, S, O, L> {
     /// The attempt has passed its validation and is about to install.
     #[cold]
     pub(super) fn commit_moves(&mut self) {
-        for Move { row, which, from, to, entered, .. } in &self.moves {
+        for Move { row, which, from, to, entered, .. } in self.moves.iter() {
             self.db.moves().of(row.table().id()).commit(*row, *which, (*from, *to), entered);
         }
     }
@@ -156,7 +156,7 @@ impl<S: Scheme, O: Observer, L: Sink> Session<'_, S, O, L> {
     #[cold]
     pub(super) fn end_moves(&mut self, has_committed: bool) {
         let watermark = self.db.scheme().watermark();
-        for Move { row, primary, which, entered, .. } in self.moves.drain(..) {
+        for Move { row, primary, which, entered, .. } in self.moves.drain() {
             let table = row.table().id();
             let in_vain = if has_committed { &[][..] } else { &entered };
             if self.db.moves().of(table).end(self.db.scheme(), row, which, in_vain) {

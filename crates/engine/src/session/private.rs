@@ -13,6 +13,7 @@ use storage::{AnyKey, IndexedKey, NewRow, Placed, RowRef, Slot, TableId, Which};
 use super::layout::{Layout, with_width};
 use super::words::Scan;
 use crate::database::Unwatched;
+use crate::parts::{AccessSet, Position, SortedList};
 use crate::{Abort, Direction, Observer, Scheme, Sink};
 
 /// A key's place among all keys of all indexes.
@@ -53,19 +54,24 @@ impl<'db, S: Scheme> Change<'db, S> {
 /// The private rows and index entries of the running attempt.
 #[derive(Debug)]
 pub(crate) struct Private<'db, S: Scheme> {
-    /// Rows that the attempt inserted.
-    rows: Vec<NewRow<'db, S>>,
+    /// Rows that the attempt inserted, by their ids; none in place of one that it deleted again.
+    rows: AccessSet<Option<NewRow<'db, S>>>,
     /// Rows that it inserted and deleted again.
     spare: Vec<NewRow<'db, S>>,
     /// Entries to be added, in the order of their places.
-    adds: Vec<(Place, RowRef<'db, S>)>,
+    adds: Entries<'db, S>,
     /// Entries of rows that were deleted or moved, to be removed.
-    removes: Vec<(Place, RowRef<'db, S>)>,
+    removes: Entries<'db, S>,
 }
+
+/// Entries of indexes. At a place there is one at most, because keys are unique, those of secondary indexes by the
+/// primary keys in them.
+type Entries<'db, S> = SortedList<Place, RowRef<'db, S>>;
 
 impl<S: Scheme> Default for Private<'_, S> {
     fn default() -> Self {
-        Self { rows: Vec::new(), spare: Vec::new(), adds: Vec::new(), removes: Vec::new() }
+        let (adds, removes) = (SortedList::default(), SortedList::default());
+        Self { rows: AccessSet::default(), spare: Vec::new(), adds, removes }
     }
 }
 
@@ -73,59 +79,51 @@ impl<'db, S: Scheme> Private<'db, S> {
     /// The row that the attempt has inserted at this place.
     #[inline]
     pub(crate) fn find(&self, place: Place) -> Option<RowRef<'db, S>> {
-        if self.adds.is_empty() {
-            return None;
-        }
-        self.adds.binary_search_by_key(&place, |(at, _)| *at).ok().map(|position| self.adds[position].1)
+        self.adds.find(&place).copied()
     }
 
     /// Keeps a new row.
     #[inline]
     pub(crate) fn keep(&mut self, row: NewRow<'db, S>) {
-        self.rows.push(row);
+        self.rows.push(row.row().id(), Some(row));
     }
 
     /// Enters a row at a place that no index and no earlier insert has.
     #[inline]
     pub(crate) fn enter(&mut self, place: Place, row: RowRef<'db, S>) {
-        // Keys are mostly inserted in ascending order.
-        let is_last = self.adds.last().is_none_or(|(last, _)| *last < place);
-        let position =
-            if is_last { self.adds.len() } else { self.adds.partition_point(|(at, _)| *at < place) };
-        self.adds.insert(position, (place, row));
+        self.adds.insert(place, row);
     }
 
     /// The row gets a value again after the attempt deleted it, or a key that it had: whether its entry at
     /// this place was to be removed, and now stays.
     pub(crate) fn restore(&mut self, place: Place, row: RowRef<'db, S>) -> bool {
-        let found = self.removes.iter().position(|(at, gone)| *at == place && gone.is(row));
-        found.map(|position| self.removes.swap_remove(position)).is_some()
+        self.removes.remove_if(&place, |gone| gone.is(row)).is_some()
     }
 
     /// Whether the attempt has deleted what the index holds at this place.
     #[inline]
     pub(crate) fn is_removed(&self, place: Place, row: RowRef<'db, S>) -> bool {
-        self.removes.iter().any(|(at, gone)| *at == place && gone.is(row))
+        self.removes.find(&place).is_some_and(|gone| gone.is(row))
     }
 
-    /// The attempt deletes a row, which stands at these places.
+    /// The attempt deletes a row, which stands at these places and no others.
     pub(crate) fn delete(&mut self, row: RowRef<'db, S>, places: impl Iterator<Item = Place>) {
-        if let Some(position) = self.rows.iter().position(|new| new.row().is(row)) {
-            self.adds.retain(|(_, added)| !added.is(row));
-            self.spare.push(self.rows.swap_remove(position));
-            return;
-        }
+        let new = self.rows.find(row.id()).and_then(|position| self.rows.get_mut(position).take());
         for place in places {
-            self.leave(place, row);
+            if new.is_some() {
+                self.adds.remove_if(&place, |added| added.is(row));
+            } else {
+                self.leave(place, row);
+            }
         }
+        self.spare.extend(new);
     }
 
     /// A row that stands at this place is not to stand there any more.
     pub(crate) fn leave(&mut self, place: Place, row: RowRef<'db, S>) {
-        match self.adds.binary_search_by_key(&place, |(at, _)| *at) {
-            // An entry of the attempt's own: of a new row, or of one that it has moved.
-            Ok(position) => _ = self.adds.remove(position),
-            Err(_) => self.removes.push((place, row)),
+        // An entry of the attempt's own is that of a new row, or of one that it has moved.
+        if self.adds.remove_if(&place, |_| true).is_none() {
+            self.removes.insert(place, row);
         }
     }
 
@@ -136,23 +134,19 @@ impl<'db, S: Scheme> Private<'db, S> {
         slot: &mut Slot<'db, S>,
         mut change: impl FnMut(Change<'db, S>, &mut Slot<'db, S>),
     ) {
-        for (place, row) in self.removes.drain(..) {
-            change(Change { place, row, adds: false }, slot);
-        }
-        for (place, row) in self.adds.drain(..) {
-            change(Change { place, row, adds: true }, slot);
-        }
+        self.removes.drain(|place, row| change(Change { place, row, adds: false }, slot));
+        self.adds.drain(|place, row| change(Change { place, row, adds: true }, slot));
         self.rows.clear();
     }
 
     /// The attempt is over: gives back the rows that no index will hold.
     #[inline]
     pub(crate) fn end(&mut self, slot: &mut Slot<'db, S>) {
-        for row in self.rows.drain(..).chain(self.spare.drain(..)) {
+        for row in self.rows.drain().flatten().chain(self.spare.drain(..)) {
             slot.discard_row(row);
         }
-        self.adds.clear();
-        self.removes.clear();
+        self.adds.drain(|_, _| {});
+        self.removes.drain(|_, _| {});
     }
 
     /// Which of the entries to be added are in a range of an index's keys.
@@ -162,9 +156,9 @@ impl<'db, S: Scheme> Private<'db, S> {
         which: Which,
         from: Bound<K>,
         to: Bound<K>,
-    ) -> Range<usize> {
+    ) -> Range<Position> {
         if self.adds.is_empty() {
-            return 0..0;
+            return Range::default();
         }
         let is_before = |bound: Bound<K>, at: &Place, open: bool| match bound {
             Bound::Included(key) => (at.table, at.which, at.key) < (table, which, key.any()),
@@ -178,8 +172,8 @@ impl<'db, S: Scheme> Private<'db, S> {
             Bound::Excluded(key) => Bound::Included(key),
             Bound::Unbounded => Bound::Unbounded,
         };
-        let start = self.adds.partition_point(|(at, _)| is_before(from, at, true));
-        let end = self.adds.partition_point(|(at, _)| is_before(to, at, false));
+        let start = self.adds.partition(|at| is_before(from, at, true));
+        let end = self.adds.partition(|at| is_before(to, at, false));
         start..end.max(start)
     }
 }
@@ -192,11 +186,12 @@ impl<Y: Layout, H, F, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, Y, H, F,
         F: FnMut(K, &[u64]) -> ControlFlow<()>,
     {
         while !self.own.is_empty() {
+            let adds = &self.attempt.session.private.adds;
             let position = match self.direction {
                 Direction::Forward => self.own.start,
-                Direction::Backward => self.own.end - 1,
+                Direction::Backward => adds.before(self.own.end),
             };
-            let (place, row) = self.attempt.session.private.adds[position];
+            let (place, row) = *adds.get(position).expect("the range of a scan is of entries");
             let own = K::typed(place.key);
             let is_next = key.is_none_or(|key| match self.direction {
                 Direction::Forward => own < key,
@@ -206,8 +201,8 @@ impl<Y: Layout, H, F, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, Y, H, F,
                 break;
             }
             match self.direction {
-                Direction::Forward => self.own.start += 1,
-                Direction::Backward => self.own.end -= 1,
+                Direction::Forward => self.own.start = adds.after(position),
+                Direction::Backward => self.own.end = position,
             }
             if self.show(own, row)?.is_break() {
                 return Ok(ControlFlow::Break(()));

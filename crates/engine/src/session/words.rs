@@ -16,6 +16,7 @@ use super::touches::{range, spot};
 use super::{Attempt, Place, Session, Unlink, installs};
 use crate::meter::Phase;
 use crate::observer::{Facet, mark_of, row_words, row_words_mut, set_mark};
+use crate::parts::Position;
 use crate::{Abort, Direction, Observer, Scheme, Sink, Touch, Write, plants};
 
 /// Where the rows of a key range live, by the homes of its bounds.
@@ -503,8 +504,7 @@ impl<S: Scheme, O: Observer, L: Sink> KeyVisit for EnterIndex<'_, '_, '_, S, O, 
         }
         match self.attempt.enter(self.row.table().index(which), key, self.row)? {
             Placed::Added => {
-                let unlinks = self.attempt.session.added.iter_mut().rev();
-                if let Some(unlink) = { unlinks }.find(|unlink| unlink.row.is(self.row)) {
+                if let Some(unlink) = self.attempt.session.added.of(self.row) {
                     unlink.secondary[position] = Some((which, key.any()));
                 }
                 Ok(())
@@ -626,11 +626,8 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
         }
         if self.is_new && !self.may_adopt {
             // Back from this attempt's own delete, it stands under the secondary keys that it had.
-            let deleted = &mut session.deleted;
-            let Some(own) = deleted.iter().position(|unlink| unlink.row.is(self.row)) else {
-                return Err(Abort::WriteConflict);
-            };
-            self.back = Some(deleted.swap_remove(own));
+            let Some(own) = session.deleted.take(self.row) else { return Err(Abort::WriteConflict) };
+            self.back = Some(own);
             self.may_adopt = true;
         }
         if let Some(words) = words {
@@ -697,7 +694,7 @@ pub(crate) struct Scan<'a, 's, 'db, Y, H, F, S: Scheme, O: Observer, L: Sink> {
     see: F,
     pub(super) direction: Direction,
     /// The attempt's own inserts in the range that were not shown yet.
-    pub(super) own: Range<usize>,
+    pub(super) own: Range<Position>,
     /// Whether it was broken off.
     is_broken: bool,
 }
@@ -728,7 +725,11 @@ where
         attempt.touch(|| range(store, which, (from, to)))?;
         let index = store.index(which);
         attempt.session.observer.scan(Facet::of(table, which, layout.record()), (from, to), direction);
-        let own = if installs::<S>() { attempt.session.private.range(table, which, from, to) } else { 0..0 };
+        let own = if installs::<S>() {
+            attempt.session.private.range(table, which, from, to)
+        } else {
+            Range::default()
+        };
         let mut scan = Self { attempt, layout, which, holds, see, direction, own, is_broken: false };
         index.scan(from, to, direction, &mut scan)?;
         if installs::<S>() {
@@ -769,7 +770,7 @@ where
         }
         session.meter.switch(Phase::Index);
         if flow.is_break() {
-            self.own = 0..0;
+            self.own = Range::default();
             self.is_broken = true;
         }
         Ok(flow)

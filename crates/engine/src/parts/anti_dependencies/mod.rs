@@ -42,7 +42,7 @@ use sync::plant::is_planted;
 
 use super::certifier::{Certified, Certifier, Made, View};
 use super::version_chain::{ChainHead, Chained, Stamped, VersionStamp, wait_for_number};
-use super::{PendingWrites, Timestamps};
+use super::{AccessSet, PendingWrites, Timestamps};
 use crate::setting::{Setting, Values};
 use crate::{Abort, Env, Info, Isolation, Retire, Ticket, plants};
 
@@ -190,8 +190,9 @@ pub struct AntiDependencies<'db, S: Watched, R> {
     /// Records that had no later commit's version when they were read, and the numbers of the versions that were; 0
     /// where there was none.
     reads: Vec<(RecordRef<'db, S>, u64)>,
-    leaves: Vec<Read<'db>>,
-    entered: Vec<Entered<'db>>,
+    /// By the ids of leaves, each as often as it was seen otherwise.
+    leaves: AccessSet<Read<'db>>,
+    entered: AccessSet<Entered<'db>>,
     snapshot: u64,
     /// Whether it has read stale versions that it does not remember.
     reads_stale: bool,
@@ -212,7 +213,7 @@ impl<S: Watched, R: Rule> Debug for AntiDependencies<'_, S, R> {
 
 impl<S: Watched, R: Rule> Default for AntiDependencies<'_, S, R> {
     fn default() -> Self {
-        let (reads, leaves, entered) = (Vec::new(), Vec::new(), Vec::new());
+        let (reads, leaves, entered) = (Vec::new(), AccessSet::default(), AccessSet::default());
         let rule = R::begin(R::Line::default(), 0);
         Self { reads, leaves, entered, snapshot: 0, reads_stale: false, overwrites_stale: false, rule }
     }
@@ -309,9 +310,10 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
             return;
         }
         self.rule.follows(leaf.meta().left());
-        let is_last = |last: &Read<'_>| last.leaf.same_leaf(&leaf) && last.leaf.seen() == leaf.seen();
-        if !self.leaves.last().is_some_and(is_last) {
-            self.leaves.push(Read { leaf, given: leaf.meta().given(), has_grown: false });
+        let is_it = |at: usize| self.leaves.get(at).leaf.seen() == leaf.seen();
+        let is_known = self.leaves.find_all(leaf.id()).any(is_it);
+        if !is_known {
+            self.leaves.push(leaf.id(), Read { leaf, given: leaf.meta().given(), has_grown: false });
         }
     }
 
@@ -321,15 +323,16 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         if !self.rule.watches() {
             return;
         }
-        for read in &mut self.leaves {
-            if read.leaf.same_leaf(&before) && read.leaf.seen() == before.seen() {
+        self.leaves.change_all(before.id(), |read| {
+            if read.leaf.seen() == before.seen() {
                 read.leaf = before.at(after);
             }
-        }
+        });
         let given = before.meta().given();
-        let is_known = |known: &Entered<'_>| known.leaf.same_leaf(&before) && known.given == given;
-        if !self.entered.iter().rev().any(is_known) {
-            self.entered.push(Entered { leaf: before, given });
+        let is_known = |at: usize| self.entered.get(at).given == given;
+        let is_known = self.entered.find_all(before.id()).any(is_known);
+        if !is_known {
+            self.entered.push(before.id(), Entered { leaf: before, given });
         }
     }
 
@@ -337,19 +340,21 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     #[cold]
     pub fn split(&mut self, from: LeafRef<'db, Gap>, after: u64, into: LeafRef<'db, Gap>) {
         let (from_given, into_given) = (from.meta().given(), into.meta().given());
-        for nth in 0..self.leaves.len() {
-            let read = &mut self.leaves[nth];
-            if read.leaf.same_leaf(&from) && read.given + 1 == from_given {
+        let reads: Vec<_> = self.leaves.find_all(from.id()).collect();
+        for at in reads {
+            let read = self.leaves.get_mut(at);
+            if read.given + 1 == from_given {
                 let has_grown = read.has_grown || read.leaf.seen() != from.seen();
                 *read = Read { leaf: from.at(after), given: from_given, has_grown };
-                self.leaves.push(Read { leaf: into, given: into_given, has_grown });
+                self.leaves.push(into.id(), Read { leaf: into, given: into_given, has_grown });
             }
         }
-        for nth in 0..self.entered.len() {
-            let known = &mut self.entered[nth];
-            if known.leaf.same_leaf(&from) && known.given + 1 == from_given {
+        let entered: Vec<_> = self.entered.find_all(from.id()).collect();
+        for at in entered {
+            let known = self.entered.get_mut(at);
+            if known.given + 1 == from_given {
                 known.given = from_given;
-                self.entered.push(Entered { leaf: into, given: into_given });
+                self.entered.push(into.id(), Entered { leaf: into, given: into_given });
             }
         }
     }
@@ -371,7 +376,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
             return Err(Abort::ReadChanged);
         }
         let mut has_grown = false;
-        for read in &mut self.leaves {
+        for read in self.leaves.iter_mut() {
             has_grown |= read.look()?;
         }
         if has_grown || self.reads_stale {
@@ -385,7 +390,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         for &(record, _) in &self.reads {
             mark(record, number)?;
         }
-        for read in &mut self.leaves {
+        for read in self.leaves.iter_mut() {
             read.mark(number)?;
         }
         self.mark_stale(shared, number);
@@ -413,7 +418,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
             mark(record, if number < mark_of_all { mark_of_all } else { 0 })?;
         }
         let mut has_grown = false;
-        for read in &mut self.leaves {
+        for read in self.leaves.iter_mut() {
             has_grown |= read.mark(mark_of_all)?;
         }
         self.mark_stale(shared, mark_of_all);
@@ -490,7 +495,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         if let (true, Some(stale)) = (self.overwrites_stale, &shared.stale) {
             self.rule.is_read(stale.marked());
         }
-        for Entered { leaf, given } in &self.entered {
+        for Entered { leaf, given } in self.entered.iter() {
             let read = leaf.meta().read();
             // Acquire fence: a mark that came with other gaps comes with the count.
             fence(Ordering::Acquire);
@@ -519,7 +524,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         if self.rule.fears_readers_from().is_none() {
             return;
         }
-        for Entered { leaf, given } in &self.entered {
+        for Entered { leaf, given } in self.entered.iter() {
             // Who looked at a leaf that has given gaps away since, or is gone, finds out.
             if let Some(_held) = leaf.hold_as_is()
                 && leaf.meta().given() == *given

@@ -45,6 +45,8 @@ pub struct Database(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     id: usize,
     tables: Vec<Arc<Bound>>,
+    /// The numbers of the tables, in the order of their names.
+    by_name: Box<[u16]>,
     pool: Pool,
     pub(crate) helpers: Helpers,
     /// After the pool: the log is closed when nobody commits any more.
@@ -140,9 +142,12 @@ impl Database {
         let durable = take.map(|take| take().and_then(open)).transpose()?;
         let row_bytes = tables.iter().map(|table| table.arranged.row_words() * 8).max().unwrap_or_default();
         let log = durable.as_ref().map(|durable| durable.log().clone());
+        let mut by_name: Box<[u16]> = (0..=u16::MAX).take(tables.len()).collect();
+        by_name.sort_by_key(|number| tables[usize::from(*number)].definition.name());
         Ok(Self(Arc::new(Inner {
             id: DATABASES.fetch_add(1, Ordering::Relaxed), // Relaxed: distinct is all that it is.
             tables,
+            by_name,
             pool: Pool::new(opened.store, log, options),
             helpers: Helpers::new(options.helpers, options.waiting),
             durable,
@@ -185,11 +190,13 @@ impl Database {
     }
 
     fn find(&self, name: &str) -> Result<(TableId, &Arc<Bound>), Error> {
-        let found = self.0.tables.iter().enumerate().find(|(_, bound)| bound.definition.name() == name);
-        let (number, bound) = found.ok_or_else(|| {
+        let Inner { tables, by_name, .. } = &*self.0;
+        let name_of = |number: &u16| tables[usize::from(*number)].definition.name();
+        let found = by_name.binary_search_by_key(&name, name_of).map_err(|_| {
             Misuse::new(format!("the database was made without table `{name}`: add it to its `Options`"))
         })?;
-        Ok((TableId(number as u16), bound))
+        let number = by_name[found];
+        Ok((TableId(number), &tables[usize::from(number)]))
     }
 
     /// Executes a transaction until it commits, and returns what its body returned then.

@@ -1,5 +1,8 @@
-//! What the control groups of this process allow it (Linux, `Documentation/admin-guide/cgroup-v2.rst` and
-//! `cgroup-v1`): its own group and all above it, whichever leaves least.
+//! What the system allows this process: processor time by its control groups, and memory by these, by its limits of
+//! resources and by what the machine has. Who asks for too much would end the process, so it is asked before.
+//!
+//! Of control groups (Linux, `Documentation/admin-guide/cgroup-v2.rst` and `cgroup-v1`) its own and all above it count,
+//! whichever leaves least.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,18 +12,61 @@ const NO_LIMIT_BYTES: u64 = 1 << 60;
 
 /// The limits of the control groups; none where there is none.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Limits {
+pub struct Limits {
     /// Cores' worth of processor time.
-    pub(super) cpu_quota: Option<f64>,
+    pub cpu_quota: Option<f64>,
     /// Bytes of memory.
-    pub(super) memory_bytes: Option<u64>,
+    pub memory_bytes: Option<u64>,
     /// Bytes of it that can still be had; what only caches files can.
-    pub(super) memory_left_bytes: Option<u64>,
+    pub memory_left_bytes: Option<u64>,
+}
+
+/// What keeps a process from having more memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// The limit of its address space, or of its data (`ulimit -v`, `ulimit -d`).
+    Process,
+    /// Its control group, or one above it: a container.
+    Group,
+    /// What the machine has, without swapping.
+    Machine,
+}
+
+/// The memory that a process can still have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryLeft {
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Why it is no more.
+    pub bound: Bound,
+}
+
+impl MemoryLeft {
+    /// Asks the system for that of this process; `None` when it does not tell.
+    pub fn of_this_process() -> Option<Self> {
+        Self::read(Path::new("/"))
+    }
+
+    /// Asks the system whose files lie under `root`.
+    fn read(root: &Path) -> Option<Self> {
+        let own = root.join("proc/self");
+        let (limits, status) = (read(&own, "limits"), read(&own, "status"));
+        let process = [("Max address space", "VmSize"), ("Max data size", "VmData")].map(|(limit, used)| {
+            let line = limits.lines().find_map(|line| line.strip_prefix(limit))?;
+            // The first of two is what holds; the other is how far the process may raise it.
+            let most = line.split_whitespace().next()?.parse::<u64>().ok()?;
+            Some((most.saturating_sub(kilobytes(&status, used)?), Bound::Process))
+        });
+        let group = Limits::read(root).memory_left_bytes.map(|bytes| (bytes, Bound::Group));
+        let machine = kilobytes(&read(&root.join("proc"), "meminfo"), "MemAvailable");
+        let all = process.into_iter().chain([group, machine.map(|bytes| (bytes, Bound::Machine))]);
+        all.flatten().min_by_key(|(bytes, _)| *bytes).map(|(bytes, bound)| Self { bytes, bound })
+    }
 }
 
 impl Limits {
     /// Asks the system whose files lie under `root`.
-    pub(super) fn read(root: &Path) -> Self {
+    pub fn read(root: &Path) -> Self {
         let mut limits = Self::default();
         let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
         for line in groups.lines() {
@@ -75,6 +121,12 @@ fn read(group: &Path, name: &str) -> String {
     fs::read_to_string(group.join(name)).unwrap_or_default()
 }
 
+/// The value of the line `name: value kB`, in bytes.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
 /// Microseconds of processor time in a period, as cores; none where they are not limited (`max`, or -1).
 fn share(quota: &str, period: &str) -> Option<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|us| *us > 0.0);
@@ -88,21 +140,51 @@ fn least<N: PartialOrd>(a: Option<N>, b: Option<N>) -> Option<N> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
     /// What is read from a system with these files.
-    fn limits(name: &str, files: &[(&str, &str)]) -> Limits {
+    fn asked<T>(name: &str, files: &[(&str, &str)], ask: impl FnOnce(&Path) -> T) -> T {
         let root = std::env::temp_dir().join(format!("contend-limits-{name}-{}", std::process::id()));
         for (path, text) in files {
             let path = root.join(path);
             fs::create_dir_all(path.parent().expect("in a folder")).expect("writable");
             fs::write(path, text).expect("writable");
         }
-        let limits = Limits::read(&root);
+        let told = ask(&root);
         fs::remove_dir_all(root).expect("its own directory");
-        limits
+        told
+    }
+
+    fn limits(name: &str, files: &[(&str, &str)]) -> Limits {
+        asked(name, files, Limits::read)
+    }
+
+    #[test]
+    fn the_memory_that_is_left_is_what_the_tightest_limit_leaves() {
+        const GROUP: (&str, &str) = ("proc/self/cgroup", "0::/jobs\n");
+        const MOST: (&str, &str) = ("sys/fs/cgroup/jobs/memory.max", "9000\n");
+        const STATUS: (&str, &str) = ("proc/self/status", "VmSize:\t  3 kB\nVmData:\t  2 kB\n");
+        let left = |name: &str, limits: &str, used: &str, available: &str| {
+            let files = [
+                GROUP,
+                MOST,
+                STATUS,
+                ("proc/self/limits", limits),
+                ("sys/fs/cgroup/jobs/memory.current", used),
+                ("proc/meminfo", available),
+            ];
+            asked(name, &files, MemoryLeft::read).map(|left| (left.bytes, left.bound))
+        };
+        let (open, machine) = ("Max address space  unlimited  unlimited  bytes\n", "MemAvailable:  7 kB\n");
+        assert_eq!(left("machine", open, "0\n", machine), Some((7 * 1024, Bound::Machine)));
+        assert_eq!(left("group", open, "8000\n", machine), Some((1_000, Bound::Group)));
+        let space = "Max address space         4096       unlimited            bytes\n";
+        assert_eq!(left("space", space, "0\n", machine), Some((1024, Bound::Process)));
+        let data = "Max data size             2000       unlimited            bytes\n";
+        assert_eq!(left("data", data, "0\n", machine), Some((0, Bound::Process)), "more than it may");
+        assert_eq!(asked("nothing", &[("proc/other", "")], MemoryLeft::read), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! How much a program may ask for. What is beyond is refused when the database is opened, before anything is made of it:
-//! the process would end for want of memory, or work for hours.
+//! How much a program may ask for. What is beyond is refused when the database is opened, before anything is made: the
+//! process would end for want of memory, or work for hours.
 
 use storage::FirstMemory;
 use sync::limits::{Bound, MemoryLeft};

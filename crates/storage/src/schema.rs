@@ -124,8 +124,8 @@ impl Schema {
     /// Declares a table of whose keys and rows nothing is known but their bytes.
     ///
     /// # Panics
-    /// When keys are longer than [`AnyKey::BYTES_MAX`](crate::AnyKey::BYTES_MAX), or made of bytes that are not there; or
-    /// there are [`TABLES_MAX`](Self::TABLES_MAX) tables already.
+    /// When keys are longer than [`AnyKey::BYTES_MAX`](crate::AnyKey::BYTES_MAX), or made of bytes that are not there;
+    /// when there are [`TABLES_MAX`](Self::TABLES_MAX) tables already.
     pub fn plain_table(
         &mut self,
         name: &'static str,

@@ -39,8 +39,8 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
-    /// Puts an entry at the end that was [taken](Self::take) before. It is never refused: who takes entries comes back for
-    /// it, be the queue full or closed.
+    /// Puts an entry at the end that was [taken](Self::take) before. It is never refused, be the queue full or closed:
+    /// who has taken it comes back for it.
     pub fn put_back(&self, entry: T) {
         self.lock().entries.push_back(entry);
         self.changed.notify_one();

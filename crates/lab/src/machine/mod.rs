@@ -64,7 +64,7 @@ impl Machine {
         );
         let flags = colon_field(&cpu_info, "flags").unwrap_or_default();
         let root = Path::new("/");
-        let (topology, limits) = (Topology::read(root), Limits::read(root));
+        let (topology, limits) = (Topology::read(root), Limits::of_this_process());
         Self {
             cpu: colon_field(&cpu_info, "model name").unwrap_or(std::env::consts::ARCH).to_owned(),
             cores: workers::cores(),

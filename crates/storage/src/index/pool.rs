@@ -48,7 +48,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// An empty slab whose first chunk is there; `None` when there is no memory for it. For sizes that a caller decides.
+    /// An empty slab whose first chunk is there, of a size that a caller decides; `None` when there is no memory.
     pub(super) fn try_with_room(first: usize) -> Option<Self> {
         let slab = Self::new(first);
         let chunk = Chunk::try_new(first.checked_mul(size_of::<T>())?)?;

@@ -157,9 +157,20 @@ impl Definition {
 
     /// Adds the columns of `G` as a column group of this name. Their names begin with that of the group, and a dot.
     #[must_use]
-    pub fn column_group<G: ColumnGroup>(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+    pub fn column_group<G: ColumnGroup>(self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.column_group_of(name, G::columns())
+    }
+
+    /// As [`column_group`](Self::column_group), of a group's columns. The derive calls it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn column_group_of(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        columns: Vec<(Cow<'static, str>, Type)>,
+    ) -> Self {
         let name = name.into();
-        let own = G::columns().into_iter().map(|(column, kind)| {
+        let own = columns.into_iter().map(|(column, kind)| {
             let name = Cow::Owned(format!("{name}.{column}"));
             ColumnDefinition { name, kind }
         });
@@ -304,7 +315,9 @@ impl Definition {
             return Err(self.error(format!("{given} column groups, and {most} are the most; join some")));
         }
         let mut within = vec![Within::None; self.columns.len()];
-        key.iter().for_each(|&number| within[number] = Within::Key);
+        for &number in key {
+            within[number] = Within::Key;
+        }
         let (mut declared, mut names) = (Vec::new(), BTreeSet::new());
         for GroupDefinition { name, columns } in &self.groups {
             let mut own = Vec::new();

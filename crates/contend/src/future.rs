@@ -108,8 +108,8 @@ impl Helpers {
     }
 }
 
-/// Does what is in a queue until that is closed. Who has conflicted goes to the end of it, so that all others come before
-/// its next attempt: a helper that made that at once would keep them waiting for as long as there are conflicts.
+/// Does what is in a queue until that is closed. Who has met a conflict goes to the end of it, so that all others come
+/// before its next attempt: a helper that made that at once would keep them waiting for as long as there are conflicts.
 fn help(inbox: &Inbox<Queued>) {
     // Jobs in a row whose time has not come.
     let mut early = 0;
@@ -190,10 +190,11 @@ impl Database {
     ///
     /// The future may be awaited under any runtime, tokio among them; it needs neither its timers nor its threads.
     /// It is complete when the transaction is durable, if it is to be; meanwhile no thread is kept from executing the
-    /// next. Nor is one by conflicts: a transaction that has met one waits for its next attempt at the end of the queue,
-    /// with its age and as many attempts as [`Options::attempts`](crate::Options::attempts) allows. The error is [`Error::Overloaded`] when as many transactions wait to be executed as
-    /// [may](crate::Options::waiting): whoever would rather wait has the body own one of as many permits of a semaphore
-    /// of its runtime's, since the body is dropped when it was executed or will not be.
+    /// next. Nor is one by conflicts: a transaction that has met one goes to the end of the queue until its next
+    /// attempt, with its age, and has as many as [`Options::attempts`](crate::Options::attempts) allows. The error is
+    /// [`Error::Overloaded`] when as many transactions wait to be executed as [may](crate::Options::waiting): whoever
+    /// would rather wait has the body own one of as many permits of a semaphore of its runtime's, since the body is
+    /// dropped when it was executed or will not be.
     ///
     /// What blocks all the same: [`close`](Self::close), and dropping the last clone of a database with a path.
     ///

@@ -155,8 +155,8 @@ impl Flag {
     }
 }
 
-/// A transaction that meets a conflict in each attempt until the flag is raised: a thread commits what it has read. Before
-/// its first attempt ends, it waits until `go` is raised. It counts its attempts, and leaves row 2.
+/// A transaction that meets a conflict in each attempt until `ends` is raised: another thread writes what it has read.
+/// Before its first attempt ends, it waits until `go` is raised. It counts its attempts, and leaves row 2.
 fn conflicting(
     db: &Database,
     counts: Handle<Count>,

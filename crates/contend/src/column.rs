@@ -140,6 +140,15 @@ impl fmt::Display for Type {
 /// State::Done.write(&mut bytes);
 /// assert_eq!(State::read(&bytes), State::Done);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no column of a table",
+    label = "the field of this type cannot be a column",
+    note = "columns are integers of 8 to 128 bits, `f32`, `f64`, `bool`, `[u8; N]`, `contend::Text<N>`, \
+            `contend::Sum`, and `Option` of these: all have a fixed width, so take `Text<N>` for a text and \
+            `[u8; N]` for bytes",
+    note = "a type of your own is a column if it implements `contend::Column`; a struct that derives \
+            `contend::ColumnGroup` is the type of a field that is marked `#[group]`"
+)]
 pub trait Column: Sized + 'static {
     /// How it is kept.
     const TYPE: Type;
@@ -152,7 +161,18 @@ pub trait Column: Sized + 'static {
 }
 
 /// A column that may be part of a key: its bytes compare as its values do.
-pub trait KeyColumn: Column + Clone {}
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be part of a key",
+    label = "the field of this type is in the key, or in an index",
+    note = "of the key, and of indexes, are integers, `bool`, `[u8; N]` and `contend::Text<N>`, whose bytes compare as \
+            values do; floating-point numbers, `Sum` and `Option` are not",
+    note = "a type of your own can be if it implements `contend::Column`, `contend::KeyColumn` and `Clone`"
+)]
+pub trait KeyColumn: Column + Clone {
+    /// Is there to be asked for: the derive does so at each field of a key or an index.
+    #[doc(hidden)]
+    const IS_ONE: () = ();
+}
 
 macro_rules! numbers {
     ($($number:ty: $kind:ident, $flipped:expr;)+) => {
@@ -258,7 +278,10 @@ impl Column for Sum {
 
 /// The length of a column of bytes.
 const fn length(bytes: usize) -> u16 {
-    assert!(bytes <= u16::MAX as usize, "a column has 65,535 bytes at most");
+    assert!(
+        bytes <= u16::MAX as usize,
+        "a column has 65,535 bytes at most: keep what is longer in several rows"
+    );
     bytes as u16
 }
 

@@ -45,6 +45,8 @@ pub struct Database(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     id: usize,
     tables: Vec<Arc<Bound>>,
+    /// The numbers of the tables, in the order of their names.
+    by_name: Box<[u16]>,
     pool: Pool,
     pub(crate) helpers: Helpers,
     /// After the pool: the log is closed when nobody commits any more.
@@ -140,9 +142,12 @@ impl Database {
         let durable = take.map(|take| take().and_then(open)).transpose()?;
         let row_bytes = tables.iter().map(|table| table.arranged.row_words() * 8).max().unwrap_or_default();
         let log = durable.as_ref().map(|durable| durable.log().clone());
+        let mut by_name: Box<[u16]> = (0..=u16::MAX).take(tables.len()).collect();
+        by_name.sort_by_key(|number| tables[usize::from(*number)].definition.name());
         Ok(Self(Arc::new(Inner {
             id: DATABASES.fetch_add(1, Ordering::Relaxed), // Relaxed: distinct is all that it is.
             tables,
+            by_name,
             pool: Pool::new(opened.store, log, options),
             helpers: Helpers::new(options.helpers, options.waiting),
             durable,
@@ -185,11 +190,13 @@ impl Database {
     }
 
     fn find(&self, name: &str) -> Result<(TableId, &Arc<Bound>), Error> {
-        let found = self.0.tables.iter().enumerate().find(|(_, bound)| bound.definition.name() == name);
-        let (number, bound) = found.ok_or_else(|| {
+        let Inner { tables, by_name, .. } = &*self.0;
+        let name_of = |number: &u16| tables[usize::from(*number)].definition.name();
+        let found = by_name.binary_search_by_key(&name, name_of).map_err(|_| {
             Misuse::new(format!("the database was made without table `{name}`: add it to its `Options`"))
         })?;
-        Ok((TableId(number as u16), bound))
+        let number = by_name[found];
+        Ok((TableId(number), &tables[usize::from(number)]))
     }
 
     /// Executes a transaction until it commits, and returns what its body returned then.
@@ -298,57 +305,34 @@ impl Database {
     ) -> Result<Ran, Error> {
         let inner = &*self.0;
         let _inside = Inside::enter(inner.id).ok_or(Error::Nested)?;
-        if let (false, Some(durable)) = (read_only, &inner.durable) {
-            durable.admit().inspect_err(|error| {
-                if matches!(error, Error::Overloaded { .. }) {
-                    inner.refuse();
-                }
-            })?;
-        }
-        let mut taken = inner.pool.admit()?;
-        let mut ticket = Ticket { read_only, ..Ticket::new(clock::ticks(), Homes::new()) };
+        let mut ticket = first_ticket(read_only);
+        let mut taken = inner.admit(&ticket)?;
         loop {
-            let mut told = Told::default();
-            let ended = inner.attempt(&mut taken, &ticket, body, &mut told);
-            let tally = taken.tally;
-            let end = match ended {
-                Ok(()) => {
-                    tally.count(Event::Commit);
-                    if read_only { End::Nothing } else { End::Commit }
+            match inner.step(&mut taken, &mut ticket, body)? {
+                Step::Ended(ran) => return Ok(ran),
+                Step::Again => {
+                    let pause_ns = taken.backoff_ns(ticket.retries);
+                    waiter::pause_ns(pause_ns);
                 }
-                Err(RawError::Abort(Abort::Rollback)) => {
-                    if let Some(panic) = told.panic {
-                        tally.count(Event::Panic);
-                        End::Panic(panic)
-                    } else {
-                        tally.count(Event::Rollback);
-                        told.misuse.map_or(Ok(()), Err)?;
-                        End::Nothing
-                    }
-                }
-                Err(error @ RawError::Misuse(_)) => {
-                    tally.count(Event::Rollback);
-                    return Err(error.into());
-                }
-                Err(RawError::Abort(abort)) => {
-                    tally.count(Event::Conflict(abort));
-                    ticket.retries += 1;
-                    if ticket.retries < inner.attempts_max {
-                        taken.pause(ticket.retries);
-                        continue;
-                    }
-                    tally.count(Event::Contended);
-                    return Err(Error::Contended { attempts: ticket.retries, last: Conflict(abort) });
-                }
-            };
-            let awaited = inner.durable.as_ref().and_then(|durable| {
-                // Who has not committed may have seen what others have.
-                let has_committed = ended.is_ok();
-                let ticket = if has_committed { taken.ticket() } else { durable.log().present() };
-                durable.awaited(ticket)
-            });
-            return Ok(Ran { end, awaited });
+            }
         }
+    }
+
+    /// Attempts a transaction once, for callers who have something else to do than to wait until the next attempt: how
+    /// many nanoseconds from now that is to come, if the transaction has not ended. The ticket is that of its first
+    /// attempt. Between attempts the transaction has no seat.
+    pub(crate) fn run_once(
+        &self,
+        ticket: &mut Ticket,
+        body: &mut dyn FnMut(&mut Txn<'_>) -> bool,
+    ) -> Result<Result<Ran, u64>, Error> {
+        let inner = &*self.0;
+        let _inside = Inside::enter(inner.id).ok_or(Error::Nested)?;
+        let mut taken = inner.admit(ticket)?;
+        Ok(match inner.step(&mut taken, ticket, body)? {
+            Step::Ended(ran) => Ok(ran),
+            Step::Again => Err(taken.backoff_ns(ticket.retries)),
+        })
     }
 
     /// The name of the database's scheme.
@@ -413,6 +397,18 @@ impl Database {
     }
 }
 
+/// What a transaction begins with.
+pub(crate) fn first_ticket(read_only: bool) -> Ticket {
+    Ticket { read_only, ..Ticket::new(clock::ticks(), Homes::new()) }
+}
+
+/// What an attempt came to.
+enum Step {
+    Ended(Ran),
+    /// Others were in its way, and the transaction may be attempted again.
+    Again,
+}
+
 /// A transaction that has run.
 pub(crate) struct Ran {
     pub(crate) end: End,
@@ -451,6 +447,67 @@ impl Inner {
     /// Counts a caller who is refused.
     pub(crate) fn refuse(&self) {
         self.pool.refuse();
+    }
+
+    /// Lets a transaction in to an attempt: the first waits for the log if that is behind, and each for a seat.
+    fn admit(&self, ticket: &Ticket) -> Result<Taken<'_>, Error> {
+        let is_first = ticket.retries == 0;
+        if let (true, false, Some(durable)) = (is_first, ticket.read_only, &self.durable) {
+            durable.admit().inspect_err(|error| {
+                if matches!(error, Error::Overloaded { .. }) {
+                    self.refuse();
+                }
+            })?;
+        }
+        self.pool.admit()
+    }
+
+    /// Attempts a transaction once, and says whether it has ended by that.
+    fn step(
+        &self,
+        taken: &mut Taken<'_>,
+        ticket: &mut Ticket,
+        body: &mut dyn FnMut(&mut Txn<'_>) -> bool,
+    ) -> Result<Step, Error> {
+        let mut told = Told::default();
+        let ended = self.attempt(taken, ticket, body, &mut told);
+        let tally = taken.tally;
+        let end = match ended {
+            Ok(()) => {
+                tally.count(Event::Commit);
+                if ticket.read_only { End::Nothing } else { End::Commit }
+            }
+            Err(RawError::Abort(Abort::Rollback)) => {
+                if let Some(panic) = told.panic {
+                    tally.count(Event::Panic);
+                    End::Panic(panic)
+                } else {
+                    tally.count(Event::Rollback);
+                    told.misuse.map_or(Ok(()), Err)?;
+                    End::Nothing
+                }
+            }
+            Err(error @ RawError::Misuse(_)) => {
+                tally.count(Event::Rollback);
+                return Err(error.into());
+            }
+            Err(RawError::Abort(abort)) => {
+                tally.count(Event::Conflict(abort));
+                ticket.retries += 1;
+                if ticket.retries < self.attempts_max {
+                    return Ok(Step::Again);
+                }
+                tally.count(Event::Contended);
+                return Err(Error::Contended { attempts: ticket.retries, last: Conflict(abort) });
+            }
+        };
+        let awaited = self.durable.as_ref().and_then(|durable| {
+            // Who has not committed may have seen what others have.
+            let has_committed = ended.is_ok();
+            let ticket = if has_committed { taken.ticket() } else { durable.log().present() };
+            durable.awaited(ticket)
+        });
+        Ok(Step::Ended(Ran { end, awaited }))
     }
 
     /// Attempts a transaction once.
@@ -503,13 +560,13 @@ impl Taken<'_> {
         self.seat.held.as_mut().map(|held| held.session.ticket()).unwrap_or_default()
     }
 
-    /// Waits before the attempt after so many.
+    /// How many nanoseconds to pause before the attempt after so many.
     #[cold]
-    fn pause(&mut self, attempts: u32) {
-        let Some(held) = self.seat.held.as_mut() else { return };
+    fn backoff_ns(&mut self, attempts: u32) -> u64 {
+        let Some(held) = self.seat.held.as_mut() else { return 0 };
         // What the transaction waits for may need it: a row that is to leave the indexes.
         held.session.maintain(self.number);
         let ceiling_ns = (PAUSE_NS.0 << attempts.min(20)).min(PAUSE_NS.1);
-        waiter::pause_ns(held.rng.below(ceiling_ns));
+        held.rng.below(ceiling_ns)
     }
 }

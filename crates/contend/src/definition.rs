@@ -3,12 +3,14 @@
 use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::{AnyKey, Lookup};
 use storage::{KeyPart, PlainGroup, PlainTable};
 
 use crate::column::{Column, Sum, Type};
 use crate::group::ColumnGroup;
+use crate::limits;
 
 /// A table: its name, columns, key, column groups and secondary indexes.
 ///
@@ -155,9 +157,20 @@ impl Definition {
 
     /// Adds the columns of `G` as a column group of this name. Their names begin with that of the group, and a dot.
     #[must_use]
-    pub fn column_group<G: ColumnGroup>(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+    pub fn column_group<G: ColumnGroup>(self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.column_group_of(name, G::columns())
+    }
+
+    /// As [`column_group`](Self::column_group), of a group's columns. The derive calls it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn column_group_of(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        columns: Vec<(Cow<'static, str>, Type)>,
+    ) -> Self {
         let name = name.into();
-        let own = G::columns().into_iter().map(|(column, kind)| {
+        let own = columns.into_iter().map(|(column, kind)| {
             let name = Cow::Owned(format!("{name}.{column}"));
             ColumnDefinition { name, kind }
         });
@@ -239,94 +252,124 @@ impl Definition {
         if self.is_point { Lookup::Point } else { Lookup::Ordered }
     }
 
+    /// Rows that are expected where the program expects fewer.
+    pub(crate) const ROWS_MIN: usize = 1_024;
+
     pub(crate) fn expected_rows(&self) -> usize {
-        const FEW: usize = 1024;
-        self.rows.0.max(FEW)
+        self.rows.0.max(Self::ROWS_MIN)
     }
 
     pub(crate) fn error(&self, says: impl Into<String>) -> DefinitionError {
         DefinitionError { table: self.name.to_string(), says: says.into() }
     }
 
-    /// The number of a column.
-    fn find(&self, name: &str) -> Result<usize, DefinitionError> {
-        let found = self.columns.iter().position(|column| column.name == name);
-        found.ok_or_else(|| self.error(format!("there is no column `{name}`; add it, or name another")))
-    }
-
-    /// The numbers of the columns of a key, which are all fit for one.
-    fn key_of(&self, columns: &[Cow<'static, str>]) -> Result<Vec<usize>, DefinitionError> {
-        if columns.is_empty() {
-            return Err(self.error("a key has a column: name one with `#[key]`, or by `key` and `index`"));
-        }
-        let numbers: Vec<usize> = columns.iter().map(|name| self.find(name)).collect::<Result<_, _>>()?;
-        for (place, &number) in numbers.iter().enumerate() {
-            let ColumnDefinition { name, kind } = &self.columns[number];
-            if !kind.is_key() {
-                return Err(self.error(format!("column `{name}` of type {kind} cannot be part of a key")));
-            }
-            if numbers[..place].contains(&number) {
-                return Err(self.error(format!("column `{name}` is twice in a key; name it once")));
+    /// The numbers of the columns by their names. Whoever looks columns up does so here, since there may be many.
+    fn numbers(&self) -> Result<Numbers<'_>, DefinitionError> {
+        let mut numbers = BTreeMap::new();
+        for (number, column) in self.columns.iter().enumerate() {
+            if numbers.insert(&*column.name, number).is_some() {
+                return Err(self.error(format!("there are two columns `{}`; rename one", column.name)));
             }
         }
         Ok(numbers)
     }
 
-    /// The columns of each column group as it is kept, by their numbers: first those that are in none, if there are
-    /// any.
-    fn kept_groups(&self, key: &[usize]) -> Result<Vec<Vec<usize>>, DefinitionError> {
-        let mut declared: Vec<Vec<usize>> = Vec::new();
+    /// The number of a column.
+    fn find(&self, numbers: &Numbers<'_>, name: &str) -> Result<usize, DefinitionError> {
+        let found = numbers.get(name).copied();
+        found.ok_or_else(|| self.error(format!("there is no column `{name}`; add it, or name another")))
+    }
+
+    /// The numbers of the columns of a key, which are all fit for one.
+    fn key_of(
+        &self,
+        numbers: &Numbers<'_>,
+        columns: &[Cow<'static, str>],
+    ) -> Result<Vec<usize>, DefinitionError> {
+        if columns.is_empty() {
+            return Err(self.error("a key has a column: name one with `#[key]`, or by `key` and `index`"));
+        }
+        let columns: Vec<usize> =
+            columns.iter().map(|name| self.find(numbers, name)).collect::<Result<_, _>>()?;
+        let mut seen = BTreeSet::new();
+        for &number in &columns {
+            let ColumnDefinition { name, kind } = &self.columns[number];
+            if !kind.is_key() {
+                return Err(self.error(format!("column `{name}` of type {kind} cannot be part of a key")));
+            }
+            if !seen.insert(number) {
+                return Err(self.error(format!("column `{name}` is twice in a key; name it once")));
+            }
+        }
+        Ok(columns)
+    }
+
+    /// The columns of each declared column group, by their numbers, and where each column is.
+    fn declared_groups(
+        &self,
+        numbers: &Numbers<'_>,
+        key: &[usize],
+    ) -> Result<(Vec<Vec<usize>>, Vec<Within>), DefinitionError> {
+        let (given, most) = (self.groups.len(), limits::GROUPS_MAX);
+        if given > most {
+            return Err(self.error(format!("{given} column groups, and {most} are the most; join some")));
+        }
+        let mut within = vec![Within::None; self.columns.len()];
+        for &number in key {
+            within[number] = Within::Key;
+        }
+        let (mut declared, mut names) = (Vec::new(), BTreeSet::new());
         for GroupDefinition { name, columns } in &self.groups {
             let mut own = Vec::new();
             for column in columns {
-                let number = self.find(column)?;
-                if key.contains(&number) {
-                    return Err(
-                        self.error(format!("column `{column}` is of the key: leave it out of `{name}`"))
-                    );
-                }
-                if own.contains(&number) || declared.iter().any(|other| other.contains(&number)) {
-                    return Err(
-                        self.error(format!("column `{column}` is in column groups twice; name it once"))
-                    );
-                }
-                own.push(number);
+                let number = self.find(numbers, column)?;
+                let says = match within[number] {
+                    Within::Key => format!("column `{column}` is of the key: leave it out of `{name}`"),
+                    Within::Group => format!("column `{column}` is in column groups twice; name it once"),
+                    Within::None => {
+                        within[number] = Within::Group;
+                        own.push(number);
+                        continue;
+                    }
+                };
+                return Err(self.error(says));
             }
             if own.is_empty() {
                 return Err(
                     self.error(format!("column group `{name}` has no columns; name one, or leave it out"))
                 );
             }
-            if self.groups.iter().filter(|group| group.name == *name).count() > 1 {
+            if !names.insert(name) {
                 return Err(self.error(format!("there are two column groups `{name}`; rename one")));
             }
             declared.push(own);
         }
-        let is_in_none =
-            |number: &usize| !key.contains(number) && !declared.iter().any(|it| it.contains(number));
-        let others: Vec<usize> = (0..self.columns.len()).filter(is_in_none).collect();
-        if !others.is_empty() || declared.is_empty() {
-            declared.insert(0, others);
-        }
-        Ok(declared)
+        Ok((declared, within))
     }
 
     /// Where everything is, if the table can be made.
     pub(crate) fn lay_out(&self) -> Result<Arranged, DefinitionError> {
-        for (number, column) in self.columns.iter().enumerate() {
-            if self.columns[..number].iter().any(|other| other.name == column.name) {
-                return Err(self.error(format!("there are two columns `{}`; rename one", column.name)));
-            }
+        if self.indexes.len() > PlainTable::INDEXES_MAX {
+            return Err(
+                self.error("a table has two secondary indexes at most; keep others as tables of their own")
+            );
         }
-        let key = self.key_of(&self.key)?;
+        let numbers = self.numbers()?;
+        let key = self.key_of(&numbers, &self.key)?;
         let mut places = vec![Place::Row(0..0); self.columns.len()];
         let key_bytes = key.iter().fold(0, |at, &number| {
             let end = at + self.columns[number].kind.bytes();
             places[number] = Place::Key(at..end);
             end
         });
+        let (mut kept, within) = self.declared_groups(&numbers, &key)?;
+        let is_in_none = |number: &usize| within[*number] == Within::None;
+        let others: Vec<usize> = (0..self.columns.len()).filter(is_in_none).collect();
+        if !others.is_empty() || kept.is_empty() {
+            kept.insert(0, others);
+        }
         let (mut groups, mut first) = (Vec::new(), 0);
-        for columns in self.kept_groups(&key)? {
+        for columns in kept {
             let end = columns.iter().fold(first * 8, |at, &number| {
                 let end = at + self.columns[number].kind.bytes();
                 places[number] = Place::Row(at..end);
@@ -335,6 +378,12 @@ impl Definition {
             let next = end.div_ceil(8).max(first + 1);
             groups.push(first..next);
             first = next;
+        }
+        let (row_bytes, most) = (first * 8, limits::ROW_BYTES_MAX);
+        if row_bytes > most {
+            return Err(self.error(format!(
+                "a row has {row_bytes} bytes beside its key, and {most} is the most; keep what is long in several rows"
+            )));
         }
         self.check_key("the primary key has", key_bytes)?;
         let prefix = self.prefix.0;
@@ -345,25 +394,18 @@ impl Definition {
                 key.len()
             )));
         }
-        let indexes: Vec<Vec<usize>> =
-            self.indexes.iter().map(|index| self.key_of(&index.columns)).collect::<Result<_, _>>()?;
+        let indexes = self.indexes.iter().map(|index| self.key_of(&numbers, &index.columns));
+        let indexes: Vec<Vec<usize>> = indexes.collect::<Result<_, _>>()?;
         for (index, columns) in self.indexes.iter().zip(&indexes) {
             let bytes: usize = columns.iter().map(|&number| self.columns[number].kind.bytes()).sum();
             let says = format!("the key of `{}` with the primary key has", index.name);
             self.check_key(&says, bytes + key_bytes)?;
-            let is_grouped =
-                |name: &&Cow<'_, str>| self.groups.iter().any(|group| group.columns.contains(name));
-            if let Some(column) = index.columns.iter().find(is_grouped) {
+            if let Some(&column) = columns.iter().find(|number| within[**number] == Within::Group) {
                 return Err(self.error(format!(
-                    "column `{column}` of index `{}` is in a column group; leave it out of the group",
-                    index.name
+                    "column `{}` of index `{}` is in a column group; leave it out of the group",
+                    self.columns[column].name, index.name
                 )));
             }
-        }
-        if indexes.len() > PlainTable::INDEXES_MAX {
-            return Err(
-                self.error("a table has two secondary indexes at most; keep others as tables of their own")
-            );
         }
         Ok(Arranged { places, key, indexes, key_bytes, groups })
     }
@@ -383,11 +425,11 @@ impl Definition {
         };
         let suffix = &arranged.key[self.prefix.0..];
         let suffix_bytes = suffix.iter().map(|&number| self.columns[number].kind.bytes()).sum();
-        let groups = arranged.groups.iter().map(|words| PlainGroup {
-            words: words.len(),
-            is_additive: self.is_additive(arranged, words),
-            indexes: Vec::new(),
-        });
+        let groups = arranged
+            .groups
+            .iter()
+            .zip(self.are_additive(arranged))
+            .map(|(words, is_additive)| PlainGroup { words: words.len(), is_additive, indexes: Vec::new() });
         let mut groups: Vec<PlainGroup> = groups.collect();
         // What an index is over is of the key or in no column group, and the columns in none come first.
         let indexes = self.indexes.iter().zip(&arranged.indexes);
@@ -400,14 +442,21 @@ impl Definition {
         }
     }
 
-    /// Whether a column group, of these words, is sums and nothing else: each then is a word of its own.
-    fn is_additive(&self, arranged: &Arranged, words: &Range<usize>) -> bool {
-        let bytes = words.start * 8..words.end * 8;
-        let is_own = |place: &Place| matches!(place, Place::Row(range) if bytes.contains(&range.start));
-        let mut own = self.columns.iter().zip(&arranged.places).filter(|(_, place)| is_own(place)).peekable();
-        (self.indexes.is_empty() || words.start > 0)
-            && own.peek().is_some()
-            && own.all(|(column, _)| column.kind == Sum::TYPE)
+    /// Of each column group, whether it is sums and nothing else: each then is a word of its own.
+    fn are_additive(&self, arranged: &Arranged) -> Vec<bool> {
+        // Columns, and those that are sums.
+        let mut counts = vec![(0, 0); arranged.groups.len()];
+        for (column, place) in self.columns.iter().zip(&arranged.places) {
+            let Place::Row(range) = place else { continue };
+            let group = arranged.groups.partition_point(|words| words.end * 8 <= range.start);
+            if let Some((columns, sums)) = counts.get_mut(group) {
+                *columns += 1;
+                *sums += usize::from(column.kind == Sum::TYPE);
+            }
+        }
+        let is_free = |words: &Range<usize>| self.indexes.is_empty() || words.start > 0;
+        let groups = arranged.groups.iter().zip(counts);
+        groups.map(|(words, (columns, sums))| is_free(words) && columns > 0 && columns == sums).collect()
     }
 
     /// The name for as long as the process.
@@ -448,6 +497,18 @@ fn kept(name: &Cow<'static, str>) -> &'static str {
     }
 }
 
+/// The numbers of columns by their names.
+type Numbers<'d> = BTreeMap<&'d str, usize>;
+
+/// What a column is part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Key,
+    /// A declared column group.
+    Group,
+    None,
+}
+
 /// Where a column is: among the bytes of the primary key, or of the row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -480,6 +541,7 @@ impl Arranged {
 mod tests {
     use super::*;
     use crate::Text;
+    use crate::column::Kind;
 
     fn people() -> Definition {
         Definition::new("people")
@@ -546,6 +608,16 @@ mod tests {
         refused(&people().prefix(1).point(), "keys are in order");
         let three = people().index("a", ["name"]).index("b", ["name"]).index("c", ["name"]);
         refused(&three, "two secondary indexes at most");
+        let wide = (0..16).fold(people(), |table, number| {
+            table.column_of(format!("wide{number}"), Type::of(Kind::Bytes(u16::MAX)))
+        });
+        assert!(wide.lay_out().is_ok(), "a row of a mebibyte");
+        refused(&wide.column::<[u8; 1]>("more").column::<[u8; 8]>("still"), "1048576 is the most");
+        let many = (0..1_025).fold(people(), |table, number| {
+            let name = format!("c{number}");
+            table.column_of(name.clone(), u8::TYPE).group(format!("g{number}"), [name])
+        });
+        refused(&many, "1025 column groups, and 1024 are the most");
     }
 
     #[test]

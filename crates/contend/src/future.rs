@@ -9,16 +9,26 @@ use core::task::{Context, Poll, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use durability::LogError;
+use engine::Ticket;
 use sync::atomic::{AtomicBool, Ordering};
-use sync::{Arc, Inbox, Latched, threads};
+use sync::{Arc, Inbox, Latched, clock, threads, waiter};
 
-use crate::database::{Database, Ran};
+use crate::database::{Database, Ran, first_ticket};
 use crate::durable::Await;
 use crate::error::Error;
 use crate::txn::{Reader, Txn};
 
-/// Something to be done by a helper.
-type Job = Box<dyn FnOnce() + Send>;
+/// Something to be done by a helper, piece by piece, with others between.
+trait Job: Send {
+    /// Does a piece: the job again if it has not ended, and how many nanoseconds from now it goes on at the earliest.
+    fn go_on(self: Box<Self>) -> Option<(Box<dyn Job>, u64)>;
+}
+
+/// A job in the queue, and when its time comes.
+struct Queued {
+    job: Box<dyn Job>,
+    due_ns: u64,
+}
 
 /// What has run, and is told of when it is durable.
 struct Finish {
@@ -34,7 +44,7 @@ impl Finish {
 
 /// Threads that execute transactions for those who must not wait, and what they have to do.
 pub(crate) struct Helpers {
-    inbox: Arc<Inbox<Job>>,
+    inbox: Arc<Inbox<Queued>>,
     count: usize,
     are_started: AtomicBool,
     finisher: Arc<Finisher>,
@@ -76,17 +86,20 @@ impl Helpers {
     }
 
     /// Has a helper do it, unless too much waits to be done already.
-    fn give(&self, job: Job) -> bool {
+    fn give(&self, job: Box<dyn Job>) -> bool {
         // Relaxed: the first to come starts them, and the inbox orders the rest.
         if !self.are_started.swap(true, Ordering::Relaxed) {
-            let start = |number: usize| serve(format!("contend-{number}"), &self.inbox, |job: Job| job());
+            let start = |number: usize| {
+                let inbox = Arc::clone(&self.inbox);
+                threads::start(format!("contend-{number}"), move || help(&inbox))
+            };
             let started = (0..self.count).filter(|&number| start(number)).count();
             if started == 0 {
                 self.are_started.store(false, Ordering::Relaxed); // Relaxed: as above.
                 return false;
             }
         }
-        self.inbox.put(job).is_ok()
+        self.inbox.put(Queued { job, due_ns: 0 }).is_ok()
     }
 
     /// How many transactions wait to be executed.
@@ -95,12 +108,36 @@ impl Helpers {
     }
 }
 
+/// Does what is in a queue until that is closed. Who has met a conflict goes to the end of it, so that all others come
+/// before its next attempt: a helper that made that at once would keep them waiting for as long as there are conflicts.
+fn help(inbox: &Inbox<Queued>) {
+    // Jobs in a row whose time has not come.
+    let mut early = 0;
+    while let Some(Queued { job, due_ns }) = inbox.take() {
+        let early_ns = due_ns.saturating_sub(clock::now_ns());
+        if early_ns > 0 && early < inbox.len() {
+            early += 1;
+            inbox.put_back(Queued { job, due_ns });
+            continue;
+        }
+        // Nobody's time has come, if it is that of this one that has not.
+        if early_ns > 0 {
+            waiter::pause_ns(early_ns);
+        }
+        early = 0;
+        // A runtime's own panic, in its `Waker`, must not end the thread for all others.
+        if let Ok(Some((job, pause_ns))) = catch_unwind(AssertUnwindSafe(|| job.go_on())) {
+            inbox.put_back(Queued { job, due_ns: clock::now_ns().saturating_add(pause_ns) });
+        }
+    }
+}
+
 /// Starts a thread that does what is in an inbox until that is closed: `false` when the system starts no more.
 fn serve<T: Send + 'static>(name: String, inbox: &Arc<Inbox<T>>, work: fn(T)) -> bool {
     let inbox = Arc::clone(inbox);
     threads::start(name, move || {
         while let Some(entry) = inbox.take() {
-            // A runtime's own panic, in its `Waker`, must not end the thread for all others.
+            // As in `help`.
             _ = catch_unwind(AssertUnwindSafe(|| work(entry)));
         }
     })
@@ -153,9 +190,11 @@ impl Database {
     ///
     /// The future may be awaited under any runtime, tokio among them; it needs neither its timers nor its threads.
     /// It is complete when the transaction is durable, if it is to be; meanwhile no thread is kept from executing the
-    /// next. The error is [`Error::Overloaded`] when as many transactions wait to be executed as
-    /// [may](crate::Options::waiting): whoever would rather wait has the body own one of as many permits of a semaphore
-    /// of its runtime's, since the body is dropped when it was executed or will not be.
+    /// next. Nor is one by conflicts: a transaction that has met one goes to the end of the queue until its next
+    /// attempt, with its age, and has as many as [`Options::attempts`](crate::Options::attempts) allows. The error is
+    /// [`Error::Overloaded`] when as many transactions wait to be executed as [may](crate::Options::waiting): whoever
+    /// would rather wait has the body own one of as many permits of a semaphore of its runtime's, since the body is
+    /// dropped when it was executed or will not be.
     ///
     /// What blocks all the same: [`close`](Self::close), and dropping the last clone of a database with a path.
     ///
@@ -218,47 +257,68 @@ impl Database {
         E: From<Error> + Send + 'static,
     {
         let shared = Arc::new(Latched::new(Shared { outcome: None, waker: None }));
-        let (db, done) = (self.clone(), Arc::clone(&shared));
-        let job = move || {
-            // The future is gone: nobody asks.
-            if Arc::strong_count(&done) == 1 {
-                return;
-            }
-            let (mut body, mut returned) = (body, None);
-            let ran = catch_unwind(AssertUnwindSafe(|| {
-                db.run(read_only, &mut |txn| returned.insert(body(txn)).is_ok())
-            }));
-            let (ran, awaited) = match ran {
-                Ok(Ok(Ran { end, awaited })) => (Ok(Ok(end)), awaited),
-                Ok(Err(error)) => (Ok(Err(error)), None),
-                Err(panic) => (Err(panic), None),
-            };
-            let tell = move |waited| {
-                let settle = || match ran? {
-                    Ok(end) => catch_unwind(AssertUnwindSafe(|| end.settle(waited))),
-                    Err(error) => Ok(Err(error)),
-                };
-                let outcome = settle().map(|settled| match settled {
-                    Ok(()) => returned.expect("a body that was executed has returned"),
-                    Err(error) => Err(error.into()),
-                });
-                complete(&done, outcome);
-            };
-            let finisher = Arc::clone(&db.0.helpers.finisher);
-            // Whoever hears that it is complete, and has let go of the database, has closed it.
-            drop((body, db));
-            match awaited {
-                Some(awaited) => finisher.give(Finish { awaited, tell: Box::new(tell) }),
-                None => tell(Ok(())),
-            }
-        };
+        let (db, done, ticket) = (self.clone(), Arc::clone(&shared), first_ticket(read_only));
         let helpers = &self.0.helpers;
         let waiting = helpers.waiting();
-        if !helpers.give(Box::new(job)) {
+        if !helpers.give(Box::new(HandedOver { db, body, ticket, done })) {
             self.0.refuse();
             shared.lock().outcome = Some(Ok(Err(Error::Overloaded { waiting }.into())));
         }
         Begun { shared }
+    }
+}
+
+/// A transaction that helpers execute.
+struct HandedOver<T, E, F> {
+    db: Database,
+    body: F,
+    /// Its age, and the attempts that it has had.
+    ticket: Ticket,
+    done: Arc<Latched<Shared<Result<T, E>>>>,
+}
+
+impl<T, E, F> Job for HandedOver<T, E, F>
+where
+    T: Send + 'static,
+    E: From<Error> + Send + 'static,
+    F: FnMut(&mut Txn<'_>) -> Result<T, E> + Send + 'static,
+{
+    fn go_on(mut self: Box<Self>) -> Option<(Box<dyn Job>, u64)> {
+        let Self { db, body, ticket, done } = &mut *self;
+        // The future is gone: nobody asks. What was begun is executed to its end.
+        if ticket.retries == 0 && Arc::strong_count(done) == 1 {
+            return None;
+        }
+        let mut returned = None;
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            db.run_once(ticket, &mut |txn| returned.insert(body(txn)).is_ok())
+        }));
+        let (ran, awaited) = match ran {
+            Ok(Ok(Err(pause_ns))) => return Some((self, pause_ns)),
+            Ok(Ok(Ok(Ran { end, awaited }))) => (Ok(Ok(end)), awaited),
+            Ok(Err(error)) => (Ok(Err(error)), None),
+            Err(panic) => (Err(panic), None),
+        };
+        let Self { db, body, done, .. } = *self;
+        let tell = move |waited| {
+            let settle = || match ran? {
+                Ok(end) => catch_unwind(AssertUnwindSafe(|| end.settle(waited))),
+                Err(error) => Ok(Err(error)),
+            };
+            let outcome = settle().map(|settled| match settled {
+                Ok(()) => returned.expect("a body that was executed has returned"),
+                Err(error) => Err(error.into()),
+            });
+            complete(&done, outcome);
+        };
+        let finisher = Arc::clone(&db.0.helpers.finisher);
+        // Whoever hears that it is complete, and has let go of the database, has closed it.
+        drop((body, db));
+        match awaited {
+            Some(awaited) => finisher.give(Finish { awaited, tell: Box::new(tell) }),
+            None => tell(Ok(())),
+        }
+        None
     }
 }
 

@@ -53,6 +53,11 @@ use crate::txn::{Reader, Txn};
 /// assert_eq!(visits.map(|visits| visits.count), Some(Sum(1)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no column group",
+    label = "a field that is marked `#[group]` is of a type that is a column group",
+    note = "put `#[derive(contend::ColumnGroup)]` above a struct whose fields are its columns, or leave `#[group]` out"
+)]
 pub trait ColumnGroup: Sized + 'static {
     /// How many bytes its columns have.
     const BYTES: usize;
@@ -74,7 +79,7 @@ pub struct Group<T, G> {
     columns: PhantomData<fn(&T, &G)>,
 }
 
-impl<T: Table, G: ColumnGroup> Group<T, G> {
+impl<T, G> Group<T, G> {
     /// The column group of this number: columns that are in none are a group of their own, and come first.
     #[doc(hidden)]
     pub const fn at(number: u16) -> Self {

@@ -8,6 +8,12 @@ use crate::column::{KeyColumn, Type};
 
 /// A primary or secondary key: a [`KeyColumn`], or a tuple of two to four, which compares as tuples do. Of a primary
 /// key and of a secondary key with the primary one, the columns have 48 bytes at most.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no key of a table",
+    label = "a key is a column that may be part of one, or two to four of them",
+    note = "of the key, and of indexes, are integers, `bool`, `[u8; N]`, `contend::Text<N>`, and types that implement \
+            `contend::KeyColumn`"
+)]
 pub trait Key: Clone + 'static {
     /// How many bytes its columns have.
     const BYTES: usize;
@@ -22,6 +28,13 @@ pub trait Key: Clone + 'static {
     fn read(from: &[u8]) -> Self;
 }
 
+/// Whether a key of so many bytes is not too wide. The derive asks for it when a program is compiled.
+#[doc(hidden)]
+pub const fn key_fits(bytes: usize) -> bool {
+    bytes <= AnyKey::BYTES_MAX
+}
+
+#[diagnostic::do_not_recommend]
 impl<C: KeyColumn> Key for C {
     const BYTES: usize = C::TYPE.bytes();
 
@@ -43,6 +56,7 @@ impl<C: KeyColumn> Key for C {
 macro_rules! tuples {
     ($(($($column:ident $number:tt),+))+) => {
         $(
+            #[diagnostic::do_not_recommend]
             impl<$($column: KeyColumn),+> Key for ($($column,)+) {
                 const BYTES: usize = 0 $(+ $column::TYPE.bytes())+;
 

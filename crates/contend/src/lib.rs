@@ -84,6 +84,7 @@ mod error;
 mod future;
 mod group;
 mod key;
+mod limits;
 mod open_error;
 mod options;
 mod pool;
@@ -143,9 +144,10 @@ pub use contend_derive::ColumnGroup;
 /// let _ = (Job::BY_OWNER, Job::BY_STATE, Job::PROGRESS);
 /// ```
 ///
-/// What is no column is refused by the compiler:
+/// What is no column is refused by the compiler, at the field and with what to write instead. So is a key or an index
+/// that is wider than 48 bytes.
 ///
-/// ```compile_fail,E0277
+/// ```compile_fail
 /// #[derive(contend::Table)]
 /// struct Note {
 ///     #[key]
@@ -166,7 +168,9 @@ pub use future::Begun;
 pub use group::placed;
 pub use group::{ColumnGroup, Group};
 pub use key::Key;
-pub use open_error::OpenError;
+#[doc(hidden)]
+pub use key::key_fits;
+pub use open_error::{MemoryLimit, OpenError};
 pub use options::{Durability, Options};
 pub use scan::Scan;
 pub use shape::SchemaMismatch;

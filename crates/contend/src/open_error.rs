@@ -37,6 +37,29 @@ pub enum OpenError {
     /// A setting is unknown, out of its range, or contradicts another; or sessions are none. Change it as the text
     /// says.
     Setting(String),
+    /// More is asked for than there can be. Ask for less, as the text says.
+    Limit {
+        /// What there is too much of, in the plural: `tables` for example.
+        what: &'static str,
+        /// How many were asked for.
+        given: usize,
+        /// The most that there can be.
+        most: usize,
+        /// What to do instead.
+        fix: &'static str,
+    },
+    /// The hash indexes of tables that are found by equality only are made for the rows that they expect, and there is
+    /// no memory for so many. Expect fewer, or take an ordered index, which grows as rows come; or raise the limit.
+    Memory {
+        /// The table with the largest of them.
+        table: String,
+        /// How many rows that expects.
+        expected_rows: usize,
+        /// Bytes that all of them take; `None` when no address space has as many.
+        needed_bytes: Option<u64>,
+        /// What keeps the process from having them.
+        limit: MemoryLimit,
+    },
     /// A table is none. Change its definition as the text says.
     Definition(DefinitionError),
     /// The directory is open already, in this process or in another one, or is read by `contend recover`. Close it
@@ -76,6 +99,34 @@ pub enum OpenError {
     },
 }
 
+/// What keeps a database from having memory, with the bytes that it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemoryLimit {
+    /// [`Options::memory_bytes`](crate::Options::memory_bytes).
+    Setting(u64),
+    /// A limit of the process: `ulimit -v`, or `ulimit -d`.
+    Process(u64),
+    /// The limit of a control group: of a container, for example.
+    ControlGroup(u64),
+    /// What the machine has left.
+    Machine(u64),
+    /// The system, which has refused it.
+    System,
+}
+
+impl fmt::Display for MemoryLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setting(bytes) => write!(f, "`memory_bytes` allows {bytes}"),
+            Self::Process(bytes) => write!(f, "the limit of the process (`ulimit -v`) leaves {bytes}"),
+            Self::ControlGroup(bytes) => write!(f, "the limit of the control group leaves {bytes}"),
+            Self::Machine(bytes) => write!(f, "the machine has {bytes} left"),
+            Self::System => f.write_str("the system has not as many"),
+        }
+    }
+}
+
 impl OpenError {
     pub(crate) fn io(place: String, kind: ErrorKind) -> Self {
         Self::Io { place, kind }
@@ -97,6 +148,21 @@ impl fmt::Display for OpenError {
             }
             Self::Unsuited { name, says } => write!(f, "scheme `{name}` {says}"),
             Self::Setting(says) => f.write_str(says),
+            Self::Limit { what, given, most, fix } => {
+                write!(f, "{given} {what}, and {most} are the most: {fix}")
+            }
+            Self::Memory { table, expected_rows, needed_bytes, limit } => {
+                f.write_str("hash indexes of the rows that are expected take ")?;
+                match needed_bytes {
+                    Some(bytes) => write!(f, "{bytes} bytes")?,
+                    None => f.write_str("more bytes than a process can address")?,
+                }
+                write!(
+                    f,
+                    ", and {limit}; the largest is that of table `{table}` for {expected_rows} rows: expect fewer, \
+                     take `point` away, or let the process have more memory"
+                )
+            }
             Self::Definition(error) => error.fmt(f),
             Self::Locked { path } => {
                 let path = path.display();

@@ -1,11 +1,14 @@
 //! What a database is made with.
 
+use std::collections::BTreeSet;
+
 pub use durability::Durability;
 use engine::Schema;
 use sync::{Arc, workers};
 
 use crate::definition::Definition;
 use crate::durable::{Recovery, Watch};
+use crate::limits;
 use crate::open_error::OpenError;
 use crate::table::Table;
 use crate::value::Bound;
@@ -107,7 +110,7 @@ impl Options {
     }
 
     /// How many transactions may be under way at a time; the standard is four for each core, and 16 at least. More
-    /// threads than that may call: they wait for their turn.
+    /// threads than that may call: they wait for their turn. 4,096 is the most.
     #[must_use]
     pub fn sessions(mut self, sessions: usize) -> Self {
         self.sessions = sessions;
@@ -148,7 +151,7 @@ impl Options {
     }
 
     /// How many threads execute what [`Database::begin`](crate::Database::begin) begins; the standard is one for each
-    /// core. They start with the first of these.
+    /// core, and 1,024 the most. They start with the first of these.
     #[must_use]
     pub fn helpers(mut self, helpers: usize) -> Self {
         self.helpers = helpers;
@@ -198,6 +201,10 @@ impl Options {
         if self.sessions == 0 || self.helpers == 0 || self.attempts == 0 {
             return refused("`sessions`, `helpers` and `attempts` are one at least");
         }
+        let fix = "give fewer, further callers wait for their turn";
+        limits::check("`sessions`", self.sessions, limits::SESSIONS_MAX, fix)?;
+        let fix = "give fewer, a few for each core execute as much as it can";
+        limits::check("`helpers`", self.helpers, limits::HELPERS_MAX, fix)?;
         if self.epoch_us.is_some_and(|epoch_us| !(1..=1_000_000).contains(&epoch_us)) {
             return refused("`epoch_us` is from 1 to 1,000,000 microseconds");
         }
@@ -221,10 +228,13 @@ impl Options {
 
     /// The tables as the engine and as transactions see them.
     pub(crate) fn lay_out(&self) -> Result<(Schema, Vec<Arc<Bound>>), OpenError> {
+        let fix = "keep rows of several kinds in one table, with a column that tells them apart";
+        limits::check("tables", self.tables.len(), Schema::TABLES_MAX, fix)?;
         let (mut schema, mut tables) = (Schema::new(), Vec::<Arc<Bound>>::new());
+        let mut names = BTreeSet::new();
         for definition in &self.tables {
             let arranged = definition.lay_out()?;
-            if tables.iter().any(|other| other.definition.name() == definition.name()) {
+            if !names.insert(definition.name()) {
                 return Err(definition.error("there are two tables of this name; rename one").into());
             }
             let (name, rows) = (definition.kept_name(), definition.expected_rows());

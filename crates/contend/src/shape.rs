@@ -18,6 +18,7 @@
 //! only, and hints are not kept: indexes are made anew whenever the database is opened.
 
 use core::fmt;
+use std::collections::BTreeMap;
 
 use crate::column::{Kind, Type};
 use crate::definition::{ColumnDefinition, Definition};
@@ -133,16 +134,18 @@ impl Shape {
 
 impl Stored {
     fn of(table: &Definition) -> Self {
-        let group_of = |name: &str| {
-            let group = table.groups().iter().find(|group| group.columns.iter().any(|column| column == name));
-            group.map_or_else(String::new, |group| group.name.to_string())
-        };
+        let groups = table.groups().iter();
+        let groups = groups.flat_map(|group| group.columns.iter().map(|column| (&**column, &*group.name)));
+        let groups: BTreeMap<&str, &str> = groups.collect();
+        let group_of = |name: &str| groups.get(name).copied().unwrap_or_default().to_owned();
         let column = |ColumnDefinition { name, kind }: &ColumnDefinition| StoredColumn {
             name: name.to_string(),
             kind: *kind,
             group: group_of(name),
         };
-        let number = |name: &str| table.columns().iter().position(|column| column.name == name);
+        let numbers = table.columns().iter().zip(0..).map(|(column, number)| (&*column.name, number));
+        let numbers: BTreeMap<&str, usize> = numbers.collect();
+        let number = |name: &str| numbers.get(name).copied();
         Self {
             name: table.name().to_owned(),
             columns: table.columns().iter().map(column).collect(),

@@ -7,13 +7,16 @@ use core::marker::PhantomData;
 use durability::{Layouts, Log, LogSink};
 use engine::setting::{Values, nearest};
 use engine::{
-    AnyKey, Database, Env, Family, Info, Isolation, RawError, RawSession, RawTxn, Schema, Scheme, Session,
-    Sink, TableId, Ticket,
+    AnyKey, Database, Env, Family, Info, Isolation, MakeError, RawError, RawSession, RawTxn, Schema, Scheme,
+    Session, Sink, TableId, Ticket,
 };
 use schemes::catalogue::{self, Visit};
+use storage::{NoMemory, Tables};
+use sync::limits::MemoryLeft;
 use sync::{Arc, Borrowing, Tied};
 
-use crate::open_error::OpenError;
+use crate::limits;
+use crate::open_error::{MemoryLimit, OpenError};
 use crate::options::Options;
 
 /// The scheme that is taken unless another is asked for.
@@ -195,7 +198,15 @@ impl Visit for Open<'_> {
         let refused = |error: engine::setting::SettingError| OpenError::Setting(error.0);
         let values = Values::new(S::SETTINGS, &options.settings).map_err(refused)?;
         let env = Env { slots: options.sessions, workers: options.sessions };
-        let db = Database::<S>::new(schema, &values, env).map_err(refused)?;
+        let first = Tables::<S>::first_memory(schema);
+        limits::check_memory(first, options.memory_bytes, MemoryLeft::of_this_process)?;
+        let db = Database::<S>::try_new(schema, &values, env).map_err(|error| match error {
+            MakeError::Setting(error) => refused(error),
+            // Others have taken what was left a moment ago.
+            MakeError::Memory(NoMemory(most)) => {
+                limits::refusal(&most, most.bytes.unwrap_or(usize::MAX), MemoryLimit::System)
+            }
+        })?;
         Ok(Opened { store: Arc::new(db), scheme: S::INFO.name, isolation: S::isolation(&values) })
     }
 }

@@ -10,6 +10,11 @@ use crate::definition::Definition;
 use crate::key::Key;
 
 /// A row of a table, whose fields are columns. Derive it: see [`derive@crate::Table`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no row of a table",
+    label = "rows are of types that derive `contend::Table`",
+    note = "put `#[derive(contend::Table)]` above the struct"
+)]
 pub trait Table: Sized + 'static {
     /// The primary key: the type of the field that is marked `#[key]`, or the tuple of those.
     type Key: Key;
@@ -58,7 +63,7 @@ pub struct Index<T, K> {
     keys: PhantomData<fn(&T, &K)>,
 }
 
-impl<T: Table, K: Key> Index<T, K> {
+impl<T, K> Index<T, K> {
     /// The index at this position among those of the table's definition.
     #[doc(hidden)]
     pub const fn at(position: u16) -> Self {

@@ -8,7 +8,7 @@ use std::task::Wake;
 
 use contend::{Begun, Database, Error, Handle, Options, Table};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sync::{Arc, waiter};
+use sync::{Arc, waiter, workers};
 
 #[derive(Table)]
 struct Count {
@@ -135,4 +135,133 @@ fn more_than_may_wait_is_refused_and_what_nobody_awaits_is_not_executed() {
     is_open.store(true, Ordering::Release); // Release: see above.
     assert!(block_on(first).unwrap() && block_on(third).unwrap());
     assert_eq!((executed.load(Ordering::Relaxed), db.counters().overload_refusals), (1, 1)); // Relaxed: as above.
+}
+
+/// Something that happens once, and is waited for.
+#[derive(Clone, Default)]
+struct Flag(Arc<AtomicBool>);
+
+impl Flag {
+    fn raise(&self) {
+        self.0.store(true, Ordering::Release); // Release: pairs with the Acquire in `is_raised`.
+    }
+
+    fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Acquire) // Acquire: pairs with the Release in `raise`.
+    }
+
+    fn wait(&self) {
+        waiter::wait_until(None, || self.is_raised());
+    }
+}
+
+/// A transaction that meets a conflict in each attempt until `ends` is raised: another thread writes what it has read.
+/// Before its first attempt ends, it waits until `go` is raised. It counts its attempts, and leaves row 2.
+fn conflicting(
+    db: &Database,
+    counts: Handle<Count>,
+    [go, ends]: [&Flag; 2],
+    attempts: &Arc<AtomicU64>,
+) -> Begun<Result<bool, Error>> {
+    let (own, go, ends, attempts) = (db.clone(), go.clone(), ends.clone(), Arc::clone(attempts));
+    db.begin(move |txn| {
+        attempts.fetch_add(1, Ordering::Relaxed); // Relaxed: the end of the transaction orders it.
+        go.wait();
+        let count = txn.get(counts, 1)?.map_or(0, |row| row.count);
+        if !ends.is_raised() {
+            let other = |_| own.transact(|txn| txn.update(counts, 1, |row| row.count += 1));
+            assert!(workers::run(1, false, other).pop().expect("one")?.is_some());
+        }
+        txn.put(counts, &Count { id: 2, count })
+    })
+}
+
+#[test]
+fn who_has_conflicted_waits_behind_the_others() {
+    let (db, counts) = counts(Options::new().helpers(1).attempts(50));
+    let (is_queued, ends, attempts) = (Flag::default(), Flag::default(), Arc::default());
+    let first = conflicting(&db, counts, [&is_queued, &ends], &attempts);
+    // It ends when the one behind it in the queue has been executed, and no attempt before.
+    let others: Vec<_> = (0..5)
+        .map(|_| {
+            let ends = ends.clone();
+            db.begin(move |txn| {
+                ends.raise();
+                txn.contains(counts, 1)
+            })
+        })
+        .collect();
+    is_queued.raise();
+    assert!(others.into_iter().all(|other| block_on(other).unwrap()));
+    assert!(block_on(first).unwrap(), "the row is new");
+    assert_eq!(attempts.load(Ordering::Relaxed), 2, "one before them, and one after"); // Relaxed: as above.
+    assert_eq!(db.counters().contended, 0);
+}
+
+#[test]
+fn attempts_are_counted_across_the_queue_and_keep_nobody_up() {
+    let (db, counts) = counts(Options::new().helpers(1).attempts(5).waiting(2));
+    let (is_queued, never, attempts) = (Flag::default(), Flag::default(), Arc::default());
+    let first = conflicting(&db, counts, [&is_queued, &never], &attempts);
+    waiter::wait_until(None, || attempts.load(Ordering::Relaxed) > 0); // Relaxed: as above.
+    // As many as may wait: who comes back into the queue is not refused by that.
+    let (second, third) = (db.begin(move |txn| txn.contains(counts, 1)), add(&db, counts));
+    is_queued.raise();
+    assert!(block_on(second).unwrap() && block_on(third).unwrap().is_some());
+    let ended = block_on(first);
+    assert!(matches!(ended, Err(Error::Contended { attempts: 5, .. })), "{ended:?}");
+    assert_eq!(attempts.load(Ordering::Relaxed), 5); // Relaxed: as above.
+    assert!(!db.transact(|txn| txn.contains(counts, 2)).unwrap(), "nothing of it stays");
+}
+
+#[test]
+fn what_was_begun_is_executed_to_its_end_though_nobody_asks_any_more() {
+    let (db, counts) = counts(Options::new().helpers(1));
+    let (is_queued, ends, attempts) = (Flag::default(), Flag::default(), Arc::default());
+    let first = conflicting(&db, counts, [&is_queued, &ends], &attempts);
+    waiter::wait_until(None, || attempts.load(Ordering::Relaxed) > 0); // Relaxed: as above.
+    let (raised, may_go) = (ends.clone(), Flag::default());
+    let (is_there, go) = (Flag::default(), may_go.clone());
+    let there = is_there.clone();
+    let second = db.begin(move |txn| {
+        there.raise();
+        go.wait();
+        raised.raise();
+        txn.contains(counts, 1)
+    });
+    is_queued.raise();
+    is_there.wait();
+    drop(first);
+    may_go.raise();
+    assert!(block_on(second).unwrap());
+    assert!(
+        block_on(db.begin(move |txn| txn.contains(counts, 2))).unwrap(),
+        "it was before this one in the queue"
+    );
+}
+
+#[test]
+fn a_database_that_is_closed_refuses_who_waits_for_another_attempt() {
+    let (db, counts) = counts(Options::new().helpers(1));
+    let (is_queued, never, attempts) = (Flag::default(), Flag::default(), Arc::default());
+    let first = conflicting(&db, counts, [&is_queued, &never], &attempts);
+    let (is_there, may_go) = (Flag::default(), Flag::default());
+    let (there, go) = (is_there.clone(), may_go.clone());
+    let second = db.begin(move |txn| {
+        there.raise();
+        go.wait();
+        txn.contains(counts, 1)
+    });
+    is_queued.raise();
+    is_there.wait();
+    workers::run(2, false, |worker| {
+        if worker == 0 {
+            return db.close().unwrap();
+        }
+        let is_refused = || matches!(db.transact(|txn| txn.contains(counts, 1)), Err(Error::Closed));
+        waiter::wait_until(None, is_refused);
+        may_go.raise();
+    });
+    assert!(block_on(second).unwrap(), "it was under way");
+    assert!(matches!(block_on(first), Err(Error::Closed)));
 }

@@ -6,8 +6,8 @@ use core::ops::{Bound, ControlFlow, RangeBounds};
 
 use stdx::history::Version;
 use storage::{
-    GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Key, Layout, LeafRef, NewRow, Placed, Row,
-    RowRef, Schema, Slot, Table, TableMemory, Tables, Walker, Watcher, Which, row_of, words_of,
+    GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Key, Layout, LeafRef, NewRow, NoMemory, Placed,
+    Row, RowRef, Schema, Slot, Table, TableMemory, Tables, Walker, Watcher, Which, row_of, words_of,
 };
 use sync::workers;
 
@@ -25,20 +25,41 @@ pub struct Database<S: Scheme> {
     moves: Moves,
 }
 
+/// Why a database was not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MakeError {
+    /// The settings contradict each other. Change them as the text says.
+    Setting(SettingError),
+    /// There is no memory for the rows that are expected. Expect fewer.
+    Memory(NoMemory),
+}
+
 impl<S: Scheme> Database<S> {
     /// An empty database.
     ///
     /// # Errors
-    /// When the scheme's settings contradict each other.
+    /// When the scheme's settings contradict each other, or there is no memory for the rows that are expected.
     pub fn new(schema: &Schema, values: &Values, env: Env) -> Result<Self, SettingError> {
+        Self::try_new(schema, values, env).map_err(|error| match error {
+            MakeError::Setting(error) => error,
+            MakeError::Memory(error) => SettingError(error.to_string()),
+        })
+    }
+
+    /// As [`new`](Self::new), with an error that tells the one from the other.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_new(schema: &Schema, values: &Values, env: Env) -> Result<Self, MakeError> {
         // Whoever looks at the quiesced database looks at a few rows at a time, perhaps on every core.
         let slots = env.slots.max(View::<S>::NESTED * workers::cores());
-        let scheme = S::new(values, Env { slots, ..env })?;
+        let scheme = S::new(values, Env { slots, ..env }).map_err(MakeError::Setting)?;
         let mut schema = schema.clone();
         if S::has_versions_apart(values) {
             schema.lay_out(Layout { has_versions_apart: true, ..schema.layout() });
         }
-        let tables = Tables::new(&schema, slots, scheme.partitions(), scheme.keeps_versions());
+        let tables = Tables::try_new(&schema, slots, scheme.partitions(), scheme.keeps_versions())
+            .map_err(MakeError::Memory)?;
         let moves = Moves::new(tables.iter().count());
         Ok(Self { tables, scheme, leftovers: Leftovers::default(), moves })
     }

@@ -24,7 +24,7 @@ mod workload;
 
 pub use abort::Abort;
 pub use counter::Counter;
-pub use database::{Database, View};
+pub use database::{Database, MakeError, View};
 pub use meter::{Meter, Phase};
 pub use observer::{Facet, Observe, Observer};
 pub use raw::{Misuse, RawError, RawSession, RawTxn};

@@ -230,12 +230,25 @@ fn offset(start: Block, bytes: usize) -> Block {
 
 impl Chunk {
     pub(crate) fn new(bytes: usize) -> Self {
+        let layout = Self::layout(bytes).expect("chunk sizes are small");
+        Self::over(sync::memory::allocate(layout), layout)
+    }
+
+    /// A chunk of a size that a caller decides; `None` when there is no such memory.
+    pub(crate) fn try_new(bytes: usize) -> Option<Self> {
+        let layout = Self::layout(bytes)?;
+        Some(Self::over(sync::memory::try_allocate(layout)?, layout))
+    }
+
+    /// The layout of a chunk, if it fits the address space.
+    fn layout(bytes: usize) -> Option<Layout> {
         let align = if bytes >= HUGE { HUGE } else { PAGE };
-        let layout =
-            Layout::from_size_align(bytes.next_multiple_of(align), align).expect("chunk sizes are small");
-        let start = sync::memory::allocate(layout);
+        Layout::from_size_align(bytes.checked_next_multiple_of(align)?, align).ok()
+    }
+
+    fn over(start: Block, layout: Layout) -> Self {
         #[cfg(target_os = "linux")]
-        if bytes >= HUGE {
+        if layout.size() >= HUGE {
             // SAFETY: the range is this fresh allocation; the advice changes no contents. It may be
             // refused, which costs speed only.
             unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };

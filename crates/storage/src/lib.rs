@@ -29,7 +29,7 @@ pub use row::{
     Direction, GroupVisit, Groups, Index, IndexOn, IndexVisit, Indexes, Row, Table, TableId, Text, row_of,
     row_of_mut, words_of,
 };
-pub use schema::{Layout, Lookup, Schema, TableBuilder};
+pub use schema::{FirstMemory, Layout, Lookup, NoMemory, Schema, TableBuilder};
 pub use shape::{Data, DataKind, InPlace, LeafMeta, Meta, Owned, Shape, Versioned};
 pub use table::{
     AnyKey, IndexRef, IndexedKey, NewRow, Placed, RowRef, TableMemory, TableStore, Walker, Which,

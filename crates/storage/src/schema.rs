@@ -1,6 +1,7 @@
 //! The schema: which tables there are, how they are found, which column groups and secondary indexes
 //! they have. Declared once by a workload, before the database exists.
 
+use core::fmt;
 use core::marker::PhantomData;
 
 use crate::declared::{IndexDecl, KeyDecl, PlainTable};
@@ -49,6 +50,36 @@ pub struct Layout {
     pub is_unsplit: bool,
 }
 
+/// What the index of a table takes when the table is made. Hash indexes are made for the rows that are expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstMemory {
+    /// The table.
+    pub table: &'static str,
+    /// How many rows it expects.
+    pub expected_rows: usize,
+    /// Bytes of its index; `None` when no address space has as many.
+    pub bytes: Option<usize>,
+}
+
+/// The system has not the memory that an index takes when its table is made. Expect fewer rows, or ask for an ordered
+/// index, which grows as rows come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoMemory(pub FirstMemory);
+
+impl fmt::Display for NoMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FirstMemory { table, expected_rows, bytes } = self.0;
+        write!(
+            f,
+            "table `{table}`: there is no memory for the hash index of the {expected_rows} rows expected"
+        )?;
+        bytes.map_or(Ok(()), |bytes| write!(f, ", {bytes} bytes"))?;
+        f.write_str(": expect fewer")
+    }
+}
+
+impl core::error::Error for NoMemory {}
+
 /// The tables of a database.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
@@ -66,12 +97,18 @@ pub struct TableBuilder<'s, K> {
 }
 
 impl Schema {
+    /// The most tables of a database: a [`TableId`] has room for the number of each.
+    pub const TABLES_MAX: usize = 1 << u16::BITS;
+
     /// An empty schema.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Declares a table; `expected_rows` sizes a hash index and is a hint elsewhere.
+    ///
+    /// # Panics
+    /// When there are [`TABLES_MAX`](Self::TABLES_MAX) already.
     pub fn table<K: Key>(
         &mut self,
         name: &'static str,
@@ -87,7 +124,8 @@ impl Schema {
     /// Declares a table of whose keys and rows nothing is known but their bytes.
     ///
     /// # Panics
-    /// When keys are longer than [`AnyKey::BYTES_MAX`](crate::AnyKey::BYTES_MAX), or made of bytes that are not there.
+    /// When keys are longer than [`AnyKey::BYTES_MAX`](crate::AnyKey::BYTES_MAX), or made of bytes that are not there;
+    /// when there are [`TABLES_MAX`](Self::TABLES_MAX) tables already.
     pub fn plain_table(
         &mut self,
         name: &'static str,
@@ -108,7 +146,7 @@ impl Schema {
     }
 
     fn next_id(&self) -> TableId {
-        TableId(u16::try_from(self.tables.len()).expect("fewer than 65,536 tables"))
+        TableId(u16::try_from(self.tables.len()).expect("65,536 tables at most"))
     }
 
     /// How a table that asks for `lookup` is laid out.

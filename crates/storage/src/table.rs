@@ -9,7 +9,7 @@ use crate::index::{BTree, Hash, Inserted, LeafRef, RowPtr, Visitor, Watcher};
 use crate::key::OrderedKey;
 use crate::record::{self, RecordRef};
 use crate::row::{Direction, Index, TableId};
-use crate::schema::{Lookup, Schema, TableDecl};
+use crate::schema::{FirstMemory, GroupDecl, Lookup, NoMemory, Schema, TableDecl};
 use crate::shape::{LeafMeta, Shape};
 use crate::version;
 use sync::Padded;
@@ -90,15 +90,33 @@ indexed_key!(u128, Two, Tree2, Hash2);
 indexed_key!([u64; 6], Six, Tree6);
 
 impl<L: LeafMeta> AnyIndex<L> {
-    fn new(lookup: Lookup, key: &KeyDecl, expected_rows: usize) -> Self {
-        match (lookup, key.width) {
+    /// A table's primary index; `None` when there is no memory for the rows that it expects.
+    fn new(decl: &TableDecl) -> Option<Self> {
+        Some(match (decl.lookup, decl.key.width) {
             (Lookup::Heap, _) => Self::Heap,
-            (Lookup::Point, KeyWidth::One) => Self::Hash1(Hash::with_capacity(expected_rows)),
-            (Lookup::Point, KeyWidth::Two) => Self::Hash2(Hash::with_capacity(expected_rows)),
-            (_, KeyWidth::One) => Self::Tree1(BTree::with_prefixes(key.suffix_bits)),
-            (_, KeyWidth::Two) => Self::Tree2(BTree::with_prefixes(key.suffix_bits)),
-            (_, KeyWidth::Six) => Self::Tree6(BTree::with_prefixes(key.suffix_bits)),
+            (Lookup::Point, KeyWidth::One) => Self::Hash1(Hash::try_with_capacity(decl.expected_rows)?),
+            (Lookup::Point, KeyWidth::Two) => Self::Hash2(Hash::try_with_capacity(decl.expected_rows)?),
+            _ => Self::ordered(&decl.key),
+        })
+    }
+
+    fn ordered(key: &KeyDecl) -> Self {
+        match key.width {
+            KeyWidth::One => Self::Tree1(BTree::with_prefixes(key.suffix_bits)),
+            KeyWidth::Two => Self::Tree2(BTree::with_prefixes(key.suffix_bits)),
+            KeyWidth::Six => Self::Tree6(BTree::with_prefixes(key.suffix_bits)),
         }
+    }
+
+    /// What a table's primary index takes at first because of the rows that it expects.
+    pub(crate) fn first_memory(decl: &TableDecl) -> FirstMemory {
+        let TableDecl { name, expected_rows, .. } = *decl;
+        let bytes = match (decl.lookup, decl.key.width) {
+            (Lookup::Point, KeyWidth::One) => Hash::<u64, L>::first_bytes(expected_rows),
+            (Lookup::Point, KeyWidth::Two) => Hash::<u128, L>::first_bytes(expected_rows),
+            _ => Some(0),
+        };
+        FirstMemory { table: name, expected_rows, bytes }
     }
 
     fn bytes(&self) -> usize {
@@ -267,7 +285,12 @@ impl<'db, S: Shape> RowRef<'db, S> {
 }
 
 impl<S: Shape> TableStore<S> {
-    pub(crate) fn new(id: TableId, decl: &TableDecl, schema: &Schema, keeps_versions: bool) -> Self {
+    pub(crate) fn new(
+        id: TableId,
+        decl: &TableDecl,
+        schema: &Schema,
+        keeps_versions: bool,
+    ) -> Result<Self, NoMemory> {
         let mark = u32::from(schema.has_marks);
         let (groups, records, row_bytes) = GroupLayout::of::<S>(decl, mark, keeps_versions);
         assert!(!groups.is_empty(), "a table has a column group");
@@ -278,7 +301,11 @@ impl<S: Shape> TableStore<S> {
             "the mark of a value tells the entries of one column group"
         );
         let version_bytes = |words: u32| version::version_head_bytes::<S>() + words as usize * 8;
-        Self {
+        let primary = AnyIndex::new(decl).ok_or_else(|| NoMemory(AnyIndex::<S::Leaf>::first_memory(decl)))?;
+        let secondary =
+            |decl: &IndexDecl| Secondary { decl: decl.clone(), index: AnyIndex::ordered(&decl.key) };
+        let secondary_of = |group: &GroupDecl| group.indexes.iter().map(secondary).collect();
+        Ok(Self {
             id,
             name: decl.name,
             lookup: decl.lookup,
@@ -289,23 +316,10 @@ impl<S: Shape> TableStore<S> {
             keeps_versions,
             has_versions_apart: schema.layout.has_versions_apart,
             rows: BlockArena::new(row_bytes),
-            primary: AnyIndex::new(decl.lookup, &decl.key, decl.expected_rows),
+            primary,
             key: decl.key,
-            secondary: decl
-                .groups
-                .iter()
-                .map(|group| {
-                    group
-                        .indexes
-                        .iter()
-                        .map(|decl| {
-                            let index = AnyIndex::new(Lookup::Ordered, &decl.key, 0);
-                            Secondary { decl: decl.clone(), index }
-                        })
-                        .collect()
-                })
-                .collect(),
-        }
+            secondary: decl.groups.iter().map(secondary_of).collect(),
+        })
     }
 
     /// The table's id.

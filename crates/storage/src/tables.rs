@@ -26,9 +26,9 @@ use crate::owned::{Claim, Partition, Partitions};
 use crate::plants;
 use crate::record::{self, RecordRef};
 use crate::row::TableId;
-use crate::schema::{Layout, Schema};
+use crate::schema::{FirstMemory, Layout, NoMemory, Schema};
 use crate::shape::{Data, DataKind, InPlace, Shape, Versioned};
-use crate::table::{NewRow, RowRef, TableMemory, TableStore};
+use crate::table::{AnyIndex, NewRow, RowRef, TableMemory, TableStore};
 use crate::unsettled::{Shared, Unsettled};
 use crate::version::{self, Pending, VersionHead, VersionRef};
 use crate::waiting::Waiting;
@@ -66,14 +66,32 @@ impl<S: Shape> Tables<S> {
     /// schemes that own partitions; with `keeps_versions`, data in place has older versions beside it.
     ///
     /// # Panics
-    /// When versions are to be kept, but the data is not in place.
+    /// When versions are to be kept, but the data is not in place; and when there is no memory for the rows that are
+    /// expected.
     pub fn new(schema: &Schema, slots: usize, partitions: usize, keeps_versions: bool) -> Self {
+        let made = Self::try_new(schema, slots, partitions, keeps_versions);
+        made.unwrap_or_else(|no_memory| panic!("{no_memory}"))
+    }
+
+    /// As [`new`](Self::new).
+    ///
+    /// # Errors
+    /// When there is no memory for the rows that are expected.
+    ///
+    /// # Panics
+    /// When versions are to be kept, but the data is not in place.
+    pub fn try_new(
+        schema: &Schema,
+        slots: usize,
+        partitions: usize,
+        keeps_versions: bool,
+    ) -> Result<Self, NoMemory> {
         let is_in_place = matches!(S::Data::KIND, DataKind::InPlace);
         assert!(is_in_place || !keeps_versions, "older versions are kept beside data in place");
         let tables = schema.tables.iter().enumerate();
         let store = |(id, decl)| TableStore::new(TableId(id as u16), decl, schema, keeps_versions);
-        Self {
-            stores: tables.map(store).collect(),
+        Ok(Self {
+            stores: tables.map(store).collect::<Result<_, _>>()?,
             epochs: Epochs::new(slots),
             partitions: Partitions::new(partitions),
             has_marks: schema.has_marks,
@@ -82,7 +100,12 @@ impl<S: Shape> Tables<S> {
             reserve: Reserve::default(),
             left_behind: Latched::default(),
             unsettled: Shared::default(),
-        }
+        })
+    }
+
+    /// What the index of each table takes at first because of the rows that it expects, before any table is made.
+    pub fn first_memory(schema: &Schema) -> impl Iterator<Item = FirstMemory> {
+        schema.tables.iter().map(AnyIndex::<S::Leaf>::first_memory)
     }
 
     /// Whether each record has a mark behind its row: see [`Schema::mark_values`].

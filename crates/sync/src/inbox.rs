@@ -39,6 +39,13 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
+    /// Puts an entry at the end that was [taken](Self::take) before. It is never refused, be the queue full or closed:
+    /// who has taken it comes back for it.
+    pub fn put_back(&self, entry: T) {
+        self.lock().entries.push_back(entry);
+        self.changed.notify_one();
+    }
+
     /// Takes the first entry and waits for one if there is none: `None` when the queue is closed and empty.
     pub fn take(&self) -> Option<T> {
         let mut state = self.lock();
@@ -89,6 +96,21 @@ mod tests {
         assert_eq!(inbox.put(4), Err(4));
         assert_eq!((inbox.take(), inbox.take()), (Some(2), None));
         assert!(inbox.is_empty());
+    }
+
+    #[test]
+    fn what_is_put_back_is_the_last_and_never_refused() {
+        let inbox = Inbox::new(2);
+        assert_eq!([inbox.put(1), inbox.put(2)], [Ok(()), Ok(())]);
+        let taken = inbox.take().expect("there is one");
+        assert_eq!(inbox.put(3), Ok(()));
+        inbox.put_back(taken);
+        assert_eq!((inbox.len(), inbox.put(4)), (3, Err(4)), "it counts");
+        inbox.close();
+        let second = inbox.take().expect("there is one");
+        inbox.put_back(second);
+        let left: Vec<_> = std::iter::from_fn(|| inbox.take()).collect();
+        assert_eq!(left, [3, 1, 2], "and is there after the end of others");
     }
 
     #[test]

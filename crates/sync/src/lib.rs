@@ -29,6 +29,7 @@ mod wheel;
 
 pub mod clock;
 pub mod fiber;
+pub mod limits;
 pub mod memory;
 pub mod plant;
 pub mod recycled;

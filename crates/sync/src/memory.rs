@@ -12,10 +12,18 @@ use std::alloc::{alloc, dealloc, handle_alloc_error};
 /// # Panics
 /// When the size is zero.
 pub fn allocate(layout: Layout) -> NonNull<u8> {
+    try_allocate(layout).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// Memory of this layout, as [`allocate`]; `None` when there is none left. For pieces whose size a caller decides.
+///
+/// # Panics
+/// When the size is zero.
+pub fn try_allocate(layout: Layout) -> Option<NonNull<u8>> {
     assert!(layout.size() > 0, "an allocation has a size");
     // SAFETY: the size is not zero.
     let start = unsafe { alloc(layout) };
-    NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout))
+    NonNull::new(start)
 }
 
 /// Gives memory back.

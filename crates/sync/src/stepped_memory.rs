@@ -91,6 +91,14 @@ pub fn allocate(layout: Layout) -> NonNull<u8> {
     })
 }
 
+/// As [`allocate`]: databases that are stepped are small, so that there is memory for them.
+///
+/// # Panics
+/// As [`allocate`].
+pub fn try_allocate(layout: Layout) -> Option<NonNull<u8>> {
+    Some(allocate(layout))
+}
+
 /// Gives memory back.
 ///
 /// # Safety

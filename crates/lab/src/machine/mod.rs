@@ -1,15 +1,14 @@
 //! The machine that a run was on: what a reader needs to judge its numbers, and nothing that names its
 //! owner. What the system does not tell is left out.
 
-mod limits;
 mod topology;
 
 use std::fs;
 use std::path::Path;
 
+use sync::limits::{Limits, MemoryLeft};
 use sync::workers;
 
-use limits::Limits;
 pub use topology::Cache;
 use topology::Topology;
 
@@ -65,7 +64,7 @@ impl Machine {
         );
         let flags = colon_field(&cpu_info, "flags").unwrap_or_default();
         let root = Path::new("/");
-        let (topology, limits) = (Topology::read(root), Limits::read(root));
+        let (topology, limits) = (Topology::read(root), Limits::of_this_process());
         Self {
             cpu: colon_field(&cpu_info, "model name").unwrap_or(std::env::consts::ARCH).to_owned(),
             cores: workers::cores(),
@@ -91,11 +90,10 @@ impl Machine {
     }
 }
 
-/// Bytes of memory that can be had without swapping, by the system and by the limit of the process's
+/// Bytes of memory that can be had without swapping, by the system and by the limits of the process and of its
 /// control group; `None` when the system does not tell.
 pub(crate) fn available_bytes() -> Option<u64> {
-    let system = kilobytes(&read("/proc/meminfo"), "MemAvailable")?;
-    Some(Limits::read(Path::new("/")).memory_left_bytes.map_or(system, |group| group.min(system)))
+    MemoryLeft::of_this_process().map(|left| left.bytes)
 }
 
 /// Forgets the most memory that this process has had resident, so that a run is not charged with what

@@ -125,21 +125,39 @@ struct Place<'t, K: OrderedKey, L, const PLACES: usize> {
 
 impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// An empty index that will not grow before it has about `rows` entries.
+    ///
+    /// # Panics
+    /// When there is no memory for so many.
     pub fn with_capacity(rows: usize) -> Self {
-        // Two thirds of the places used at most: with three in a bucket, one bucket in seven overflows
-        // then. Half as many entries a bucket are hardly found faster, at twice the memory.
-        let needed = rows.saturating_mul(3) / (PLACES * 2);
-        let count = needed.max(FIRST_BUCKETS).next_power_of_two();
-        let buckets = Slab::new(count);
+        Self::try_with_capacity(rows).expect("there is memory for the buckets")
+    }
+
+    /// As [`with_capacity`](Self::with_capacity); `None` when there is no memory for so many.
+    pub fn try_with_capacity(rows: usize) -> Option<Self> {
+        let count = Self::first_buckets(rows)?;
+        let buckets = Slab::try_with_room(count)?;
         for _ in 0..count {
             buckets.push(Bucket::new);
         }
-        Self {
+        Some(Self {
             count: AtomicUsize::new(count),
             buckets,
             overflows: Pool::new(FIRST_OVERFLOWS),
             growing: Latch::new(),
-        }
+        })
+    }
+
+    /// Bytes that an index made for `rows` entries begins with; `None` when no address space has as many.
+    pub(crate) fn first_bytes(rows: usize) -> Option<usize> {
+        Self::first_buckets(rows)?.checked_mul(size_of::<Bucket<K, L, PLACES>>())
+    }
+
+    /// Buckets that an index made for `rows` entries begins with.
+    fn first_buckets(rows: usize) -> Option<usize> {
+        // Two thirds of the places used at most: with three in a bucket, one bucket in seven overflows
+        // then. Half as many entries a bucket are hardly found faster, at twice the memory.
+        let needed = rows.checked_mul(3)? / (PLACES * 2);
+        needed.max(FIRST_BUCKETS).checked_next_power_of_two()
     }
 
     /// The bucket among `count` to which a hash belongs.
@@ -489,6 +507,21 @@ mod tests {
             assert_eq!(overflows, self.overflows.in_use());
             keys
         }
+    }
+
+    #[test]
+    fn a_table_for_more_rows_than_there_can_be_is_none() {
+        type Index = Hash<u64, (), 3>;
+        assert_eq!(Index::first_bytes(0), Some(8 * 64));
+        assert_eq!(Index::first_bytes(1_000_000_000), Some(64 << 29));
+        // More than an address space, as bytes, as buckets, and as places.
+        for rows in [1 << 59, usize::MAX / 3, usize::MAX] {
+            assert_eq!(Index::first_bytes(rows), None, "{rows}");
+            assert!(Index::try_with_capacity(rows).is_none(), "{rows}");
+        }
+        // More than any machine lends.
+        assert_eq!(Index::first_bytes(1 << 50), Some(64 << 49));
+        assert!(Index::try_with_capacity(1 << 50).is_none());
     }
 
     #[test]

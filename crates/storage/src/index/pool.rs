@@ -48,6 +48,16 @@ impl<T> Slab<T> {
         }
     }
 
+    /// An empty slab whose first chunk is there, of a size that a caller decides; `None` when there is no memory.
+    pub(super) fn try_with_room(first: usize) -> Option<Self> {
+        let slab = Self::new(first);
+        let chunk = Chunk::try_new(first.checked_mul(size_of::<T>())?)?;
+        // Relaxed: `len` is published after it.
+        slab.starts[0].store(chunk.start.cast().as_ptr(), Ordering::Relaxed);
+        slab.growth.chunks.lock().0.push(chunk);
+        Some(slab)
+    }
+
     /// The chunk of an element, and its place there.
     #[inline]
     fn place(&self, number: usize) -> (usize, usize) {

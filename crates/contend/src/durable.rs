@@ -44,24 +44,33 @@ impl Place {
     /// Takes the directory of a database, which is made if it is to be.
     pub(crate) fn take(path: &Path, create: Create) -> Result<Self, OpenError> {
         let refused = |operation| refused_by_system(operation, path);
-        let instead = disk::look(path).map_err(refused(Operation::Look))?;
-        let may_make = match &instead {
-            Some((_, Instead::Nothing | Instead::EmptyDirectory)) => create != Create::Never,
-            Some((_, Instead::Remains)) => create == Create::New,
-            None | Some(_) => false,
+        let look = || disk::look(path).map_err(refused(Operation::Look));
+        let take = |directory: RealDirectory| {
+            let lock = directory.lock().map_err(refused(Operation::Lock))?;
+            let lock = Some(lock.ok_or_else(|| OpenError::Locked { path: path.to_owned() })?);
+            Ok(Self { directory: Arc::new(directory), lock })
         };
-        if let (Some((path, instead)), false) = (instead, may_make) {
-            return Err(OpenError::NoDatabase { path, instead });
-        }
-        let directory = RealDirectory::new(path).map_err(refused(Operation::Make))?;
-        if may_make {
-            // Before the file that is locked: who finds that one alone must not take it for what is left of a database.
-            mark(&directory).map_err(refused(Operation::Make))?;
-        }
-        let Some(lock) = directory.lock().map_err(refused(Operation::Lock))? else {
-            return Err(OpenError::Locked { path: path.to_owned() });
+        let instead = match look()? {
+            // To who lists its files meanwhile, a directory may look so while a database is made there: nobody makes
+            // one when it is taken.
+            Some((path, Instead::Remains)) if create != Create::New => {
+                let taken = take(RealDirectory::new(&path).map_err(refused(Operation::Make))?)?;
+                let Some((path, instead)) = look()? else { return Ok(taken) };
+                return Err(OpenError::NoDatabase { path, instead });
+            }
+            instead => instead,
         };
-        Ok(Self { directory: Arc::new(directory), lock: Some(lock) })
+        let may_make = create != Create::Never && !path.as_os_str().is_empty();
+        match instead {
+            None => take(RealDirectory::new(path).map_err(refused(Operation::Make))?),
+            Some((_, Instead::Nothing | Instead::EmptyDirectory | Instead::Remains)) if may_make => {
+                let directory = RealDirectory::new(path).map_err(refused(Operation::Make))?;
+                // Before the file that is locked: who finds that one alone takes it for what is left of a database.
+                mark(&directory).map_err(refused(Operation::Make))?;
+                take(directory)
+            }
+            Some((path, instead)) => Err(OpenError::NoDatabase { path, instead }),
+        }
     }
 
     /// A directory that nobody else can have.

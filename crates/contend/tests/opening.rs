@@ -10,6 +10,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use contend::{Create, Database, Instead, OpenError, Operation, Options, Recovery, Table};
+use durability::disk::RealDirectory;
 use place::Place;
 use sync::{Arc, Latched};
 
@@ -239,6 +240,10 @@ fn a_directory_that_was_emptied_of_all_but_its_lock_is_no_new_database() {
         assert!(error.to_string().contains("nothing is left but the file `LOCK`"), "{error}");
         assert_eq!(names(place.path()), ["LOCK"]);
     }
+    let directory = RealDirectory::new(place.path()).expect("it is there");
+    let lock = directory.lock().expect("the system knows locks");
+    assert!(matches!(refused(place.path(), options()), OpenError::Locked { .. }), "who makes one has it");
+    drop(lock);
     let db = open(place.path(), options().create(Create::New)).expect("who asks for a new one gets it");
     assert!(recovery(&db).is_new);
 }
@@ -281,6 +286,7 @@ fn what_is_in_the_way_says_what_it_is() {
         assert_eq!(instead(&refused(&link.join("deeper"))), (link.as_path(), &dangling()));
         assert!(matches!(refused(&loops), OpenError::Io { operation: Operation::Look, .. }));
     }
+    assert_eq!(instead(&refused(Path::new(""), options())), (Path::new(""), &Instead::Nothing));
     assert_eq!(names(place.path()), ["file", "link", "loops"], "nothing was made");
     fs::create_dir_all(place.path().join("nowhere/at/all")).expect("the system works");
     drop(open(&link, options()).expect("a link that leads to a directory is one"));

@@ -93,9 +93,9 @@ fn a_run_that_is_killed_leaves_what_was_durable_and_rot_in_it_is_noticed() {
     let log = place.log();
     let mut command = run("silo", "--seconds 600 --clients 16 --durability group", &log);
     let mut child = command.stdout(Stdio::null()).spawn().expect("the binary starts");
-    let segment = log.join("log-000000000001");
-    let bytes = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
-    while bytes(&segment) < 1 << 20 {
+    // Segments are twice as long as what was needed of the one before.
+    let [segment, later] = [1, 5].map(|number| log.join(format!("log-{number:012}")));
+    while !later.exists() {
         assert_eq!(child.try_wait().expect("it was started"), None, "it runs on");
         assert!(Command::new("sleep").arg("0.05").status().expect("there is one").success());
     }
@@ -106,11 +106,31 @@ fn a_run_that_is_killed_leaves_what_was_durable_and_rot_in_it_is_noticed() {
     let told = text(&found.stdout);
     assert_eq!(found.status.code(), Some(0), "{}", text(&found.stderr));
     assert!(told.contains(&format!("{} rows from", 3 * ACCOUNTS)), "{told}");
-    assert!(told.contains("the log was not closed") && told.contains("check: passed"), "{told}");
-    let mut rotten = fs::read(&segment).expect("readable");
-    rotten[200_000] ^= 4;
+    assert!(told.contains("the log was not closed: whoever wrote it was ended"), "{told}");
+    assert!(told.contains("check: passed"), "{told}");
+    let found = recover(&log, "--format json");
+    let told = text(&found.stdout);
+    assert!(told.contains("\"was_closed\":false") && told.contains("\"torn\":["), "{told}");
+    let whole = fs::read(&segment).expect("readable");
+    let mut rotten = whole.clone();
+    rotten[20_000] ^= 4;
     fs::write(&segment, rotten).expect("writable");
     assert_refused(&recover(&log, ""), "log-000000000001: at byte");
+    fs::write(&segment, whole).expect("writable");
+    // The last one, too, of which a crash might have torn the end.
+    let last = last_segment(&log);
+    let bytes = fs::metadata(&last).expect("readable").len();
+    let file = fs::File::options().write(true).open(&last).expect("writable");
+    file.set_len(bytes - 1).expect("writable");
+    assert_refused(&recover(&log, ""), &format!("the file was cut off: 1 of its {bytes} bytes are missing"));
+}
+
+/// The segment of a log that was begun last.
+fn last_segment(log: &Path) -> PathBuf {
+    let files = fs::read_dir(log).expect("readable").map(|entry| entry.expect("readable").path());
+    let is_segment =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-"));
+    files.filter(is_segment).max().expect("there is a log")
 }
 
 #[test]

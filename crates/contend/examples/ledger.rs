@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::{env, fs, process, thread};
 
-use contend::{Advice, Database, Error, Handle, OpenError, Options, Table, Text};
+use contend::{Advice, Create, Database, Error, Handle, OpenError, Options, Table, Text};
 
 /// What was booked, numbered in its order.
 #[derive(Clone, Debug, PartialEq, Table)]
@@ -32,7 +32,17 @@ struct Ledger {
 impl Ledger {
     // ANCHOR: open
     fn open(path: &Path) -> Result<Self, OpenError> {
-        let db = Database::open(path, Options::new().table::<Booking>())?;
+        Self::open_as(Create::IfAbsent, path)
+    }
+
+    /// As it is to be where there should be one: a path that is wrong is no new ledger.
+    fn open_as(create: Create, path: &Path) -> Result<Self, OpenError> {
+        let db = Database::open(path, Options::new().table::<Booking>().create(create))?;
+        if let Some(found) = db.recovery()
+            && !found.was_closed
+        {
+            println!("the ledger was not closed: {} bookings were acknowledged and are there", found.rows);
+        }
         let bookings = db.table().expect("it was declared above");
         Ok(Self { db, bookings })
     }
@@ -88,7 +98,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", ledger.db.counters());
     ledger.db.close()?;
 
-    let ledger = Ledger::open(&path)?;
+    let mistyped = Ledger::open_as(Create::Never, &home.join("leger"));
+    assert!(matches!(mistyped, Err(OpenError::NoDatabase { .. })), "no ledger is made there");
+    let ledger = Ledger::open_as(Create::Never, &path)?;
     assert_eq!((ledger.balance(7)?, ledger.db.counters().recovered_rows), (4_000, 61));
     assert_eq!(ledger.book(7, 1, "goes on")?, 62);
     let copied = Ledger::open(&copy)?;

@@ -14,7 +14,7 @@ use sync::threads::Inside;
 use sync::{Arc, clock, waiter};
 
 use crate::counters::{Counters, Event};
-use crate::durable::{Await, Durable, Place};
+use crate::durable::{Await, Durable, Place, Recovery};
 use crate::error::{Conflict, Error, Misuse};
 use crate::future::Helpers;
 use crate::open_error::OpenError;
@@ -76,8 +76,9 @@ impl Database {
         Self::make(&options, None)
     }
 
-    /// The database of a directory: with what was committed when it was last open, or empty if there is none yet; the
-    /// directory is made if it is not there. Until it is closed, nobody else can open it.
+    /// The database of a directory: with what was committed when it was last open. Where there is none, an empty one is
+    /// made if the directory is empty or not there; [`Options::create`] says whether there may be one and whether there
+    /// must. Until it is closed, nobody else can open it.
     ///
     /// Unless the options say otherwise, a transaction returns when it is durable: when it, and all that it has seen,
     /// will be there after the process was killed or the power has gone. The tables must be those that were declared
@@ -114,7 +115,7 @@ impl Database {
     #[expect(clippy::needless_pass_by_value, reason = "options are put together where they are used")]
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         let path = path.as_ref();
-        Self::make(&options, Some(&|| Place::take(path)))
+        Self::make(&options, Some(&|| Place::take(path, options.create)))
     }
 
     /// As [`open`](Self::open), for tests of what devices do: nobody is kept out.
@@ -352,6 +353,12 @@ impl Database {
             durable.count(&mut counters);
         }
         counters
+    }
+
+    /// What was found in the directory when the database was opened: whether it was closed before, and what of its log
+    /// was cut off. None of a database in memory.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        self.0.durable.as_ref().map(Durable::recovery)
     }
 
     /// Makes a checkpoint: writes what is durable as rows, and removes the log before it, so that the directory is

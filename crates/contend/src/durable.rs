@@ -1,11 +1,13 @@
 //! A database's directory while it is open: whose it is, what was recovered from it, its log, and its checkpoints.
 
 use core::fmt;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use durability::disk::{Directory, DirectoryLock, RealDirectory};
+use durability::disk::{self, Directory, DirectoryLock, Instead, MAKING, RealDirectory};
 use durability::{
-    BackupError, CheckpointError, Corruption, Found, Log, LogError, Restored, Running, Store as Files, Ticket,
+    BackupError, CheckpointError, Corruption, Found, Log, LogError, Operation, Restored, Running,
+    Store as Files, Ticket, Torn,
 };
 use engine::{AnyKey, TableId};
 use sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +16,7 @@ use sync::{Arc, Background, Bell, Inbox, Latched, LatchedGuard, clock, waiter, w
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::open_error::OpenError;
-use crate::options::{Durability, Options};
+use crate::options::{Create, Durability, Options};
 use crate::shape::{Shape, Unread};
 use crate::store::Store;
 
@@ -26,6 +28,9 @@ const BACKLOG_BYTES: usize = 64 << 20;
 const ROUND_BYTES: u64 = 4096;
 /// After how many times the bytes after which a checkpoint is due callers wait for it.
 const FULL: u64 = 4;
+/// Bytes of a segment of the log, at least and at most: a quarter of what is logged between two checkpoints, so that
+/// the one that is begun takes little room.
+const SEGMENT_BYTES: (u64, u64) = (64 << 10, 64 << 20);
 /// Rows between two calls of whoever wants to hear how far recovery is.
 const ROWS_UNTIL_TOLD: u64 = 1 << 16;
 
@@ -36,14 +41,36 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Takes a directory, which is made if it is not there.
-    pub(crate) fn take(path: &Path) -> Result<Self, OpenError> {
-        let io = |error: std::io::Error| OpenError::io(path.display().to_string(), error.kind());
-        let directory = RealDirectory::new(path).map_err(io)?;
-        let Some(lock) = directory.lock().map_err(io)? else {
-            return Err(OpenError::Locked { path: path.to_owned() });
+    /// Takes the directory of a database, which is made if it is to be.
+    pub(crate) fn take(path: &Path, create: Create) -> Result<Self, OpenError> {
+        let refused = |operation| refused_by_system(operation, path);
+        let look = || disk::look(path).map_err(refused(Operation::Look));
+        let take = |directory: RealDirectory| {
+            let lock = directory.lock().map_err(refused(Operation::Lock))?;
+            let lock = Some(lock.ok_or_else(|| OpenError::Locked { path: path.to_owned() })?);
+            Ok(Self { directory: Arc::new(directory), lock })
         };
-        Ok(Self { directory: Arc::new(directory), lock: Some(lock) })
+        let instead = match look()? {
+            // To who lists its files meanwhile, a directory may look so while a database is made there: nobody makes
+            // one when it is taken.
+            Some((path, Instead::Remains)) if create != Create::New => {
+                let taken = take(RealDirectory::new(&path).map_err(refused(Operation::Make))?)?;
+                let Some((path, instead)) = look()? else { return Ok(taken) };
+                return Err(OpenError::NoDatabase { path, instead });
+            }
+            instead => instead,
+        };
+        let may_make = create != Create::Never && !path.as_os_str().is_empty();
+        match instead {
+            None => take(RealDirectory::new(path).map_err(refused(Operation::Make))?),
+            Some((_, Instead::Nothing | Instead::EmptyDirectory | Instead::Remains)) if may_make => {
+                let directory = RealDirectory::new(path).map_err(refused(Operation::Make))?;
+                // Before the file that is locked: who finds that one alone takes it for what is left of a database.
+                mark(&directory).map_err(refused(Operation::Make))?;
+                take(directory)
+            }
+            Some((path, instead)) => Err(OpenError::NoDatabase { path, instead }),
+        }
     }
 
     /// A directory that nobody else can have.
@@ -51,9 +78,13 @@ impl Place {
         Self { directory, lock: None }
     }
 
-    /// Whether its columns are those that the program declares. The log itself looks at widths only.
-    fn compare(&self, declared: &Shape) -> Result<(), OpenError> {
+    /// Whether a database that is there may be opened, and has the columns that the program declares. The log itself
+    /// looks at widths only.
+    fn compare(&self, declared: &Shape, create: Create) -> Result<(), OpenError> {
         let Some(note) = Files::note(&*self.directory)? else { return Ok(()) };
+        if create == Create::New {
+            return Err(OpenError::Exists { path: self.directory.name().into() });
+        }
         let file = format!("{}/MANIFEST", self.directory.name());
         if note.is_empty() {
             return Err(OpenError::Foreign { file });
@@ -67,6 +98,30 @@ impl Place {
         })?;
         stored.mismatch(declared).map_or(Ok(()), |mismatch| Err(OpenError::Schema(mismatch)))
     }
+
+    /// A database was made here, if it was being made.
+    fn is_made(&self) -> Result<(), OpenError> {
+        match self.directory.remove(MAKING) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(refused_by_system(
+                Operation::Remove,
+                &Path::new(&self.directory.name()).join(MAKING),
+            )(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What to make of an error of the system.
+fn refused_by_system(operation: Operation, path: &Path) -> impl Fn(io::Error) -> OpenError {
+    move |error| OpenError::Io { operation, path: path.to_owned(), error: error.into() }
+}
+
+/// Says of a directory that a database is being made there.
+fn mark(directory: &RealDirectory) -> io::Result<()> {
+    match directory.create(MAKING) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => directory.sync(),
+    }
 }
 
 /// The log of an open database, and who makes checkpoints of it.
@@ -76,7 +131,7 @@ pub(crate) struct Durable {
     waits: bool,
     /// Callers and futures that wait for that now.
     awaiting: Arc<AtomicUsize>,
-    recovered_rows: u64,
+    recovery: Recovery,
     keeper: Arc<Keeper>,
     /// None when the database is closed.
     open: Latched<Option<Open>>,
@@ -98,19 +153,27 @@ impl Durable {
         shape: &Shape,
         options: &Options,
     ) -> Result<Self, OpenError> {
-        place.compare(shape)?;
+        place.compare(shape, options.create)?;
         let of_log = durability::Options {
             sessions: options.sessions,
             ring_bytes: RING_BYTES,
             backlog_bytes: BACKLOG_BYTES,
             epoch_ns: options.epoch_ns(),
+            segment_bytes: (options.checkpoint_bytes / 4).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1),
             note: shape.encode(),
+            require_closed: options.require_closed,
             ..durability::Options::default()
         };
         let found = Files::open(vec![Arc::clone(&place.directory)], &store.layouts(), of_log)?;
-        let recovered = restore(&found, store, options)?;
+        if found.is_new() && options.create == Create::Never {
+            let path = place.directory.name().into();
+            return Err(OpenError::NoDatabase { path, instead: Instead::EmptyDirectory });
+        }
+        let recovery = restore(&found, store, options)?;
         let behind_checkpoint = found.log_bytes();
-        let running = found.start()?.spawn();
+        let rounds = found.start()?;
+        place.is_made()?;
+        let running = rounds.spawn();
         let log = running.log().clone();
         let keeper = Arc::new(Keeper::new(log.clone(), options, behind_checkpoint));
         let serving = Arc::clone(&keeper);
@@ -120,7 +183,7 @@ impl Durable {
             log,
             waits: options.durability != Some(Durability::Async),
             awaiting: Arc::default(),
-            recovered_rows: recovered.rows,
+            recovery,
             keeper,
             open: Latched::new(Some(Open { running, keeper: thread, lock: place.lock })),
         })
@@ -128,6 +191,11 @@ impl Durable {
 
     pub(crate) fn log(&self) -> &Log {
         &self.log
+    }
+
+    /// What was recovered.
+    pub(crate) fn recovery(&self) -> &Recovery {
+        &self.recovery
     }
 
     /// Refuses what would not last, and keeps back for a while what the log has no room for.
@@ -200,7 +268,7 @@ impl Durable {
         (counters.log_rounds, counters.log_bytes) = log.written();
         counters.durable_lag_epochs = log.present().epoch.saturating_sub(log.durable().epoch);
         counters.log_failure = log.failure().filter(|failure| *failure != LogError::Closed);
-        counters.recovered_rows = self.recovered_rows;
+        counters.recovered_rows = self.recovery.rows;
         // Relaxed: counts.
         counters.waiting += keeper.kept_back.load(Ordering::Relaxed) as u64;
         counters.awaiting_durability = self.awaiting.load(Ordering::Relaxed) as u64;
@@ -245,15 +313,21 @@ fn refused(failure: LogError) -> Error {
 
 /// Puts all rows into the store. The limit of memory is not looked at: what is there was admitted once, and a row that
 /// is left out would be lost.
-fn restore(found: &Found, store: &dyn Store, options: &Options) -> Result<Restored, OpenError> {
+fn restore(found: &Found, store: &dyn Store, options: &Options) -> Result<Recovery, OpenError> {
     // Each has a slot of the engine, of which there are as many as sessions.
     let workers = workers::cores().min(options.sessions);
     let rows = AtomicU64::new(0);
+    let recovery = |rows| Recovery {
+        rows,
+        is_new: found.is_new(),
+        was_closed: found.is_new() || found.was_closed(),
+        torn: found.torn().first().cloned(),
+    };
     let tell = |more: u64| {
         // Relaxed: a count.
         let rows = rows.fetch_add(more, Ordering::Relaxed) + more;
         if let Some(Watch(tell)) = &options.watch {
-            tell(Recovery { rows });
+            tell(recovery(rows));
         }
     };
     let tell = &tell;
@@ -268,18 +342,29 @@ fn restore(found: &Found, store: &dyn Store, options: &Options) -> Result<Restor
             }
         }
     })?;
+    let recovery = recovery(restored.rows);
     if let Some(Watch(tell)) = &options.watch {
-        tell(Recovery { rows: restored.rows });
+        tell(recovery.clone());
     }
-    Ok(restored)
+    Ok(recovery)
 }
 
-/// How far recovery is: see [`Options::on_recovery`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What was found in a directory, and how far recovery is: see [`Options::on_recovery`] and
+/// [`Database::recovery`](crate::Database::recovery).
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// Rows that are there again.
     pub rows: u64,
+    /// Whether there was no database, so that one is made.
+    pub is_new: bool,
+    /// Whether who had it open last has closed it, or it is a backup, so that all is there that was ever committed.
+    /// Else that process was ended, and all is there that was acknowledged, unless the end of the log was damaged
+    /// since: see [`Options::require_closed`]. Of a new database it is so, too.
+    pub was_closed: bool,
+    /// What stands behind the end of the log, and is cut off: the rest of what was being written when the process
+    /// ended.
+    pub torn: Option<Torn>,
 }
 
 /// Who wants to hear of it.

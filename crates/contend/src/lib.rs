@@ -65,8 +65,9 @@
 //!
 //! [`Database::in_memory`] ends with the process. [`Database::open`] takes a directory, recovers what it has, and logs:
 //! a transaction returns when it, and all that it has seen, survives a crash, unless [`Options::durability`] asks for
-//! less. Checkpoints are made by themselves, [`Database::backup`] copies a database while it runs, and what cannot be
-//! believed is refused with an [`OpenError`] that says what to do. When a device fails, writers are told
+//! less. Where there is no database, one is made in a directory that is empty or not there, unless [`Options::create`]
+//! says otherwise. Checkpoints are made by themselves, [`Database::backup`] copies a database while it runs, and what
+//! cannot be believed is refused with an [`OpenError`] that says what to do. When a device fails, writers are told
 //! ([`Error::NotDurable`], [`Error::Log`]) and [`Database::snapshot`] reads on.
 //!
 //! # What it is not
@@ -159,7 +160,8 @@ pub use contend_derive::Table;
 pub use counters::Counters;
 pub use database::Database;
 pub use definition::{ColumnDefinition, Definition, DefinitionError, GroupDefinition, IndexDefinition};
-pub use durability::{BackupError, CheckpointError, Corruption, LogError};
+pub use durability::disk::Instead;
+pub use durability::{BackupError, CheckpointError, Corruption, LogError, Operation, SystemError, Torn};
 pub use durable::Recovery;
 pub use engine::Direction;
 pub use error::{Advice, Conflict, Error, Misuse};
@@ -171,7 +173,7 @@ pub use key::Key;
 #[doc(hidden)]
 pub use key::key_fits;
 pub use open_error::{MemoryLimit, OpenError};
-pub use options::{Durability, Options};
+pub use options::{Create, Durability, Options};
 pub use scan::Scan;
 pub use shape::SchemaMismatch;
 pub use store::{SchemeInfo, schemes};

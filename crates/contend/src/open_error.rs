@@ -2,16 +2,16 @@
 
 use core::error::Error as StdError;
 use core::fmt;
-use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use durability::Corruption;
+use durability::disk::Instead;
+use durability::{Corruption, Operation, SystemError, Torn};
 
 use crate::definition::DefinitionError;
 use crate::shape::SchemaMismatch;
 
 /// Why a database was not made or not opened. Each says what to do; of a directory nothing has changed, but that it is
-/// there, with an empty file `LOCK`.
+/// there, with an empty file `LOCK`, and `MAKING` if a database was to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -62,6 +62,32 @@ pub enum OpenError {
     },
     /// A table is none. Change its definition as the text says.
     Definition(DefinitionError),
+    /// There is no database at the path, and none is made there: because of what there is instead, or because
+    /// [`Options::create`](crate::Options::create) says so. Check the path, or do as the text says.
+    NoDatabase {
+        /// The path that was given, or the part of it that is in the way.
+        path: PathBuf,
+        /// What is there.
+        instead: Instead,
+    },
+    /// There is a database at the path, and [`Options::create`](crate::Options::create) asks for a new one. Give
+    /// another path, or open what there is.
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The log of the directory was not closed, and
+    /// [`Options::require_closed`](crate::Options::require_closed) says that it must be. If the program that had it was
+    /// killed, or the machine has crashed, nothing is wrong: open it without that option. If it was closed, the end of
+    /// its log is damaged: keep the directory, and open a copy of a [backup](crate::Database::backup).
+    Unclosed {
+        /// The file in which the log ends.
+        file: String,
+        /// Where in the file, in bytes.
+        offset: u64,
+        /// What stands behind that, if anything does.
+        torn: Option<Torn>,
+    },
     /// The directory is open already, in this process or in another one, or is read by `contend recover`. Close it
     /// there; or, within a process, clone the [`Database`](crate::Database) that has it; or wait.
     Locked {
@@ -90,12 +116,14 @@ pub enum OpenError {
     /// What was durable is not what was written: a device has lost it, or a file was changed or removed. Keep the
     /// directory for whoever looks into it, and open a copy of a [backup](crate::Database::backup).
     Corrupt(Corruption),
-    /// The system refuses. See to it, and try again.
+    /// The system refuses. See to it, and try again. Its own error is the [source](StdError::source) of this one.
     Io {
+        /// What it was asked for.
+        operation: Operation,
         /// The directory or the file.
-        place: String,
-        /// What the system said.
-        kind: ErrorKind,
+        path: PathBuf,
+        /// What it said.
+        error: SystemError,
     },
 }
 
@@ -124,12 +152,6 @@ impl fmt::Display for MemoryLimit {
             Self::Machine(bytes) => write!(f, "the machine has {bytes} left"),
             Self::System => f.write_str("the system has not as many"),
         }
-    }
-}
-
-impl OpenError {
-    pub(crate) fn io(place: String, kind: ErrorKind) -> Self {
-        Self::Io { place, kind }
     }
 }
 
@@ -164,6 +186,26 @@ impl fmt::Display for OpenError {
                 )
             }
             Self::Definition(error) => error.fmt(f),
+            Self::NoDatabase { path, instead } => {
+                write!(f, "{}: {}", path.display(), Advised(instead))
+            }
+            Self::Exists { path } => write!(
+                f,
+                "{}: has a database already: give another path, or open this one without `Create::New`",
+                path.display()
+            ),
+            Self::Unclosed { file, offset, torn } => {
+                write!(f, "{file}: the log was not closed, and ends at byte {offset}, ")?;
+                match torn {
+                    Some(torn) => write!(f, "behind which {} bytes do not count", torn.bytes)?,
+                    None => f.write_str("behind which nothing stands")?,
+                }
+                f.write_str(
+                    ": if its program was killed or the machine has crashed, open it without `require_closed`, and \
+                     all that was acknowledged is there; if it was closed, its end is damaged: keep the directory, \
+                     and open a copy of a backup",
+                )
+            }
             Self::Locked { path } => {
                 let path = path.display();
                 write!(
@@ -188,12 +230,52 @@ impl fmt::Display for OpenError {
                     "{corruption}; nothing was changed: keep the directory, and open a copy of a backup"
                 )
             }
-            Self::Io { place, kind } => write!(f, "{place}: {kind}: see to it, and try again"),
+            Self::Io { operation, path, error } => {
+                let path = path.display();
+                write!(f, "{path}: the system refuses {operation}: {error}: see to it, and try again")
+            }
         }
     }
 }
 
-impl StdError for OpenError {}
+/// What there is in place of a database, and what to do about it.
+struct Advised<'i>(&'i Instead);
+
+impl fmt::Display for Advised<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Instead::DanglingLink { to } => write!(
+                f,
+                "is a symbolic link to `{}`, which is not there: mount or make that, or give another path",
+                to.display()
+            ),
+            Instead::File => f.write_str("is a file and no directory: give the directory of a database"),
+            Instead::Remains => f.write_str(
+                "there was a database, of which nothing is left but the file `LOCK`: open a copy of a backup; or, to \
+                 begin anew, take `Create::New`",
+            ),
+            Instead::OtherFiles { example } => write!(
+                f,
+                "has no database, but other files (`{example}` for one): check the path, or give a directory that is \
+                 empty or not there"
+            ),
+            Instead::EmptyDirectory => f.write_str(
+                "is a directory without a database: check the path, or have one made without `Create::Never`",
+            ),
+            // Of what is not known here, no more can be said.
+            _ => f.write_str("there is nothing: check the path, or have a database made without `Create::Never`"),
+        }
+    }
+}
+
+impl StdError for OpenError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error.get()),
+            _ => None,
+        }
+    }
+}
 
 impl From<DefinitionError> for OpenError {
     fn from(error: DefinitionError) -> Self {
@@ -205,7 +287,10 @@ impl From<durability::OpenError> for OpenError {
     fn from(error: durability::OpenError) -> Self {
         use durability::OpenError as Found;
         match error {
-            Found::Io { place, kind } => Self::Io { place, kind },
+            Found::Io { operation, place, error } => Self::Io { operation, path: place.into(), error },
+            Found::Unclosed { file, offset, torn } => {
+                Self::Unclosed { file, offset, torn: torn.into_iter().next() }
+            }
             Found::Version { file, found } => Self::Version { file, found },
             // Columns were compared before, and say it in a program's words.
             Found::Schema(mismatch) => {

@@ -13,6 +13,19 @@ use crate::open_error::OpenError;
 use crate::table::Table;
 use crate::value::Bound;
 
+/// Whether [`Database::open`](crate::Database::open) makes a database where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Create {
+    /// It makes one if the directory is not there, or is empty. Where there are other files, or the remains of a
+    /// database, it is refused: a path that was mistyped, or a directory that was emptied, is no new database.
+    #[default]
+    IfAbsent,
+    /// There must be one.
+    Never,
+    /// There must be none: it makes one as above, and also where nothing is left of a database but its file `LOCK`.
+    New,
+}
+
 /// What a database is made with: its tables, its scheme, and its limits.
 ///
 /// ```
@@ -52,6 +65,8 @@ pub struct Options {
     pub(crate) epoch_us: Option<u64>,
     pub(crate) checkpoint_bytes: u64,
     pub(crate) watch: Option<Watch>,
+    pub(crate) create: Create,
+    pub(crate) require_closed: bool,
 }
 
 impl Default for Options {
@@ -71,6 +86,8 @@ impl Default for Options {
             epoch_us: None,
             checkpoint_bytes: 256 << 20,
             watch: None,
+            create: Create::default(),
+            require_closed: false,
         }
     }
 }
@@ -185,6 +202,25 @@ impl Options {
     #[must_use]
     pub fn checkpoint_bytes(mut self, checkpoint_bytes: u64) -> Self {
         self.checkpoint_bytes = checkpoint_bytes;
+        self
+    }
+
+    /// Whether a database is made where there is none: the standard is [`Create::IfAbsent`]. A program that knows
+    /// that its database is there takes [`Create::Never`], and hears of a path that is wrong, or of a device that is
+    /// not mounted.
+    #[must_use]
+    pub fn create(mut self, create: Create) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Whether a log that was not [closed](crate::Database::close) is refused with
+    /// [`OpenError::Unclosed`], in place of being recovered up to its end. The standard is that it is
+    /// recovered, since a process that was killed leaves such a log and nothing is lost by it.
+    /// [`Database::recovery`](crate::Database::recovery) tells how it was in any case.
+    #[must_use]
+    pub fn require_closed(mut self, require_closed: bool) -> Self {
+        self.require_closed = require_closed;
         self
     }
 

@@ -2,8 +2,8 @@
 //!
 //! The log goes on in new segments, as for a checkpoint. What stands before them does not change any more and is all
 //! durable, so it is copied file by file: the checkpoint, the segments behind it, and of the first new segment the
-//! head, which says where the one before ends. The copy's manifest comes last. Until then a file says that the
-//! directory is half a copy.
+//! head, which says where the one before ends. The copy's manifest comes last, and says that the log is closed there.
+//! Until then a file says that the directory is half a copy.
 
 use core::fmt;
 use std::io::{self, ErrorKind};
@@ -11,8 +11,8 @@ use std::io::{self, ErrorKind};
 use sync::Arc;
 
 use crate::disk::{Directory, File, LOCK, write_all};
-use crate::error::{Corruption, LogError, OpenError};
-use crate::format::{PAGE, part_name, segment_name};
+use crate::error::{Corruption, LogError, OpenError, Operation};
+use crate::format::{PAGE, SegmentHead, part_name, segment_name};
 use crate::log::Log;
 use crate::manifest::{BACKUP, MANIFEST, Manifest};
 use crate::reader::Scan;
@@ -141,7 +141,7 @@ impl Copy<'_> {
         for part in 0..self.manifest.parts.len() {
             let sum = self.manifest.parts[part];
             let name = part_name(self.manifest.checkpoint, part as u32);
-            let (bytes, checksum) = self.copy(0, &name, u64::MAX, &mut copied)?;
+            let (bytes, checksum) = self.copy(0, &name, &mut copied)?;
             if (bytes, checksum) != (sum.bytes, sum.checksum) {
                 let file = format!("{}/{name}", self.from[0].name());
                 let found = "the part is not the one of the manifest".to_owned();
@@ -151,36 +151,35 @@ impl Copy<'_> {
         for device in 0..self.to.len() {
             let behind = self.cut.segments[device];
             for number in self.manifest.devices[device].first..behind {
-                self.copy(device, &segment_name(number), u64::MAX, &mut copied)?;
+                self.copy(device, &segment_name(number), &mut copied)?;
             }
-            self.copy(device, &segment_name(behind), PAGE as u64, &mut copied)?;
+            let end = self.end_with(device, &segment_name(behind), &mut copied)?;
             // None of them may be missing.
             self.manifest.devices[device].current = behind;
+            self.manifest.devices[device].end = end;
             self.to[device].sync().map_err(BackupError::write(self.to[device].name()))?;
         }
+        self.manifest.is_closed = true;
         self.read_back()?;
         let place = format!("{}/{MANIFEST}", home.name());
         self.manifest.replace_by(BACKUP, &**home, None).map_err(BackupError::write(place))?;
         Ok(copied)
     }
 
-    /// Copies the first bytes of a file, and makes them durable. How many there were, and their checksum.
-    fn copy(
-        &self,
-        device: usize,
-        name: &str,
-        bytes_max: u64,
-        copied: &mut Copied,
-    ) -> Result<(u64, u32), BackupError> {
+    /// Copies a file, and makes it durable. How many bytes there were, and their checksum.
+    fn copy(&self, device: usize, name: &str, copied: &mut Copied) -> Result<(u64, u32), BackupError> {
         let source = format!("{}/{name}", self.from[device].name());
-        let read = |error: io::Error| BackupError::Read(OpenError::io(source.clone(), &error));
+        let read = |operation| {
+            let refused = OpenError::io(operation, source.as_str());
+            move |error: io::Error| BackupError::Read(refused(error))
+        };
         let write = BackupError::write(format!("{}/{name}", self.to[device].name()));
-        let from = self.from[device].open(name).map_err(read)?;
+        let from = self.from[device].open(name).map_err(read(Operation::Open))?;
         let to = self.to[device].create(name).map_err(&write)?;
-        let mut chunk = vec![0; CHUNK.min(bytes_max as usize)];
+        let mut chunk = vec![0; CHUNK];
         let (mut at, mut checksum) = (0, 0);
-        while at < bytes_max {
-            let count = read_some(&*from, at, &mut chunk).map_err(read)?;
+        loop {
+            let count = read_some(&*from, at, &mut chunk).map_err(read(Operation::Read))?;
             if count == 0 {
                 break;
             }
@@ -192,6 +191,26 @@ impl Copy<'_> {
         copied.files += 1;
         copied.bytes += at;
         Ok((at, checksum))
+    }
+
+    /// Ends the log of a device with the head of this segment, as one that has nothing else: where it ends.
+    fn end_with(&self, device: usize, name: &str, copied: &mut Copied) -> Result<u64, BackupError> {
+        let source = format!("{}/{name}", self.from[device].name());
+        let from = self.from[device].open(name).map_err(OpenError::io(Operation::Open, source.as_str()));
+        let mut page = vec![0; PAGE];
+        read_some(&*from.map_err(BackupError::Read)?, 0, &mut page)
+            .map_err(|error| BackupError::Read(OpenError::io(Operation::Read, source.as_str())(error)))?;
+        let head = SegmentHead::decode(&page, true).map_err(|_| {
+            let found = "the head of the segment is not what was written".to_owned();
+            BackupError::Read(Corruption { file: source, offset: 0, found }.into())
+        })?;
+        let write = BackupError::write(format!("{}/{name}", self.to[device].name()));
+        let to = self.to[device].create(name).map_err(&write)?;
+        let alone = SegmentHead { bytes: Some(PAGE as u64), ..head };
+        write_all(&*to, 0, &alone.encode()).and_then(|()| to.sync()).map_err(&write)?;
+        copied.files += 1;
+        copied.bytes += PAGE as u64;
+        Ok(head.base)
     }
 
     /// Reads the copied log as whoever opens it will: a backup of what has rotted is none.
@@ -272,7 +291,7 @@ mod tests {
         running.close().expect("the disk works");
         assert_eq!(Store::note(&*disk.directory(1)), Ok(Some(b"columns".to_vec())));
         let copy = found(&disk, 1).expect("a database");
-        assert_eq!((keys(&copy), copy.was_closed()), ((0..9).collect(), false));
+        assert_eq!((keys(&copy), copy.was_closed()), ((0..9).collect(), true), "it has its end");
         let going_on = copy.start().expect("the disk works").spawn();
         let mut sink = going_on.log().plain_sink();
         commit(&mut sink, 20);

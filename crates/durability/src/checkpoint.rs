@@ -9,7 +9,7 @@ use std::io;
 use sync::Arc;
 
 use crate::disk::{Directory, File, read_all, write_all};
-use crate::error::{Corruption, OpenError};
+use crate::error::{Corruption, OpenError, Operation};
 use crate::format::{
     BLOCK, BlockHead, Headless, Kind, PAGE, PartHead, begin_block, end_block, part_name, read_block, words,
 };
@@ -111,14 +111,14 @@ impl PartReader {
         let Some(sum) = manifest.parts.get(part) else { return Ok(Self::default()) };
         let name = part_name(manifest.checkpoint, part as u32);
         let place = format!("{}/{name}", directory.name());
-        let io = |error: io::Error| {
+        let file = directory.open(&name).map_err(|error| {
             if error.kind() == io::ErrorKind::NotFound {
                 let found = "the part of the checkpoint is missing".to_owned();
                 return Corruption { file: place.clone(), offset: 0, found }.into();
             }
-            OpenError::io(place.clone(), &error)
-        };
-        let bytes = read_all(&*directory.open(&name).map_err(io)?).map_err(io)?;
+            OpenError::io(Operation::Open, place.clone())(error)
+        })?;
+        let bytes = read_all(&*file).map_err(OpenError::io(Operation::Read, place.clone()))?;
         let mut reader = Self { place, bytes, ..Self::default() };
         let head = match PartHead::decode(&reader.bytes, checks) {
             Ok(head) => head,

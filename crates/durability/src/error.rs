@@ -1,9 +1,13 @@
 //! What can go wrong, and what the caller must do.
 
-use core::fmt;
+use core::error::Error as StdError;
+use core::{fmt, ops};
 use std::io::{Error, ErrorKind};
 
+use sync::Arc;
+
 use crate::layout::Mismatch;
+use crate::store::Torn;
 
 /// Why nothing becomes durable any more. What was durable before stays so, and the database may still be read; to write
 /// durably again, the process must be restarted.
@@ -69,7 +73,92 @@ impl fmt::Display for LogError {
     }
 }
 
-impl core::error::Error for LogError {}
+impl StdError for LogError {}
+
+/// What the system said, as it said it. Errors that have it can be copied and compared: two are equal that say the
+/// same.
+#[derive(Clone)]
+pub struct SystemError(Arc<Error>);
+
+impl SystemError {
+    /// What the system said.
+    pub fn get(&self) -> &Error {
+        &self.0
+    }
+}
+
+impl From<Error> for SystemError {
+    fn from(error: Error) -> Self {
+        Self(Arc::new(error))
+    }
+}
+
+impl ops::Deref for SystemError {
+    type Target = Error;
+
+    fn deref(&self) -> &Error {
+        &self.0
+    }
+}
+
+impl PartialEq for SystemError {
+    fn eq(&self, other: &Self) -> bool {
+        let [ours, theirs] =
+            [self, other].map(|error| (error.kind(), error.raw_os_error(), error.to_string()));
+        ours == theirs
+    }
+}
+
+impl Eq for SystemError {}
+
+impl fmt::Debug for SystemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for SystemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What was asked of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// To say what there is at a path.
+    Look,
+    /// To make a file or a directory.
+    Make,
+    /// To lock a file.
+    Lock,
+    /// To list the files of a directory.
+    List,
+    /// To open a file.
+    Open,
+    /// To read it.
+    Read,
+    /// To write it, and to make it durable.
+    Write,
+    /// To remove it.
+    Remove,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Look => "to look what is there",
+            Self::Make => "to make it",
+            Self::Lock => "to lock it",
+            Self::List => "to list its files",
+            Self::Open => "to open it",
+            Self::Read => "to read it",
+            Self::Write => "to write it",
+            Self::Remove => "to remove it",
+        })
+    }
+}
 
 /// Bytes that are not what was written, where they cannot be a tail that a crash has torn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +171,8 @@ pub struct Corruption {
     pub found: String,
 }
 
+impl StdError for Corruption {}
+
 impl fmt::Display for Corruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: at byte {}: {}", self.file, self.offset, self.found)
@@ -93,10 +184,22 @@ impl fmt::Display for Corruption {
 pub enum OpenError {
     /// The system refuses: see to it, and try again.
     Io {
+        /// What it was asked for.
+        operation: Operation,
         /// The directory or the file.
         place: String,
-        /// What the system said.
-        kind: ErrorKind,
+        /// What it said.
+        error: SystemError,
+    },
+    /// The log was not closed, and [`Options::require_closed`](crate::Options::require_closed) says that it must be.
+    /// Whoever wrote it was ended, which loses nothing; or the end of the log is damaged.
+    Unclosed {
+        /// The file in which it ends.
+        file: String,
+        /// Where in the file.
+        offset: u64,
+        /// What stands behind that, of each device that has anything.
+        torn: Vec<Torn>,
     },
     /// The directory has what this version does not read: use the version that wrote it.
     Version {
@@ -117,8 +220,10 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    pub(crate) fn io(place: String, error: &Error) -> Self {
-        Self::Io { place, kind: error.kind() }
+    /// What the system refuses at a place, as what to make of its error.
+    pub fn io(operation: Operation, place: impl Into<String>) -> impl Fn(Error) -> Self {
+        let place = place.into();
+        move |error| Self::Io { operation, place: place.clone(), error: error.into() }
     }
 }
 
@@ -131,7 +236,13 @@ impl From<Corruption> for OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io { place, kind } => write!(f, "{place}: {kind}"),
+            Self::Io { operation, place, error } => {
+                write!(f, "{place}: the system refuses {operation}: {error}")
+            }
+            Self::Unclosed { file, offset, torn } => {
+                write!(f, "{file}: the log was not closed, and ends at byte {offset}")?;
+                torn.iter().try_for_each(|torn| write!(f, "; torn: {torn}"))
+            }
             Self::Version { file, found } => {
                 write!(f, "{file}: has format version {found}, which this program does not read")
             }
@@ -142,4 +253,11 @@ impl fmt::Display for OpenError {
     }
 }
 
-impl core::error::Error for OpenError {}
+impl StdError for OpenError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error.get()),
+            _ => None,
+        }
+    }
+}

@@ -8,8 +8,10 @@
 pub(crate) const PAGE: usize = 4096;
 /// Bytes of a block before its payload.
 pub(crate) const BLOCK: usize = 48;
-/// The version of the format.
+/// The version of manifests and of parts of checkpoints.
 pub(crate) const VERSION: u32 = 1;
+/// The version of segments that are written. Those of version 1 do not say how long they are, and are read.
+pub(crate) const SEGMENT_VERSION: u32 = 2;
 
 pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"CNTDLOG\n";
 pub(crate) const PART_MAGIC: [u8; 8] = *b"CNTDPRT\n";
@@ -159,7 +161,7 @@ pub(crate) fn words(payload: &[u8]) -> impl Iterator<Item = u64> + '_ {
 ///
 /// ```text
 /// 0   magic: "CNTDLOG\n"
-/// 8   u32  version
+/// 8   u32  version: 2, or 1 without the length
 /// 12  u32  checksum of the page from byte 16 to its end
 /// 16  u64  number of the database
 /// 24  u32  device, from 0
@@ -169,7 +171,8 @@ pub(crate) fn words(payload: &[u8]) -> impl Iterator<Item = u64> + '_ {
 /// 48  u64  position of the first block; what the segment before has from there on does not count
 /// 56  u64  epoch: all commits up to it stand before this segment or in a checkpoint, and none after it do
 /// 64  u32  checksum of the block before, 0 if there is none
-/// 68       zeroes
+/// 68  u64  bytes of the file
+/// 76       zeroes
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHead {
@@ -181,6 +184,8 @@ pub(crate) struct SegmentHead {
     pub(crate) base: u64,
     pub(crate) epoch: u64,
     pub(crate) chain: u32,
+    /// The length of the file, which it has from before its first block on; none in version 1.
+    pub(crate) bytes: Option<u64>,
 }
 
 /// What is wrong with a file's head.
@@ -193,10 +198,10 @@ pub(crate) enum Headless {
 }
 
 /// The page, with the version and the checksum filled in.
-fn page(magic: [u8; 8], database: u64, fields: &[u8]) -> Vec<u8> {
+fn page(magic: [u8; 8], version: u32, database: u64, fields: &[u8]) -> Vec<u8> {
     let mut page = Vec::with_capacity(PAGE);
     page.extend(magic);
-    page.extend(VERSION.to_le_bytes());
+    page.extend(version.to_le_bytes());
     page.extend([0; 4]);
     page.extend(database.to_le_bytes());
     page.extend(fields);
@@ -206,8 +211,13 @@ fn page(magic: [u8; 8], database: u64, fields: &[u8]) -> Vec<u8> {
     page
 }
 
-/// The number of the database, and the fields.
-fn open_page(bytes: &[u8], magic: [u8; 8], checks: bool) -> Result<(u64, Bytes<'_>), Headless> {
+/// The version, one of those up to `newest`; the number of the database, and the fields.
+fn open_page(
+    bytes: &[u8],
+    magic: [u8; 8],
+    newest: u32,
+    checks: bool,
+) -> Result<(u32, u64, Bytes<'_>), Headless> {
     let mut head = Bytes(bytes);
     let found = head.take(8).ok_or(Headless::Torn)?;
     let version = head.u32().ok_or(Headless::Torn)?;
@@ -215,10 +225,10 @@ fn open_page(bytes: &[u8], magic: [u8; 8], checks: bool) -> Result<(u64, Bytes<'
     if found != magic || checks && checksum(0, head.0) != sum {
         return Err(Headless::Torn);
     }
-    if version != VERSION {
+    if !(1..=newest).contains(&version) {
         return Err(Headless::Version(version));
     }
-    Ok((head.u64().ok_or(Headless::Torn)?, head))
+    Ok((version, head.u64().ok_or(Headless::Torn)?, head))
 }
 
 impl SegmentHead {
@@ -231,12 +241,14 @@ impl SegmentHead {
         fields.extend(self.base.to_le_bytes());
         fields.extend(self.epoch.to_le_bytes());
         fields.extend(self.chain.to_le_bytes());
-        page(SEGMENT_MAGIC, self.database, &fields)
+        fields.extend(self.bytes.iter().flat_map(|bytes| bytes.to_le_bytes()));
+        let version = if self.bytes.is_some() { SEGMENT_VERSION } else { 1 };
+        page(SEGMENT_MAGIC, version, self.database, &fields)
     }
 
     pub(crate) fn decode(bytes: &[u8], checks: bool) -> Result<Self, Headless> {
         let bytes = bytes.get(..PAGE).ok_or(Headless::Torn)?;
-        let (database, mut head) = open_page(bytes, SEGMENT_MAGIC, checks)?;
+        let (version, database, mut head) = open_page(bytes, SEGMENT_MAGIC, SEGMENT_VERSION, checks)?;
         let mut fields = || {
             Some(Self {
                 database,
@@ -247,6 +259,7 @@ impl SegmentHead {
                 base: head.u64()?,
                 epoch: head.u64()?,
                 chain: head.u32()?,
+                bytes: if version == 1 { None } else { Some(head.u64()?) },
             })
         };
         fields().ok_or(Headless::Torn)
@@ -287,12 +300,12 @@ impl PartHead {
         fields.extend(self.epoch.to_le_bytes());
         fields.extend(self.part.to_le_bytes());
         fields.extend(self.parts.to_le_bytes());
-        page(PART_MAGIC, self.database, &fields)
+        page(PART_MAGIC, VERSION, self.database, &fields)
     }
 
     pub(crate) fn decode(bytes: &[u8], checks: bool) -> Result<Self, Headless> {
         let bytes = bytes.get(..PAGE).ok_or(Headless::Torn)?;
-        let (database, mut head) = open_page(bytes, PART_MAGIC, checks)?;
+        let (_, database, mut head) = open_page(bytes, PART_MAGIC, VERSION, checks)?;
         let mut fields = || {
             Some(Self {
                 database,
@@ -308,12 +321,12 @@ impl PartHead {
 
 /// A manifest as bytes: a page or more.
 pub(crate) fn encode_manifest(database: u64, fields: &[u8]) -> Vec<u8> {
-    page(MANIFEST_MAGIC, database, fields)
+    page(MANIFEST_MAGIC, VERSION, database, fields)
 }
 
 /// The number of the database, and the fields of a manifest.
 pub(crate) fn decode_manifest(bytes: &[u8], checks: bool) -> Result<(u64, Bytes<'_>), Headless> {
-    open_page(bytes, MANIFEST_MAGIC, checks)
+    open_page(bytes, MANIFEST_MAGIC, VERSION, checks).map(|(_, database, fields)| (database, fields))
 }
 
 /// The name of a segment.

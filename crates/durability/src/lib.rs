@@ -16,6 +16,8 @@
 //!     says up to where that was.
 //! (4) What a directory has is what its manifest says, which is replaced as a whole.
 //! (5) After an error of a device nothing becomes durable any more.
+//! (6) A segment has its length, and is named in the manifest, before it has a commit: one that is missing or shorter
+//!     was damaged.
 #![forbid(unsafe_code)]
 
 mod backup;
@@ -39,11 +41,11 @@ mod writer;
 
 pub use backup::{BackupError, Copied};
 pub use epochs::{Epochs, Open};
-pub use error::{Corruption, LogError, OpenError};
+pub use error::{Corruption, LogError, OpenError, Operation, SystemError};
 pub use handover::{Giver, Handover};
 pub use layout::{Layouts, Mismatch, TableLayout};
 pub use log::{Durability, Log, Rounds, Running, Ticket};
 pub use merge::Restored;
 pub use plants::Plant;
 pub use sink::{LogSink, LoggedLoader};
-pub use store::{CheckpointError, Cut, Found, Options, Order, Store};
+pub use store::{CheckpointError, Cut, Found, Options, Order, Store, Torn};

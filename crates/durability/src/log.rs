@@ -52,7 +52,6 @@ pub(crate) struct Shared {
     /// Words of a session that may wait beside its ring.
     pub(crate) backlog_words: usize,
     epoch_ns: u64,
-    segment_bytes: u64,
     stop: AtomicBool,
     /// How often a checkpoint has asked for new segments.
     rolls_wanted: AtomicU64,
@@ -64,10 +63,6 @@ pub(crate) struct Shared {
     bytes: AtomicU64,
 }
 
-/// Bytes of a segment that is full, at most: where writes are in it is told in words by 32 bits, and the last round may
-/// be as large as a block.
-const SEGMENT_BYTES_MAX: u64 = 16 << 30;
-
 /// The log. A handle: copies are of the same log.
 #[derive(Clone, Debug)]
 pub struct Log(pub(crate) Arc<Shared>);
@@ -78,7 +73,6 @@ pub(crate) struct Sizes {
     pub(crate) ring_bytes: usize,
     pub(crate) backlog_bytes: usize,
     pub(crate) epoch_ns: u64,
-    pub(crate) segment_bytes: u64,
 }
 
 impl Log {
@@ -97,7 +91,6 @@ impl Log {
             counter: Padded::default(),
             backlog_words: sizes.backlog_bytes / 8 / sizes.sessions.max(1),
             epoch_ns: sizes.epoch_ns,
-            segment_bytes: sizes.segment_bytes.min(SEGMENT_BYTES_MAX),
             stop: AtomicBool::new(false),
             rolls_wanted: AtomicU64::new(0),
             rolls: Latched::default(),
@@ -272,9 +265,6 @@ impl Rounds {
             self.publish(epoch);
             return Ok(());
         }
-        if self.devices.iter().any(|device| device.bytes() >= self.log.0.segment_bytes) {
-            self.roll()?;
-        }
         self.seal(epoch, Kind::Seal)
     }
 
@@ -291,6 +281,10 @@ impl Rounds {
 
     /// Writes what was collected, and the seals, and syncs.
     fn seal(&mut self, epoch: u64, kind: Kind) -> Result<(), LogError> {
+        let mut of_devices = self.devices.iter().zip(&self.commits);
+        if !of_devices.all(|(device, commits)| device.has_room(commits.len())) {
+            self.roll()?;
+        }
         for (device, commits) in self.devices.iter_mut().zip(&mut self.commits) {
             let written = device.write(epoch, commits, kind);
             // Relaxed: a count.
@@ -343,11 +337,16 @@ impl Rounds {
     /// # Errors
     /// From then on nothing becomes durable.
     pub fn roll(&mut self) -> Result<Cut, LogError> {
-        for device in &mut self.devices {
-            let rolled = device.roll(self.sealed);
+        for (device, commits) in self.devices.iter_mut().zip(&self.commits) {
+            let rolled = device.roll(self.sealed, commits.len());
             rolled.map_err(|error| self.log.fail(LogError::write(device.place(), &error)))?;
         }
-        let segments = self.devices.iter().map(|device| device.end().segment).collect();
+        let segments: Vec<u64> = self.devices.iter().map(|device| device.end().segment).collect();
+        if self.plant != Some(Plant::LeavesSegmentsUnnamed) {
+            // A segment that has commits must be missed when it is gone.
+            let named = self.log.0.home.begin_segments(&segments);
+            named.map_err(|error| self.log.fail(LogError::write(self.devices[0].place(), &error)))?;
+        }
         Ok(Cut { epoch: self.sealed, segments })
     }
 

@@ -13,7 +13,7 @@
 //! 56  u8   whether the log was closed
 //! 57  u32  devices; for each of them
 //!          u64  number of the first segment that counts
-//!          u64  number of the first segment of the incarnation
+//!          u64  number of the last segment: none up to it may be missing
 //!          u64  position at which the log was closed, if it was
 //!     u32  parts of the checkpoint; for each of them
 //!          u64  bytes
@@ -30,7 +30,7 @@
 use std::io::{ErrorKind, Result};
 
 use crate::disk::{Directory, read_all, write_all};
-use crate::error::{Corruption, OpenError};
+use crate::error::{Corruption, OpenError, Operation};
 use crate::format::{Bytes, Headless, decode_manifest, encode_manifest};
 use crate::layout::Layouts;
 use crate::plants::Plant;
@@ -47,7 +47,8 @@ pub(crate) const BACKUP: &str = "BACKUP";
 pub(crate) struct Named {
     /// The first segment that counts.
     pub(crate) first: u64,
-    /// The first segment of the incarnation.
+    /// The last segment, which is named before it has a commit. Of logs in segments of version 1, the first one of the
+    /// incarnation.
     pub(crate) current: u64,
     /// Where the log was closed.
     pub(crate) end: u64,
@@ -163,13 +164,12 @@ impl Manifest {
         checks: bool,
     ) -> core::result::Result<Option<Self>, OpenError> {
         let place = format!("{}/{MANIFEST}", directory.name());
-        let io = |error| OpenError::io(place.clone(), &error);
         let file = match directory.open(MANIFEST) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io(error)),
+            Err(error) => return Err(OpenError::io(Operation::Open, place)(error)),
         };
-        let bytes = read_all(&*file).map_err(io)?;
+        let bytes = read_all(&*file).map_err(OpenError::io(Operation::Read, place.clone()))?;
         let corrupt = || Corruption {
             file: place.clone(),
             offset: 0,

@@ -36,6 +36,10 @@ pub enum Plant {
     ForgetsDeletions,
     /// Removes the log before the checkpoint that stands for it is in the manifest.
     TruncatesEarly,
+    /// Believes a segment that is shorter than its head says.
+    IgnoresLengths,
+    /// Goes on in new segments that the manifest does not name.
+    LeavesSegmentsUnnamed,
     /// Does not sync the parts of a checkpoint.
     LeavesPartsUnsynced,
 }

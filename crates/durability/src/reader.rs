@@ -4,11 +4,15 @@
 //! is the end of the log if all that comes after it was written before the next sync; and if anything was written
 //! later, by someone who knew that the block was durable, then it was lost since. Who wrote later tells by `synced` in
 //! its blocks and by the segments that follow, which are begun when all before them is durable.
+//!
+//! A segment has its whole length before the manifest names it, and the manifest names it before it has a commit. So
+//! one that is named and is missing, has no head, or is shorter than its head says was damaged, however little of it
+//! is left; and what stands behind its last block is zeroes, unless a crash has torn the block that came next.
 
 use sync::Arc;
 
 use crate::disk::{Directory, read_all};
-use crate::error::{Corruption, OpenError};
+use crate::error::{Corruption, OpenError, Operation};
 use crate::format::{
     BLOCK, BlockHead, Headless, Kind, PAGE, SegmentHead, read_block, segment_name, segment_number,
 };
@@ -28,8 +32,18 @@ pub(crate) struct Block {
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) number: u64,
+    /// The position of its first block.
+    pub(crate) base: u64,
+    /// Its bytes, but for the zeroes at its end.
     pub(crate) bytes: Vec<u8>,
     pub(crate) blocks: Vec<Block>,
+}
+
+impl Segment {
+    /// Where in the file a position is.
+    pub(crate) fn offset(&self, position: u64) -> u64 {
+        PAGE as u64 + position.wrapping_sub(self.base)
+    }
 }
 
 /// A seal, and where the log would go on behind it.
@@ -38,6 +52,8 @@ pub(crate) struct Seal {
     pub(crate) epoch: u64,
     pub(crate) end: End,
     pub(crate) is_close: bool,
+    /// Whether this is the head of a segment, which seals what stands before.
+    pub(crate) is_head: bool,
 }
 
 /// A device's log.
@@ -46,8 +62,6 @@ pub(crate) struct Stream {
     pub(crate) segments: Vec<Segment>,
     /// The last seals: what the segments begin with, then those of the last incarnation.
     pub(crate) seals: Vec<Seal>,
-    /// Bytes behind the last seal.
-    pub(crate) torn_bytes: u64,
 }
 
 /// What is read.
@@ -79,13 +93,14 @@ impl Scan<'_> {
     }
 
     fn read(&self, number: u64) -> Result<Vec<u8>, OpenError> {
-        let io = |error| OpenError::io(self.place(number), &error);
-        read_all(&*self.directory.open(&segment_name(number)).map_err(io)?).map_err(io)
+        let refused = |operation| OpenError::io(operation, self.place(number));
+        let file = self.directory.open(&segment_name(number)).map_err(refused(Operation::Open))?;
+        read_all(&*file).map_err(refused(Operation::Read))
     }
 
     /// The numbers of the segments that are there.
     fn numbers(&self) -> Result<Vec<u64>, OpenError> {
-        let names = self.directory.files().map_err(|error| OpenError::io(self.directory.name(), &error))?;
+        let names = self.directory.files().map_err(OpenError::io(Operation::List, self.directory.name()))?;
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| segment_number(name)).collect();
         numbers.sort_unstable();
         Ok(numbers)
@@ -124,12 +139,29 @@ impl Scan<'_> {
                 Ok(head) if head.incarnation > self.manifest.incarnation && !must => break,
                 Ok(head) => {
                     self.fits(&head, number)?;
+                    if let Some(cut_off) = self.cut_off(&head, bytes.len() as u64) {
+                        if must || self.is_followed(number, &numbers)? || self.has_durable(&bytes) {
+                            return Err(cut_off);
+                        }
+                        break;
+                    }
                     heads.push((head, bytes));
                 }
             }
             number += 1;
         }
         Ok(heads)
+    }
+
+    /// What is wrong with the length of a segment, if anything is.
+    fn cut_off(&self, head: &SegmentHead, bytes: u64) -> Option<OpenError> {
+        let length =
+            head.bytes.filter(|length| bytes != *length && self.plant != Some(Plant::IgnoresLengths))?;
+        let found = match length.checked_sub(bytes) {
+            Some(missing) => format!("the file was cut off: {missing} of its {length} bytes are missing"),
+            None => format!("the file has become longer: it was made with {length} bytes, and has {bytes}"),
+        };
+        Some(self.corrupt(head.number, bytes.min(length) as usize, found))
     }
 
     /// Whether a later segment of the last incarnation is there.
@@ -184,21 +216,26 @@ impl Scan<'_> {
     /// Reads the log.
     pub(crate) fn stream(&self) -> Result<Stream, OpenError> {
         let mut heads = self.heads()?.into_iter().peekable();
-        let (mut segments, mut seals, mut torn_bytes) = (Vec::new(), Vec::<Seal>::new(), 0);
+        let (mut segments, mut seals) = (Vec::new(), Vec::<Seal>::new());
         let mut expected: Option<(u64, u32)> = None;
-        while let Some((head, bytes)) = heads.next() {
+        while let Some((head, mut bytes)) = heads.next() {
             let number = head.number;
             if expected.is_some_and(|(position, chain)| position != head.base || chain != head.chain) {
                 return Err(self.corrupt(number, 48, "the segment does not go on where the one before ends"));
             }
             let begin = End { segment: number, position: head.base, chain: head.checksum() };
             // What an earlier incarnation has sealed is what the next one has begun with.
-            seals.push(Seal { epoch: head.epoch, end: begin, is_close: false });
+            seals.push(Seal { epoch: head.epoch, end: begin, is_close: false, is_head: true });
             if self.until == Some(number) {
                 break;
             }
             let until = heads.peek().map(|(next, _)| (next.base, next.chain));
-            let blocks = self.blocks(&head, &bytes, until.map(|(base, _)| base))?;
+            let until = until.map(|(base, _)| base);
+            // A block ends with its page, whose last bytes may be zeroes.
+            let in_use = without_zeroes(&bytes).len().next_multiple_of(PAGE).min(bytes.len());
+            bytes.truncate(in_use);
+            bytes.shrink_to_fit();
+            let blocks = self.blocks(&head, &bytes, until)?;
             let mut chain = begin.chain;
             let mut position = head.base;
             for Block { head: block, .. } in &blocks {
@@ -206,16 +243,14 @@ impl Scan<'_> {
                 chain = block.checksum;
                 if matches!(block.kind, Kind::Seal | Kind::Close) || self.plant == Some(Plant::SkipsSeals) {
                     let end = End { segment: number, position, chain };
-                    seals.push(Seal { epoch: block.epoch, end, is_close: block.kind == Kind::Close });
+                    let is_close = block.kind == Kind::Close;
+                    seals.push(Seal { epoch: block.epoch, end, is_close, is_head: false });
                 }
             }
             expected = Some((position, chain));
-            let sealed = seals.last().expect("a head seals").end.position;
-            let counted = PAGE as u64 + sealed.wrapping_sub(head.base);
-            torn_bytes = (bytes.len() as u64).saturating_sub(counted);
-            segments.push(Segment { number, bytes, blocks });
+            segments.push(Segment { number, base: head.base, bytes, blocks });
         }
-        Ok(Stream { segments, seals, torn_bytes })
+        Ok(Stream { segments, seals })
     }
 
     /// The blocks of a segment, which must come up to `until`, if that is given.
@@ -262,4 +297,13 @@ impl Scan<'_> {
         self.blocks_after(bytes, at)
             .any(|(offset, head)| head.position == position_of(offset) && head.synced > position_of(at))
     }
+}
+
+/// Bytes without the zeroes that they end with.
+pub(crate) fn without_zeroes(bytes: &[u8]) -> &[u8] {
+    // A page at a time: there may be many.
+    let pages =
+        bytes.chunks(PAGE).rposition(|page| page != &[0; PAGE][..page.len()]).map_or(0, |last| last + 1);
+    let bytes = &bytes[..(pages * PAGE).min(bytes.len())];
+    &bytes[..bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)]
 }

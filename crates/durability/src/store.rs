@@ -10,14 +10,14 @@ use sync::{Arc, Latched, clock};
 
 use crate::checkpoint::{PartReader, PartWriter};
 use crate::disk::Directory;
-use crate::error::{Corruption, LogError, OpenError};
+use crate::error::{Corruption, LogError, OpenError, Operation};
 use crate::format::{PartHead, part_name, part_number, segment_name, segment_number};
 use crate::layout::Layouts;
 use crate::log::{Log, Rounds, Sizes};
 use crate::manifest::{BACKUP, MANIFEST, Manifest, NEW, Named, PartSum};
 use crate::merge::{Commits, Merge, Restored, all_parts, named};
 use crate::plants::Plant;
-use crate::reader::{Scan, Stream};
+use crate::reader::{Scan, Stream, without_zeroes};
 use crate::writer::{Course, Device, End};
 
 /// What orders the commits of an epoch.
@@ -43,12 +43,15 @@ pub struct Options {
     pub ring_bytes: usize,
     /// Bytes of all sessions together that may wait beside their rings before sessions wait.
     pub backlog_bytes: usize,
-    /// Bytes from which on a segment is full.
+    /// Bytes of a segment at most, unless one round has more. A segment has its whole length from its beginning on; the
+    /// first ones are shorter, and each is twice as long as what was needed of the one before.
     pub segment_bytes: u64,
     /// Parts of a checkpoint, if there is none yet.
     pub parts: usize,
     /// The number of a database that is made, by which its files are told from those of others.
     pub database: u64,
+    /// Whether a log that was not closed is refused with [`OpenError::Unclosed`].
+    pub require_closed: bool,
     /// What the program keeps in the manifest: see [`Store::note`].
     pub note: Vec<u8>,
     /// A planted bug, for tests.
@@ -67,9 +70,34 @@ impl Default for Options {
             segment_bytes: 64 << 20,
             parts: 16,
             database: clock::now_ns(),
+            require_closed: false,
             note: Vec::new(),
             plant: None,
         }
+    }
+}
+
+/// Bytes of a segment at most, whatever is asked for: where writes are in it is told in words by 32 bits, and a round
+/// may be as large as a block.
+const SEGMENT_BYTES_MAX: u64 = 16 << 30;
+
+/// What stands behind the end of a log that nobody has closed: a part of what was being written when it ended. None of
+/// it was acknowledged, unless the device has lost what it had said to be durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Torn {
+    /// The directory and the file.
+    pub file: String,
+    /// The number of the segment, which is that of the file.
+    pub segment: u64,
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// Bytes of it, up to the last one that is not zero.
+    pub bytes: u64,
+}
+
+impl fmt::Display for Torn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} bytes from byte {} on", self.file, self.bytes, self.offset)
     }
 }
 
@@ -108,6 +136,8 @@ pub struct Found {
     options: Options,
     streams: Vec<Stream>,
     ends: Vec<End>,
+    /// What is cut off, by device.
+    torn: Vec<Torn>,
     epoch: u64,
 }
 
@@ -152,6 +182,7 @@ impl Store {
             options,
             streams: Vec::new(),
             ends: Vec::new(),
+            torn: Vec::new(),
             epoch: 0,
         };
         let Some(manifest) = manifest else {
@@ -173,6 +204,10 @@ impl Store {
         }
         found.find_end(&manifest)?;
         found.manifest = Some(manifest);
+        if found.options.require_closed && !found.was_closed() {
+            let (file, offset) = found.place_of(0, found.ends[0]);
+            return Err(OpenError::Unclosed { file, offset, torn: found.torn });
+        }
         Ok(found)
     }
 }
@@ -182,7 +217,7 @@ impl Found {
     fn is_empty(&self) -> Result<(), OpenError> {
         for directory in &self.directories {
             let place = directory.name();
-            let files = directory.files().map_err(|error| OpenError::io(place.clone(), &error))?;
+            let files = directory.files().map_err(OpenError::io(Operation::List, place.clone()))?;
             if files.iter().any(|name| name == BACKUP) {
                 let file = format!("{place}/{BACKUP}");
                 let found = "a backup was not completed here: remove what there is of it, and make another";
@@ -209,7 +244,8 @@ impl Found {
             let none = End { segment: 0, position: 0, chain: 0 };
             let end = seal.map_or(none, |seal| seal.end);
             if manifest.is_closed {
-                let is_close = seal.is_some_and(|seal| seal.is_close);
+                // A backup ends with the head of a segment.
+                let is_close = seal.is_some_and(|seal| seal.is_close || seal.is_head);
                 if !is_close || end.position != manifest.devices[device].end {
                     return Err(self.lost(device, end, "the log was closed behind this, and lacks its end"));
                 }
@@ -220,14 +256,35 @@ impl Found {
             let end = self.ends[0];
             return Err(self.lost(0, end, "the log lacks commits that were durable"));
         }
+        self.torn = (0..self.ends.len()).filter_map(|device| self.find_torn(device)).collect();
         Ok(())
     }
 
-    fn lost(&self, device: usize, end: End, found: &str) -> OpenError {
-        let directory = self.directories[device].name();
-        let file = format!("{directory}/{}", segment_name(end.segment));
+    /// What stands behind the end of a device's log, if anything does. Segments are begun when all before them counts,
+    /// so it stands in one.
+    fn find_torn(&self, device: usize) -> Option<Torn> {
+        let end = self.ends[device];
+        let mut segments =
+            self.streams[device].segments.iter().filter(|segment| segment.number >= end.segment);
+        segments.find_map(|segment| {
+            let is_last = segment.number == end.segment;
+            let offset = if is_last { segment.offset(end.position) } else { segment.offset(segment.base) };
+            let behind = segment.bytes.get(offset as usize..).unwrap_or_default();
+            let bytes = without_zeroes(behind).len() as u64;
+            let file = format!("{}/{}", self.directories[device].name(), segment_name(segment.number));
+            (bytes > 0).then_some(Torn { file, segment: segment.number, offset, bytes })
+        })
+    }
+
+    /// The file in which a device's log ends, and the byte.
+    fn place_of(&self, device: usize, end: End) -> (String, u64) {
+        let file = format!("{}/{}", self.directories[device].name(), segment_name(end.segment));
         let last = self.streams[device].segments.iter().find(|segment| segment.number == end.segment);
-        let offset = last.map_or(0, |segment| segment.bytes.len() as u64);
+        (file, last.map_or(0, |segment| segment.offset(end.position)))
+    }
+
+    fn lost(&self, device: usize, end: End, found: &str) -> OpenError {
+        let (file, offset) = self.place_of(device, end);
         Corruption { file, offset, found: found.to_owned() }.into()
     }
 
@@ -241,14 +298,19 @@ impl Found {
         self.epoch
     }
 
-    /// Whether the log was closed by who wrote it.
+    /// Whether the log was closed by who wrote it, or is a backup, which is complete, too.
     pub fn was_closed(&self) -> bool {
         self.manifest.as_ref().is_some_and(|manifest| manifest.is_closed)
     }
 
-    /// Bytes behind the last seal, which a crash has left and which do not count.
+    /// What a crash has left behind the last epoch that is whole, which does not count; of each device that has any.
+    pub fn torn(&self) -> &[Torn] {
+        &self.torn
+    }
+
+    /// Bytes of that.
     pub fn torn_bytes(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.torn_bytes).sum()
+        self.torn.iter().map(|torn| torn.bytes).sum()
     }
 
     /// Bytes of the log behind the checkpoint.
@@ -304,19 +366,20 @@ impl Found {
         let Self { directories, manifest, layouts, mut options, ends, epoch, .. } = self;
         let plant = options.plant;
         let home = &directories[0];
-        let io = |directory: &Arc<dyn Directory>, error: io::Error| OpenError::io(directory.name(), &error);
+        let named = || OpenError::io(Operation::Write, format!("{}/{MANIFEST}", home.name()));
         let mut manifest = if let Some(manifest) = manifest {
             manifest
         } else {
             let devices = vec![Named::default(); directories.len()];
             let (database, layouts) = (options.database, layouts.clone());
             let made = Manifest { database, devices, layouts, ..Manifest::default() };
-            made.replace(&**home, plant).map_err(|error| io(home, error))?;
+            made.replace(&**home, plant).map_err(named())?;
             made
         };
         for (device, directory) in directories.iter().enumerate() {
             let kept = manifest.devices[device].first.max(1)..=ends[device].segment;
-            clear(&**directory, &manifest, kept).map_err(|error| io(directory, error))?;
+            clear(&**directory, &manifest, kept)
+                .map_err(OpenError::io(Operation::Remove, directory.name()))?;
         }
         let mut writers = Vec::new();
         for (device, directory) in directories.iter().enumerate() {
@@ -325,10 +388,12 @@ impl Found {
                 incarnation: manifest.incarnation + 1,
                 device: device as u32,
                 devices: directories.len() as u32,
+                segment_bytes: options.segment_bytes.min(SEGMENT_BYTES_MAX),
                 plant,
             };
             let begun = Device::begin(Arc::clone(directory), course, ends[device], epoch);
-            writers.push(begun.map_err(|error| io(directory, error))?);
+            let file = format!("{}/{}", directory.name(), segment_name(ends[device].segment + 1));
+            writers.push(begun.map_err(OpenError::io(Operation::Write, file))?);
         }
         manifest.incarnation += 1;
         manifest.epoch = epoch;
@@ -341,13 +406,12 @@ impl Found {
                 named.first = named.current;
             }
         }
-        manifest.replace(&**home, plant).map_err(|error| io(home, error))?;
+        manifest.replace(&**home, plant).map_err(named())?;
         let sizes = Sizes {
             sessions: options.sessions,
             ring_bytes: options.ring_bytes,
             backlog_bytes: options.backlog_bytes,
             epoch_ns: options.epoch_ns,
-            segment_bytes: options.segment_bytes,
         };
         let home = Home {
             directories,
@@ -511,7 +575,7 @@ impl Home {
             let write = |error: io::Error| {
                 let place = format!("{}/{}", directory.name(), part_name(number, part as u32));
                 *failed.lock() = Some(CheckpointError::Write { place: place.clone(), kind: error.kind() });
-                OpenError::io(place, &error)
+                OpenError::io(Operation::Write, place)(error)
             };
             let mut writer = PartWriter::new(directory, head).map_err(write)?;
             let mut before = PartReader::open(directory, old, part, true)?;
@@ -560,6 +624,15 @@ impl Home {
         new.replace(&*self.directories[0], self.plant)?;
         *manifest = new;
         Ok(())
+    }
+
+    /// The log goes on in these segments, one of each device, which are durable.
+    pub(crate) fn begin_segments(&self, numbers: &[u64]) -> io::Result<()> {
+        self.change(|manifest| {
+            for (named, number) in manifest.devices.iter_mut().zip(numbers) {
+                named.current = *number;
+            }
+        })
     }
 
     /// The log was closed: where it ends.

@@ -8,6 +8,11 @@ use crate::disk::{Directory, File, write_all};
 use crate::format::{BLOCK, BlockHead, Kind, PAGE, SegmentHead, begin_block, end_block, segment_name};
 use crate::plants::Plant;
 
+/// The shortest segment is the longest one divided by this.
+const SHORTEST: u64 = 1 << 10;
+/// Zeroes that are written at a time where rounds will be, at most.
+const AHEAD_BYTES: u64 = 256 << 10;
+
 /// Where a device's log goes on: what a reader found, or a writer left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
@@ -26,7 +31,30 @@ pub(crate) struct Course {
     pub(crate) incarnation: u64,
     pub(crate) device: u32,
     pub(crate) devices: u32,
+    /// The longest segment, unless one round is longer.
+    pub(crate) segment_bytes: u64,
     pub(crate) plant: Option<Plant>,
+}
+
+impl Course {
+    /// How long the segment is that follows one of which so much was needed, and that has room for a round of so many
+    /// bytes: long enough that there are few, and no longer than what is worth reading when it stays empty.
+    fn length(&self, used: u64, round: u64) -> u64 {
+        let shortest = (self.segment_bytes / SHORTEST).max(2 * PAGE as u64);
+        let suited = used.saturating_mul(2).clamp(shortest, self.segment_bytes.max(shortest));
+        suited.max(PAGE as u64 + round).next_multiple_of(PAGE as u64)
+    }
+}
+
+/// Bytes of a round with so many bytes of commits.
+fn round_bytes(commits: usize) -> u64 {
+    let commits = if commits > 0 { BLOCK + commits } else { 0 };
+    (commits + BLOCK).next_multiple_of(PAGE) as u64
+}
+
+/// How many bytes of zeroes are written at a time in a segment.
+fn ahead_of(length: u64) -> u64 {
+    (length / 4).next_multiple_of(PAGE as u64).min(AHEAD_BYTES)
 }
 
 /// One device of the log.
@@ -36,8 +64,12 @@ pub(crate) struct Device {
     course: Course,
     file: Arc<dyn File>,
     number: u64,
-    /// Bytes of the segment.
+    /// Bytes of the segment that are in use: where the next round begins.
     bytes: u64,
+    /// Bytes of the file, of which the head tells.
+    length: u64,
+    /// Up to where something was written, be it zeroes.
+    filled: u64,
     /// Where the next block goes.
     position: u64,
     synced: u64,
@@ -49,13 +81,16 @@ pub(crate) struct Device {
 impl Device {
     /// Begins the segment after `end`. All up to `epoch` stands before it.
     pub(crate) fn begin(directory: Arc<dyn Directory>, course: Course, end: End, epoch: u64) -> Result<Self> {
-        let (file, chain) = begin_segment(&*directory, &course, end, epoch)?;
+        let length = course.length(0, 0);
+        let (file, chain) = begin_segment(&*directory, &course, end, epoch, length)?;
         Ok(Self {
             directory,
             course,
             file,
             number: end.segment + 1,
             bytes: PAGE as u64,
+            length,
+            filled: PAGE as u64 + ahead_of(length),
             position: end.position,
             synced: end.position,
             chain,
@@ -68,22 +103,26 @@ impl Device {
         End { segment: self.number, position: self.position, chain: self.chain }
     }
 
-    /// Bytes of the present segment.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+    /// Whether the segment has room for a round with so many bytes of commits.
+    pub(crate) fn has_room(&self, commits: usize) -> bool {
+        self.bytes + round_bytes(commits) <= self.length
     }
 
     pub(crate) fn place(&self) -> String {
         self.directory.name()
     }
 
-    /// Goes on in a new segment; all is synced.
-    pub(crate) fn roll(&mut self, epoch: u64) -> Result<()> {
-        let (file, chain) = begin_segment(&*self.directory, &self.course, self.end(), epoch)?;
+    /// Goes on in a new segment, which has room for a round with so many bytes of commits; all is synced. It counts
+    /// when the manifest names it.
+    pub(crate) fn roll(&mut self, epoch: u64, commits: usize) -> Result<()> {
+        let length = self.course.length(self.bytes, round_bytes(commits));
+        let (file, chain) = begin_segment(&*self.directory, &self.course, self.end(), epoch, length)?;
         self.file = file;
         self.chain = chain;
         self.number += 1;
         self.bytes = PAGE as u64;
+        self.length = length;
+        self.filled = PAGE as u64 + ahead_of(length);
         Ok(())
     }
 
@@ -124,10 +163,26 @@ impl Device {
 
     /// Puts what there is of the round into the file.
     fn put(&mut self) -> Result<()> {
+        let round = self.round.len() as u64;
+        assert!(self.bytes + round <= self.length, "no segment is longer than its head says");
         write_all(&*self.file, self.bytes, &self.round)?;
-        self.bytes += self.round.len() as u64;
-        self.position += self.round.len() as u64;
+        self.bytes += round;
+        self.position += round;
         self.round.clear();
+        self.fill_ahead(round)
+    }
+
+    /// Once for many rounds, writes zeroes where the next ones will be. To write over something takes the file system
+    /// no record of its own, so that a sync has less to do; and a device that is full says so before there is nothing
+    /// left. Rounds that are as long as these zeroes do without.
+    fn fill_ahead(&mut self, round: u64) -> Result<()> {
+        let ahead = ahead_of(self.length);
+        if self.bytes < self.filled || round >= ahead {
+            return Ok(());
+        }
+        let end = (self.bytes + ahead).min(self.length);
+        write_all(&*self.file, self.bytes, &vec![0; (end - self.bytes) as usize])?;
+        self.filled = end;
         Ok(())
     }
 
@@ -142,13 +197,14 @@ impl Device {
     }
 }
 
-/// Makes a segment, whose head and name are durable before it has anything else. The file, and the checksum that its
-/// first block repeats.
+/// Makes a segment of so many bytes, whose head, length and name are durable before it has anything else. The file, and
+/// the checksum that its first block repeats.
 fn begin_segment(
     directory: &dyn Directory,
     course: &Course,
     end: End,
     epoch: u64,
+    length: u64,
 ) -> Result<(Arc<dyn File>, u32)> {
     let head = SegmentHead {
         database: course.database,
@@ -159,9 +215,16 @@ fn begin_segment(
         base: end.position,
         epoch,
         chain: end.chain,
+        bytes: Some(length),
     };
     let file = directory.create(&segment_name(head.number))?;
-    write_all(&*file, 0, &head.encode())?;
+    let mut first = head.encode();
+    first.resize((PAGE as u64 + ahead_of(length)).min(length) as usize, 0);
+    write_all(&*file, 0, &first)?;
+    // A file is as long as its last byte says, on any file system.
+    if (first.len() as u64) < length {
+        write_all(&*file, length - 1, &[0])?;
+    }
     file.sync()?;
     if course.plant != Some(Plant::SkipsDirectorySync) {
         directory.sync()?;

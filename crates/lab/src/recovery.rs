@@ -126,14 +126,7 @@ impl Recovery {
             text::plural(self.workers, "worker"),
             text::count(self.rate(recovered))
         ));
-        lines.add(match (recovered.was_closed, recovered.torn_bytes) {
-            (true, _) => "the log was closed: all that was committed is there".to_owned(),
-            (false, 0) => "the log was not closed: all that was durable is there".to_owned(),
-            (false, torn) => format!(
-                "the log was not closed: all that was durable is there; {} behind it do not count",
-                text::bytes(torn)
-            ),
-        });
+        tell_end(recovered, &mut lines);
         self.tell_verdict(recovered, &mut lines);
         lines.0
     }
@@ -161,6 +154,12 @@ impl Recovery {
         let plan = self.run.as_ref().map(|run| &run.plan);
         let tables: Map<String, Value> =
             recovered.tables.iter().map(|(name, rows)| (name.clone(), (*rows).into())).collect();
+        let torn_bytes: u64 = recovered.torn.iter().map(|torn| torn.bytes).sum();
+        let end = |torn: &runs::Torn| {
+            let runs::Torn { file, segment, offset, bytes } = torn;
+            json!({ "file": file, "segment": segment, "offset": offset, "bytes": bytes })
+        };
+        let torn: Vec<Value> = recovered.torn.iter().map(end).collect();
         json!({
             "schema": json::SCHEMA,
             "version": env!("CARGO_PKG_VERSION"),
@@ -175,7 +174,8 @@ impl Recovery {
             "checkpoint": recovered.checkpoint,
             "epoch": recovered.epoch,
             "was_closed": recovered.was_closed,
-            "torn_bytes": recovered.torn_bytes,
+            "torn_bytes": torn_bytes,
+            "torn": torn,
             "read_s": recovered.read_ns as f64 / 1e9,
             "restore_s": recovered.restore_ns as f64 / 1e9,
             "rows_s_worker": self.rate(recovered),
@@ -188,6 +188,20 @@ impl Recovery {
     fn rate(&self, recovered: &Recovered) -> f64 {
         let ns = recovered.read_ns + recovered.restore_ns;
         recovered.rows() as f64 * 1e9 / ns.max(1) as f64 / self.workers as f64
+    }
+}
+
+/// How the log ends.
+fn tell_end(recovered: &Recovered, lines: &mut Lines) {
+    if recovered.was_closed {
+        return lines.add("the log was closed: all that was committed is there");
+    }
+    lines.add(format!(
+        "the log was not closed: whoever wrote it was ended, and all whole epochs are there, up to epoch {}",
+        recovered.epoch
+    ));
+    for torn in &recovered.torn {
+        lines.add(format!("torn, and cut off when it is opened: {torn}"));
     }
 }
 

@@ -14,7 +14,7 @@ use engine::driver::{Arrived, Control, Job, Series, TypeTally};
 use engine::setting::{SettingError, Values};
 use sync::atomic::{AtomicU32, Ordering};
 
-pub use durability::Durability;
+pub use durability::{Durability, Torn};
 pub use engine::Phase;
 pub use instance::{
     admit, clients, forecast, has_versions_apart, isolation, recover, run, terminals, upgrades,

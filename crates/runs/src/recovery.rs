@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use durability::disk::{Directory, DirectoryLock, RealDirectory};
-use durability::{Found, Layouts, Options, Store};
+use durability::{Found, Layouts, Options, Store, Torn};
 use engine::{AnyKey, Database, Scheme};
 use storage::TableId;
 use sync::atomic::{AtomicU64, Ordering};
@@ -28,10 +28,11 @@ pub struct Recovered {
     pub checkpoint: u64,
     /// The last epoch whose commits there are.
     pub epoch: u64,
-    /// Whether the log was closed by who wrote it.
+    /// Whether the log was closed by who wrote it, or is a backup, which is complete, too.
     pub was_closed: bool,
-    /// Bytes behind the last whole epoch, which a crash has left and which do not count.
-    pub torn_bytes: u64,
+    /// What stands behind the last whole epoch, and does not count: the rest of what was being written when the process
+    /// ended; of each device that has any.
+    pub torn: Vec<Torn>,
     /// Nanoseconds that reading and checking the files took.
     pub read_ns: u64,
     /// Nanoseconds that making the rows took, and the indexes if there is a database.
@@ -167,7 +168,7 @@ fn recovered<P: FnMut(TableId, AnyKey, &[u64])>(
         checkpoint: found.checkpoint().0,
         epoch: found.epoch(),
         was_closed: found.was_closed(),
-        torn_bytes: found.torn_bytes(),
+        torn: found.torn().to_vec(),
         read_ns,
         restore_ns,
         digest: None,

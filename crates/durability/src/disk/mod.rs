@@ -1,6 +1,7 @@
 //! The one door to files. Directories are flat; what a real one promises is what the simulated one does at its worst:
 //! bytes are volatile until their file is synced, and names until their directory is.
 
+mod look;
 mod real;
 mod simulated;
 
@@ -9,6 +10,7 @@ use std::io::{Error, ErrorKind, Result};
 
 use sync::Arc;
 
+pub use look::{Instead, MAKING, look};
 pub use real::{DirectoryLock, LOCK, RealDirectory};
 pub use simulated::{Fault, Power, Rotten, SimulatedDirectory, SimulatedDisk};
 

@@ -6,11 +6,13 @@
 //! (2) A file has bytes that are durable and writes that are not. When the power goes, each sector of each of those
 //!     is kept or lost by itself, some in part; what was lost and is below the file's new end is zeroes or garbage.
 //! (3) Names are durable when their directory was synced. Of the changes since then any may be lost.
-//! (4) A sync that fails leaves its writes to be read, but forgets that they are to become durable, as Linux does: the
+//! (4) A full disk takes what has room already: sectors that were written before. One that was skipped has none,
+//!     though the file be longer.
+//! (5) A sync that fails leaves its writes to be read, but forgets that they are to become durable, as Linux does: the
 //!     next one says that all is well.
 
 use core::mem;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Error, ErrorKind, Result};
 
 use stdx::Rng;
@@ -112,6 +114,8 @@ struct Inode {
     durable: Vec<u8>,
     /// Writes that are not durable: offset and length, in order. Their bytes as of their time.
     pending: Vec<(usize, Vec<u8>)>,
+    /// Sectors that have room on the disk.
+    allocated: BTreeSet<usize>,
 }
 
 impl Names {
@@ -150,6 +154,22 @@ fn put(to: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
 }
 
 impl Inode {
+    /// Bytes from an offset on that have room.
+    fn room(&self, offset: usize) -> usize {
+        let first = offset / SECTOR;
+        let mut end = first;
+        while self.allocated.contains(&end) {
+            end += 1;
+        }
+        (end * SECTOR).saturating_sub(offset)
+    }
+
+    fn write(&mut self, offset: usize, bytes: &[u8]) {
+        put(&mut self.live, offset, bytes);
+        self.allocated.extend(offset / SECTOR..(offset + bytes.len()).div_ceil(SECTOR));
+        self.pending.push((offset, bytes.to_vec()));
+    }
+
     fn sync(&mut self) {
         for (offset, bytes) in self.pending.drain(..) {
             put(&mut self.durable, offset, &bytes);
@@ -242,8 +262,7 @@ impl State {
         }
         let mut bytes = bytes;
         if self.is_full {
-            // What is there may be written over.
-            let room = self.inodes[inode].live.len().saturating_sub(offset);
+            let room = self.inodes[inode].room(offset); // Rule (4).
             if room == 0 {
                 return Err(ErrorKind::StorageFull.into());
             }
@@ -257,9 +276,7 @@ impl State {
             at = self.rng.below((offset / SECTOR) as u64 + 2) as usize * SECTOR;
         }
         if !self.goes_before() {
-            let inode = &mut self.inodes[inode];
-            put(&mut inode.live, at, bytes);
-            inode.pending.push((at, bytes.to_vec()));
+            self.inodes[inode].write(at, bytes);
         }
         self.end()?;
         Ok(bytes.len())
@@ -267,7 +284,7 @@ impl State {
 
     fn sync(&mut self, inode: usize) -> Result<()> {
         if self.step()? == Some(Fault::Fails) {
-            self.inodes[inode].pending.clear(); // Rule (4).
+            self.inodes[inode].pending.clear(); // Rule (5).
             return Err(Error::other("planted: the device fails"));
         }
         if !self.goes_before() {
@@ -354,6 +371,24 @@ impl SimulatedDisk {
     /// Cuts the power, if it is on, and gives it back: what was not durable has become what it may.
     pub fn restart(&self) {
         self.0.lock().restart();
+    }
+
+    /// The bytes of a file as whoever opens it finds them, if it is there.
+    pub fn bytes(&self, directory: usize, file: &str) -> Option<Vec<u8>> {
+        let state = self.0.lock();
+        let inode = state.directories.get(directory)?.live.get(file)?;
+        Some(state.inodes[*inode].live.clone())
+    }
+
+    /// Puts other bytes in place of those of a file, for good, as a tool may that somebody has mistaken for another.
+    ///
+    /// # Panics
+    /// When there is no such file.
+    pub fn replace(&self, directory: usize, file: &str, bytes: Vec<u8>) {
+        let mut state = self.0.lock();
+        let inode = state.directories.get(directory).and_then(|names| names.live.get(file));
+        let inode = *inode.expect("a file that is there");
+        state.inodes[inode] = Inode { durable: bytes.clone(), live: bytes, ..Inode::default() };
     }
 
     /// Changes some of the bytes that are there, as a disk may that has aged: a bit, a sector that is zero, or that of

@@ -57,8 +57,6 @@ pub(crate) struct Case {
     acknowledged: u64,
     /// The last one before: all up to it was known to be durable when something was written later.
     confirmed: u64,
-    /// The epoch with which the last segment began, or an earlier one.
-    began: u64,
     was_closed: bool,
     /// Rounds that this life has written.
     rounds: u64,
@@ -79,7 +77,6 @@ impl Case {
             live: State::default(),
             acknowledged: 0,
             confirmed: 0,
-            began: 0,
             was_closed: false,
             rounds: 0,
             seen: Seen::default(),
@@ -143,15 +140,15 @@ impl Case {
         let opened = Store::open(self.directories(), &self.layouts, self.options());
         let state = opened.and_then(|found| Ok((found.epoch(), restored(&found)?)));
         let (epoch, state) = match state {
-            Err(OpenError::Io { place, kind }) => return Err(format!("{place}: {kind}")),
+            Err(error @ OpenError::Io { .. }) => return Err(error.to_string()),
             Err(_) => return Ok(true),
             Ok(recovered) => recovered,
         };
         let is_shorter = rotten.as_ref().is_some_and(|rotten| rotten.is_truncated);
         let least = match (self.was_closed, is_shorter) {
-            (true, _) => self.acknowledged,
+            // What is shorter than it was is refused, whatever it has lost.
+            (true, _) | (_, true) => self.acknowledged,
             (false, false) => self.confirmed,
-            (false, true) => self.began,
         };
         if epoch < least {
             return Err(format!("{rotten:?} was taken for a torn tail: {epoch} instead of {least}"));
@@ -219,7 +216,7 @@ impl Case {
                     Ok(rounds) => {
                         self.commits.retain(|commit| commit.epoch <= epoch);
                         self.live = State::at(&self.commits, epoch, &self.layouts);
-                        (self.acknowledged, self.confirmed, self.began) = (epoch, epoch, epoch);
+                        (self.acknowledged, self.confirmed) = (epoch, epoch);
                         (self.was_closed, self.rounds) = (false, 0);
                         return Ok(Some(rounds));
                     }

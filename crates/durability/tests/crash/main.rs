@@ -4,6 +4,7 @@
 //! `cargo test -p contend-durability --test crash -- --ignored` has a night's worth.
 
 mod case;
+mod cuts;
 mod model;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -98,5 +99,7 @@ finds! {
     finds_an_order_by_place: OrdersByPlace;
     finds_forgotten_deletions: ForgetsDeletions;
     finds_a_log_that_is_truncated_early: TruncatesEarly;
+    finds_a_length_that_is_not_looked_at: IgnoresLengths;
+    finds_a_segment_that_the_manifest_does_not_name: LeavesSegmentsUnnamed;
     finds_parts_that_are_not_synced: LeavesPartsUnsynced;
 }

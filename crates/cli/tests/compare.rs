@@ -52,7 +52,7 @@ struct Neighbours(Vec<Child>);
 impl Neighbours {
     /// So many for each core.
     fn new(each: usize) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = sync::workers::cores();
         let busy = |_| {
             let mut shell = Command::new("sh");
             shell.args(["-c", "while :; do :; done"]).stdout(Stdio::null()).spawn().expect("a shell is there")

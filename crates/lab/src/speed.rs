@@ -1,20 +1,20 @@
 //! How fast runs were, and by what they are compared when other work took processor time from their workers.
 //!
-//! Commits a second of wall time compare two runs only if the workers of both got the processor time that they asked for.
-//! A run beside a busy neighbour commits less, and its ratio to another run is one of neighbours. So where a run is
-//! *starved*, which means that its workers got less than 95% of what they asked for, the ratio is of commits a second of
-//! processor time: of the throughput divided by the share that the workers got. All that computes a ratio of runs from
-//! two sides takes it from here, so that the same runs have the same ratio everywhere.
+//! Commits a second of wall time compare two runs only if the workers of both got the processor time that they asked
+//! for. A run beside a busy neighbour commits less, and its ratio to another run is one of neighbours. So where a run
+//! is *starved*, which means that its workers got less than 95% of what they asked for, the ratio is of commits a
+//! second of processor time: of the throughput divided by the share that the workers got. Comparisons and tables take
+//! their ratios from here, so that the same runs have the same ratio in both.
 //!
-//! Processor time is not exact either, and no repetition makes it so: the error is the same in each. The interval of such
-//! a ratio therefore widens by how much the correction moves it. With a correction that divides by the share to the power
-//! of `e`, it reaches from `e = 0.9` to `e = 1.1` for runs of one worker (a neighbour takes caches, too), and to `e = 2`
-//! for runs of several: a worker that does not run holds up others, which use their own processor time to wait for it.
-//! Where both sides are starved alike, the correction moves nothing, and nothing widens.
+//! Processor time is not exact either, and no repetition makes it so: the error is the same in each. The interval of
+//! such a ratio therefore widens by how much the correction moves it. With a correction that divides by the share to
+//! the power of `e`, it reaches from `e = 0.9` to `e = 1.1` for runs of one worker (a neighbour takes caches, too),
+//! and to `e = 2` for runs of several: a worker that does not run holds up others, which use their own processor time
+//! to wait for it. Where both sides are starved alike, the correction moves nothing, and nothing widens.
 //!
 //! Runs that wait by design (for a clock, a person, a network or a device) do not turn more processor time into more
-//! commits. Their ratio stays that by wall time, and its interval reaches over that by processor time as well: the truth
-//! lies between the two, and nobody knows where.
+//! commits. Their ratio stays that by wall time, and its interval reaches over that by processor time as well: the
+//! truth lies between the two, and nobody knows where.
 
 use serde_json::Value;
 use stats::{CompareError, Comparison, Interval, Paired, Spread, paired, unpaired};
@@ -139,8 +139,8 @@ pub(crate) fn compare_pairs(
     by: Paired,
     confidence: f64,
 ) -> Result<Judged, CompareError> {
-    let all = || pairs.iter().flat_map(|(a, b)| [a, b]);
-    judge(all, |of_a, of_b| {
+    let all: Vec<&Speed> = pairs.iter().flat_map(|(a, b)| [a, b]).collect();
+    judge(&all, |of_a, of_b| {
         let values: Vec<(f64, f64)> = pairs.iter().map(|(a, b)| (of_a(a), of_b(b))).collect();
         paired(&values, by, confidence)
     })
@@ -151,18 +151,18 @@ pub(crate) fn compare_pairs(
 /// # Errors
 /// As [`unpaired`](stats::unpaired()).
 pub(crate) fn compare_apart(a: &[Speed], b: &[Speed], confidence: f64) -> Result<Judged, CompareError> {
-    let all = || a.iter().chain(b);
-    judge(all, |of_a, of_b| {
+    let all: Vec<&Speed> = a.iter().chain(b).collect();
+    judge(&all, |of_a, of_b| {
         let [a, b] = [(a, of_a), (b, of_b)].map(|(runs, of)| runs.iter().map(of).collect::<Vec<f64>>());
         unpaired(&a, &b, confidence)
     })
 }
 
 /// By what these runs are compared.
-pub(crate) fn basis<'s>(runs: impl Iterator<Item = &'s Speed> + Clone) -> Basis {
-    if !runs.clone().any(Speed::is_starved) {
+fn basis(runs: &[&Speed]) -> Basis {
+    if !runs.iter().any(|run| run.is_starved()) {
         Basis::WallTime
-    } else if runs.clone().any(|run| run.waits.is_some()) {
+    } else if runs.iter().any(|run| run.waits.is_some()) {
         Basis::Both
     } else {
         Basis::ProcessorTime
@@ -172,11 +172,11 @@ pub(crate) fn basis<'s>(runs: impl Iterator<Item = &'s Speed> + Clone) -> Basis 
 /// How a run becomes a number.
 type Of<'f> = &'f dyn Fn(&Speed) -> f64;
 
-fn judge<'s, I: Iterator<Item = &'s Speed> + Clone>(
-    runs: impl Fn() -> I,
+fn judge(
+    runs: &[&Speed],
     compare: impl Fn(Of<'_>, Of<'_>) -> Result<Comparison, CompareError>,
 ) -> Result<Judged, CompareError> {
-    let basis = basis(runs());
+    let basis = basis(runs);
     let by_wall = compare(&Speed::by_wall, &Speed::by_wall)?;
     if basis == Basis::WallTime {
         let centres = (by_wall.ratio, by_wall.ratio);
@@ -189,7 +189,7 @@ fn judge<'s, I: Iterator<Item = &'s Speed> + Clone>(
             waits: None,
         });
     }
-    let most = if runs().any(|run| run.has_many_workers) { MOST_TOGETHER } else { MOST_ALONE };
+    let most = if runs.iter().any(|run| run.has_many_workers) { MOST_TOGETHER } else { MOST_ALONE };
     let at = |power: f64| move |run: &Speed| run.corrected(power);
     let by_processor = compare(&at(1.0), &at(1.0))?;
     let ends = if basis == Basis::Both {
@@ -212,7 +212,7 @@ fn judge<'s, I: Iterator<Item = &'s Speed> + Clone>(
     let is_one_sided = centres.0 > 1.0 || centres.1 < 1.0;
     let p_value = if is_one_sided { greatest(|one| one.p_value) } else { 1.0 };
     let comparison = Comparison { interval, p_value, ..middle };
-    let waits = runs().find_map(|run| run.waits);
+    let waits = runs.iter().find_map(|run| run.waits);
     Ok(Judged { basis, comparison, by_wall, ratio_processor: Some(by_processor.ratio), centres, waits })
 }
 
@@ -229,7 +229,7 @@ pub struct Ratios {
 
 /// The ratios of pairs of runs; none without a pair.
 pub(crate) fn ratios(pairs: &[(Speed, Speed)]) -> Option<Ratios> {
-    let basis = basis(pairs.iter().flat_map(|(a, b)| [a, b]));
+    let basis = basis(&pairs.iter().flat_map(|(a, b)| [a, b]).collect::<Vec<_>>());
     let of = |speed: fn(&Speed) -> f64| Spread::of(pairs.iter().map(|(a, b)| speed(a) / speed(b)));
     let (by_wall, by_processor) = (of(Speed::by_wall)?, of(Speed::by_processor)?);
     let spread = match basis {

@@ -182,7 +182,7 @@ fn bases(plan: &Plan, results: &Results, machine: &Machine) -> Vec<String> {
     let mut lines = Vec::new();
     if !processor.is_empty() {
         lines.push(format!(
-            "ratio: of {processor} by commits a second of processor time, since runs were starved; beside it by wall time"
+            "ratio: of {processor} by commits a second of processor time, as runs were starved; beside it by wall time"
         ));
     }
     if !both.is_empty() {
@@ -226,7 +226,9 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
             starved.count(),
             percent(shares.min)
         ));
-        bases(plan, results, machine).into_iter().for_each(|line| lines.add(line));
+        for line in bases(plan, results, machine) {
+            lines.add(line);
+        }
     }
     if plan.job.workers > machine.cores {
         lines.add(format!(

@@ -12,8 +12,9 @@ pub const REPETITIONS_MAX: usize = 200;
 /// pairs have no such interval.
 ///
 /// `distance` and `deviation` are of the logarithms of the pairs' ratios: how far their centre is from the ratio that
-/// matters, and their standard deviation. Pairs are taken to spread normally, and evenly, so the number is one to expect
-/// and no promise. With a deviation of 0 it is the number without which no pairs have the confidence, whatever they are.
+/// matters, and their standard deviation. Pairs are taken to spread normally, and evenly, so the number is one to
+/// expect and no promise. With a deviation of 0 it is the number without which no pairs have the confidence, whatever
+/// they are.
 ///
 /// # Panics
 /// When `confidence` is not between 0 and 1.

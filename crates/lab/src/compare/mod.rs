@@ -1,12 +1,12 @@
 //! Comparisons of two sets of results: a build with the one before, a setting with another.
 //!
-//! Results are compared cell by cell. A *cell* is all that was chosen but the seed; runs of one seed and round answered
-//! the same requests and are a pair, so that N repetitions are N pairs. What two sets may differ in has to be named: else a
-//! difference that nobody thought of would be taken for that of the code.
+//! Results are compared cell by cell. A *cell* is all that was chosen but the seed; runs of one seed and round
+//! answered the same requests and are a pair, so that N repetitions are N pairs. What two sets may differ in has to be
+//! named: else a difference that nobody thought of would be taken for that of the code.
 //!
-//! A gate fails for whatever keeps it from saying that the second side is not slower: a cell that is slower, one without
-//! a result, one that a side does not have, and one of which the results decide nothing. Each is named, and passes only if
-//! it is allowed to.
+//! A gate fails for whatever keeps it from saying that the second side is not slower: a cell that is slower, one
+//! without a result, one that a side does not have, and one of which the results decide nothing. Each is named, and
+//! passes only if it is allowed to.
 
 mod gate;
 mod side;
@@ -181,7 +181,9 @@ pub fn compare(first: &[Value], second: &[Value], question: &Question) -> Result
 fn same_runs(first: &[Value], second: &[Value]) -> usize {
     let figure = |run: &Value| (run["seed"].as_u64(), run["throughput_txn_s"].as_f64().map(f64::to_bits));
     let mut by_figure: BTreeMap<_, Vec<&Value>> = BTreeMap::new();
-    first.iter().for_each(|run| by_figure.entry(figure(run)).or_default().push(run));
+    for run in first {
+        by_figure.entry(figure(run)).or_default().push(run);
+    }
     second.iter().filter(|run| by_figure.get(&figure(run)).is_some_and(|runs| runs.contains(run))).count()
 }
 
@@ -357,20 +359,25 @@ fn cells(runs: &[Value], across: &[String], side: &str) -> Result<BTreeMap<Strin
     Ok(cells.into_iter().map(|(key, runs)| (key, Side::new(&runs))).collect())
 }
 
-/// What each cell is called: what not all of them have alike, and what was measured.
+/// What each cell is called: what was measured, and what tells it from the others. What goes with a scheme is not told
+/// as long as the scheme itself tells the cells apart.
 fn labels(keys: &[String]) -> Vec<String> {
-    let parsed: Vec<Map<String, Value>> =
+    const HEADS: [&str; 2] = ["workload", "scheme"];
+    type Chosen = Map<String, Value>;
+    let parsed: Vec<Chosen> =
         keys.iter().map(|key| serde_json::from_str(key).expect("it was written by us")).collect();
-    let is_shown = |name: &str| {
-        ["workload", "scheme"].contains(&name)
-            || parsed.iter().any(|other| other.get(name) != parsed[0].get(name))
+    let is_alike = |a: &Chosen, b: &Chosen| HEADS.iter().all(|head| a.get(*head) == b.get(*head));
+    let is_shown = |cell: &Chosen, name: &str| {
+        let goes_with_scheme = is_free(name, &["scheme".to_owned()]);
+        parsed
+            .iter()
+            .filter(|other| other.get(name) != cell.get(name))
+            .any(|other| is_alike(cell, other) || other.contains_key(name) && !goes_with_scheme)
     };
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let label = |cell: &Map<String, Value>| {
-        let heads = ["workload", "scheme"].into_iter().filter_map(|name| cell.get(name)).map(text);
-        let rest = cell
-            .iter()
-            .filter(|(name, _)| is_shown(name) && !["workload", "scheme"].contains(&name.as_str()));
+    let label = |cell: &Chosen| {
+        let heads = HEADS.into_iter().filter_map(|name| cell.get(name)).map(text);
+        let rest = cell.iter().filter(|(name, _)| !HEADS.contains(&name.as_str()) && is_shown(cell, name));
         heads.chain(rest.map(|(name, value)| format!("{name}={}", text(value)))).collect::<Vec<_>>().join(" ")
     };
     parsed.iter().map(label).collect()
@@ -526,7 +533,8 @@ mod tests {
 
     #[test]
     fn what_does_not_decide_fails_a_gate_and_says_what_would() {
-        let single = "UNDECIDED: ycsb silo: a single pair, which has no spread, decides nothing: 5 repetitions at least";
+        let single =
+            "UNDECIDED: ycsb silo: a single pair, which has no spread, decides nothing: 5 repetitions";
         assert_fails_by(&rounds(1, 1.0), &rounds(1, 1.0), Fault::Undecided, single);
         let few = "4 pairs do not decide: about 5 repetitions would";
         assert_fails_by(&rounds(4, 1.0), &rounds(4, 1.0), Fault::Undecided, few);
@@ -708,6 +716,30 @@ mod tests {
         assert!(compare(&first, &told("procedure"), &question(&[])).is_ok());
         let says = compare(&first, &told("interactive"), &question(&[])).expect_err("another mode").0;
         assert!(says.contains("--across mode"), "{says}");
+    }
+
+    #[test]
+    fn a_cell_is_called_by_what_tells_it_from_the_others() {
+        let of = |scheme: &str, own: &str, value: u64, theta: f64| {
+            changed(series(scheme, theta, 1.0), |_, run| {
+                run["settings"][own] = value.into();
+                run["isolation"] = scheme.into();
+            })
+        };
+        let labels = |sides: [Vec<Value>; 2]| {
+            let compared = compared(&sides.concat(), &sides[0]);
+            compared.cells.iter().map(|cell| cell.label.clone()).collect::<Vec<_>>()
+        };
+        // A scheme's settings and promise are known with its name.
+        let two = labels([of("mvto", "mvto.wait_us", 1, 0.5), of("silo", "silo.epoch_ms", 40, 0.5)]);
+        assert_eq!(two, ["ycsb mvto", "ycsb silo"]);
+        let varied = labels([of("mvto", "mvto.wait_us", 1, 0.5), of("mvto", "mvto.wait_us", 2, 0.5)]);
+        assert_eq!(varied, ["ycsb mvto mvto.wait_us=1", "ycsb mvto mvto.wait_us=2"]);
+        let both = labels([of("mvto", "mvto.wait_us", 1, 0.5), of("silo", "silo.epoch_ms", 40, 0.9)]);
+        assert_eq!(both, ["ycsb mvto ycsb.theta=0.5", "ycsb silo ycsb.theta=0.9"]);
+        // A build that knows a setting which the other does not know has cells of its own.
+        let newer = labels([series("mvto", 0.5, 1.0), of("mvto", "mvto.wait_us", 1, 0.5)]);
+        assert_eq!(newer, ["ycsb mvto isolation=mvto mvto.wait_us=1", "ycsb mvto isolation=serializable"]);
     }
 
     #[test]

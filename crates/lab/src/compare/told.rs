@@ -12,12 +12,27 @@ use crate::text::{Lines, Table, percent, plural};
 /// What the sides are called.
 const SIDES: [&str; 2] = ["first", "second"];
 
+/// The largest margin that is proposed.
+const MARGIN_MAX: f64 = 3.0;
+
 impl Compared {
     /// As a table for people, with what a gate says if there is one.
     pub fn text(&self, has_gate: bool) -> String {
         let mut lines = Lines(self.table());
         for cell in &self.cells {
-            cell.notes(self.margin).into_iter().for_each(|note| lines.add(note));
+            for note in cell.notes(self.margin) {
+                lines.add(note);
+            }
+        }
+        let is_by_processor =
+            |cell: &Cell| cell.ratio().is_some_and(|ratio| ratio.judged.basis == Basis::ProcessorTime);
+        if self.cells.iter().any(is_by_processor) {
+            lines.add(format!(
+                "STARVED: in {} of {} the workers got less than 95% of the processor time that they asked for. Ratios \
+                 by processor time take that into account, and their intervals are wider for it.",
+                self.starved(),
+                plural(self.runs(), "run")
+            ));
         }
         for (name, first, second) in &self.machines {
             lines.add(format!(
@@ -26,12 +41,12 @@ impl Compared {
         }
         if self.same_runs > 0 {
             lines.add(format!(
-                "SAME RUNS: {} of the second are runs of the first, to the last digit: are these the right directories?",
+                "SAME RUNS: {} of the second are runs of the first, to the last digit: are the directories right?",
                 plural(self.same_runs, "run")
             ));
         }
         lines.add(format!(
-            "the second against the first; a verdict needs {}% and more than {}; `not slower` may be faster or the same",
+            "the second against the first; a verdict needs {}% and more than {}; `not slower` is faster or the same",
             100.0 * CONFIDENCE,
             percent(self.margin - 1.0)
         ));
@@ -108,15 +123,12 @@ impl Compared {
             Fault::ALL.into_iter().filter_map(of).collect::<Vec<String>>().join(", ")
         };
         let (failing, allowed) = (named(false), named(true));
-        let mut line = if failing.is_empty() {
+        let line = if failing.is_empty() {
             "gate: passes".to_owned()
         } else {
             format!("gate: FAILS: {failing}; `--allow` takes the name of a fault, or that of a cell")
         };
-        if !allowed.is_empty() {
-            line += &format!("; allowed: {allowed}");
-        }
-        line
+        if allowed.is_empty() { line } else { format!("{line}; allowed: {allowed}") }
     }
 
     /// As objects for programs: one a cell, and one that says what comes of all.
@@ -249,11 +261,10 @@ impl Ratio {
                 Some(pairs) => format!("{pairs} pairs do not decide"),
                 None => "so few or so different results do not decide".to_owned(),
             };
-            notes.push(format!("UNDECIDED: {label}: {made}: {}", needs.told()));
+            notes.push(format!("UNDECIDED: {label}: {made}: {}{}", needs.told(), self.decided_margin()));
         }
         let wall = self.judged.by_wall.verdict(margin, CONFIDENCE);
         match self.judged.basis {
-            Basis::WallTime => {}
             Basis::ProcessorTime if wall == Verdict::Slower && self.verdict != Verdict::Slower => {
                 notes.push(format!(
                     "STARVED: {label}: slower by wall time ({:.3}), which other work explains; if it is so on an idle \
@@ -261,19 +272,30 @@ impl Ratio {
                     self.judged.by_wall.ratio
                 ));
             }
-            Basis::ProcessorTime => {
-                notes.push(format!("STARVED: {label}: compared by commits a second of processor time"));
-            }
+            Basis::WallTime | Basis::ProcessorTime => {}
             Basis::Both => {
                 let waits = self.judged.waits.unwrap_or("runs wait by design");
                 notes.push(format!(
-                    "STARVED: {label}: {waits}, so that processor time alone does not compare: the interval reaches over \
-                     the ratio by wall time and that by processor time ({:.3})",
+                    "STARVED: {label}: {waits}, so that processor time alone does not compare: the interval reaches \
+                     over the ratio by wall time and that by processor time ({:.3})",
                     self.judged.ratio_processor.unwrap_or(self.judged.by_wall.ratio)
                 ));
             }
         }
         notes
+    }
+}
+
+impl Ratio {
+    /// The margin at which the results decide as they are, unless it is so large that nobody asks for it.
+    fn decided_margin(&self) -> String {
+        let interval = &self.judged.comparison.interval;
+        let margin = (100.0 / interval.low).ceil() / 100.0;
+        if interval.confidence >= CONFIDENCE - 1e-12 && margin <= MARGIN_MAX {
+            format!("; these decide at `--margin {margin}`")
+        } else {
+            String::new()
+        }
     }
 }
 
@@ -283,8 +305,8 @@ impl Needs {
             Self::AtLeast(number) => format!("{number} repetitions at least are needed"),
             Self::About(number) => format!("about {number} repetitions would, if the others spread as these do"),
             Self::TooMany => format!(
-                "more than {} repetitions would be needed: the ratio is near the margin, so give another `--margin`, or \
-                 make longer runs",
+                "more than {} repetitions would be needed: the ratio is near the margin, so give another `--margin`, \
+                 or make longer runs",
                 stats::REPETITIONS_MAX
             ),
             Self::Quiet => {

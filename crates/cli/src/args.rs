@@ -175,9 +175,14 @@ pub(crate) struct Compare {
     /// What may differ between the two, with commas: settings, or `scheme`, `workers`, `clients_asked`, `retry`
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) across: Vec<String>,
-    /// Exit with 1 if the second is slower anywhere
+    /// Exit with 1 if the second is slower in any cell, or if any cell does not say: if runs failed their check, a side
+    /// lacks the cell, or its results do not decide
     #[arg(long)]
     pub(crate) gate: bool,
+    /// What does not fail the gate: `failed`, `lost`, `undecided`, `machines`, `builds` with commas, or the name of a
+    /// cell; as often as needed
+    #[arg(long, value_name = "FAULT,..|CELL", requires = "gate")]
+    pub(crate) allow: Vec<String>,
     /// How results are printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,

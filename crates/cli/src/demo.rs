@@ -84,7 +84,7 @@ pub(crate) fn demo(out: &mut Out) -> Result<u8, Refusal> {
         ));
         let results = run::measure(plan, out, |_, _| {})?;
         out.print(&run::tables(plan, &results, &machine));
-        winners.extend(winner(plan, &results));
+        winners.extend(winner(plan, &results, &machine));
         code = code.max(run::exit_code(&results));
         if code != 0 {
             return Ok(code);
@@ -96,8 +96,8 @@ pub(crate) fn demo(out: &mut Out) -> Result<u8, Refusal> {
 }
 
 /// The name of the fastest scheme.
-fn winner(plan: &Plan, results: &Results) -> Option<&'static str> {
-    results.winner(plan).map(|subject| plan.subjects[subject].scheme.name)
+fn winner(plan: &Plan, results: &Results, machine: &Machine) -> Option<&'static str> {
+    results.winner(plan, machine).map(|subject| plan.subjects[subject].scheme.name)
 }
 
 fn verdict(winners: &[&str]) -> String {

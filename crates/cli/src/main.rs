@@ -100,13 +100,14 @@ fn probe(args: &Probe, out: &mut Out) -> u8 {
 
 fn compare(args: &Compare, out: &mut Out) -> Result<u8, Refusal> {
     let [first, second] = [&args.first, &args.second].map(|path| compare::results(path));
-    let question = compare::Question { margin: args.margin, across: args.across.clone() };
+    let (across, allow) = (args.across.clone(), args.allow.clone());
+    let question = compare::Question { margin: args.margin, across, allow };
     let compared = compare::compare(&first?, &second?, &question)?;
     match args.format {
-        Format::Text => out.print(&compared.text()),
+        Format::Text => out.print(&compared.text(args.gate)),
         Format::Json => compared.json().iter().for_each(|cell| out.print(&format!("{cell}\n"))),
     }
-    Ok(if args.gate && compared.is_slower() { CHECK_FAILED } else { 0 })
+    Ok(if args.gate && compared.fails() { CHECK_FAILED } else { 0 })
 }
 
 fn explain(args: &Explain, out: &mut Out) -> Result<u8, Refusal> {

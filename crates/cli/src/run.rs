@@ -28,7 +28,8 @@ pub(crate) fn run(args: &Run, out: &mut Out) -> Result<u8, Refusal> {
     match args.format {
         Format::Text => out.print(&tables(&plan, &results, &machine)),
         Format::Json if plan.repeat > 1 => {
-            let summaries = (0..plan.subjects.len()).map(|subject| json::summary(&plan, &results, subject));
+            let summary = |subject| json::summary(&plan, &results, &machine, subject);
+            let summaries = (0..plan.subjects.len()).map(summary);
             summaries.for_each(|summary| out.print(&format!("{summary}\n")));
         }
         Format::Json => {}
@@ -65,7 +66,8 @@ pub(crate) fn tables(plan: &Plan, results: &Results, machine: &Machine) -> Strin
         [record] if record.is_result() => format!("\n{}", text::details(plan, record)),
         _ => String::new(),
     };
-    format!("\n{}{details}\n{}", text::results(plan, results), text::notes(plan, results, machine))
+    let table = text::results(plan, results, machine);
+    format!("\n{table}{details}\n{}", text::notes(plan, results, machine))
 }
 
 pub(crate) fn exit_code(results: &Results) -> u8 {

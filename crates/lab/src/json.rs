@@ -86,13 +86,16 @@ fn course(plan: &Plan, record: &Record) -> Value {
 }
 
 /// What the runs of a scheme say together; its figures are `null` when none of them is a result.
-pub fn summary(plan: &Plan, results: &Results, subject: usize) -> Value {
+pub fn summary(plan: &Plan, results: &Results, machine: &Machine, subject: usize) -> Value {
     let mut object = conditions(plan, subject);
+    let ratio = results.ratio_to_first(plan, machine, subject);
     let of_all = json!({
         "kind": "summary",
         "results": results.of(subject).len(),
         "throughput_txn_s": results.throughput(subject).map(spread),
-        "ratio_to_first": results.ratio_to_first(subject).map(spread),
+        "ratio_to_first": ratio.map(|ratio| spread(ratio.spread)),
+        "ratio_basis": ratio.map(|ratio| ratio.basis.name()),
+        "ratio_to_first_wall_time": ratio.map(|ratio| spread(ratio.by_wall)),
         "first": plan.subjects[0].scheme.name,
         "interrupted": results.is_interrupted(),
         "starved": results.of(subject).iter().any(|record| record.is_starved()),
@@ -567,11 +570,15 @@ mod tests {
     fn a_summary_has_the_spread_and_the_ratio() {
         let plan = plan();
         let results = Results { records: vec![record(0, 0, 100), record(0, 1, 300)] };
-        let object = summary(&plan, &results, 0);
+        let object = summary(&plan, &results, &Machine::default(), 0);
         assert_eq!(object["kind"], "summary");
         assert_eq!(object["throughput_txn_s"], json!({ "median": 200.0, "min": 100.0, "max": 300.0 }));
-        assert_eq!(object["ratio_to_first"]["median"], 1.0);
-        let without_results = summary(&plan, &Results { records: vec![failed(0, 0)] }, 0);
+        assert_eq!(
+            (&object["ratio_to_first"]["median"], &object["ratio_basis"]),
+            (&1.0.into(), &"wall_time".into())
+        );
+        let without_results =
+            summary(&plan, &Results { records: vec![failed(0, 0)] }, &Machine::default(), 0);
         assert_eq!(without_results["results"], 0);
         assert_eq!(without_results["throughput_txn_s"], Value::Null);
         let names = |object: &Value| object.as_object().map(|map| map.keys().cloned().collect::<Vec<_>>());

@@ -11,6 +11,7 @@ mod plan;
 mod recovery;
 mod registry;
 mod space;
+mod speed;
 mod steady;
 mod traffic;
 
@@ -38,6 +39,7 @@ pub use recovery::Recovery;
 pub use registry::{Catalogue, SettingOf};
 pub use runs::{Monitor, Progress, Recovered, Step, Verdict};
 pub use space::Space;
+pub use speed::{Basis, Ratios};
 pub use stats::Spread;
 pub use traffic::{Arrival, rtt_us};
 pub use trials::Report;

@@ -7,13 +7,14 @@ use stats::Spread;
 use stdx::Histogram;
 
 use crate::plan::Plan;
+use crate::speed::{self, Speed};
 use crate::steady::Steadiness;
 use crate::traffic::rate_txn_s;
-use crate::{Refusal, machine};
+use crate::{Machine, Ratios, Refusal, json, machine};
 
 /// Workers that get a smaller share of the processor time they ask for are starved: others used their
 /// cores, and the figures say as much about those.
-const STARVED_BELOW: f64 = 0.95;
+pub(crate) const STARVED_BELOW: f64 = 0.95;
 
 /// An open loop of which so many arrivals were answered has sustained its rate.
 const SUSTAINED_FROM: f64 = 0.99;
@@ -170,23 +171,29 @@ impl Results {
         Spread::of(self.of(subject).into_iter().filter_map(Record::throughput))
     }
 
-    /// The ratio of a scheme's throughput to that of the plan's first scheme: of the pairs of the same
-    /// round, which were run one soon after the other.
-    pub fn ratio_to_first(&self, subject: usize) -> Option<Spread> {
+    /// The ratio of a scheme to the plan's first scheme: of the pairs of the same round, which were run one soon after
+    /// the other. Where runs were starved it is by processor time: see [`Basis`](crate::Basis).
+    pub fn ratio_to_first(&self, plan: &Plan, machine: &Machine, subject: usize) -> Option<Ratios> {
+        let speed = |record: &Record| Speed::of(&json::run(plan, record, machine));
         let first = self.of(0);
-        let ratio = |record: &Record| {
+        let pair = |record: &&Record| {
             let partner = first.iter().find(|partner| partner.round == record.round)?;
-            partner.throughput().filter(|&base| base > 0.0).and_then(|base| Some(record.throughput()? / base))
+            partner.throughput().filter(|&base| base > 0.0)?;
+            Some((speed(record)?, speed(partner)?))
         };
-        Spread::of(self.of(subject).into_iter().filter_map(ratio))
+        speed::ratios(&self.of(subject).iter().filter_map(pair).collect::<Vec<_>>())
     }
 
-    /// The scheme with the highest median throughput.
-    pub fn winner(&self, plan: &Plan) -> Option<usize> {
-        let median = |subject: &usize| self.throughput(*subject).map(|spread| spread.median);
-        (0..plan.subjects.len())
-            .filter(|subject| median(subject).is_some())
-            .max_by(|a, b| median(a).partial_cmp(&median(b)).expect("throughputs are numbers"))
+    /// The scheme with the highest median throughput; if runs were starved, with the highest ratio to the first, which
+    /// takes that into account.
+    pub fn winner(&self, plan: &Plan, machine: &Machine) -> Option<usize> {
+        let is_starved = self.records.iter().any(Record::is_starved);
+        let ratio = |subject| self.ratio_to_first(plan, machine, subject).map(|ratio| ratio.spread.median);
+        let throughput = |subject| self.throughput(subject).map(|spread| spread.median);
+        let merit =
+            |subject| if is_starved && !self.of(0).is_empty() { ratio(subject) } else { throughput(subject) };
+        let merits = (0..plan.subjects.len()).filter_map(|subject| Some((subject, merit(subject)?)));
+        merits.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(subject, _)| subject)
     }
 
     /// Whether a check failed.
@@ -207,6 +214,7 @@ pub(crate) mod tests {
     use runs::Phase;
 
     use super::*;
+    use crate::{Basis, Request};
 
     /// A run of one second with some commits and, of its attempts, some aborts.
     pub(crate) fn record(subject: usize, round: usize, commits: u64) -> Record {
@@ -244,21 +252,45 @@ pub(crate) mod tests {
         assert_eq!(found, Some(Spread { median, min, max }));
     }
 
+    fn plan() -> Plan {
+        let request =
+            Request { schemes: Some("silo,mvto".to_owned()), workers: Some(1), ..Request::new("ycsb") };
+        Plan::new(&request).expect("legal")
+    }
+
+    fn ratio(results: &Results, subject: usize) -> Option<Spread> {
+        results.ratio_to_first(&plan(), &Machine::default(), subject).map(|ratio| ratio.spread)
+    }
+
     #[test]
     fn ratios_are_of_runs_of_the_same_round() {
         let runs = [(0, 0, 100), (1, 0, 150), (1, 1, 600), (0, 1, 300)];
         let records = runs.map(|(subject, round, commits)| record(subject, round, commits));
         let results = Results { records: records.into() };
         assert_spread(results.throughput(1), 375.0, 150.0, 600.0);
-        assert_spread(results.ratio_to_first(1), 1.75, 1.5, 2.0);
-        assert_spread(results.ratio_to_first(0), 1.0, 1.0, 1.0);
+        assert_spread(ratio(&results, 1), 1.75, 1.5, 2.0);
+        assert_spread(ratio(&results, 0), 1.0, 1.0, 1.0);
+    }
+
+    #[test]
+    fn a_starved_scheme_neither_loses_its_ratio_nor_the_first_place() {
+        let mut starved = record(1, 0, 600);
+        starved.measured.cpu_share = 0.5;
+        let results = Results { records: vec![record(0, 0, 1_000), starved] };
+        let ratios = results.ratio_to_first(&plan(), &Machine::default(), 1).expect("a pair");
+        assert_eq!(ratios.basis, Basis::ProcessorTime);
+        assert_spread(Some(ratios.spread), 1.2, 1.2, 1.2);
+        assert_spread(Some(ratios.by_wall), 0.6, 0.6, 0.6);
+        assert_eq!(results.winner(&plan(), &Machine::default()), Some(1));
+        let quiet = Results { records: vec![record(0, 0, 1_000), record(1, 0, 600)] };
+        assert_eq!(quiet.winner(&plan(), &Machine::default()), Some(0));
     }
 
     #[test]
     fn a_run_that_failed_its_check_is_no_result() {
         let results = Results { records: vec![failed(0, 0), record(1, 0, 100)] };
         assert!(results.is_failed());
-        assert_eq!((results.throughput(0), results.ratio_to_first(1)), (None, None));
+        assert_eq!((results.throughput(0), ratio(&results, 1)), (None, None));
         assert_spread(results.throughput(1), 100.0, 100.0, 100.0);
     }
 

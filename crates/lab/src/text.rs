@@ -11,7 +11,7 @@ use trials::Report;
 
 use crate::measure::{Totals, abort_rate};
 use crate::steady::Steadiness;
-use crate::{Catalogue, Machine, Plan, Record, Results, Spread, traffic};
+use crate::{Basis, Catalogue, Machine, Plan, Ratios, Record, Results, Spread, traffic};
 
 /// Lines of text.
 #[derive(Debug, Default)]
@@ -120,14 +120,18 @@ fn changed_settings(plan: &Plan) -> Vec<(&'static Setting, String)> {
 }
 
 /// The table of all schemes of a plan.
-pub fn results(plan: &Plan, results: &Results) -> String {
+pub fn results(plan: &Plan, results: &Results, machine: &Machine) -> String {
     let has_rounds = plan.repeat > 1;
     let has_ratio = plan.subjects.len() > 1;
+    let ratios: Vec<Option<Ratios>> =
+        (0..plan.subjects.len()).map(|position| results.ratio_to_first(plan, machine, position)).collect();
+    let has_wall = has_ratio && ratios.iter().flatten().any(is_starved);
     let mut table = Table::default();
     let mut head = vec!["scheme", "txn/s"];
     head.extend(has_rounds.then_some("(min .. max)"));
     head.extend(has_ratio.then_some("ratio"));
     head.extend((has_ratio && has_rounds).then_some("(min .. max)"));
+    head.extend(has_wall.then_some("by wall time"));
     head.extend(["aborts", "p50", "p95", "p99", "max"]);
     let may_queue = plan.job.traffic.may_queue();
     head.extend(may_queue.then_some(SERVICE_HEADS).into_iter().flatten());
@@ -144,9 +148,11 @@ pub fn results(plan: &Plan, results: &Results) -> String {
         row.push(count(throughput.median));
         row.extend(has_rounds.then(|| format!("({} .. {})", count(throughput.min), count(throughput.max))));
         if has_ratio {
-            let ratio = results.ratio_to_first(position);
-            row.push(ratio.map_or_else(String::new, |ratio| format!("{:.2}", ratio.median)));
-            row.extend(has_rounds.then(|| ratio.map_or_else(String::new, ratio_spread)));
+            let of =
+                |text: &dyn Fn(&Ratios) -> String| ratios[position].as_ref().map_or_else(String::new, text);
+            row.push(of(&|ratio| format!("{:.2}", ratio.spread.median)));
+            row.extend(has_rounds.then(|| of(&|ratio| ratio_spread(ratio.spread))));
+            row.extend(has_wall.then(|| of(&|ratio| format!("{:.2}", ratio.by_wall.median))));
         }
         row.push(percent(abort_rate(totals.commits, &totals.aborts)));
         row.extend(latencies(&totals.latency_ns));
@@ -154,6 +160,38 @@ pub fn results(plan: &Plan, results: &Results) -> String {
         table.row(row);
     }
     table.render()
+}
+
+/// Whether a ratio is another one than that by wall time.
+fn is_starved(ratios: &Ratios) -> bool {
+    ratios.basis != Basis::WallTime
+}
+
+/// By what ratios are, where it is not wall time.
+fn bases(plan: &Plan, results: &Results, machine: &Machine) -> Vec<String> {
+    let of = |basis: Basis| {
+        let is_of = |position: &usize| {
+            let ratios = results.ratio_to_first(plan, machine, *position);
+            *position > 0 && ratios.is_some_and(|ratios| ratios.basis == basis)
+        };
+        let names =
+            (0..plan.subjects.len()).filter(is_of).map(|position| plan.subjects[position].scheme.name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let (processor, both) = (of(Basis::ProcessorTime), of(Basis::Both));
+    let mut lines = Vec::new();
+    if !processor.is_empty() {
+        lines.push(format!(
+            "ratio: of {processor} by commits a second of processor time, as runs were starved; beside it by wall time"
+        ));
+    }
+    if !both.is_empty() {
+        lines.push(format!(
+            "ratio: of {both} by wall time, though runs were starved, since clients wait by design; its range reaches \
+             over that by processor time"
+        ));
+    }
+    lines
 }
 
 /// What a reader of the table must know beside it: a line each.
@@ -188,6 +226,9 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
             starved.count(),
             percent(shares.min)
         ));
+        for line in bases(plan, results, machine) {
+            lines.add(line);
+        }
     }
     let turns: u64 = results.records.iter().flat_map(|record| record.measured.turns).sum();
     if turns > 0 {
@@ -681,7 +722,7 @@ mod tests {
         run.measured.series.is_warm = Some(false);
         run.measured.series.measured_txn_s = (0..100).map(|i| f64::from(100 + i)).collect();
         let made = Results { records: vec![run] };
-        let table = results(&plan, &made);
+        let table = results(&plan, &made, &Machine::default());
         assert!(table.contains("service p99") && table.contains("1.5 us"), "{table}");
         let notes = notes(&plan, &made, &Machine { cores: 1, ..Machine::default() });
         for line in [
@@ -711,7 +752,7 @@ mod tests {
     #[test]
     fn a_table_of_rounds_has_medians_and_spread() {
         let made = Results { records: vec![record(0, 0, 1_000), record(0, 1, 3_000)] };
-        let text = results(&plan(2), &made);
+        let text = results(&plan(2), &made, &Machine::default());
         assert!(text.contains("2,000  (1,000 .. 3,000)   20.0%  2.5 us"), "{text}");
     }
 
@@ -719,7 +760,7 @@ mod tests {
     fn a_failed_run_has_no_figures_and_a_note() {
         let made = Results { records: vec![failed(0, 0)] };
         let plan = plan(1);
-        assert!(results(&plan, &made).contains("silo    CHECK FAILED\n"));
+        assert!(results(&plan, &made, &Machine::default()).contains("silo    CHECK FAILED\n"));
         let notes = notes(&plan, &made, &Machine { cores: 1, ..Machine::default() });
         assert!(notes.contains("CHECK FAILED: silo (round 1): money is conserved: 2 is not 3"), "{notes}");
         assert!(!notes.contains("passed"));
@@ -734,6 +775,33 @@ mod tests {
             notes(&plan(2), &Results { records: vec![run] }, &Machine { cores: 1, ..Machine::default() });
         assert!(notes.contains("INTERRUPTED: 1 of 2 runs"), "{notes}");
         assert!(notes.contains("STARVED: in 1 of 1 runs") && notes.contains("50.0% at worst"), "{notes}");
+    }
+
+    #[test]
+    fn ratios_of_starved_runs_are_by_processor_time_and_shown_both_ways() {
+        let request = |retry| Request {
+            schemes: Some("silo,mvto".to_owned()),
+            workers: Some(1),
+            retry,
+            ..Request::new("ycsb")
+        };
+        let plan = Plan::new(&request(Retry::Same)).expect("legal");
+        let mut starved = record(1, 0, 600);
+        starved.measured.cpu_share = 0.5;
+        let made = Results { records: vec![record(0, 0, 1_000), starved] };
+        let machine = Machine { cores: 1, ..Machine::default() };
+        let table = results(&plan, &made, &machine);
+        assert!(table.contains("ratio  by wall time") && table.contains("1.20          0.60"), "{table}");
+        let says = notes(&plan, &made, &machine);
+        assert!(says.contains("ratio: of mvto by commits a second of processor time"), "{says}");
+        // Who pauses after aborts does not commit more with more processor time.
+        let pausing = Plan::new(&request(Retry::Backoff)).expect("legal");
+        let table = results(&pausing, &made, &machine);
+        assert!(table.contains("0.60          0.60"), "{table}");
+        let says = notes(&pausing, &made, &machine);
+        assert!(says.contains("ratio: of mvto by wall time, though runs were starved"), "{says}");
+        let quiet = Results { records: vec![record(0, 0, 1_000), record(1, 0, 600)] };
+        assert!(!results(&plan, &quiet, &machine).contains("by wall time"));
     }
 
     #[test]

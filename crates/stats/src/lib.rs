@@ -8,6 +8,7 @@
 //! |---|---|
 //! | how fast is it? | [`Spread`]; [`Interval::of_median`], exact; [`Bootstrap`] for statistics other than the median |
 //! | is A faster than B? | [`paired()`] if both were measured side by side, else [`unpaired()`]; a [`Verdict`] |
+//! | how many repetitions would decide it? | [`pairs_to_decide`], [`values_to_decide`] |
 //! | are any of these hundred ratios real? | [`holm`], [`benjamini_hochberg`] |
 //! | has the run warmed up, does it drift? | [`warm_up()`], [`Trend`] |
 //! | how often does the prediction agree? | [`share`] |
@@ -34,6 +35,7 @@ mod morris;
 mod multiplicity;
 mod normal;
 mod paired;
+mod planning;
 mod proportion;
 mod ranks;
 mod sobol_indices;
@@ -54,6 +56,7 @@ pub use interval::Interval;
 pub use morris::{ElementaryEffects, Morris, MorrisDesign};
 pub use multiplicity::{benjamini_hochberg, holm};
 pub use paired::{Paired, paired};
+pub use planning::{REPETITIONS_MAX, log_deviation, pairs_to_decide, values_to_decide};
 pub use proportion::share;
 pub use sobol_indices::{Indices, SobolDesign};
 pub use sobol_sequence::SobolSequence;

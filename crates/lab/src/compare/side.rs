@@ -1,0 +1,119 @@
+//! The runs of one side: read from files, and put into cells.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::MACHINE;
+use crate::Refusal;
+use crate::speed::Speed;
+
+/// A repetition: its seed, its round, and how often the same seed and round was measured before.
+pub(super) type Repetition = (u64, u64, usize);
+
+/// The runs of one side of a cell.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    /// All runs, whatever their outcome.
+    pub runs: usize,
+    /// Those whose check failed: they are no results.
+    pub failed: usize,
+    /// Those that were ended early: they are no results either.
+    pub interrupted: usize,
+    /// Those whose workers got less than 95% of the processor time that they asked for.
+    pub starved: usize,
+    /// Results without a single commit.
+    pub silent: usize,
+    /// Results whose check was skipped.
+    pub unchecked: usize,
+    /// Files or lines that hold a run that is there already: they were left out.
+    pub copies: usize,
+    /// What made the runs, where it is known.
+    pub builds: BTreeSet<String>,
+    pub(super) results: BTreeMap<Repetition, Speed>,
+    pub(super) machines: BTreeMap<&'static str, BTreeSet<String>>,
+}
+
+/// Reads runs, those that failed their check among them: a file of JSON lines, or a directory of such files, as
+/// `contend run --out` and `contend sweep` leave them.
+///
+/// # Errors
+/// What cannot be read, or holds no run.
+pub fn results(path: &Path) -> Result<Vec<Value>, Refusal> {
+    let shown = path.display();
+    let unread = |error: std::io::Error| Refusal(format!("`{shown}`: cannot be read ({error})"));
+    let mut files = vec![path.to_owned()];
+    if path.is_dir() {
+        let folder = if path.join("runs").is_dir() { path.join("runs") } else { path.to_owned() };
+        let names = fs::read_dir(folder).map_err(unread)?.map(|file| file.map(|file| file.path()));
+        files = names.collect::<Result<Vec<_>, _>>().map_err(unread)?;
+        files.retain(|file| file.extension().is_some_and(|ending| ending == "json" || ending == "jsonl"));
+        files.sort();
+    }
+    let mut found = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file)
+            .map_err(|error| Refusal(format!("`{}`: cannot be read ({error})", file.display())))?;
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let value: Value = serde_json::from_str(line).map_err(|error| {
+                Refusal(format!("`{}`: is not JSON, a line an object ({error})", file.display()))
+            })?;
+            found.extend((value["kind"] == "run").then_some(value));
+        }
+    }
+    if found.is_empty() {
+        let says = "give a file or a directory that `contend run --out` or `contend sweep` wrote";
+        return Err(Refusal(format!("`{shown}`: has no result of a run: {says}")));
+    }
+    Ok(found)
+}
+
+impl Side {
+    /// Of all runs of a cell on one side.
+    pub(super) fn new(runs: &[&Value]) -> Self {
+        let mut side = Self::default();
+        let mut repetitions: BTreeMap<(u64, u64), Vec<&Value>> = BTreeMap::new();
+        for run in runs {
+            let of = |name: &str| run[name].as_u64().unwrap_or(0);
+            let same = repetitions.entry((of("seed"), of("round"))).or_default();
+            // No two runs measure the same to the last digit: this one was copied.
+            if same.contains(run) {
+                side.copies += 1;
+            } else {
+                same.push(run);
+            }
+        }
+        for ((seed, round), runs) in repetitions {
+            for (nth, run) in runs.into_iter().enumerate() {
+                side.add((seed, round, nth), run);
+            }
+        }
+        side
+    }
+
+    fn add(&mut self, repetition: Repetition, run: &Value) {
+        self.runs += 1;
+        self.starved += usize::from(run["starved"] == true);
+        self.builds.extend(run["build"].as_str().map(str::to_owned));
+        for name in MACHINE {
+            self.machines.entry(name).or_default().insert(run["machine"][name].to_string());
+        }
+        let speed = Speed::of(run);
+        if run["check"]["verdict"] == "failed" {
+            self.failed += 1;
+        } else if let Some(speed) = speed.filter(|_| run["interrupted"] != true) {
+            self.silent += usize::from(run["throughput_txn_s"] == 0.0);
+            self.unchecked += usize::from(run["check"]["verdict"] == "skipped");
+            self.results.insert(repetition, speed);
+        } else {
+            self.interrupted += 1;
+        }
+    }
+
+    /// Runs that are results.
+    pub fn results(&self) -> usize {
+        self.results.len()
+    }
+}

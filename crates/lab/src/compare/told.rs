@@ -1,0 +1,360 @@
+//! What a comparison says: a table with notes for people, objects for programs.
+
+use serde_json::{Value, json};
+use stats::{Comparison, Verdict};
+
+use super::{Cell, Compared, Fault, Needs, Outcome, Ratio, Side};
+use crate::json::SCHEMA;
+use crate::speed::Basis;
+use crate::sweep::{CONFIDENCE, verdict_name};
+use crate::text::{Lines, Table, percent, plural};
+
+/// What the sides are called.
+const SIDES: [&str; 2] = ["first", "second"];
+
+/// The largest margin that is proposed.
+const MARGIN_MAX: f64 = 3.0;
+
+impl Compared {
+    /// As a table for people, with what a gate says if there is one.
+    pub fn text(&self, has_gate: bool) -> String {
+        let mut lines = Lines(self.table());
+        for cell in &self.cells {
+            for note in cell.notes(self.margin) {
+                lines.add(note);
+            }
+        }
+        let is_by_processor =
+            |cell: &Cell| cell.ratio().is_some_and(|ratio| ratio.judged.basis == Basis::ProcessorTime);
+        if self.cells.iter().any(is_by_processor) {
+            lines.add(format!(
+                "STARVED: in {} of {} the workers got less than 95% of the processor time that they asked for. Ratios \
+                 by processor time take that into account, and their intervals are wider for it.",
+                self.starved(),
+                plural(self.runs(), "run")
+            ));
+        }
+        for (name, first, second) in &self.machines {
+            lines.add(format!(
+                "MACHINES DIFFER: {name} is {first} and {second}; the ratio is of both differences."
+            ));
+        }
+        if self.same_runs > 0 {
+            lines.add(format!(
+                "SAME RUNS: {} of the second are runs of the first, to the last digit: are the directories right?",
+                plural(self.same_runs, "run")
+            ));
+        }
+        lines.add(format!(
+            "the second against the first; a verdict needs {}% and more than {}; `not slower` is faster or the same",
+            100.0 * CONFIDENCE,
+            percent(self.margin - 1.0)
+        ));
+        lines.add(self.verdict());
+        if has_gate {
+            lines.add(self.gate());
+        }
+        lines.0
+    }
+
+    fn table(&self) -> String {
+        let is_starved = self.starved() > 0;
+        let mut table = Table::default();
+        let mut head = vec!["", "results", "ratio", "(interval)"];
+        head.extend(is_starved.then_some(["by", "by wall time", "starved"]).into_iter().flatten());
+        head.extend(["p of all", "verdict"]);
+        table.row(head);
+        for cell in &self.cells {
+            let [a, b] = &cell.sides;
+            let ratio = cell.ratio();
+            let of = |text: &dyn Fn(&Ratio) -> String| ratio.map_or_else(|| "-".to_owned(), text);
+            let mut row = vec![cell.label.clone(), cell.results()];
+            row.push(of(&|ratio| format!("{:.3}", ratio.judged.comparison.ratio)));
+            row.push(of(&|ratio| {
+                let interval = &ratio.judged.comparison.interval;
+                format!("({:.3} .. {:.3})", interval.low, interval.high)
+            }));
+            if is_starved {
+                row.push(of(&|ratio| ratio.judged.basis.told().to_owned()));
+                row.push(of(&|ratio| format!("{:.3}", ratio.judged.by_wall.ratio)));
+                row.push(format!("{} of {}", a.starved + b.starved, a.runs + b.runs));
+            }
+            row.push(of(&|ratio| format!("{:.3}", ratio.p_adjusted)));
+            row.push(cell.verdict().replace('_', " "));
+            table.row(row);
+        }
+        table.render()
+    }
+
+    /// Starved runs of both sides.
+    fn starved(&self) -> usize {
+        self.cells.iter().flat_map(|cell| &cell.sides).map(|side| side.starved).sum()
+    }
+
+    /// Runs of both sides.
+    fn runs(&self) -> usize {
+        self.cells.iter().flat_map(|cell| &cell.sides).map(|side| side.runs).sum()
+    }
+
+    /// How many cells have which verdict, and how many runs were starved.
+    fn verdict(&self) -> String {
+        let verdicts = ["slower", "failed", "lost", "unclear", "not_slower", "same", "faster"];
+        let count = |name: &str| self.cells.iter().filter(|cell| cell.verdict() == name).count();
+        let counts = verdicts.map(|name| (count(name), name.replace('_', " ")));
+        let counts: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, name)| format!("{count} {name}"))
+            .collect();
+        let starved = match self.starved() {
+            0 => "no run was starved".to_owned(),
+            starved => format!("{starved} of {} were starved", plural(self.runs(), "run")),
+        };
+        format!("verdict: of {} {}; {starved}", plural(self.cells.len(), "cell"), counts.join(", "))
+    }
+
+    fn gate(&self) -> String {
+        let named = |is_allowed: bool| {
+            let of = |fault: Fault| {
+                let labels = self.labels_of(fault, is_allowed);
+                (!labels.is_empty())
+                    .then(|| format!("{} {} ({})", labels.len(), fault.name(), labels.join("; ")))
+            };
+            Fault::ALL.into_iter().filter_map(of).collect::<Vec<String>>().join(", ")
+        };
+        let (failing, allowed) = (named(false), named(true));
+        let line = if failing.is_empty() {
+            "gate: passes".to_owned()
+        } else {
+            format!("gate: FAILS: {failing}; `--allow` takes the name of a fault, or that of a cell")
+        };
+        if allowed.is_empty() { line } else { format!("{line}; allowed: {allowed}") }
+    }
+
+    /// As objects for programs: one a cell, and one that says what comes of all.
+    pub fn json(&self) -> Vec<Value> {
+        let cells = self.cells.iter().map(|cell| cell.json(self.fails_by(cell), !self.machines.is_empty()));
+        let faults = |is_allowed: bool| {
+            let of = |fault: Fault| (fault.name().to_owned(), json!(self.labels_of(fault, is_allowed)));
+            Value::Object(Fault::ALL.into_iter().map(of).collect())
+        };
+        let all = json!({
+            "schema": SCHEMA,
+            "kind": "comparison_verdict",
+            "cells": self.cells.len(),
+            "runs": self.runs(),
+            "starved": self.starved(),
+            "same_runs": self.same_runs,
+            "machines_differ": !self.machines.is_empty(),
+            "gate_fails": self.fails(),
+            "faults": faults(false),
+            "allowed": faults(true),
+        });
+        cells.chain([all]).collect()
+    }
+}
+
+impl Cell {
+    /// What can be said, as results say it.
+    fn verdict(&self) -> &'static str {
+        match &self.outcome {
+            Outcome::Lost => "lost",
+            Outcome::Failed => "failed",
+            Outcome::Compared(ratio) if ratio.verdict == Verdict::Unclear && ratio.is_not_slower => {
+                "not_slower"
+            }
+            Outcome::Compared(ratio) => verdict_name(ratio.verdict),
+        }
+    }
+
+    fn results(&self) -> String {
+        let [a, b] = [0, 1].map(|side: usize| self.sides[side].results());
+        match self.ratio().and_then(|ratio| ratio.pairs) {
+            Some(pairs) => plural(pairs, "pair"),
+            None => format!("{a} and {b}"),
+        }
+    }
+
+    /// What a reader of the table must know of this cell: a sentence each.
+    fn notes(&self, margin: f64) -> Vec<String> {
+        let label = &self.label;
+        let mut notes = Vec::new();
+        match &self.outcome {
+            Outcome::Lost => {
+                let only = SIDES[usize::from(self.sides[0].runs == 0)];
+                notes.push(format!("LOST: {label}: only the {only} side has runs of it"));
+            }
+            Outcome::Failed => {
+                let (side, name) = if self.sides[1].results() == 0 { (1, SIDES[1]) } else { (0, SIDES[0]) };
+                let says = if self.sides[side].results() > 0 {
+                    "nothing was committed on either side".to_owned()
+                } else {
+                    format!("the {name} side has no result")
+                };
+                notes.push(format!("FAILED: {label}: {says}, so nothing is compared"));
+            }
+            Outcome::Compared(ratio) => notes.extend(ratio.notes(label, margin)),
+        }
+        for (side, name) in self.sides.iter().zip(SIDES) {
+            notes.extend(
+                side.notes().into_iter().map(|(head, says)| format!("{head}: {label}: {name}: {says}")),
+            );
+        }
+        if let Some(dropped) = self.without_partner() {
+            notes.push(format!("LEFT OUT: {label}: {} without a partner", plural(dropped, "result")));
+        }
+        notes
+    }
+
+    /// Results that were left out since the other side has none of the same seed and round.
+    fn without_partner(&self) -> Option<usize> {
+        let pairs = self.ratio()?.pairs?;
+        let dropped = self.sides.iter().map(|side| side.results() - pairs).sum();
+        (dropped > 0).then_some(dropped)
+    }
+
+    fn json(&self, fails_gate: bool, machines_differ: bool) -> Value {
+        let ratio = self.ratio();
+        let comparison = ratio.map(|ratio| &ratio.judged.comparison);
+        let both = |of: &dyn Fn(&Side) -> usize| self.sides.iter().map(of).collect::<Vec<usize>>();
+        json!({
+            "schema": SCHEMA,
+            "kind": "comparison",
+            "cell": self.label,
+            "results": both(&|side| side.results()),
+            "runs": both(&|side| side.runs),
+            "check_failed": both(&|side| side.failed),
+            "interrupted": both(&|side| side.interrupted),
+            "copies": both(&|side| side.copies),
+            "starved": both(&|side| side.starved),
+            "paired": ratio.map(|ratio| ratio.pairs.is_some()),
+            "pairs": ratio.and_then(|ratio| ratio.pairs),
+            "basis": ratio.map(|ratio| ratio.judged.basis.name()),
+            "ratio": comparison.map(|of| of.ratio),
+            "interval": comparison.map(interval),
+            "ratio_wall_time": ratio.map(|ratio| ratio.judged.by_wall.ratio),
+            "ratio_processor_time": ratio.and_then(|ratio| ratio.judged.ratio_processor),
+            "interval_wall_time": ratio.map(|ratio| interval(&ratio.judged.by_wall)),
+            "p_value": comparison.map(|of| of.p_value),
+            "p_adjusted": ratio.map(|ratio| ratio.p_adjusted),
+            "superiority": comparison.map(|of| of.superiority),
+            "verdict": self.verdict(),
+            "repetitions_needed": ratio.and_then(|ratio| ratio.needs).and_then(Needs::repetitions),
+            "faults": self.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
+            "fails_gate": fails_gate,
+            "machines_differ": machines_differ,
+        })
+    }
+}
+
+fn interval(comparison: &Comparison) -> Value {
+    let interval = &comparison.interval;
+    json!({ "low": interval.low, "high": interval.high, "confidence": interval.confidence })
+}
+
+impl Ratio {
+    fn notes(&self, label: &str, margin: f64) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(needs) = self.needs {
+            let made = match self.pairs {
+                Some(1) => "a single pair, which has no spread, decides nothing".to_owned(),
+                Some(pairs) => format!("{pairs} pairs do not decide"),
+                None => "so few or so different results do not decide".to_owned(),
+            };
+            notes.push(format!("UNDECIDED: {label}: {made}: {}{}", needs.told(), self.decided_margin()));
+        }
+        let wall = self.judged.by_wall.verdict(margin, CONFIDENCE);
+        match self.judged.basis {
+            Basis::ProcessorTime if wall == Verdict::Slower && self.verdict != Verdict::Slower => {
+                notes.push(format!(
+                    "STARVED: {label}: slower by wall time ({:.3}), which other work explains; if it is so on an idle \
+                     machine, too, the second side blocks where nobody counts it",
+                    self.judged.by_wall.ratio
+                ));
+            }
+            Basis::WallTime | Basis::ProcessorTime => {}
+            Basis::Both => {
+                let waits = self.judged.waits.unwrap_or("runs wait by design");
+                notes.push(format!(
+                    "STARVED: {label}: {waits}, so that processor time alone does not compare: the interval reaches \
+                     over the ratio by wall time and that by processor time ({:.3})",
+                    self.judged.ratio_processor.unwrap_or(self.judged.by_wall.ratio)
+                ));
+            }
+        }
+        notes
+    }
+}
+
+impl Ratio {
+    /// The margin at which the results decide as they are, unless it is so large that nobody asks for it.
+    fn decided_margin(&self) -> String {
+        let interval = &self.judged.comparison.interval;
+        let margin = (100.0 / interval.low).ceil() / 100.0;
+        if interval.confidence >= CONFIDENCE - 1e-12 && margin <= MARGIN_MAX {
+            format!("; these decide at `--margin {margin}`")
+        } else {
+            String::new()
+        }
+    }
+}
+
+impl Needs {
+    fn told(self) -> String {
+        match self {
+            Self::AtLeast(number) => format!("{number} repetitions at least are needed"),
+            Self::About(number) => format!("about {number} repetitions would, if the others spread as these do"),
+            Self::TooMany => format!(
+                "more than {} repetitions would be needed: the ratio is near the margin, so give another `--margin`, \
+                 or make longer runs",
+                stats::REPETITIONS_MAX
+            ),
+            Self::Quiet => {
+                "no number of repetitions would: it depends on how much other work took from starved runs; measure on \
+                 an idle machine, or both sides in turns"
+                    .to_owned()
+            }
+        }
+    }
+
+    /// How many repetitions would decide, if any number does.
+    fn repetitions(self) -> Option<usize> {
+        match self {
+            Self::AtLeast(number) | Self::About(number) => Some(number),
+            Self::TooMany | Self::Quiet => None,
+        }
+    }
+}
+
+impl Side {
+    /// What is to be known of these runs: a word and a sentence each.
+    fn notes(&self) -> Vec<(&'static str, String)> {
+        let mut notes = Vec::new();
+        let of = |count: usize| format!("{count} of {}", plural(self.runs, "run"));
+        if self.failed > 0 {
+            notes
+                .push(("CHECK FAILED", format!("{} failed their check and are no results", of(self.failed))));
+        }
+        if self.interrupted > 0 {
+            notes.push(("LEFT OUT", format!("{} were ended early", of(self.interrupted))));
+        }
+        if self.copies > 0 {
+            notes.push(("LEFT OUT", format!("{} of runs that are there already", copies(self.copies))));
+        }
+        if self.silent > 0 {
+            notes.push(("NOTHING COMMITTED", format!("in {}", of(self.silent))));
+        }
+        if self.unchecked > 0 {
+            notes.push(("NOT CHECKED", of(self.unchecked)));
+        }
+        if self.builds.len() > 1 {
+            let builds: Vec<&str> = self.builds.iter().map(String::as_str).collect();
+            notes.push(("SEVERAL BUILDS", format!("its runs are of {}", builds.join(" and "))));
+        }
+        notes
+    }
+}
+
+fn copies(number: usize) -> String {
+    if number == 1 { "1 copy".to_owned() } else { format!("{number} copies") }
+}

@@ -1,0 +1,411 @@
+//! How fast runs were, and by what they are compared when other work took processor time from their workers.
+//!
+//! Commits a second of wall time compare two runs only if the workers of both got the processor time that they asked
+//! for. A run beside a busy neighbour commits less, and its ratio to another run is one of neighbours. So where a run
+//! is *starved*, which means that its workers got less than 95% of what they asked for, the ratio is of commits a
+//! second of processor time: of the throughput divided by the share that the workers got. Comparisons and tables take
+//! their ratios from here, so that the same runs have the same ratio in both.
+//!
+//! Processor time is not exact either, and no repetition makes it so: the error is the same in each. The interval of
+//! such a ratio therefore widens by how much the correction moves it. With a correction that divides by the share to
+//! the power of `e`, it reaches from `e = 0.9` to `e = 1.1` for runs of one worker (a neighbour takes caches, too),
+//! and to `e = 2` for runs of several: a worker that does not run holds up others, which use their own processor time
+//! to wait for it. Where both sides are starved alike, the correction moves nothing, and nothing widens.
+//!
+//! Runs that wait by design (for a clock, a person, a network or a device) do not turn more processor time into more
+//! commits. Their ratio stays that by wall time, and its interval reaches over that by processor time as well: the
+//! truth lies between the two, and nobody knows where.
+
+use serde_json::Value;
+use stats::{CompareError, Comparison, Interval, Paired, Spread, paired, unpaired};
+
+use crate::measure::STARVED_BELOW;
+
+/// The least part of the correction that is believed.
+const LEAST: f64 = 0.9;
+/// The most, for runs of a single worker.
+const MOST_ALONE: f64 = 1.1;
+/// The most, for runs of several workers.
+const MOST_TOGETHER: f64 = 2.0;
+
+/// By what runs are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Commits a second of wall time: no run is starved, or arrivals say how many commits there are.
+    WallTime,
+    /// Commits a second of processor time: at least one run is starved.
+    ProcessorTime,
+    /// Both: at least one run is starved, and clients or workers wait by design.
+    Both,
+}
+
+impl Basis {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WallTime => "wall_time",
+            Self::ProcessorTime => "processor_time",
+            Self::Both => "both",
+        }
+    }
+
+    /// Its name in tables.
+    pub(crate) const fn told(self) -> &'static str {
+        match self {
+            Self::WallTime => "wall time",
+            Self::ProcessorTime => "processor time",
+            Self::Both => "both",
+        }
+    }
+}
+
+/// How fast a run was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Speed {
+    /// Commits a second of wall time. A run without a commit is taken for one that committed once, or it had no ratio.
+    wall_txn_s: f64,
+    /// The share of the processor time that the workers could have got and asked for: below 1 if other work took some.
+    share: f64,
+    /// What it waits for by design.
+    waits: Option<&'static str>,
+    has_many_workers: bool,
+}
+
+/// How two series of runs compare, and by what.
+#[derive(Clone, Debug)]
+pub(crate) struct Judged {
+    /// By what.
+    pub(crate) basis: Basis,
+    /// The comparison that verdicts are made of; its interval is widened as the basis asks for.
+    pub(crate) comparison: Comparison,
+    /// The comparison by wall time.
+    pub(crate) by_wall: Comparison,
+    /// The ratio by processor time, unless no run is starved.
+    pub(crate) ratio_processor: Option<f64>,
+    /// Between which ratios the truth lies however often the runs are repeated; both are the same by wall time.
+    pub(crate) centres: (f64, f64),
+    /// What runs wait for by design, if that is why the basis is both.
+    pub(crate) waits: Option<&'static str>,
+}
+
+impl Speed {
+    /// Of an object of [`json::run`](crate::json::run); `None` if the run is no result.
+    pub(crate) fn of(run: &Value) -> Option<Self> {
+        let throughput = run["throughput_txn_s"].as_f64()?;
+        let seconds = run["measured_s"].as_f64().filter(|seconds| *seconds > 0.0).unwrap_or(1.0);
+        let wall_txn_s = if throughput > 0.0 { throughput } else { 1.0 / seconds };
+        let workers = run["workers"].as_f64().unwrap_or(1.0);
+        // More workers than cores take turns, which is no other work: all of them get no more than the cores.
+        let crowd =
+            run["machine"]["cores"].as_f64().filter(|cores| *cores > 0.0).map_or(1.0, |n| workers / n);
+        let is_given = run["target_sustained"] == true;
+        let share = run["cpu_share"].as_f64().filter(|share| *share > 0.0 && !is_given).unwrap_or(1.0);
+        let share = (share * crowd.max(1.0)).min(1.0);
+        Some(Self { wall_txn_s, share, waits: waits(run), has_many_workers: workers > 1.0 })
+    }
+
+    /// Whether other work took more of the cores than ratios by wall time bear.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.share < STARVED_BELOW
+    }
+
+    /// Commits a second of wall time.
+    pub(crate) fn by_wall(&self) -> f64 {
+        self.wall_txn_s
+    }
+
+    /// Commits a second of processor time: as many as a second of wall time had seen if all that the workers asked for
+    /// had been theirs.
+    pub(crate) fn by_processor(&self) -> f64 {
+        self.corrected(1.0)
+    }
+
+    fn corrected(&self, power: f64) -> f64 {
+        self.wall_txn_s / self.share.powf(power)
+    }
+
+    /// The least that the run may have done if nobody had disturbed it.
+    fn least(&self) -> f64 {
+        if self.waits.is_some() { self.wall_txn_s } else { self.corrected(LEAST) }
+    }
+}
+
+/// Compares the first run of each pair with the second.
+///
+/// # Errors
+/// As [`paired`](stats::paired()).
+pub(crate) fn compare_pairs(
+    pairs: &[(Speed, Speed)],
+    by: Paired,
+    confidence: f64,
+) -> Result<Judged, CompareError> {
+    let all: Vec<&Speed> = pairs.iter().flat_map(|(a, b)| [a, b]).collect();
+    judge(&all, |of_a, of_b| {
+        let values: Vec<(f64, f64)> = pairs.iter().map(|(a, b)| (of_a(a), of_b(b))).collect();
+        paired(&values, by, confidence)
+    })
+}
+
+/// Compares two series of runs that are no pairs.
+///
+/// # Errors
+/// As [`unpaired`](stats::unpaired()).
+pub(crate) fn compare_apart(a: &[Speed], b: &[Speed], confidence: f64) -> Result<Judged, CompareError> {
+    let all: Vec<&Speed> = a.iter().chain(b).collect();
+    judge(&all, |of_a, of_b| {
+        let [a, b] = [(a, of_a), (b, of_b)].map(|(runs, of)| runs.iter().map(of).collect::<Vec<f64>>());
+        unpaired(&a, &b, confidence)
+    })
+}
+
+/// By what these runs are compared.
+fn basis(runs: &[&Speed]) -> Basis {
+    if !runs.iter().any(|run| run.is_starved()) {
+        Basis::WallTime
+    } else if runs.iter().any(|run| run.waits.is_some()) {
+        Basis::Both
+    } else {
+        Basis::ProcessorTime
+    }
+}
+
+/// How a run becomes a number.
+type Of<'f> = &'f dyn Fn(&Speed) -> f64;
+
+fn judge(
+    runs: &[&Speed],
+    compare: impl Fn(Of<'_>, Of<'_>) -> Result<Comparison, CompareError>,
+) -> Result<Judged, CompareError> {
+    let basis = basis(runs);
+    let by_wall = compare(&Speed::by_wall, &Speed::by_wall)?;
+    if basis == Basis::WallTime {
+        let centres = (by_wall.ratio, by_wall.ratio);
+        return Ok(Judged {
+            basis,
+            comparison: by_wall,
+            by_wall,
+            ratio_processor: None,
+            centres,
+            waits: None,
+        });
+    }
+    let most = if runs.iter().any(|run| run.has_many_workers) { MOST_TOGETHER } else { MOST_ALONE };
+    let at = |power: f64| move |run: &Speed| run.corrected(power);
+    let by_processor = compare(&at(1.0), &at(1.0))?;
+    let ends = if basis == Basis::Both {
+        // Which of the two waits more is not known, so each may be at its own end.
+        [compare(&Speed::least, &at(most))?, compare(&at(most), &Speed::least)?]
+    } else {
+        [compare(&at(LEAST), &at(LEAST))?, compare(&at(most), &at(most))?]
+    };
+    let middle = if basis == Basis::Both { by_wall } else { by_processor };
+    let all = [&middle, &ends[0], &ends[1]];
+    let least = |of: fn(&Comparison) -> f64| all.iter().map(|one| of(one)).fold(f64::INFINITY, f64::min);
+    let greatest = |of: fn(&Comparison) -> f64| all.iter().map(|one| of(one)).fold(0.0, f64::max);
+    let centres = (least(|one| one.ratio), greatest(|one| one.ratio));
+    let interval = Interval {
+        low: least(|one| one.interval.low),
+        high: greatest(|one| one.interval.high),
+        confidence: least(|one| one.interval.confidence),
+    };
+    // What the correction decides on its own is no evidence.
+    let is_one_sided = centres.0 > 1.0 || centres.1 < 1.0;
+    let p_value = if is_one_sided { greatest(|one| one.p_value) } else { 1.0 };
+    let comparison = Comparison { interval, p_value, ..middle };
+    let waits = runs.iter().find_map(|run| run.waits);
+    Ok(Judged { basis, comparison, by_wall, ratio_processor: Some(by_processor.ratio), centres, waits })
+}
+
+/// The ratios of pairs of runs, of which few are told without an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratios {
+    /// By what.
+    pub basis: Basis,
+    /// The first run of each pair against the second. By both, from the least to the greatest of either.
+    pub spread: Spread,
+    /// By wall time.
+    pub by_wall: Spread,
+}
+
+/// The ratios of pairs of runs; none without a pair.
+pub(crate) fn ratios(pairs: &[(Speed, Speed)]) -> Option<Ratios> {
+    let basis = basis(&pairs.iter().flat_map(|(a, b)| [a, b]).collect::<Vec<_>>());
+    let of = |speed: fn(&Speed) -> f64| Spread::of(pairs.iter().map(|(a, b)| speed(a) / speed(b)));
+    let (by_wall, by_processor) = (of(Speed::by_wall)?, of(Speed::by_processor)?);
+    let spread = match basis {
+        Basis::WallTime => by_wall,
+        Basis::ProcessorTime => by_processor,
+        Basis::Both => {
+            let (min, max) = (by_wall.min.min(by_processor.min), by_wall.max.max(by_processor.max));
+            Spread { median: by_wall.median, min, max }
+        }
+    };
+    Some(Ratios { basis, spread, by_wall })
+}
+
+/// What a run waits for by design: then it does not get as much more done as it gets more processor time.
+fn waits(run: &Value) -> Option<&'static str> {
+    let is_set = |value: &Value, standard: &str| !value.is_null() && *value != *standard;
+    let setting = |name: &str| &run["settings"][name];
+    if is_set(&run["arrivals"], "closed") {
+        Some("requests arrive by the clock")
+    } else if run["mode"] == "interactive" || run["rtt_us"].as_f64().is_some_and(|us| us > 0.0) {
+        Some("clients wait for messages")
+    } else if *setting("tpcc.terminals") == "on" || *setting("tpcc.terminals") == true {
+        Some("people at terminals think")
+    } else if is_set(setting("run.durability"), "none") {
+        Some("the log has a thread of its own, and its device is waited for")
+    } else if setting("run.pause_us").as_f64().is_some_and(|us| us > 0.0) {
+        Some("transactions pause before they commit")
+    } else if ["backoff", "fixed", "climb"].iter().any(|retry| run["retry"] == *retry) {
+        Some("clients pause after aborts")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(throughput: f64, share: f64, workers: u64) -> Value {
+        json!({
+            "throughput_txn_s": throughput, "cpu_share": share, "starved": share < 0.95, "workers": workers,
+            "measured_s": 0.5, "retry": "same", "mode": "procedure", "rtt_us": 0, "arrivals": "closed",
+            "settings": { "run.pause_us": 0, "run.durability": "none" }, "machine": { "cores": 2 },
+        })
+    }
+
+    fn speed(throughput: f64, share: f64, workers: u64) -> Speed {
+        Speed::of(&run(throughput, share, workers)).expect("a result")
+    }
+
+    /// Six pairs that differ by a thousandth or two.
+    fn six(of: impl Fn(f64) -> (Speed, Speed)) -> Vec<(Speed, Speed)> {
+        (1..=6).map(|nth| of(1.0 + 0.001 * f64::from(nth))).collect()
+    }
+
+    fn judged(pairs: &[(Speed, Speed)]) -> Judged {
+        compare_pairs(pairs, Paired::SignedRanks, 0.9).expect("comparable")
+    }
+
+    #[test]
+    fn a_busy_neighbour_does_not_make_a_run_slower() {
+        for workers in [1, 2] {
+            let pairs = six(|by| (speed(506.0 * by, 0.5, workers), speed(1_000.0, 1.0, workers)));
+            let Judged { basis, comparison, by_wall, .. } = judged(&pairs);
+            assert_eq!(basis, Basis::ProcessorTime);
+            assert!(
+                by_wall.interval.high < 0.52 && (comparison.ratio - 1.012).abs() < 0.01,
+                "{comparison:?}"
+            );
+            assert!(comparison.interval.contains(1.0) && comparison.p_value > 0.9, "{comparison:?}");
+        }
+    }
+
+    #[test]
+    fn without_starvation_a_ratio_is_by_wall_time_and_as_narrow_as_it_was() {
+        let pairs = six(|by| (speed(900.0 * by, 0.96, 2), speed(1_000.0, 1.0, 2)));
+        let Judged { basis, comparison, by_wall, centres, .. } = judged(&pairs);
+        assert_eq!((basis, comparison, centres.0), (Basis::WallTime, by_wall, by_wall.ratio));
+    }
+
+    #[test]
+    fn intervals_widen_as_far_as_the_correction_moves_and_further_for_several_workers() {
+        let width = |share: f64, workers: u64| {
+            let interval =
+                judged(&six(|by| (speed(1_000.0 * by, share, workers), speed(1_000.0, 1.0, workers))))
+                    .comparison
+                    .interval;
+            interval.high / interval.low
+        };
+        assert!(
+            width(1.0, 1) < width(0.9, 1) && width(0.9, 1) < width(0.5, 1) && width(0.5, 1) < width(0.5, 2)
+        );
+        // Where both sides are starved alike there is nothing to be moved.
+        let alike = judged(&six(|by| (speed(800.0 * by, 0.5, 2), speed(1_000.0, 0.5, 2))));
+        assert!(
+            alike.basis == Basis::ProcessorTime
+                && (alike.comparison.ratio - alike.by_wall.ratio).abs() < 1e-9
+        );
+        assert!(alike.comparison.interval.high < 0.81, "{alike:?}");
+    }
+
+    #[test]
+    fn a_real_slowdown_beside_a_busy_neighbour_stays_one() {
+        let pairs = six(|by| (speed(100.0 * by, 0.5, 2), speed(1_000.0, 1.0, 2)));
+        let Judged { comparison, .. } = judged(&pairs);
+        assert!(comparison.interval.high < 0.5 && comparison.p_value < 0.1, "{comparison:?}");
+    }
+
+    #[test]
+    fn of_runs_that_wait_both_ratios_are_kept() {
+        let waiting = [
+            ("mode", json!("interactive")),
+            ("rtt_us", json!(50)),
+            ("arrivals", json!("poisson")),
+            ("retry", json!("backoff")),
+            ("settings", json!({ "run.durability": "group" })),
+            ("settings", json!({ "run.pause_us": 20 })),
+            ("settings", json!({ "tpcc.terminals": "on" })),
+        ];
+        for (name, value) in waiting {
+            let of = |throughput: f64, share: f64| {
+                let mut run = run(throughput, share, 2);
+                run[name] = value.clone();
+                Speed::of(&run).expect("a result")
+            };
+            let Judged { basis, comparison, waits, .. } =
+                judged(&six(|by| (of(900.0 * by, 0.6), of(1_000.0, 1.0))));
+            assert_eq!(basis, Basis::Both, "{name}");
+            assert!(
+                waits.is_some() && comparison.interval.contains(0.91) && comparison.interval.contains(1.5)
+            );
+            assert!((comparison.ratio - 0.903).abs() < 0.01, "waiting is not divided away: {comparison:?}");
+            let pair = [(of(900.0, 0.6), of(1_000.0, 1.0))];
+            let ratios = ratios(&pair).expect("a pair");
+            assert_eq!(ratios.spread, Spread { median: 0.9, min: 0.9, max: 1.5 });
+            // Ten times slower by wall time is no neighbour's doing, whatever is divided by.
+            let slower = judged(&six(|by| (of(100.0 * by, 0.6), of(1_000.0, 1.0))));
+            assert!(slower.comparison.interval.high < 0.5, "{name}: {slower:?}");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_was_sustained_needs_no_correction() {
+        let given = |throughput: f64, share: f64| {
+            let mut run = run(throughput, share, 1);
+            run["arrivals"] = "poisson".into();
+            run["target_sustained"] = true.into();
+            Speed::of(&run).expect("a result")
+        };
+        let judged = judged(&six(|by| (given(1_000.0 * by, 0.5), given(1_000.0, 1.0))));
+        assert!(judged.basis == Basis::WallTime && judged.comparison.interval.high < 1.01, "{judged:?}");
+    }
+
+    #[test]
+    fn ratios_of_pairs_have_the_same_basis_as_their_comparison() {
+        let starved = ratios(&[(speed(500.0, 0.5, 2), speed(1_000.0, 1.0, 2))]).expect("a pair");
+        assert_eq!(
+            (starved.basis, starved.spread.median, starved.by_wall.median),
+            (Basis::ProcessorTime, 1.0, 0.5)
+        );
+        let quiet = ratios(&[(speed(500.0, 0.96, 2), speed(1_000.0, 1.0, 2))]).expect("a pair");
+        assert_eq!((quiet.basis, quiet.spread.median), (Basis::WallTime, 0.5));
+        assert_eq!(ratios(&[]), None);
+    }
+
+    #[test]
+    fn workers_that_take_turns_on_too_few_cores_are_not_taken_for_starved() {
+        assert!(!speed(1_000.0, 0.5, 4).is_starved() && speed(1_000.0, 0.3, 4).is_starved());
+        assert!((speed(1_000.0, 0.25, 4).by_processor() - 2_000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_run_without_a_commit_has_a_ratio_and_one_without_a_result_has_none() {
+        assert!((speed(0.0, 1.0, 2).by_wall() - 2.0).abs() < 1e-12);
+        assert_eq!(Speed::of(&json!({ "throughput_txn_s": null })), None);
+    }
+}

@@ -94,7 +94,7 @@ fn a_run_that_is_killed_leaves_what_was_durable_and_rot_in_it_is_noticed() {
     let mut command = run("silo", "--seconds 600 --clients 16 --durability group", &log);
     let mut child = command.stdout(Stdio::null()).spawn().expect("the binary starts");
     // Segments are twice as long as what was needed of the one before.
-    let [segment, later] = [1, 5].map(|number| log.join(format!("log-{number:012}")));
+    let [segment, later] = [1, 3].map(|number| log.join(format!("log-{number:012}")));
     while !later.exists() {
         assert_eq!(child.try_wait().expect("it was started"), None, "it runs on");
         assert!(Command::new("sleep").arg("0.05").status().expect("there is one").success());

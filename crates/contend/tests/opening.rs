@@ -6,7 +6,7 @@ mod place;
 use std::error::Error as _;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use contend::{Create, Database, Instead, OpenError, Operation, Options, Recovery, Table};
@@ -340,16 +340,18 @@ fn what_the_system_says_is_kept_with_its_text() {
 }
 
 #[test]
-fn a_place_where_nothing_may_be_made_says_so() {
-    let place = Place::new("permission");
-    fs::create_dir_all(place.path()).expect("the system works");
-    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o555)).expect("the system works");
-    // Whoever may do everything is not refused.
-    if fs::write(place.path().join("probe"), "").is_err() {
-        let path = place.path().join("deeper");
-        let error = refused(&path, options());
+fn a_path_that_the_system_refuses_is_told_with_its_reason() {
+    let place = Place::new("refused");
+    let path = place.path().join("x".repeat(300));
+    let told = |create, what: Operation| {
+        let error = refused(&path, options().create(create));
         let OpenError::Io { operation, path: at, error: said } = &error else { panic!("{error}") };
-        assert_eq!((*operation, at, said.kind()), (Operation::Make, &path, io::ErrorKind::PermissionDenied));
+        assert_eq!((*operation, at, said.kind()), (what, &path, io::ErrorKind::InvalidFilename));
+        assert!(error.to_string().contains(&format!("{what}: File name too long")), "{error}");
+    };
+    // It makes the directories above, of which this is the name of none.
+    told(Create::IfAbsent, Operation::Make);
+    for create in [Create::IfAbsent, Create::Never, Create::New] {
+        told(create, Operation::Look);
     }
-    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("the system works");
 }

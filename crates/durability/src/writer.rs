@@ -9,7 +9,7 @@ use crate::format::{BLOCK, BlockHead, Kind, PAGE, SegmentHead, begin_block, end_
 use crate::plants::Plant;
 
 /// The shortest segment is the longest one divided by this.
-const SHORTEST: u64 = 1 << 10;
+const SHORTEST: u64 = 1 << 8;
 /// Zeroes that are written at a time where rounds will be, at most.
 const AHEAD_BYTES: u64 = 256 << 10;
 

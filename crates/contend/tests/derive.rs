@@ -47,8 +47,9 @@ fn compile(name: &str, source: &str) -> Vec<Said> {
     compiler.arg("--extern").arg(format!("contend={}", library(folder).display()));
     compiler.arg("-L").arg(format!("dependency={}", folder.display()));
     // Where cargo has built for a target that is named, the derive is built for the host.
-    if let Some(host) = folder.ancestors().nth(3) {
-        compiler.arg("-L").arg(format!("dependency={}", host.join("debug/deps").display()));
+    let profile = folder.parent().and_then(Path::file_name);
+    if let (Some(host), Some(profile)) = (folder.ancestors().nth(3), profile) {
+        compiler.arg("-L").arg(format!("dependency={}", host.join(profile).join("deps").display()));
     }
     let ended = compiler.arg("--out-dir").arg(place).arg(&file).output().expect("there is a compiler");
     let text = String::from_utf8(ended.stderr).expect("the compiler writes text");
@@ -499,6 +500,17 @@ const TABLES: &[Case] = &[
          #[derive(Table)] #[table(point, index(by_a = (a, id)), index(by_b = (b, a)))]\n\
          struct B { #[key] id: u64, a: u8, b: bool }\n\
          fn all() { let _ = (A::BY_Y, A::OWN, B::BY_A, B::BY_B); }",
+        &[],
+    ),
+    (
+        "repeated",
+        "macro_rules! totals {\n\
+         ($($row:ident $name:literal $key:literal $kind:ty, $group:ident)+) => {$(\n\
+         #[derive(ColumnGroup)] struct $group { bytes: [u8; $key] }\n\
+         #[derive(Table)] #[table(name = $name, point, rows = $key)]\n\
+         struct $row { #[key] key: [u8; $key], #[key] second: u8, total: Sum, other: $kind, #[group] own: $group }\n\
+         )+};\n}\n\
+         totals! { One \"one\" 2 u8, Own Two \"two\" 3 Option<u64>, Other }",
         &[],
     ),
     (

@@ -839,6 +839,19 @@ mod tests {
     }
 
     #[test]
+    fn a_table_for_more_rows_than_there_is_memory_for_is_told_and_not_made() {
+        let (mut schema, _) = schema();
+        let much = 1 << 50;
+        schema.table::<u64>("much", Lookup::Point, much).group_of_words::<[u64]>(1);
+        schema.table::<u64>("ordered", Lookup::Ordered, usize::MAX).group_of_words::<[u64]>(1);
+        let first: Vec<FirstMemory> = Tables::<Places>::first_memory(&schema).collect();
+        let of = |table, expected_rows, bytes| FirstMemory { table, expected_rows, bytes: Some(bytes) };
+        let beyond = of("much", much, 64 << 49);
+        assert_eq!(first, [of("t", 100, 64 * 64), beyond, of("ordered", usize::MAX, 0)]);
+        assert_eq!(Tables::<Places>::try_new(&schema, 1, 0, false).err(), Some(NoMemory(beyond)));
+    }
+
+    #[test]
     fn versions_are_read_newest_first_and_reused_only_after_their_readers() {
         let (schema, table) = schema();
         let tables = Tables::<Chains>::new(&schema, 2, 0, false);

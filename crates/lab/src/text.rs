@@ -226,9 +226,6 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
             starved.count(),
             percent(shares.min)
         ));
-        for line in bases(plan, results, machine) {
-            lines.add(line);
-        }
     }
     if plan.job.workers > machine.cores {
         lines.add(format!(
@@ -246,6 +243,9 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
                  the workers busy meanwhile",
             );
         }
+    }
+    for line in bases(plan, results, machine) {
+        lines.add(line);
     }
     lines.add(format!("machine: {}", self::machine(machine)));
     lines.0

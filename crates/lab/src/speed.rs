@@ -69,6 +69,7 @@ pub(crate) struct Speed {
     /// What it waits for by design.
     waits: Option<&'static str>,
     has_many_workers: bool,
+    has_commits: bool,
 }
 
 /// How two series of runs compare, and by what.
@@ -101,12 +102,23 @@ impl Speed {
         let is_given = run["target_sustained"] == true;
         let share = run["cpu_share"].as_f64().filter(|share| *share > 0.0 && !is_given).unwrap_or(1.0);
         let share = (share * crowd.max(1.0)).min(1.0);
-        Some(Self { wall_txn_s, share, waits: waits(run), has_many_workers: workers > 1.0 })
+        Some(Self {
+            wall_txn_s,
+            share,
+            waits: waits(run),
+            has_many_workers: workers > 1.0,
+            has_commits: throughput > 0.0,
+        })
     }
 
     /// Whether other work took more of the cores than ratios by wall time bear.
     pub(crate) fn is_starved(&self) -> bool {
         self.share < STARVED_BELOW
+    }
+
+    /// Whether anything was committed.
+    pub(crate) fn has_commits(&self) -> bool {
+        self.has_commits
     }
 
     /// Commits a second of wall time.

@@ -226,9 +226,6 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
             starved.count(),
             percent(shares.min)
         ));
-        for line in bases(plan, results, machine) {
-            lines.add(line);
-        }
     }
     let turns: u64 = results.records.iter().flat_map(|record| record.measured.turns).sum();
     if turns > 0 {
@@ -254,6 +251,9 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
                  the workers busy meanwhile",
             );
         }
+    }
+    for line in bases(plan, results, machine) {
+        lines.add(line);
     }
     lines.add(format!("machine: {}", self::machine(machine)));
     lines.0

@@ -14,7 +14,7 @@ use super::details::Details;
 use super::material::Material;
 use super::varied::{Varied, chosen, has, shown, varied};
 use crate::Catalogue;
-use crate::sweep::{Line, Recipe, compared, judged, throughputs};
+use crate::sweep::{Line, Recipe, compared, judged, speeds};
 
 /// Runs that belong together.
 #[derive(Debug)]
@@ -192,7 +192,7 @@ impl Study {
         let point: Vec<String> =
             self.axes.iter().zip(at).map(|(axis, at)| axis.values[*at].clone()).collect();
         let of = |scheme: &String| cells.get(&(at.to_vec(), scheme.clone()));
-        let of_first = throughputs(of(&self.first).into_iter().flatten().map(|(nth, run)| (nth, *run)));
+        let of_first = speeds(of(&self.first).into_iter().flatten().map(|(nth, run)| (nth, *run)));
         let mut lines = Vec::new();
         for scheme in &self.schemes {
             let Some(runs) = of(scheme) else { continue };
@@ -266,16 +266,15 @@ impl Leader {
         // Pairs say more than medians do, of which some come from worse times than others.
         let beaten = |line: &Line| {
             let others = measured.iter().filter(|(_, other)| other.scheme != line.scheme);
-            let ratio = |other: &Line| {
-                compared(&line.throughput_txn_s, &other.throughput_txn_s).map_or(0.0, |of| of.ratio)
-            };
+            let ratio =
+                |other: &Line| compared(&line.speeds, &other.speeds).map_or(0.0, |of| of.comparison.ratio);
             others.filter(|(_, other)| ratio(other) > 1.0).count()
         };
         let mut ranked: Vec<(usize, f64, &Line)> =
             measured.iter().map(|(median, line)| (beaten(line), *median, *line)).collect();
         ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
         let [(_, _, first), (_, _, second), ..] = ranked[..] else { return None };
-        let comparison = compared(&first.throughput_txn_s, &second.throughput_txn_s);
+        let comparison = compared(&first.speeds, &second.speeds).map(|of| of.comparison);
         Some(Self {
             point: first.point.clone(),
             scheme: first.scheme.clone(),

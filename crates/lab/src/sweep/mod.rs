@@ -34,7 +34,7 @@ pub(crate) use recipe::DRIVES;
 pub use recipe::{Recipe, Scalar, VARIANT, Variant};
 pub use slurm::{JobArray, Places};
 pub use store::{Entry, Store};
-pub(crate) use summary::{CONFIDENCE, MARGIN, compared, json_of, judged, machine, throughputs, verdict_name};
+pub(crate) use summary::{CONFIDENCE, MARGIN, compared, json_of, judged, machine, speeds, verdict_name};
 pub use summary::{Line, Summary, json, left_out};
 pub(crate) use told::{heads, row};
 pub use told::{plan, results};

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
+use stats::{Comparison, Interval, Paired, Spread, Verdict};
 
 use super::{Entry, LeftOut, Store, Sweep};
 use crate::Refusal;
 use crate::json::SCHEMA;
+use crate::speed::{self, Basis, Judged, Speed};
 
 /// The confidence that intervals are to have; few repetitions have less, and the interval says it.
 pub(crate) const CONFIDENCE: f64 = 0.9;
@@ -50,18 +51,25 @@ pub struct Line {
     pub p99_us: Option<f64>,
     /// How it compares with the first scheme in the same repetitions; none for the first itself.
     pub against_first: Option<Comparison>,
+    /// By what it compares with the first scheme.
+    pub basis: Option<Basis>,
+    /// Its ratio to the first scheme by wall time.
+    pub ratio_wall_time: Option<f64>,
+    /// How fast its runs were, by repetition.
+    pub(crate) speeds: BTreeMap<u64, Speed>,
 }
 
 impl Line {
-    /// The line of a scheme at a point from its results by repetition, with the throughputs of what it is compared
-    /// with.
+    /// The line of a scheme at a point from its results by repetition, with the runs of what it is compared with.
     pub(crate) fn new(
         point: Vec<String>,
         scheme: &str,
         results: BTreeMap<u64, Value>,
-        first: Option<&BTreeMap<u64, f64>>,
+        first: Option<&BTreeMap<u64, Speed>>,
     ) -> Self {
         let throughput_txn_s = throughputs(&results);
+        let speeds = speeds(&results);
+        let judged = first.and_then(|first| compared(&speeds, first));
         let values: Vec<f64> = throughput_txn_s.values().copied().collect();
         let median = |of: &dyn Fn(&Value) -> Option<f64>| {
             Spread::of(results.values().filter_map(of)).map(|spread| spread.median)
@@ -72,7 +80,10 @@ impl Line {
             interval: Interval::of_median(&values, CONFIDENCE),
             abort_rate: median(&|run| run["abort_rate"].as_f64()),
             p99_us: median(&|run| run["latency_us"]["p99"].as_f64()),
-            against_first: first.and_then(|first| compared(&throughput_txn_s, first)),
+            against_first: judged.as_ref().map(|judged| judged.comparison),
+            basis: judged.as_ref().map(|judged| judged.basis),
+            ratio_wall_time: judged.as_ref().map(|judged| judged.by_wall.ratio),
+            speeds,
             throughput_txn_s,
             results,
         }
@@ -111,7 +122,7 @@ impl Summary {
         points.sort_by_key(|point| place(sweep, point));
         points.dedup();
         for point in points {
-            let first = cells.get(&(point, sweep.schemes[0])).map(throughputs);
+            let first = cells.get(&(point, sweep.schemes[0])).map(speeds);
             let is_run = |scheme: &&&str| planned.contains(&(point, **scheme));
             for scheme in sweep.schemes.iter().filter(is_run) {
                 let results = cells.remove(&(point, scheme)).unwrap_or_default();
@@ -149,17 +160,23 @@ fn place(sweep: &Sweep, point: &[String]) -> Vec<usize> {
 }
 
 /// Commits a second by repetition, of those runs that are results.
-pub(crate) fn throughputs<'v>(runs: impl IntoIterator<Item = (&'v u64, &'v Value)>) -> BTreeMap<u64, f64> {
+fn throughputs<'v>(runs: impl IntoIterator<Item = (&'v u64, &'v Value)>) -> BTreeMap<u64, f64> {
     let of = |(repetition, run): (&u64, &Value)| Some((*repetition, run["throughput_txn_s"].as_f64()?));
     runs.into_iter().filter_map(of).collect()
 }
 
+/// How fast runs were, by repetition; those that are no results are left out.
+pub(crate) fn speeds<'v>(runs: impl IntoIterator<Item = (&'v u64, &'v Value)>) -> BTreeMap<u64, Speed> {
+    runs.into_iter().filter_map(|(repetition, run)| Some((*repetition, Speed::of(run)?))).collect()
+}
+
 /// How the first series compares with the second in the same repetitions; none when nothing can be compared.
-pub(crate) fn compared(a: &BTreeMap<u64, f64>, b: &BTreeMap<u64, f64>) -> Option<Comparison> {
-    let pairs: Vec<(f64, f64)> =
+pub(crate) fn compared(a: &BTreeMap<u64, Speed>, b: &BTreeMap<u64, Speed>) -> Option<Judged> {
+    let pairs: Vec<(Speed, Speed)> =
         a.iter().filter_map(|(repetition, a)| Some((*a, *b.get(repetition)?))).collect();
     // A scheme that commits nothing has no ratio, and its median says why.
-    paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok()
+    let have_commits = pairs.iter().all(|(a, b)| a.has_commits() && b.has_commits());
+    have_commits.then(|| speed::compare_pairs(&pairs, Paired::SignedRanks, CONFIDENCE).ok())?
 }
 
 /// What a comparison allows to be said where the laboratory decides what matters.
@@ -187,6 +204,8 @@ pub(crate) fn json_of(workload: &str, axes: &[String], first: &str, line: &Line)
             "p_value": comparison.p_value,
             "superiority": comparison.superiority,
             "verdict": line.verdict().map(verdict_name),
+            "basis": line.basis.map(Basis::name),
+            "ratio_wall_time": line.ratio_wall_time,
         })
     };
     json!({
@@ -250,7 +269,7 @@ mod tests {
         let verdict = if throughput.is_some() { "passed" } else { "failed" };
         json!({
             "kind": "run", "throughput_txn_s": throughput, "abort_rate": 0.25, "latency_us": { "p99": 12.5 },
-            "starved": starved, "check": { "verdict": verdict },
+            "starved": starved, "cpu_share": if starved { 0.5 } else { 1.0 }, "check": { "verdict": verdict },
             "machine": { "cpu": "a cpu", "load_average": throughput },
         })
     }
@@ -285,7 +304,12 @@ mod tests {
         );
         let told = crate::sweep::results(&sweep, &summary);
         assert!(told.contains("2 MACHINES") && told.contains("CHECK FAILED in 1 run"), "{told}");
+        assert!(told.contains("ratios of 2 lines are by processor time"), "{told}");
         let object = json(&sweep, &summary.lines[1]);
+        assert_eq!(object["against_first"]["basis"], "processor_time");
+        // Both schemes were starved alike in the first repetition.
+        let by_wall = object["against_first"]["ratio_wall_time"].as_f64();
+        assert!(by_wall.is_some_and(|ratio| (ratio - of(1).ratio).abs() < 1e-9), "{object}");
         assert_eq!(
             (&object["against_first"]["verdict"], &object["point"]["ycsb.theta"]),
             (&"faster".into(), &"0.9".into())

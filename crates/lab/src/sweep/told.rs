@@ -4,6 +4,7 @@ use stats::Comparison;
 
 use super::summary::{MARGIN, verdict_name};
 use super::{LeftOut, Line, Summary, Sweep, VARIANT};
+use crate::speed::Basis;
 use crate::text::{Lines, Table, count, duration_s, percent, plural, ratio_interval};
 
 /// What a sweep will do and take, before anything runs; `made` of its runs are there already.
@@ -114,6 +115,20 @@ fn notes(sweep: &Sweep, summary: &Summary) -> String {
             "STARVED: in {} the workers got less than 95% of the processor time they asked for, however often they \
              were repeated.",
             plural(summary.starved, "run")
+        ));
+    }
+    let of = |basis: Basis| summary.lines.iter().filter(|line| line.basis == Some(basis)).count();
+    if of(Basis::ProcessorTime) > 0 {
+        lines.add(format!(
+            "ratios of {} are by processor time, since runs were starved; `--format json` has them by wall time, too",
+            plural(of(Basis::ProcessorTime), "line")
+        ));
+    }
+    if of(Basis::Both) > 0 {
+        lines.add(format!(
+            "ratios of {} are by wall time, though runs were starved, since clients wait by design; their intervals \
+             reach over the ratios by processor time",
+            plural(of(Basis::Both), "line")
         ));
     }
     if summary.machines.len() > 1 {

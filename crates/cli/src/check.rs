@@ -76,7 +76,12 @@ fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<String> {
     let mut told = Vec::new();
     fs::create_dir_all(folder)?;
     for campaign in &inquiry.campaigns {
-        for (kind, history, verdict) in campaign.histories(inquiry.budget.seed) {
+        let histories = campaign.histories(inquiry.budget.seed);
+        if histories.is_empty() {
+            let (scheme, seed) = (campaign.scheme(), inquiry.budget.seed);
+            told.push(format!("{scheme}: no history, since the trial of seed {seed} did not end well\n"));
+        }
+        for (kind, history, verdict) in histories {
             let name = format!("{}-{kind}-{}", campaign.scheme(), inquiry.budget.seed);
             for (notation, ending) in [(Notation::Edn, "edn"), (Notation::Json, "json")] {
                 let whole = folder.join(format!("{name}.{ending}"));
@@ -143,6 +148,13 @@ fn violations(inquiry: &Inquiry, position: usize, report: &Report) -> String {
             }
         };
         lines.push(format!("\n{}: {headline}\n  {again}\n", report.scheme));
+    }
+    // With a bug planted nothing is tried on threads, nor are scripts played.
+    if report.stuck.is_some() && report.scripts > 0 {
+        let scheme = report.scheme;
+        lines.push(format!(
+            "\n{scheme}: tried on threads no more, since what is stuck there cannot be ended\n"
+        ));
     }
     lines.concat()
 }

@@ -137,6 +137,26 @@ fn a_search_finds_what_is_rare_and_its_program_and_schedule_show_it_again() {
 }
 
 #[test]
+fn what_comes_to_no_end_has_a_verdict_and_a_line_that_shows_it_again() {
+    for (scheme, plant, stuck) in [
+        ("wound_wait", "wound_wait_wounds_nobody", "deadlock: "),
+        ("no_wait", "two_phase_keeps_locks", "livelock: "),
+    ] {
+        let caught = output(&format!("check {scheme} --plant {plant} --seconds 10"));
+        let text = String::from_utf8_lossy(&caught.stdout);
+        assert_eq!(caught.status.code(), Some(1), "{text}");
+        assert!(text.contains(&format!("{scheme}: {stuck}")), "{text}");
+        let (_, line) = text.split_once(": contend ").expect("the line that brings it back");
+        let line = line.lines().next().expect("a line");
+        let shown = output(line);
+        assert_eq!(shown.status.code(), Some(1), "{line}: {shown:?}");
+        assert!(String::from_utf8_lossy(&shown.stdout).starts_with(stuck), "{line}: {shown:?}");
+        let well = output(&line.replace(&format!("--plant {plant} "), ""));
+        assert_eq!(well.status.code(), Some(0), "without the bug the same trial ends: {well:?}");
+    }
+}
+
+#[test]
 fn lists_name_schemes_workloads_and_settings() {
     for (line, names) in [
         ("list schemes", "silo"),

@@ -11,6 +11,8 @@ sync::plants! {
         "commits without a look at the leaves that were read";
     TWO_PHASE_UNLOCKS_EARLY: "two_phase_unlocks_early",
         "unlocks a record before its value is stored";
+    TWO_PHASE_KEEPS_LOCKS: "two_phase_keeps_locks",
+        "gives up no lock when it aborts";
 
     NO_WAIT_UPGRADES_ALWAYS: "no_wait_upgrades_always",
         "makes a shared lock exclusive although others have it, too";
@@ -249,6 +251,7 @@ pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
             &TWO_PHASE_UNLOCKS_MISSES,
             &TWO_PHASE_SKIPS_LEAVES,
             &TWO_PHASE_UNLOCKS_EARLY,
+            &TWO_PHASE_KEEPS_LOCKS,
             &NO_WAIT_UPGRADES_ALWAYS,
             &engine::plants::INSERT_SHRUGS,
             &engine::plants::LEAF_SET_ADOPTS,

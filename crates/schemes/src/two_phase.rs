@@ -367,7 +367,9 @@ impl<R: Rule> Scheme for TwoPhase<R> {
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db, R>) {
         for (nth, lock) in txn.locks.iter().enumerate() {
-            self.unlock(&txn.party, nth, lock, Left::AsItWas);
+            if !is_planted(&plants::TWO_PHASE_KEEPS_LOCKS) {
+                self.unlock(&txn.party, nth, lock, Left::AsItWas);
+            }
         }
         txn.forget();
     }

@@ -67,8 +67,20 @@ pub struct Explored<R> {
     pub schedule: Schedule,
 }
 
+/// What made an exploration fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The body or a worker panicked.
+    Panic,
+    /// All workers wait, none of them for a moment, and nothing changes any more.
+    Deadlock,
+    /// More steps were made than allowed.
+    Endless,
+}
+
 /// A panic of the body or of a worker, a deadlock, or more steps than allowed.
 pub struct Failure {
+    cause: Cause,
     message: String,
     /// The panic, if it had no message.
     panic: Option<Box<dyn Any + Send>>,
@@ -174,14 +186,26 @@ impl Explorer {
         let result = catch_unwind(AssertUnwindSafe(body));
         drop(installed);
         let scheduler = Rc::into_inner(scheduler).expect("workers that are forgotten hold no scheduler");
-        let (trace, schedule, chooser) = scheduler.into_parts();
-        let outcome = result.map_err(|panic| Failure::new(origin, &schedule, trace, panic));
+        let (trace, given_up, schedule, chooser) = scheduler.into_parts();
+        let cause = given_up.unwrap_or(Cause::Panic);
+        let outcome = result.map_err(|panic| Failure::new(origin, cause, &schedule, trace, panic));
         (Explored { outcome, trace, schedule }, chooser)
     }
 }
 
 impl Failure {
-    fn new(origin: &Origin, schedule: &Schedule, trace: Trace, panic: Box<dyn Any + Send>) -> Self {
+    /// What made the exploration fail, first.
+    pub fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    fn new(
+        origin: &Origin,
+        cause: Cause,
+        schedule: &Schedule,
+        trace: Trace,
+        panic: Box<dyn Any + Send>,
+    ) -> Self {
         let text = stdx::panics::message(&*panic);
         let panic = if text.is_some() { None } else { Some(panic) };
         let text = text.unwrap_or_else(|| "a panic without a message".to_owned());
@@ -192,7 +216,7 @@ impl Failure {
             Origin::Replay(replayed) => format!("schedule `{replayed}`, step {step}: {text}"),
             Origin::Search => format!("schedule `{schedule}`, step {step}: {text}"),
         };
-        Self { message, panic }
+        Self { cause, message, panic }
     }
 }
 

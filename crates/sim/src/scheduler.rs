@@ -9,7 +9,7 @@ pub(crate) mod steered;
 
 use sync_sim::hook::Access;
 
-use crate::Trace;
+use crate::{Cause, Trace};
 
 /// Virtual time that a step takes, in nanoseconds: about that of a cache miss to another core.
 const STEP_NS: u64 = 50;
@@ -53,6 +53,8 @@ pub(crate) struct Turns {
     streak: u32,
     /// Whether all have looked since the last change, and wait for no moment: who looks sees what it saw before.
     is_quiet: bool,
+    /// Why the exploration was given up, if it was.
+    given_up: Option<Cause>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +90,7 @@ impl Turns {
             goes_on: false,
             streak: 0,
             is_quiet: false,
+            given_up: None,
             // The offset basis of FNV-1a.
             hash: 0xcbf2_9ce4_8422_2325,
         }
@@ -222,6 +225,11 @@ impl Turns {
         Trace { steps: self.steps, choices: self.choices, hash: self.hash }
     }
 
+    /// Why the exploration was given up, if it was.
+    pub(crate) fn given_up(&self) -> Option<Cause> {
+        self.given_up
+    }
+
     fn count_step(&mut self, access: Access) {
         let kind = match access {
             Access::Load => 0,
@@ -239,6 +247,7 @@ impl Turns {
         if self.steps >= self.steps_max {
             // The destructors that the panic runs may take as many steps again.
             self.steps_max = self.steps_max.saturating_mul(2);
+            self.given_up.get_or_insert(Cause::Endless);
             panic!("no end in sight, a livelock or a bound that is too low: {}", self.describe());
         }
     }
@@ -280,6 +289,7 @@ impl Turns {
                 self.vain_rounds += 1;
                 if self.vain_rounds > VAIN_ROUNDS_MAX {
                     self.vain_rounds = 0;
+                    self.given_up.get_or_insert(Cause::Deadlock);
                     panic!("a deadlock, all workers wait and nothing changes: {}", self.describe());
                 }
                 self.now_ns += IDLE_NS;

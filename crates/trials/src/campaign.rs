@@ -1,20 +1,19 @@
 //! Campaigns: as many trials of a scheme as a budget allows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use checker::{Answer, Checker, Level, Phenomenon, Verdict};
 use sim::Schedule;
 use stdx::history::History;
-use stdx::panics;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use sync::{Latched, clock, workers};
+use sync::{Arc, Latched, clock, workers};
 use workloads::mix;
 
 use crate::case::{Case, Subject};
 use crate::scripts::{self, Played};
 use crate::searches::{Program, SEARCHES};
 use crate::trial::{Trial, Tried, native};
+use crate::watch::{Patience, Stuck, Watched, watched};
 use crate::{Explored, Plant};
 
 /// Violations that are reported of each kind of trial: one is enough to know, and a few to see what they share. Of a
@@ -146,6 +145,8 @@ pub struct Report {
     pub permitted_shown: BTreeMap<String, u64>,
     /// Whether it was ended early.
     pub is_interrupted: bool,
+    /// How transactions came to no end, if some did: then none were tried on threads, or no more of them.
+    pub stuck: Option<Stuck>,
     /// What showed of these.
     phenomena: BTreeSet<Phenomenon>,
 }
@@ -174,6 +175,7 @@ struct Seen {
     transactions: u64,
     undecided: u64,
     violations: Vec<Violation>,
+    stuck: Option<Stuck>,
     permitted: BTreeMap<String, u64>,
     phenomena: BTreeSet<Phenomenon>,
 }
@@ -210,6 +212,7 @@ impl Seen {
 
     fn explored(&mut self, subject: Subject, explored: &Explored) {
         let replay = || Replay::Explored(subject, explored.schedule.clone());
+        self.stuck = self.stuck.or(explored.stuck);
         if let Some(failure) = explored.failure.clone() {
             self.failed(failure, replay());
         }
@@ -222,6 +225,7 @@ impl Seen {
     fn add(&mut self, other: &Self) {
         self.transactions += other.transactions;
         self.undecided += other.undecided;
+        self.stuck = self.stuck.or(other.stuck);
         for (name, count) in &other.permitted {
             *self.permitted.entry(name.clone()).or_default() += count;
         }
@@ -264,9 +268,11 @@ impl<'m> Clock<'m> {
         is_time && self.may_go_on(seen)
     }
 
-    /// The same, whatever the limit.
+    /// The same, whatever the limit. One trial without an end is enough: each takes as long as thousands with one.
     fn may_go_on(&self, seen: &Latched<Seen>) -> bool {
-        !self.monitor.is_interrupted() && seen.lock().violations.len() < self.violations_max
+        let seen = seen.lock();
+        let is_enough = seen.stuck.is_some() || seen.violations.len() >= self.violations_max;
+        !self.monitor.is_interrupted() && !is_enough
     }
 }
 
@@ -317,19 +323,21 @@ impl Campaign {
 
     /// Tries as much as the budget allows.
     pub fn run(&self, budget: &Budget, monitor: &Monitor) -> Report {
-        let scripts =
-            if self.plant.is_none() { scripts::play(self.scheme, &self.given) } else { Played::default() };
+        let scripts = if self.plant.is_none() { self.play() } else { Played::default() };
         let [searched, explored, stressed] = [(); 3].map(|()| Latched::new(Seen::default()));
         let enough = if self.plant.is_some() { 1 } else { VIOLATIONS_MAX };
         let clock = Clock::new(budget.schedules, enough, monitor);
         monitor.enter(Step::Search);
         let searches = if budget.searches { self.search_all(budget.cores, &clock, &searched) } else { 0 };
         monitor.enter(Step::Explore);
+        let is_stuck = |seen: &Latched<Seen>| seen.lock().stuck.is_some();
         // One way to a planted bug is enough.
-        if self.plant.is_none() || searched.lock().violations.is_empty() {
+        let is_found = self.plant.is_some() && !searched.lock().violations.is_empty();
+        if !is_found && !is_stuck(&searched) {
             self.explore(budget, &clock, &explored);
         }
-        if self.plant.is_none() {
+        let is_stuck = is_stuck(&searched) || is_stuck(&explored);
+        if self.plant.is_none() && !is_stuck && scripts.stuck.is_none() {
             monitor.enter(Step::Stress);
             self.stress(budget, monitor, &stressed);
         }
@@ -338,7 +346,7 @@ impl Campaign {
             Violation { what, story, replay: Replay::Script(name) }
         };
         let mut violations: Vec<_> = scripts.wrong.into_iter().map(script).collect();
-        let mut seen = Seen::default();
+        let mut seen = Seen { stuck: scripts.stuck, ..Seen::default() };
         for part in [searched, explored, stressed] {
             let mut part = part.into_inner();
             violations.extend(part.some_violations());
@@ -355,8 +363,26 @@ impl Campaign {
             violations,
             permitted_shown: seen.permitted,
             is_interrupted: monitor.is_interrupted(),
+            stuck: seen.stuck,
             phenomena: seen.phenomena,
         }
+    }
+
+    /// Plays all scripts, up to one that does not end.
+    fn play(&self) -> Played {
+        let (scheme, given, played) = (self.scheme, self.given.clone(), Arc::new(Latched::default()));
+        let theirs = Arc::clone(&played);
+        let ended = watched(Patience::default(), move |progress| {
+            scripts::play(scheme, &given, progress, &theirs);
+        });
+        let mut played = core::mem::take(&mut *played.lock());
+        match ended {
+            Watched::Ended(()) => {}
+            // What a scheme does in a script is caught there: this is a defect of ours.
+            Watched::Panicked(says) => panic!("{says}"),
+            Watched::Stuck(stuck, told) => played.breaks_off(told, stuck),
+        }
+        played
     }
 
     /// Searches all programs, and says how many it has searched to the end.
@@ -436,6 +462,7 @@ impl Campaign {
         workers::run(budget.cores, false, |_| {
             let mut checker = Checker::new();
             loop {
+                // Threads that are stuck stay, and take processor time from those that follow.
                 let transactions = seen.lock().transactions;
                 if !clock.goes_on(transactions, seen) {
                     break;
@@ -443,8 +470,8 @@ impl Campaign {
                 let number = next.fetch_add(1, Ordering::Relaxed); // Relaxed: as in `explore`.
                 let seed = budget.seed.wrapping_add(number);
                 let replay = Replay::Native(seed);
-                match catch_unwind(AssertUnwindSafe(|| self.native(seed, number))) {
-                    Ok(tried) => {
+                match self.native(seed, number) {
+                    Watched::Ended(tried) => {
                         let verdict = tried.judge(&mut checker);
                         // Relaxed: for display.
                         monitor.transactions.fetch_add(verdict.txns as u64, Ordering::Relaxed);
@@ -454,9 +481,11 @@ impl Campaign {
                             seen.failed(noticed, replay);
                         }
                     }
-                    Err(panic) => {
-                        let says = panics::message(&*panic).unwrap_or_else(|| "a panic".to_owned());
-                        seen.lock().failed(says, replay);
+                    Watched::Panicked(says) => seen.lock().failed(says, replay),
+                    Watched::Stuck(stuck, told) => {
+                        let mut seen = seen.lock();
+                        seen.stuck = Some(stuck);
+                        seen.failed(told, replay);
                     }
                 }
             }
@@ -464,34 +493,34 @@ impl Campaign {
     }
 
     /// Histories for others to judge, each with a name and with what is said of it here: of an explored trial, and of
-    /// one on threads unless a bug is planted, which only the first can have.
+    /// one on threads unless a bug is planted, which only the first can have. A trial without an end has none.
     pub fn histories(&self, seed: u64) -> Vec<(&'static str, History, Verdict)> {
         let Explored { history, verdict, .. } = self.case(seed).explore();
         let explored = history.zip(verdict).map(|(history, verdict)| ("explored", history, verdict));
-        let native = self.plant.is_none().then(|| {
-            let tried = self.native(seed, 0);
-            let verdict = tried.judge(&mut Checker::new());
-            ("native", tried.history, verdict)
+        let native = (self.plant.is_none() && explored.is_some()).then(|| self.native(seed, 0));
+        let native = native.and_then(|watched| match watched {
+            Watched::Ended(tried) => {
+                let verdict = tried.judge(&mut Checker::new());
+                Some(("native", tried.history, verdict))
+            }
+            Watched::Panicked(_) | Watched::Stuck(..) => None,
         });
         explored.into_iter().chain(native).collect()
     }
 
     /// What comes of one native trial.
-    fn native(&self, seed: u64, number: u64) -> Tried {
+    fn native(&self, seed: u64, number: u64) -> Watched<Tried> {
         let (keys, homes, clients, requests) = ROUNDS[(number % ROUNDS.len() as u64) as usize];
         let own = |name: &str, value: u64| (name.to_owned(), value.to_string());
         let mut given = vec![own("mix.keys", keys), own("mix.homes", homes)];
         given.extend_from_slice(&self.given);
-        let workers = if native::admits_one(self.scheme) { 1 } else { 2 };
-        let trial = Trial {
-            scheme: self.scheme,
-            given: &given,
-            workers,
-            clients: clients.max(workers),
-            requests,
-            seed,
-        };
-        native::run(trial, None).expect("a known scheme").expect("legal settings")
+        let (scheme, workers) = (self.scheme, if native::admits_one(self.scheme) { 1 } else { 2 });
+        watched(Patience::default(), move |progress| {
+            let clients = clients.max(workers);
+            let trial = Trial { scheme, given: &given, workers, clients, requests, seed };
+            let tried = native::run(trial, None, Arc::clone(progress));
+            tried.expect("a known scheme").expect("legal settings")
+        })
     }
 }
 

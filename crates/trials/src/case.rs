@@ -4,19 +4,23 @@ use core::fmt;
 
 use checker::{Answer, Checker, Verdict};
 use schemes_sim::catalogue;
-use sim::{Explorer, Schedule, Search, Strategy, shrink};
+use sim::{Cause, Explorer, Schedule, Search, Strategy, shrink};
 use stdx::Rng;
 use stdx::history::History;
+use sync::Arc;
 use sync_sim::hook;
 
 use crate::Plant;
 use crate::searches::Program;
 use crate::trial::{Trial, Tried, stepped};
+use crate::watch::{Progress, Stuck};
 
 /// About how many choices the schedule of a trial has.
 const CHOICES: u64 = 600;
-/// Schedules that are tried to make a failing one simpler.
+/// Schedules that are tried to make a failing one simpler, and steps that they may take together: enough for all of
+/// these schedules, unless trials come to no end.
 const SHRINK_MAX: u64 = 1_000;
+const SHRINK_STEPS_MAX: u64 = 10 * STEPS_MAX;
 /// Schedules after which a search ends that would have more. It has where workers wait for each other at each step, as
 /// in batches, since it branches over who of those who stepped aside is next. Where they wait for locks it has some
 /// thousands.
@@ -72,8 +76,12 @@ pub struct Explored {
     pub history: Option<History>,
     /// What the checker made of it.
     pub verdict: Option<Verdict>,
-    /// What went wrong besides: a panic, a deadlock, no end in sight, a row that was torn.
+    /// What went wrong besides: a panic, a deadlock, a livelock, a row that was torn.
     pub failure: Option<String>,
+    /// How it came to no end, if it did not end.
+    pub stuck: Option<Stuck>,
+    /// How many steps it made.
+    pub steps: u64,
     /// Who ran when.
     pub schedule: Schedule,
 }
@@ -211,7 +219,9 @@ impl Case<'_> {
             (None, Subject::Program(_)) => Explorer::replay(Schedule::default()),
         };
         let explorer = explorer.steps_max(STEPS_MAX);
-        judge(self.planted(|| explorer.explore(|| self.run())), checker)
+        let progress = Arc::<Progress>::default();
+        let explored = self.planted(|| explorer.explore(|| self.run(Arc::clone(&progress))));
+        judge(explored, &progress, checker)
     }
 
     /// A search over the schedules of a program.
@@ -221,7 +231,9 @@ impl Case<'_> {
 
     /// Runs the trial under the next schedule of a search and judges it; none when there is no other.
     pub fn explore_next(self, search: &mut Search, checker: &mut Checker) -> Option<Explored> {
-        self.planted(|| search.run(|| self.run())).map(|explored| judge(explored, checker))
+        let progress = Arc::<Progress>::default();
+        let explored = self.planted(|| search.run(|| self.run(Arc::clone(&progress))));
+        explored.map(|explored| judge(explored, &progress, checker))
     }
 
     /// Does something while the bug is planted.
@@ -232,7 +244,7 @@ impl Case<'_> {
         out
     }
 
-    fn run(self) -> Tried {
+    fn run(self, progress: Arc<Progress>) -> Tried {
         let (workers, requests, settings, seed, acts) = match self.subject {
             Subject::Seed(seed) => {
                 let Shape { workers, requests, settings } = *Shape::of_seed(seed);
@@ -249,27 +261,44 @@ impl Case<'_> {
         }
         given.extend_from_slice(self.given);
         let trial = Trial { scheme: self.scheme, given: &given, workers, clients: workers, requests, seed };
-        stepped::run(trial, acts).expect("a known scheme").expect("legal settings")
+        stepped::run(trial, acts, progress).expect("a known scheme").expect("legal settings")
     }
 
     /// A schedule of a trial that was a violation, and still is one, with fewer preemptions.
     pub fn simplest(self, schedule: &Schedule) -> Schedule {
-        shrink(schedule, SHRINK_MAX, |other| Case { schedule: Some(other), ..self }.explore().is_violation())
-            .schedule
+        let mut steps_left = SHRINK_STEPS_MAX;
+        let is_violation = |other: &Schedule| {
+            if steps_left == 0 {
+                return false;
+            }
+            let explored = Case { schedule: Some(other), ..self }.explore();
+            steps_left = steps_left.saturating_sub(explored.steps);
+            explored.is_violation()
+        };
+        shrink(schedule, SHRINK_MAX, is_violation).schedule
     }
 }
 
 /// What came of an exploration, held to what the scheme promises.
-fn judge(explored: sim::Explored<Tried>, checker: &mut Checker) -> Explored {
-    let sim::Explored { outcome, schedule, .. } = explored;
+fn judge(explored: sim::Explored<Tried>, progress: &Progress, checker: &mut Checker) -> Explored {
+    let sim::Explored { outcome, schedule, trace } = explored;
+    let (steps, stuck) = (trace.steps, None);
     match outcome {
         Ok(tried) => {
             let verdict = tried.judge(checker);
             let (history, verdict) = (Some(tried.history), Some(verdict));
-            Explored { history, verdict, failure: tried.noticed, schedule }
+            Explored { history, verdict, failure: tried.noticed, stuck, schedule, steps }
         }
         Err(failure) => {
-            Explored { history: None, verdict: None, failure: Some(failure.to_string()), schedule }
+            let stuck = match failure.cause() {
+                Cause::Panic => None,
+                // Where moments are waited for, too, others than that nothing changes, time passes.
+                Cause::Deadlock | Cause::Endless => Some(progress.verdict()),
+            };
+            let told = stuck.as_ref().map(|(_, told)| format!("{told} ({failure})"));
+            let (history, verdict, stuck) = (None, None, stuck.map(|(stuck, _)| stuck));
+            let failure = Some(told.unwrap_or_else(|| failure.to_string()));
+            Explored { history, verdict, failure, stuck, schedule, steps }
         }
     }
 }

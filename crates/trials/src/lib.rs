@@ -6,6 +6,10 @@
 //! or a *search* tries all schedules of a small given program. *Native* trials run on threads of this machine, where
 //! memory is as weak and schedules are as wild as they are in use.
 //!
+//! A trial that does not end has a verdict, too: a *deadlock*, if all wait for ever, or a *livelock*, if all abort and
+//! are tried again for ever. An explored one is given up after a number of steps, and what was found once is not looked
+//! for on threads, which nothing can end.
+//!
 //! The *scripts* of [`proof`] come first: the anomalies of the literature, step by step.
 //!
 //! A [`Campaign`] makes as many of both as its budget allows, and says what a scheme was seen to do: nothing that its
@@ -19,6 +23,7 @@ mod plants;
 mod scripts;
 mod searches;
 mod trial;
+mod watch;
 
 pub use campaign::{Budget, Campaign, Limit, Monitor, Replay, Report, Step, Violation, name_of};
 pub use case::{Case, Explored, Subject};
@@ -26,3 +31,4 @@ pub use checker::{Form, Notation, export};
 pub use plants::{Plant, find as find_plant, of_scheme as plants_of};
 pub use searches::{Program, SEARCHES};
 pub use sim::Schedule;
+pub use watch::{Patience, Progress, Stuck, Watched, watched};

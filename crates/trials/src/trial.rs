@@ -2,6 +2,9 @@
 
 use checker::{Answer, Checker, Level, Verdict};
 use stdx::history::History;
+use sync::Arc;
+
+use crate::watch::Progress;
 
 /// What is tried.
 #[derive(Clone, Copy, Debug)]
@@ -49,15 +52,17 @@ impl Tried {
 /// The same over one build of the engine.
 macro_rules! trial {
     ($engine:ident, $schemes:ident, $workloads:ident) => {
+        use stdx::Rng;
         use $engine::driver::{self, Control, Job, Limit};
         use $engine::setting::{SettingError, Values};
         use $engine::{
-            Database, Drive, Env, Isolation, Layout, Records, Schema, Scheme, Share, Workload, levers,
+            Abort, ClientId, Database, Drive, Env, Forecast, Homes, Isolation, Layout, Loader, Quiesced,
+            Records, Schema, Scheme, Share, Transaction, TxnType, Violation, Workload, levers,
         };
         use $schemes::catalogue::{self, Visit};
-        use $workloads::mix::{Act, Mix, Rows};
+        use $workloads::mix::{Act, Input, Mix, Rows};
 
-        use super::{Level, Trial, Tried};
+        use super::{Arc, Level, Progress, Trial, Tried};
 
         /// What is given in place of chance: the rows, and what is sent, an act after the other.
         #[derive(Clone, Copy, Debug)]
@@ -66,13 +71,68 @@ macro_rules! trial {
             pub(crate) acts: &'static [Act],
         }
 
-        struct Run<'t>(Trial<'t>, Option<Given>);
+        /// The mix, and what has become of its transactions so far.
+        #[derive(Debug)]
+        struct Noted {
+            mix: Mix,
+            progress: Arc<Progress>,
+        }
+
+        impl Workload for Noted {
+            const NAME: &'static str = Mix::NAME;
+            const TYPES: &'static [TxnType] = Mix::TYPES;
+            const SETTINGS: &'static [$engine::setting::Setting] = Mix::SETTINGS;
+            type Input = Input;
+            type Scratch = ();
+            type Output = ();
+            type Ledger = ();
+
+            fn declare(values: &Values, drive: Drive, schema: &mut Schema) -> Result<Self, SettingError> {
+                Ok(Self { mix: Mix::declare(values, drive, schema)?, progress: Arc::default() })
+            }
+
+            fn forecast(&self) -> Forecast {
+                self.mix.forecast()
+            }
+
+            fn load(&self, share: Share, loader: &mut impl Loader) {
+                self.mix.load(share, loader);
+            }
+
+            fn generate(&self, client: ClientId, sequence: u64, rng: &mut Rng) -> Input {
+                self.progress.ended();
+                self.mix.generate(client, sequence, rng)
+            }
+
+            fn kind(&self, input: &Input) -> usize {
+                self.mix.kind(input)
+            }
+
+            fn homes(&self, input: &Input) -> Homes {
+                self.mix.homes(input)
+            }
+
+            fn execute<T: Transaction>(&self, input: &Input, (): &mut (), txn: &mut T) -> Result<(), Abort> {
+                self.progress.attempted();
+                self.mix.execute(input, &mut (), txn)
+            }
+
+            fn committed(&self, (): &mut (), _: &Input, (): &()) {
+                self.progress.ended();
+            }
+
+            fn check(&self, view: &impl Quiesced, share: Share, _: &[()]) -> Result<(), Violation> {
+                self.mix.check(view, share, &[])
+            }
+        }
+
+        struct Run<'t>(Trial<'t>, Option<Given>, Arc<Progress>);
 
         impl Visit for Run<'_> {
             type Out = Result<Tried, SettingError>;
 
             fn visit<S: Scheme>(self) -> Self::Out {
-                let Self(trial, given) = self;
+                let Self(trial, given, progress) = self;
                 let known = S::SETTINGS.iter().chain(Mix::SETTINGS).chain(levers::SETTINGS);
                 let values = Values::new(known, trial.given)?;
                 let (workers, seed) = (trial.workers, trial.seed);
@@ -85,24 +145,25 @@ macro_rules! trial {
                 if let Some(given) = given {
                     mix = mix.with_rows(given.rows);
                 }
+                let mut noted = Noted { mix, progress };
                 let db = Database::<S>::new(&schema, &values, Env { slots: clients + workers, workers })?;
-                db.load(&mix, 1);
+                db.load(&noted, 1);
                 let job = Job {
                     reads_first: levers::reads_first(&values),
                     ..Job::new(workers, clients, Limit::Requests(trial.requests), seed)
                 };
                 let records = Records::default();
-                let run = |mix: &Mix, job| {
-                    _ = driver::observe(&db, mix, &job, &Control::new(job.workers), &&records);
+                let run = |noted: &Noted, job| {
+                    _ = driver::observe(&db, noted, &job, &Control::new(job.workers), &&records);
                 };
                 match given {
-                    None => run(&mix, job),
+                    None => run(&noted, job),
                     Some(given) => given.acts.iter().for_each(|act| {
-                        mix.enter(act);
-                        run(&mix, Job { clients: S::clients(&values, act.len()), ..of_act(act, job) });
+                        noted.mix.enter(act);
+                        run(&noted, Job { clients: S::clients(&values, act.len()), ..of_act(act, job) });
                     }),
                 }
-                let checked = mix.check(&db.quiesced(), Share::WHOLE, &[]);
+                let checked = noted.check(&db.quiesced(), Share::WHOLE, &[]);
                 Ok(Tried {
                     history: records.into_history(),
                     promise: promise(S::isolation(&values)),
@@ -128,12 +189,16 @@ macro_rules! trial {
             Job { workers: act.len(), limit: Limit::Requests(requests), ..job }
         }
 
-        /// Runs a trial. None when there is no such scheme.
+        /// Runs a trial, which notes its progress. None when there is no such scheme.
         ///
         /// # Errors
         /// Settings that are refused.
-        pub(crate) fn run(trial: Trial<'_>, given: Option<Given>) -> Option<Result<Tried, SettingError>> {
-            catalogue::with(trial.scheme, Run(trial, given))
+        pub(crate) fn run(
+            trial: Trial<'_>,
+            given: Option<Given>,
+            progress: Arc<Progress>,
+        ) -> Option<Result<Tried, SettingError>> {
+            catalogue::with(trial.scheme, Run(trial, given, progress))
         }
     };
 }

@@ -46,6 +46,8 @@ pub struct Outcome {
     pub rows: Rows,
     /// What cut the script off, if something did: it was stuck, or the scheme panicked.
     pub broken: Option<String>,
+    /// Whether it was stuck: all who were open waited for each other.
+    pub is_stuck: bool,
 }
 
 /// What came of a step.
@@ -205,6 +207,7 @@ impl State {
             txns: vec![TxnOutcome::default(); txns],
             rows: Rows::new(),
             broken: None,
+            is_stuck: false,
         };
         Self {
             script: script.clone(),
@@ -409,6 +412,7 @@ impl Show {
             look != Look::GoesOn
         });
         if let Look::Stuck(text) = look {
+            self.state.lock().outcome.is_stuck = true;
             panic!("{text}");
         }
     }

@@ -155,7 +155,8 @@ mod tests {
         let txn =
             |began, ended| TxnOutcome { ending: Some(Ending::Committed), fell_back: None, began, ended };
         let rows = Rows::from([((TableName::Point, 1), 1)]);
-        let told = Outcome { steps: steps.collect(), txns: vec![txn(0, 3), txn(1, 2)], rows, broken: None };
+        let (steps, txns) = (steps.collect(), vec![txn(0, 3), txn(1, 2)]);
+        let told = Outcome { steps, txns, rows, broken: None, is_stuck: false };
         assert!(script.has_come_about(&told));
         let mut waits = told;
         waits.steps[1].has_waited = true;

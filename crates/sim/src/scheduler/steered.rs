@@ -6,8 +6,8 @@ use sync_sim::hook::{Access, Scheduler};
 
 use super::Turns;
 use super::chooser::Chooser;
-use crate::Trace;
 use crate::schedule::{Recorder, Schedule};
+use crate::{Cause, Trace};
 
 /// See the module.
 #[derive(Debug)]
@@ -26,9 +26,9 @@ impl Steered {
     }
 
     /// What the exploration was, after its end.
-    pub(crate) fn into_parts(self) -> (Trace, Schedule, Chooser) {
+    pub(crate) fn into_parts(self) -> (Trace, Option<Cause>, Schedule, Chooser) {
         let State { turns, chooser, mut recorder } = self.0.into_inner();
-        (turns.trace(), recorder.take(), chooser)
+        (turns.trace(), turns.given_up(), recorder.take(), chooser)
     }
 }
 

@@ -30,6 +30,7 @@ mod wheel;
 pub mod clock;
 pub mod fiber;
 pub mod memory;
+pub mod panics;
 pub mod plant;
 pub mod recycled;
 pub mod threads;

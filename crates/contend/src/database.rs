@@ -3,16 +3,18 @@
 use core::any::Any;
 use core::fmt;
 use core::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::path::Path;
 
 use durability::LogError;
 use durability::disk::Directory;
 use engine::{Abort, Homes, Isolation, RawError, RawTxn, TableId, Ticket};
 use sync::atomic::{AtomicUsize, Ordering};
-use sync::threads::Inside;
+use sync::panics::{self, Reports};
+use sync::threads::{self, Inside};
 use sync::{Arc, clock, waiter};
 
+use crate::confirming::{Commits, Confirming};
 use crate::counters::{Counters, Event};
 use crate::durable::{Await, Durable, Place};
 use crate::error::{Conflict, Error, Misuse};
@@ -23,6 +25,7 @@ use crate::pool::{Held, Pool, Seat, Taken};
 use crate::shape::Shape;
 use crate::store;
 use crate::table::{Handle, Table};
+use crate::turn::{Turn, Turns};
 use crate::txn::{Reader, Room, Txn};
 use crate::value::{Bound, NamedTable};
 
@@ -52,6 +55,11 @@ pub(crate) struct Inner {
     scheme: &'static str,
     isolation: Isolation,
     attempts_max: u32,
+    turn_after: u32,
+    deadline_ms: u64,
+    turns: Turns,
+    /// Where what bodies see has to be confirmed.
+    confirms: Option<Commits>,
     limit_bytes: Option<usize>,
     /// What an insert and those of all others at the same time take, and some.
     insert_bytes: usize,
@@ -62,6 +70,17 @@ pub(crate) struct Inner {
 struct Told {
     panic: Option<Box<dyn Any + Send>>,
     misuse: Option<Misuse>,
+    /// What its panics had to say.
+    reports: Reports,
+}
+
+/// What a transaction knows of its attempts that have failed.
+struct Trials<'d> {
+    inner: &'d Inner,
+    read_only: bool,
+    /// When it is given up; known after the first conflict.
+    until_ns: Option<u64>,
+    turn: Option<Turn<'d>>,
 }
 
 impl Database {
@@ -131,6 +150,9 @@ impl Database {
         take: Option<&dyn Fn() -> Result<Place, OpenError>>,
     ) -> Result<Self, OpenError> {
         options.check(take.is_some())?;
+        if cfg!(panic = "unwind") {
+            panics::install();
+        }
         let (schema, tables) = options.lay_out()?;
         let opened = store::open(options, &schema)?;
         let open = |place| {
@@ -149,6 +171,10 @@ impl Database {
             scheme: opened.scheme,
             isolation: opened.isolation,
             attempts_max: options.attempts,
+            turn_after: options.turn_after,
+            deadline_ms: options.deadline_ms,
+            turns: Turns::new(options.sessions),
+            confirms: opened.confirms.then(Commits::default),
             limit_bytes: options.memory_bytes,
             // Headers, entries of indexes and what others insert until they look again.
             insert_bytes: 2 * options.sessions * (row_bytes + 256),
@@ -197,8 +223,9 @@ impl Database {
     /// The body is executed again, from its beginning, when others were in its way, so it must have no effects but
     /// through the transaction. It passes on the errors of the transaction with `?`. When it returns an error of its
     /// own, or panics, nothing of what it wrote stays; either is believed only if what it had read was consistent,
-    /// and if it was not, the body is executed again. Under optimistic schemes, the standard one among them, a body
-    /// may see rows that do not go together, and is then executed again whatever it does about them; so it must end.
+    /// and if it was not, the body is executed again, and its panic reported to nobody. Under most schemes, the
+    /// standard one among them, a body may see rows that do not go together, and is then executed again whatever it
+    /// does about them; so it must end. With [`Options::consistent_reads`] it sees none.
     ///
     /// With a path, it returns when the transaction, and all that it has seen, survives a crash, unless
     /// [`Options::durability`] asks for less.
@@ -255,9 +282,9 @@ impl Database {
     /// Executes a transaction that writes nothing: what it sees is one state of the database.
     ///
     /// Under a scheme that keeps older versions it may be a state of the past, read without any conflict; `silo` does
-    /// so with the setting `silo.snapshots=on`, which makes its promise serializable only. How long past is a matter of
-    /// the scheme's settings and of how many transactions run, since they move it on. Otherwise it is an ordinary
-    /// transaction.
+    /// so with the setting `silo.snapshots=on`. It shows all that was committed when this was called, or what there was
+    /// a moment before where the scheme's promise is serializable only. Otherwise it is an ordinary transaction, which
+    /// others may keep from ending at first: see [`Options::turn_after`].
     ///
     /// # Errors
     /// As [`transact`](Self::transact).
@@ -296,6 +323,18 @@ impl Database {
         read_only: bool,
         body: &mut dyn FnMut(&mut Txn<'_>) -> bool,
     ) -> Result<Ran, Error> {
+        let Executed { ran, reports } = self.execute(read_only, body)?;
+        // It is believed. The program's hook may use the database, in which nothing is under way any more.
+        reports.tell();
+        ran
+    }
+
+    /// As `run`, but what panics of the last attempt had to say is not told yet.
+    fn execute(
+        &self,
+        read_only: bool,
+        body: &mut dyn FnMut(&mut Txn<'_>) -> bool,
+    ) -> Result<Executed, Error> {
         let inner = &*self.0;
         let _inside = Inside::enter(inner.id).ok_or(Error::Nested)?;
         if let (false, Some(durable)) = (read_only, &inner.durable) {
@@ -306,48 +345,52 @@ impl Database {
             })?;
         }
         let mut taken = inner.pool.admit()?;
-        let mut ticket = Ticket { read_only, ..Ticket::new(clock::ticks(), Homes::new()) };
+        let mut ticket = Ticket { read_only, is_fresh: true, ..Ticket::new(clock::ticks(), Homes::new()) };
+        let mut trials = Trials { inner, read_only, until_ns: None, turn: None };
         loop {
+            trials.give_way();
             let mut told = Told::default();
             let ended = inner.attempt(&mut taken, &ticket, body, &mut told);
             let tally = taken.tally;
-            let end = match ended {
+            if let Err(RawError::Abort(abort)) = ended
+                && abort != Abort::Rollback
+            {
+                tally.count(Event::Conflict(abort));
+                ticket.retries += 1;
+                trials.failed(&mut taken, ticket.retries, Conflict(abort))?;
+                continue;
+            }
+            let ended_well = ended.is_ok();
+            let ending = match ended {
                 Ok(()) => {
                     tally.count(Event::Commit);
-                    if read_only { End::Nothing } else { End::Commit }
-                }
-                Err(RawError::Abort(Abort::Rollback)) => {
-                    if let Some(panic) = told.panic {
-                        tally.count(Event::Panic);
-                        End::Panic(panic)
-                    } else {
-                        tally.count(Event::Rollback);
-                        told.misuse.map_or(Ok(()), Err)?;
-                        End::Nothing
-                    }
+                    Ok(if read_only { End::Nothing } else { End::Commit })
                 }
                 Err(error @ RawError::Misuse(_)) => {
                     tally.count(Event::Rollback);
-                    return Err(error.into());
+                    Err(error.into())
                 }
-                Err(RawError::Abort(abort)) => {
-                    tally.count(Event::Conflict(abort));
-                    ticket.retries += 1;
-                    if ticket.retries < inner.attempts_max {
-                        taken.pause(ticket.retries);
-                        continue;
+                Err(RawError::Abort(_)) => {
+                    tally.count(if told.panic.is_some() { Event::Panic } else { Event::Rollback });
+                    match (told.panic, told.misuse) {
+                        (Some(panic), _) => Ok(End::Panic(panic)),
+                        (None, Some(misuse)) => Err(misuse.into()),
+                        (None, None) => Ok(End::Nothing),
                     }
-                    tally.count(Event::Contended);
-                    return Err(Error::Contended { attempts: ticket.retries, last: Conflict(abort) });
+                }
+            };
+            let end = match ending {
+                Ok(end) => end,
+                Err(error) => {
+                    return Ok(Executed { ran: Err(error), reports: told.reports });
                 }
             };
             let awaited = inner.durable.as_ref().and_then(|durable| {
                 // Who has not committed may have seen what others have.
-                let has_committed = ended.is_ok();
-                let ticket = if has_committed { taken.ticket() } else { durable.log().present() };
+                let ticket = if ended_well { taken.ticket() } else { durable.log().present() };
                 durable.awaited(ticket)
             });
-            return Ok(Ran { end, awaited });
+            return Ok(Executed { ran: Ok(Ran { end, awaited }), reports: told.reports });
         }
     }
 
@@ -411,6 +454,12 @@ impl Database {
         self.0.pool.close();
         self.0.durable.as_ref().map_or(Ok(()), Durable::close).map_err(|failure| Error::Log(failure.into()))
     }
+}
+
+/// What a transaction came to, which is believed.
+struct Executed {
+    ran: Result<Ran, Error>,
+    reports: Reports,
 }
 
 /// A transaction that has run.
@@ -477,23 +526,82 @@ impl Inner {
             until_weighing,
             scratch,
         };
-        session.transact(ticket, &mut |raw: &mut dyn RawTxn| {
+        let mut is_committing = false;
+        let _within = self.turns.begin(number, ticket.read_only);
+        let ended = session.transact(ticket, &mut |raw: &mut dyn RawTxn| {
+            let mut confirming;
+            let raw: &mut dyn RawTxn = if let Some(commits) = &self.confirms {
+                confirming = Confirming::new(raw, commits);
+                &mut confirming
+            } else {
+                raw
+            };
             let mut txn = Txn::new(Reader::new(raw, self.id, &self.tables, row), room.lend());
             // What a body does with what it should not have seen is not believed, a panic included.
-            let executed = catch_unwind(AssertUnwindSafe(|| body(&mut txn)));
+            let (executed, reports) = panics::hold(|| body(&mut txn));
+            told.reports = reports;
             told.misuse = txn.misuse.take();
             if txn.has_changed {
                 return Err(Abort::ReadChanged.into());
             }
             match executed {
-                Ok(true) if told.misuse.is_none() => Ok(()),
+                Ok(true) if told.misuse.is_none() => {
+                    if let (false, Some(commits)) = (ticket.read_only, &self.confirms) {
+                        commits.begin();
+                        is_committing = true;
+                    }
+                    Ok(())
+                }
                 Ok(_) => Err(Abort::Rollback.into()),
                 Err(panic) => {
                     told.panic = Some(panic);
                     Err(Abort::Rollback.into())
                 }
             }
-        })
+        });
+        if let (true, Some(commits)) = (is_committing, &self.confirms) {
+            commits.end();
+        }
+        ended
+    }
+}
+
+impl Trials<'_> {
+    /// Waits before an attempt while others have a turn.
+    #[inline]
+    fn give_way(&self) {
+        if self.turn.is_none() {
+            self.inner.turns.give_way(self.read_only, || {
+                let patience_ns = self.inner.deadline_ms.saturating_mul(1_000_000);
+                // Who is within another database's transaction may be waited for there.
+                if threads::is_nested() { 0 } else { clock::now_ns().saturating_add(patience_ns) }
+            });
+        }
+    }
+
+    /// An attempt has failed, as all before it: waits until another may be made, or says why none is.
+    #[cold]
+    fn failed(&mut self, taken: &mut Taken<'_>, attempts: u32, last: Conflict) -> Result<(), Error> {
+        let Inner { attempts_max, deadline_ms, turn_after, turns, .. } = self.inner;
+        let (now_ns, deadline_ms) = (clock::now_ns(), *deadline_ms);
+        let given_ns = deadline_ms.saturating_mul(1_000_000);
+        let until_ns = *self.until_ns.get_or_insert_with(|| now_ns.saturating_add(given_ns));
+        let refusal = if attempts >= *attempts_max {
+            Error::Contended { attempts, last }
+        } else if now_ns >= until_ns {
+            Error::Expired { attempts, deadline_ms, last }
+        } else {
+            taken.pause(attempts);
+            if self.turn.is_none() && attempts >= *turn_after && !threads::is_nested() {
+                self.turn = turns.take(self.read_only, until_ns);
+            }
+            if let Some(turn) = &self.turn {
+                _ = turn.await_others(clock::now_ns(), until_ns);
+            }
+            return Ok(());
+        };
+        taken.tally.count(Event::Contended);
+        Err(refusal)
     }
 }
 

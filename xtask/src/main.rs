@@ -219,7 +219,10 @@ fn cluster(house: &House) -> Outcome {
 
 /// The workspace's tests build it with its standard scheme alone, as its users do.
 fn library_tests(house: &House) -> Outcome {
-    let arguments = ["test", "--package", "contend", "--features", "all-schemes", "--test", "transactions"];
+    let mut arguments = vec!["test", "--package", "contend", "--features", "all-schemes"];
+    for test in ["transactions", "views", "starving"] {
+        arguments.extend(["--test", test]);
+    }
     run(&mut house.cargo(&arguments))
 }
 

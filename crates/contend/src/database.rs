@@ -3,16 +3,18 @@
 use core::any::Any;
 use core::fmt;
 use core::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::path::Path;
 
 use durability::LogError;
 use durability::disk::Directory;
 use engine::{Abort, Homes, Isolation, RawError, RawTxn, TableId, Ticket};
 use sync::atomic::{AtomicUsize, Ordering};
-use sync::threads::Inside;
+use sync::panics::{self, Reports};
+use sync::threads::{self, Inside};
 use sync::{Arc, clock, waiter};
 
+use crate::confirming::{Commits, Confirming};
 use crate::counters::{Counters, Event};
 use crate::durable::{Await, Durable, Place, Recovery};
 use crate::error::{Conflict, Error, Misuse};
@@ -23,6 +25,7 @@ use crate::pool::{Held, Pool, Seat, Taken};
 use crate::shape::Shape;
 use crate::store;
 use crate::table::{Handle, Table};
+use crate::turn::{Turn, Turns};
 use crate::txn::{Reader, Room, Txn};
 use crate::value::{Bound, NamedTable};
 
@@ -54,6 +57,11 @@ pub(crate) struct Inner {
     scheme: &'static str,
     isolation: Isolation,
     attempts_max: u32,
+    turn_after: u32,
+    deadline_ms: u64,
+    turns: Turns,
+    /// Where what bodies see has to be confirmed.
+    confirms: Option<Commits>,
     limit_bytes: Option<usize>,
     /// What an insert and those of all others at the same time take, and some.
     insert_bytes: usize,
@@ -64,6 +72,29 @@ pub(crate) struct Inner {
 struct Told {
     panic: Option<Box<dyn Any + Send>>,
     misuse: Option<Misuse>,
+    /// What its panics had to say.
+    reports: Reports,
+}
+
+/// A transaction between two attempts.
+pub(crate) struct Course {
+    /// Its age, and how many attempts have failed.
+    ticket: Ticket,
+    /// When it is given up; known after the first conflict.
+    until_ns: Option<u64>,
+}
+
+impl Course {
+    /// Of a transaction that has had no attempt.
+    pub(crate) fn new(read_only: bool) -> Self {
+        let ticket = Ticket { read_only, is_fresh: true, ..Ticket::new(clock::ticks(), Homes::new()) };
+        Self { ticket, until_ns: None }
+    }
+
+    /// Whether it has had an attempt.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.ticket.retries > 0
+    }
 }
 
 impl Database {
@@ -134,6 +165,9 @@ impl Database {
         take: Option<&dyn Fn() -> Result<Place, OpenError>>,
     ) -> Result<Self, OpenError> {
         options.check(take.is_some())?;
+        if cfg!(panic = "unwind") {
+            panics::install();
+        }
         let (schema, tables) = options.lay_out()?;
         let opened = store::open(options, &schema)?;
         let open = |place| {
@@ -155,6 +189,10 @@ impl Database {
             scheme: opened.scheme,
             isolation: opened.isolation,
             attempts_max: options.attempts,
+            turn_after: options.turn_after,
+            deadline_ms: options.deadline_ms,
+            turns: Turns::new(options.sessions),
+            confirms: opened.confirms.then(Commits::default),
             limit_bytes: options.memory_bytes,
             // Headers, entries of indexes and what others insert until they look again.
             insert_bytes: 2 * options.sessions * (row_bytes + 256),
@@ -205,8 +243,9 @@ impl Database {
     /// The body is executed again, from its beginning, when others were in its way, so it must have no effects but
     /// through the transaction. It passes on the errors of the transaction with `?`. When it returns an error of its
     /// own, or panics, nothing of what it wrote stays; either is believed only if what it had read was consistent,
-    /// and if it was not, the body is executed again. Under optimistic schemes, the standard one among them, a body
-    /// may see rows that do not go together, and is then executed again whatever it does about them; so it must end.
+    /// and if it was not, the body is executed again, and its panic reported to nobody. Under most schemes, the
+    /// standard one among them, a body may see rows that do not go together, and is then executed again whatever it
+    /// does about them; so it must end. With [`Options::consistent_reads`] it sees none.
     ///
     /// With a path, it returns when the transaction, and all that it has seen, survives a crash, unless
     /// [`Options::durability`] asks for less.
@@ -263,9 +302,9 @@ impl Database {
     /// Executes a transaction that writes nothing: what it sees is one state of the database.
     ///
     /// Under a scheme that keeps older versions it may be a state of the past, read without any conflict; `silo` does
-    /// so with the setting `silo.snapshots=on`, which makes its promise serializable only. How long past is a matter of
-    /// the scheme's settings and of how many transactions run, since they move it on. Otherwise it is an ordinary
-    /// transaction.
+    /// so with the setting `silo.snapshots=on`. It shows all that was committed when this was called, or what there was
+    /// a moment before where the scheme's promise is serializable only. Otherwise it is an ordinary transaction, which
+    /// others may keep from ending at first: see [`Options::turn_after`].
     ///
     /// # Errors
     /// As [`transact`](Self::transact).
@@ -304,15 +343,28 @@ impl Database {
         read_only: bool,
         body: &mut dyn FnMut(&mut Txn<'_>) -> bool,
     ) -> Result<Ran, Error> {
+        let Executed { ran, reports } = self.execute(&mut Course::new(read_only), body)?;
+        // It is believed. The program's hook may use the database, in which nothing is under way any more.
+        reports.tell();
+        ran
+    }
+
+    /// As `run`, but what panics of the last attempt had to say is not told yet.
+    fn execute(
+        &self,
+        course: &mut Course,
+        body: &mut dyn FnMut(&mut Txn<'_>) -> bool,
+    ) -> Result<Executed, Error> {
         let inner = &*self.0;
         let _inside = Inside::enter(inner.id).ok_or(Error::Nested)?;
-        let mut ticket = first_ticket(read_only);
-        let mut taken = inner.admit(&ticket)?;
+        let mut taken = inner.admit(course)?;
+        let mut turn = None;
         loop {
-            match inner.step(&mut taken, &mut ticket, body)? {
-                Step::Ended(ran) => return Ok(ran),
+            inner.take_turn(course, &mut turn);
+            match inner.step(&mut taken, course, body)? {
+                Step::Ended(executed) => return Ok(executed),
                 Step::Again => {
-                    let pause_ns = taken.backoff_ns(ticket.retries);
+                    let pause_ns = taken.backoff_ns(course.ticket.retries);
                     waiter::pause_ns(pause_ns);
                 }
             }
@@ -320,20 +372,26 @@ impl Database {
     }
 
     /// Attempts a transaction once, for callers who have something else to do than to wait until the next attempt: how
-    /// many nanoseconds from now that is to come, if the transaction has not ended. The ticket is that of its first
-    /// attempt. Between attempts the transaction has no seat.
+    /// many nanoseconds from now that is to come, if the transaction has not ended. Between attempts the transaction has
+    /// no seat and no turn.
     pub(crate) fn run_once(
         &self,
-        ticket: &mut Ticket,
+        course: &mut Course,
         body: &mut dyn FnMut(&mut Txn<'_>) -> bool,
     ) -> Result<Result<Ran, u64>, Error> {
-        let inner = &*self.0;
-        let _inside = Inside::enter(inner.id).ok_or(Error::Nested)?;
-        let mut taken = inner.admit(ticket)?;
-        Ok(match inner.step(&mut taken, ticket, body)? {
-            Step::Ended(ran) => Ok(ran),
-            Step::Again => Err(taken.backoff_ns(ticket.retries)),
-        })
+        let Executed { ran, reports } = {
+            let inner = &*self.0;
+            let _inside = Inside::enter(inner.id).ok_or(Error::Nested)?;
+            let mut taken = inner.admit(course)?;
+            let mut turn = None;
+            inner.take_turn(course, &mut turn);
+            match inner.step(&mut taken, course, body)? {
+                Step::Ended(executed) => executed,
+                Step::Again => return Ok(Err(taken.backoff_ns(course.ticket.retries))),
+            }
+        };
+        reports.tell();
+        ran.map(Ok)
     }
 
     /// The name of the database's scheme.
@@ -404,16 +462,17 @@ impl Database {
     }
 }
 
-/// What a transaction begins with.
-pub(crate) fn first_ticket(read_only: bool) -> Ticket {
-    Ticket { read_only, ..Ticket::new(clock::ticks(), Homes::new()) }
-}
-
 /// What an attempt came to.
 enum Step {
-    Ended(Ran),
+    Ended(Executed),
     /// Others were in its way, and the transaction may be attempted again.
     Again,
+}
+
+/// What a transaction came to, which is believed.
+struct Executed {
+    ran: Result<Ran, Error>,
+    reports: Reports,
 }
 
 /// A transaction that has run.
@@ -457,9 +516,9 @@ impl Inner {
     }
 
     /// Lets a transaction in to an attempt: the first waits for the log if that is behind, and each for a seat.
-    fn admit(&self, ticket: &Ticket) -> Result<Taken<'_>, Error> {
-        let is_first = ticket.retries == 0;
-        if let (true, false, Some(durable)) = (is_first, ticket.read_only, &self.durable) {
+    fn admit(&self, course: &Course) -> Result<Taken<'_>, Error> {
+        let is_first = !course.has_begun();
+        if let (true, false, Some(durable)) = (is_first, course.ticket.read_only, &self.durable) {
             durable.admit().inspect_err(|error| {
                 if matches!(error, Error::Overloaded { .. }) {
                     self.refuse();
@@ -469,52 +528,87 @@ impl Inner {
         self.pool.admit()
     }
 
+    /// Waits before an attempt while others have a turn; or takes one, if so many attempts have failed, and waits for
+    /// those that may be in its way.
+    #[inline]
+    fn take_turn<'t>(&'t self, course: &Course, turn: &mut Option<Turn<'t>>) {
+        let Ticket { read_only, retries, .. } = course.ticket;
+        if turn.is_none() && (retries < self.turn_after.max(1) || threads::is_nested()) {
+            self.turns.give_way(read_only, || {
+                let patience_ns = self.deadline_ms.saturating_mul(1_000_000);
+                // Who is within another database's transaction may be waited for there.
+                if threads::is_nested() { 0 } else { clock::now_ns().saturating_add(patience_ns) }
+            });
+        } else {
+            let until_ns = course.until_ns.expect("known since the first conflict");
+            if turn.is_none() {
+                *turn = self.turns.take(read_only, until_ns);
+            }
+            if let Some(turn) = turn {
+                _ = turn.await_others(clock::now_ns(), until_ns);
+            }
+        }
+    }
+
     /// Attempts a transaction once, and says whether it has ended by that.
     fn step(
         &self,
         taken: &mut Taken<'_>,
-        ticket: &mut Ticket,
+        course: &mut Course,
         body: &mut dyn FnMut(&mut Txn<'_>) -> bool,
     ) -> Result<Step, Error> {
         let mut told = Told::default();
-        let ended = self.attempt(taken, ticket, body, &mut told);
+        let ended = self.attempt(taken, &course.ticket, body, &mut told);
         let tally = taken.tally;
+        let has_committed = ended.is_ok();
         let end = match ended {
             Ok(()) => {
                 tally.count(Event::Commit);
-                if ticket.read_only { End::Nothing } else { End::Commit }
+                Ok(if course.ticket.read_only { End::Nothing } else { End::Commit })
             }
             Err(RawError::Abort(Abort::Rollback)) => {
-                if let Some(panic) = told.panic {
-                    tally.count(Event::Panic);
-                    End::Panic(panic)
-                } else {
-                    tally.count(Event::Rollback);
-                    told.misuse.map_or(Ok(()), Err)?;
-                    End::Nothing
+                tally.count(if told.panic.is_some() { Event::Panic } else { Event::Rollback });
+                match (told.panic, told.misuse) {
+                    (Some(panic), _) => Ok(End::Panic(panic)),
+                    (None, Some(misuse)) => Err(misuse.into()),
+                    (None, None) => Ok(End::Nothing),
                 }
             }
             Err(error @ RawError::Misuse(_)) => {
                 tally.count(Event::Rollback);
-                return Err(error.into());
+                Err(error.into())
             }
             Err(RawError::Abort(abort)) => {
                 tally.count(Event::Conflict(abort));
-                ticket.retries += 1;
-                if ticket.retries < self.attempts_max {
-                    return Ok(Step::Again);
-                }
-                tally.count(Event::Contended);
-                return Err(Error::Contended { attempts: ticket.retries, last: Conflict(abort) });
+                course.ticket.retries += 1;
+                let may_go_on = self.go_on(course, Conflict(abort));
+                return may_go_on.map(|()| Step::Again).inspect_err(|_| tally.count(Event::Contended));
             }
         };
-        let awaited = self.durable.as_ref().and_then(|durable| {
-            // Who has not committed may have seen what others have.
-            let has_committed = ended.is_ok();
-            let ticket = if has_committed { taken.ticket() } else { durable.log().present() };
-            durable.awaited(ticket)
+        let ran = end.map(|end| {
+            let awaited = self.durable.as_ref().and_then(|durable| {
+                // Who has not committed may have seen what others have.
+                let ticket = if has_committed { taken.ticket() } else { durable.log().present() };
+                durable.awaited(ticket)
+            });
+            Ran { end, awaited }
         });
-        Ok(Step::Ended(Ran { end, awaited }))
+        Ok(Step::Ended(Executed { ran, reports: told.reports }))
+    }
+
+    /// An attempt has failed, as all before it: why there is to be no other, if there is not.
+    #[cold]
+    fn go_on(&self, course: &mut Course, last: Conflict) -> Result<(), Error> {
+        let (now_ns, deadline_ms, attempts) = (clock::now_ns(), self.deadline_ms, course.ticket.retries);
+        let given_ns = deadline_ms.saturating_mul(1_000_000);
+        let until_ns = *course.until_ns.get_or_insert_with(|| now_ns.saturating_add(given_ns));
+        if attempts >= self.attempts_max {
+            Err(Error::Contended { attempts, last })
+        } else if now_ns >= until_ns {
+            Err(Error::Expired { attempts, deadline_ms, last })
+        } else {
+            Ok(())
+        }
     }
 
     /// Attempts a transaction once.
@@ -541,23 +635,43 @@ impl Inner {
             until_weighing,
             scratch,
         };
-        session.transact(ticket, &mut |raw: &mut dyn RawTxn| {
+        let mut is_committing = false;
+        let _within = self.turns.begin(number, ticket.read_only);
+        let ended = session.transact(ticket, &mut |raw: &mut dyn RawTxn| {
+            let mut confirming;
+            let raw: &mut dyn RawTxn = if let Some(commits) = &self.confirms {
+                confirming = Confirming::new(raw, commits);
+                &mut confirming
+            } else {
+                raw
+            };
             let mut txn = Txn::new(Reader::new(raw, self.id, &self.tables, row), room.lend());
             // What a body does with what it should not have seen is not believed, a panic included.
-            let executed = catch_unwind(AssertUnwindSafe(|| body(&mut txn)));
+            let (executed, reports) = panics::hold(|| body(&mut txn));
+            told.reports = reports;
             told.misuse = txn.misuse.take();
             if txn.has_changed {
                 return Err(Abort::ReadChanged.into());
             }
             match executed {
-                Ok(true) if told.misuse.is_none() => Ok(()),
+                Ok(true) if told.misuse.is_none() => {
+                    if let (false, Some(commits)) = (ticket.read_only, &self.confirms) {
+                        commits.begin();
+                        is_committing = true;
+                    }
+                    Ok(())
+                }
                 Ok(_) => Err(Abort::Rollback.into()),
                 Err(panic) => {
                     told.panic = Some(panic);
                     Err(Abort::Rollback.into())
                 }
             }
-        })
+        });
+        if let (true, Some(commits)) = (is_committing, &self.confirms) {
+            commits.end();
+        }
+        ended
     }
 }
 

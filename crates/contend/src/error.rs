@@ -37,6 +37,16 @@ pub enum Error {
         /// Why the last one failed.
         last: Conflict,
     },
+    /// No attempt has committed in the time that [`Options::deadline_ms`](crate::Options::deadline_ms) allows. Try
+    /// again later, allow more, or make the transaction smaller.
+    Expired {
+        /// How many attempts there were.
+        attempts: u32,
+        /// How many milliseconds they had.
+        deadline_ms: u64,
+        /// Why the last one failed.
+        last: Conflict,
+    },
     /// As many transactions as may be under way are, and as many callers as may wait do; or this one has waited as
     /// long as it may. Try again later.
     Overloaded {
@@ -92,7 +102,7 @@ impl Error {
     pub fn advice(&self) -> Advice {
         match self {
             Self::Conflict(_) => Advice::PassOn,
-            Self::Contended { .. } | Self::Overloaded { .. } => Advice::Retry,
+            Self::Contended { .. } | Self::Expired { .. } | Self::Overloaded { .. } => Advice::Retry,
             Self::Backup(error) if matches!(**error, BackupError::NotEmpty { .. }) => Advice::Fix,
             Self::Nested | Self::Misuse(_) => Advice::Fix,
             Self::MemoryFull { .. }
@@ -113,6 +123,11 @@ impl fmt::Display for Error {
                 f,
                 "none of {attempts} attempts committed, the last because of {last}: try again later, or with smaller \
                  transactions"
+            ),
+            Self::Expired { attempts, deadline_ms, last } => write!(
+                f,
+                "none of {attempts} attempts committed within {deadline_ms} ms, the last because of {last}: try again \
+                 later, raise `deadline_ms`, or read and write less at a time"
             ),
             Self::Overloaded { waiting } => {
                 write!(f, "too much to do, with {waiting} callers waiting: try again later")

@@ -9,11 +9,10 @@ use core::task::{Context, Poll, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use durability::LogError;
-use engine::Ticket;
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Arc, Inbox, Latched, clock, threads, waiter};
 
-use crate::database::{Database, Ran, first_ticket};
+use crate::database::{Course, Database, Ran};
 use crate::durable::Await;
 use crate::error::Error;
 use crate::txn::{Reader, Txn};
@@ -257,10 +256,10 @@ impl Database {
         E: From<Error> + Send + 'static,
     {
         let shared = Arc::new(Latched::new(Shared { outcome: None, waker: None }));
-        let (db, done, ticket) = (self.clone(), Arc::clone(&shared), first_ticket(read_only));
+        let (db, done, course) = (self.clone(), Arc::clone(&shared), Course::new(read_only));
         let helpers = &self.0.helpers;
         let waiting = helpers.waiting();
-        if !helpers.give(Box::new(HandedOver { db, body, ticket, done })) {
+        if !helpers.give(Box::new(HandedOver { db, body, course, done })) {
             self.0.refuse();
             shared.lock().outcome = Some(Ok(Err(Error::Overloaded { waiting }.into())));
         }
@@ -272,8 +271,7 @@ impl Database {
 struct HandedOver<T, E, F> {
     db: Database,
     body: F,
-    /// Its age, and the attempts that it has had.
-    ticket: Ticket,
+    course: Course,
     done: Arc<Latched<Shared<Result<T, E>>>>,
 }
 
@@ -284,14 +282,14 @@ where
     F: FnMut(&mut Txn<'_>) -> Result<T, E> + Send + 'static,
 {
     fn go_on(mut self: Box<Self>) -> Option<(Box<dyn Job>, u64)> {
-        let Self { db, body, ticket, done } = &mut *self;
+        let Self { db, body, course, done } = &mut *self;
         // The future is gone: nobody asks. What was begun is executed to its end.
-        if ticket.retries == 0 && Arc::strong_count(done) == 1 {
+        if !course.has_begun() && Arc::strong_count(done) == 1 {
             return None;
         }
         let mut returned = None;
         let ran = catch_unwind(AssertUnwindSafe(|| {
-            db.run_once(ticket, &mut |txn| returned.insert(body(txn)).is_ok())
+            db.run_once(course, &mut |txn| returned.insert(body(txn)).is_ok())
         }));
         let (ran, awaited) = match ran {
             Ok(Ok(Err(pause_ns))) => return Some((self, pause_ns)),

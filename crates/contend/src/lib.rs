@@ -1,6 +1,14 @@
 //! A fast in-memory transactional store, embedded in a program and durable if it is given a path: typed tables,
 //! closures that are executed until they commit, strictly serializable unless asked for less.
 //!
+//! **Only what commits is consistent.** A closure may be executed several times, and in an attempt that does not
+//! commit it may see what never was: under the standard scheme and most others two reads of one attempt may belong to
+//! different committed states. While another thread moves 100 cents from Ann to Bob, a closure may read Ann's row from
+//! before and Bob's from after, and find 100 cents too many. Such an attempt never commits; its error, its panic and
+//! its decision not to write are not believed, and the closure is executed again. So it must end on any rows.
+//! [`Options::consistent_reads`] shows closures one state only, as does a program that is built with
+//! `panic = "abort"`, where a panic would be the end.
+//!
 //! ```
 //! use contend::{Database, Error, Options, Table, Text};
 //!
@@ -61,6 +69,19 @@
 //! indexes and sessions, which takes longer than all the rest of the crate, for programs that will use one. With it,
 //! every scheme is offered that decides transactions one by one and is told nothing ahead ([`schemes()`] lists them).
 //!
+//! # What panics say
+//!
+//! A panic within a closure is caught, and goes on when its attempt is found to be consistent. The program's panic hook
+//! hears of it then, once, with its message and its place; of a panic that is not believed nobody hears. For that the
+//! library puts a hook of its own before the one that is there when the first database is made; one that is set later
+//! asks [`in_transaction`]. A panic in another thread, which a closure has started, is reported at once.
+//!
+//! # Who fails again and again
+//!
+//! After [some](Options::turn_after) attempts that failed in a row, a transaction gets a turn: others wait before
+//! they begin an attempt. So one that reads all rows beside writers which never pause ends, after a bounded number
+//! of attempts. [`Options::deadline_ms`] bounds the time ([`Error::Expired`]).
+//!
 //! # What survives
 //!
 //! [`Database::in_memory`] ends with the process. [`Database::open`] takes a directory, recovers what it has, and logs:
@@ -77,6 +98,7 @@
 #![forbid(unsafe_code)]
 
 mod column;
+mod confirming;
 mod counters;
 mod database;
 mod definition;
@@ -93,6 +115,7 @@ mod scan;
 mod shape;
 mod store;
 mod table;
+mod turn;
 mod txn;
 mod value;
 
@@ -163,7 +186,7 @@ pub use definition::{ColumnDefinition, Definition, DefinitionError, GroupDefinit
 pub use durability::disk::Instead;
 pub use durability::{BackupError, CheckpointError, Corruption, LogError, Operation, SystemError, Torn};
 pub use durable::Recovery;
-pub use engine::Direction;
+pub use engine::{Direction, Views};
 pub use error::{Advice, Conflict, Error, Misuse};
 pub use future::Begun;
 #[doc(hidden)]
@@ -177,6 +200,13 @@ pub use options::{Create, Durability, Options};
 pub use scan::Scan;
 pub use shape::SchemaMismatch;
 pub use store::{SchemeInfo, schemes};
+/// Whether the calling thread is within the body of a transaction, for panic hooks.
+///
+/// The library puts a hook before the one that it finds when the first database is made. Of a panic within a body it
+/// says nothing until it is known whether the panic is believed; then the hook that was there before is called, once,
+/// with the message and the place of that panic in its text. A hook that is set later hears of all panics at once,
+/// those that will not be believed among them: it does nothing but call the one before it where this is true.
+pub use sync::panics::is_held as in_transaction;
 pub use table::{Handle, Index, Table};
 pub use txn::{Reader, Txn};
 pub use value::{NamedTable, Value};

@@ -28,6 +28,13 @@ pub enum Create {
 
 /// What a database is made with: its tables, its scheme, and its limits.
 ///
+/// **What a body may see.** Unless [`consistent_reads`](Self::consistent_reads) is asked for, two reads of one attempt
+/// may belong to different committed states, under the standard scheme and most others. Of two accounts between which
+/// money moves, a body may see the first before a transfer and the second after it, and so a sum that there never was.
+/// Such an attempt never commits, and its error and its panic are not believed: the body is executed again. What it
+/// does before it ends is done all the same: it must end on any rows, and an index that is computed from them may be
+/// out of bounds. With `panic = "abort"` such a panic would end the process, so bodies see one state there in any case.
+///
 /// ```
 /// use contend::{Database, Definition, Options, Table};
 ///
@@ -57,6 +64,9 @@ pub struct Options {
     pub(crate) waiting: usize,
     pub(crate) patience_ms: u64,
     pub(crate) attempts: u32,
+    pub(crate) turn_after: u32,
+    pub(crate) deadline_ms: u64,
+    pub(crate) consistent_reads: bool,
     pub(crate) memory_bytes: Option<usize>,
     pub(crate) helpers: usize,
     /// None: as it is opened.
@@ -80,6 +90,9 @@ impl Default for Options {
             waiting: 1_024,
             patience_ms: 10_000,
             attempts: 10_000,
+            turn_after: 8,
+            deadline_ms: 60_000,
+            consistent_reads: cfg!(panic = "abort"),
             memory_bytes: None,
             helpers: cores,
             durability: None,
@@ -154,6 +167,40 @@ impl Options {
     #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
+        self
+    }
+
+    /// After how many attempts that failed in a row a transaction gets a turn; the standard is 8. While it has one,
+    /// others wait before they begin an attempt, so that it ends after two more for each that was under way, at most:
+    /// all others wait, or, if it only reads, those that may write. A number as large as [`attempts`](Self::attempts)
+    /// is for no turns.
+    #[must_use]
+    pub fn turn_after(mut self, attempts: u32) -> Self {
+        self.turn_after = attempts;
+        self
+    }
+
+    /// How many milliseconds after its first conflict a transaction is given up, with
+    /// [`Error::Expired`](crate::Error::Expired); the standard is 60,000. It is looked at between attempts: no body is
+    /// cut short.
+    #[must_use]
+    pub fn deadline_ms(mut self, deadline_ms: u64) -> Self {
+        self.deadline_ms = deadline_ms;
+        self
+    }
+
+    /// Whether bodies see one state of the database only, in attempts that do not commit, too: see
+    /// [`Options`]. The standard is not to, and in a program that is built with `panic = "abort"`, where it cannot be
+    /// turned off, to do so.
+    ///
+    /// Before a body hears of what it has read, all that it has read so far is looked at again, unless nobody has
+    /// committed meanwhile: cheap where others commit seldom, or a transaction reads a few rows or scans pages of them;
+    /// one that reads ten thousand rows one by one beside busy writers takes up to fifty million looks more. Whoever
+    /// writes counts twice in memory that all share. Schemes whose transactions see one state anyhow pay nothing
+    /// ([`SchemeInfo::views`](crate::SchemeInfo::views)), and some cannot do it, which are then refused.
+    #[must_use]
+    pub fn consistent_reads(mut self, consistent_reads: bool) -> Self {
+        self.consistent_reads = consistent_reads || cfg!(panic = "abort");
         self
     }
 
@@ -234,8 +281,8 @@ impl Options {
     /// Refuses what contradicts itself, or the way in which the database is opened.
     pub(crate) fn check(&self, has_path: bool) -> Result<(), OpenError> {
         let refused = |says: &str| Err(OpenError::Setting(says.into()));
-        if self.sessions == 0 || self.helpers == 0 || self.attempts == 0 {
-            return refused("`sessions`, `helpers` and `attempts` are one at least");
+        if [self.sessions, self.helpers].contains(&0) || [self.attempts, self.turn_after].contains(&0) {
+            return refused("`sessions`, `helpers`, `attempts` and `turn_after` are one at least");
         }
         let fix = "give fewer, further callers wait for their turn";
         limits::check("`sessions`", self.sessions, limits::SESSIONS_MAX, fix)?;

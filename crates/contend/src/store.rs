@@ -8,7 +8,7 @@ use durability::{Layouts, Log, LogSink};
 use engine::setting::{Values, nearest};
 use engine::{
     AnyKey, Database, Env, Family, Info, Isolation, MakeError, RawError, RawSession, RawTxn, Schema, Scheme,
-    Session, Sink, TableId, Ticket,
+    Session, Sink, TableId, Ticket, Views,
 };
 use schemes::catalogue::{self, Visit};
 use storage::{NoMemory, Tables};
@@ -29,6 +29,10 @@ pub struct SchemeInfo {
     pub name: &'static str,
     /// What it promises under its standard settings.
     pub isolation: &'static str,
+    /// What its transactions may see in attempts that do not commit, unless
+    /// [`Options::consistent_reads`](crate::Options::consistent_reads) is asked for, which those that are `Unconfirmed`
+    /// cannot do.
+    pub views: Views,
     /// Whether it is in this build: all are with the feature `all-schemes`.
     pub is_built: bool,
     /// Why the library does not offer it, if it does not.
@@ -40,6 +44,7 @@ pub fn schemes() -> impl Iterator<Item = SchemeInfo> {
     catalogue::INFO.iter().map(|info| SchemeInfo {
         name: info.name,
         isolation: info.isolation.name(),
+        views: info.views,
         is_built: cfg!(feature = "all-schemes") || info.name == STANDARD.name,
         unsuited: unsuited(info),
     })
@@ -93,6 +98,8 @@ pub(crate) struct Opened {
     pub(crate) scheme: &'static str,
     /// Under its settings.
     pub(crate) isolation: Isolation,
+    /// Whether what bodies see has to be confirmed.
+    pub(crate) confirms: bool,
 }
 
 impl<S: Scheme> Store for Database<S> {
@@ -180,6 +187,20 @@ fn with<V: Visit>(name: &str, visitor: V) -> Option<V::Out> {
     (name == STANDARD.name).then(|| visitor.visit::<catalogue::Standard>())
 }
 
+/// Whether what bodies see has to be confirmed, where they are to see one state.
+fn confirms(info: &Info, consistent_reads: bool) -> Result<bool, OpenError> {
+    match info.views {
+        Views::Unconfirmed if consistent_reads => Err(OpenError::Unsuited {
+            name: info.name,
+            says: "shows bodies what may never be committed, which `Options::consistent_reads` rules out, and with it \
+                   every program that is built with `panic = \"abort\"`: take a scheme whose `SchemeInfo::views` are \
+                   others, the standard one for example, or build the program with `panic = \"unwind\"`",
+        }),
+        Views::Confirmed => Ok(consistent_reads),
+        Views::Consistent | Views::Unconfirmed => Ok(false),
+    }
+}
+
 struct Open<'o> {
     options: &'o Options,
     schema: &'o Schema,
@@ -195,6 +216,7 @@ impl Visit for Open<'_> {
             return Err(OpenError::Unsuited { name: S::INFO.name, says });
         }
         let Self { options, schema } = self;
+        let confirms = confirms(&S::INFO, options.consistent_reads)?;
         let refused = |error: engine::setting::SettingError| OpenError::Setting(error.0);
         let values = Values::new(S::SETTINGS, &options.settings).map_err(refused)?;
         let env = Env { slots: options.sessions, workers: options.sessions };
@@ -207,6 +229,6 @@ impl Visit for Open<'_> {
                 limits::refusal(&most, most.bytes.unwrap_or(usize::MAX), MemoryLimit::System)
             }
         })?;
-        Ok(Opened { store: Arc::new(db), scheme: S::INFO.name, isolation: S::isolation(&values) })
+        Ok(Opened { store: Arc::new(db), scheme: S::INFO.name, isolation: S::isolation(&values), confirms })
     }
 }

@@ -31,7 +31,7 @@ pub use raw::{Misuse, RawError, RawSession, RawTxn};
 pub use recorder::{Recorder, Records};
 pub use scheme::{
     Admits, Batching, End, Env, Family, Info, InsertAt, Isolation, Planning, Retire, Scheme, Spot, Stamp,
-    Step, Ticket, Touch, Write, slot_rng,
+    Step, Ticket, Touch, Views, Write, slot_rng,
 };
 pub use session::{Attempt, Session};
 pub use sink::Sink;

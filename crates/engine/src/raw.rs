@@ -286,6 +286,13 @@ pub trait RawTxn {
         see: &mut dyn FnMut(AnyKey, &[u64]) -> ControlFlow<()>,
     ) -> Result<(), RawError>;
 
+    /// Whether all that was seen so far belongs to one committed state: see
+    /// [`Scheme::confirm`](crate::Scheme::confirm).
+    ///
+    /// # Errors
+    /// The scheme's abort, when it does not.
+    fn confirm(&mut self) -> Result<(), RawError>;
+
     /// Says that column groups of the rows of these keys will be asked for soon: a hint, as
     /// [`Transaction::prefetch`](crate::Transaction::prefetch). What is no key or no column group of the table is
     /// passed over.
@@ -566,6 +573,14 @@ impl<S: Scheme, O: Observer, L: Sink> RawTxn for Raw<'_, '_, '_, S, O, L> {
                 _ => walk::<[u64; 6], _, _, _>(attempt, range, direction, see),
             }?)
         })
+    }
+
+    fn confirm(&mut self) -> Result<(), RawError> {
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        let confirmed = self.attempt.confirm().map_err(RawError::from);
+        confirmed.inspect_err(|error| self.failed = Some(*error))
     }
 
     fn prefetch(&mut self, table: TableId, groups: Range<usize>, keys: &[AnyKey]) {

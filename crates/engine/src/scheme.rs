@@ -24,6 +24,8 @@ pub struct Info {
     pub isolation: Isolation,
     /// How many workers it admits.
     pub workers: Admits,
+    /// What its attempts may see before they are decided.
+    pub views: Views,
     /// One sentence: the idea.
     pub idea: &'static str,
 }
@@ -60,6 +62,20 @@ pub enum Isolation {
     Snapshot,
     /// Nothing.
     None,
+}
+
+/// What an attempt may have seen before it is decided, whether it commits in the end or not. What an attempt has seen
+/// that commits belongs to one state of the database, as does what leads to a rollback that is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Views {
+    /// All that an attempt has seen belongs to one state that was committed, at any moment: opacity (Guerraoui,
+    /// Kapalka, Symposium on Principles and Practice of Parallel Programming 2008).
+    Consistent,
+    /// Two reads may belong to different committed states. An attempt that asks before it acts on what it has seen, by
+    /// [`Scheme::confirm`], is told so; others find out at their end.
+    Confirmed,
+    /// Two reads may belong to different states, perhaps to such as are never committed, and it shows at the end.
+    Unconfirmed,
 }
 
 /// How many workers a scheme admits.
@@ -135,6 +151,8 @@ pub struct Ticket {
     pub sequence: u64,
     /// Whether its procedure writes nothing. A scheme that says so may show it the past.
     pub read_only: bool,
+    /// Whether it sees all that was committed before it began, where its scheme has a choice.
+    pub is_fresh: bool,
     /// What it is for, in a batch whose order is fixed before.
     pub step: Step,
     /// The homes that it will touch.
@@ -144,7 +162,7 @@ pub struct Ticket {
 impl Ticket {
     /// A first attempt of a transaction that may write.
     pub fn new(birth: u64, homes: Homes) -> Self {
-        Self { retries: 0, birth, sequence: 0, read_only: false, step: Step::Whole, homes }
+        Self { retries: 0, birth, sequence: 0, read_only: false, is_fresh: false, step: Step::Whole, homes }
     }
 }
 
@@ -412,6 +430,14 @@ pub trait Scheme: Shape {
         _after: u64,
         _into: LeafRef<'db, Self::Leaf>,
     ) {
+    }
+
+    /// Whether all that the attempt has seen so far belongs to one committed state; it may be asked after each access.
+    /// Under schemes whose attempts see one state [anyhow](Views::Consistent) it does; where it only shows [at the
+    /// end](Views::Unconfirmed), nothing is asked.
+    #[inline]
+    fn confirm<'db>(&'db self, _txn: &mut Self::Txn<'db>) -> Result<(), Abort> {
+        Ok(())
     }
 
     /// The procedure will not roll back from here on: see [`Transaction::decided`](crate::Transaction::decided). It may

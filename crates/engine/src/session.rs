@@ -422,6 +422,11 @@ impl<S: Scheme, O: Observer, L: Sink> Drop for Attempt<'_, '_, S, O, L> {
 }
 
 impl<S: Scheme, O: Observer, L: Sink> Attempt<'_, '_, S, O, L> {
+    /// Whether all that the attempt has seen so far belongs to one committed state.
+    pub(crate) fn confirm(&mut self) -> Result<(), Abort> {
+        self.session.db.scheme().confirm(&mut self.session.txn)
+    }
+
     /// Waits for `ns` nanoseconds, holding what the attempt holds; on a fiber the worker's other clients run.
     pub fn pause(&mut self, ns: u64) {
         let phase = self.session.meter.switch(Phase::Wait);

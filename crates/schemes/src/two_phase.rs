@@ -314,6 +314,11 @@ impl<R: Rule> Scheme for TwoPhase<R> {
         txn.leaves.split(from, after, into);
     }
 
+    /// Records stay as they were seen while their locks are held; gaps have none.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db, R>) -> Result<(), Abort> {
+        txn.leaves.confirm()
+    }
+
     // ANCHOR: commit
     /// A rollback, too, ends at a lock point: what it read was consistent if no gap has changed.
     #[inline]

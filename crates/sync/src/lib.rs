@@ -31,6 +31,7 @@ pub mod clock;
 pub mod fiber;
 pub mod limits;
 pub mod memory;
+pub mod panics;
 pub mod plant;
 pub mod recycled;
 pub mod threads;

@@ -41,6 +41,12 @@ impl Inside {
     }
 }
 
+/// Whether the calling thread is in the midst of several things, one within the other.
+#[inline]
+pub fn is_nested() -> bool {
+    INSIDE.with_borrow(|inside| inside.len() > 1)
+}
+
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
@@ -76,10 +82,10 @@ mod tests {
     fn a_thread_is_in_the_midst_of_a_thing_once() {
         let outer = Inside::enter(1).expect("it is not inside");
         let other = Inside::enter(2).expect("another thing");
-        assert!(Inside::enter(1).is_none());
+        assert!(Inside::enter(1).is_none() && is_nested());
         assert!(workers::run(1, false, |_| Inside::enter(1).is_some())[0], "another thread is not");
         drop(outer);
-        assert!(Inside::enter(2).is_none() && Inside::enter(1).is_some());
+        assert!(!is_nested() && Inside::enter(2).is_none() && Inside::enter(1).is_some());
         drop(other);
         assert!(Inside::enter(2).is_some());
     }

@@ -488,3 +488,25 @@ mod tests {
         }
     }
 }
+impl<'db, S: Shape> BufferedWrites<'db, S, Expected> {
+    /// Whether all that the attempt has seen of records is so still, before it has locked any: what it has only read,
+    /// each with its word then, and what it is to write. `word` tells the word of a record that nobody is about to
+    /// change, and `has_value` whether a word says that there is a value. For schemes whose commits say of all their
+    /// records that they are about to change, before they change the first: then all is of the state of one moment.
+    ///
+    /// # Errors
+    /// When something is not.
+    pub fn confirm(
+        &self,
+        mut reads: impl Iterator<Item = (RecordRef<'db, S>, u64)>,
+        word: impl Fn(RecordRef<'db, S>) -> Option<u64>,
+        has_value: impl Fn(u64) -> bool,
+    ) -> Result<(), Abort> {
+        let is_met = |write: &Buffered<'db, S, Expected>| {
+            let Expected { word: seen, is_blind } = write.note;
+            word(write.record).is_some_and(|now| now == seen || is_blind && has_value(now))
+        };
+        let is_so = reads.all(|(record, seen)| word(record) == Some(seen)) && self.iter().all(is_met);
+        if is_so { Ok(()) } else { Err(Abort::ReadChanged) }
+    }
+}

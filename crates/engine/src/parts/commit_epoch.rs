@@ -75,6 +75,15 @@ impl CommitEpoch {
         if now_ns.saturating_sub(self.advanced_ns.load(Ordering::Relaxed)) < self.period_ns {
             return None;
         }
+        let advanced = self.advance_now();
+        if advanced.is_some() {
+            self.advanced_ns.store(now_ns, Ordering::Relaxed); // Relaxed: a hint.
+        }
+        advanced
+    }
+
+    /// Advances the epoch if everyone allows it, whatever its age: the new epoch, told to one caller.
+    pub fn advance_now(&self) -> Option<u64> {
         let now = self.now.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
         // SeqCst fence: pairs with the one in `now`; a committer not seen inside draws its epoch later.
         fence(Ordering::SeqCst);
@@ -84,11 +93,9 @@ impl CommitEpoch {
         });
         fence(Ordering::Acquire); // Pairs with the Release in `leave` and in `enter`.
         // Release: pairs with the second fence of `now`. Relaxed on failure: another worker was first.
-        if allowed && self.now.compare_exchange(now, now + 1, Ordering::Release, Ordering::Relaxed).is_ok() {
-            self.advanced_ns.store(now_ns, Ordering::Relaxed); // Relaxed: a hint.
-            return Some(now + 1);
-        }
-        None
+        let is_advanced =
+            allowed && self.now.compare_exchange(now, now + 1, Ordering::Release, Ordering::Relaxed).is_ok();
+        is_advanced.then_some(now + 1)
     }
 }
 

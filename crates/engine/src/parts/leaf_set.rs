@@ -72,6 +72,15 @@ impl<'db, L: LeafMeta, N: Copy> LeafSet<'db, L, N> {
         self.0.iter().all(|(leaf, _)| leaf.gap_version() == leaf.seen())
     }
 
+    /// As [`is_unchanged`](Self::is_unchanged).
+    ///
+    /// # Errors
+    /// When one is not.
+    #[inline]
+    pub fn confirm(&self) -> Result<(), Abort> {
+        if self.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
+    }
+
     /// The leaves, each as the attempt knows it.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &(LeafRef<'db, L>, N)> {

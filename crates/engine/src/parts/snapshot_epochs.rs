@@ -17,8 +17,9 @@
 
 use storage::{InPlace, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
+use sync::waiter;
 
-use super::Timestamps;
+use super::{CommitEpoch, Timestamps};
 
 /// The snapshots and who reads them.
 #[derive(Debug)]
@@ -42,6 +43,19 @@ impl SnapshotEpochs {
             self.snapshots.draw(); // Invariant (1).
         }
         self.snapshots.refresh();
+    }
+
+    /// Makes snapshots until one shows all that was committed before this was called: as many epochs begin as that
+    /// takes. Waits for commits that are under way.
+    pub fn renew(&self, commits: &CommitEpoch) {
+        let present = commits.now();
+        waiter::wait_until(None, || {
+            while self.end_of(self.snapshots.last()) <= present {
+                let Some(epoch) = commits.advance_now() else { return false };
+                self.advanced_to(epoch);
+            }
+            true
+        });
     }
 
     /// A slot begins to read the newest snapshot: the first commit epoch that this does not show.
@@ -153,7 +167,6 @@ pub fn value_before<'t, 'db, S: KeepsPast>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parts::CommitEpoch;
 
     /// Advances the commit epoch by one.
     fn step(epoch: &CommitEpoch, snapshots: &SnapshotEpochs) {
@@ -186,6 +199,19 @@ mod tests {
             ends.push(snapshots.enter(0));
         }
         assert_eq!(ends, [1, 1, 1, 3, 3, 5, 5], "at the epochs 1 to 7");
+    }
+
+    #[test]
+    fn a_snapshot_that_is_renewed_shows_what_was_committed_before_and_no_more() {
+        let (epoch, snapshots) = (CommitEpoch::new(10_000, 1), SnapshotEpochs::new(25, 1));
+        for _ in 0..3 {
+            epoch.enter(0);
+            let drawn = epoch.now();
+            epoch.leave(0);
+            snapshots.renew(&epoch);
+            let shown = snapshots.enter(0);
+            assert!(drawn < shown && shown < epoch.now(), "{drawn} < {shown} < {}", epoch.now());
+        }
     }
 
     #[test]

@@ -149,6 +149,16 @@ impl<'db, S: Tids> TidSets<'db, S> {
         Ok(true)
     }
 
+    /// Whether all that was seen is so still. `word` tells the word of a record that nobody is about to change.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn confirm(&self, word: impl Fn(RecordRef<'db, S>) -> Option<u64>) -> Result<(), Abort> {
+        let word = |record| word(record).filter(|word| word & (CHANGING | RETIRED) == 0);
+        self.writes.confirm(self.reads.iter().copied(), word, |word| word & NO_VALUE == 0)?;
+        self.leaves.confirm()
+    }
+
     /// What was to be written was only read: a rollback.
     pub fn only_read(&mut self) {
         self.reads.extend(self.writes.drain().map(|write| (write.record, write.note.word)));

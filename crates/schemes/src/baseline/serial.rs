@@ -45,6 +45,7 @@ impl Scheme for Serial {
         family: Family::Baseline,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Consistent,
         idea: "executes one transaction at a time under one global claim: the oracle",
     };
     const SETTINGS: &'static [Setting] = &[];

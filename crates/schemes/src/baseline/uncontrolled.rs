@@ -45,6 +45,7 @@ impl Scheme for Uncontrolled {
         family: Family::Baseline,
         isolation: Isolation::None,
         workers: Admits::One,
+        views: engine::Views::Unconfirmed,
         idea: "controls nothing, writes in place and undoes rollbacks: the ceiling, for one worker",
     };
     const SETTINGS: &'static [Setting] = &[];

@@ -185,6 +185,7 @@ impl Scheme for Aria {
         family: Family::Batched,
         isolation: Isolation::Serializable,
         workers: Admits::Any,
+        views: engine::Views::Unconfirmed,
         idea: "executes batches on a snapshot, and lets the smallest number that reserved a record have it",
     };
     const SETTINGS: &'static [Setting] = &[

@@ -89,6 +89,7 @@ impl Scheme for Bohm {
         family: Family::Deterministic,
         isolation: Isolation::Serializable,
         workers: Admits::Any,
+        views: engine::Views::Unconfirmed,
         idea: "fixes the order of a batch, and puts empty versions in this order before anything executes",
     };
     const SETTINGS: &'static [Setting] = &[Setting {

@@ -119,6 +119,7 @@ impl Scheme for Calvin {
         family: Family::Deterministic,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Unconfirmed,
         idea: "fixes the order of a batch, and grants all locks in this order before anything executes",
     };
     const SETTINGS: &'static [Setting] = &[

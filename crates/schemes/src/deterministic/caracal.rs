@@ -122,6 +122,7 @@ impl Scheme for Caracal {
         family: Family::Deterministic,
         isolation: Isolation::Serializable,
         workers: Admits::Any,
+        views: engine::Views::Unconfirmed,
         idea: "fixes the order of a batch, and appends empty versions to sorted arrays, which shows what is contended",
     };
     const SETTINGS: &'static [Setting] = &[

@@ -108,6 +108,7 @@ impl Scheme for Pwv {
         family: Family::Deterministic,
         isolation: Isolation::Serializable,
         workers: Admits::Any,
+        views: engine::Views::Unconfirmed,
         idea: "fixes the order of a batch, and shows writes before their transactions end, when no rollback is due",
     };
     const SETTINGS: &'static [Setting] = &[

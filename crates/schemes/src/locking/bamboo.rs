@@ -96,6 +96,7 @@ impl Scheme for Bamboo {
         family: Family::Locking,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Unconfirmed,
         idea: "wounds and waits, but shows what it has written before it commits; who has seen that commits after it, \
                or aborts with it",
     };

@@ -80,6 +80,7 @@ impl Rule for DetectCycles {
         family: Family::Locking,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Confirmed,
         idea: "locks each record before it is accessed, waits for locks, aborts one of those who wait for each other",
     };
     const SETTINGS: &'static [Setting] = &[

@@ -88,6 +88,7 @@ impl Rule for AbortAtOnce {
         family: Family::Locking,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Confirmed,
         idea: "locks each record before it is accessed, keeps the locks to the end, aborts when one is held",
     };
     const SETTINGS: &'static [Setting] = &[Setting {

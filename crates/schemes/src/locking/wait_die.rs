@@ -71,6 +71,7 @@ impl Rule for WaitOrDie {
         family: Family::Locking,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Confirmed,
         idea: "locks each record before it is accessed; of two in conflict the older waits, the younger aborts",
     };
     const SETTINGS: &'static [Setting] = &[Setting {

@@ -77,6 +77,7 @@ impl Rule for WoundOrWait {
         family: Family::Locking,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Confirmed,
         idea: "locks each record before it is accessed; of two in conflict the younger waits for the older, or aborts \
                if it has the lock",
     };

@@ -110,6 +110,7 @@ impl Scheme for Cicada {
         family: Family::MultiVersion,
         isolation: Isolation::Serializable,
         workers: Admits::Any,
+        views: engine::Views::Confirmed,
         idea: "timestamps of loosely synchronised clocks order transactions, which validate that they read as of them",
     };
     const SETTINGS: &'static [Setting] = &[
@@ -270,6 +271,14 @@ impl Scheme for Cicada {
     fn entering(&self, record: RecordRef<'_, Self>, leaf: &GapMark) -> Result<(), Abort> {
         let rts = if is_planted(&plants::CICADA_ENTERS_FRESH) { 0 } else { leaf.rts() };
         if record.header().read_at(rts) { Ok(()) } else { Err(Abort::WriteConflict) }
+    }
+
+    /// As step 1 of COMMIT looks in advance: who seals a version has put all its others on their chains. Gaps have the
+    /// mark of this timestamp already.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        let mut written = txn.expected.iter().enumerate();
+        txn.reads.iter().try_for_each(|&(record, seen)| txn.is_still(record, seen))?;
+        written.try_for_each(|(at, expected)| txn.is_still(txn.writes.record(at), expected.word))
     }
 
     #[inline]

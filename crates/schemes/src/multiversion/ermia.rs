@@ -104,6 +104,7 @@ impl Rule for Certificate {
         family: Family::MultiVersion,
         isolation: Isolation::Serializable,
         workers: Admits::Any,
+        views: engine::Views::Consistent,
         idea: "reads snapshots through an indirection, numbers commits by their space in one log, certifies by the \
                serial safety net, by dangerous structures or not at all",
     };

@@ -105,6 +105,7 @@ impl Scheme for Hekaton {
         family: Family::MultiVersion,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Unconfirmed,
         idea: "reads as of the begin, validates as of the end, and reads what is being validated in advance",
     };
     const SETTINGS: &'static [Setting] = &[Setting {

@@ -123,6 +123,7 @@ impl Scheme for HekatonLocking {
         family: Family::MultiVersion,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Unconfirmed,
         idea: "locks the latest versions that it reads, writes over what others have locked, and ends after them",
     };
     const SETTINGS: &'static [Setting] = &[

@@ -124,6 +124,7 @@ impl Scheme for Mv2pl {
         family: Family::MultiVersion,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Confirmed,
         idea: "who may write locks what it touches and makes versions; who only reads sees a snapshot without a lock",
     };
     const SETTINGS: &'static [Setting] = &[
@@ -172,8 +173,7 @@ impl Scheme for Mv2pl {
     }
 
     fn isolation(values: &Values) -> Isolation {
-        let is_fresh = values.text("mv2pl.snapshots") == "fresh";
-        if is_fresh { Self::INFO.isolation } else { Isolation::Serializable }
+        if values.text("mv2pl.snapshots") == "fresh" { Self::INFO.isolation } else { Isolation::Serializable }
     }
 
     fn attach<'db>(&'db self, slot: Slot<'db, Self>) -> Txn<'db> {
@@ -199,7 +199,7 @@ impl Scheme for Mv2pl {
 
     #[inline]
     fn begin<'db>(&'db self, txn: &mut Txn<'db>, ticket: &Ticket) -> Result<(), Abort> {
-        txn.snapshot = ticket.read_only.then(|| self.snapshot(txn.slot.id()));
+        txn.snapshot = ticket.read_only.then(|| self.snapshot(txn.slot.id(), ticket));
         Ok(())
     }
 
@@ -274,6 +274,11 @@ impl Scheme for Mv2pl {
     #[inline]
     fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
         txn.leaves.split(from, after, into);
+    }
+
+    /// Records stay as they were seen while their locks are held; gaps have none. A snapshot has read none.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        txn.leaves.confirm()
     }
 
     // ANCHOR: commit
@@ -375,10 +380,10 @@ impl Mv2pl {
     // ANCHOR: snapshot
     /// A slot begins to read the newest snapshot: invariant (3).
     #[inline]
-    fn snapshot(&self, slot: usize) -> u64 {
+    fn snapshot(&self, slot: usize, ticket: &Ticket) -> u64 {
         if is_planted(&plants::MV2PL_SHOWS_UNFINISHED) {
             self.snapshots.raise(self.commits.last());
-        } else if self.is_fresh && !is_planted(&plants::MV2PL_SHOWS_STALE) {
+        } else if (self.is_fresh || ticket.is_fresh) && !is_planted(&plants::MV2PL_SHOWS_STALE) {
             let last = self.commits.last();
             if self.commits.known_watermark() < last {
                 waiter::wait_until(None, || self.commits.refresh() >= last);
@@ -415,12 +420,9 @@ impl Mv2pl {
             let lock = txn.locks.get_mut(at);
             if lock.mode < mode {
                 // Two who wait for each other to share no more would wait in vain, so nobody does.
-                let is_had = if lock.is_given_up() {
-                    self.spin(|| header.lock.try_lock(mode))
-                } else {
-                    self.spin(|| header.lock.upgrade())
-                };
-                if !is_had {
+                let is_given_up = lock.is_given_up();
+                let take = || if is_given_up { header.lock.try_lock(mode) } else { header.lock.upgrade() };
+                if !self.spin(take) {
                     return Err(Abort::LockBusy);
                 }
                 lock.mode = mode;

@@ -94,6 +94,7 @@ impl Scheme for Mvto {
         family: Family::MultiVersion,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Consistent,
         idea: "timestamps at begin order all transactions; readers see old versions, writers that come too late abort",
     };
     const SETTINGS: &'static [Setting] = &[Setting {

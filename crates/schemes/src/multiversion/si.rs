@@ -71,6 +71,7 @@ impl Certifier for Uncertified {
         family: Family::MultiVersion,
         isolation: Isolation::Snapshot,
         workers: Admits::Any,
+        views: engine::Views::Consistent,
         idea: "reads the state as of the begin, lets the first updater of a record win, checks nothing that was read",
     };
     const SETTINGS: &'static [Setting] = &[wait_us(Self::WAIT_US)];

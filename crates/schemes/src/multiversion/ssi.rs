@@ -71,6 +71,7 @@ impl Rule for Structures {
         family: Family::MultiVersion,
         isolation: Isolation::Serializable,
         workers: Admits::Any,
+        views: engine::Views::Consistent,
         idea: "reads snapshots, and aborts who overwrites what was read after its own reads were overwritten",
     };
     const SETTINGS: &'static [Setting] = &[wait_us(Self::WAIT_US)];

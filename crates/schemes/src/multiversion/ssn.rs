@@ -74,6 +74,7 @@ impl Rule for Exclusion {
         family: Family::MultiVersion,
         isolation: Isolation::Serializable,
         workers: Admits::Any,
+        views: engine::Views::Consistent,
         idea: "reads snapshots, and aborts who must come before a commit that something before it must come after",
     };
     const SETTINGS: &'static [Setting] = &[

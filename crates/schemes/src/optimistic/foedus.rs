@@ -97,6 +97,7 @@ impl Scheme for Foedus {
         family: Family::Optimistic,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Confirmed,
         idea: "commits as Silo does with locks that readers pass, and locks beforehand what an abort has shown",
     };
     const SETTINGS: &'static [Setting] = &[
@@ -241,6 +242,14 @@ impl Scheme for Foedus {
     #[inline]
     fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
         txn.sets.leaves.split(from, after, into);
+    }
+
+    /// As step 3 of COMMIT, by one who applies nothing: who applies has locked all its records before the first.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        txn.sets.confirm(|record| {
+            let tid = record.header().tid.load(Ordering::Acquire); // Acquire: a later look does not come before.
+            is_as_seen(&txn.locks, record, tid).then_some(tid)
+        })
     }
 
     // ANCHOR: commit

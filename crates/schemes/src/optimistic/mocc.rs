@@ -87,6 +87,7 @@ impl Scheme for Mocc {
         family: Family::Optimistic,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Confirmed,
         idea: "validates as Silo does, and locks beforehand what has made validations fail",
     };
     const SETTINGS: &'static [Setting] = &[
@@ -212,6 +213,12 @@ impl Scheme for Mocc {
     #[inline]
     fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
         txn.sets.leaves.split(from, after, into);
+    }
+
+    /// As step 4 of COMMIT, by one who installs nothing: who installs has marked all its records before the first.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        // Acquire: a later look does not come before.
+        txn.sets.confirm(|record| Some(record.header().tid.load(Ordering::Acquire)))
     }
 
     #[inline]

@@ -117,6 +117,7 @@ impl Scheme for Occ {
         family: Family::Optimistic,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Confirmed,
         idea: "buffers writes, latches all records touched at the commit, and checks that none is newer than the begin",
     };
     const SETTINGS: &'static [Setting] = &[Setting {
@@ -259,6 +260,14 @@ impl Scheme for Occ {
     #[inline]
     fn split<'db>(&'db self, txn: &mut Txn<'db>, from: LeafRef<'db, ()>, after: u64, into: LeafRef<'db, ()>) {
         txn.leaves.split(from, after, into);
+    }
+
+    /// Who installs has latched all its records before the first, so nothing that was seen may be latched or newer.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        let word = |record| copy_stable(record, None).ok();
+        let reads = txn.reads.iter().map(|read| (read.record, read.word));
+        txn.writes.confirm(reads, word, |word| word & NO_VALUE == 0)?;
+        txn.leaves.confirm()
     }
 
     // ANCHOR: commit

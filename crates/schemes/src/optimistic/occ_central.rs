@@ -83,6 +83,8 @@ impl Meta for Header {
 #[derive(Debug)]
 struct Touched<'db> {
     record: RecordRef<'db, OccCentral>,
+    /// Its word when it was first seen.
+    word: u64,
     /// Whether more was read than that it has a value.
     is_read: bool,
     /// Whether it was seen without a value.
@@ -119,6 +121,7 @@ impl Scheme for OccCentral {
         family: Family::Optimistic,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Confirmed,
         idea: "buffers writes, compares at the commit what it touched with the write sets of others since its begin",
     };
     const SETTINGS: &'static [Setting] = &[
@@ -258,6 +261,17 @@ impl Scheme for OccCentral {
         txn.leaves.split(from, after, into);
     }
 
+    /// Who installs has locked all its records before the first, so nothing that was seen may be locked or newer.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        // Acquire: a later look does not come before.
+        let is_as_seen =
+            |touched: &Touched<'_>| touched.record.header().0.load(Ordering::Acquire) == touched.word;
+        if !txn.touched.iter().all(is_as_seen) {
+            return Err(Abort::ReadChanged);
+        }
+        txn.leaves.confirm()
+    }
+
     // ANCHOR: commit
     #[inline]
     fn precommit<'db>(&'db self, txn: &mut Txn<'db>, end: End) -> Result<(), Abort> {
@@ -358,7 +372,7 @@ impl<'db> Txn<'db> {
             touched.is_read |= is_read;
             touched.is_missing |= is_missing;
         } else {
-            self.touched.push(record.id(), Touched { record, is_read, is_missing });
+            self.touched.push(record.id(), Touched { record, word, is_read, is_missing });
         }
     }
 

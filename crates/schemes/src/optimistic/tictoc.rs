@@ -161,6 +161,7 @@ impl Scheme for TicToc {
         family: Family::Optimistic,
         isolation: Isolation::Serializable,
         workers: Admits::Any,
+        views: engine::Views::Confirmed,
         idea: "computes each commit's timestamp from the records it met, and extends what it read to be valid then",
     };
     const SETTINGS: &'static [Setting] = &[WriteOrder::setting("tictoc.write_order")];
@@ -294,15 +295,12 @@ impl Scheme for TicToc {
             return Ok(());
         }
         let rts = leaf.rts.load(Ordering::Relaxed); // Relaxed: under the latch.
-        let raised = |word| {
-            let may_rise = word & (LOCKED | RETIRED) == 0 && word >> RTS_SHIFT < rts;
-            may_rise.then_some(rts << RTS_SHIFT)
-        };
+        let may_rise = |word| word & (LOCKED | RETIRED) == 0 && word >> RTS_SHIFT < rts;
+        let raised = |word| may_rise(word).then_some(rts << RTS_SHIFT);
         // Relaxed twice: the release of the latch publishes it to whoever finds the record by this key.
-        match record.header().rts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raised) {
-            Err(word) if word >> RTS_SHIFT < rts => Err(Abort::WriteConflict),
-            _ => Ok(()),
-        }
+        let update = record.header().rts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, raised);
+        let is_late = update.is_err_and(|word| word >> RTS_SHIFT < rts);
+        if is_late { Err(Abort::WriteConflict) } else { Ok(()) }
     }
     // ANCHOR_END: gap
 
@@ -320,6 +318,14 @@ impl Scheme for TicToc {
         into: LeafRef<'db, Leaf>,
     ) {
         txn.leaves.split(from, after, into);
+    }
+
+    /// Who installs has locked all its records before the first, so nothing that was seen may be locked or newer. That
+    /// it could be extended to a timestamp is not asked: the state is the present one.
+    fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
+        let reads = txn.reads.iter().map(|&(record, seen)| (record, seen.version));
+        txn.writes.confirm(reads, |at| Some(copy_stable(at, None).ok()?.version), |now| now & VALUE != 0)?;
+        txn.leaves.confirm()
     }
 
     #[inline]
@@ -432,8 +438,7 @@ fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> R
 /// What a record is expected to be when it is written, whose value is read now for a write that had not read it.
 fn copy_present(record: RecordRef<'_, TicToc>, copy: &mut [u64]) -> Result<Expected, Abort> {
     let seen = copy_stable(record, Some(copy))?;
-    let expected = Expected { word: seen.version, is_blind: false };
-    if seen.has_value() { Ok(expected) } else { Err(Abort::ReadChanged) }
+    seen.has_value().then_some(Expected { word: seen.version, is_blind: false }).ok_or(Abort::ReadChanged)
 }
 
 impl<'db> Txn<'db> {

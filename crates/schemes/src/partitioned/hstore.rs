@@ -62,6 +62,7 @@ impl Scheme for HStore {
         family: Family::Partitioned,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Consistent,
         idea: "takes whole partitions at the begin, in order, and then works in place without any control",
     };
     const SETTINGS: &'static [Setting] = &[Setting {

@@ -202,6 +202,7 @@ impl Scheme for BasicTo {
         family: Family::TimestampOrdering,
         isolation: Isolation::StrictlySerializable,
         workers: Admits::Any,
+        views: engine::Views::Consistent,
         idea: "timestamps at begin order all accesses to a record; who comes too late aborts, writes are announced",
     };
     const SETTINGS: &'static [Setting] = &[

@@ -1,8 +1,9 @@
-//! Files that were cut off: a log that nobody closed, each of its segments cut at every byte. What is there is then
-//! refused, or has every commit that was acknowledged.
+//! Segments have their length ahead: of a log that nobody closed each one is cut at every byte, and what is there is
+//! then refused, or has every commit that was acknowledged; and a disk that has no room for a segment says so in
+//! time.
 
-use durability::disk::SimulatedDisk;
-use durability::{Found, Layouts, OpenError, Options, Order, Store, TableLayout};
+use durability::disk::{Fault, SimulatedDisk};
+use durability::{Found, Layouts, LogError, OpenError, Options, Order, Store, TableLayout};
 use engine::{AnyKey, TableId};
 use sync::Latched;
 
@@ -110,5 +111,29 @@ fn a_segment_that_was_removed_is_missed() {
             let refused = open(&disk, devices).map(|found| keys(&found));
             assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{file} of {device}: {refused:?}");
         }
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_step_says_so_before_anything_is_acknowledged_that_it_has_no_room_for() {
+    for step in 1..80 {
+        let disk = SimulatedDisk::new(step);
+        let mut rounds = open(&disk, 1).expect("an empty disk").start().expect("the disk works");
+        let mut sink = rounds.log().plain_sink();
+        disk.fault_at(disk.steps() + step, Fault::Full);
+        let acknowledged = (0..200).find(|key| {
+            sink.open();
+            sink.write(TableId(0), None, AnyKey::One(*key), Some(&[*key]));
+            sink.close();
+            rounds.round().is_err()
+        });
+        let acknowledged = acknowledged.expect("no disk takes everything");
+        let failure = rounds.log().failure();
+        assert!(matches!(failure, Some(LogError::Full { .. })), "step {step}: {failure:?}");
+        drop(sink);
+        disk.restart();
+        let found = keys(&open(&disk, 1).expect("nothing is damaged"));
+        assert!(found.len() as u64 >= acknowledged, "step {step}: {} of {acknowledged}", found.len());
+        assert_eq!(found, (0..found.len() as u64).collect::<Vec<_>>());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::registry::pairs;
 use crate::sweep::{DRIVES, Recipe, Scalar, Unit};
-use crate::{Catalogue, Refusal, Space};
+use crate::{Catalogue, Plan, Refusal, Space};
 
 /// The ground of a study.
 #[derive(Clone, Debug)]
@@ -79,6 +79,17 @@ impl Ground {
     pub(crate) fn unit(&self, scheme: &'static str, point: &[f64], repetition: u64) -> Result<Unit, Refusal> {
         let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
         Unit::new(&self.recipe, &self.build, (scheme, &self.axes, &values), repetition)
+    }
+
+    /// The plan of a scheme's runs at a point.
+    ///
+    /// # Errors
+    /// When the point cannot be run.
+    pub(crate) fn plan(&self, scheme: &'static str, point: &[f64]) -> Result<Plan, Refusal> {
+        let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
+        let (_, plan) = Unit::planned(&self.recipe, &self.build, (scheme, &self.axes, &values), 0)?;
+        plan.suits(&plan.subjects[0])?;
+        Ok(plan)
     }
 
     /// The same with one more thing fixed, or fixed to another value.

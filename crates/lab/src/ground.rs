@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::plan::standard_workers;
 use crate::registry::pairs;
 use crate::sweep::{DRIVES, Recipe, Scalar, Unit};
 use crate::{Catalogue, Plan, Refusal, Space};
@@ -50,7 +51,12 @@ impl Ground {
     ) -> Result<Self, Refusal> {
         let space = Space::parse(vary)?;
         let axes: Vec<String> = space.axes().iter().map(|axis| axis.name().to_owned()).collect();
-        let settings = settings(schemes, &axes, set)?;
+        let mut settings = settings(schemes, &axes, set)?;
+        let is_open = !axes.iter().chain(settings.keys()).any(|name| name == "workers");
+        if is_open && axes.iter().any(|axis| axis == "run.durability") {
+            // The standard leaves a core to the log where there is one, and what varies is to change nothing else.
+            settings.insert("workers".to_owned(), Scalar::Int(standard_workers(true) as i64));
+        }
         let workload = workload_of(workload, settings.keys().chain(&axes))?;
         let recipe = Recipe {
             title: schemes.join(" against "),

@@ -129,7 +129,9 @@ impl Starvation {
         self.cpu_share_min = least;
         for (cell, counts) in &other.cells {
             let own = self.cells.entry(cell.clone()).or_default();
-            counts.iter().for_each(|(name, count)| own.entry(name.clone()).or_default().add(count));
+            for (name, count) in counts {
+                own.entry(name.clone()).or_default().add(count);
+            }
         }
     }
 

@@ -186,7 +186,7 @@ impl Axis {
             Scale::Log { .. } => value,
             _ => return value,
         };
-        let digits = self.digits(width);
+        let digits = digits(width);
         let rounded: f64 = format!("{value:.digits$}").parse().expect("a number was written");
         rounded.clamp(low, high)
     }
@@ -195,7 +195,7 @@ impl Axis {
     pub fn values(&self, most: usize) -> Option<Vec<f64>> {
         let (low, high) = self.ends();
         let step = match self.scale {
-            Scale::Linear { .. } => 0.1_f64.powi(self.digits(high - low) as i32),
+            Scale::Linear { .. } => 0.1_f64.powi(digits(high - low) as i32),
             // Their distances differ, and there are more than anybody asks for.
             Scale::Log { .. } => return None,
             Scale::Integer { .. } | Scale::LogInteger { .. } | Scale::Choice(_) => 1.0,
@@ -212,11 +212,6 @@ impl Axis {
         Some(values)
     }
 
-    /// Digits after the point that this axis has use for, of values so far apart.
-    fn digits(&self, width: f64) -> usize {
-        (STEPS / width).log10().ceil().clamp(0.0, 15.0) as usize
-    }
-
     /// What lies halfway between two values on this scale, even if it is none of the values.
     pub(crate) fn middle(&self, low: f64, high: f64) -> f64 {
         if self.is_logarithmic() { (low * high).sqrt() } else { f64::midpoint(low, high) }
@@ -229,6 +224,11 @@ impl Axis {
             None => format!("{value}"),
         }
     }
+}
+
+/// Digits after the point that values have use for which are so far apart.
+fn digits(width: f64) -> usize {
+    (STEPS / width).log10().ceil().clamp(0.0, 15.0) as usize
 }
 
 #[cfg(test)]

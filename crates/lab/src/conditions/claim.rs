@@ -271,6 +271,9 @@ pub struct Mechanism {
     pub share: Option<f64>,
     /// How often it was measured.
     pub repetitions: usize,
+    /// What the setting changes beside itself, by name: what the scheme promises, or the clients that it needs.
+    #[serde(default)]
+    pub implies: Vec<String>,
     /// In words what it accounts for.
     pub says: String,
 }
@@ -353,8 +356,8 @@ pub(super) fn statement(
         [terms] if terms.is_empty() => breadth.in_words(held_out),
         _ => format!("when {predicate}"),
     };
-    let starved = starvation.reasons().iter().map(|reason| format!("; {reason}")).collect::<String>();
-    format!("{beats} {place}{}; {agree}{starved}", breadth.counterexamples())
+    let said = format!("{beats} {place}{}; {agree}", breadth.counterexamples());
+    [vec![said], starvation.reasons()].concat().join("; ")
 }
 
 /// A point in words.

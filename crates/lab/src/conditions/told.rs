@@ -281,10 +281,13 @@ fn mechanisms(mechanisms: &[Mechanism]) -> String {
     let mut table = Table::default();
     table.row(["    changed", "", "gap", "of before (interval)", "runs", "accounts for"]);
     for mechanism in mechanisms {
-        let Mechanism { name, setting, to, gap_after, interval, repetitions, says, gap_before, .. } =
-            mechanism;
+        let Mechanism {
+            name, setting, to, gap_after, interval, repetitions, says, gap_before, implies, ..
+        } = mechanism;
+        let with =
+            if implies.is_empty() { String::new() } else { format!(" (with it {})", implies.join(" and ")) };
         table.row([
-            format!("    {name}"),
+            format!("    {name}{with}"),
             format!("{setting}={to}"),
             format!("{gap_after:.2}"),
             format!("{:.2} ({:.2} .. {:.2})", gap_after / gap_before, interval.low, interval.high),
@@ -301,9 +304,10 @@ impl Rechecked {
         let mut lines = Lines::default();
         lines.add(&claim.statement);
         let Some(held_out) = &self.held_out else {
-            lines.add(match self.is_exhausted {
-                true => "every point of the space was measured before: none is left to test it at",
-                false => "not one point was measured: give a larger `--budget`",
+            lines.add(if self.is_exhausted {
+                "every point of the space was measured before: none is left to test it at"
+            } else {
+                "not one point was measured: give a larger `--budget`"
             });
             return lines.0;
         };

@@ -131,6 +131,9 @@ fn notes(sweep: &Sweep, summary: &Summary) -> String {
             plural(of(Basis::Both), "line")
         ));
     }
+    for line in summary.starvation.type_lines() {
+        lines.add(line);
+    }
     if summary.machines.len() > 1 {
         lines.add(format!(
             "{} MACHINES: figures of different machines or of different states of one are compared.",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
 use stdx::{Rng, Zipf};
 
+use super::relation::bounds;
 use super::{Cell, Direction, Metric, Relation, Rule};
 use crate::sweep::{CONFIDENCE, Line, MARGIN, Summary, Sweep};
 
@@ -83,7 +84,9 @@ impl Relation {
     pub fn decide(&self, sweep: &Sweep, summary: &Summary) -> Vec<Instance> {
         let table = Results { sweep, lines: &summary.lines };
         match &self.rule {
-            Rule::Ratio { of, to, low, high } => table.ratios(of, to, *low, *high),
+            Rule::Ratio { of, to, low, high, best_over } => {
+                table.ratios(of, to, bounds(*low, *high), best_over.as_deref())
+            }
             Rule::Figure { metric, of, low, high } => table.figures(*metric, of, *low, *high),
             Rule::Trend { metric, of, axis, goes, margin } => table.trends(*metric, of, axis, *goes, *margin),
             Rule::Crossing { first, then, axis, low, high } => {
@@ -152,30 +155,50 @@ impl<'s> Results<'s> {
         self.at(line).into_iter().filter(|(name, _)| !given.contains(&name.as_str())).collect()
     }
 
-    /// Pairs of lines of two cells, with the place of the first: what the second cell does not give it has alike.
-    fn pairs(&self, of: &Cell, to: &Cell) -> Vec<(Place, &'s Line, &'s Line)> {
-        let given: Vec<&str> = of.at.keys().map(String::as_str).collect();
-        let other: Vec<&str> = to.at.keys().map(String::as_str).collect();
-        let partner = |line: &'s Line| {
-            let rest = self.open(line, &other);
-            let partner = self.lines(to).find(|partner| self.open(partner, &other) == rest)?;
-            Some((self.open(line, &given), line, partner))
+    /// Pairs of sides of two cells, with the place of the first: what the second cell does not give it has alike. With
+    /// an axis, each side is taken where its throughput along it is best.
+    fn pairs(&self, of: &Cell, to: &Cell, best_over: Option<&str>) -> Vec<(Place, Side<'s>, Side<'s>)> {
+        let given: Vec<&str> = of.at.keys().map(String::as_str).chain(best_over).collect();
+        let other: Vec<&str> = to.at.keys().map(String::as_str).chain(best_over).collect();
+        let partners = self.sides(to, best_over);
+        let partner = |side: Side<'s>| {
+            let rest = self.open(side.line, &other);
+            let partner = partners.iter().find(|partner| self.open(partner.line, &other) == rest)?;
+            Some((self.open(side.line, &given), side, *partner))
         };
-        self.lines(of).filter_map(partner).collect()
+        self.sides(of, best_over).into_iter().filter_map(partner).collect()
     }
 
-    fn ratios(&self, of: &Cell, to: &Cell, low: Option<f64>, high: Option<f64>) -> Vec<Instance> {
-        let decided = |(at, of, to): (Place, &Line, &Line)| {
-            let compared = change(Metric::ThroughputTxnS, to, of);
-            let outcome = compared.as_ref().map(|compared| Outcome::of_range(&compared.interval, low, high));
+    /// The lines of a cell; with an axis, the best along it at each place.
+    fn sides(&self, of: &Cell, best_over: Option<&str>) -> Vec<Side<'s>> {
+        match best_over {
+            None => self.lines(of).map(|line| Side { line, is_open: false }).collect(),
+            Some(axis) => self.series(of, axis).values().filter_map(|lines| best(lines)).collect(),
+        }
+    }
+
+    fn ratios(
+        &self,
+        of: &Cell,
+        to: &Cell,
+        (low, high): (Option<f64>, Option<f64>),
+        best_over: Option<&str>,
+    ) -> Vec<Instance> {
+        let decided = |(at, of, to): (Place, Side<'_>, Side<'_>)| {
+            let compared = change(Metric::ThroughputTxnS, to.line, of.line);
+            let interval = compared.as_ref().map(|compared| Interval {
+                low: if to.is_open { 0.0 } else { compared.interval.low },
+                high: if of.is_open { f64::INFINITY } else { compared.interval.high },
+                confidence: compared.interval.confidence,
+            });
             Instance {
                 at,
                 estimate: compared.map(|compared| compared.ratio),
-                interval: compared.map(|compared| compared.interval),
-                outcome: outcome.unwrap_or(Outcome::Undecided),
+                outcome: interval.as_ref().map_or(Outcome::Undecided, |at| Outcome::of_range(at, low, high)),
+                interval,
             }
         };
-        self.pairs(of, to).into_iter().map(decided).collect()
+        self.pairs(of, to, best_over).into_iter().map(decided).collect()
     }
 
     fn figures(&self, metric: Metric, of: &Cell, low: Option<f64>, high: Option<f64>) -> Vec<Instance> {
@@ -236,15 +259,37 @@ impl<'s> Results<'s> {
 
     fn crossings(&self, first: &Cell, then: &Cell, axis: &str, ends: (f64, f64)) -> Vec<Instance> {
         let mut by_place: BTreeMap<Place, Vec<(f64, Verdict)>> = BTreeMap::new();
-        for (mut place, first, then) in self.pairs(first, then) {
+        for (mut place, first, then) in self.pairs(first, then, None) {
             let Some(at) = place.iter().position(|(name, _)| name == axis) else { continue };
             let Ok(value) = place.remove(at).1.parse::<f64>() else { continue };
-            let found = change(Metric::ThroughputTxnS, then, first)
+            let found = change(Metric::ThroughputTxnS, then.line, first.line)
                 .map_or(Verdict::Unclear, |compared| compared.verdict(MARGIN, CONFIDENCE));
             by_place.entry(place).or_default().push((value, found));
         }
         by_place.into_iter().map(|(at, found)| crossing(at, &found, ends)).collect()
     }
+}
+
+/// One side of a ratio.
+#[derive(Clone, Copy)]
+struct Side<'s> {
+    line: &'s Line,
+    /// Whether it may be better still beyond the end of the axis along which it is the best.
+    is_open: bool,
+}
+
+/// The line with the best median throughput. Where that is the last one and not shown to be level with the one before it,
+/// the maximum may lie beyond.
+fn best<'s>(lines: &[&'s Line]) -> Option<Side<'s>> {
+    let medians = lines.iter().enumerate().filter_map(|(at, line)| Some((at, line.median()?)));
+    let (at, _) = medians.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let has_levelled = || {
+        let before = lines[at.checked_sub(1)?];
+        let change = change(Metric::ThroughputTxnS, before, lines[at])?;
+        Some(change.verdict(MARGIN, CONFIDENCE) == Verdict::Same)
+    };
+    let is_open = at + 1 == lines.len() && has_levelled() != Some(true);
+    Some(Side { line: lines[at], is_open })
 }
 
 /// What follows from who was ahead at values of an axis. The crossing lies between the last value where the first is

@@ -4,6 +4,7 @@
 use engine::setting::nearest;
 use serde::Deserialize;
 
+use super::capability::{self, Capability};
 use super::Relation;
 use crate::Refusal;
 
@@ -33,17 +34,78 @@ pub struct Experiment {
     /// The names of the recipes that repeat it.
     #[serde(default)]
     pub recipes: Vec<String>,
-    /// What it waits for, where it cannot be repeated yet.
-    pub waits_for: Option<String>,
+    /// What it waits for, where nothing of it can be repeated yet. What the rest of a claim waits for that can be
+    /// repeated in part, its clauses say.
+    #[serde(default)]
+    pub waits_for: Vec<Capability>,
     /// Why it never can be repeated here.
     pub not_here: Option<String>,
     /// What the recipes show of it on a small machine, and what they cannot.
     pub shows: Option<String>,
     /// What would refute it.
     pub falsified_by: String,
+    /// The parts of the claim of which each can be true while another is false.
+    #[serde(default)]
+    pub clauses: Vec<Clause>,
     /// What the claim means for the results of the recipes.
     #[serde(default)]
     pub relations: Vec<Relation>,
+}
+
+/// A part of what a work claims, which can be true while another part is false.
+///
+/// It is tested by the [`Relation`]s that name it: all of it, unless `untested` says what they leave out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clause {
+    /// What it is called in verdicts: lower-case words joined by hyphens, of which an experiment has each once.
+    pub name: String,
+    /// The clause in a sentence, with its figures.
+    pub says: String,
+    /// Where the work has it.
+    #[serde(default)]
+    pub source: Source,
+    /// What of the clause no relation tests: another scale, another metric, or all of it.
+    pub untested: Option<String>,
+    /// What testing the rest needs.
+    #[serde(default)]
+    pub waits_for: Vec<Capability>,
+}
+
+impl Clause {
+    /// What of it is not tested, and what that waits for; none where its relations test all of it.
+    pub fn rest(&self) -> Option<String> {
+        let waits = (!self.waits_for.is_empty()).then(|| format!("waits for {}", capability::all(&self.waits_for)));
+        match (&self.untested, waits) {
+            (Some(untested), Some(waits)) => Some(format!("{} ({waits})", untested.trim_end_matches('.'))),
+            (Some(untested), None) => Some(untested.trim_end_matches('.').to_owned()),
+            (None, waits) => waits,
+        }
+    }
+}
+
+/// Where a work has a clause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// It is printed.
+    #[default]
+    Text,
+    /// Its figure is in the data files that were published with the work, and not in its text.
+    Data,
+    /// It is commented out in the work's source: a hypothesis, and no claim.
+    Commented,
+}
+
+impl Source {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Data => "data",
+            Self::Commented => "commented",
+        }
+    }
 }
 
 /// What an experiment needs.
@@ -233,10 +295,10 @@ impl Experiment {
         }
         let has_recipes = !self.recipes.is_empty() && self.recipes.iter().all(|name| recipe(name).is_some());
         let is_computed = self.recipes.is_empty() && !self.relations.is_empty();
-        match &self.waits_for {
+        match self.waits_for.as_slice() {
             _ if has_recipes || is_computed => Status::Ready,
-            Some(reason) => Status::Waits(reason.clone()),
-            None => Status::Waits(format!("the recipes {}", self.recipes.join(", "))),
+            [] => Status::Waits(format!("the recipes {}", self.recipes.join(", "))),
+            waits_for => Status::Waits(capability::all(waits_for)),
         }
     }
 }

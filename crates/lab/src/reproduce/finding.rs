@@ -5,46 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{Experiment, Instance, Outcome, Relation};
+use super::verdict::Judged;
+use super::{Clause, Experiment, Instance, Outcome, Relation, Standing, Verdict};
 use crate::Refusal;
 use crate::json::SCHEMA;
 use crate::sweep::{Store, Summary, Sweep};
-
-/// What may be said of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// All of it holds wherever we looked.
-    Holds,
-    /// It holds in some places and not in others.
-    HoldsUnderCondition,
-    /// None of it holds.
-    DoesNotHold,
-    /// The results do not decide it: it needs more runs, or a quieter machine.
-    Undecided,
-}
-
-impl Verdict {
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::HoldsUnderCondition => "holds under condition",
-            Self::DoesNotHold => "does not hold",
-            Self::Undecided => "undecided",
-        }
-    }
-
-    /// What follows from the parts of a claim.
-    fn of(outcomes: &[Outcome]) -> Self {
-        let has = |outcome| outcomes.contains(&outcome);
-        match (has(Outcome::Holds), has(Outcome::Fails), has(Outcome::Undecided)) {
-            (true, true, _) => Self::HoldsUnderCondition,
-            (true, false, false) => Self::Holds,
-            (false, true, false) => Self::DoesNotHold,
-            (_, _, true) | (false, false, false) => Self::Undecided,
-        }
-    }
-}
 
 /// What came of an experiment.
 #[derive(Debug)]
@@ -55,8 +20,8 @@ pub struct Finding<'e> {
     pub sweeps: Vec<(String, Sweep, Summary)>,
     /// The parts of the claim, and what the results say of each.
     pub parts: Vec<(&'e Relation, Vec<Instance>)>,
-    /// What may be said.
-    pub verdict: Verdict,
+    /// What may be said, clause by clause.
+    pub judged: Judged<'e>,
     /// What all random numbers began with.
     pub seed: u64,
 }
@@ -75,8 +40,8 @@ impl<'e> Finding<'e> {
             (relation, instances)
         };
         let parts: Vec<(&Relation, Vec<Instance>)> = experiment.relations.iter().map(decide).collect();
-        let outcomes: Vec<Outcome> = parts.iter().flat_map(|(_, instances)| outcomes(instances)).collect();
-        Self { experiment, sweeps, parts, verdict: Verdict::of(&outcomes), seed }
+        let judged = judged(experiment, &parts, |_, _| true);
+        Self { experiment, sweeps, parts, judged, seed }
     }
 
     /// Runs that failed their check, which are no results.
@@ -93,17 +58,14 @@ impl<'e> Finding<'e> {
         let policies: BTreeSet<&str> =
             instances().filter_map(|instance| Some(instance.at[varied(instance)?].1.as_str())).collect();
         let verdict = |policy: &str| {
-            let of_part = |(relation, all): &(&Relation, Vec<Instance>)| {
-                let fixed = self.recipe_of(relation).map(|sweep| {
-                    sweep.recipe.settings.get("retry").map_or("same".to_owned(), ToString::to_string)
-                });
-                let is_meant = |instance: &&Instance| match (varied(instance), &fixed) {
-                    (Some(at), _) => instance.at[at].1 == policy,
-                    (None, fixed) => fixed.as_ref().is_none_or(|fixed| fixed == policy),
-                };
-                outcomes(&all.iter().filter(is_meant).cloned().collect::<Vec<_>>())
+            let is_meant = |relation: &Relation, instance: &Instance| match varied(instance) {
+                Some(at) => instance.at[at].1 == policy,
+                None => self.recipe_of(relation).is_none_or(|sweep| {
+                    let fixed = sweep.recipe.settings.get("retry");
+                    fixed.map_or("same".to_owned(), ToString::to_string) == policy
+                }),
             };
-            Verdict::of(&self.parts.iter().flat_map(of_part).collect::<Vec<_>>())
+            judged(self.experiment, &self.parts, is_meant).verdict
         };
         policies.into_iter().map(|policy| (policy, verdict(policy))).collect()
     }
@@ -125,7 +87,7 @@ impl<'e> Finding<'e> {
             format!("{}: {found}", relation.says.trim_end_matches('.'))
         };
         let parts: Vec<String> = self.parts.iter().map(part).collect();
-        format!("{} {}: {}", self.experiment.id, self.verdict.name(), parts.join("; "))
+        format!("{} {}: {}", self.experiment.id, self.judged.in_words(), parts.join("; "))
     }
 
     /// What was found as a record that says what it rests on, and how to test it again.
@@ -146,7 +108,10 @@ impl<'e> Finding<'e> {
             "source": { "work": work, "place": place },
             "claim": claim,
             "condition": condition,
-            "verdict": self.verdict.name(),
+            "verdict": self.judged.verdict.name(),
+            "verdict_in_words": self.judged.in_words(),
+            "clauses": self.judged.clauses.iter().map(clause).collect::<Vec<_>>(),
+            "beside_the_claim": self.judged.beside.map(Standing::name),
             "verdict_by_retry": self.by_retry().into_iter().map(|(policy, verdict)| (policy, verdict.name()))
                 .collect::<BTreeMap<_, _>>(),
             "relations": self.parts.iter().map(part).collect::<Vec<_>>(),
@@ -167,12 +132,28 @@ impl<'e> Finding<'e> {
 /// How far the seed of a claim's test is from its own: further than repetitions reach.
 const RECHECK: u64 = 1_000;
 
-/// What the places of a part say; a part without a place is undecided.
-fn outcomes(instances: &[Instance]) -> Vec<Outcome> {
-    match instances {
-        [] => vec![Outcome::Undecided],
-        all => all.iter().map(|instance| instance.outcome).collect(),
-    }
+/// What follows from those places of the relations that are meant.
+fn judged<'e>(
+    experiment: &'e Experiment,
+    parts: &[(&Relation, Vec<Instance>)],
+    is_meant: impl Fn(&Relation, &Instance) -> bool,
+) -> Judged<'e> {
+    let standing = |(relation, instances): &(&'_ Relation, Vec<Instance>)| {
+        let meant = instances.iter().filter(|instance| is_meant(relation, instance));
+        Standing::of_places(meant.map(|instance| instance.outcome))
+    };
+    let relations: Vec<(&Relation, Standing)> = parts.iter().map(|part| (part.0, standing(part))).collect();
+    Judged::new(experiment, &relations)
+}
+
+fn clause((clause, standing): &(&Clause, Standing)) -> Value {
+    json!({
+        "name": clause.name,
+        "says": clause.says,
+        "source": clause.source.name(),
+        "outcome": standing.name(),
+        "untested": clause.rest(),
+    })
 }
 
 fn part((relation, instances): &(&Relation, Vec<Instance>)) -> Value {
@@ -191,6 +172,8 @@ fn part((relation, instances): &(&Relation, Vec<Instance>)) -> Value {
     };
     json!({
         "says": relation.says,
+        "clause": relation.clause,
+        "ours": relation.ours,
         "rule": relation.rule.name(),
         "wanted": relation.rule.wanted(),
         "places": instances.iter().map(instance).collect::<Vec<_>>(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Experiment, Finding, Instance, Status};
+use super::{Clause, Experiment, Finding, Instance, Source, Status};
 use crate::json::SCHEMA;
 use crate::sweep;
 use crate::text::{Lines, Table, count, plural};
@@ -56,7 +56,19 @@ pub fn json(experiment: &Experiment) -> Value {
         "recipes": experiment.recipes,
         "shows": experiment.shows,
         "falsified_by": experiment.falsified_by,
+        "clauses": experiment.clauses.iter().map(clause).collect::<Vec<_>>(),
+        "waits_for": experiment.waits_for.iter().map(|one| one.name()).collect::<Vec<_>>(),
         "relations": experiment.relations.iter().map(|relation| relation.says.as_str()).collect::<Vec<_>>(),
+    })
+}
+
+fn clause(clause: &Clause) -> Value {
+    json!({
+        "name": clause.name,
+        "says": clause.says,
+        "source": clause.source.name(),
+        "untested": clause.rest(),
+        "waits_for": clause.waits_for.iter().map(|one| one.name()).collect::<Vec<_>>(),
     })
 }
 
@@ -85,7 +97,8 @@ pub fn finding(finding: &Finding<'_>) -> String {
     }
     lines.add("");
     lines.add(parts(finding).trim_end());
-    lines.add(format!("\nverdict: {}", finding.verdict.name()));
+    lines.add(format!("\n{}", clauses(finding).trim_end()));
+    lines.add(format!("\nverdict: {}", finding.judged.in_words()));
     for (policy, verdict) in finding.by_retry() {
         lines.add(format!("  with retry={policy}: {}", verdict.name()));
     }
@@ -133,7 +146,8 @@ fn parts(finding: &Finding<'_>) -> String {
     table.row(["the claim wants", "of", "at", "found", "(interval)", "and it"]);
     let mut lines = Lines::default();
     for (nth, (relation, instances)) in finding.parts.iter().enumerate() {
-        lines.add(format!("{}. {}", nth + 1, relation.says));
+        let of = relation.clause.as_deref().unwrap_or("ours, not the document's");
+        lines.add(format!("{}. {} [{of}]", nth + 1, relation.says));
         for instance in instances {
             let Instance { at, estimate, interval, outcome } = instance;
             let at: Vec<String> = at.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -156,9 +170,32 @@ fn parts(finding: &Finding<'_>) -> String {
     format!("{}{}", lines.0, table.render())
 }
 
+/// The clauses of the claim with what became of each, and what was not tested.
+fn clauses(finding: &Finding<'_>) -> String {
+    let mut table = Table::default();
+    table.row(["clause of the claim", "outcome", "says"]);
+    for (clause, standing) in &finding.judged.clauses {
+        let mark = match clause.source {
+            Source::Text => "",
+            Source::Data => " [published data]",
+            Source::Commented => " [commented out in the document]",
+        };
+        table.row([clause.name.clone(), standing.name().to_owned(), format!("{}{mark}", clause.says)]);
+    }
+    let mut lines = Lines::default();
+    for (clause, _) in &finding.judged.clauses {
+        clause.rest().iter().for_each(|rest| lines.add(format!("not tested of {}: {rest}", clause.name)));
+    }
+    if let Some(beside) = finding.judged.beside {
+        lines.add(format!("beside the document's claim, relations of our own or hypotheses: {}", beside.name()));
+    }
+    format!("{}{}", table.render(), lines.0)
+}
+
 /// A figure of any size, to the digits that tell.
 fn figure(value: f64) -> String {
     match value.abs() {
+        size if size.is_infinite() => "open".to_owned(),
         size if size >= 1_000.0 => count(value),
         size if size >= 0.1 => format!("{value:.3}"),
         _ => format!("{value:.5}"),

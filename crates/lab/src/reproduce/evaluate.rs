@@ -485,6 +485,98 @@ mod tests {
     }
 
     #[test]
+    fn who_is_ahead_is_ahead_by_more_than_the_margin_of_sweeps() {
+        let ahead = |factor: f64| {
+            move |scheme: &str, _: f64, repetition: u64| {
+                let base = if scheme == "silo" { 100.0 } else { 100.0 * factor };
+                (base * (1.0 + repetition as f64 / 1e4), 0.0)
+            }
+        };
+        let with = |bound: &str| RATIO.replace("low = 1.1\nhigh = 1.5", bound);
+        assert_ne!(with("low = 1.0"), RATIO);
+        assert_eq!(decide(&with("low = 1.0"), ahead(1.1)), [Outcome::Holds; 3]);
+        assert_eq!(decide(&with("low = 1.0"), ahead(1.03)), [Outcome::Fails; 3], "a sweep calls that level");
+        assert_eq!(decide(&with("high = 1.0"), ahead(0.97)), [Outcome::Fails; 3]);
+        assert_eq!(decide(&with("high = 1.0"), ahead(0.9)), [Outcome::Holds; 3]);
+        assert_eq!(decide(&with("low = 1.01"), ahead(1.03)), [Outcome::Holds; 3], "a figure of its own");
+    }
+
+    /// A ratio of the best throughputs over theta, decided by results.
+    fn best(bound: &str, figures: impl Fn(&str, f64) -> f64) -> Vec<Instance> {
+        let rule = format!(
+            "says = \"a test\"\n[rule]\nkind = \"ratio\"\nof = {{ scheme = \"no_wait\" }}\nto = {{ scheme = \
+             \"silo\" }}\nbest_over = \"ycsb.theta\"\n{bound}"
+        );
+        let relation: Relation = toml::from_str(&rule).unwrap();
+        let sweep = sweep();
+        let with_noise = |scheme: &str, theta: f64, repetition: u64| {
+            (figures(scheme, theta) * (1.0 + repetition as f64 / 1e4), 0.0)
+        };
+        relation.decide(&sweep, &summary(&sweep, with_noise))
+    }
+
+    #[test]
+    fn the_best_of_an_axis_is_open_where_it_lies_at_the_end() {
+        let peak = |at: f64, theta: f64| 100.0 - 100.0 * (theta - at).abs();
+        let half = |scheme: &str, at: f64, theta: f64| {
+            if scheme == "silo" { peak(0.8, theta) } else { peak(at, theta) / 2.0 }
+        };
+        let found = best("high = 0.6", |scheme, theta| half(scheme, 0.8, theta));
+        assert_eq!((found.len(), found[0].outcome), (1, Outcome::Holds), "one place, the best of each: {found:?}");
+        assert!(found[0].at.is_empty() && (found[0].estimate.unwrap() - 0.5).abs() < 1e-9);
+        let rising = best("high = 0.6", |scheme, theta| half(scheme, 0.9, theta));
+        assert_eq!(rising[0].outcome, Outcome::Undecided, "more of the axis might raise it: {rising:?}");
+        assert!(rising[0].interval.is_some_and(|interval| interval.high.is_infinite()));
+        let level = |scheme: &str, theta: f64| half(scheme, 0.8, theta.min(0.8)) + theta / 1e3;
+        assert_eq!(best("high = 0.6", level)[0].outcome, Outcome::Holds, "it has levelled");
+        let below = best("low = 0.4", |scheme, theta| if scheme == "silo" { peak(0.9, theta) } else { 50.0 });
+        assert_eq!(below[0].outcome, Outcome::Undecided, "what it is compared with may be higher: {below:?}");
+    }
+
+    #[test]
+    fn a_gain_is_compared_with_a_gain_elsewhere() {
+        let gain = |at: &str, against: &str| {
+            let cell = |scheme: &str, theta: &str| {
+                format!("{{ scheme = \"{scheme}\", at = {{ \"ycsb.theta\" = {theta} }} }}")
+            };
+            format!(
+                "kind = \"ratio\"\nof = {}\nto = {}\nlow = 1.9\nhigh = 2.1\n[rule.against]\nof = {}\nto = {}",
+                cell("no_wait", at),
+                cell("silo", at),
+                cell("no_wait", against),
+                cell("silo", against)
+            )
+        };
+        let figures = |scheme: &str, theta: f64, repetition: u64| {
+            let gain = if theta > 0.85 { 6.0 } else { 3.0 };
+            (if scheme == "silo" { 10.0 } else { 10.0 * gain } * noise(repetition, "silo", false), 0.0)
+        };
+        assert_eq!(decide(&gain("0.9", "0.5"), figures), [Outcome::Holds]);
+        assert_eq!(decide(&gain("0.5", "0.9"), figures), [Outcome::Fails]);
+        assert_eq!(decide(&gain("0.8", "0.5"), figures), [Outcome::Fails]);
+        assert_eq!(decide(&gain("0.9", "0.7"), figures), [Outcome::Undecided], "nothing is there to compare with");
+    }
+
+    #[test]
+    fn of_one_type_only_its_commits_count() {
+        let of_type = |name: &str| format!("{}\nof_type = \"{name}\"", RATIO.replace("low = 1.1\nhigh = 1.5", "low = 1.5"));
+        let relation: Relation =
+            toml::from_str(&format!("says = \"a test\"\n[rule]\n{}", of_type("update"))).unwrap();
+        let sweep = sweep();
+        let mut summary = summary(&sweep, |_, _, _| (100.0, 0.0));
+        for line in &mut summary.lines {
+            let updates = if line.scheme == "silo" { 10 } else { 20 };
+            for run in line.results.values_mut() {
+                run["measured_s"] = 2.0.into();
+                run["by_type"] = json!({ "update": { "commits": updates }, "read": { "commits": 200 - updates } });
+            }
+        }
+        let found = relation.decide(&sweep, &summary);
+        assert!(found.iter().all(|one| one.outcome == Outcome::Holds && one.estimate == Some(2.0)), "{found:?}");
+        assert_eq!(decide(RATIO, |_, _, repetition| (noise(repetition, "silo", false), 0.0)), [Outcome::Fails; 3]);
+    }
+
+    #[test]
     fn few_repetitions_decide_nothing() {
         let relation: Relation = toml::from_str(&format!("says = \"a test\"\n[rule]\n{RATIO}")).unwrap();
         let sweep = sweep();

@@ -334,10 +334,43 @@ mod tests {
             assert!(!experiment.needs.is_empty(), "{id} needs something");
             match experiment.status() {
                 Status::Ready => {
+                    assert!(experiment.waits_for.is_empty(), "{id} can be run: its clauses say what waits");
                     assert!(experiment.shows.is_some(), "{id}: say what a small machine shows of it");
                     assert!(!experiment.relations.is_empty() && experiment.trust == Trust::A, "{id}");
                 }
                 Status::Waits(reason) | Status::NotHere(reason) => assert!(!reason.is_empty(), "{id}"),
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_waits_for_what_is_here() {
+        for Experiment { id, waits_for, clauses, .. } in all() {
+            let of_clauses = clauses.iter().flat_map(|clause| &clause.waits_for);
+            for wanted in waits_for.iter().chain(of_clauses) {
+                assert!(!wanted.is_here(), "{id} waits for {}, which is here: write a recipe", wanted.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_relation_tests_a_clause_or_is_ours_and_every_clause_is_tested_or_says_why_not() {
+        for Experiment { id, clauses, relations, .. } in all() {
+            let names: BTreeSet<&str> = clauses.iter().map(|clause| clause.name.as_str()).collect();
+            assert_eq!(names.len(), clauses.len(), "{id}: clauses with one name");
+            for relation in &relations {
+                let says = &relation.says;
+                assert_ne!(relation.clause.is_some(), relation.ours.is_some(), "{id}: {says}: of whom is it?");
+                let is_known = |name: &String| names.contains(name.as_str());
+                assert!(relation.clause.as_ref().is_none_or(is_known), "{id}: {says}: no such clause");
+                assert!(relation.ours.as_ref().is_none_or(|why| !why.is_empty()), "{id}: {says}: why?");
+            }
+            for clause in &clauses {
+                let name = &clause.name;
+                let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+                assert!(name.chars().all(is_plain) && !clause.says.is_empty(), "{id}: {name}");
+                let is_tested = relations.iter().any(|relation| relation.clause.as_ref() == Some(name));
+                assert!(is_tested || clause.rest().is_some(), "{id}: {name} is not tested, and nothing says why");
             }
         }
     }
@@ -350,7 +383,8 @@ mod tests {
         for first in sweep.units.iter().filter(|unit| unit.repetition == 0) {
             let value = json!({
                 "throughput_txn_s": 1.0, "abort_rate": 0.0, "commits": 1, "user_aborts": 0,
-                "latency_us": { "p99": 1.0 }, "breakdown": { "index": 0.5 },
+                "latency_us": { "p99": 1.0 }, "breakdown": { "index": 0.5 }, "measured_s": 1.0,
+                "by_type": { "new_order": { "commits": 1 } },
             });
             let result = |repetition: u64| (repetition, value.clone());
             let results = (0..sweep.recipe.repeat).map(result).collect();

@@ -98,12 +98,17 @@ pub fn finding(finding: &Finding<'_>) -> String {
     lines.add("");
     lines.add(parts(finding).trim_end());
     lines.add(format!("\n{}", clauses(finding).trim_end()));
-    lines.add(format!("\nverdict: {}", finding.judged.in_words()));
+    lines.add(format!("\nverdict: {}", finding.verdict_in_words()));
     for (policy, verdict) in finding.by_retry() {
         lines.add(format!("  with retry={policy}: {}", verdict.name()));
     }
-    let trust = experiment.trust;
-    lines.add(format!("trust: {} ({})", trust.name(), trust.says()));
+    let (trust, whole) = (finding.trust(), experiment.trust);
+    lines.add(if trust == whole {
+        format!("trust: {} ({})", trust.name(), trust.says())
+    } else {
+        format!("trust: {}, where it would be {} ({}) if nothing had starved", trust.name(), whole.name(), whole.says())
+    });
+    finding.starvation.lines().into_iter().for_each(|line| lines.add(line));
     experiment.shows.iter().for_each(|shows| lines.add(format!("here: {shows}")));
     lines.add(format!("refuted by: {}", experiment.falsified_by));
     lines.0

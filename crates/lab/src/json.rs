@@ -19,7 +19,7 @@ use crate::measure::{Totals, abort_rate};
 use crate::registry::SettingOf;
 use crate::steady::Steadiness;
 use crate::traffic::{Arrival, rate_txn_s};
-use crate::{Catalogue, Machine, Plan, Record, Results, Spread};
+use crate::{Catalogue, Machine, Plan, Record, Results, Spread, Starvation};
 
 /// The version of what the objects mean.
 pub const SCHEMA: u32 = 1;
@@ -58,6 +58,8 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
         "throughput_txn_s": record.throughput(),
         "abort_rate": figure(abort_rate(totals.commits, &totals.aborts).into()),
         "by_type": by_type,
+        "mix": mix(plan, &record.mix),
+        "starved_types": is_result.then(|| starved_types([record], plan)),
         "breakdown": figure(breakdown(&measured.phase_ticks)),
     });
     extend(&mut object, figures);
@@ -95,6 +97,7 @@ pub fn summary(plan: &Plan, results: &Results, subject: usize) -> Value {
         "first": plan.subjects[0].scheme.name,
         "interrupted": results.is_interrupted(),
         "starved": results.of(subject).iter().any(|record| record.is_starved()),
+        "starved_types": starved_types(results.of(subject), plan),
     });
     extend(&mut object, of_all);
     Value::Object(object)
@@ -314,6 +317,20 @@ pub(crate) fn check(verdict: &Verdict) -> Value {
     }
 }
 
+/// The share of each type among the requests of clients.
+fn mix(plan: &Plan, shares: &[f64]) -> Value {
+    let types = plan.workload.types.iter().zip(shares);
+    types.map(|(of, share)| (of.name.to_owned(), Value::from(*share))).collect()
+}
+
+/// The types of transaction that hardly commit in these runs of a scheme, taken together.
+fn starved_types<'r>(records: impl IntoIterator<Item = &'r Record>, plan: &Plan) -> Value {
+    let mut starvation = Starvation::default();
+    records.into_iter().for_each(|record| record.add_to(plan, &mut starvation));
+    let told = starvation.types().into_iter();
+    told.map(|of| json!({ "type": of.name, "commits": of.commits, "expected": of.expected })).collect()
+}
+
 /// What was logged, and into what.
 fn log(plan: &Plan, logged: &Logged) -> Value {
     let Logged { bytes, rounds, checkpoints, checkpoint_ns, digest } = logged;
@@ -409,7 +426,7 @@ mod tests {
     /// What the objects of runs have at least, whatever came of them.
     const RELIED_ON: &str = "schema kind workload scheme isolation workers clients retry seed settings load_s \
                              measured_s commits user_aborts aborts throughput_txn_s abort_rate latency_us by_type \
-                             breakdown check peak_rss_bytes starved machine version";
+                             mix starved_types breakdown check peak_rss_bytes starved machine version";
 
     /// The names in an object and in the objects within, as paths; what maps data to values is left out.
     fn paths(object: &Value, prefix: &str) -> Vec<String> {
@@ -438,6 +455,21 @@ mod tests {
         assert_eq!(object["by_type"]["read"]["latency_us"]["p50"], 2.5);
         assert_eq!(object["by_type"]["scan"]["latency_us"], Value::Null);
         assert!(!object.to_string().contains('\n'));
+    }
+
+    #[test]
+    fn types_that_hardly_commit_are_told_of_a_run_and_of_all_runs_together() {
+        // Two rounds decide what one does not: nine ends in each would be the share of the second type.
+        let of_round = |round| Record { mix: vec![0.991, 0.009], ..record(0, round, 995) };
+        let object = run(&plan(), &of_round(0), &Machine::default());
+        assert_eq!(object["starved_types"], json!([]), "none of nine says little");
+        assert_eq!(object["mix"], json!({ "read": 0.991, "update": 0.009 }));
+        let together = summary(&plan(), &Results { records: vec![of_round(0), of_round(1)] }, 0);
+        let [of] = together["starved_types"].as_array().map(Vec::as_slice).unwrap_or_default() else {
+            panic!("{together}")
+        };
+        assert_eq!((&of["type"], &of["commits"]), (&"update".into(), &0.into()));
+        assert!(of["expected"].as_f64().is_some_and(|expected| (expected - 2.0 * 0.009 * 996.0).abs() < 1e-9));
     }
 
     #[test]
@@ -535,6 +567,7 @@ mod tests {
             "latency_histogram",
             "breakdown",
             "series",
+            "starved_types",
         ];
         for figure in figures {
             assert!(!passed[figure].is_null() && failed[figure].is_null(), "{figure}");

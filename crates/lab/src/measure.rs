@@ -7,6 +7,7 @@ use stats::Spread;
 use stdx::Histogram;
 
 use crate::plan::Plan;
+use crate::starvation::{Ended, Starvation};
 use crate::steady::Steadiness;
 use crate::traffic::rate_txn_s;
 use crate::{Refusal, machine};
@@ -42,6 +43,8 @@ pub struct Record {
     pub measured: Measured,
     /// The most memory that the process had resident during it, in bytes; 0 when unknown.
     pub peak_rss_bytes: u64,
+    /// The share of each type among the requests of its clients, in the order of the workload's types.
+    pub mix: Vec<f64>,
 }
 
 /// Sums over the types of transaction of a run.
@@ -75,13 +78,14 @@ impl Plan {
     /// None that [`Plan::new`] did not look for, but what the devices of its log say, if it has one.
     pub fn measure(&self, position: usize, monitor: &Monitor) -> Result<Record, Refusal> {
         let (subject, round) = self.order[position];
+        let mix = self.mix()?;
         let log = self.logs.as_ref().map(|logs| logs.begin(self, position)).transpose()?;
         machine::forget_peak_rss();
         let measured = runs::run(&self.spec(&self.subjects[subject]), monitor)?;
         if let Some((log, logged)) = log.as_ref().zip(measured.logged) {
             log.end(self, position, logged.digest)?;
         }
-        Ok(Record { subject, round, measured, peak_rss_bytes: machine::peak_rss_bytes() })
+        Ok(Record { subject, round, measured, peak_rss_bytes: machine::peak_rss_bytes(), mix })
     }
 }
 
@@ -105,6 +109,20 @@ impl Record {
     /// Whether others used the workers' cores.
     pub fn is_starved(&self) -> bool {
         self.measured.cpu_share < STARVED_BELOW
+    }
+
+    /// Adds what the run was starved of to what others were.
+    pub(crate) fn add_to(&self, plan: &Plan, starvation: &mut Starvation) {
+        starvation.add_processor_time(self.is_starved(), Some(self.measured.cpu_share));
+        if !self.is_result() {
+            return;
+        }
+        let names = plan.workload.types.iter().map(|of| of.name);
+        let types = names.zip(&self.measured.types).zip(&self.mix);
+        let ended: Vec<Ended<'_>> =
+            types.map(|((name, tally), &share)| (name, tally.commits, tally.user_aborts, share)).collect();
+        // The runs of a plan differ in nothing but their schemes and rounds.
+        starvation.add_types((plan.subjects[self.subject].scheme.name, ""), &ended);
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -189,6 +207,13 @@ impl Results {
             .max_by(|a, b| median(a).partial_cmp(&median(b)).expect("throughputs are numbers"))
     }
 
+    /// How much these runs were starved.
+    pub fn starvation(&self, plan: &Plan) -> Starvation {
+        let mut all = Starvation::default();
+        self.records.iter().for_each(|record| record.add_to(plan, &mut all));
+        all
+    }
+
     /// Whether a check failed.
     pub fn is_failed(&self) -> bool {
         self.records.iter().any(Record::is_failed)
@@ -228,7 +253,7 @@ pub(crate) mod tests {
             memory: Vec::new(),
             logged: None,
         };
-        Record { subject, round, measured, peak_rss_bytes: 1 << 20 }
+        Record { subject, round, measured, peak_rss_bytes: 1 << 20, mix: vec![1.0, 0.0] }
     }
 
     /// The record of a run whose check failed.

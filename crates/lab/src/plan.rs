@@ -12,7 +12,7 @@ use sync::workers;
 use crate::logs::Logs;
 use crate::registry::{Catalogue, pairs};
 use crate::traffic::{Arrival, traffic};
-use crate::{Refusal, machine, steady};
+use crate::{Refusal, machine, mix, steady};
 
 /// The most workers and clients: far above what a machine has, and below what it could not start.
 const WORKERS_MAX: u64 = 1_024;
@@ -235,6 +235,16 @@ impl Plan {
     /// Seconds that the transactions of a run take at most, but for those in flight at its end.
     pub fn lasts_s(&self) -> f64 {
         self.times_s().iter().sum()
+    }
+
+    /// The share of each type among the requests that clients will send, in the order of the workload's types.
+    ///
+    /// # Errors
+    /// None that [`new`](Self::new) did not look for.
+    pub(crate) fn mix(&self) -> Result<Vec<f64>, Refusal> {
+        let Job { workers, clients, seed, .. } = self.job;
+        let drive = Drive { workers: workers as u32, clients: clients as u32, seed };
+        Ok(mix::shares(self.workload.name, &self.subjects[0].values, drive)?)
     }
 
     /// The run of a subject.

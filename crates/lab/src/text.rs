@@ -180,14 +180,8 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     } else if passed == made && made > 0 {
         lines.add(format!("check: passed by {}", all(passed)));
     }
-    let starved = results.records.iter().filter(|record| record.is_starved());
-    if let Some(shares) = Spread::of(starved.clone().map(|record| record.measured.cpu_share)) {
-        lines.add(format!(
-            "STARVED: in {} of {made} runs the workers got less than 95% of the processor time they asked for \
-             ({} at worst): something else uses the cores.",
-            starved.count(),
-            percent(shares.min)
-        ));
+    for line in results.starvation(plan).lines() {
+        lines.add(line);
     }
     if plan.job.workers > machine.cores {
         lines.add(format!(
@@ -726,6 +720,18 @@ mod tests {
             notes(&plan(2), &Results { records: vec![run] }, &Machine { cores: 1, ..Machine::default() });
         assert!(notes.contains("INTERRUPTED: 1 of 2 runs"), "{notes}");
         assert!(notes.contains("STARVED: in 1 of 1 runs") && notes.contains("50.0% at worst"), "{notes}");
+    }
+
+    #[test]
+    fn a_type_that_hardly_commits_is_told() {
+        let told = |updates: u64| {
+            let mut run = Record { mix: vec![0.9, 0.1], ..record(0, 0, 1_000) };
+            run.measured.types[1].commits = updates;
+            notes(&plan(1), &Results { records: vec![run] }, &Machine::default())
+        };
+        let says = "STARVED TYPE: silo committed 0 update, where its share of the mix would be 100.";
+        assert!(told(0).contains(says), "{}", told(0));
+        assert!(!told(50).contains("STARVED TYPE"), "{}", told(50));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! What repeating an experiment can need: a closed list, so that a test can ask whether it has come.
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use crate::Catalogue;
 
 /// Something that repeating an experiment needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capability {
     name: &'static str,
     says: &'static str,
@@ -76,6 +76,12 @@ impl TryFrom<String> for Capability {
                 names.join(", ")
             )
         })
+    }
+}
+
+impl<'de> Deserialize<'de> for Capability {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

@@ -6,7 +6,7 @@ use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
 use stdx::{Rng, Zipf};
 
 use super::relation::bounds;
-use super::{Cell, Direction, Metric, Relation, Rule};
+use super::{Cell, Direction, Metric, Pair, Relation, Rule};
 use crate::sweep::{CONFIDENCE, Line, MARGIN, Summary, Sweep};
 
 /// A relation at a place: one of the values that it leaves open.
@@ -84,8 +84,10 @@ impl Relation {
     pub fn decide(&self, sweep: &Sweep, summary: &Summary) -> Vec<Instance> {
         let table = Results { sweep, lines: &summary.lines };
         match &self.rule {
-            Rule::Ratio { of, to, low, high, best_over } => {
-                table.ratios(of, to, bounds(*low, *high), best_over.as_deref())
+            Rule::Ratio { of, to, low, high, best_over, of_type, against } => {
+                let rate = of_type.as_ref().map_or(Rate::All, Rate::OfType);
+                let best_over = best_over.as_deref();
+                table.ratios((of, to), against.as_ref(), bounds(*low, *high), Along { best_over, rate })
             }
             Rule::Figure { metric, of, low, high } => table.figures(*metric, of, *low, *high),
             Rule::Trend { metric, of, axis, goes, margin } => table.trends(*metric, of, axis, *goes, *margin),
@@ -157,38 +159,52 @@ impl<'s> Results<'s> {
 
     /// Pairs of sides of two cells, with the place of the first: what the second cell does not give it has alike. With
     /// an axis, each side is taken where its throughput along it is best.
-    fn pairs(&self, of: &Cell, to: &Cell, best_over: Option<&str>) -> Vec<(Place, Side<'s>, Side<'s>)> {
-        let given: Vec<&str> = of.at.keys().map(String::as_str).chain(best_over).collect();
-        let other: Vec<&str> = to.at.keys().map(String::as_str).chain(best_over).collect();
-        let partners = self.sides(to, best_over);
+    fn pairs(&self, of: &Cell, to: &Cell, along: Along<'_>) -> Vec<(Place, Side<'s>, Side<'s>)> {
+        let given: Vec<&str> = of.at.keys().map(String::as_str).chain(along.best_over).collect();
+        let other: Vec<&str> = to.at.keys().map(String::as_str).chain(along.best_over).collect();
+        let partners = self.sides(to, along);
         let partner = |side: Side<'s>| {
             let rest = self.open(side.line, &other);
             let partner = partners.iter().find(|partner| self.open(partner.line, &other) == rest)?;
             Some((self.open(side.line, &given), side, *partner))
         };
-        self.sides(of, best_over).into_iter().filter_map(partner).collect()
+        self.sides(of, along).into_iter().filter_map(partner).collect()
     }
 
     /// The lines of a cell; with an axis, the best along it at each place.
-    fn sides(&self, of: &Cell, best_over: Option<&str>) -> Vec<Side<'s>> {
-        match best_over {
+    fn sides(&self, of: &Cell, along: Along<'_>) -> Vec<Side<'s>> {
+        match along.best_over {
             None => self.lines(of).map(|line| Side { line, is_open: false }).collect(),
-            Some(axis) => self.series(of, axis).values().filter_map(|lines| best(lines)).collect(),
+            Some(axis) => {
+                self.series(of, axis).values().filter_map(|lines| best(lines, along.rate)).collect()
+            }
         }
     }
 
     fn ratios(
         &self,
-        of: &Cell,
-        to: &Cell,
+        (of, to): (&Cell, &Cell),
+        against: Option<&Pair>,
         (low, high): (Option<f64>, Option<f64>),
-        best_over: Option<&str>,
+        along: Along<'_>,
     ) -> Vec<Instance> {
+        let others = against.map(|Pair { of, to }| self.pairs(of, to, along));
         let decided = |(at, of, to): (Place, Side<'_>, Side<'_>)| {
-            let compared = change(Metric::ThroughputTxnS, to.line, of.line);
+            let values = |side: &Side<'_>| along.rate.values(side.line);
+            let (mut above, mut below) = (values(&of), values(&to));
+            let (mut is_open_above, mut is_open_below) = (of.is_open, to.is_open);
+            if let Some(others) = &others {
+                let other = others.iter().find(|(other, ..)| *other == at);
+                let (of, to) = other.map(|(_, of, to)| (of, to)).unzip();
+                above = times(&above, &to.map(values).unwrap_or_default());
+                below = times(&below, &of.map(values).unwrap_or_default());
+                is_open_above |= to.is_some_and(|side| side.is_open);
+                is_open_below |= of.is_some_and(|side| side.is_open);
+            }
+            let compared = compared(&below, &above);
             let interval = compared.as_ref().map(|compared| Interval {
-                low: if to.is_open { 0.0 } else { compared.interval.low },
-                high: if of.is_open { f64::INFINITY } else { compared.interval.high },
+                low: if is_open_below { 0.0 } else { compared.interval.low },
+                high: if is_open_above { f64::INFINITY } else { compared.interval.high },
                 confidence: compared.interval.confidence,
             });
             Instance {
@@ -198,7 +214,7 @@ impl<'s> Results<'s> {
                 interval,
             }
         };
-        self.pairs(of, to, best_over).into_iter().map(decided).collect()
+        self.pairs(of, to, along).into_iter().map(decided).collect()
     }
 
     fn figures(&self, metric: Metric, of: &Cell, low: Option<f64>, high: Option<f64>) -> Vec<Instance> {
@@ -259,7 +275,7 @@ impl<'s> Results<'s> {
 
     fn crossings(&self, first: &Cell, then: &Cell, axis: &str, ends: (f64, f64)) -> Vec<Instance> {
         let mut by_place: BTreeMap<Place, Vec<(f64, Verdict)>> = BTreeMap::new();
-        for (mut place, first, then) in self.pairs(first, then, None) {
+        for (mut place, first, then) in self.pairs(first, then, Along::default()) {
             let Some(at) = place.iter().position(|(name, _)| name == axis) else { continue };
             let Ok(value) = place.remove(at).1.parse::<f64>() else { continue };
             let found = change(Metric::ThroughputTxnS, then.line, first.line)
@@ -267,6 +283,39 @@ impl<'s> Results<'s> {
             by_place.entry(place).or_default().push((value, found));
         }
         by_place.into_iter().map(|(at, found)| crossing(at, &found, ends)).collect()
+    }
+}
+
+/// How the sides of a ratio are taken.
+#[derive(Clone, Copy, Default)]
+struct Along<'r> {
+    /// The axis along which each is taken where it is best.
+    best_over: Option<&'r str>,
+    rate: Rate<'r>,
+}
+
+/// Which commits a second are compared.
+#[derive(Clone, Copy, Default)]
+enum Rate<'r> {
+    /// Those of all types.
+    #[default]
+    All,
+    /// Those of one type.
+    OfType(&'r String),
+}
+
+impl Rate<'_> {
+    /// Its values in the runs of a line, by repetition.
+    fn values(self, line: &Line) -> BTreeMap<u64, f64> {
+        let Self::OfType(name) = self else { return values(Metric::ThroughputTxnS, line) };
+        let value = |(repetition, run): (&u64, &serde_json::Value)| {
+            // A run without a throughput failed its check, and is no result.
+            run["throughput_txn_s"].as_f64()?;
+            let (commits, seconds) = (run["by_type"][name]["commits"].as_f64()?, run["measured_s"].as_f64()?);
+            // A ratio needs a rate above 0: none in the whole time is less than one.
+            Some((*repetition, commits.max(1.0) / seconds))
+        };
+        line.results.iter().filter_map(value).collect()
     }
 }
 
@@ -278,18 +327,20 @@ struct Side<'s> {
     is_open: bool,
 }
 
-/// The line with the best median throughput. Where that is the last one and not shown to be level with the one before it,
-/// the maximum may lie beyond.
-fn best<'s>(lines: &[&'s Line]) -> Option<Side<'s>> {
-    let medians = lines.iter().enumerate().filter_map(|(at, line)| Some((at, line.median()?)));
+/// The line with the best median rate. Where that is at an end of the axis, and not shown to be level with the line
+/// beside it, the maximum may lie beyond.
+fn best<'s>(lines: &[&'s Line], rate: Rate<'_>) -> Option<Side<'s>> {
+    let median = |line: &Line| Spread::of(rate.values(line).into_values()).map(|spread| spread.median);
+    let medians = lines.iter().enumerate().filter_map(|(at, line)| Some((at, median(line)?)));
     let (at, _) = medians.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
-    let has_levelled = || {
-        let before = lines[at.checked_sub(1)?];
-        let change = change(Metric::ThroughputTxnS, before, lines[at])?;
+    let is_level_with = |other: Option<usize>| {
+        let other = other.and_then(|other| lines.get(other))?;
+        let change = compared(&rate.values(other), &rate.values(lines[at]))?;
         Some(change.verdict(MARGIN, CONFIDENCE) == Verdict::Same)
     };
-    let is_open = at + 1 == lines.len() && has_levelled() != Some(true);
-    Some(Side { line: lines[at], is_open })
+    let is_first_open = at == 0 && is_level_with(Some(1)) != Some(true);
+    let is_last_open = at + 1 == lines.len() && is_level_with(at.checked_sub(1)) != Some(true);
+    Some(Side { line: lines[at], is_open: is_first_open || is_last_open })
 }
 
 /// What follows from who was ahead at values of an axis. The crossing lies between the last value where the first is
@@ -336,13 +387,26 @@ fn values(metric: Metric, line: &Line) -> BTreeMap<u64, f64> {
 /// The second in terms of the first, in pairs of a repetition: a ratio. Of shares, which may be 0 and have no ratio, it
 /// is the ratio of their exponentials, whose logarithm is the difference.
 fn change(metric: Metric, first: &Line, second: &Line) -> Option<Comparison> {
-    let (first, second) = (values(metric, first), values(metric, second));
-    let scaled = |value: f64| if metric.is_share() { value.exp() } else { value };
+    let scaled = |line: &Line| -> BTreeMap<u64, f64> {
+        let scaled = |value: f64| if metric.is_share() { value.exp() } else { value };
+        values(metric, line).into_iter().map(|(repetition, value)| (repetition, scaled(value))).collect()
+    };
+    compared(&scaled(first), &scaled(second))
+}
+
+/// The second in terms of the first, in pairs of a repetition.
+fn compared(first: &BTreeMap<u64, f64>, second: &BTreeMap<u64, f64>) -> Option<Comparison> {
     let pairs: Vec<(f64, f64)> = second
         .iter()
-        .filter_map(|(repetition, second)| Some((scaled(*second), scaled(*first.get(repetition)?))))
+        .filter_map(|(repetition, second)| Some((*second, *first.get(repetition)?)))
         .collect();
     paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok()
+}
+
+/// The products of what two have of the same repetition.
+fn times(one: &BTreeMap<u64, f64>, other: &BTreeMap<u64, f64>) -> BTreeMap<u64, f64> {
+    let product = |(repetition, value): (&u64, &f64)| Some((*repetition, value * other.get(repetition)?));
+    one.iter().filter_map(product).collect()
 }
 
 #[cfg(test)]

@@ -18,6 +18,6 @@ pub use capability::Capability;
 pub use evaluate::{Instance, Outcome};
 pub use experiment::{Clause, Experiment, Need, Source, Status, Trust, all, find, recipe};
 pub use finding::{Finding, keep};
-pub use relation::{Cell, Direction, Metric, Relation, Rule};
+pub use relation::{Cell, Direction, Metric, Pair, Relation, Rule};
 pub use told::{entry, finding, json, list};
 pub use verdict::{Standing, Verdict};

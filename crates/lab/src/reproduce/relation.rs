@@ -40,6 +40,11 @@ pub enum Rule {
         high: Option<f64>,
         /// The axis along which each side is taken where its throughput is best: "the maximum over clients".
         best_over: Option<String>,
+        /// The type of transaction whose commits alone are counted. Where aborted requests are dropped, what commits in
+        /// all is another mix under each scheme.
+        of_type: Option<String>,
+        /// Another ratio by which this one is divided: "a larger gain here than there".
+        against: Option<Pair>,
     },
     /// A figure lies within a range.
     Figure {
@@ -96,6 +101,16 @@ pub enum Rule {
         /// How far from it the share may be, as a share of it.
         tolerance: f64,
     },
+}
+
+/// Two cells of which the ratio is taken.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// The numerator.
+    pub of: Cell,
+    /// The denominator.
+    pub to: Cell,
 }
 
 /// A scheme at some points of a sweep.
@@ -196,10 +211,12 @@ impl Rule {
     /// What is wanted of the estimate, in words.
     pub(super) fn wanted(&self) -> String {
         match self {
-            Self::Ratio { low, high, best_over, .. } => {
+            Self::Ratio { low, high, best_over, of_type, against, .. } => {
                 let (low, high) = bounds(*low, *high);
-                let best = best_over.as_ref().map_or_else(String::new, |axis| format!(", best over {axis}"));
-                format!("{}{best}", range(low, high))
+                let best = best_over.as_ref().map(|axis| format!("best over {axis}"));
+                let of_type = of_type.as_ref().map(|name| format!("{name} alone"));
+                let against = against.as_ref().map(|_| "against another ratio".to_owned());
+                [Some(range(low, high)), best, of_type, against].into_iter().flatten().collect::<Vec<_>>().join(", ")
             }
             Self::Figure { low, high, .. } => range(*low, *high),
             Self::Trend { axis, goes, .. } => format!("{} along {axis}", goes.name()),

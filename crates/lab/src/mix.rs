@@ -1,0 +1,86 @@
+//! The mix: how often each type of transaction is among the requests that clients send.
+//!
+//! A run says of each type how often it was committed; only beside the mix does that say whether it had its share. The
+//! requests of a run follow from its seed, so that they can be drawn here again, without executing them.
+
+use engine::setting::{SettingError, Values};
+use engine::{ClientId, Drive, Schema, Workload};
+use stdx::Rng;
+use workloads::micro::Micro;
+use workloads::smallbank::SmallBank;
+use workloads::stock::StockTable;
+use workloads::tpcc::Tpcc;
+use workloads::ycsb::{LongKey, ShortKey, Ycsb};
+
+/// Requests that are drawn: of a type with a share of 4% it is known to within a tenth of that.
+const DRAWN: u64 = 8_192;
+/// As many clients are asked for theirs.
+const CLIENTS_MAX: u32 = 64;
+
+/// The share of each type among the requests of a workload, in the order of its types.
+///
+/// # Errors
+/// Settings that contradict each other.
+///
+/// # Panics
+/// When there is no workload of this name: names are looked up in the catalogue before.
+pub(crate) fn shares(workload: &str, values: &Values, drive: Drive) -> Result<Vec<f64>, SettingError> {
+    match workload {
+        Tpcc::NAME => of::<Tpcc>(values, drive),
+        Ycsb::<ShortKey>::NAME if values.int("ycsb.key_bytes") == 48 => of::<Ycsb<LongKey>>(values, drive),
+        Ycsb::<ShortKey>::NAME => of::<Ycsb<ShortKey>>(values, drive),
+        SmallBank::NAME => of::<SmallBank>(values, drive),
+        StockTable::NAME => of::<StockTable>(values, drive),
+        Micro::NAME => of::<Micro>(values, drive),
+        _ => panic!("no workload `{workload}`"),
+    }
+}
+
+fn of<W: Workload>(values: &Values, drive: Drive) -> Result<Vec<f64>, SettingError> {
+    let workload = W::declare(values, drive, &mut Schema::new())?;
+    let clients = drive.clients.clamp(1, CLIENTS_MAX);
+    let each = DRAWN.div_ceil(u64::from(clients));
+    let mut counts = vec![0_u64; W::TYPES.len()];
+    for client in 0..clients {
+        for sequence in 0..each {
+            let mut rng = Rng::from_path(&[drive.seed, u64::from(client), sequence]);
+            let input = workload.generate(ClientId(client), sequence, &mut rng);
+            counts[workload.kind(&input)] += 1;
+        }
+    }
+    let drawn = counts.iter().sum::<u64>() as f64;
+    Ok(counts.into_iter().map(|count| count as f64 / drawn).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Catalogue, Plan, Request};
+
+    fn mix(workload: &str, set: &[&str]) -> Vec<f64> {
+        let set = set.iter().map(|&pair| pair.to_owned()).collect();
+        let schemes = Some("silo".to_owned());
+        let plan = Plan::new(&Request { schemes, set, workers: Some(1), ..Request::new(workload) });
+        plan.expect("legal").mix().expect("legal")
+    }
+
+    #[test]
+    fn every_workload_has_one_and_it_adds_up() {
+        for workload in Catalogue.workloads() {
+            let shares = mix(workload.name, &[]);
+            assert_eq!(shares.len(), workload.types.len(), "{}", workload.name);
+            assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{}: {shares:?}", workload.name);
+        }
+    }
+
+    #[test]
+    fn it_is_that_of_the_specification_and_of_the_settings() {
+        // TPC-C 5.2.3 leaves the terminals room; new orders are what is left.
+        let full = mix("tpcc", &[]);
+        for (found, wanted) in full.iter().zip([0.45, 0.43, 0.04, 0.04, 0.04, 0.0]) {
+            assert!((found - wanted).abs() < 0.02, "{full:?}");
+        }
+        let reads = mix("ycsb", &["ycsb.records=1000", "ycsb.workload=b"]);
+        assert!((reads[0] - 0.95).abs() < 0.02, "{reads:?}");
+    }
+}

@@ -1,0 +1,375 @@
+//! Starvation: what runs did not get. Workers that others keep from their cores make a run slower than its scheme is;
+//! types of transaction that hardly commit make it look faster, since whoever never finishes long transactions has time
+//! for short ones. A conclusion that rests on such runs has to say so.
+//!
+//! A type is *starved* where it ends, committed or rolled back by its own wish, less than a tenth as often as its share of the mix
+//! would have it, given how many transactions of all types ended. Rollbacks count: who is answered is not starved. All
+//! runs of a scheme under the same settings are taken together, and of fewer than ten expected ends nothing is said:
+//! none in ten is then one of chance in twenty thousand cases.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::reproduce::Trust;
+use crate::text::{count, percent};
+
+/// A type is starved below this part of its share.
+const PART: f64 = 0.1;
+/// Ends that are expected of a type at least, before anything is said of it.
+const EXPECTED_MIN: f64 = 10.0;
+/// From this share of starved runs on, they lower the trust in what rests on them by one level.
+const SOME: f64 = 0.05;
+/// And from this share on by two.
+const MOST: f64 = 0.5;
+
+/// How much some runs were starved.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Starvation {
+    runs: usize,
+    starved: usize,
+    cpu_share_min: Option<f64>,
+    cells: BTreeMap<Cell, Counts>,
+}
+
+/// What tells runs apart that are not repetitions of each other: the scheme, and all that was chosen.
+type Cell = (String, String);
+/// Of each type what was counted, in all runs of a cell.
+type Counts = BTreeMap<String, Count>;
+
+/// What was counted of a type.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Count {
+    commits: f64,
+    ended: f64,
+    expected: f64,
+}
+
+impl Count {
+    fn is_starved(&self) -> bool {
+        self.expected >= EXPECTED_MIN && self.ended < PART * self.expected
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.commits += other.commits;
+        self.ended += other.ended;
+        self.expected += other.expected;
+    }
+}
+
+/// A type of transaction that hardly commits under a scheme.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StarvedType {
+    /// The scheme.
+    pub scheme: String,
+    /// The type.
+    pub name: String,
+    /// Its commits, where it is starved.
+    pub commits: u64,
+    /// As many as it would have ended there if it had its share of the mix.
+    pub expected: f64,
+    /// Points at which it is starved.
+    pub points: usize,
+    /// Points at which the scheme was measured.
+    pub of_points: usize,
+}
+
+/// What a run says of a type: its name, its commits, its rollbacks, and its share of the mix.
+pub(crate) type Ended<'n> = (&'n str, u64, u64, f64);
+
+impl Starvation {
+    /// Of some runs, objects of [`json::run`](crate::json::run).
+    pub fn of<'v>(runs: impl IntoIterator<Item = &'v Value>) -> Self {
+        let mut all = Self::default();
+        runs.into_iter().for_each(|run| all.add(run));
+        all
+    }
+
+    /// Adds a run, an object of [`json::run`](crate::json::run).
+    pub fn add(&mut self, run: &Value) {
+        self.add_processor_time(run["starved"] == true, run["cpu_share"].as_f64());
+        let is_result = run["throughput_txn_s"].is_number();
+        let types = run["by_type"].as_object().filter(|_| is_result);
+        let Some((types, mix)) = types.and_then(|types| Some((types, mix(run, types)?))) else { return };
+        let number = |of: &Value, key: &str| of[key].as_u64().unwrap_or(0);
+        let ended: Vec<Ended<'_>> = types
+            .iter()
+            .map(|(name, of)| {
+                let share = mix.get(name).copied().unwrap_or(0.0);
+                (name.as_str(), number(of, "commits"), number(of, "user_aborts"), share)
+            })
+            .collect();
+        self.add_types((run["scheme"].as_str().unwrap_or_default(), &place(run)), &ended);
+    }
+
+    /// Adds what was seen of a run's processor time.
+    pub(crate) fn add_processor_time(&mut self, is_starved: bool, cpu_share: Option<f64>) {
+        self.runs += 1;
+        self.starved += usize::from(is_starved);
+        let least = [self.cpu_share_min, cpu_share].into_iter().flatten().min_by(f64::total_cmp);
+        self.cpu_share_min = least;
+    }
+
+    /// Adds what was counted of the types in a run of `scheme` at `place`.
+    pub(crate) fn add_types(&mut self, (scheme, place): (&str, &str), types: &[Ended<'_>]) {
+        let all: u64 = types.iter().map(|(_, commits, rollbacks, _)| commits + rollbacks).sum();
+        let cell = self.cells.entry((scheme.to_owned(), place.to_owned())).or_default();
+        for &(name, commits, rollbacks, share) in types {
+            let ended = (commits + rollbacks) as f64;
+            let count = Count { commits: commits as f64, ended, expected: share * all as f64 };
+            cell.entry(name.to_owned()).or_default().add(&count);
+        }
+    }
+
+    /// Adds what was seen of other runs.
+    pub fn merge(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.starved += other.starved;
+        let least = [self.cpu_share_min, other.cpu_share_min].into_iter().flatten().min_by(f64::total_cmp);
+        self.cpu_share_min = least;
+        for (cell, counts) in &other.cells {
+            let own = self.cells.entry(cell.clone()).or_default();
+            counts.iter().for_each(|(name, count)| own.entry(name.clone()).or_default().add(count));
+        }
+    }
+
+    /// Runs.
+    pub fn runs(&self) -> usize {
+        self.runs
+    }
+
+    /// Those in which the workers got less than 95% of the processor time that they asked for.
+    pub fn starved(&self) -> usize {
+        self.starved
+    }
+
+    /// The types that are starved, by scheme.
+    pub fn types(&self) -> Vec<StarvedType> {
+        let mut found: BTreeMap<(&str, &str), (Count, usize)> = BTreeMap::new();
+        for ((scheme, _), counts) in &self.cells {
+            for (name, count) in counts.iter().filter(|(_, count)| count.is_starved()) {
+                let (sum, points) = found.entry((scheme, name)).or_default();
+                sum.add(count);
+                *points += 1;
+            }
+        }
+        let of_points = |of: &str| self.cells.keys().filter(|(scheme, _)| scheme == of).count();
+        let told = found.into_iter().map(|((scheme, name), (sum, points))| StarvedType {
+            scheme: scheme.to_owned(),
+            name: name.to_owned(),
+            commits: sum.commits as u64,
+            expected: sum.expected,
+            points,
+            of_points: of_points(scheme),
+        });
+        told.collect()
+    }
+
+    /// The schemes under which a type is starved somewhere.
+    pub fn schemes(&self) -> BTreeSet<String> {
+        self.types().into_iter().map(|of| of.scheme).collect()
+    }
+
+    /// By how many levels the trust in what rests on these runs is lower than if none had been starved.
+    pub fn levels(&self) -> usize {
+        let share = self.starved as f64 / self.runs.max(1) as f64;
+        let of_runs = usize::from(share >= SOME) + usize::from(share >= MOST);
+        of_runs + usize::from(!self.types().is_empty())
+    }
+
+    /// The trust in what rests on these runs, where it would be `whole` if none had been starved.
+    pub fn trust(&self, whole: Trust) -> Trust {
+        const ALL: [Trust; 4] = [Trust::A, Trust::B, Trust::C, Trust::D];
+        let at = ALL.iter().position(|trust| *trust == whole).expect("all are there");
+        // A measurement, however disturbed, is more than a model of costs.
+        ALL[(at + self.levels()).min(at.max(2))]
+    }
+
+    /// What must be said beside a conclusion that rests on these runs, in half sentences; none where nothing was
+    /// starved.
+    pub fn reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        if self.starved > 0 {
+            reasons.push(format!("{} of {} runs were starved", self.starved, self.runs));
+        }
+        reasons.extend(self.types().iter().map(StarvedType::in_words));
+        reasons
+    }
+
+    /// The same as lines for people.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.starved > 0 {
+            let worst = self.cpu_share_min.map_or_else(String::new, |least| {
+                format!(" ({} at worst)", percent(least))
+            });
+            lines.push(format!(
+                "STARVED: in {} of {} runs the workers got less than 95% of the processor time that they asked \
+                 for{worst}: something else used the cores.",
+                self.starved, self.runs
+            ));
+        }
+        lines.extend(self.types().iter().map(|of| format!("STARVED TYPE: {}.", of.in_words())));
+        lines
+    }
+
+    /// As an object for programs.
+    pub fn json(&self) -> Value {
+        json!({
+            "runs": self.runs,
+            "starved": self.starved,
+            "cpu_share_min": self.cpu_share_min,
+            "types": self.types().iter().map(StarvedType::json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl StarvedType {
+    /// In a half sentence.
+    pub fn in_words(&self) -> String {
+        let at = match (self.points, self.of_points) {
+            (1, 1) => String::new(),
+            (points, of) => format!(" at {points} of {of} points"),
+        };
+        format!(
+            "{} committed {} {}{at}, where its share of the mix would be {}",
+            self.scheme,
+            count(self.commits as f64),
+            self.name,
+            count(self.expected)
+        )
+    }
+
+    /// As an object for programs.
+    pub fn json(&self) -> Value {
+        json!({
+            "scheme": self.scheme,
+            "type": self.name,
+            "commits": self.commits,
+            "expected": self.expected,
+            "points": self.points,
+            "of_points": self.of_points,
+        })
+    }
+}
+
+/// The shares of the types among the requests of a run. Older results do not have them; those that drop what aborts say
+/// them all the same, since then each request ends in one way.
+fn mix(run: &Value, types: &Map<String, Value>) -> Option<BTreeMap<String, f64>> {
+    if let Some(mix) = run["mix"].as_object() {
+        return Some(mix.iter().map(|(name, share)| (name.clone(), share.as_f64().unwrap_or(0.0))).collect());
+    }
+    if run["retry"] != "drop" {
+        return None;
+    }
+    let requests = |of: &Value| {
+        let aborts = of["aborts"].as_object().into_iter().flatten();
+        let aborts: u64 = aborts.filter_map(|(_, number)| number.as_u64()).sum();
+        aborts + of["commits"].as_u64().unwrap_or(0) + of["user_aborts"].as_u64().unwrap_or(0)
+    };
+    let all: u64 = types.values().map(requests).sum();
+    Some(types.iter().map(|(name, of)| (name.clone(), requests(of) as f64 / all.max(1) as f64)).collect())
+}
+
+/// What was chosen for a run beside its scheme and what repetitions differ in.
+fn place(run: &Value) -> String {
+    const CHOSEN: [&str; 9] =
+        ["workload", "workers", "clients_asked", "retry", "mode", "rtt_us", "batch", "arrivals", "rate_txn_s"];
+    let chosen: Vec<&Value> = CHOSEN.iter().map(|name| &run[*name]).chain([&run["settings"]]).collect();
+    json!(chosen).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run under `retry=drop` of which some requests of two types ended and some were dropped.
+    fn run(scheme: &str, stock_levels: [u64; 3]) -> Value {
+        let [commits, user_aborts, aborts] = stock_levels;
+        json!({
+            "kind": "run", "scheme": scheme, "retry": "drop", "throughput_txn_s": 1000.0, "starved": false,
+            "cpu_share": 1.0, "settings": { "tpcc.warehouses": 1 },
+            "by_type": {
+                "new_order": { "commits": 1_900, "user_aborts": 20, "aborts": { "read_changed": 1_600 } },
+                "stock_level": {
+                    "commits": commits, "user_aborts": user_aborts, "aborts": { "read_changed": aborts },
+                },
+            },
+        })
+    }
+
+    fn names(starvation: &Starvation) -> Vec<String> {
+        starvation.types().into_iter().map(|of| format!("{}/{}", of.scheme, of.name)).collect()
+    }
+
+    #[test]
+    fn a_type_that_commits_less_than_a_tenth_of_its_share_is_found() {
+        let none = Starvation::of([&run("silo", [0, 0, 143])]);
+        let [of] = &none.types()[..] else { panic!("{none:?}") };
+        assert_eq!((of.scheme.as_str(), of.name.as_str(), of.commits), ("silo", "stock_level", 0));
+        // 143 of 3,663 requests, of which 1,920 ended.
+        assert!((of.expected - 1_920.0 * 143.0 / 3_663.0).abs() < 1e-9);
+        assert_eq!(
+            none.lines(),
+            ["STARVED TYPE: silo committed 0 stock_level, where its share of the mix would be 75."]
+        );
+        assert_eq!(none.trust(Trust::A), Trust::B);
+        // A twelfth is starved and a sixth is not.
+        assert_eq!(names(&Starvation::of([&run("silo", [6, 0, 137])])), ["silo/stock_level"]);
+        assert!(names(&Starvation::of([&run("silo", [13, 0, 130])])).is_empty());
+    }
+
+    #[test]
+    fn who_is_answered_is_not_starved_and_of_few_nothing_is_said() {
+        assert!(names(&Starvation::of([&run("silo", [0, 143, 0])])).is_empty(), "all roll back by their own wish");
+        assert!(names(&Starvation::of([&run("silo", [0, 0, 15])])).is_empty(), "eight would be its share");
+        let thrice = [0; 3].map(|_| run("silo", [0, 0, 15]));
+        assert_eq!(names(&Starvation::of(&thrice)), ["silo/stock_level"], "of three such runs it is known");
+    }
+
+    #[test]
+    fn where_all_abort_alike_no_type_is_starved() {
+        let mut alike = run("silo", [5, 0, 195]);
+        alike["by_type"]["new_order"] = json!({ "commits": 100, "user_aborts": 0, "aborts": { "read_changed": 3_900 } });
+        assert!(names(&Starvation::of([&alike])).is_empty());
+    }
+
+    #[test]
+    fn what_is_tried_again_is_judged_by_the_mix() {
+        let mut again = run("silo", [0, 0, 90_000]);
+        again["retry"] = "same".into();
+        assert!(names(&Starvation::of([&again])).is_empty(), "attempts do not say how many requests there were");
+        again["mix"] = json!({ "new_order": 0.96, "stock_level": 0.04 });
+        assert_eq!(names(&Starvation::of([&again])), ["silo/stock_level"]);
+        again["throughput_txn_s"] = Value::Null;
+        assert!(names(&Starvation::of([&again])).is_empty(), "of a run that is no result nothing is said");
+    }
+
+    #[test]
+    fn points_and_schemes_are_kept_apart() {
+        let mut other = run("silo", [143, 0, 0]);
+        other["settings"]["tpcc.warehouses"] = 8.into();
+        let runs = [run("silo", [0, 0, 143]), other, run("no_wait", [140, 0, 3])];
+        let mut all = Starvation::of(&runs[..1]);
+        all.merge(&Starvation::of(&runs[1..]));
+        assert_eq!(all, Starvation::of(&runs));
+        let types = all.types();
+        assert_eq!((types.len(), types[0].points, types[0].of_points), (1, 1, 2));
+        assert!(types[0].in_words().contains("committed 0 stock_level at 1 of 2 points"), "{types:?}");
+    }
+
+    #[test]
+    fn starved_runs_are_counted_and_lower_the_trust() {
+        let of = |starved: usize, all: usize| {
+            let run = |at| json!({ "starved": at < starved, "cpu_share": if at < starved { 0.5 } else { 1.0 } });
+            Starvation::of(&(0..all).map(run).collect::<Vec<_>>())
+        };
+        let trust = |starved, all| of(starved, all).trust(Trust::A).name();
+        assert_eq!([trust(0, 10), trust(1, 100), trust(5, 100), trust(49, 100)], ["A", "A", "B", "B"]);
+        assert_eq!([trust(50, 100), trust(146, 146)], ["C", "C"]);
+        assert_eq!(of(146, 146).trust(Trust::D), Trust::D);
+        assert_eq!(of(3, 4).reasons(), ["3 of 4 runs were starved"]);
+        assert!(of(3, 4).lines()[0].contains("in 3 of 4 runs") && of(3, 4).lines()[0].contains("50.0% at worst"));
+        assert!(of(0, 4).lines().is_empty());
+    }
+}

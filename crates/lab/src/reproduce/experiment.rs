@@ -19,6 +19,9 @@ pub struct Experiment {
     /// The work that it is from.
     #[serde(skip)]
     pub work: String,
+    /// What is the same in all experiments of the work, unless one says otherwise: machines, data, length of runs.
+    #[serde(skip)]
+    pub setup: Option<String>,
     /// The figure, table or section of the work.
     pub place: String,
     /// What the work claims, in our words, with its figures.
@@ -240,6 +243,7 @@ impl Status {
 #[serde(deny_unknown_fields)]
 struct Work {
     work: String,
+    setup: Option<String>,
     experiment: Vec<Experiment>,
 }
 
@@ -261,8 +265,9 @@ const RECIPES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"
 /// When the catalogue, which is part of the program, is wrong.
 pub fn all() -> Vec<Experiment> {
     let of_work = |text: &&str| {
-        let Work { work, experiment } = toml::from_str(text).expect("the catalogue is tested");
-        experiment.into_iter().map(move |experiment| Experiment { work: work.clone(), ..experiment })
+        let Work { work, setup, experiment } = toml::from_str(text).expect("the catalogue is tested");
+        let with_work = move |experiment| Experiment { work: work.clone(), setup: setup.clone(), ..experiment };
+        experiment.into_iter().map(with_work)
     };
     WORKS.iter().flat_map(of_work).collect()
 }

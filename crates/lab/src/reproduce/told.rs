@@ -46,6 +46,7 @@ pub fn json(experiment: &Experiment) -> Value {
         "id": experiment.id,
         "title": experiment.title,
         "source": { "work": experiment.work, "place": experiment.place },
+        "setup": experiment.setup,
         "claim": experiment.claim,
         "condition": experiment.condition,
         "stresses": experiment.stresses,
@@ -77,6 +78,7 @@ pub fn entry(experiment: &Experiment) -> String {
     let mut lines = Lines::default();
     lines.add(format!("{}: {}", experiment.id, experiment.title));
     lines.add(format!("source: {}, {}", experiment.work, experiment.place));
+    experiment.setup.iter().for_each(|setup| lines.add(format!("setup of the work: {setup}")));
     lines.add(format!("claim: {}", experiment.claim));
     lines.add(format!("condition: {}", experiment.condition));
     lines.add(format!("stresses: {}", experiment.stresses));
@@ -222,6 +224,16 @@ mod tests {
         assert!(text.contains("100 experiments: "), "{text}");
         let objects: Vec<Value> = all.iter().map(json).collect();
         assert!(objects.iter().all(|object| object["kind"] == "experiment" && !object["claim"].is_null()));
+    }
+
+    #[test]
+    fn an_entry_tells_what_is_common_to_all_of_its_work() {
+        for (id, part) in [("B-3", "Averages of 10 runs of 60 s"), ("C-17", "1,568 cores")] {
+            let experiment = find(id).expect("catalogued");
+            let told = entry(&experiment);
+            assert!(told.contains("setup of the work: ") && told.contains(part), "{told}");
+            assert!(json(&experiment)["setup"].as_str().is_some_and(|setup| setup.contains(part)));
+        }
     }
 
     #[test]

@@ -353,7 +353,7 @@ mod tests {
             assert!(
                 claim["recheck"].as_str().is_some_and(|line| line.contains("reproduce S-F7 --seed 1001"))
             );
-            assert!(claim["statement"].as_str().is_some_and(|says| says.starts_with("S-F7 holds: ")));
+            assert!(claim["statement"].as_str().is_some_and(|says| says.starts_with("S-F7 holds (holds: hottest-of-1m, ")));
         }
         assert_eq!(fs::read_dir(folder.join("claims")).expect("there").count(), 1);
         fs::remove_dir_all(folder).expect("its own directory");

@@ -469,7 +469,9 @@ mod tests {
             panic!("{together}")
         };
         assert_eq!((&of["type"], &of["commits"]), (&"update".into(), &0.into()));
-        assert!(of["expected"].as_f64().is_some_and(|expected| (expected - 2.0 * 0.009 * 996.0).abs() < 1e-9));
+        assert!(
+            of["expected"].as_f64().is_some_and(|expected| (expected - 2.0 * 0.009 * 996.0).abs() < 1e-9)
+        );
     }
 
     #[test]

@@ -200,9 +200,9 @@ impl Starvation {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.starved > 0 {
-            let worst = self.cpu_share_min.map_or_else(String::new, |least| {
-                format!(" ({} at worst)", percent(least))
-            });
+            let worst = self
+                .cpu_share_min
+                .map_or_else(String::new, |least| format!(" ({} at worst)", percent(least)));
             lines.push(format!(
                 "STARVED: in {} of {} runs the workers got less than 95% of the processor time that they asked \
                  for{worst}: something else used the cores.",
@@ -273,8 +273,17 @@ fn mix(run: &Value, types: &Map<String, Value>) -> Option<BTreeMap<String, f64>>
 
 /// What was chosen for a run beside its scheme and what repetitions differ in.
 fn place(run: &Value) -> String {
-    const CHOSEN: [&str; 9] =
-        ["workload", "workers", "clients_asked", "retry", "mode", "rtt_us", "batch", "arrivals", "rate_txn_s"];
+    const CHOSEN: [&str; 9] = [
+        "workload",
+        "workers",
+        "clients_asked",
+        "retry",
+        "mode",
+        "rtt_us",
+        "batch",
+        "arrivals",
+        "rate_txn_s",
+    ];
     let chosen: Vec<&Value> = CHOSEN.iter().map(|name| &run[*name]).chain([&run["settings"]]).collect();
     json!(chosen).to_string()
 }
@@ -321,7 +330,10 @@ mod tests {
 
     #[test]
     fn who_is_answered_is_not_starved_and_of_few_nothing_is_said() {
-        assert!(names(&Starvation::of([&run("silo", [0, 143, 0])])).is_empty(), "all roll back by their own wish");
+        assert!(
+            names(&Starvation::of([&run("silo", [0, 143, 0])])).is_empty(),
+            "all roll back by their own wish"
+        );
         assert!(names(&Starvation::of([&run("silo", [0, 0, 15])])).is_empty(), "eight would be its share");
         let thrice = [0; 3].map(|_| run("silo", [0, 0, 15]));
         assert_eq!(names(&Starvation::of(&thrice)), ["silo/stock_level"], "of three such runs it is known");
@@ -330,7 +342,8 @@ mod tests {
     #[test]
     fn where_all_abort_alike_no_type_is_starved() {
         let mut alike = run("silo", [5, 0, 195]);
-        alike["by_type"]["new_order"] = json!({ "commits": 100, "user_aborts": 0, "aborts": { "read_changed": 3_900 } });
+        alike["by_type"]["new_order"] =
+            json!({ "commits": 100, "user_aborts": 0, "aborts": { "read_changed": 3_900 } });
         assert!(names(&Starvation::of([&alike])).is_empty());
     }
 
@@ -338,7 +351,10 @@ mod tests {
     fn what_is_tried_again_is_judged_by_the_mix() {
         let mut again = run("silo", [0, 0, 90_000]);
         again["retry"] = "same".into();
-        assert!(names(&Starvation::of([&again])).is_empty(), "attempts do not say how many requests there were");
+        assert!(
+            names(&Starvation::of([&again])).is_empty(),
+            "attempts do not say how many requests there were"
+        );
         again["mix"] = json!({ "new_order": 0.96, "stock_level": 0.04 });
         assert_eq!(names(&Starvation::of([&again])), ["silo/stock_level"]);
         again["throughput_txn_s"] = Value::Null;
@@ -361,7 +377,8 @@ mod tests {
     #[test]
     fn starved_runs_are_counted_and_lower_the_trust() {
         let of = |starved: usize, all: usize| {
-            let run = |at| json!({ "starved": at < starved, "cpu_share": if at < starved { 0.5 } else { 1.0 } });
+            let run =
+                |at| json!({ "starved": at < starved, "cpu_share": if at < starved { 0.5 } else { 1.0 } });
             Starvation::of(&(0..all).map(run).collect::<Vec<_>>())
         };
         let trust = |starved, all| of(starved, all).trust(Trust::A).name();
@@ -369,7 +386,9 @@ mod tests {
         assert_eq!([trust(50, 100), trust(146, 146)], ["C", "C"]);
         assert_eq!(of(146, 146).trust(Trust::D), Trust::D);
         assert_eq!(of(3, 4).reasons(), ["3 of 4 runs were starved"]);
-        assert!(of(3, 4).lines()[0].contains("in 3 of 4 runs") && of(3, 4).lines()[0].contains("50.0% at worst"));
+        assert!(
+            of(3, 4).lines()[0].contains("in 3 of 4 runs") && of(3, 4).lines()[0].contains("50.0% at worst")
+        );
         assert!(of(0, 4).lines().is_empty());
     }
 }

@@ -396,10 +396,8 @@ fn change(metric: Metric, first: &Line, second: &Line) -> Option<Comparison> {
 
 /// The second in terms of the first, in pairs of a repetition.
 fn compared(first: &BTreeMap<u64, f64>, second: &BTreeMap<u64, f64>) -> Option<Comparison> {
-    let pairs: Vec<(f64, f64)> = second
-        .iter()
-        .filter_map(|(repetition, second)| Some((*second, *first.get(repetition)?)))
-        .collect();
+    let pairs: Vec<(f64, f64)> =
+        second.iter().filter_map(|(repetition, second)| Some((*second, *first.get(repetition)?))).collect();
     paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok()
 }
 
@@ -522,7 +520,11 @@ mod tests {
             if scheme == "silo" { peak(0.8, theta) } else { peak(at, theta) / 2.0 }
         };
         let found = best("high = 0.6", |scheme, theta| half(scheme, 0.8, theta));
-        assert_eq!((found.len(), found[0].outcome), (1, Outcome::Holds), "one place, the best of each: {found:?}");
+        assert_eq!(
+            (found.len(), found[0].outcome),
+            (1, Outcome::Holds),
+            "one place, the best of each: {found:?}"
+        );
         assert!(found[0].at.is_empty() && (found[0].estimate.unwrap() - 0.5).abs() < 1e-9);
         let rising = best("high = 0.6", |scheme, theta| half(scheme, 0.9, theta));
         assert_eq!(rising[0].outcome, Outcome::Undecided, "more of the axis might raise it: {rising:?}");
@@ -554,12 +556,18 @@ mod tests {
         assert_eq!(decide(&gain("0.9", "0.5"), figures), [Outcome::Holds]);
         assert_eq!(decide(&gain("0.5", "0.9"), figures), [Outcome::Fails]);
         assert_eq!(decide(&gain("0.8", "0.5"), figures), [Outcome::Fails]);
-        assert_eq!(decide(&gain("0.9", "0.7"), figures), [Outcome::Undecided], "nothing is there to compare with");
+        assert_eq!(
+            decide(&gain("0.9", "0.7"), figures),
+            [Outcome::Undecided],
+            "nothing is there to compare with"
+        );
     }
 
     #[test]
     fn of_one_type_only_its_commits_count() {
-        let of_type = |name: &str| format!("{}\nof_type = \"{name}\"", RATIO.replace("low = 1.1\nhigh = 1.5", "low = 1.5"));
+        let of_type = |name: &str| {
+            format!("{}\nof_type = \"{name}\"", RATIO.replace("low = 1.1\nhigh = 1.5", "low = 1.5"))
+        };
         let relation: Relation =
             toml::from_str(&format!("says = \"a test\"\n[rule]\n{}", of_type("update"))).unwrap();
         let sweep = sweep();
@@ -568,12 +576,21 @@ mod tests {
             let updates = if line.scheme == "silo" { 10 } else { 20 };
             for run in line.results.values_mut() {
                 run["measured_s"] = 2.0.into();
-                run["by_type"] = json!({ "update": { "commits": updates }, "read": { "commits": 200 - updates } });
+                run["by_type"] =
+                    json!({ "update": { "commits": updates }, "read": { "commits": 200 - updates } });
             }
         }
         let found = relation.decide(&sweep, &summary);
-        assert!(found.iter().all(|one| one.outcome == Outcome::Holds && (one.estimate.unwrap() - 2.0).abs() < 1e-9), "{found:?}");
-        assert_eq!(decide(RATIO, |_, _, repetition| (noise(repetition, "silo", false), 0.0)), [Outcome::Fails; 3]);
+        assert!(
+            found
+                .iter()
+                .all(|one| one.outcome == Outcome::Holds && (one.estimate.unwrap() - 2.0).abs() < 1e-9),
+            "{found:?}"
+        );
+        assert_eq!(
+            decide(RATIO, |_, _, repetition| (noise(repetition, "silo", false), 0.0)),
+            [Outcome::Fails; 3]
+        );
     }
 
     #[test]

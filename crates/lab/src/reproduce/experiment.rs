@@ -4,8 +4,8 @@
 use engine::setting::nearest;
 use serde::Deserialize;
 
-use super::capability::{self, Capability};
 use super::Relation;
+use super::capability::{self, Capability};
 use crate::Refusal;
 
 /// An experiment of the literature.
@@ -78,7 +78,8 @@ pub struct Clause {
 impl Clause {
     /// What of it is not tested, and what that waits for; none where its relations test all of it.
     pub fn rest(&self) -> Option<String> {
-        let waits = (!self.waits_for.is_empty()).then(|| format!("waits for {}", capability::all(&self.waits_for)));
+        let waits =
+            (!self.waits_for.is_empty()).then(|| format!("waits for {}", capability::all(&self.waits_for)));
         match (&self.untested, waits) {
             (Some(untested), Some(waits)) => Some(format!("{} ({waits})", untested.trim_end_matches('.'))),
             (Some(untested), None) => Some(untested.trim_end_matches('.').to_owned()),
@@ -241,7 +242,7 @@ impl Status {
 /// A file of the catalogue.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Work {
+struct Study {
     work: String,
     setup: Option<String>,
     experiment: Vec<Experiment>,
@@ -265,8 +266,9 @@ const RECIPES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"
 /// When the catalogue, which is part of the program, is wrong.
 pub fn all() -> Vec<Experiment> {
     let of_work = |text: &&str| {
-        let Work { work, setup, experiment } = toml::from_str(text).expect("the catalogue is tested");
-        let with_work = move |experiment| Experiment { work: work.clone(), setup: setup.clone(), ..experiment };
+        let Study { work, setup, experiment } = toml::from_str(text).expect("the catalogue is tested");
+        let with_work =
+            move |experiment| Experiment { work: work.clone(), setup: setup.clone(), ..experiment };
         experiment.into_iter().map(with_work)
     };
     WORKS.iter().flat_map(of_work).collect()
@@ -293,6 +295,16 @@ pub fn recipe(name: &str) -> Option<&'static str> {
 }
 
 impl Experiment {
+    /// Whether a relation tests something that the work claims and prints; where none does, whatever comes of the
+    /// relations reproduces nothing.
+    pub fn tests_a_claim(&self) -> bool {
+        let is_tested = |clause: &Clause| {
+            let tests = |relation: &Relation| relation.clause.as_ref() == Some(&clause.name);
+            clause.source != Source::Commented && self.relations.iter().any(tests)
+        };
+        self.clauses.iter().any(is_tested)
+    }
+
     /// Whether it can be repeated.
     pub fn status(&self) -> Status {
         if let Some(reason) = &self.not_here {
@@ -365,17 +377,25 @@ mod tests {
             assert_eq!(names.len(), clauses.len(), "{id}: clauses with one name");
             for relation in &relations {
                 let says = &relation.says;
-                assert_ne!(relation.clause.is_some(), relation.ours.is_some(), "{id}: {says}: of whom is it?");
+                assert_ne!(
+                    relation.clause.is_some(),
+                    relation.ours.is_some(),
+                    "{id}: {says}: of whom is it?"
+                );
                 let is_known = |name: &String| names.contains(name.as_str());
                 assert!(relation.clause.as_ref().is_none_or(is_known), "{id}: {says}: no such clause");
                 assert!(relation.ours.as_ref().is_none_or(|why| !why.is_empty()), "{id}: {says}: why?");
             }
             for clause in &clauses {
                 let name = &clause.name;
-                let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+                let is_plain =
+                    |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
                 assert!(name.chars().all(is_plain) && !clause.says.is_empty(), "{id}: {name}");
                 let is_tested = relations.iter().any(|relation| relation.clause.as_ref() == Some(name));
-                assert!(is_tested || clause.rest().is_some(), "{id}: {name} is not tested, and nothing says why");
+                assert!(
+                    is_tested || clause.rest().is_some(),
+                    "{id}: {name} is not tested, and nothing says why"
+                );
             }
         }
     }

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::verdict::Judged;
 use super::{Clause, Experiment, Instance, Outcome, Relation, Standing, Trust, Verdict};
-use crate::{Refusal, Starvation};
 use crate::json::SCHEMA;
 use crate::sweep::{Store, Summary, Sweep};
+use crate::{Refusal, Starvation};
 
 /// What came of an experiment.
 #[derive(Debug)]
@@ -241,7 +241,12 @@ mod tests {
     /// smaller one on fifty, hardly any there, and a large one with an efficient engine.
     fn found(outcomes: [&[Outcome]; 4]) -> (Verdict, String) {
         let experiment = super::super::find("s-f4").expect("catalogued");
-        let place = |outcome: &Outcome| Instance { at: Vec::new(), estimate: None, interval: None, outcome: *outcome };
+        let place = |outcome: &Outcome| Instance {
+            at: Vec::new(),
+            estimate: None,
+            interval: None,
+            outcome: *outcome,
+        };
         let parts: Vec<(&Relation, Vec<Instance>)> = experiment
             .relations
             .iter()
@@ -261,7 +266,10 @@ mod tests {
             words.starts_with("does not hold (fails: hardly-on-fifty; ") && words.contains("gap-on-one"),
             "{words}"
         );
-        assert_eq!(found([&[Undecided], &[Undecided], &[Fails, Fails], &[Undecided]]).0, Verdict::DoesNotHold);
+        assert_eq!(
+            found([&[Undecided], &[Undecided], &[Fails, Fails], &[Undecided]]).0,
+            Verdict::DoesNotHold
+        );
         assert_eq!(found([&[Holds, Fails], &[Holds], &[Holds], &[Holds]]).0, Verdict::HoldsUnderCondition);
         assert_eq!(found([&[Holds, Undecided], &[Holds], &[Holds], &[Holds]]).0, Verdict::Undecided);
         let (verdict, words) = found([&[Holds], &[Holds], &[Holds], &[Holds]]);
@@ -281,7 +289,11 @@ mod tests {
         let hypotheses = super::super::find("e-8").expect("catalogued");
         let held: Vec<(&Relation, Standing)> =
             hypotheses.relations.iter().map(|relation| (relation, Standing::Holds)).collect();
-        assert_eq!(Judged::new(&hypotheses, &held).verdict, Verdict::NoClaim, "the document does not print them");
+        assert_eq!(
+            Judged::new(&hypotheses, &held).verdict,
+            Verdict::NoClaim,
+            "the document does not print them"
+        );
     }
 
     #[test]
@@ -297,10 +309,16 @@ mod tests {
         finding.starvation = Starvation::of([&run]);
         assert_eq!(finding.trust(), Trust::C);
         let words = finding.verdict_in_words();
-        assert!(words.contains("qualified: 1 of 1 runs were starved; silo committed 0 stock_level"), "{words}");
+        assert!(
+            words.contains("qualified: 1 of 1 runs were starved; silo committed 0 stock_level"),
+            "{words}"
+        );
         assert!(finding.statement().contains("qualified"));
         let text = crate::reproduce::finding(&finding);
-        assert!(text.contains("trust: C, where it would be A") && text.contains("STARVED TYPE: silo"), "{text}");
+        assert!(
+            text.contains("trust: C, where it would be A") && text.contains("STARVED TYPE: silo"),
+            "{text}"
+        );
         let claim = finding.claim(Path::new("x"));
         assert_eq!((&claim["trust"], &claim["starvation"]["starved"]), (&"C".into(), &1.into()));
     }
@@ -321,7 +339,10 @@ mod tests {
         let (same, drop) = (("same", Verdict::HoldsInPart), ("drop", Verdict::DoesNotHold));
         assert_eq!(finding.by_retry(), BTreeMap::from([same, drop]));
         let text = crate::reproduce::finding(&finding);
-        assert!(text.contains("  with retry=drop: does not hold\n  with retry=same: holds in part\n"), "{text}");
+        assert!(
+            text.contains("  with retry=drop: does not hold\n  with retry=same: holds in part\n"),
+            "{text}"
+        );
         finding.parts.push((&experiment.relations[1], vec![place("same", Outcome::Holds)]));
         finding.parts[0].1[1].outcome = Outcome::Holds;
         let (same, drop) = (("same", Verdict::HoldsInPart), ("drop", Verdict::Undecided));
@@ -353,7 +374,11 @@ mod tests {
             assert!(
                 claim["recheck"].as_str().is_some_and(|line| line.contains("reproduce S-F7 --seed 1001"))
             );
-            assert!(claim["statement"].as_str().is_some_and(|says| says.starts_with("S-F7 holds (holds: hottest-of-1m, ")));
+            assert!(
+                claim["statement"]
+                    .as_str()
+                    .is_some_and(|says| says.starts_with("S-F7 holds (holds: hottest-of-1m, "))
+            );
         }
         assert_eq!(fs::read_dir(folder.join("claims")).expect("there").count(), 1);
         fs::remove_dir_all(folder).expect("its own directory");

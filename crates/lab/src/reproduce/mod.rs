@@ -3,8 +3,8 @@
 //! An [`Experiment`] is data (`experiments/catalogue`): the claim in our words with its figures, its condition, what
 //! it needs, and what would refute it. One that this version can run names recipes (`experiments/*.toml`), and says
 //! what the claim means for their results in [`Relation`]s, which a program can decide. Each relation names the
-//! [`Clause`] of the claim that it tests, or says that it is ours. A [`Finding`] is what came of it: the claim beside our
-//! figures, and a [`Verdict`], which counts what was not tested.
+//! [`Clause`] of the claim that it tests, or says that it is ours. A [`Finding`] is what came of it: the claim beside
+//! our figures, and a [`Verdict`], which counts what was not tested.
 
 mod capability;
 mod evaluate;

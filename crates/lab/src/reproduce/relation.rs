@@ -27,8 +27,8 @@ pub struct Relation {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Rule {
-    /// The ratio of two throughputs lies within a range. One bound alone that is 1 means ahead, or behind, and not level:
-    /// it is moved by the margin of sweeps.
+    /// The ratio of two throughputs lies within a range. One bound alone that is 1 means ahead, or behind, and not
+    /// level: it is moved by the margin of sweeps.
     Ratio {
         /// The numerator.
         of: Cell,
@@ -216,7 +216,11 @@ impl Rule {
                 let best = best_over.as_ref().map(|axis| format!("best over {axis}"));
                 let of_type = of_type.as_ref().map(|name| format!("{name} alone"));
                 let against = against.as_ref().map(|_| "against another ratio".to_owned());
-                [Some(range(low, high)), best, of_type, against].into_iter().flatten().collect::<Vec<_>>().join(", ")
+                [Some(range(low, high)), best, of_type, against]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(", ")
             }
             Self::Figure { low, high, .. } => range(*low, *high),
             Self::Trend { axis, goes, .. } => format!("{} along {axis}", goes.name()),

@@ -21,14 +21,19 @@ pub fn list(experiments: &[Experiment]) -> String {
         let name = status.name();
         lines.add(format!("  {:<8} {name:<20} {}", experiment.id, experiment.title));
         match &status {
-            Status::Ready => {}
+            Status::Ready if experiment.tests_a_claim() => {}
+            Status::Ready => {
+                lines.add(format!("{:31} no claim of the document: relations of our own, or hypotheses", ""));
+            }
             Status::Waits(reason) => lines.add(format!("{:31} for {reason}", "")),
             Status::NotHere(reason) => lines.add(format!("{:31} {reason}", "")),
         }
     }
     let of = |name: &str| experiments.iter().filter(|one| one.status().name() == name).count();
+    let claims =
+        experiments.iter().filter(|one| one.status() == Status::Ready && one.tests_a_claim()).count();
     lines.add(format!(
-        "\n{}: {} can be run, {} wait, {} cannot be tested here",
+        "\n{}: {} can be run, of which {claims} test a claim, {} wait, {} cannot be tested here",
         plural(experiments.len(), "experiment"),
         of("recipe"),
         of("waits"),
@@ -59,6 +64,7 @@ pub fn json(experiment: &Experiment) -> Value {
         "falsified_by": experiment.falsified_by,
         "clauses": experiment.clauses.iter().map(clause).collect::<Vec<_>>(),
         "waits_for": experiment.waits_for.iter().map(|one| one.name()).collect::<Vec<_>>(),
+        "tests_a_claim": experiment.tests_a_claim(),
         "relations": experiment.relations.iter().map(|relation| relation.says.as_str()).collect::<Vec<_>>(),
     })
 }
@@ -108,7 +114,12 @@ pub fn finding(finding: &Finding<'_>) -> String {
     lines.add(if trust == whole {
         format!("trust: {} ({})", trust.name(), trust.says())
     } else {
-        format!("trust: {}, where it would be {} ({}) if nothing had starved", trust.name(), whole.name(), whole.says())
+        format!(
+            "trust: {}, where it would be {} ({}) if nothing had starved",
+            trust.name(),
+            whole.name(),
+            whole.says()
+        )
     });
     finding.starvation.lines().into_iter().for_each(|line| lines.add(line));
     experiment.shows.iter().for_each(|shows| lines.add(format!("here: {shows}")));
@@ -179,24 +190,24 @@ fn parts(finding: &Finding<'_>) -> String {
 
 /// The clauses of the claim with what became of each, and what was not tested.
 fn clauses(finding: &Finding<'_>) -> String {
-    let mut table = Table::default();
-    table.row(["clause of the claim", "outcome", "says"]);
+    let mut lines = Lines::default();
+    lines.add("clauses of the claim:");
     for (clause, standing) in &finding.judged.clauses {
         let mark = match clause.source {
             Source::Text => "",
             Source::Data => " [published data]",
             Source::Commented => " [commented out in the document]",
         };
-        table.row([clause.name.clone(), standing.name().to_owned(), format!("{}{mark}", clause.says)]);
-    }
-    let mut lines = Lines::default();
-    for (clause, _) in &finding.judged.clauses {
-        clause.rest().iter().for_each(|rest| lines.add(format!("not tested of {}: {rest}", clause.name)));
+        lines.add(format!("  {}: {}. {}{mark}", clause.name, standing.name(), clause.says));
+        clause.rest().iter().for_each(|rest| lines.add(format!("    not tested: {rest}")));
     }
     if let Some(beside) = finding.judged.beside {
-        lines.add(format!("beside the document's claim, relations of our own or hypotheses: {}", beside.name()));
+        lines.add(format!(
+            "beside the document's claim, relations of our own or hypotheses: {}",
+            beside.name()
+        ));
     }
-    format!("{}{}", table.render(), lines.0)
+    lines.0
 }
 
 /// A figure of any size, to the digits that tell.
@@ -221,7 +232,12 @@ mod tests {
             let line = format!("  {:<8} {:<20} ", experiment.id, experiment.status().name());
             assert!(text.contains(&line), "{line}");
         }
-        assert!(text.contains("100 experiments: "), "{text}");
+        assert!(text.contains("100 experiments: ") && text.contains("test a claim"), "{text}");
+        let listed = |id: &str| list(&[find(id).expect("catalogued")]).contains("no claim of the document");
+        assert_eq!(
+            ["E-7", "Q7", "F-7", "E-8", "E-5", "S-F4"].map(listed),
+            [true, true, true, true, false, false]
+        );
         let objects: Vec<Value> = all.iter().map(json).collect();
         assert!(objects.iter().all(|object| object["kind"] == "experiment" && !object["claim"].is_null()));
     }

@@ -1,5 +1,5 @@
-//! What may be said of a claim: what follows from the places of a relation, the relations of a clause and the clauses of
-//! the claim, in that order.
+//! What may be said of a claim: what follows from the places of a relation, the relations of a clause and the clauses
+//! of the claim, in that order.
 
 use super::{Clause, Experiment, Outcome, Relation, Source};
 
@@ -128,9 +128,11 @@ impl<'e> Judged<'e> {
             .filter(is_printed)
             .map(|(clause, standing)| (*standing, clause.rest().is_some()))
             .collect();
-        let ours = relations.iter().filter(|(relation, _)| relation.clause.is_none()).map(|(_, found)| *found);
+        let ours =
+            relations.iter().filter(|(relation, _)| relation.clause.is_none()).map(|(_, found)| *found);
         let hypotheses = clauses.iter().filter(|clause| !is_printed(clause)).map(|(_, found)| *found);
-        let beside: Vec<Standing> = ours.chain(hypotheses).filter(|found| *found != Standing::Untested).collect();
+        let beside: Vec<Standing> =
+            ours.chain(hypotheses).filter(|found| *found != Standing::Untested).collect();
         Self {
             verdict: Verdict::of(&printed),
             beside: (!beside.is_empty()).then(|| Standing::of_all(&beside)),
@@ -154,7 +156,10 @@ impl<'e> Judged<'e> {
             ("holds in some places", names(&|_, found| found == Standing::HoldsInPlaces)),
             ("undecided", names(&|_, found| found == Standing::Undecided)),
             ("holds", names(&|clause, found| found == Standing::Holds && clause.rest().is_none())),
-            ("holds as far as tested", names(&|clause, found| found == Standing::Holds && clause.rest().is_some())),
+            (
+                "holds as far as tested",
+                names(&|clause, found| found == Standing::Holds && clause.rest().is_some()),
+            ),
             ("untested", names(&|_, found| found == Standing::Untested)),
         ];
         let told: Vec<String> = groups

@@ -95,7 +95,15 @@ mod tests {
 
     fn unit() -> Unit {
         let (point, request) = (vec!["0.5".to_owned()], Request::new("ycsb"));
-        Unit { id: "an id".to_owned(), scheme: "silo", point, repetition: 2, request, lasts_s: 1.0, is_log_in_memory: false }
+        Unit {
+            id: "an id".to_owned(),
+            scheme: "silo",
+            point,
+            repetition: 2,
+            request,
+            lasts_s: 1.0,
+            is_log_in_memory: false,
+        }
     }
 
     /// What a bench makes of runs with these shares of processor time, and how many it made.

@@ -166,11 +166,12 @@ impl Recipe {
                     .to_owned(),
             );
         }
-        let is_logged = |(name, value): (&String, &Scalar)| name == "run.durability" && value.to_string() != "none";
+        let is_logged =
+            |(name, value): (&String, &Scalar)| name == "run.durability" && value.to_string() != "none";
         if self.log_in_memory && !self.given().any(is_logged) {
             return refuse(
-                "`log_in_memory` says where a log goes, and nothing is logged: add `\"run.durability\" = \"async\"`, or \
-                 leave it out"
+                "`log_in_memory` says where a log goes, and nothing is logged: add `\"run.durability\" = \"async\"`, \
+                 or leave it out"
                     .to_owned(),
             );
         }
@@ -343,7 +344,8 @@ mod tests {
         let says = refusal(&RECIPE.replace("[settings]", "log_in_memory = true\n[settings]"));
         assert!(says.contains("nothing is logged: add `\"run.durability\""), "{says}");
         let logged = "log_in_memory = true\n[settings]\n\"run.durability\" = \"async\"";
-        let text = RECIPE.replace("[settings]", logged).replace("[why]", "[why]\n\"run.durability\" = \"a test\"");
+        let text =
+            RECIPE.replace("[settings]", logged).replace("[why]", "[why]\n\"run.durability\" = \"a test\"");
         assert!(Recipe::parse(&text).expect("legal").log_in_memory);
     }
 

@@ -56,7 +56,11 @@ fn remote_transactions_meet_other_workers_where_h_store_is_to_lose() {
         number(unit, "tpcc.remote_item_pct", 1.0) + number(unit, "tpcc.remote_payment_pct", 15.0)
     };
     let shares: BTreeSet<u64> = units().map(|unit| share(unit) as u64).collect();
-    assert_eq!(shares, BTreeSet::from([0, 16]), "without remote transactions, and with those of the standard");
+    assert_eq!(
+        shares,
+        BTreeSet::from([0, 16]),
+        "without remote transactions, and with those of the standard"
+    );
     for unit in units() {
         assert_eq!(number(unit, "tpcc.warehouses", 1.0) as u64, unit.request.workers.expect("given"));
     }

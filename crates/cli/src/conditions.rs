@@ -87,6 +87,7 @@ fn object(claim: &Claim, rechecked: &Rechecked) -> serde_json::Value {
         "held_out": rechecked.held_out,
         "otherwise": rechecked.otherwise,
         "verdict": rechecked.verdict_name(),
+        "starvation": rechecked.starvation.json(),
         "same_build": rechecked.is_same_build,
         "interrupted": rechecked.is_interrupted,
     })

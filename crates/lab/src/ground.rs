@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::plan::standard_workers;
 use crate::registry::pairs;
 use crate::sweep::{DRIVES, Recipe, Scalar, Unit};
-use crate::{Catalogue, Refusal, Space};
+use crate::{Catalogue, Plan, Refusal, Space};
 
 /// The ground of a study.
 #[derive(Clone, Debug)]
@@ -50,7 +51,12 @@ impl Ground {
     ) -> Result<Self, Refusal> {
         let space = Space::parse(vary)?;
         let axes: Vec<String> = space.axes().iter().map(|axis| axis.name().to_owned()).collect();
-        let settings = settings(schemes, &axes, set)?;
+        let mut settings = settings(schemes, &axes, set)?;
+        let is_open = !axes.iter().chain(settings.keys()).any(|name| name == "workers");
+        if is_open && axes.iter().any(|axis| axis == "run.durability") {
+            // The standard leaves a core to the log where there is one, and what varies is to change nothing else.
+            settings.insert("workers".to_owned(), Scalar::Int(standard_workers(true) as i64));
+        }
         let workload = workload_of(workload, settings.keys().chain(&axes))?;
         let recipe = Recipe {
             title: schemes.join(" against "),
@@ -80,6 +86,17 @@ impl Ground {
     pub(crate) fn unit(&self, scheme: &'static str, point: &[f64], repetition: u64) -> Result<Unit, Refusal> {
         let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
         Unit::new(&self.recipe, &self.build, (scheme, &self.axes, &values), repetition)
+    }
+
+    /// The plan of a scheme's runs at a point.
+    ///
+    /// # Errors
+    /// When the point cannot be run.
+    pub(crate) fn plan(&self, scheme: &'static str, point: &[f64]) -> Result<Plan, Refusal> {
+        let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
+        let (_, plan) = Unit::planned(&self.recipe, &self.build, (scheme, &self.axes, &values), 0)?;
+        plan.suits(&plan.subjects[0])?;
+        Ok(plan)
     }
 
     /// The same with one more thing fixed, or fixed to another value.

@@ -54,7 +54,6 @@ fn of<W: Workload>(values: &Values, drive: Drive) -> Result<Vec<f64>, SettingErr
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{Catalogue, Plan, Request};
 
     fn mix(workload: &str, set: &[&str]) -> Vec<f64> {

@@ -1,18 +1,20 @@
 //! Plans: a request checked whole, before anything is loaded.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use engine::driver::{Job, Limit, Mode, Retry};
 use engine::setting::Values;
 use engine::{Admits, Drive, Family, Forecast, Info, Isolation, levers};
 use runs::{Layout, Spec, WorkloadInfo};
+use serde_json::Value;
 use stdx::Rng;
 use sync::workers;
 
 use crate::logs::Logs;
 use crate::registry::{Catalogue, pairs};
 use crate::traffic::{Arrival, traffic};
-use crate::{Refusal, machine, mix, steady};
+use crate::{Refusal, json, machine, mix, steady};
 
 /// The most workers and clients: far above what a machine has, and below what it could not start.
 const WORKERS_MAX: u64 = 1_024;
@@ -247,6 +249,21 @@ impl Plan {
         Ok(mix::shares(self.workload.name, &self.subjects[0].values, drive)?)
     }
 
+    /// The names of all that is chosen for the first scheme's runs and is otherwise in those of another plan, with
+    /// every standard resolved: settings, workers, clients and the like.
+    pub(crate) fn differs(&self, other: &Self) -> BTreeSet<String> {
+        let flat = |plan: &Self| {
+            let mut chosen = json::conditions(plan, 0);
+            if let Some(Value::Object(settings)) = chosen.remove("settings") {
+                chosen.extend(settings);
+            }
+            chosen
+        };
+        let (own, others) = (flat(self), flat(other));
+        let names = own.keys().chain(others.keys());
+        names.filter(|name| own.get(*name) != others.get(*name)).cloned().collect()
+    }
+
     /// The run of a subject.
     pub(crate) fn spec<'p>(&'p self, subject: &'p Subject) -> Spec<'p> {
         Spec {
@@ -272,10 +289,8 @@ fn layout(values: &Values) -> Layout {
 }
 
 fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job, Refusal> {
-    let is_logged = values.text("run.durability") != "none";
-    // The log's thread needs a core of its own, too.
-    let free = workers::cores().saturating_sub(usize::from(is_logged)).max(1);
-    let workers = self::workers(request.workers.or(Some(free as u64)))? as u64;
+    let free = standard_workers(values.text("run.durability") != "none");
+    let workers = self::workers(request.workers.or(Some(free)))? as u64;
     let clients = within("--clients", request.clients.or(terminals).unwrap_or(workers), workers, CLIENTS_MAX)
         .map_err(|refusal| Refusal(format!("{refusal}; each worker serves a client or more")))?;
     let measured_ns = nanoseconds("--seconds", request.seconds)?;
@@ -304,6 +319,11 @@ fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job
         traffic: traffic(request, values, terminals.is_some())?,
         is_steady: request.until_steady.then_some(steady::is_warm),
     })
+}
+
+/// As many workers as there are cores, but one for the log's thread, which needs one, too.
+pub(crate) fn standard_workers(is_logged: bool) -> u64 {
+    workers::cores().saturating_sub(usize::from(is_logged)).max(1) as u64
 }
 
 /// Workers that were asked for, or as many as there are cores.
@@ -449,6 +469,25 @@ mod tests {
         assert_eq!(plan.job.clients, plan.job.workers);
         assert_eq!(plan.order.len(), plan.subjects.len());
         assert_eq!(plan.subjects[0].values.int("ycsb.records"), 1_000);
+    }
+
+    #[test]
+    fn what_differs_between_two_plans_is_named_with_every_standard_resolved() {
+        let with = |pair: &str, workers| {
+            let set = [small().set, vec![pair.to_owned()]].concat();
+            Plan::new(&Request { set, workers, schemes: Some("silo".to_owned()), ..small() }).expect("legal")
+        };
+        let names = |a: &Plan, b: &Plan| a.differs(b).into_iter().collect::<Vec<String>>();
+        let (plain, logged) = (with("ycsb.theta=0.5", Some(1)), with("run.durability=async", Some(1)));
+        assert_eq!(names(&plain, &plain), Vec::<String>::new());
+        assert_eq!(names(&plain, &logged), ["run.durability", "ycsb.theta"]);
+        if workers::cores() > 1 {
+            let (plain, logged) = (with("ycsb.theta=0.5", None), with("run.durability=async", None));
+            assert_eq!(
+                names(&plain, &logged),
+                ["clients", "clients_asked", "run.durability", "workers", "ycsb.theta"]
+            );
+        }
     }
 
     #[test]

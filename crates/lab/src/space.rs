@@ -80,6 +80,22 @@ impl Space {
         self.point(&units)
     }
 
+    /// All of its points, if there are at most so many.
+    pub fn all(&self, most: usize) -> Option<Vec<Vec<f64>>> {
+        let mut points = vec![Vec::new()];
+        for axis in &self.0 {
+            let values = axis.values(most)?;
+            if points.len() * values.len() > most {
+                return None;
+            }
+            let longer = |point: &Vec<f64>| {
+                values.iter().map(|&value| [&point[..], &[value]].concat()).collect::<Vec<_>>()
+            };
+            points = points.iter().flat_map(longer).collect();
+        }
+        Some(points)
+    }
+
     /// The coordinates of a point.
     pub fn units(&self, point: &[f64]) -> Vec<f64> {
         self.0.iter().zip(point).map(|(axis, &value)| axis.unit_of(value)).collect()
@@ -290,6 +306,14 @@ mod tests {
                 ("retry".to_owned(), "drop".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn a_space_of_few_points_has_them_all() {
+        let few = space(&["workers=1..2", "retry=same|drop"]).expect("legal");
+        assert_eq!(few.all(4).expect("few"), [[1.0, 0.0], [1.0, 1.0], [2.0, 0.0], [2.0, 1.0]]);
+        assert_eq!(few.all(3), None);
+        assert_eq!(space(&["ycsb.theta=0..0.9", "workers=1..2"]).expect("legal").all(200), None);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //! types of transaction that hardly commit make it look faster, since whoever never finishes long transactions has time
 //! for short ones. A conclusion that rests on such runs has to say so.
 //!
-//! A type is *starved* where it ends, committed or rolled back by its own wish, less than a tenth as often as its share of the mix
-//! would have it, given how many transactions of all types ended. Rollbacks count: who is answered is not starved. All
-//! runs of a scheme under the same settings are taken together, and of fewer than ten expected ends nothing is said:
-//! none in ten is then one of chance in twenty thousand cases.
+//! A type is *starved* where it ends, committed or rolled back by its own wish, less than a tenth as often as its share
+//! of the mix would have it, given how many transactions of all types ended. Rollbacks count: who is answered is not
+//! starved. All runs of a scheme under the same settings are taken together, and of fewer than ten expected ends
+//! nothing is said: none in ten is then one of chance in twenty thousand cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -129,7 +129,9 @@ impl Starvation {
         self.cpu_share_min = least;
         for (cell, counts) in &other.cells {
             let own = self.cells.entry(cell.clone()).or_default();
-            counts.iter().for_each(|(name, count)| own.entry(name.clone()).or_default().add(count));
+            for (name, count) in counts {
+                own.entry(name.clone()).or_default().add(count);
+            }
         }
     }
 
@@ -209,8 +211,13 @@ impl Starvation {
                 self.starved, self.runs
             ));
         }
-        lines.extend(self.types().iter().map(|of| format!("STARVED TYPE: {}.", of.in_words())));
+        lines.extend(self.type_lines());
         lines
+    }
+
+    /// Of these the lines about types of transaction.
+    pub(crate) fn type_lines(&self) -> Vec<String> {
+        self.types().iter().map(|of| format!("STARVED TYPE: {}.", of.in_words())).collect()
     }
 
     /// As an object for programs.
@@ -220,6 +227,7 @@ impl Starvation {
             "starved": self.starved,
             "cpu_share_min": self.cpu_share_min,
             "types": self.types().iter().map(StarvedType::json).collect::<Vec<_>>(),
+            "reasons": self.reasons(),
         })
     }
 }

@@ -186,9 +186,30 @@ impl Axis {
             Scale::Log { .. } => value,
             _ => return value,
         };
-        let digits = (STEPS / width).log10().ceil().clamp(0.0, 15.0) as usize;
+        let digits = digits(width);
         let rounded: f64 = format!("{value:.digits$}").parse().expect("a number was written");
         rounded.clamp(low, high)
+    }
+
+    /// Its values, if there are at most so many: those that [`legible`](Self::legible) leaves.
+    pub fn values(&self, most: usize) -> Option<Vec<f64>> {
+        let (low, high) = self.ends();
+        let step = match self.scale {
+            Scale::Linear { .. } => 0.1_f64.powi(digits(high - low) as i32),
+            // Their distances differ, and there are more than anybody asks for.
+            Scale::Log { .. } => return None,
+            Scale::Integer { .. } | Scale::LogInteger { .. } | Scale::Choice(_) => 1.0,
+        };
+        let steps = ((high - low) / step + 1e-9).floor();
+        if steps >= most as f64 {
+            return None;
+        }
+        let mut values: Vec<f64> =
+            (0..=steps as u64).map(|at| self.legible(low + step * at as f64)).collect();
+        // A range may end between two of them.
+        values.push(self.legible(high));
+        values.dedup_by(|a, b| a.total_cmp(b).is_eq());
+        Some(values)
     }
 
     /// What lies halfway between two values on this scale, even if it is none of the values.
@@ -203,6 +224,11 @@ impl Axis {
             None => format!("{value}"),
         }
     }
+}
+
+/// Digits after the point that values have use for which are so far apart.
+fn digits(width: f64) -> usize {
+    (STEPS / width).log10().ceil().clamp(0.0, 15.0) as usize
 }
 
 #[cfg(test)]
@@ -268,6 +294,26 @@ pub(crate) mod tests {
         assert_near(axes[1].legible(31.622_777), 31.6, 1e-12);
         assert_near(axes[1].legible(0.1), 0.1, 1e-12);
         assert_near(axes[2].legible(7.0), 7.0, 0.0);
+    }
+
+    #[test]
+    fn the_values_of_an_axis_are_all_that_it_gives() {
+        for axis in axes() {
+            let Some(values) = axis.values(200) else {
+                assert_eq!(axis.name(), "latency_us", "ratios have no number of values");
+                continue;
+            };
+            let is_one_of = |value: f64| values.iter().any(|other| other.total_cmp(&value).is_eq());
+            assert!(
+                (0..=1_000).all(|step| is_one_of(axis.legible(axis.at(f64::from(step) / 1_000.0)))),
+                "{values:?}"
+            );
+            assert_eq!(
+                (axis.values(values.len()).as_ref(), axis.values(values.len() - 2)),
+                (Some(&values), None)
+            );
+        }
+        assert_eq!(axes()[3].values(64).map(|values| values.len()), Some(64));
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub use designs::{Halton, latin_hypercube};
 pub use interval::Interval;
 pub use morris::{ElementaryEffects, Morris, MorrisDesign};
 pub use multiplicity::{benjamini_hochberg, holm};
-pub use paired::{Paired, paired};
+pub use paired::{Paired, least_p_value, paired};
 pub use proportion::share;
 pub use sobol_indices::{Indices, SobolDesign};
 pub use sobol_sequence::SobolSequence;

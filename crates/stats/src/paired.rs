@@ -47,6 +47,12 @@ pub fn paired(pairs: &[(f64, f64)], by: Paired, confidence: f64) -> Result<Compa
     Ok(Comparison { ratio: centre.exp(), interval: interval.map(f64::exp), p_value, superiority })
 }
 
+/// The least p-value that so many pairs can have, by either method: that of pairs which all have the same winner. More
+/// than a level means that not even they would decide anything at it.
+pub fn least_p_value(pairs: usize) -> f64 {
+    if pairs == 0 { 1.0 } else { 0.5_f64.powi(pairs.min(1_000) as i32 - 1) }
+}
+
 /// The exact two-sided sign test; pairs without a winner say nothing and are left out.
 fn signs_p_value(logs: &[f64]) -> f64 {
     let (wins, losses) = (count(logs, |log| log > 0.0), count(logs, |log| log < 0.0));
@@ -186,6 +192,7 @@ mod tests {
                 let comparison = paired(&pairs[..n], by, 0.95).unwrap();
                 assert_near(comparison.interval.confidence, confidence, 1e-12);
                 assert_near(comparison.p_value, 1.0 - confidence, 1e-12);
+                assert_near(comparison.p_value, least_p_value(n), 1e-12);
                 assert_near(comparison.interval.low, 2.1, 1e-12);
                 assert_near(comparison.superiority, 1.0, 0.0);
             }

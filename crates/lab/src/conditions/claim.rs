@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stats::Interval;
+use stats::{Interval, Verdict};
 
+use super::held_out::{COVERED_WANTED, where_it_says_so};
 use super::predicate::Predicate;
 use super::study::{Class, Question, Study};
-use crate::text::percent;
-use crate::{Refusal, Space};
+use crate::text::{percent, plural};
+use crate::{Refusal, Space, Starvation};
 
 /// A conclusion with its conditions. Written as a file, it can be tested again by itself.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -52,6 +53,9 @@ pub struct Claim {
     pub held_out: HeldOut,
     /// And how with the other policy of retry; none where that was not measured, or varies.
     pub otherwise: Option<Otherwise>,
+    /// How much of the space was measured where it is made, and where the winner is not ahead there.
+    #[serde(default)]
+    pub breadth: Breadth,
     /// Throughput of the winner over that of the other, at held-out points where the claim holds that it wins; none
     /// if there was no such point.
     pub ratio: Option<Ratio>,
@@ -63,8 +67,12 @@ pub struct Claim {
     pub evidence: Vec<String>,
     /// The command that tests it again.
     pub recheck: String,
-    /// `A`: measured natively.
+    /// `A`: measured natively, by runs that were not starved. A level lower for a twentieth of starved runs or more,
+    /// two for half of them, and one for types of transaction that hardly commit; not below `C`.
     pub trust: String,
+    /// What the runs were starved of, explored and held out: see [`Starvation::json`].
+    #[serde(default)]
+    pub starvation: Value,
     /// What made the runs.
     pub build: String,
     /// The machine that they were made on.
@@ -100,6 +108,77 @@ pub struct HeldOut {
     pub interval: Bounds,
     /// The seed that the points were drawn with.
     pub seed: u64,
+}
+
+/// How far a claim reaches: of the points that were measured where it is made, explored and held out.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Breadth {
+    /// Points.
+    pub measured: usize,
+    /// Those at which the winner is ahead by the margin, in the median.
+    pub ahead: usize,
+    /// The others, those at which the winner is farthest behind first.
+    pub exceptions: Vec<Exception>,
+    /// Whether it is not known to be so that nobody is clearly ahead anywhere.
+    pub is_clear: bool,
+    /// All points of the space, where they are few enough to be counted.
+    pub points: Option<usize>,
+    /// Of these, those that were not measured.
+    pub left: Option<usize>,
+}
+
+/// A point at which the winner is not ahead by the margin, although the claim says so.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Exception {
+    /// The point.
+    pub at: Value,
+    /// Why it was measured.
+    pub role: String,
+    /// Throughput of the winner over that of the other there.
+    pub ratio: f64,
+    /// The other, if it is the one that is ahead.
+    pub ahead: Option<String>,
+}
+
+/// Exceptions that a sentence names.
+const NAMED_MAX: usize = 3;
+
+impl Breadth {
+    /// Where a claim holds whose condition is always met. "Everywhere" takes a test that could have failed, and no
+    /// exception.
+    fn in_words(&self, held_out: &HeldOut) -> String {
+        let Self { measured, ahead, points, .. } = self;
+        let of = points.map_or_else(String::new, |points| format!(" of the {points} that the space has"));
+        let is_tested = held_out.covered >= COVERED_WANTED && where_it_says_so(held_out) == Verdict::Same;
+        if ahead < measured {
+            format!("at {ahead} of the {} that were measured{of}", plural(*measured, "point"))
+        } else if is_tested && self.is_clear {
+            format!("everywhere in the space, at all {} that were measured{of}", plural(*measured, "point"))
+        } else {
+            format!("at the {} that were measured{of}", plural(*measured, "point"))
+        }
+    }
+
+    /// The points at which the other one is ahead, in half a sentence; nothing without one.
+    fn counterexamples(&self) -> String {
+        let all: Vec<&Exception> = self.exceptions.iter().filter(|of| of.ahead.is_some()).collect();
+        let Some(ahead) = all.first().and_then(|of| of.ahead.as_ref()) else { return String::new() };
+        let named: Vec<String> = all.iter().take(NAMED_MAX).map(|of| of.in_words()).collect();
+        let rest = all.len() - named.len();
+        let rest = if rest > 0 { format!(", and at {rest} more") } else { String::new() };
+        format!(", but {ahead} is ahead at {}{rest}", named.join(", at "))
+    }
+}
+
+impl Exception {
+    /// The point and the ratio.
+    pub(super) fn in_words(&self) -> String {
+        let Self { at, ratio, .. } = self;
+        match &self.ahead {
+            Some(_) => format!("{} ({:.2} times)", point(at), 1.0 / ratio),
+            None => format!("{} ({ratio:.2} times)", point(at)),
+        }
+    }
 }
 
 impl HeldOut {
@@ -192,6 +271,9 @@ pub struct Mechanism {
     pub share: Option<f64>,
     /// How often it was measured.
     pub repetitions: usize,
+    /// What the setting changes beside itself, by name: what the scheme promises, or the clients that it needs.
+    #[serde(default)]
+    pub implies: Vec<String>,
     /// In words what it accounts for.
     pub says: String,
 }
@@ -248,19 +330,20 @@ impl Claim {
     }
 }
 
-/// The sentence of a claim.
+/// The sentence of a claim. Whoever quotes it quotes its exceptions, and what the runs were starved of.
 pub(super) fn statement(
     (winner, loser): (&str, &str),
-    margin: f64,
-    predicate: &Predicate,
+    (margin, predicate): (f64, &Predicate),
+    (breadth, starvation): (&Breadth, &Starvation),
     (held_out, otherwise): (&HeldOut, Option<&Otherwise>),
 ) -> String {
     let beats = format!("{winner} beats {loser} by {margin} times or more");
     let agree = |held_out: &HeldOut| {
         let HeldOut { points, share, interval, .. } = held_out;
         format!(
-            "{} of {points} held-out points agree ({} .. {}), {}",
+            "{} of {} agree ({} .. {}), {}",
             percent(*share),
+            plural(*points, "held-out point"),
             percent(interval.low),
             percent(interval.high),
             held_out.covered_in_words()
@@ -268,11 +351,20 @@ pub(super) fn statement(
     };
     let otherwise = otherwise.map(|other| format!("; with retry={} {}", other.retry, agree(&other.held_out)));
     let agree = format!("{}{}", agree(held_out), otherwise.unwrap_or_default());
-    match &predicate.0[..] {
-        [] => format!("{beats} nowhere in the space; {agree}"),
-        [terms] if terms.is_empty() => format!("{beats} everywhere in the space; {agree}"),
-        _ => format!("{beats} when {predicate}; {agree}"),
-    }
+    let place = match &predicate.0[..] {
+        [] => "nowhere in the space".to_owned(),
+        [terms] if terms.is_empty() => breadth.in_words(held_out),
+        _ => format!("when {predicate}"),
+    };
+    let said = format!("{beats} {place}{}; {agree}", breadth.counterexamples());
+    [vec![said], starvation.reasons()].concat().join("; ")
+}
+
+/// A point in words.
+pub(super) fn point(at: &Value) -> String {
+    let pairs = at.as_object().into_iter().flatten();
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    pairs.map(|(name, value)| format!("{name}={}", text(value))).collect::<Vec<String>>().join(" ")
 }
 
 #[cfg(test)]
@@ -300,21 +392,72 @@ mod tests {
             seed: 1,
         };
         let term = super::super::Term { feature: "reads".to_owned(), above: Some(0.5), ..Default::default() };
-        let said = |boxes| statement(("silo", "mvto"), 1.1, &Predicate(boxes), (&held_out, None));
+        let breadth = Breadth { measured: 20, ahead: 20, is_clear: true, ..Breadth::default() };
+        let said = |boxes, held_out: &HeldOut, breadth: &Breadth| {
+            let of = (1.1, &Predicate(boxes));
+            statement(("silo", "mvto"), of, (breadth, &Starvation::default()), (held_out, None))
+        };
         assert_eq!(
-            said(vec![vec![term]]),
+            said(vec![vec![term.clone()]], &held_out, &breadth),
             "silo beats mvto by 1.1 times or more when reads > 0.5; \
              94.0% of 50 held-out points agree (84.0% .. 98.0%), 8 of the 9 that it covers"
         );
-        assert!(said(vec![vec![]]).contains("everywhere in the space"));
         let other = Otherwise { retry: "drop".to_owned(), held_out, verdict: "holds".to_owned() };
-        let under_both = statement(("a", "b"), 1.1, &Predicate(vec![vec![]]), (&held_out, Some(&other)));
+        let starvation = Starvation::of(&[serde_json::json!({ "starved": true }), Value::Null]);
+        let all = (&breadth, &starvation);
+        let under_both =
+            statement(("a", "b"), (1.1, &Predicate(vec![vec![]])), all, (&held_out, Some(&other)));
         let alone = "; 94.0% of 50 held-out points agree (84.0% .. 98.0%), 8 of the 9 that it covers; with";
         assert!(under_both.contains(alone), "{under_both}");
         assert!(under_both.contains("; with retry=drop 94.0% of 50 held-out points agree"), "{under_both}");
+        assert!(under_both.ends_with("; 1 of 2 runs were starved"), "{under_both}");
+        let exception = |theta: f64, ratio: f64| Exception {
+            at: serde_json::json!({ "theta": theta }),
+            role: "held_out".to_owned(),
+            ratio,
+            ahead: (ratio < 1.0).then(|| "mvto".to_owned()),
+        };
+        let exceptions = vec![exception(0.3, 0.8), exception(0.4, 0.98), exception(0.5, 1.02)];
+        let breadth = Breadth { ahead: 17, exceptions, ..breadth };
+        let named = ", but mvto is ahead at theta=0.3 (1.25 times), at theta=0.4 (1.02 times); 94.0% of";
+        let with_condition = said(vec![vec![term]], &held_out, &breadth);
+        assert!(with_condition.contains(&format!("when reads > 0.5{named}")), "{with_condition}");
+        let always = said(vec![vec![]], &held_out, &breadth);
+        assert!(always.contains(&format!("at 17 of the 20 points that were measured{named}")), "{always}");
         let nowhere = HeldOut { covered: 0, covered_agree: 0, ..held_out };
         assert_eq!(nowhere.covered_in_words(), "none of which it covers");
-        assert!(said(vec![]).contains("nowhere in the space"));
+        assert!(said(vec![], &held_out, &Breadth::default()).contains("nowhere in the space"));
+    }
+
+    #[test]
+    fn everywhere_is_said_of_what_was_tested_without_an_exception() {
+        let interval = Bounds { low: 0.9, high: 1.0, confidence: 0.95 };
+        let counts = HeldOut {
+            points: 12,
+            agree: 12,
+            undecided: 0,
+            covered: 12,
+            covered_agree: 12,
+            share: 1.0,
+            interval,
+            seed: 1,
+        };
+        let whole = Breadth { measured: 20, ahead: 20, is_clear: true, ..Breadth::default() };
+        let said = |breadth: &Breadth, covered: usize| {
+            let held_out = HeldOut { covered, covered_agree: covered, ..counts };
+            let of = (1.1, &Predicate(vec![vec![]]));
+            statement(("silo", "mvto"), of, (breadth, &Starvation::default()), (&held_out, None))
+        };
+        assert!(
+            said(&whole, 12).contains("everywhere in the space, at all 20 points that were measured; 100.0%")
+        );
+        let unclear = Breadth { is_clear: false, ..whole.clone() };
+        let one_off = Breadth { ahead: 19, ..whole.clone() };
+        for (breadth, covered) in [(&whole, 11), (&unclear, 12), (&one_off, 12)] {
+            assert!(!said(breadth, covered).contains("everywhere"), "{}", said(breadth, covered));
+        }
+        let few = Breadth { points: Some(24), left: Some(4), ..whole };
+        assert!(said(&few, 12).contains("at all 20 points that were measured of the 24 that the space has"));
     }
 
     #[test]

@@ -16,8 +16,10 @@ const GRID: usize = 5;
 const TOLERANCE: f64 = 0.01;
 /// Whoever is ahead at a point is so with this confidence: of the dozen points of a search few are wrong.
 const CONFIDENCE: f64 = 0.95;
-/// A point that is not clear is measured so often at most. Six pairs are the fewest that can be clear.
+/// A point that is not clear is measured so often at most.
 const PAIRS_MAX: u32 = 10;
+/// The fewest pairs that can be clear.
+pub(super) const PAIRS_CLEAR: usize = 6;
 
 /// What to measure next to find the crossings, given what was measured; none on other spaces, and when they are found.
 pub(super) fn next(space: &Space, samples: &[Sample]) -> Option<Next> {
@@ -34,6 +36,31 @@ pub(super) fn next(space: &Space, samples: &[Sample]) -> Option<Next> {
     }
 }
 
+/// Whether one scheme or the other is clearly ahead anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clear {
+    /// Somewhere it is; or nobody can tell, since the space has several axes, or words.
+    Perhaps,
+    /// No point was measured often enough to say so.
+    TooFew,
+    /// It is at none, by any margin.
+    Nowhere,
+}
+
+/// Whether somebody is clearly ahead somewhere on a single axis of numbers.
+pub(super) fn clear(space: &Space, samples: &[Sample]) -> Clear {
+    let Some(bisect) = bisect(space, samples) else { return Clear::Perhaps };
+    let is_known =
+        |sample: &Sample| sample.interval(CONFIDENCE).is_some_and(|of| of.confidence >= CONFIDENCE);
+    if bisect.findings().first.is_some() {
+        Clear::Perhaps
+    } else if samples.iter().any(|sample| !sample.role.is_test() && is_known(sample)) {
+        Clear::Nowhere
+    } else {
+        Clear::TooFew
+    }
+}
+
 /// Where the ranking flips, for people; none on other spaces.
 pub(super) fn text(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Option<String> {
     let findings = bisect(space, samples)?.findings();
@@ -41,6 +68,13 @@ pub(super) fn text(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Opti
     let at = |value: f64| axis.text(value);
     let name = |side: Side| if side == Side::Above { a } else { b };
     let Some(first) = findings.first else {
+        if clear(space, samples) == Clear::TooFew {
+            return Some(format!(
+                "who is clearly ahead is not known at any {}: each takes {PAIRS_CLEAR} pairs of runs, and there was no \
+                 time for so many",
+                axis.name()
+            ));
+        }
         return Some(format!(
             "neither is clearly ahead, by any margin, at any {} that was measured",
             axis.name()
@@ -115,7 +149,7 @@ mod tests {
             match next(space, &samples) {
                 Some(Next::Point(point, role)) => {
                     let pairs = vec![(ratio(point[0]), 1.0)];
-                    samples.push(Sample { point, features: Features::new(), role, pairs, runs: Vec::new() });
+                    samples.push(Sample { pairs, ..Sample::new(point, Features::new(), role) });
                 }
                 Some(Next::Again(at)) => {
                     let pair = (ratio(samples[at].point[0]), 1.0);

@@ -13,7 +13,7 @@ const FILLING_EVERY: usize = 4;
 /// Neighbours closer than this, in coordinates from 0 to 1, are not parted further.
 const TOLERANCE: f64 = 0.02;
 /// A point is measured this often at most while exploring.
-const PAIRS_MAX: usize = 3;
+pub(super) const PAIRS_MAX: usize = 3;
 /// Its neighbours, by which a point is doubted.
 const NEIGHBOURS: usize = 3;
 
@@ -127,8 +127,7 @@ mod tests {
     }
 
     fn sample(point: Vec<f64>, ratio: f64) -> Sample {
-        let (features, runs) = (Features::new(), Vec::new());
-        Sample { point, features, role: Role::Explored, pairs: vec![(ratio, 1.0)], runs }
+        Sample { pairs: vec![(ratio, 1.0)], ..Sample::new(point, Features::new(), Role::Explored) }
     }
 
     /// Explores with a ratio that is known, for some steps.

@@ -94,7 +94,7 @@ mod tests {
             let point = study.ground.space.random(&mut rng);
             let features = study.features(&point).expect("possible");
             let pairs = vec![(ratio(&features), 1.0)];
-            Sample { point, features, role: Role::Explored, pairs, runs: Vec::new() }
+            Sample { pairs, ..Sample::new(point, features, Role::Explored) }
         };
         (0..count).map(sample).collect()
     }

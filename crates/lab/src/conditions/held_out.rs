@@ -1,15 +1,15 @@
-//! Testing what was concluded where nothing had been measured: at fresh random points, with requests of their own, and
-//! under both policies of retry. Some published results drop aborted requests, others try them again, and rankings that
-//! follow from this choice look as if they followed from the schemes.
+//! Testing what was concluded where nothing had been measured: at random points that nobody has looked at, with
+//! requests of their own, and under both policies of retry. Some published results drop aborted requests, others try
+//! them again, and rankings that follow from this choice look as if they followed from the schemes.
 
 use engine::driver::Retry;
 use stats::{Verdict, share};
-use stdx::Rng;
 
 use super::claim::{Bounds, HeldOut, Otherwise};
 use super::fit::Map;
 use super::investigate::{CONFIDENCE, Findings};
 use super::pairs::{Pairs, Stop};
+use super::points::{Candidate, Fresh};
 use super::predicate::{Features, Predicate};
 use super::study::{Class, Role, Sample, Study};
 use crate::sweep::Run;
@@ -31,9 +31,7 @@ pub(super) const OF_TEST: Until = Until { random: 0.5, covered: 0.65, otherwise:
 /// Points that a claim covers, of which fewer decide nothing.
 const COVERED_MIN: usize = 5;
 /// As many are looked for: all but three of them show that the winner is ahead at most.
-const COVERED_WANTED: usize = 12;
-/// Random points that are looked at to find one that a claim covers. A claim about less of the space has few.
-const TRIES: usize = 2_000;
+pub(super) const COVERED_WANTED: usize = 12;
 /// Pairs at each point: the median is then off the truth half as often as a single pair is.
 const PAIRS: u64 = 3;
 /// Their repetitions begin here, so that their requests are none that the exploration has seen.
@@ -50,9 +48,9 @@ impl Study {
     }
 }
 
-/// Measures fresh random points, and notes what the map predicts for them: all over the space, then, where a claim
-/// covers few of these, more that it covers; then as many of them under the other policy of retry, on the same
-/// requests, as there is time for.
+/// Measures random points that nobody has measured, and notes what the map predicts for them: all over the space, then,
+/// where a claim covers few of these, more that it covers; then as many of them under the other policy of retry, on the
+/// same requests, as there is time for.
 pub(super) fn test<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
@@ -60,49 +58,16 @@ pub(super) fn test<R: Run>(
     until: Until,
     findings: &mut Findings,
 ) -> Result<(), Stop> {
-    let seed = study.question.seed;
-    let mut rng = Rng::from_path(&[seed, 0x0068_656c_646f_7574]);
-    let of = study.question.held_out;
+    let own = repetition(study.question.seed, 0);
+    let mut fresh = Fresh::new(study, pairs.store(), &findings.samples, own)?;
     let mut points = Vec::new();
-    while points.len() < of {
-        let point = study.ground.space.random(&mut rng);
-        let Ok(features) = study.features(&point) else {
-            findings.impossible += 1;
-            continue;
-        };
-        if !pairs.has_time(study, until.random, 2 * PAIRS as usize) {
-            break;
-        }
-        let what = format!("testing, point {} of {of}", points.len() + 1);
-        findings.predicted.push(map.predict(&features));
-        findings.samples.push(measure(study, pairs, (&point, seed), (features, Role::HeldOut), &what)?);
-        points.push((point, Role::HeldOut));
-    }
-    if points.is_empty() {
-        return Ok(());
-    }
-    let claimed = [Class::A, Class::B].into_iter().filter(|class| !map.of(*class).is_never());
-    for class in claimed.clone() {
-        let covers = |features: &Features| map.of(class).holds(features);
-        let tests = || findings.samples.iter().filter(|sample| sample.role.is_test());
-        let mut covered = tests().filter(|sample| covers(&sample.features)).count();
-        let mut tries = 0..TRIES;
-        while covered < COVERED_WANTED && pairs.has_time(study, until.covered, 2 * PAIRS as usize) {
-            let mut drawn = tries.by_ref().map(|_| study.ground.space.random(&mut rng));
-            let found = drawn.find_map(|point| {
-                let features = study.features(&point).ok()?;
-                covers(&features).then_some((point, features))
-            });
-            let Some((point, features)) = found else { break };
-            covered += 1;
-            let what = format!("testing a claim, point {covered} of {COVERED_WANTED}");
-            findings.predicted.push(map.predict(&features));
-            findings.samples.push(measure(study, pairs, (&point, seed), (features, Role::Covered), &what)?);
-            points.push((point, Role::Covered));
-        }
-    }
-    let Some(other) = study.otherwise().filter(|_| claimed.count() > 0) else { return Ok(()) };
-    let retry = other.value("retry");
+    let tested = at_fresh_points(study, pairs, (map, until), &mut fresh, findings, &mut points);
+    findings.impossible += fresh.impossible;
+    findings.left = fresh.left(study)?;
+    tested?;
+    let has_claims = [Class::A, Class::B].into_iter().any(|class| !map.of(class).is_never());
+    let Some(other) = study.otherwise().filter(|_| has_claims) else { return Ok(()) };
+    let (retry, seed) = (other.value("retry"), study.question.seed);
     for (nth, (point, role)) in points.iter().enumerate() {
         // Batches try again whatever aborts: a scheme that cannot drop a request can do so nowhere.
         let Ok(features) = other.features(point) else { break };
@@ -115,6 +80,50 @@ pub(super) fn test<R: Run>(
     Ok(())
 }
 
+/// The first two parts of a [`test`]; the points are noted for the third.
+fn at_fresh_points<R: Run>(
+    study: &Study,
+    pairs: &mut Pairs<'_, R>,
+    (map, until): (&Map, Until),
+    fresh: &mut Fresh<'_>,
+    findings: &mut Findings,
+    points: &mut Vec<(Vec<f64>, Role)>,
+) -> Result<(), Stop> {
+    let (seed, of) = (study.question.seed, study.question.held_out);
+    while points.len() < of && pairs.has_time(study, until.random, 2 * PAIRS as usize) {
+        let Some(Candidate { point, features, .. }) = fresh.next(study, |_| true)? else {
+            findings.is_exhausted = true;
+            break;
+        };
+        let what = format!("testing, point {} of {of}", points.len() + 1);
+        findings.predicted.push(map.predict(&features));
+        findings.samples.push(measure(study, pairs, (&point, seed), (features, Role::HeldOut), &what)?);
+        points.push((point, Role::HeldOut));
+    }
+    if points.is_empty() {
+        return Ok(());
+    }
+    for class in [Class::A, Class::B].into_iter().filter(|class| !map.of(*class).is_never()) {
+        let covers = |features: &Features| map.of(class).holds(features);
+        let tests = || findings.samples.iter().filter(|sample| sample.role.is_test());
+        let mut covered = tests().filter(|sample| covers(&sample.features)).count();
+        while covered < COVERED_WANTED && pairs.has_time(study, until.covered, 2 * PAIRS as usize) {
+            let Some(Candidate { point, features, .. }) = fresh.next(study, covers)? else { break };
+            covered += 1;
+            let what = format!("testing a claim, point {covered} of {COVERED_WANTED}");
+            findings.predicted.push(map.predict(&features));
+            findings.samples.push(measure(study, pairs, (&point, seed), (features, Role::Covered), &what)?);
+            points.push((point, Role::Covered));
+        }
+    }
+    Ok(())
+}
+
+/// The number of a repetition at a point that tests something: of a seed's own, and none that the exploration has.
+fn repetition(seed: u64, nth: u64) -> u64 {
+    FRESH + seed.wrapping_mul(PAIRS) + nth
+}
+
 fn measure<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
@@ -122,14 +131,11 @@ fn measure<R: Run>(
     (features, role): (Features, Role),
     what: &str,
 ) -> Result<Sample, Stop> {
-    let (mut throughputs, mut runs) = (Vec::new(), Vec::new());
-    for repetition in 0..PAIRS {
-        let repetition = FRESH + seed.wrapping_mul(PAIRS) + repetition;
-        let pair = pairs.measure(study, point, repetition, what)?;
-        throughputs.push(pair.throughputs);
-        runs.extend(pair.ids());
+    let mut sample = Sample::new(point.to_vec(), features, role);
+    for nth in 0..PAIRS {
+        sample.add(&pairs.measure(study, point, repetition(seed, nth), what)?);
     }
-    Ok(Sample { point: point.to_vec(), features, role, pairs: throughputs, runs })
+    Ok(sample)
 }
 
 /// How a predicate fares at points: whether the winner is ahead by the margin where it says so, and only there. The

@@ -2,22 +2,27 @@
 
 use serde_json::{Value, json};
 
-use super::claim::{Claim, Explored, Ratio, statement};
-use super::crossing;
-use super::explore::{Exploration, Next};
+use super::claim::{Breadth, Claim, Exception, Explored, Ratio, statement};
+use super::crossing::{self, Clear, PAIRS_CLEAR};
+use super::explore::{Exploration, Next, PAIRS_MAX};
 use super::fit::Map;
 use super::held_out::{OF_STUDY, fare_under_both, test};
 use super::pairs::{Pairs, Stop};
-use super::study::{Class, Sample, Study};
+use super::points::{Candidate, candidate, few, left_for_tests};
+use super::predicate::Predicate;
+use super::study::{Class, Role, Sample, Study};
 use super::why::{self, Site};
 use crate::json::SCHEMA;
+use crate::reproduce::Trust;
 use crate::sweep::{Run, Store, digest};
-use crate::{Machine, Refusal};
+use crate::{Machine, Refusal, Starvation, StarvedType};
 
 /// The confidence of what is said, all claims of a study together.
 pub(super) const CONFIDENCE: f64 = 0.9;
 /// The share of the budget after which no more is explored.
 const EXPLORED_BY: f64 = 0.4;
+/// So many points in a row that are known, or cannot be run, end the exploration: there are no others.
+const IN_VAIN_MAX: usize = 500;
 
 /// What a study found.
 #[derive(Debug, Default)]
@@ -32,6 +37,12 @@ pub struct Findings {
     pub claims: Vec<Claim>,
     /// Random points that could not be run under both schemes.
     pub impossible: usize,
+    /// The points of the space that can be run, where they are few; none where they are many.
+    pub few: Option<usize>,
+    /// Of these, those that were not measured.
+    pub left: Option<usize>,
+    /// Whether a test ended because no point was left that nobody had measured.
+    pub(super) is_exhausted: bool,
     /// Whether whoever watched did not want more.
     pub is_interrupted: bool,
     /// The command of a run whose check failed, and ended all of it.
@@ -61,7 +72,11 @@ fn course<R: Run>(
     pairs: &mut Pairs<'_, R>,
     findings: &mut Findings,
 ) -> Result<(), Stop> {
-    explore(study, pairs, findings)?;
+    let few = few(study);
+    findings.few = few.as_ref().map(Vec::len);
+    let explored = explore(study, pairs, few.as_deref(), findings);
+    findings.left = findings.few.map(|few| few.saturating_sub(findings.samples.len()));
+    explored?;
     if findings.samples.is_empty() {
         let says =
             "there was no time for a single pair of runs: give a larger `--budget`, or lower `--seconds`";
@@ -81,35 +96,86 @@ fn course<R: Run>(
     Ok(())
 }
 
-fn explore<R: Run>(study: &Study, pairs: &mut Pairs<'_, R>, findings: &mut Findings) -> Result<(), Stop> {
+/// Measures until there is no time left, or nothing new to be measured. Of a space of few points some are left for the
+/// test, or, where these would be too few for one, all are measured, until it is clear who is ahead at each.
+fn explore<R: Run>(
+    study: &Study,
+    pairs: &mut Pairs<'_, R>,
+    few: Option<&[Candidate]>,
+    findings: &mut Findings,
+) -> Result<(), Stop> {
     let mut exploration = Exploration::new(&study.ground.space, study.question.margin, study.question.seed);
-    let points_max = study.question.points.unwrap_or(usize::MAX);
-    while findings.samples.len() < points_max && pairs.has_time(study, EXPLORED_BY, 2) {
-        let what = format!("exploring, point {}", findings.samples.len() + 1);
-        let to_cross = crossing::next(&study.ground.space, &findings.samples);
-        match to_cross.unwrap_or_else(|| exploration.next(&findings.samples)) {
-            Next::Point(point, role) => {
-                let Ok(features) = study.features(&point) else {
-                    findings.impossible += 1;
+    let left = few.map_or(0, |few| left_for_tests(few.len(), study.question.held_out));
+    let is_whole = few.is_some() && left == 0;
+    let most = few.map_or(usize::MAX, |few| few.len() - left);
+    let points_max = study.question.points.unwrap_or(usize::MAX).min(most);
+    let mut places: Vec<[String; 2]> = Vec::new();
+    let mut in_vain = 0;
+    while in_vain < IN_VAIN_MAX && pairs.has_time(study, EXPLORED_BY, 2) {
+        let samples = &findings.samples;
+        let is_full = samples.len() >= points_max;
+        if is_full && !is_whole {
+            break;
+        }
+        let what = format!("exploring, point {}", samples.len() + 1);
+        let next = crossing::next(&study.ground.space, samples).or_else(|| match few.filter(|_| is_whole) {
+            Some(few) => next_of_few(few, samples),
+            None => Some(exploration.next(samples)),
+        });
+        let at = match next {
+            None => break,
+            Some(Next::Again(at)) => at,
+            Some(Next::Point(point, role)) => {
+                let Ok(Candidate { point, features, place }) = candidate(study, point) else {
+                    (findings.impossible, in_vain) = (findings.impossible + 1, in_vain + 1);
                     continue;
                 };
-                let pair = pairs.measure(study, &point, 0, &what)?;
-                let runs = pair.ids().collect();
-                findings.samples.push(Sample { point, features, role, pairs: vec![pair.throughputs], runs });
+                match places.iter().position(|other| *other == place) {
+                    // Few points are drawn again and again, and are known by then.
+                    Some(at) if samples[at].pairs.len() >= PAIRS_MAX => {
+                        in_vain += 1;
+                        continue;
+                    }
+                    Some(at) => at,
+                    None if is_full => break,
+                    None => {
+                        places.push(place);
+                        findings.samples.push(Sample::new(point, features, role));
+                        places.len() - 1
+                    }
+                }
             }
-            Next::Again(at) => {
-                let sample = &mut findings.samples[at];
-                let pair = pairs.measure(study, &sample.point, sample.pairs.len() as u64, &what)?;
-                sample.pairs.push(pair.throughputs);
-                sample.runs.extend(pair.ids());
+        };
+        in_vain = 0;
+        let sample = &mut findings.samples[at];
+        match pairs.measure(study, &sample.point, sample.pairs.len() as u64, &what) {
+            Ok(pair) => sample.add(&pair),
+            Err(stop) => {
+                // A point without a pair is none.
+                findings.samples.retain(|sample| !sample.pairs.is_empty());
+                return Err(stop);
             }
         }
     }
     Ok(())
 }
 
-/// The claims that the map makes, each with how it fared at the held-out points.
+/// The next of few points, all of which are measured until it is clear who is ahead.
+fn next_of_few(few: &[Candidate], samples: &[Sample]) -> Option<Next> {
+    let is_new = |of: &&Candidate| samples.iter().all(|sample| sample.point != of.point);
+    if let Some(new) = few.iter().find(is_new) {
+        return Some(Next::Point(new.point.clone(), Role::Explored));
+    }
+    let (at, least) = samples.iter().enumerate().min_by_key(|(_, sample)| sample.pairs.len())?;
+    (least.pairs.len() < PAIRS_CLEAR).then_some(Next::Again(at))
+}
+
+/// The claims that the map makes, each with how it fared at the held-out points. Where neither is clearly ahead
+/// anywhere there is nothing to claim.
 fn conclude(study: &Study, map: &Map, findings: &Findings, store: &Store) -> Vec<Claim> {
+    if findings.clear(study) == Clear::Nowhere {
+        return Vec::new();
+    }
     let winners = [Class::A, Class::B].into_iter().filter(|class| !map.of(*class).is_never());
     let count = winners.clone().count();
     let folder = store.path().display();
@@ -132,10 +198,13 @@ fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Find
     let ahead = |sample: &Sample| if winner == Class::A { sample.ratio() } else { 1.0 / sample.ratio() };
     let explored = findings.samples.iter().filter(|sample| !sample.role.is_test());
     let name = format!("{}-over-{}-{}", names.0, names.1, study.digest());
+    let breadth = breadth(study, (predicate, winner), findings);
+    let starvation = findings.starvation();
+    let of = (margin, predicate);
     Some(Claim {
         schema: SCHEMA,
         kind: "claim".to_owned(),
-        statement: statement(names, margin, predicate, (&fared, otherwise.as_ref())),
+        statement: statement(names, of, (&breadth, &starvation), (&fared, otherwise.as_ref())),
         workload: study.ground.workload().to_owned(),
         a: a.to_owned(),
         b: b.to_owned(),
@@ -155,6 +224,7 @@ fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Find
         },
         held_out: fared,
         otherwise,
+        breadth,
         ratio: Ratio::of(inside.map(ahead).collect()),
         mechanisms: Vec::new(),
         holds_without: Vec::new(),
@@ -163,11 +233,42 @@ fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Find
             "contend recheck DIR/claims/{name}.json --seed {}",
             study.question.seed.wrapping_add(1)
         ),
-        trust: "A".to_owned(),
+        trust: starvation.trust(Trust::A).name().to_owned(),
+        starvation: starvation.json(),
         build: study.ground.build.clone(),
         machine: crate::json::machine(&Machine::of_this_process()),
         name,
     })
+}
+
+/// At how many of the points that were measured the winner is ahead of those that a claim covers, and at which it is
+/// not.
+fn breadth(study: &Study, (predicate, winner): (&Predicate, Class), findings: &Findings) -> Breadth {
+    let [a, b] = study.schemes;
+    let loser = if winner == Class::A { b } else { a };
+    let covered: Vec<&Sample> =
+        findings.samples.iter().filter(|sample| predicate.holds(&sample.features)).collect();
+    let is_held = |sample: &&&Sample| Class::of(sample.ratio(), study.question.margin) == winner;
+    let exception = |sample: &&&Sample| {
+        let ratio = if winner == Class::A { sample.ratio() } else { 1.0 / sample.ratio() };
+        Exception {
+            at: study.ground.space.point_json(&sample.point),
+            role: sample.role.name().to_owned(),
+            ratio,
+            ahead: (ratio < 1.0).then(|| loser.to_owned()),
+        }
+    };
+    let mut exceptions: Vec<Exception> =
+        covered.iter().filter(|sample| !is_held(sample)).map(|sample| exception(&sample)).collect();
+    exceptions.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    Breadth {
+        measured: covered.len(),
+        ahead: covered.len() - exceptions.len(),
+        exceptions,
+        is_clear: findings.clear(study) == Clear::Perhaps,
+        points: findings.few,
+        left: findings.left,
+    }
 }
 
 /// The point at which a claim's winner is farthest ahead, of those where the claim says so: by the worst pair of each,
@@ -198,6 +299,18 @@ impl Study {
 }
 
 impl Findings {
+    /// What the runs were starved of, all of them together.
+    pub fn starvation(&self) -> Starvation {
+        let mut all = Starvation::default();
+        self.samples.iter().chain(&self.otherwise).for_each(|sample| all.merge(&sample.starvation));
+        all
+    }
+
+    /// Whether somebody is clearly ahead somewhere.
+    pub(super) fn clear(&self, study: &Study) -> Clear {
+        crossing::clear(&study.ground.space, &self.samples)
+    }
+
     /// The points that were measured, as an object for programs.
     pub fn json(&self, study: &Study) -> Value {
         let [a, b] = study.schemes;
@@ -214,6 +327,8 @@ impl Findings {
                 "class": Class::of(sample.ratio(), study.question.margin).name(),
                 "predicted": predicted.map(|class| class.name()),
                 "runs": sample.runs,
+                "starved": sample.starvation.starved(),
+                "starved_types": sample.starvation.types().iter().map(StarvedType::json).collect::<Vec<_>>(),
             })
         };
         json!({
@@ -228,6 +343,9 @@ impl Findings {
             "settings": study.ground.fixed(),
             "crossings": crossing::json(&study.ground.space, study.schemes, &self.samples),
             "impossible": self.impossible,
+            "space_points": self.few,
+            "points_left": self.left,
+            "starvation": self.starvation().json(),
             "interrupted": self.is_interrupted,
             "points": self.samples.iter().map(&mut point).collect::<Vec<_>>(),
             "otherwise": study.otherwise().map(|other| json!({
@@ -395,7 +513,7 @@ mod tests {
         let findings =
             investigate(&alike, &store, |unit: &Unit, _: &str| Ok(Some(same(unit)))).expect("made");
         assert!(findings.claims.is_empty());
-        assert!(findings.text(&alike).contains("no claim: nowhere"), "{}", findings.text(&alike));
+        assert!(findings.text(&alike).contains("no claim: neither"), "{}", findings.text(&alike));
         let broken = Study::new(Question { seed: 5, ..alike.question.clone() }, "a build").expect("possible");
         let failed = |_: &Unit, _: &str| Ok(Some(json!({ "kind": "run", "check": { "verdict": "failed" } })));
         let findings = investigate(&broken, &store, failed).expect("made");
@@ -413,5 +531,186 @@ mod tests {
             investigate(&study, &store, |unit: &Unit, _: &str| Ok(Some(result(unit)))).expect_err("no time");
         assert!(refusal.0.contains("--budget"));
         std::fs::remove_dir_all(path).expect("its own directory");
+    }
+
+    /// A run with all that was chosen for it.
+    fn planted(unit: &Unit, throughput: f64) -> Value {
+        let plan = Plan::new(&unit.request).expect("possible");
+        let mut run = Value::Object(crate::json::conditions(&plan, 0));
+        let own = json!({
+            "kind": "run", "throughput_txn_s": throughput, "measured_s": 1.0, "starved": false, "cpu_share": 1.0,
+            "check": { "verdict": "passed" },
+        });
+        let Value::Object(own) = own else { panic!("an object") };
+        own.into_iter().for_each(|(name, value)| run[&name] = value);
+        run
+    }
+
+    /// The answer to a question on a machine on which silo is so much faster, by repetition.
+    fn answer(name: &str, question: Question, ahead: impl Fn(&Unit) -> f64) -> (Study, Findings) {
+        let path = folder(name);
+        let store = Store::open(&path).expect("writable");
+        let study = Study::new(question, "a build").expect("possible");
+        let run = |unit: &Unit, _: &str| {
+            let ahead = if unit.scheme == "silo" { ahead(unit) } else { 1.0 };
+            Ok(Some(planted(unit, 1_000.0 * ahead)))
+        };
+        let findings = investigate(&study, &store, run).expect("made");
+        std::fs::remove_dir_all(path).expect("its own directory");
+        (study, findings)
+    }
+
+    #[test]
+    fn a_space_of_two_points_has_no_held_out_ones() {
+        let (study, findings) = answer("two", question(&["workers=1..2"]), |_| 1.5);
+        assert_eq!((findings.samples.len(), findings.few, findings.left), (2, Some(2), Some(0)));
+        assert!(findings.samples.iter().all(|sample| !sample.role.is_test() && sample.pairs.len() >= 6));
+        let told = findings.text(&study);
+        assert!(findings.claims.is_empty() && !told.contains("everywhere"), "{told}");
+        for says in [
+            "2 points explored",
+            "the space has 2 points: 2 were explored, 0 held out, and 0 are left",
+            "workers=1: silo is ahead, 1.50 times of silo to mvto in 6 pairs (1.50 .. 1.50)",
+            "no claim: a claim is about points that were not measured, and none of them is left",
+        ] {
+            assert!(told.contains(says), "{says}: {told}");
+        }
+        let json = findings.json(&study);
+        assert_eq!((&json["space_points"], &json["points_left"]), (&2.into(), &0.into()));
+    }
+
+    #[test]
+    fn of_a_space_of_few_points_some_are_left_for_the_test() {
+        let asked = question(&["workers=1..2", "clients=2..9"]);
+        let (study, findings) = answer("sixteen", asked, |_| 1.5);
+        let of = |is_test| findings.samples.iter().filter(|sample| sample.role.is_test() == is_test).count();
+        let told = findings.text(&study);
+        assert_eq!((of(false), of(true), findings.few, findings.left), (11, 5, Some(16), Some(0)), "{told}");
+        let mut points: Vec<String> =
+            findings.samples.iter().map(|sample| format!("{:?}", sample.point)).collect();
+        points.sort();
+        points.dedup();
+        assert_eq!(points.len(), 16, "none is measured for two reasons");
+        let [claim] = &findings.claims[..] else { panic!("{told}") };
+        assert!(
+            claim
+                .statement
+                .contains("at the 16 points that were measured of the 16 that the space has; 100.0%")
+        );
+        assert!(claim.statement.contains("of 5 held-out points agree"), "{told}");
+        assert_eq!(claim.held_out.covered, 5, "none is drawn twice, however many are wanted");
+    }
+
+    #[test]
+    fn what_is_not_clear_anywhere_is_not_claimed_everywhere() {
+        let asked = Question { margin: 1.0, ..question(&["ycsb.theta=0..0.9"]) };
+        let (study, findings) =
+            answer("unclear", asked, |unit| if unit.repetition.is_multiple_of(2) { 1.3 } else { 0.9 });
+        let told = findings.text(&study);
+        assert!(told.contains("neither is clearly ahead, by any margin"), "{told}");
+        assert!(findings.claims.is_empty() && !told.contains("everywhere"), "{told}");
+        assert!(told.contains("no claim: neither silo nor mvto is clearly ahead at any point"), "{told}");
+    }
+
+    #[test]
+    fn a_claim_names_the_points_at_which_it_is_not_so() {
+        let study = study(&["ycsb.theta=0..0.9", "ycsb.read_pct=0..100"]);
+        let sample = |theta: f64, ratio: f64, role| {
+            let point = vec![theta, 50.0];
+            let features = study.features(&point).expect("possible");
+            Sample { pairs: vec![(ratio, 1.0); 3], ..Sample::new(point, features, role) }
+        };
+        let held_out = (0..12).map(|at| sample(0.01 * f64::from(at), 1.5, Role::HeldOut));
+        let others = [
+            sample(0.5, 1.5, Role::Explored),
+            sample(0.6, 0.8, Role::HeldOut),
+            sample(0.7, 1.02, Role::Covered),
+        ];
+        let samples: Vec<Sample> = held_out.chain(others).collect();
+        let findings = Findings { samples, ..Findings::default() };
+        let always = Predicate(vec![Vec::new()]);
+        let map = Map::of_claim(Class::A, &always);
+        let claim = super::claim(&study, &map, Class::A, 1, &findings).expect("tested");
+        assert!(!claim.statement.contains("everywhere"), "{}", claim.statement);
+        let says = "at 13 of the 15 points that were measured, but mvto is ahead at ycsb.read_pct=50 \
+                    ycsb.theta=0.6 (1.25 times); ";
+        assert!(claim.statement.contains(says), "{}", claim.statement);
+        assert_eq!(claim.breadth.exceptions.len(), 2);
+        let text = claim.text();
+        assert!(
+            text.contains("COUNTEREXAMPLES, at which the other one is ahead: ycsb.read_pct=50"),
+            "{text}"
+        );
+        assert!(text.contains("short of it: ycsb.read_pct=50 ycsb.theta=0.7 (1.02 times)"), "{text}");
+        let written = serde_json::to_string(&claim).expect("text");
+        assert_eq!(Claim::parse(&written).expect("a claim").breadth, claim.breadth);
+    }
+
+    #[test]
+    fn trust_is_lower_where_runs_or_types_are_starved() {
+        let path = folder("starved");
+        let store = Store::open(&path).expect("writable");
+        let asked = Question {
+            points: Some(10),
+            held_out: 12,
+            ..question(&["ycsb.theta=0..0.9", "ycsb.read_pct=0..100"])
+        };
+        let study = Study::new(asked, "a build").expect("possible");
+        let run = |unit: &Unit, _: &str| {
+            let is_silo = unit.scheme == "silo";
+            let mut run = planted(unit, if is_silo { 1_500.0 } else { 1_000.0 });
+            (run["starved"], run["cpu_share"]) = (true.into(), 0.5.into());
+            run["mix"] = json!({ "short": 0.9, "long": 0.1 });
+            let long = if is_silo { 0 } else { 100 };
+            run["by_type"] = json!({ "short": { "commits": 900 }, "long": { "commits": long } });
+            Ok(Some(run))
+        };
+        let findings = investigate(&study, &store, run).expect("made");
+        let told = findings.text(&study);
+        let [claim] = &findings.claims[..] else { panic!("{told}") };
+        assert_eq!(claim.trust, "C", "{told}");
+        let runs = findings.starvation().runs();
+        assert!(runs > 50 && told.contains(&format!("STARVED: in {runs} of {runs} runs")), "{told}");
+        assert!(
+            claim
+                .statement
+                .contains(&format!("; {runs} of {runs} runs were starved; silo committed 0 long at"))
+        );
+        assert!(
+            told.contains("  trust: C (") && told.contains("STARVED TYPE: silo committed 0 long at"),
+            "{told}"
+        );
+        let json = findings.json(&study);
+        assert_eq!(json["starvation"]["starved"], runs);
+        assert_eq!(json["points"][0]["starved_types"][0]["type"], "long");
+        let read = Claim::parse(&serde_json::to_string(claim).expect("text")).expect("a claim");
+        let again = read.study(100.0, 12, 9, "a build").expect("possible");
+        let rechecked = recheck(&read, &again, &store, run).expect("made");
+        assert!(rechecked.text(&read).contains("STARVED: in "), "{}", rechecked.text(&read));
+        std::fs::remove_dir_all(path).expect("its own directory");
+    }
+
+    #[test]
+    fn a_claim_about_a_space_without_a_point_left_cannot_be_tested_again() {
+        let path = folder("exhausted");
+        let store = Store::open(&path).expect("writable");
+        let study = study(&["workers=1..2", "clients=2..9"]);
+        let run = |unit: &Unit, _: &str| {
+            Ok(Some(planted(unit, if unit.scheme == "silo" { 1_500.0 } else { 1_000.0 })))
+        };
+        let findings = investigate(&study, &store, run).expect("made");
+        let claim = &findings.claims[0];
+        let again = claim.study(100.0, 12, 9, "a build").expect("possible");
+        let rechecked = recheck(claim, &again, &store, run).expect("made");
+        assert!(rechecked.held_out.is_none() && rechecked.is_exhausted);
+        let told = rechecked.text(claim);
+        assert!(told.contains("every point of the space was measured before"), "{told}");
+        // Elsewhere nothing was measured yet.
+        let elsewhere = folder("elsewhere");
+        let other = Store::open(&elsewhere).expect("writable");
+        let rechecked = recheck(claim, &again, &other, run).expect("made");
+        assert_eq!(rechecked.held_out.map(|held_out| held_out.points), Some(12));
+        std::fs::remove_dir_all(path).expect("its own directory");
+        std::fs::remove_dir_all(elsewhere).expect("its own directory");
     }
 }

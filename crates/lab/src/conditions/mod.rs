@@ -19,13 +19,14 @@ mod fit;
 mod held_out;
 mod investigate;
 mod pairs;
+mod points;
 mod predicate;
 mod recheck;
 mod study;
 mod told;
 mod why;
 
-pub use claim::{Claim, HeldOut, Mechanism, Otherwise, Ratio};
+pub use claim::{Breadth, Claim, Exception, HeldOut, Mechanism, Otherwise, Ratio};
 pub use investigate::{Findings, investigate};
 pub use predicate::{Predicate, Term};
 pub use recheck::{Rechecked, recheck};

@@ -81,6 +81,11 @@ impl<'s, R: Run> Pairs<'s, R> {
         Ok(Pair { throughputs: (of(0), of(1)), values })
     }
 
+    /// Where the results are kept.
+    pub(super) fn store(&self) -> &'s Store {
+        self.bench.store()
+    }
+
     fn run(&mut self, study: &Study, unit: &Unit, what: &str) -> Result<Value, Stop> {
         let named: Vec<String> = study
             .ground

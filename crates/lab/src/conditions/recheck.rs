@@ -8,8 +8,8 @@ use super::held_out::{OF_TEST, fare_under_both, name_of, test, verdict};
 use super::investigate::Findings;
 use super::pairs::{Pairs, Stop};
 use super::study::Study;
-use crate::Refusal;
 use crate::sweep::{Run, Store};
+use crate::{Refusal, Starvation};
 
 /// How a claim fared again.
 #[derive(Debug)]
@@ -21,6 +21,10 @@ pub struct Rechecked {
     /// `Same` when as many points agree as the claim says, and the winner is ahead where it says so; `Slower` when
     /// clearly fewer agree, or it is not ahead there; `Unclear` when so few points cannot tell.
     pub verdict: Verdict,
+    /// Whether there was no point left that nobody had measured.
+    pub is_exhausted: bool,
+    /// What the runs were starved of.
+    pub starvation: Starvation,
     /// Whether whoever watched did not want more.
     pub is_interrupted: bool,
     /// The command of a run whose check failed.
@@ -58,6 +62,8 @@ pub fn recheck(claim: &Claim, study: &Study, store: &Store, run: impl Run) -> Re
         held_out,
         otherwise,
         verdict,
+        is_exhausted: findings.is_exhausted,
+        starvation: findings.starvation(),
         is_interrupted,
         failed,
         is_same_build: claim.build == study.ground.build,

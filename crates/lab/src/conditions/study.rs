@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use stats::{Interval, Paired, Spread, paired};
 use stdx::Rng;
 
+use super::pairs::Pair;
 use super::predicate::{Feature, Features};
 use crate::ground::{How, judge_budget};
-use crate::{Catalogue, Ground, Plan, Refusal};
+use crate::{Catalogue, Ground, Plan, Refusal, Starvation};
 
 /// Random points that are tried before a space is said to hold none that can be run.
 const TRIES: u64 = 200;
@@ -135,9 +136,24 @@ pub struct Sample {
     pub pairs: Vec<(f64, f64)>,
     /// The ids of the runs.
     pub runs: Vec<String>,
+    /// What they were starved of.
+    pub starvation: Starvation,
 }
 
 impl Sample {
+    /// A point of which nothing was measured yet.
+    pub(super) fn new(point: Vec<f64>, features: Features, role: Role) -> Self {
+        let (pairs, runs) = (Vec::new(), Vec::new());
+        Self { point, features, role, pairs, runs, starvation: Starvation::default() }
+    }
+
+    /// Adds a pair of runs that were measured side by side.
+    pub(super) fn add(&mut self, pair: &Pair) {
+        self.pairs.push(pair.throughputs);
+        self.runs.extend(pair.ids());
+        pair.values.iter().for_each(|run| self.starvation.add(run));
+    }
+
     /// The median ratio of its pairs.
     ///
     /// # Panics
@@ -191,13 +207,25 @@ impl Study {
         self.ground.fixed().get(name).cloned().unwrap_or_else(standard)
     }
 
+    /// The plans of both schemes at a point, with all settings resolved.
+    ///
+    /// # Errors
+    /// When the point cannot be run under both.
+    pub(super) fn plans(&self, point: &[f64]) -> Result<[Plan; 2], Refusal> {
+        let [a, b] = self.schemes.map(|scheme| self.ground.plan(scheme, point));
+        Ok([a?, b?])
+    }
+
     /// What a point's settings come to: its own values, and what the workload makes of them.
     ///
     /// # Errors
     /// When the point cannot be run under both schemes.
     pub(super) fn features(&self, point: &[f64]) -> Result<Features, Refusal> {
-        let [a, b] = self.schemes.map(|scheme| self.ground.unit(scheme, point, 0));
-        let (plan, _) = (Plan::new(&a?.request)?, b?);
+        Ok(self.features_of(point, &self.plans(point)?))
+    }
+
+    /// The same, of plans that are there.
+    pub(super) fn features_of(&self, point: &[f64], [plan, _]: &[Plan; 2]) -> Features {
         let own = self.ground.space.axes().iter().zip(point).map(|(axis, &value)| {
             let feature = match axis.choices() {
                 Some(_) => Feature::Word(axis.text(value)),
@@ -206,8 +234,8 @@ impl Study {
             (axis.name().to_owned(), feature)
         });
         // With one setting alone they would only be other names for it.
-        let derived = plan.forecast.features.into_iter().filter(|_| self.ground.axes.len() > 1);
-        Ok(own.chain(derived.map(|(name, value)| (name.to_owned(), Feature::Number(value)))).collect())
+        let derived = plan.forecast.features.iter().filter(|_| self.ground.axes.len() > 1);
+        own.chain(derived.map(|(name, value)| ((*name).to_owned(), Feature::Number(*value)))).collect()
     }
 
     fn refuse_empty(&self) -> Result<(), Refusal> {

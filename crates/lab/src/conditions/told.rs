@@ -3,14 +3,14 @@
 use serde_json::Value;
 use stats::Verdict;
 
-use super::claim::{Claim, HeldOut, Mechanism, Otherwise};
-use super::crossing;
+use super::claim::{Breadth, Claim, Exception, HeldOut, Mechanism, Otherwise, point};
+use super::crossing::{self, Clear, PAIRS_CLEAR};
 use super::held_out::where_it_says_so;
-use super::investigate::Findings;
+use super::investigate::{CONFIDENCE, Findings};
 use super::recheck::Rechecked;
 use super::study::{Class, Role, Sample, Study};
 use crate::Space;
-use crate::text::{Lines, Table, percent, plural};
+use crate::text::{Lines, Table, percent, plural, ratio_interval};
 
 impl Study {
     /// What is asked, and where it is looked for.
@@ -56,9 +56,17 @@ impl Findings {
             of(Role::Covered),
             plural(runs, "run")
         ));
-        lines.add(self.tally(study));
+        if self.samples.iter().any(|sample| sample.role == Role::HeldOut) {
+            lines.add(self.tally(study));
+        }
         if let Some(flips) = crossing::text(&study.ground.space, study.schemes, &self.samples) {
             lines.add(flips);
+        }
+        if let Some(counted) = self.counted(study) {
+            lines.add(counted);
+        }
+        for line in self.starvation().lines() {
+            lines.add(line);
         }
         if self.impossible > 0 {
             lines.add(format!(
@@ -83,6 +91,39 @@ impl Findings {
         lines.0
     }
 
+    /// How many points a space of few has, and who is ahead at each where none was left to test a claim at.
+    fn counted(&self, study: &Study) -> Option<String> {
+        let (few, left) = self.few.zip(self.left)?;
+        let of = |is: fn(&Sample) -> bool| self.samples.iter().filter(|sample| is(sample)).count();
+        let mut lines = Lines::default();
+        lines.add(format!(
+            "the space has {}: {} were explored, {} held out, and {left} are left",
+            plural(few, "point"),
+            of(|sample| !sample.role.is_test()),
+            of(|sample| sample.role.is_test())
+        ));
+        if left > 0 || self.samples.iter().any(|sample| sample.role.is_test()) {
+            return Some(lines.0.trim_end().to_owned());
+        }
+        let [a, b] = study.schemes;
+        for sample in &self.samples {
+            let (ratio, pairs) = (sample.ratio(), plural(sample.pairs.len(), "pair"));
+            let interval = sample.interval(CONFIDENCE).filter(|interval| interval.confidence >= CONFIDENCE);
+            let says = match &interval {
+                Some(interval) if interval.low > 1.0 => format!("{a} is ahead"),
+                Some(interval) if interval.high < 1.0 => format!("{b} is ahead"),
+                _ => "neither is clearly ahead".to_owned(),
+            };
+            let interval = interval.map_or_else(
+                || format!("(too few for an interval, which takes {PAIRS_CLEAR})"),
+                |interval| ratio_interval(interval.low, interval.high),
+            );
+            let at = point(&study.ground.space.point_json(&sample.point));
+            lines.add(format!("  {at}: {says}, {ratio:.2} times of {a} to {b} in {pairs} {interval}"));
+        }
+        Some(lines.0.trim_end().to_owned())
+    }
+
     /// How often who is ahead.
     fn tally(&self, study: &Study) -> String {
         let [a, b] = study.schemes;
@@ -103,6 +144,13 @@ impl Findings {
     fn silence(&self, study: &Study) -> String {
         let [a, b] = study.schemes;
         let is_tested = self.samples.iter().any(|sample| sample.role == Role::HeldOut);
+        if self.clear(study) == Clear::Nowhere {
+            return format!("no claim: neither {a} nor {b} is clearly ahead at any point that was explored");
+        }
+        if !is_tested && self.left == Some(0) {
+            return "no claim: a claim is about points that were not measured, and none of them is left"
+                .to_owned();
+        }
         if !is_tested {
             let says =
                 "no claim: there was no time to test one; start it again with a larger `--budget` to go on";
@@ -128,7 +176,7 @@ impl Claim {
             lines.add(format!(
                 "  where it says so: {:.2} times in the median of {}, {:.2} .. {:.2} for eight in ten of them",
                 ratio.median,
-                plural(ratio.points, "fresh point"),
+                plural(ratio.points, "held-out point"),
                 ratio.p10,
                 ratio.p90
             ));
@@ -144,6 +192,10 @@ impl Claim {
             let covered = self.held_out.covered_in_words();
             lines.add(format!("  WEAK: {covered}: this does not show that it is ahead at most of them"));
         }
+        for line in self.breadth.lines() {
+            lines.add(format!("  {line}"));
+        }
+        lines.add(format!("  trust: {}{}", self.trust, lowered(&self.starvation)));
         lines.add(self.told_otherwise());
         if let Some(first) = self.mechanisms.first() {
             lines.add(format!(
@@ -190,14 +242,52 @@ impl Claim {
     }
 }
 
+impl Breadth {
+    /// The points at which the claim is not so, and how many of the space there are.
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (says, is_behind) in
+            [("COUNTEREXAMPLES, at which the other one is ahead", true), ("short of it", false)]
+        {
+            let of_kind = self.exceptions.iter().filter(|of| of.ahead.is_some() == is_behind);
+            let told: Vec<String> = of_kind.clone().take(EXCEPTIONS_MAX).map(Exception::in_words).collect();
+            let rest = of_kind.count() - told.len();
+            let rest = if rest > 0 { format!("; and {}", plural(rest, "other")) } else { String::new() };
+            if !told.is_empty() {
+                lines.push(format!("{says}: {}{rest}", told.join("; ")));
+            }
+        }
+        if let Some((points, left)) = self.points.zip(self.left) {
+            lines.push(format!(
+                "the space has {}, of which {left} were not measured",
+                plural(points, "point")
+            ));
+        }
+        lines
+    }
+}
+
+/// Why trust is not what it could be.
+fn lowered(starvation: &Value) -> String {
+    let reasons = starvation["reasons"].as_array().into_iter().flatten();
+    let reasons: Vec<&str> = reasons.filter_map(Value::as_str).collect();
+    if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) }
+}
+
+/// Points that a line names.
+const EXCEPTIONS_MAX: usize = 5;
+
 fn mechanisms(mechanisms: &[Mechanism]) -> String {
     let mut table = Table::default();
     table.row(["    changed", "", "gap", "of before (interval)", "runs", "accounts for"]);
     for mechanism in mechanisms {
-        let Mechanism { name, setting, to, gap_after, interval, repetitions, says, gap_before, .. } =
-            mechanism;
+        let Mechanism {
+            name, setting, to, gap_after, interval, repetitions, says, gap_before, implies, ..
+        } = mechanism;
+        let with =
+            if implies.is_empty() { String::new() } else { format!(" (with it {})", implies.join(" and ")) };
         table.row([
-            format!("    {name}"),
+            format!("    {name}{with}"),
             format!("{setting}={to}"),
             format!("{gap_after:.2}"),
             format!("{:.2} ({:.2} .. {:.2})", gap_after / gap_before, interval.low, interval.high),
@@ -208,19 +298,17 @@ fn mechanisms(mechanisms: &[Mechanism]) -> String {
     table.render()
 }
 
-fn point(at: &Value) -> String {
-    let pairs = at.as_object().into_iter().flatten();
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    pairs.map(|(name, value)| format!("{name}={}", text(value))).collect::<Vec<String>>().join(" ")
-}
-
 impl Rechecked {
     /// How a claim fared.
     pub fn text(&self, claim: &Claim) -> String {
         let mut lines = Lines::default();
         lines.add(&claim.statement);
         let Some(held_out) = &self.held_out else {
-            lines.add("not one point was measured: give a larger `--budget`");
+            lines.add(if self.is_exhausted {
+                "every point of the space was measured before: none is left to test it at"
+            } else {
+                "not one point was measured: give a larger `--budget`"
+            });
             return lines.0;
         };
         let HeldOut { points, agree, undecided, interval, seed, share, .. } = held_out;
@@ -238,6 +326,9 @@ impl Rechecked {
             let covered = held_out.covered_in_words();
             let verdict = verdict.replace('_', " ");
             lines.add(format!("with retry={retry} {agree} of {points} of them agree, {covered}: {verdict}"));
+        }
+        for line in self.starvation.lines() {
+            lines.add(line);
         }
         lines.add(match self.verdict {
             Verdict::Slower => {

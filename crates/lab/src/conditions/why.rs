@@ -4,13 +4,17 @@
 //! A few repetitions of all changes say which of them are worth following; these are then tested on requests that
 //! they were not chosen by, so that having looked at many does not make one of them seem to matter.
 //!
+//! A change changes what it names and nothing else: what a run resolves by itself, such as its number of workers, is
+//! held as it was, and what a setting brings along all the same (another promise of the scheme) is told with it.
+//!
 //! What goes away with a mechanism was due to it, as far as it acts alone: mechanisms that replace each other show
 //! nothing one by one, and shares need not add up to one.
 
 use core::ops::Range;
+use std::collections::BTreeSet;
 
 use engine::Family;
-use stats::{Comparison, Paired, Spread, Verdict, holm, paired, shuffle};
+use stats::{Comparison, Paired, Spread, Verdict, holm, least_p_value, paired, shuffle};
 use stdx::Rng;
 
 use super::claim::Mechanism;
@@ -19,7 +23,7 @@ use super::pairs::{Pairs, Stop};
 use super::study::{Class, Study};
 use crate::sweep::Run;
 use crate::text::percent;
-use crate::{Catalogue, SettingOf};
+use crate::{Catalogue, Plan, SettingOf};
 
 /// Repetitions of each change to find out which are worth following.
 const SCREENED: u64 = 3;
@@ -135,6 +139,10 @@ struct Trial<'s> {
     setting: &'static str,
     to: &'static str,
     changed: Study,
+    /// What else it changes by itself, by name.
+    implies: Vec<String>,
+    /// Of the repetitions that said which changes are worth following.
+    screened: Vec<(f64, f64)>,
     gaps: Vec<(f64, f64)>,
     is_followed: bool,
     original: &'s Study,
@@ -152,7 +160,7 @@ pub(super) fn explain<R: Run>(
     repeat(study, pairs, sites, (&mut trials, &all), (0..SCREENED, "looking for reasons"))?;
     let followed: Vec<usize> = (0..sites.len()).flat_map(|site| worth_following(&trials, site)).collect();
     for &at in &followed {
-        trials[at].gaps.clear();
+        trials[at].screened = core::mem::take(&mut trials[at].gaps);
         trials[at].is_followed = true;
     }
     let fresh = (FRESH..FRESH + TESTED, "testing reasons");
@@ -222,13 +230,54 @@ fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
             && !study.ground.axes.iter().any(|axis| axis == setting)
             && study.value(setting) != *to
     });
-    possible
-        .map(|(name, setting, to)| {
-            let (changed, gaps) = (study.with(setting, to), Vec::new());
-            Trial { site, name, setting, to, changed, gaps, is_followed: false, original: study }
+    let Ok(before) = study.plans(point) else { return Vec::new() };
+    let held = held(study, &before);
+    let trial = |(name, setting, to): (&'static str, &'static str, &'static str)| {
+        let changed = held.with(setting, to);
+        let implies = implied(&before, &changed.plans(point).ok()?, setting)?;
+        let (screened, gaps) = (Vec::new(), Vec::new());
+        Some(Trial {
+            site,
+            name,
+            setting,
+            to,
+            changed,
+            implies,
+            screened,
+            gaps,
+            is_followed: false,
+            original: study,
         })
-        .filter(|trial| trial.changed.features(point).is_ok())
-        .collect()
+    };
+    possible.filter_map(trial).collect()
+}
+
+/// The study with what its plans have resolved by themselves, so that a change cannot resolve it otherwise: with a log
+/// the standard is a worker less.
+fn held(study: &Study, [plan, _]: &[Plan; 2]) -> Study {
+    let resolved = [("workers", plan.job.workers), ("clients", plan.job.clients)];
+    let is_open = |name: &str| {
+        !study.ground.axes.iter().any(|axis| axis == name) && !study.ground.fixed().contains_key(name)
+    };
+    let ground = resolved.into_iter().filter(|(name, _)| is_open(name));
+    let ground =
+        ground.fold(study.ground.clone(), |ground, (name, value)| ground.with(name, &value.to_string()));
+    Study { question: study.question.clone(), ground, schemes: study.schemes }
+}
+
+/// What a change of a setting changes beside it, which has to be told: the isolation that a scheme promises with it,
+/// and the clients that it needs with it. None where something else would change, so that nobody could say what a gap
+/// is due to; and none where nothing changes.
+fn implied(before: &[Plan; 2], after: &[Plan; 2], setting: &str) -> Option<Vec<String>> {
+    let mut differs: BTreeSet<String> =
+        before.iter().zip(after).flat_map(|(before, after)| before.differs(after)).collect();
+    let is_changed = differs.remove(setting);
+    let is_needed = |name: &String| match name.as_str() {
+        "isolation" => true,
+        "clients" => before.iter().chain(after).any(|plan| plan.raised().count() > 0),
+        _ => false,
+    };
+    (is_changed && differs.iter().all(is_needed)).then(|| differs.into_iter().collect())
 }
 
 /// What the gaps say. Of all changes of a study together, the chance that one is said to matter that does not is what
@@ -239,14 +288,19 @@ fn judge(trials: &[Trial<'_>], sites: &[Site]) -> Vec<Reasons> {
         .filter(|trial| trial.is_measured())
         .filter_map(|trial| Some((trial, trial.comparison()?)))
         .collect();
-    let followed = |of: &&(&Trial<'_>, Comparison)| of.0.is_followed;
-    let p_values: Vec<f64> =
-        compared.iter().filter(followed).map(|(_, comparison)| comparison.p_value).collect();
-    let mut adjusted = holm(&p_values).into_iter();
+    let is_followed = |of: &&(&Trial<'_>, Comparison)| of.0.is_followed;
+    let followed: Vec<&(&Trial<'_>, Comparison)> = compared.iter().filter(is_followed).collect();
+    let p_values: Vec<f64> = followed.iter().map(|(trial, found)| trial.p_value(found)).collect();
+    let adjusted = holm(&p_values);
+    let mut nth = 0..followed.len();
     let mut all = vec![Reasons::default(); sites.len()];
     for (trial, comparison) in &compared {
-        let p_adjusted = if trial.is_followed { adjusted.next().unwrap_or(1.0) } else { 1.0 };
-        let mechanism = mechanism(trial, comparison, p_adjusted, &sites[trial.site].point);
+        let at = if trial.is_followed { nth.next() } else { None };
+        let p_adjusted = at.map_or(1.0, |at| adjusted[at]);
+        let is_too_few = at.is_some_and(|at| is_too_few(&p_values, at, trial.gaps.len()));
+        let needed = is_too_few.then(|| repetitions_needed(followed.len()));
+        let site = &sites[trial.site];
+        let mechanism = mechanism(trial, comparison, (p_adjusted, needed), &site.point);
         let Reasons { mechanisms, holds_without } = &mut all[trial.site];
         if mechanism.share.is_some() && trial.is_decisive() {
             holds_without.push(format!("{}={}", trial.setting, trial.to));
@@ -265,12 +319,39 @@ fn judge(trials: &[Trial<'_>], sites: &[Site]) -> Vec<Reasons> {
     all
 }
 
+/// Whether not even the clearest change could have been told in so many repetitions, given what was found of the
+/// others.
+fn is_too_few(p_values: &[f64], at: usize, repetitions: usize) -> bool {
+    let mut clearest = p_values.to_vec();
+    clearest[at] = least_p_value(repetitions).min(p_values[at]);
+    holm(&clearest)[at] > 1.0 - CONFIDENCE
+}
+
+/// The fewest repetitions that could tell any of so many changes.
+fn repetitions_needed(changes: usize) -> usize {
+    let mut repetitions = 1;
+    while changes as f64 * least_p_value(repetitions) > 1.0 - CONFIDENCE + 1e-12 {
+        repetitions += 1;
+    }
+    repetitions
+}
+
 impl Trial<'_> {
+    /// What is told of it: what tested it, or, where hardly any of that was measured, what made it worth testing.
+    fn told(&self) -> &[(f64, f64)] {
+        if (self.gaps.len() as u64) < SCREENED { &self.screened } else { &self.gaps }
+    }
+
     /// Whether it was measured often enough to be told, at a gap that was seen again.
     fn is_measured(&self) -> bool {
-        let before =
-            Spread::of(self.gaps.iter().map(|&(before, _)| before)).map_or(0.0, |spread| spread.median);
-        self.gaps.len() as u64 >= SCREENED && before > self.original.question.margin
+        let gaps = if self.is_followed { self.told() } else { &self.gaps };
+        let before = Spread::of(gaps.iter().map(|&(before, _)| before)).map_or(0.0, |spread| spread.median);
+        gaps.len() as u64 >= SCREENED && before > self.original.question.margin
+    }
+
+    /// How likely so clear a change would be by chance: what made it worth testing is no test.
+    fn p_value(&self, found: &Comparison) -> f64 {
+        if (self.gaps.len() as u64) < SCREENED { 1.0 } else { found.p_value }
     }
 
     /// The gap after the change over that before it, in the median; 1 if it was not measured.
@@ -281,7 +362,8 @@ impl Trial<'_> {
 
     /// How the gap after the change compares with that before it.
     fn comparison(&self) -> Option<Comparison> {
-        let turned: Vec<(f64, f64)> = self.gaps.iter().map(|&(before, after)| (after, before)).collect();
+        let gaps = if self.is_followed { self.told() } else { &self.gaps };
+        let turned: Vec<(f64, f64)> = gaps.iter().map(|&(before, after)| (after, before)).collect();
         paired(&turned, Paired::SignedRanks, CONFIDENCE).ok()
     }
 
@@ -296,20 +378,29 @@ impl Trial<'_> {
     }
 }
 
-fn mechanism(trial: &Trial<'_>, comparison: &Comparison, p_adjusted: f64, point: &[f64]) -> Mechanism {
+/// What is told of a change; `needed` are the repetitions that it takes, where too few were made for any answer.
+fn mechanism(
+    trial: &Trial<'_>,
+    comparison: &Comparison,
+    (p_adjusted, needed): (f64, Option<usize>),
+    point: &[f64],
+) -> Mechanism {
+    let gaps = if trial.is_followed { trial.told() } else { &trial.gaps };
     let median = |of: &dyn Fn(&(f64, f64)) -> f64| {
-        Spread::of(trial.gaps.iter().map(|gaps| of(gaps).ln())).map_or(1.0, |spread| spread.median.exp())
+        Spread::of(gaps.iter().map(|gaps| of(gaps).ln())).map_or(1.0, |spread| spread.median.exp())
     };
     let (gap_before, gap_after) = (median(&|gaps| gaps.0), median(&|gaps| gaps.1));
     let interval = comparison.interval;
-    let is_clear = trial.is_followed && p_adjusted <= 1.0 - CONFIDENCE && !interval.contains(1.0);
+    let is_clear =
+        trial.is_followed && needed.is_none() && p_adjusted <= 1.0 - CONFIDENCE && !interval.contains(1.0);
     let share = is_clear.then(|| -comparison.ratio.ln() / gap_before.ln());
-    let says = match share {
-        None if trial.is_followed => "no clear change".to_owned(),
-        None => "not followed".to_owned(),
-        Some(share) if share < 0.0 => "none: the gap grows".to_owned(),
-        Some(share) if share > 1.0 => "all of the gap, and more".to_owned(),
-        Some(share) => format!("{} of the gap", percent(share)),
+    let says = match (share, needed) {
+        (_, Some(needed)) => format!("too few repetitions (needs {needed})"),
+        (None, _) if trial.is_followed => "no clear change".to_owned(),
+        (None, _) => "not followed".to_owned(),
+        (Some(share), _) if share < 0.0 => "none: the gap grows".to_owned(),
+        (Some(share), _) if share > 1.0 => "all of the gap, and more".to_owned(),
+        (Some(share), _) => format!("{} of the gap", percent(share)),
     };
     Mechanism {
         name: trial.name.to_owned(),
@@ -323,12 +414,14 @@ fn mechanism(trial: &Trial<'_>, comparison: &Comparison, p_adjusted: f64, point:
         p_adjusted,
         share,
         repetitions: trial.gaps.len(),
+        implies: trial.implies.clone(),
         says,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Question;
     use super::super::study::tests::question;
     use super::*;
     use engine::setting::Values;
@@ -415,7 +508,102 @@ mod tests {
         assert_eq!((mechanisms[0].share, mechanisms[0].says.as_str()), (None, "no clear change"));
         trials[0].gaps = vec![(2.0, 1.0); 3];
         assert_eq!(judge(&trials)[0].share, None, "three repetitions are too few");
+        assert_eq!(judge(&trials)[0].says, "too few repetitions (needs 5)");
+        trials[0].screened = core::mem::take(&mut trials[0].gaps);
+        trials[0].gaps = vec![(2.0, 1.0)];
+        let cut_short = judge(&trials).remove(0);
+        assert_eq!((cut_short.says.as_str(), cut_short.repetitions), ("too few repetitions (needs 5)", 1));
         trials[0].gaps = vec![(1.0, 0.5); 8];
         assert!(judge(&trials).is_empty(), "there is no gap to be explained");
+    }
+
+    #[test]
+    fn too_few_repetitions_are_told_from_no_change() {
+        assert_eq!([1, 4, 8].map(repetitions_needed), [5, 7, 8]);
+        let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
+        let halved = [
+            ("retry", "drop", 0.9),
+            ("retry", "backoff", 0.9),
+            ("ycsb.value_bytes", "8", 0.9),
+            ("mvto.wait_us", "0", 0.9),
+        ];
+        let judged = |repetitions: usize| {
+            let mut trials = trials(&study, &halved);
+            for trial in &mut trials {
+                trial.gaps.truncate(repetitions);
+            }
+            let site = Site { winner: Class::A, point: vec![0.5] };
+            let Reasons { mechanisms, .. } = judge(&trials, &[site]).remove(0);
+            mechanisms.into_iter().map(|of| of.says).collect::<BTreeSet<String>>()
+        };
+        assert_eq!(judged(6), BTreeSet::from(["too few repetitions (needs 7)".to_owned()]));
+        assert_eq!(judged(7), BTreeSet::from(["all of the gap, and more".to_owned()]));
+    }
+
+    #[test]
+    fn a_change_changes_what_it_names_and_nothing_else() {
+        let name_of = |(_, setting): (SettingOf, &'static engine::setting::Setting)| setting.name;
+        let mut changed = BTreeSet::new();
+        for (workload, vary, b) in [
+            ("tpcc", "tpcc.warehouses=1..2", "mvto"),
+            ("ycsb", "ycsb.theta=0..0.9", "aria"),
+            ("ycsb", "ycsb.theta=0..0.9", "ermia"),
+            ("stock", "stock.write_pct=0.1..10", "cicada"),
+            ("micro", "micro.theta=0..0.9", "bamboo"),
+            ("smallbank", "smallbank.theta=0..0.9", "hstore"),
+        ] {
+            let asked =
+                Question { workload: Some(workload.to_owned()), b: b.to_owned(), ..question(&[vary]) };
+            let set = asked.set.iter().filter(|_| workload == "ycsb").cloned().collect();
+            let study = Study::new(Question { set, ..asked }, "").expect("possible");
+            let point = study.ground.space.point(&[0.5]);
+            let before = study.plans(&point).expect("possible");
+            for trial in changes(&study, 0, &point) {
+                let after = trial.changed.plans(&point).expect("possible");
+                for (before, after) in before.iter().zip(&after) {
+                    let mut differs = before.differs(after);
+                    differs.retain(|name| *name != trial.setting && !trial.implies.contains(name));
+                    assert!(differs.is_empty(), "{}={} changes {differs:?}, too", trial.setting, trial.to);
+                    assert_eq!(before.job.workers, after.job.workers, "{}={}", trial.setting, trial.to);
+                }
+                for implied in &trial.implies {
+                    assert!(
+                        ["isolation", "clients"].contains(&implied.as_str()),
+                        "{}: {implied}",
+                        trial.setting
+                    );
+                }
+                changed.insert((trial.setting, trial.to));
+            }
+        }
+        assert!(changed.contains(&("run.durability", "async")), "a worker less is no reason to leave it out");
+        let own = |name: &str| {
+            let of = Catalogue.settings().find(|of| name_of(*of) == name).map(|(of, _)| of);
+            !matches!(of, Some(SettingOf::Scheme(_)))
+        };
+        let missing: Vec<_> = CHANGES
+            .iter()
+            .filter(|(_, name, to)| own(name) && !changed.contains(&(*name, *to)))
+            .map(|(_, name, to)| format!("{name}={to}"))
+            .collect();
+        assert_eq!(missing, Vec::<String>::new(), "left out, since something else would change with them");
+    }
+
+    #[test]
+    fn what_a_change_brings_along_is_named_or_it_is_left_out() {
+        let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
+        let before = study.plans(&[0.5]).expect("possible");
+        let after = |name: &str, value: &str| study.with(name, value).plans(&[0.5]).expect("possible");
+        assert_eq!(implied(&before, &after("silo.epoch_ms", "1"), "silo.epoch_ms"), Some(Vec::new()));
+        let promised = implied(&before, &after("silo.snapshots", "on"), "silo.snapshots");
+        assert_eq!(promised, Some(vec!["isolation".to_owned()]));
+        assert_eq!(implied(&before, &after("run.abort_us", "5"), "run.versions"), None, "another setting");
+        if before[0].job.workers > 1 {
+            assert_eq!(
+                implied(&before, &after("run.durability", "async"), "run.durability"),
+                None,
+                "and a worker"
+            );
+        }
     }
 }

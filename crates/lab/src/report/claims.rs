@@ -62,7 +62,7 @@ impl Claim {
             "matters from",
             value["margin"].as_f64().map(|margin| format!("{margin:.2} ({} to {})", winner[0], winner[1])),
         );
-        fact("fresh points", held_out(&value["held_out"]));
+        fact("held-out points", held_out(&value["held_out"]));
         let otherwise = &value["otherwise"];
         fact(
             &format!("with retry={}", shown(&otherwise["retry"])),
@@ -71,7 +71,11 @@ impl Claim {
         );
         fact("explored", explored(&value["exploration"]));
         let text = |value: &Value| Some(shown(value)).filter(|text| text != "null");
-        fact("trust", text(&value["trust"]));
+        fact("not so at", exceptions(&value["breadth"]));
+        let lowered: Vec<String> =
+            value["starvation"]["reasons"].as_array().into_iter().flatten().map(shown).collect();
+        let lowered = if lowered.is_empty() { String::new() } else { format!(" ({})", lowered.join("; ")) };
+        fact("trust", text(&value["trust"]).map(|trust| format!("{trust}{lowered}")));
         fact("build", text(&value["build"]));
         fact("evidence", value["evidence"].as_array().map(|runs| crate::text::plural(runs.len(), "run")));
         facts
@@ -175,7 +179,20 @@ fn held_out(of: &Value) -> Option<String> {
         covered.map_or_else(String::new, |(all, agree)| format!(", {agree} of the {all} that it covers"));
     let undecided = of["undecided"].as_u64().filter(|number| *number > 0);
     let undecided = undecided.map_or_else(String::new, |number| format!("; {number} more decided nothing"));
-    Some(format!("{agree} of {points} fresh points agree{share}{interval}{covered}{undecided}"))
+    Some(format!("{agree} of {points} held-out points agree{share}{interval}{covered}{undecided}"))
+}
+
+/// The points that were measured at which a claim is not so; none without one.
+fn exceptions(breadth: &Value) -> Option<String> {
+    let one = |of: &Value| {
+        let at = of["at"].as_object().into_iter().flatten();
+        let at: Vec<String> = at.map(|(name, value)| format!("{name} = {}", shown(value))).collect();
+        let ratio = of["ratio"].as_f64().map_or_else(String::new, |ratio| format!(" ({ratio:.2})"));
+        let ahead = of["ahead"].as_str().map_or_else(String::new, |ahead| format!(": {ahead} is ahead"));
+        format!("{}{ratio}{ahead}", at.join(", "))
+    };
+    let all: Vec<String> = breadth["exceptions"].as_array().into_iter().flatten().map(one).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn confidence(of: &Value) -> String {

@@ -23,6 +23,10 @@ pub(super) struct Conditions {
     kinds: Vec<String>,
     /// Where the ranking flips on a single axis, in words.
     crossings: Vec<String>,
+    /// How many points a space of few has, and how many of them were not measured.
+    counted: Option<(u64, u64)>,
+    /// What the runs were starved of, in half sentences.
+    starved: Vec<String>,
     points: Vec<Point>,
 }
 
@@ -54,7 +58,10 @@ impl Conditions {
         let points = value["points"].as_array()?.iter().map(|point| Point::read(point, &space)).collect();
         let crossings = value["crossings"].as_array().into_iter().flatten();
         let crossings = crossings.filter_map(|of| crossing(of, space.first()?)).collect();
+        let starved = value["starvation"]["reasons"].as_array().into_iter().flatten().map(shown).collect();
         Some(Self {
+            counted: value["space_points"].as_u64().zip(value["points_left"].as_u64()),
+            starved,
             workload: text("workload")?,
             a: text("a")?,
             b: text("b")?,
@@ -78,14 +85,22 @@ impl Conditions {
         let agree = held_out.iter().filter(|point| point.predicted.as_ref() == Some(&point.class)).count();
         let fresh = if judged > 0 {
             format!(
-                " On {judged} fresh points, which no rule was made from, {agree} agree with what was predicted."
+                " On {judged} held-out points, which no rule was made from, {agree} agree with what was predicted."
             )
         } else {
-            " No fresh points were measured, so nothing is known of how well the rule holds elsewhere."
+            " No held-out points were measured, so nothing is known of how well the rule holds elsewhere."
                 .to_owned()
         };
+        let counted = self.counted.map_or_else(String::new, |(points, left)| {
+            format!(" The space has {}, of which {left} were not measured.", plural(points as usize, "point"))
+        });
+        let starved = if self.starved.is_empty() {
+            String::new()
+        } else {
+            format!(" STARVED: {}.", self.starved.join("; "))
+        };
         format!(
-            "Of {}, {} is ahead by {:.2} or more at {}, {} at {}, and at {} neither is.{fresh}{}",
+            "Of {}, {} is ahead by {:.2} or more at {}, {} at {}, and at {} neither is.{fresh}{}{counted}{starved}",
             plural(self.points.len(), "point"),
             self.a,
             self.margin,

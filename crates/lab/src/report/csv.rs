@@ -8,6 +8,7 @@ use super::Report;
 use super::varied::{chosen, shown};
 use crate::json::SCHEMA;
 use crate::sweep::{json_of, verdict_name};
+use crate::{Starvation, StarvedType};
 
 /// What tables begin with, so that they are known for what they are.
 pub const MARK: &str = "schema,kind,workload,scheme,";
@@ -64,7 +65,7 @@ pub(super) fn rows_of_runs(report: &Report) -> Rows {
     let mut heads: Vec<String> = ["schema", "kind", "workload", "scheme"].map(str::to_owned).to_vec();
     heads.extend(FIELDS.map(str::to_owned));
     heads.extend(LATENCIES.map(|name| format!("latency_us_{name}")));
-    heads.extend(["check", "starved", "interrupted"].map(str::to_owned));
+    heads.extend(["check", "starved", "starved_types", "interrupted"].map(str::to_owned));
     heads.extend(reasons.iter().map(|reason| format!("aborts_{reason}")));
     // A driver of runs may bear the name of what was measured of them.
     heads.extend(names.iter().map(|name| format!("set_{name}")));
@@ -73,7 +74,13 @@ pub(super) fn rows_of_runs(report: &Report) -> Rows {
         let mut row = vec![SCHEMA.into(), "run".into(), run["workload"].clone(), run["scheme"].clone()];
         row.extend(FIELDS.map(|name| run[name].clone()));
         row.extend(LATENCIES.map(|name| run["latency_us"][name].clone()));
-        row.extend([run["check"]["verdict"].clone(), run["starved"].clone(), run["interrupted"].clone()]);
+        let types = names_of(&Starvation::of([*run]).types());
+        row.extend([
+            run["check"]["verdict"].clone(),
+            run["starved"].clone(),
+            types,
+            run["interrupted"].clone(),
+        ]);
         row.extend(
             reasons.iter().map(|reason| run["aborts"].get(*reason).cloned().unwrap_or_else(|| 0.into())),
         );
@@ -96,6 +103,7 @@ pub(super) fn rows_of_lines(report: &Report) -> Rows {
         "runs",
         "failed",
         "starved",
+        "starved_types",
         "throughput_txn_s",
         "interval_low",
         "interval_high",
@@ -124,6 +132,7 @@ pub(super) fn rows_of_lines(report: &Report) -> Rows {
             row.extend([line.line.scheme.clone().into(), study.title.clone().into()]);
             row.extend(axes.iter().map(|name| value["point"][name.as_str()].clone()));
             row.extend([value["results"].clone(), line.runs.into(), line.failed.into(), line.starved.into()]);
+            row.push(names_of(&line.starved_types));
             row.push(value["throughput_txn_s"].clone());
             row.extend(["low", "high", "confidence"].map(|key| value["interval"][key].clone()));
             row.extend([value["abort_rate"].clone(), value["p99_us"].clone()]);
@@ -139,6 +148,12 @@ pub(super) fn rows_of_lines(report: &Report) -> Rows {
         }
     }
     Rows { heads, rows }
+}
+
+/// The names of types with spaces between them; null where there is none.
+fn names_of(types: &[StarvedType]) -> Value {
+    let names: Vec<&str> = types.iter().map(|of| of.name.as_str()).collect();
+    if names.is_empty() { Value::Null } else { names.join(" ").into() }
 }
 
 fn written(table: &Rows) -> String {

@@ -13,8 +13,9 @@ use stats::{Comparison, Verdict};
 use super::details::Details;
 use super::material::Material;
 use super::varied::{Varied, chosen, has, shown, varied};
-use crate::Catalogue;
 use crate::sweep::{Line, Recipe, compared, judged, throughputs};
+use crate::text::count;
+use crate::{Catalogue, Starvation, StarvedType};
 
 /// Runs that belong together.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ pub struct Measured {
     pub failed: usize,
     /// Of them, those whose workers did not get the processor time that they asked for.
     pub starved: usize,
+    /// The types of transaction that hardly commit.
+    pub starved_types: Vec<StarvedType>,
     /// What else they say.
     pub details: Details,
 }
@@ -216,6 +219,28 @@ impl Study {
         told.map(|(_, (axis, value))| format!("{} = {value}", axis.name)).collect::<Vec<_>>().join(", ")
     }
 
+    /// What must be said wherever a scheme is said to be ahead at some of these points: which types it starves there.
+    /// Begins with a comma; empty where it starves none.
+    pub(super) fn starving(&self, scheme: &str, points: &[&[String]]) -> String {
+        let is_meant =
+            |line: &&Measured| line.line.scheme == scheme && points.contains(&line.line.point.as_slice());
+        let mut sums: BTreeMap<&str, (u64, f64, usize)> = BTreeMap::new();
+        for of in self.lines.iter().filter(is_meant).flat_map(|line| &line.starved_types) {
+            let (commits, expected, at) = sums.entry(&of.name).or_default();
+            (*commits, *expected, *at) = (*commits + of.commits, *expected + of.expected, *at + 1);
+        }
+        let told = sums.into_iter().map(|(name, (commits, expected, at))| {
+            let at = if points.len() > 1 { format!(" at {at} of them") } else { String::new() };
+            format!("{} {name}{at} where its share would be {}", count(commits as f64), count(expected))
+        });
+        let told: Vec<String> = told.collect();
+        if told.is_empty() {
+            String::new()
+        } else {
+            format!(", but STARVES: it committed {}", told.join(", and "))
+        }
+    }
+
     /// The points, each once, in their order.
     pub(super) fn points(&self) -> Vec<&[String]> {
         let mut points: Vec<&[String]> = self.lines.iter().map(|line| line.line.point.as_slice()).collect();
@@ -253,6 +278,7 @@ impl Measured {
             runs: values.len(),
             failed: count(&|run| run["check"]["verdict"] == "failed"),
             starved: count(&|run| run["starved"] == true),
+            starved_types: Starvation::of(values.iter().copied()).types(),
             details: Details::of(&values),
         }
     }

@@ -235,6 +235,44 @@ fn runs_that_failed_are_counted_and_their_figures_left_out() {
 }
 
 #[test]
+fn a_winner_that_starves_a_type_is_never_named_without_it() {
+    let of = |seed: u64| {
+        let points = [("silo", 0.5, 1.3), ("no_wait", 0.5, 1.0), ("silo", 0.9, 1.4), ("no_wait", 0.9, 1.0)];
+        points.map(|(scheme, theta, factor)| {
+            let mut run = run(scheme, theta, seed, 1_000.0 * (factor + 0.001 * seed as f64));
+            run["retry"] = "drop".into();
+            let updates = if scheme == "silo" { 0 } else { 290 };
+            run["by_type"]["update"]["commits"] = updates.into();
+            run["mix"] = json!({ "read": 0.5, "update": 0.5 });
+            run
+        })
+    };
+    let runs: Vec<Value> = (1..=6).flat_map(of).collect();
+    let report = Folder::new("starving", &runs).read();
+    assert_eq!(report.studies[0].lines.iter().filter(|line| !line.starved_types.is_empty()).count(), 2);
+    let text = text(&report);
+    let winner = "silo is ahead of all others at every one, but STARVES: it committed 0 update at 2 of them where its \
+                  share would be 3,600.";
+    assert!(text.contains(winner), "{text}");
+    for line in
+        text.lines().filter(|line| line.contains("is ahead of") || line.contains("times the throughput"))
+    {
+        assert!(line.contains("STARVES"), "{line}");
+    }
+    let caution =
+        "STARVED TYPE: silo committed 0 update at 2 of 2 points, where its share of the mix would be 3,600.";
+    assert!(text.contains(caution) && page(&report).contains("STARVED TYPE"), "{text}");
+    assert!(
+        text.contains("no_wait against silo: slower at 2 of 2 points") == (report.studies[0].first == "silo")
+    );
+    let against = Report::read(&Folder::new("starving-against", &runs).0, Some("no_wait")).expect("measured");
+    let told = super::text(&against);
+    let line = told.lines().find(|line| line.contains("silo against no_wait")).expect("compared");
+    assert!(line.contains("but silo STARVES"), "{line}");
+    assert!(runs_csv(&report).contains("starved_types") && lines_csv(&report).contains(",update,"));
+}
+
+#[test]
 fn a_setting_of_one_scheme_says_nothing_to_the_others() {
     let mut runs = crossing();
     for run in runs.iter_mut().filter(|run| run["scheme"] == "silo") {
@@ -325,17 +363,17 @@ fn conditions_and_claims_are_shown_with_what_they_rest_on() {
     let report = folder.read();
     let (text, page) = (text(&report), page(&report));
     for form in [&text, &page] {
-        assert!(form.contains("On 2 fresh points, which no rule was made from, 1 agree"), "{form}");
+        assert!(form.contains("On 2 held-out points, which no rule was made from, 1 agree"), "{form}");
         assert!(
             form.contains("flips between ycsb.theta = 0.8 and 0.85: from there on silo is ahead"),
             "{form}"
         );
         assert!(
-            form.contains("1 of 2 fresh points agree (50.0%)") && form.contains("contend recheck x"),
+            form.contains("1 of 2 held-out points agree (50.0%)") && form.contains("contend recheck x"),
             "{form}"
         );
         assert!(form.contains("with retry=drop"), "{form}");
-        assert!(form.contains("0 of 2 fresh points agree (0.0%): does not hold"), "{form}");
+        assert!(form.contains("0 of 2 held-out points agree (0.0%): does not hold"), "{form}");
     }
     assert!(page.contains("The ratio over ycsb.theta"), "what the claim is stated in");
     assert!(

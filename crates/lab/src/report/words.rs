@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use stats::Verdict;
 
 use super::study::{Leader, Study};
+use crate::Starvation;
 use crate::sweep::{Line, MARGIN};
 use crate::text::{percent, plural, ratio_interval};
 
@@ -58,6 +59,10 @@ fn summary(study: &Study, decided: &[&Leader], points: usize) -> String {
         *counts.entry(&leader.scheme).or_default() += 1;
     }
     let among = format!("Of {} under {}", plural(points, "point"), study.schemes.join(", "));
+    let but = |name: &str| {
+        let own = decided.iter().filter(|leader| leader.scheme == name);
+        study.starving(name, &own.map(|leader| leader.point.as_slice()).collect::<Vec<_>>())
+    };
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|(name, count)| (core::cmp::Reverse(*count), *name));
     match &counts[..] {
@@ -67,17 +72,19 @@ fn summary(study: &Study, decided: &[&Leader], points: usize) -> String {
             percent(MARGIN - 1.0)
         ),
         [(name, count)] if *count == points => {
-            format!("{among}: {name} is ahead of all others at every one.")
+            format!("{among}: {name} is ahead of all others at every one{}.", but(name))
         }
         [(name, count)] => {
             format!(
-                "{among}: {name} is ahead of all others at {count}, and no other scheme is ahead anywhere."
+                "{among}: {name} is ahead of all others at {count}{}, and no other scheme is ahead anywhere.",
+                but(name)
             )
         }
         several => {
             let told: Vec<String> =
-                several.iter().map(|(name, count)| format!("{name} at {count}")).collect();
-            format!("{among}: the winner changes with the settings: {}.", told.join(", "))
+                several.iter().map(|(name, count)| format!("{name} at {count}{}", but(name))).collect();
+            let between = if told.iter().any(|told| told.contains(',')) { "; " } else { ", " };
+            format!("{among}: the winner changes with the settings: {}.", told.join(between))
         }
     }
 }
@@ -95,10 +102,11 @@ fn of_leader(study: &Study, scheme: &str, points: usize, least: &Leader, most: &
         let words = study.point_in_words(&leader.point, &[]);
         let place = if words.is_empty() { String::new() } else { format!(" at {words}") };
         format!(
-            "{:.2} times the throughput of {} {}{place}",
+            "{:.2} times the throughput of {} {}{place}{}",
             of.ratio,
             leader.second,
-            ratio_interval(of.interval.low, of.interval.high)
+            ratio_interval(of.interval.low, of.interval.high),
+            study.starving(scheme, &[&leader.point])
         )
     };
     if points == 1 {
@@ -124,8 +132,13 @@ fn against_first(study: &Study, scheme: &str) -> Option<String> {
             let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
             let interval = ratio_interval(of.interval.low, of.interval.high);
             let most = if lines.len() > 1 { "most clearly " } else { "" };
+            // Whoever is ahead of the two has its starved types told beside it.
+            let ahead = if verdict == Verdict::Faster { scheme } else { study.first.as_str() };
+            let points: Vec<&[String]> = lines.iter().map(|line| line.point.as_slice()).collect();
+            let starving = study.starving(ahead, &points);
+            let starving = starving.replacen(", but STARVES: it", &format!(", but {ahead} STARVES: it"), 1);
             parts.push(format!(
-                "{word} at {} of {all} points ({most}{:.2} {interval}{place})",
+                "{word} at {} of {all} points ({most}{:.2} {interval}{place}){starving}",
                 lines.len(),
                 of.ratio
             ));
@@ -164,6 +177,7 @@ pub(super) fn cautions(study: &Study) -> Vec<String> {
             plural(all, "run")
         ));
     }
+    sentences.extend(Starvation::of(&study.runs).type_lines());
     if study.missing > 0 {
         sentences.push(format!(
             "UNFINISHED: {} that the recipe asks for are not there. Start the sweep again to make them.",

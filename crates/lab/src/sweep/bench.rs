@@ -48,6 +48,11 @@ impl<'s, R: Run> Bench<'s, R> {
         Ok(Some(value))
     }
 
+    /// Where results are kept.
+    pub fn store(&self) -> &'s Store {
+        self.store
+    }
+
     /// Runs that were made here, and not found.
     pub fn made(&self) -> u64 {
         self.made

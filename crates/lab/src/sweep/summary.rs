@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
 
 use super::{Entry, LeftOut, Store, Sweep};
-use crate::Refusal;
 use crate::json::SCHEMA;
+use crate::{Refusal, Starvation};
 
 /// The confidence that intervals are to have; few repetitions have less, and the interval says it.
 pub(crate) const CONFIDENCE: f64 = 0.9;
@@ -28,6 +28,8 @@ pub struct Summary {
     pub failed: usize,
     /// The machines that they were made on, each once.
     pub machines: Vec<Value>,
+    /// What the runs were starved of.
+    pub starvation: Starvation,
 }
 
 /// A scheme at a point.
@@ -124,6 +126,7 @@ impl Summary {
 
     fn count(&mut self, value: &Value) {
         self.made += 1;
+        self.starvation.add(value);
         self.starved += usize::from(value["starved"] == true);
         self.failed += usize::from(value["check"]["verdict"] == "failed");
         let machine = machine(value);
@@ -189,6 +192,7 @@ pub(crate) fn json_of(workload: &str, axes: &[String], first: &str, line: &Line)
             "verdict": line.verdict().map(verdict_name),
         })
     };
+    let starved = Starvation::of(line.results.values()).types();
     json!({
         "schema": SCHEMA,
         "kind": "point",
@@ -201,6 +205,7 @@ pub(crate) fn json_of(workload: &str, axes: &[String], first: &str, line: &Line)
         "interval": line.interval.as_ref().map(interval),
         "abort_rate": line.abort_rate,
         "p99_us": line.p99_us,
+        "starved_types": starved.iter().map(|of| of.name.as_str()).collect::<Vec<_>>(),
         "against_first": line.against_first.as_ref().map(comparison),
     })
 }

@@ -116,6 +116,9 @@ fn notes(sweep: &Sweep, summary: &Summary) -> String {
             plural(summary.starved, "run")
         ));
     }
+    for line in summary.starvation.type_lines() {
+        lines.add(line);
+    }
     if summary.machines.len() > 1 {
         lines.add(format!(
             "{} MACHINES: figures of different machines or of different states of one are compared.",

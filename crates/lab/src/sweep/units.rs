@@ -202,7 +202,7 @@ impl Unit {
     }
 
     /// The same with its plan, whether the scheme suits it or not.
-    fn planned(
+    pub(crate) fn planned(
         recipe: &Recipe,
         build: &str,
         (scheme, axes, point): (&'static str, &[String], &[String]),

@@ -473,6 +473,78 @@ mod tests {
         }
     }
 
+    /// The recipes of an experiment.
+    fn recipes(id: &str) -> Vec<Recipe> {
+        let names = find(id).expect("catalogued").recipes;
+        names
+            .iter()
+            .map(|name| Recipe::parse(recipe(name).expect("it comes along")).expect("legal"))
+            .collect()
+    }
+
+    #[test]
+    fn recipes_run_the_systems_that_the_documents_name() {
+        for (id, schemes) in [
+            ("E-5", vec!["silo", "ermia"]),
+            ("F-0", vec!["foedus"]),
+            ("F-7", vec!["foedus", "hstore"]),
+            ("S-F1b", vec!["aria", "calvin"]),
+            ("S-F1d", vec!["cicada", "mocc", "silo"]),
+            ("S-F3", vec!["no_wait", "aria", "calvin"]),
+            ("S-F5b", vec!["cicada"]),
+            ("S-F6a", vec!["cicada", "mocc", "silo", "tictoc"]),
+            ("S-F6b", vec!["cicada"]),
+        ] {
+            let run: BTreeSet<String> = recipes(id).into_iter().flat_map(|recipe| recipe.schemes).collect();
+            assert!(schemes.iter().all(|scheme| run.contains(*scheme)), "{id} runs {run:?}");
+        }
+    }
+
+    #[test]
+    fn recipes_have_the_conditions_of_the_documents() {
+        let [fixed] = recipes("E-5").try_into().expect("one recipe");
+        let number = |name: &str| fixed.settings[name].to_string().parse::<f64>().expect("a number") / 100.0;
+        // Of ten lines in the mean each may be remote, in 45% of the transactions; and 43% are Payments.
+        let lines = 1.0 - (1.0 - number("tpcc.remote_item_pct")).powi(10);
+        let across = 0.45 * lines + 0.43 * number("tpcc.remote_payment_pct");
+        assert!((0.0095..0.0105).contains(&across), "{across} of the transactions cross, and not 1%");
+        for logged in [fixed, recipes("F-0").remove(0)] {
+            assert!(logged.log_in_memory && logged.settings["run.durability"].to_string() == "async");
+        }
+        for recipe in recipes("S-F5b") {
+            let is_remote = |name: &&String| name.starts_with("tpcc.remote");
+            assert_eq!(
+                recipe.settings.keys().chain(recipe.vary.keys()).find(is_remote),
+                None,
+                "the standard's shares"
+            );
+        }
+        for recipe in recipes("S-F3") {
+            assert!(
+                recipe.vary["clients"].len() >= 3,
+                "a maximum over clients needs several numbers of them"
+            );
+        }
+        let degrees = &recipes("S-F1b")[0].vary["tpcc.warehouses"];
+        let has = |count: i64| degrees.contains(&crate::sweep::Scalar::Int(count));
+        assert!(
+            [12, 32, 60, 180].into_iter().all(has),
+            "degrees 1 and 0.2, and what is compared: {degrees:?}"
+        );
+    }
+
+    #[test]
+    fn a_maximum_over_clients_is_what_latency_is_asked_to_lower() {
+        let claim = find("S-F3").expect("catalogued");
+        let of_maximum = |relation: &Relation| match &relation.rule {
+            Rule::Ratio { best_over, .. } => best_over.as_deref() == Some("clients"),
+            _ => false,
+        };
+        let maxima =
+            claim.relations.iter().filter(|relation| relation.clause.as_deref() != Some("needs-clients"));
+        assert!(maxima.clone().count() >= 2 && maxima.clone().all(of_maximum));
+    }
+
     #[test]
     fn ids_are_found_in_any_case_and_others_refused_with_the_nearest() {
         assert_eq!(find("s-f5A").expect("catalogued").id, "S-F5a");

@@ -73,6 +73,10 @@ fn run(unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
     let Some(host) = take_host(label)? else { return Ok(None) };
     let mut command = Command::new(&program);
     // An empty file, and with it the host: the run keeps it even if this process is killed.
+    if unit.is_log_in_memory {
+        // A run without `--log` has its log where temporary files go.
+        command.env("TMPDIR", sweep::MEMORY);
+    }
     command.args(&words).stdin(Stdio::from(host)).stdout(Stdio::piped()).stderr(Stdio::piped());
     let run = command.spawn();
     drop(command);

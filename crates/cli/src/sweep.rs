@@ -79,7 +79,7 @@ fn describe(args: &args::Sweep, sweep: &Sweep, folder: &Path, out: &mut Out) -> 
         }
     }
     let commands = left.iter().filter(|_| args.commands);
-    commands.for_each(|unit| out.print(&format!("contend {}\n", unit.command().join(" "))));
+    commands.for_each(|unit| out.print(&format!("{}\n", unit.line())));
     Ok(())
 }
 

@@ -84,7 +84,8 @@ fn a_claim_of_closed_form_is_decided_and_kept() {
     let found = output(&format!("reproduce s-f7 --out {}", folder.0.display()));
     assert_eq!(found.status.code(), Some(0), "{found:?}");
     assert!(
-        text(&found).contains("verdict: holds\n") && text(&found).contains("refuted by: "),
+        text(&found).contains("verdict: holds (holds: hottest-of-1m, ")
+            && text(&found).contains("refuted by: "),
         "{}",
         text(&found)
     );
@@ -100,14 +101,27 @@ fn a_recipe_is_run_once_and_its_claim_is_beside_the_literatures() {
     assert!(!folder.0.exists(), "nothing was run");
     let first = output(&line);
     assert_eq!(first.status.code(), Some(0), "{first:?}");
-    assert!(text(&first).contains("verdict: undecided"), "one repetition decides nothing: {}", text(&first));
+    assert!(
+        text(&first).contains("verdict: undecided (undecided: no-aborts, rollbacks; "),
+        "one repetition decides nothing: {}",
+        text(&first)
+    );
     let results = folder.results();
     assert_eq!(results.len(), 2);
     let again = text(&output(&format!("{line} --format json")));
     assert_eq!(folder.results(), results, "nothing is measured twice");
-    for part in ["\"kind\":\"reproduction\"", "\"verdict\":\"undecided\"", "--seed 1001", "\"trust\":\"A\""] {
+    for part in [
+        "\"kind\":\"reproduction\"",
+        "\"verdict\":\"undecided\"",
+        "--seed 1001",
+        "\"trust_if_nothing_starves\":\"A\"",
+    ] {
         assert!(again.contains(part), "no {part} in {again}");
     }
+    assert!(
+        results.iter().all(|(_, run)| run.contains("TMPDIR=/dev/shm contend run")),
+        "with a log in memory"
+    );
     let id = results[0].0.trim_end_matches(".json");
     assert!(folder.read("claims/F-0.json").contains(id), "the evidence is named");
     assert!(folder.read("recipe-1.toml").contains("workload = \"tpcc\""));

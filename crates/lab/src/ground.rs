@@ -69,6 +69,7 @@ impl Ground {
             seed: how.seed,
             budget_minutes: None,
             pin: how.pin,
+            log_in_memory: false,
             check: how.check,
             settings,
             vary: BTreeMap::new(),

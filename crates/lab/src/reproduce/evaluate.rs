@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use stats::{Comparison, Interval, Paired, Spread, Verdict, paired};
 use stdx::{Rng, Zipf};
 
-use super::{Cell, Direction, Metric, Relation, Rule};
+use super::relation::bounds;
+use super::{Cell, Direction, Metric, Pair, Relation, Rule};
 use crate::sweep::{CONFIDENCE, Line, MARGIN, Summary, Sweep};
 
 /// A relation at a place: one of the values that it leaves open.
@@ -83,7 +84,11 @@ impl Relation {
     pub fn decide(&self, sweep: &Sweep, summary: &Summary) -> Vec<Instance> {
         let table = Results { sweep, lines: &summary.lines };
         match &self.rule {
-            Rule::Ratio { of, to, low, high } => table.ratios(of, to, *low, *high),
+            Rule::Ratio { of, to, low, high, best_over, of_type, against } => {
+                let rate = of_type.as_ref().map_or(Rate::All, Rate::OfType);
+                let best_over = best_over.as_deref();
+                table.ratios((of, to), against.as_ref(), bounds(*low, *high), Along { best_over, rate })
+            }
             Rule::Figure { metric, of, low, high } => table.figures(*metric, of, *low, *high),
             Rule::Trend { metric, of, axis, goes, margin } => table.trends(*metric, of, axis, *goes, *margin),
             Rule::Crossing { first, then, axis, low, high } => {
@@ -152,30 +157,64 @@ impl<'s> Results<'s> {
         self.at(line).into_iter().filter(|(name, _)| !given.contains(&name.as_str())).collect()
     }
 
-    /// Pairs of lines of two cells, with the place of the first: what the second cell does not give it has alike.
-    fn pairs(&self, of: &Cell, to: &Cell) -> Vec<(Place, &'s Line, &'s Line)> {
-        let given: Vec<&str> = of.at.keys().map(String::as_str).collect();
-        let other: Vec<&str> = to.at.keys().map(String::as_str).collect();
-        let partner = |line: &'s Line| {
-            let rest = self.open(line, &other);
-            let partner = self.lines(to).find(|partner| self.open(partner, &other) == rest)?;
-            Some((self.open(line, &given), line, partner))
+    /// Pairs of sides of two cells, with the place of the first: what the second cell does not give it has alike. With
+    /// an axis, each side is taken where its throughput along it is best.
+    fn pairs(&self, of: &Cell, to: &Cell, along: Along<'_>) -> Vec<(Place, Side<'s>, Side<'s>)> {
+        let given: Vec<&str> = of.at.keys().map(String::as_str).chain(along.best_over).collect();
+        let other: Vec<&str> = to.at.keys().map(String::as_str).chain(along.best_over).collect();
+        let partners = self.sides(to, along);
+        let partner = |side: Side<'s>| {
+            let rest = self.open(side.line, &other);
+            let partner = partners.iter().find(|partner| self.open(partner.line, &other) == rest)?;
+            Some((self.open(side.line, &given), side, *partner))
         };
-        self.lines(of).filter_map(partner).collect()
+        self.sides(of, along).into_iter().filter_map(partner).collect()
     }
 
-    fn ratios(&self, of: &Cell, to: &Cell, low: Option<f64>, high: Option<f64>) -> Vec<Instance> {
-        let decided = |(at, of, to): (Place, &Line, &Line)| {
-            let compared = change(Metric::ThroughputTxnS, to, of);
-            let outcome = compared.as_ref().map(|compared| Outcome::of_range(&compared.interval, low, high));
+    /// The lines of a cell; with an axis, the best along it at each place.
+    fn sides(&self, of: &Cell, along: Along<'_>) -> Vec<Side<'s>> {
+        match along.best_over {
+            None => self.lines(of).map(|line| Side { line, is_open: false }).collect(),
+            Some(axis) => {
+                self.series(of, axis).values().filter_map(|lines| best(lines, along.rate)).collect()
+            }
+        }
+    }
+
+    fn ratios(
+        &self,
+        (of, to): (&Cell, &Cell),
+        against: Option<&Pair>,
+        (low, high): (Option<f64>, Option<f64>),
+        along: Along<'_>,
+    ) -> Vec<Instance> {
+        let others = against.map(|Pair { of, to }| self.pairs(of, to, along));
+        let decided = |(at, of, to): (Place, Side<'_>, Side<'_>)| {
+            let values = |side: &Side<'_>| along.rate.values(side.line);
+            let (mut above, mut below) = (values(&of), values(&to));
+            let (mut is_open_above, mut is_open_below) = (of.is_open, to.is_open);
+            if let Some(others) = &others {
+                let other = others.iter().find(|(other, ..)| *other == at);
+                let (of, to) = other.map(|(_, of, to)| (of, to)).unzip();
+                above = times(&above, &to.map(values).unwrap_or_default());
+                below = times(&below, &of.map(values).unwrap_or_default());
+                is_open_above |= to.is_some_and(|side| side.is_open);
+                is_open_below |= of.is_some_and(|side| side.is_open);
+            }
+            let compared = compared(&below, &above);
+            let interval = compared.as_ref().map(|compared| Interval {
+                low: if is_open_below { 0.0 } else { compared.interval.low },
+                high: if is_open_above { f64::INFINITY } else { compared.interval.high },
+                confidence: compared.interval.confidence,
+            });
             Instance {
                 at,
                 estimate: compared.map(|compared| compared.ratio),
-                interval: compared.map(|compared| compared.interval),
-                outcome: outcome.unwrap_or(Outcome::Undecided),
+                outcome: interval.as_ref().map_or(Outcome::Undecided, |at| Outcome::of_range(at, low, high)),
+                interval,
             }
         };
-        self.pairs(of, to).into_iter().map(decided).collect()
+        self.pairs(of, to, along).into_iter().map(decided).collect()
     }
 
     fn figures(&self, metric: Metric, of: &Cell, low: Option<f64>, high: Option<f64>) -> Vec<Instance> {
@@ -236,15 +275,72 @@ impl<'s> Results<'s> {
 
     fn crossings(&self, first: &Cell, then: &Cell, axis: &str, ends: (f64, f64)) -> Vec<Instance> {
         let mut by_place: BTreeMap<Place, Vec<(f64, Verdict)>> = BTreeMap::new();
-        for (mut place, first, then) in self.pairs(first, then) {
+        for (mut place, first, then) in self.pairs(first, then, Along::default()) {
             let Some(at) = place.iter().position(|(name, _)| name == axis) else { continue };
             let Ok(value) = place.remove(at).1.parse::<f64>() else { continue };
-            let found = change(Metric::ThroughputTxnS, then, first)
+            let found = change(Metric::ThroughputTxnS, then.line, first.line)
                 .map_or(Verdict::Unclear, |compared| compared.verdict(MARGIN, CONFIDENCE));
             by_place.entry(place).or_default().push((value, found));
         }
         by_place.into_iter().map(|(at, found)| crossing(at, &found, ends)).collect()
     }
+}
+
+/// How the sides of a ratio are taken.
+#[derive(Clone, Copy, Default)]
+struct Along<'r> {
+    /// The axis along which each is taken where it is best.
+    best_over: Option<&'r str>,
+    rate: Rate<'r>,
+}
+
+/// Which commits a second are compared.
+#[derive(Clone, Copy, Default)]
+enum Rate<'r> {
+    /// Those of all types.
+    #[default]
+    All,
+    /// Those of one type.
+    OfType(&'r String),
+}
+
+impl Rate<'_> {
+    /// Its values in the runs of a line, by repetition.
+    fn values(self, line: &Line) -> BTreeMap<u64, f64> {
+        let Self::OfType(name) = self else { return values(Metric::ThroughputTxnS, line) };
+        let value = |(repetition, run): (&u64, &serde_json::Value)| {
+            // A run without a throughput failed its check, and is no result.
+            run["throughput_txn_s"].as_f64()?;
+            let (commits, seconds) = (run["by_type"][name]["commits"].as_f64()?, run["measured_s"].as_f64()?);
+            // A ratio needs a rate above 0: none in the whole time is less than one.
+            Some((*repetition, commits.max(1.0) / seconds))
+        };
+        line.results.iter().filter_map(value).collect()
+    }
+}
+
+/// One side of a ratio.
+#[derive(Clone, Copy)]
+struct Side<'s> {
+    line: &'s Line,
+    /// Whether it may be better still beyond the end of the axis along which it is the best.
+    is_open: bool,
+}
+
+/// The line with the best median rate. Where that is at an end of the axis, and not shown to be level with the line
+/// beside it, the maximum may lie beyond.
+fn best<'s>(lines: &[&'s Line], rate: Rate<'_>) -> Option<Side<'s>> {
+    let median = |line: &Line| Spread::of(rate.values(line).into_values()).map(|spread| spread.median);
+    let medians = lines.iter().enumerate().filter_map(|(at, line)| Some((at, median(line)?)));
+    let (at, _) = medians.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let is_level_with = |other: Option<usize>| {
+        let other = other.and_then(|other| lines.get(other))?;
+        let change = compared(&rate.values(other), &rate.values(lines[at]))?;
+        Some(change.verdict(MARGIN, CONFIDENCE) == Verdict::Same)
+    };
+    let is_first_open = at == 0 && is_level_with(Some(1)) != Some(true);
+    let is_last_open = at + 1 == lines.len() && is_level_with(at.checked_sub(1)) != Some(true);
+    Some(Side { line: lines[at], is_open: is_first_open || is_last_open })
 }
 
 /// What follows from who was ahead at values of an axis. The crossing lies between the last value where the first is
@@ -291,13 +387,24 @@ fn values(metric: Metric, line: &Line) -> BTreeMap<u64, f64> {
 /// The second in terms of the first, in pairs of a repetition: a ratio. Of shares, which may be 0 and have no ratio, it
 /// is the ratio of their exponentials, whose logarithm is the difference.
 fn change(metric: Metric, first: &Line, second: &Line) -> Option<Comparison> {
-    let (first, second) = (values(metric, first), values(metric, second));
-    let scaled = |value: f64| if metric.is_share() { value.exp() } else { value };
-    let pairs: Vec<(f64, f64)> = second
-        .iter()
-        .filter_map(|(repetition, second)| Some((scaled(*second), scaled(*first.get(repetition)?))))
-        .collect();
+    let scaled = |line: &Line| -> BTreeMap<u64, f64> {
+        let scaled = |value: f64| if metric.is_share() { value.exp() } else { value };
+        values(metric, line).into_iter().map(|(repetition, value)| (repetition, scaled(value))).collect()
+    };
+    compared(&scaled(first), &scaled(second))
+}
+
+/// The second in terms of the first, in pairs of a repetition.
+fn compared(first: &BTreeMap<u64, f64>, second: &BTreeMap<u64, f64>) -> Option<Comparison> {
+    let pairs: Vec<(f64, f64)> =
+        second.iter().filter_map(|(repetition, second)| Some((*second, *first.get(repetition)?))).collect();
     paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok()
+}
+
+/// The products of what two have of the same repetition.
+fn times(one: &BTreeMap<u64, f64>, other: &BTreeMap<u64, f64>) -> BTreeMap<u64, f64> {
+    let product = |(repetition, value): (&u64, &f64)| Some((*repetition, value * other.get(repetition)?));
+    one.iter().filter_map(product).collect()
 }
 
 #[cfg(test)]
@@ -373,6 +480,117 @@ mod tests {
         assert_eq!(decide(&away, times(1.3, false)), [], "nothing is there");
         let across = one.replace("\"silo\"", "\"silo\", at = { \"ycsb.theta\" = 0.5 }");
         assert_eq!(decide(&across, times(1.3, false)), [Outcome::Holds], "both are given");
+    }
+
+    #[test]
+    fn who_is_ahead_is_ahead_by_more_than_the_margin_of_sweeps() {
+        let ahead = |factor: f64| {
+            move |scheme: &str, _: f64, repetition: u64| {
+                let base = if scheme == "silo" { 100.0 } else { 100.0 * factor };
+                (base * (1.0 + repetition as f64 / 1e4), 0.0)
+            }
+        };
+        let with = |bound: &str| RATIO.replace("low = 1.1\nhigh = 1.5", bound);
+        assert_ne!(with("low = 1.0"), RATIO);
+        assert_eq!(decide(&with("low = 1.0"), ahead(1.1)), [Outcome::Holds; 3]);
+        assert_eq!(decide(&with("low = 1.0"), ahead(1.03)), [Outcome::Fails; 3], "a sweep calls that level");
+        assert_eq!(decide(&with("high = 1.0"), ahead(0.97)), [Outcome::Fails; 3]);
+        assert_eq!(decide(&with("high = 1.0"), ahead(0.9)), [Outcome::Holds; 3]);
+        assert_eq!(decide(&with("low = 1.01"), ahead(1.03)), [Outcome::Holds; 3], "a figure of its own");
+    }
+
+    /// A ratio of the best throughputs over theta, decided by results.
+    fn best(bound: &str, figures: impl Fn(&str, f64) -> f64) -> Vec<Instance> {
+        let rule = format!(
+            "says = \"a test\"\n[rule]\nkind = \"ratio\"\nof = {{ scheme = \"no_wait\" }}\nto = {{ scheme = \
+             \"silo\" }}\nbest_over = \"ycsb.theta\"\n{bound}"
+        );
+        let relation: Relation = toml::from_str(&rule).unwrap();
+        let sweep = sweep();
+        let with_noise = |scheme: &str, theta: f64, repetition: u64| {
+            (figures(scheme, theta) * (1.0 + repetition as f64 / 1e4), 0.0)
+        };
+        relation.decide(&sweep, &summary(&sweep, with_noise))
+    }
+
+    #[test]
+    fn the_best_of_an_axis_is_open_where_it_lies_at_the_end() {
+        let peak = |at: f64, theta: f64| 100.0 - 100.0 * (theta - at).abs();
+        let half = |scheme: &str, at: f64, theta: f64| {
+            if scheme == "silo" { peak(0.8, theta) } else { peak(at, theta) / 2.0 }
+        };
+        let found = best("high = 0.6", |scheme, theta| half(scheme, 0.8, theta));
+        assert_eq!(
+            (found.len(), found[0].outcome),
+            (1, Outcome::Holds),
+            "one place, the best of each: {found:?}"
+        );
+        assert!(found[0].at.is_empty() && (found[0].estimate.unwrap() - 0.5).abs() < 1e-9);
+        let rising = best("high = 0.6", |scheme, theta| half(scheme, 0.9, theta));
+        assert_eq!(rising[0].outcome, Outcome::Undecided, "more of the axis might raise it: {rising:?}");
+        assert!(rising[0].interval.is_some_and(|interval| interval.high.is_infinite()));
+        let level = |scheme: &str, theta: f64| half(scheme, 0.8, theta.min(0.8)) + theta / 1e3;
+        assert_eq!(best("high = 0.6", level)[0].outcome, Outcome::Holds, "it has levelled");
+        let below = best("low = 0.4", |scheme, theta| if scheme == "silo" { peak(0.9, theta) } else { 50.0 });
+        assert_eq!(below[0].outcome, Outcome::Undecided, "what it is compared with may be higher: {below:?}");
+    }
+
+    #[test]
+    fn a_gain_is_compared_with_a_gain_elsewhere() {
+        let gain = |at: &str, against: &str| {
+            let cell = |scheme: &str, theta: &str| {
+                format!("{{ scheme = \"{scheme}\", at = {{ \"ycsb.theta\" = {theta} }} }}")
+            };
+            format!(
+                "kind = \"ratio\"\nof = {}\nto = {}\nlow = 1.9\nhigh = 2.1\n[rule.against]\nof = {}\nto = {}",
+                cell("no_wait", at),
+                cell("silo", at),
+                cell("no_wait", against),
+                cell("silo", against)
+            )
+        };
+        let figures = |scheme: &str, theta: f64, repetition: u64| {
+            let gain = if theta > 0.85 { 6.0 } else { 3.0 };
+            (if scheme == "silo" { 10.0 } else { 10.0 * gain } * noise(repetition, "silo", false), 0.0)
+        };
+        assert_eq!(decide(&gain("0.9", "0.5"), figures), [Outcome::Holds]);
+        assert_eq!(decide(&gain("0.5", "0.9"), figures), [Outcome::Fails]);
+        assert_eq!(decide(&gain("0.8", "0.5"), figures), [Outcome::Fails]);
+        assert_eq!(
+            decide(&gain("0.9", "0.7"), figures),
+            [Outcome::Undecided],
+            "nothing is there to compare with"
+        );
+    }
+
+    #[test]
+    fn of_one_type_only_its_commits_count() {
+        let of_type = |name: &str| {
+            format!("{}\nof_type = \"{name}\"", RATIO.replace("low = 1.1\nhigh = 1.5", "low = 1.5"))
+        };
+        let relation: Relation =
+            toml::from_str(&format!("says = \"a test\"\n[rule]\n{}", of_type("update"))).unwrap();
+        let sweep = sweep();
+        let mut summary = summary(&sweep, |_, _, _| (100.0, 0.0));
+        for line in &mut summary.lines {
+            let updates = if line.scheme == "silo" { 10 } else { 20 };
+            for run in line.results.values_mut() {
+                run["measured_s"] = 2.0.into();
+                run["by_type"] =
+                    json!({ "update": { "commits": updates }, "read": { "commits": 200 - updates } });
+            }
+        }
+        let found = relation.decide(&sweep, &summary);
+        assert!(
+            found
+                .iter()
+                .all(|one| one.outcome == Outcome::Holds && (one.estimate.unwrap() - 2.0).abs() < 1e-9),
+            "{found:?}"
+        );
+        assert_eq!(
+            decide(RATIO, |_, _, repetition| (noise(repetition, "silo", false), 0.0)),
+            [Outcome::Fails; 3]
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use engine::setting::nearest;
 use serde::Deserialize;
 
 use super::Relation;
+use super::capability::{self, Capability};
 use crate::Refusal;
 
 /// An experiment of the literature.
@@ -18,6 +19,9 @@ pub struct Experiment {
     /// The work that it is from.
     #[serde(skip)]
     pub work: String,
+    /// What is the same in all experiments of the work, unless one says otherwise: machines, data, length of runs.
+    #[serde(skip)]
+    pub setup: Option<String>,
     /// The figure, table or section of the work.
     pub place: String,
     /// What the work claims, in our words, with its figures.
@@ -33,17 +37,79 @@ pub struct Experiment {
     /// The names of the recipes that repeat it.
     #[serde(default)]
     pub recipes: Vec<String>,
-    /// What it waits for, where it cannot be repeated yet.
-    pub waits_for: Option<String>,
+    /// What it waits for, where nothing of it can be repeated yet. What the rest of a claim waits for that can be
+    /// repeated in part, its clauses say.
+    #[serde(default)]
+    pub waits_for: Vec<Capability>,
     /// Why it never can be repeated here.
     pub not_here: Option<String>,
     /// What the recipes show of it on a small machine, and what they cannot.
     pub shows: Option<String>,
     /// What would refute it.
     pub falsified_by: String,
+    /// The parts of the claim of which each can be true while another is false.
+    #[serde(default)]
+    pub clauses: Vec<Clause>,
     /// What the claim means for the results of the recipes.
     #[serde(default)]
     pub relations: Vec<Relation>,
+}
+
+/// A part of what a work claims, which can be true while another part is false.
+///
+/// It is tested by the [`Relation`]s that name it: all of it, unless `untested` says what they leave out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clause {
+    /// What it is called in verdicts: lower-case words joined by hyphens, of which an experiment has each once.
+    pub name: String,
+    /// The clause in a sentence, with its figures.
+    pub says: String,
+    /// Where the work has it.
+    #[serde(default)]
+    pub source: Source,
+    /// What of the clause no relation tests: another scale, another metric, or all of it.
+    pub untested: Option<String>,
+    /// What testing the rest needs.
+    #[serde(default)]
+    pub waits_for: Vec<Capability>,
+}
+
+impl Clause {
+    /// What of it is not tested, and what that waits for; none where its relations test all of it.
+    pub fn rest(&self) -> Option<String> {
+        let waits =
+            (!self.waits_for.is_empty()).then(|| format!("waits for {}", capability::all(&self.waits_for)));
+        match (&self.untested, waits) {
+            (Some(untested), Some(waits)) => Some(format!("{} ({waits})", untested.trim_end_matches('.'))),
+            (Some(untested), None) => Some(untested.trim_end_matches('.').to_owned()),
+            (None, waits) => waits,
+        }
+    }
+}
+
+/// Where a work has a clause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// It is printed.
+    #[default]
+    Text,
+    /// Its figure is in the data files that were published with the work, and not in its text.
+    Data,
+    /// It is commented out in the work's source: a hypothesis, and no claim.
+    Commented,
+}
+
+impl Source {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Data => "data",
+            Self::Commented => "commented",
+        }
+    }
 }
 
 /// What an experiment needs.
@@ -176,8 +242,9 @@ impl Status {
 /// A file of the catalogue.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Work {
+struct Study {
     work: String,
+    setup: Option<String>,
     experiment: Vec<Experiment>,
 }
 
@@ -199,8 +266,10 @@ const RECIPES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"
 /// When the catalogue, which is part of the program, is wrong.
 pub fn all() -> Vec<Experiment> {
     let of_work = |text: &&str| {
-        let Work { work, experiment } = toml::from_str(text).expect("the catalogue is tested");
-        experiment.into_iter().map(move |experiment| Experiment { work: work.clone(), ..experiment })
+        let Study { work, setup, experiment } = toml::from_str(text).expect("the catalogue is tested");
+        let with_work =
+            move |experiment| Experiment { work: work.clone(), setup: setup.clone(), ..experiment };
+        experiment.into_iter().map(with_work)
     };
     WORKS.iter().flat_map(of_work).collect()
 }
@@ -226,6 +295,16 @@ pub fn recipe(name: &str) -> Option<&'static str> {
 }
 
 impl Experiment {
+    /// Whether a relation tests something that the work claims and prints; where none does, whatever comes of the
+    /// relations reproduces nothing.
+    pub fn tests_a_claim(&self) -> bool {
+        let is_tested = |clause: &Clause| {
+            let tests = |relation: &Relation| relation.clause.as_ref() == Some(&clause.name);
+            clause.source != Source::Commented && self.relations.iter().any(tests)
+        };
+        self.clauses.iter().any(is_tested)
+    }
+
     /// Whether it can be repeated.
     pub fn status(&self) -> Status {
         if let Some(reason) = &self.not_here {
@@ -233,10 +312,10 @@ impl Experiment {
         }
         let has_recipes = !self.recipes.is_empty() && self.recipes.iter().all(|name| recipe(name).is_some());
         let is_computed = self.recipes.is_empty() && !self.relations.is_empty();
-        match &self.waits_for {
+        match self.waits_for.as_slice() {
             _ if has_recipes || is_computed => Status::Ready,
-            Some(reason) => Status::Waits(reason.clone()),
-            None => Status::Waits(format!("the recipes {}", self.recipes.join(", "))),
+            [] => Status::Waits(format!("the recipes {}", self.recipes.join(", "))),
+            waits_for => Status::Waits(capability::all(waits_for)),
         }
     }
 }
@@ -272,10 +351,51 @@ mod tests {
             assert!(!experiment.needs.is_empty(), "{id} needs something");
             match experiment.status() {
                 Status::Ready => {
+                    assert!(experiment.waits_for.is_empty(), "{id} can be run: its clauses say what waits");
                     assert!(experiment.shows.is_some(), "{id}: say what a small machine shows of it");
                     assert!(!experiment.relations.is_empty() && experiment.trust == Trust::A, "{id}");
                 }
                 Status::Waits(reason) | Status::NotHere(reason) => assert!(!reason.is_empty(), "{id}"),
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_waits_for_what_is_here() {
+        for Experiment { id, waits_for, clauses, .. } in all() {
+            let of_clauses = clauses.iter().flat_map(|clause| &clause.waits_for);
+            for wanted in waits_for.iter().chain(of_clauses) {
+                assert!(!wanted.is_here(), "{id} waits for {}, which is here: write a recipe", wanted.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_relation_tests_a_clause_or_is_ours_and_every_clause_is_tested_or_says_why_not() {
+        for Experiment { id, clauses, relations, .. } in all() {
+            let names: BTreeSet<&str> = clauses.iter().map(|clause| clause.name.as_str()).collect();
+            assert_eq!(names.len(), clauses.len(), "{id}: clauses with one name");
+            for relation in &relations {
+                let says = &relation.says;
+                assert_ne!(
+                    relation.clause.is_some(),
+                    relation.ours.is_some(),
+                    "{id}: {says}: of whom is it?"
+                );
+                let is_known = |name: &String| names.contains(name.as_str());
+                assert!(relation.clause.as_ref().is_none_or(is_known), "{id}: {says}: no such clause");
+                assert!(relation.ours.as_ref().is_none_or(|why| !why.is_empty()), "{id}: {says}: why?");
+            }
+            for clause in &clauses {
+                let name = &clause.name;
+                let is_plain =
+                    |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+                assert!(name.chars().all(is_plain) && !clause.says.is_empty(), "{id}: {name}");
+                let is_tested = relations.iter().any(|relation| relation.clause.as_ref() == Some(name));
+                assert!(
+                    is_tested || clause.rest().is_some(),
+                    "{id}: {name} is not tested, and nothing says why"
+                );
             }
         }
     }
@@ -288,7 +408,8 @@ mod tests {
         for first in sweep.units.iter().filter(|unit| unit.repetition == 0) {
             let value = json!({
                 "throughput_txn_s": 1.0, "abort_rate": 0.0, "commits": 1, "user_aborts": 0,
-                "latency_us": { "p99": 1.0 }, "breakdown": { "index": 0.5 },
+                "latency_us": { "p99": 1.0 }, "breakdown": { "index": 0.5 }, "measured_s": 1.0,
+                "by_type": { "new_order": { "commits": 1 } },
             });
             let result = |repetition: u64| (repetition, value.clone());
             let results = (0..sweep.recipe.repeat).map(result).collect();
@@ -350,6 +471,78 @@ mod tests {
             let has_reason = recipe.settings.contains_key("retry") && recipe.why.contains_key("retry");
             assert!(is_under_both || has_reason, "{name}: add `retry = [\"same\", \"drop\"]` to `[vary]`");
         }
+    }
+
+    /// The recipes of an experiment.
+    fn recipes(id: &str) -> Vec<Recipe> {
+        let names = find(id).expect("catalogued").recipes;
+        names
+            .iter()
+            .map(|name| Recipe::parse(recipe(name).expect("it comes along")).expect("legal"))
+            .collect()
+    }
+
+    #[test]
+    fn recipes_run_the_systems_that_the_documents_name() {
+        for (id, schemes) in [
+            ("E-5", vec!["silo", "ermia"]),
+            ("F-0", vec!["foedus"]),
+            ("F-7", vec!["foedus", "hstore"]),
+            ("S-F1b", vec!["aria", "calvin"]),
+            ("S-F1d", vec!["cicada", "mocc", "silo"]),
+            ("S-F3", vec!["no_wait", "aria", "calvin"]),
+            ("S-F5b", vec!["cicada"]),
+            ("S-F6a", vec!["cicada", "mocc", "silo", "tictoc"]),
+            ("S-F6b", vec!["cicada"]),
+        ] {
+            let run: BTreeSet<String> = recipes(id).into_iter().flat_map(|recipe| recipe.schemes).collect();
+            assert!(schemes.iter().all(|scheme| run.contains(*scheme)), "{id} runs {run:?}");
+        }
+    }
+
+    #[test]
+    fn recipes_have_the_conditions_of_the_documents() {
+        let [fixed] = recipes("E-5").try_into().expect("one recipe");
+        let number = |name: &str| fixed.settings[name].to_string().parse::<f64>().expect("a number") / 100.0;
+        // Of ten lines in the mean each may be remote, in 45% of the transactions; and 43% are Payments.
+        let lines = 1.0 - (1.0 - number("tpcc.remote_item_pct")).powi(10);
+        let across = 0.45 * lines + 0.43 * number("tpcc.remote_payment_pct");
+        assert!((0.0095..0.0105).contains(&across), "{across} of the transactions cross, and not 1%");
+        for logged in [fixed, recipes("F-0").remove(0)] {
+            assert!(logged.log_in_memory && logged.settings["run.durability"].to_string() == "async");
+        }
+        for recipe in recipes("S-F5b") {
+            let is_remote = |name: &&String| name.starts_with("tpcc.remote");
+            assert_eq!(
+                recipe.settings.keys().chain(recipe.vary.keys()).find(is_remote),
+                None,
+                "the standard's shares"
+            );
+        }
+        for recipe in recipes("S-F3") {
+            assert!(
+                recipe.vary["clients"].len() >= 3,
+                "a maximum over clients needs several numbers of them"
+            );
+        }
+        let degrees = &recipes("S-F1b")[0].vary["tpcc.warehouses"];
+        let has = |count: i64| degrees.contains(&crate::sweep::Scalar::Int(count));
+        assert!(
+            [12, 32, 60, 180].into_iter().all(has),
+            "degrees 1 and 0.2, and what is compared: {degrees:?}"
+        );
+    }
+
+    #[test]
+    fn a_maximum_over_clients_is_what_latency_is_asked_to_lower() {
+        let claim = find("S-F3").expect("catalogued");
+        let of_maximum = |relation: &Relation| match &relation.rule {
+            Rule::Ratio { best_over, .. } => best_over.as_deref() == Some("clients"),
+            _ => false,
+        };
+        let maxima =
+            claim.relations.iter().filter(|relation| relation.clause.as_deref() != Some("needs-clients"));
+        assert!(maxima.clone().count() >= 2 && maxima.clone().all(of_maximum));
     }
 
     #[test]

@@ -5,46 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{Experiment, Instance, Outcome, Relation};
-use crate::Refusal;
+use super::verdict::Judged;
+use super::{Clause, Experiment, Instance, Outcome, Relation, Standing, Trust, Verdict};
 use crate::json::SCHEMA;
 use crate::sweep::{Store, Summary, Sweep};
-
-/// What may be said of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// All of it holds wherever we looked.
-    Holds,
-    /// It holds in some places and not in others.
-    HoldsUnderCondition,
-    /// None of it holds.
-    DoesNotHold,
-    /// The results do not decide it: it needs more runs, or a quieter machine.
-    Undecided,
-}
-
-impl Verdict {
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::HoldsUnderCondition => "holds under condition",
-            Self::DoesNotHold => "does not hold",
-            Self::Undecided => "undecided",
-        }
-    }
-
-    /// What follows from the parts of a claim.
-    fn of(outcomes: &[Outcome]) -> Self {
-        let has = |outcome| outcomes.contains(&outcome);
-        match (has(Outcome::Holds), has(Outcome::Fails), has(Outcome::Undecided)) {
-            (true, true, _) => Self::HoldsUnderCondition,
-            (true, false, false) => Self::Holds,
-            (false, true, false) => Self::DoesNotHold,
-            (_, _, true) | (false, false, false) => Self::Undecided,
-        }
-    }
-}
+use crate::{Refusal, Starvation};
 
 /// What came of an experiment.
 #[derive(Debug)]
@@ -55,8 +20,10 @@ pub struct Finding<'e> {
     pub sweeps: Vec<(String, Sweep, Summary)>,
     /// The parts of the claim, and what the results say of each.
     pub parts: Vec<(&'e Relation, Vec<Instance>)>,
-    /// What may be said.
-    pub verdict: Verdict,
+    /// What may be said, clause by clause.
+    pub judged: Judged<'e>,
+    /// How much the runs were starved, which lowers the trust in all that rests on them.
+    pub starvation: Starvation,
     /// What all random numbers began with.
     pub seed: u64,
 }
@@ -75,8 +42,22 @@ impl<'e> Finding<'e> {
             (relation, instances)
         };
         let parts: Vec<(&Relation, Vec<Instance>)> = experiment.relations.iter().map(decide).collect();
-        let outcomes: Vec<Outcome> = parts.iter().flat_map(|(_, instances)| outcomes(instances)).collect();
-        Self { experiment, sweeps, parts, verdict: Verdict::of(&outcomes), seed }
+        let judged = judged(experiment, &parts, |_, _| true);
+        let lines = sweeps.iter().flat_map(|(_, _, summary)| &summary.lines);
+        let starvation = Starvation::of(lines.flat_map(|line| line.results.values()));
+        Self { experiment, sweeps, parts, judged, starvation, seed }
+    }
+
+    /// The verdict in words, with what qualifies it: runs or types of transaction that were starved.
+    pub fn verdict_in_words(&self) -> String {
+        let reasons = self.starvation.reasons();
+        let words = self.judged.in_words();
+        if reasons.is_empty() { words } else { format!("{words}, qualified: {}", reasons.join("; ")) }
+    }
+
+    /// How far it can be trusted: as the experiment says, and less where runs were starved.
+    pub fn trust(&self) -> Trust {
+        self.starvation.trust(self.experiment.trust)
     }
 
     /// Runs that failed their check, which are no results.
@@ -93,17 +74,14 @@ impl<'e> Finding<'e> {
         let policies: BTreeSet<&str> =
             instances().filter_map(|instance| Some(instance.at[varied(instance)?].1.as_str())).collect();
         let verdict = |policy: &str| {
-            let of_part = |(relation, all): &(&Relation, Vec<Instance>)| {
-                let fixed = self.recipe_of(relation).map(|sweep| {
-                    sweep.recipe.settings.get("retry").map_or("same".to_owned(), ToString::to_string)
-                });
-                let is_meant = |instance: &&Instance| match (varied(instance), &fixed) {
-                    (Some(at), _) => instance.at[at].1 == policy,
-                    (None, fixed) => fixed.as_ref().is_none_or(|fixed| fixed == policy),
-                };
-                outcomes(&all.iter().filter(is_meant).cloned().collect::<Vec<_>>())
+            let is_meant = |relation: &Relation, instance: &Instance| match varied(instance) {
+                Some(at) => instance.at[at].1 == policy,
+                None => self.recipe_of(relation).is_none_or(|sweep| {
+                    let fixed = sweep.recipe.settings.get("retry");
+                    fixed.map_or("same".to_owned(), ToString::to_string) == policy
+                }),
             };
-            Verdict::of(&self.parts.iter().flat_map(of_part).collect::<Vec<_>>())
+            judged(self.experiment, &self.parts, is_meant).verdict
         };
         policies.into_iter().map(|policy| (policy, verdict(policy))).collect()
     }
@@ -125,7 +103,7 @@ impl<'e> Finding<'e> {
             format!("{}: {found}", relation.says.trim_end_matches('.'))
         };
         let parts: Vec<String> = self.parts.iter().map(part).collect();
-        format!("{} {}: {}", self.experiment.id, self.verdict.name(), parts.join("; "))
+        format!("{} {}: {}", self.experiment.id, self.verdict_in_words(), parts.join("; "))
     }
 
     /// What was found as a record that says what it rests on, and how to test it again.
@@ -146,12 +124,17 @@ impl<'e> Finding<'e> {
             "source": { "work": work, "place": place },
             "claim": claim,
             "condition": condition,
-            "verdict": self.verdict.name(),
+            "verdict": self.judged.verdict.name(),
+            "verdict_in_words": self.verdict_in_words(),
+            "starvation": self.starvation.json(),
+            "clauses": self.judged.clauses.iter().map(clause).collect::<Vec<_>>(),
+            "beside_the_claim": self.judged.beside.map(Standing::name),
             "verdict_by_retry": self.by_retry().into_iter().map(|(policy, verdict)| (policy, verdict.name()))
                 .collect::<BTreeMap<_, _>>(),
             "relations": self.parts.iter().map(part).collect::<Vec<_>>(),
             "sweeps": self.sweeps.iter().map(conditions).collect::<Vec<_>>(),
-            "trust": trust.name(),
+            "trust": self.trust().name(),
+            "trust_if_nothing_starves": trust.name(),
             "shows": shows,
             "falsified_by": falsified_by,
             "evidence": evidence,
@@ -167,12 +150,28 @@ impl<'e> Finding<'e> {
 /// How far the seed of a claim's test is from its own: further than repetitions reach.
 const RECHECK: u64 = 1_000;
 
-/// What the places of a part say; a part without a place is undecided.
-fn outcomes(instances: &[Instance]) -> Vec<Outcome> {
-    match instances {
-        [] => vec![Outcome::Undecided],
-        all => all.iter().map(|instance| instance.outcome).collect(),
-    }
+/// What follows from those places of the relations that are meant.
+fn judged<'e>(
+    experiment: &'e Experiment,
+    parts: &[(&Relation, Vec<Instance>)],
+    is_meant: impl Fn(&Relation, &Instance) -> bool,
+) -> Judged<'e> {
+    let standing = |(relation, instances): &(&'_ Relation, Vec<Instance>)| {
+        let meant = instances.iter().filter(|instance| is_meant(relation, instance));
+        Standing::of_places(meant.map(|instance| instance.outcome))
+    };
+    let relations: Vec<(&Relation, Standing)> = parts.iter().map(|part| (part.0, standing(part))).collect();
+    Judged::new(experiment, &relations)
+}
+
+fn clause((clause, standing): &(&Clause, Standing)) -> Value {
+    json!({
+        "name": clause.name,
+        "says": clause.says,
+        "source": clause.source.name(),
+        "outcome": standing.name(),
+        "untested": clause.rest(),
+    })
 }
 
 fn part((relation, instances): &(&Relation, Vec<Instance>)) -> Value {
@@ -191,6 +190,8 @@ fn part((relation, instances): &(&Relation, Vec<Instance>)) -> Value {
     };
     json!({
         "says": relation.says,
+        "clause": relation.clause,
+        "ours": relation.ours,
         "rule": relation.rule.name(),
         "wanted": relation.rule.wanted(),
         "places": instances.iter().map(instance).collect::<Vec<_>>(),
@@ -236,16 +237,90 @@ mod tests {
 
     use super::*;
 
+    /// What a finding of S-F4 says whose clauses came out like this, in their order: the gap on one warehouse, a
+    /// smaller one on fifty, hardly any there, and a large one with an efficient engine.
+    fn found(outcomes: [&[Outcome]; 4]) -> (Verdict, String) {
+        let experiment = super::super::find("s-f4").expect("catalogued");
+        let place = |outcome: &Outcome| Instance {
+            at: Vec::new(),
+            estimate: None,
+            interval: None,
+            outcome: *outcome,
+        };
+        let parts: Vec<(&Relation, Vec<Instance>)> = experiment
+            .relations
+            .iter()
+            .zip(outcomes)
+            .map(|(relation, outcomes)| (relation, outcomes.iter().map(place).collect()))
+            .collect();
+        let judged = judged(&experiment, &parts, |_, _| true);
+        (judged.verdict, judged.in_words())
+    }
+
     #[test]
-    fn a_claim_holds_where_all_its_parts_do_and_is_undecided_where_any_is() {
+    fn one_part_that_fails_everywhere_refutes_a_claim_whose_other_parts_hold_or_are_undecided() {
         use Outcome::{Fails, Holds, Undecided};
-        assert_eq!(Verdict::of(&[Holds, Holds]), Verdict::Holds);
-        assert_eq!(Verdict::of(&[Holds, Fails, Undecided]), Verdict::HoldsUnderCondition);
-        assert_eq!(Verdict::of(&[Fails, Fails]), Verdict::DoesNotHold);
-        assert_eq!(Verdict::of(&[Fails, Undecided]), Verdict::Undecided, "it may hold there");
-        assert_eq!(Verdict::of(&[Holds, Undecided]), Verdict::Undecided);
-        assert_eq!(Verdict::of(&[]), Verdict::Undecided);
-        assert_eq!(outcomes(&[]), [Undecided], "a part that nothing was measured of");
+        let (verdict, words) = found([&[Holds, Holds], &[Holds], &[Fails, Fails], &[Holds]]);
+        assert_eq!(verdict, Verdict::DoesNotHold);
+        assert!(
+            words.starts_with("does not hold (fails: hardly-on-fifty; ") && words.contains("gap-on-one"),
+            "{words}"
+        );
+        assert_eq!(
+            found([&[Undecided], &[Undecided], &[Fails, Fails], &[Undecided]]).0,
+            Verdict::DoesNotHold
+        );
+        assert_eq!(found([&[Holds, Fails], &[Holds], &[Holds], &[Holds]]).0, Verdict::HoldsUnderCondition);
+        assert_eq!(found([&[Holds, Undecided], &[Holds], &[Holds], &[Holds]]).0, Verdict::Undecided);
+        let (verdict, words) = found([&[Holds], &[Holds], &[Holds], &[Holds]]);
+        assert_eq!(verdict, Verdict::HoldsInPart, "its figures are of another engine");
+        assert!(words.contains("holds as far as tested: gap-on-one, smaller-on-fifty"), "{words}");
+    }
+
+    #[test]
+    fn relations_of_ours_reproduce_nothing() {
+        for id in ["e-7", "q7", "f-7"] {
+            let experiment = super::super::find(id).expect("catalogued");
+            let held = |relation| (relation, Standing::Holds);
+            let relations: Vec<(&Relation, Standing)> = experiment.relations.iter().map(held).collect();
+            let judged = Judged::new(&experiment, &relations);
+            assert_eq!((judged.verdict, judged.beside), (Verdict::NoClaim, Some(Standing::Holds)), "{id}");
+        }
+        let hypotheses = super::super::find("e-8").expect("catalogued");
+        let held: Vec<(&Relation, Standing)> =
+            hypotheses.relations.iter().map(|relation| (relation, Standing::Holds)).collect();
+        assert_eq!(
+            Judged::new(&hypotheses, &held).verdict,
+            Verdict::NoClaim,
+            "the document does not print them"
+        );
+    }
+
+    #[test]
+    fn starved_runs_and_types_qualify_a_verdict_and_lower_its_trust() {
+        let experiment = super::super::find("s-f7").expect("catalogued");
+        let mut finding = Finding::new(&experiment, Vec::new(), 1);
+        assert_eq!((finding.trust(), finding.verdict_in_words().contains("qualified")), (Trust::A, false));
+        let run = json!({
+            "scheme": "silo", "starved": true, "cpu_share": 0.5, "throughput_txn_s": 1.0,
+            "mix": { "new_order": 0.9, "stock_level": 0.1 },
+            "by_type": { "new_order": { "commits": 900 }, "stock_level": { "commits": 0 } },
+        });
+        finding.starvation = Starvation::of([&run]);
+        assert_eq!(finding.trust(), Trust::C);
+        let words = finding.verdict_in_words();
+        assert!(
+            words.contains("qualified: 1 of 1 runs were starved; silo committed 0 stock_level"),
+            "{words}"
+        );
+        assert!(finding.statement().contains("qualified"));
+        let text = crate::reproduce::finding(&finding);
+        assert!(
+            text.contains("trust: C, where it would be A") && text.contains("STARVED TYPE: silo"),
+            "{text}"
+        );
+        let claim = finding.claim(Path::new("x"));
+        assert_eq!((&claim["trust"], &claim["starvation"]["starved"]), (&"C".into(), &1.into()));
     }
 
     #[test]
@@ -261,29 +336,34 @@ mod tests {
         };
         finding.parts.truncate(1);
         finding.parts[0].1 = vec![place("same", Outcome::Holds), place("drop", Outcome::Fails)];
-        let (same, drop) = (("same", Verdict::Holds), ("drop", Verdict::DoesNotHold));
+        let (same, drop) = (("same", Verdict::HoldsInPart), ("drop", Verdict::DoesNotHold));
         assert_eq!(finding.by_retry(), BTreeMap::from([same, drop]));
         let text = crate::reproduce::finding(&finding);
-        assert!(text.contains("  with retry=drop: does not hold\n  with retry=same: holds\n"), "{text}");
+        assert!(
+            text.contains("  with retry=drop: does not hold\n  with retry=same: holds in part\n"),
+            "{text}"
+        );
         finding.parts.push((&experiment.relations[1], vec![place("same", Outcome::Holds)]));
-        let (same, drop) = (("same", Verdict::Holds), ("drop", Verdict::Undecided));
+        finding.parts[0].1[1].outcome = Outcome::Holds;
+        let (same, drop) = (("same", Verdict::HoldsInPart), ("drop", Verdict::Undecided));
         assert_eq!(
             finding.by_retry(),
             BTreeMap::from([same, drop]),
             "a part was not tested under one of them"
         );
         finding.parts[1].1[0].at.clear();
-        assert_eq!(finding.by_retry()["drop"], Verdict::HoldsUnderCondition, "and here it needs no runs");
+        assert_eq!(finding.by_retry()["drop"], Verdict::HoldsInPart, "and here it needs no runs");
         finding.parts.truncate(1);
+        finding.parts[0].1[1].outcome = Outcome::Fails;
         let claim = finding.claim(Path::new("x"));
-        assert_eq!(claim["verdict_by_retry"], json!({ "same": "holds", "drop": "does not hold" }));
+        assert_eq!(claim["verdict_by_retry"], json!({ "same": "holds in part", "drop": "does not hold" }));
     }
 
     #[test]
     fn a_finding_without_runs_is_a_claim_that_says_how_to_test_it_again() {
         let experiment = super::super::find("s-f7").expect("catalogued");
         let finding = Finding::new(&experiment, Vec::new(), 1);
-        assert_eq!(finding.verdict, Verdict::Holds, "{:?}", finding.parts);
+        assert_eq!(finding.judged.verdict, Verdict::Holds, "{:?}", finding.parts);
         let folder = std::env::temp_dir().join(format!("contend-claims-{}", std::process::id()));
         let store = Store::open(&folder).expect("writable");
         for _ in 0..2 {
@@ -294,7 +374,11 @@ mod tests {
             assert!(
                 claim["recheck"].as_str().is_some_and(|line| line.contains("reproduce S-F7 --seed 1001"))
             );
-            assert!(claim["statement"].as_str().is_some_and(|says| says.starts_with("S-F7 holds: ")));
+            assert!(
+                claim["statement"]
+                    .as_str()
+                    .is_some_and(|says| says.starts_with("S-F7 holds (holds: hottest-of-1m, "))
+            );
         }
         assert_eq!(fs::read_dir(folder.join("claims")).expect("there").count(), 1);
         fs::remove_dir_all(folder).expect("its own directory");

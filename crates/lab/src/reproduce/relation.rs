@@ -5,14 +5,18 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::sweep::Scalar;
+use crate::sweep::{MARGIN, Scalar};
 
-/// A part of a claim.
+/// What a clause of a claim means for results, or what we ask beside the claim.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relation {
-    /// The part in words.
+    /// It in words.
     pub says: String,
+    /// The name of the clause that it tests; none where it is ours.
+    pub clause: Option<String>,
+    /// Why it is asked although the work does not claim it; none where it tests a clause.
+    pub ours: Option<String>,
     /// The recipe whose results decide it; without it, the first of the experiment.
     pub recipe: Option<String>,
     /// What has to hold.
@@ -23,7 +27,8 @@ pub struct Relation {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Rule {
-    /// The ratio of two throughputs lies within a range.
+    /// The ratio of two throughputs lies within a range. One bound alone that is 1 means ahead, or behind, and not
+    /// level: it is moved by the margin of sweeps.
     Ratio {
         /// The numerator.
         of: Cell,
@@ -33,6 +38,13 @@ pub enum Rule {
         low: Option<f64>,
         /// The most that it may be.
         high: Option<f64>,
+        /// The axis along which each side is taken where its throughput is best: "the maximum over clients".
+        best_over: Option<String>,
+        /// The type of transaction whose commits alone are counted. Where aborted requests are dropped, what commits in
+        /// all is another mix under each scheme.
+        of_type: Option<String>,
+        /// Another ratio by which this one is divided: "a larger gain here than there".
+        against: Option<Pair>,
     },
     /// A figure lies within a range.
     Figure {
@@ -89,6 +101,16 @@ pub enum Rule {
         /// How far from it the share may be, as a share of it.
         tolerance: f64,
     },
+}
+
+/// Two cells of which the ratio is taken.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// The numerator.
+    pub of: Cell,
+    /// The denominator.
+    pub to: Cell,
 }
 
 /// A scheme at some points of a sweep.
@@ -189,7 +211,18 @@ impl Rule {
     /// What is wanted of the estimate, in words.
     pub(super) fn wanted(&self) -> String {
         match self {
-            Self::Ratio { low, high, .. } | Self::Figure { low, high, .. } => range(*low, *high),
+            Self::Ratio { low, high, best_over, of_type, against, .. } => {
+                let (low, high) = bounds(*low, *high);
+                let best = best_over.as_ref().map(|axis| format!("best over {axis}"));
+                let of_type = of_type.as_ref().map(|name| format!("{name} alone"));
+                let against = against.as_ref().map(|_| "against another ratio".to_owned());
+                [Some(range(low, high)), best, of_type, against]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            }
+            Self::Figure { low, high, .. } => range(*low, *high),
             Self::Trend { axis, goes, .. } => format!("{} along {axis}", goes.name()),
             Self::Crossing { first, then, axis, low, high } => {
                 format!("{} up to {axis} = {low}, {} from {high} on", first.scheme, then.scheme)
@@ -201,11 +234,25 @@ impl Rule {
     }
 }
 
+/// The bounds of a ratio. One bound alone that is 1 asks who is ahead, for which a sweep wants more than its margin.
+pub(super) fn bounds(low: Option<f64>, high: Option<f64>) -> (Option<f64>, Option<f64>) {
+    match (low, high) {
+        (Some(1.0), None) => (Some(MARGIN), None),
+        (None, Some(1.0)) => (None, Some(1.0 / MARGIN)),
+        _ => (low, high),
+    }
+}
+
 fn range(low: Option<f64>, high: Option<f64>) -> String {
     match (low, high) {
-        (Some(low), Some(high)) => format!("{low} .. {high}"),
-        (Some(low), None) => format!("{low} or more"),
-        (None, Some(high)) => format!("{high} or less"),
+        (Some(low), Some(high)) => format!("{} .. {}", short(low), short(high)),
+        (Some(low), None) => format!("{} or more", short(low)),
+        (None, Some(high)) => format!("{} or less", short(high)),
         (None, None) => "any".to_owned(),
     }
+}
+
+/// A bound to three decimals at most, which is as precise as any claim is.
+fn short(bound: f64) -> String {
+    if bound.abs() < 0.01 { bound.to_string() } else { ((bound * 1e3).round() / 1e3).to_string() }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Experiment, Finding, Instance, Status};
+use super::{Clause, Experiment, Finding, Instance, Source, Status};
 use crate::json::SCHEMA;
 use crate::sweep;
 use crate::text::{Lines, Table, count, plural};
@@ -21,14 +21,19 @@ pub fn list(experiments: &[Experiment]) -> String {
         let name = status.name();
         lines.add(format!("  {:<8} {name:<20} {}", experiment.id, experiment.title));
         match &status {
-            Status::Ready => {}
+            Status::Ready if experiment.tests_a_claim() => {}
+            Status::Ready => {
+                lines.add(format!("{:31} no claim of the document: relations of our own, or hypotheses", ""));
+            }
             Status::Waits(reason) => lines.add(format!("{:31} for {reason}", "")),
             Status::NotHere(reason) => lines.add(format!("{:31} {reason}", "")),
         }
     }
     let of = |name: &str| experiments.iter().filter(|one| one.status().name() == name).count();
+    let claims =
+        experiments.iter().filter(|one| one.status() == Status::Ready && one.tests_a_claim()).count();
     lines.add(format!(
-        "\n{}: {} can be run, {} wait, {} cannot be tested here",
+        "\n{}: {} can be run, of which {claims} test a claim, {} wait, {} cannot be tested here",
         plural(experiments.len(), "experiment"),
         of("recipe"),
         of("waits"),
@@ -46,6 +51,7 @@ pub fn json(experiment: &Experiment) -> Value {
         "id": experiment.id,
         "title": experiment.title,
         "source": { "work": experiment.work, "place": experiment.place },
+        "setup": experiment.setup,
         "claim": experiment.claim,
         "condition": experiment.condition,
         "stresses": experiment.stresses,
@@ -56,7 +62,20 @@ pub fn json(experiment: &Experiment) -> Value {
         "recipes": experiment.recipes,
         "shows": experiment.shows,
         "falsified_by": experiment.falsified_by,
+        "clauses": experiment.clauses.iter().map(clause).collect::<Vec<_>>(),
+        "waits_for": experiment.waits_for.iter().map(|one| one.name()).collect::<Vec<_>>(),
+        "tests_a_claim": experiment.tests_a_claim(),
         "relations": experiment.relations.iter().map(|relation| relation.says.as_str()).collect::<Vec<_>>(),
+    })
+}
+
+fn clause(clause: &Clause) -> Value {
+    json!({
+        "name": clause.name,
+        "says": clause.says,
+        "source": clause.source.name(),
+        "untested": clause.rest(),
+        "waits_for": clause.waits_for.iter().map(|one| one.name()).collect::<Vec<_>>(),
     })
 }
 
@@ -65,6 +84,7 @@ pub fn entry(experiment: &Experiment) -> String {
     let mut lines = Lines::default();
     lines.add(format!("{}: {}", experiment.id, experiment.title));
     lines.add(format!("source: {}, {}", experiment.work, experiment.place));
+    experiment.setup.iter().for_each(|setup| lines.add(format!("setup of the work: {setup}")));
     lines.add(format!("claim: {}", experiment.claim));
     lines.add(format!("condition: {}", experiment.condition));
     lines.add(format!("stresses: {}", experiment.stresses));
@@ -85,12 +105,23 @@ pub fn finding(finding: &Finding<'_>) -> String {
     }
     lines.add("");
     lines.add(parts(finding).trim_end());
-    lines.add(format!("\nverdict: {}", finding.verdict.name()));
+    lines.add(format!("\n{}", clauses(finding).trim_end()));
+    lines.add(format!("\nverdict: {}", finding.verdict_in_words()));
     for (policy, verdict) in finding.by_retry() {
         lines.add(format!("  with retry={policy}: {}", verdict.name()));
     }
-    let trust = experiment.trust;
-    lines.add(format!("trust: {} ({})", trust.name(), trust.says()));
+    let (trust, whole) = (finding.trust(), experiment.trust);
+    lines.add(if trust == whole {
+        format!("trust: {} ({})", trust.name(), trust.says())
+    } else {
+        format!(
+            "trust: {}, where it would be {} ({}) if nothing had starved",
+            trust.name(),
+            whole.name(),
+            whole.says()
+        )
+    });
+    finding.starvation.lines().into_iter().for_each(|line| lines.add(line));
     experiment.shows.iter().for_each(|shows| lines.add(format!("here: {shows}")));
     lines.add(format!("refuted by: {}", experiment.falsified_by));
     lines.0
@@ -133,7 +164,8 @@ fn parts(finding: &Finding<'_>) -> String {
     table.row(["the claim wants", "of", "at", "found", "(interval)", "and it"]);
     let mut lines = Lines::default();
     for (nth, (relation, instances)) in finding.parts.iter().enumerate() {
-        lines.add(format!("{}. {}", nth + 1, relation.says));
+        let of = relation.clause.as_deref().unwrap_or("ours, not the document's");
+        lines.add(format!("{}. {} [{of}]", nth + 1, relation.says));
         for instance in instances {
             let Instance { at, estimate, interval, outcome } = instance;
             let at: Vec<String> = at.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -156,9 +188,32 @@ fn parts(finding: &Finding<'_>) -> String {
     format!("{}{}", lines.0, table.render())
 }
 
+/// The clauses of the claim with what became of each, and what was not tested.
+fn clauses(finding: &Finding<'_>) -> String {
+    let mut lines = Lines::default();
+    lines.add("clauses of the claim:");
+    for (clause, standing) in &finding.judged.clauses {
+        let mark = match clause.source {
+            Source::Text => "",
+            Source::Data => " [published data]",
+            Source::Commented => " [commented out in the document]",
+        };
+        lines.add(format!("  {}: {}. {}{mark}", clause.name, standing.name(), clause.says));
+        clause.rest().iter().for_each(|rest| lines.add(format!("    not tested: {rest}")));
+    }
+    if let Some(beside) = finding.judged.beside {
+        lines.add(format!(
+            "beside the document's claim, relations of our own or hypotheses: {}",
+            beside.name()
+        ));
+    }
+    lines.0
+}
+
 /// A figure of any size, to the digits that tell.
 fn figure(value: f64) -> String {
     match value.abs() {
+        size if size.is_infinite() => "open".to_owned(),
         size if size >= 1_000.0 => count(value),
         size if size >= 0.1 => format!("{value:.3}"),
         _ => format!("{value:.5}"),
@@ -177,9 +232,24 @@ mod tests {
             let line = format!("  {:<8} {:<20} ", experiment.id, experiment.status().name());
             assert!(text.contains(&line), "{line}");
         }
-        assert!(text.contains("100 experiments: "), "{text}");
+        assert!(text.contains("100 experiments: ") && text.contains("test a claim"), "{text}");
+        let listed = |id: &str| list(&[find(id).expect("catalogued")]).contains("no claim of the document");
+        assert_eq!(
+            ["E-7", "Q7", "F-7", "E-8", "E-5", "S-F4"].map(listed),
+            [true, true, true, true, false, false]
+        );
         let objects: Vec<Value> = all.iter().map(json).collect();
         assert!(objects.iter().all(|object| object["kind"] == "experiment" && !object["claim"].is_null()));
+    }
+
+    #[test]
+    fn an_entry_tells_what_is_common_to_all_of_its_work() {
+        for (id, part) in [("B-3", "Averages of 10 runs of 60 s"), ("C-17", "1,568 cores")] {
+            let experiment = find(id).expect("catalogued");
+            let told = entry(&experiment);
+            assert!(told.contains("setup of the work: ") && told.contains(part), "{told}");
+            assert!(json(&experiment)["setup"].as_str().is_some_and(|setup| setup.contains(part)));
+        }
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl<'s, R: Run> Bench<'s, R> {
         let point = self.axes.iter().cloned().zip(unit.point.iter().map(|value| json!(value)));
         value["id"] = unit.id.clone().into();
         value["build"] = self.build.into();
-        value["command"] = format!("contend {}", unit.command().join(" ")).into();
+        value["command"] = unit.line().into();
         value["repetition"] = unit.repetition.into();
         value["point"] = point.collect();
     }
@@ -100,7 +100,15 @@ mod tests {
 
     fn unit() -> Unit {
         let (point, request) = (vec!["0.5".to_owned()], Request::new("ycsb"));
-        Unit { id: "an id".to_owned(), scheme: "silo", point, repetition: 2, request, lasts_s: 1.0 }
+        Unit {
+            id: "an id".to_owned(),
+            scheme: "silo",
+            point,
+            repetition: 2,
+            request,
+            lasts_s: 1.0,
+            is_log_in_memory: false,
+        }
     }
 
     /// What a bench makes of runs with these shares of processor time, and how many it made.

@@ -31,7 +31,7 @@ pub use host::HostLock;
 pub use measuring::Measuring;
 pub use merge::{Merged, merge};
 pub(crate) use recipe::DRIVES;
-pub use recipe::{Recipe, Scalar, VARIANT, Variant};
+pub use recipe::{MEMORY, Recipe, Scalar, VARIANT, Variant};
 pub use slurm::{JobArray, Places};
 pub use store::{Entry, Store};
 pub(crate) use summary::{CONFIDENCE, MARGIN, compared, json_of, judged, machine, speeds, verdict_name};

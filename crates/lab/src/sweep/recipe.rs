@@ -41,6 +41,10 @@ pub struct Recipe {
     /// Whether runs are checked.
     #[serde(default = "check")]
     pub check: bool,
+    /// Whether logs, where `run.durability` asks for them, are written to a file system in memory ([`MEMORY`]), so that
+    /// no device is waited for.
+    #[serde(default)]
+    pub log_in_memory: bool,
     /// What is the same in all runs, by name.
     #[serde(default)]
     pub settings: BTreeMap<String, Scalar>,
@@ -64,6 +68,9 @@ pub struct Variant {
     #[serde(flatten)]
     pub settings: BTreeMap<String, Scalar>,
 }
+
+/// The file system in memory that Linux has everywhere.
+pub const MEMORY: &str = "/dev/shm";
 
 /// The name of the axis of [`Recipe::variants`].
 pub const VARIANT: &str = "variant";
@@ -156,6 +163,15 @@ impl Recipe {
         if self.schemes.is_empty() {
             return refuse(
                 "`schemes` is empty: name one or more, for example `schemes = [\"silo\", \"mvto\"]`"
+                    .to_owned(),
+            );
+        }
+        let is_logged =
+            |(name, value): (&String, &Scalar)| name == "run.durability" && value.to_string() != "none";
+        if self.log_in_memory && !self.given().any(is_logged) {
+            return refuse(
+                "`log_in_memory` says where a log goes, and nothing is logged: add `\"run.durability\" = \"async\"`, \
+                 or leave it out"
                     .to_owned(),
             );
         }
@@ -321,6 +337,16 @@ mod tests {
         let request = recipe.request("silo", &point, 3).expect("legal");
         assert_eq!((request.workers, request.seed), (Some(1), 4));
         assert_eq!(request.set, ["ycsb.records=1000", "ycsb.theta=0.9"]);
+    }
+
+    #[test]
+    fn a_log_in_memory_is_refused_where_nothing_is_logged() {
+        let says = refusal(&RECIPE.replace("[settings]", "log_in_memory = true\n[settings]"));
+        assert!(says.contains("nothing is logged: add `\"run.durability\""), "{says}");
+        let logged = "log_in_memory = true\n[settings]\n\"run.durability\" = \"async\"";
+        let text =
+            RECIPE.replace("[settings]", logged).replace("[why]", "[why]\n\"run.durability\" = \"a test\"");
+        assert!(Recipe::parse(&text).expect("legal").log_in_memory);
     }
 
     #[test]

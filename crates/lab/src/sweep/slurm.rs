@@ -104,7 +104,15 @@ mod tests {
 
     fn unit(id: usize, lasts_s: f64) -> Unit {
         let (point, request) = (Vec::new(), Request::new("ycsb"));
-        Unit { id: format!("id{id}"), scheme: "silo", point, repetition: 0, request, lasts_s }
+        Unit {
+            id: format!("id{id}"),
+            scheme: "silo",
+            point,
+            repetition: 0,
+            request,
+            lasts_s,
+            is_log_in_memory: false,
+        }
     }
 
     fn array(count: usize, folder: &str) -> Result<JobArray, Refusal> {

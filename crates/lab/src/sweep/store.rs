@@ -250,7 +250,15 @@ mod tests {
 
     fn unit(id: &str) -> Unit {
         let (point, request) = (Vec::new(), Request::new("ycsb"));
-        Unit { id: id.to_owned(), scheme: "silo", point, repetition: 0, request, lasts_s: 1.0 }
+        Unit {
+            id: id.to_owned(),
+            scheme: "silo",
+            point,
+            repetition: 0,
+            request,
+            lasts_s: 1.0,
+            is_log_in_memory: false,
+        }
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub struct Unit {
     pub request: Request,
     /// Seconds that it may take, guessed from what is loaded and measured.
     pub lasts_s: f64,
+    /// Whether its log is written to a file system in memory.
+    pub is_log_in_memory: bool,
 }
 
 impl Sweep {
@@ -211,15 +213,23 @@ impl Unit {
         let request = recipe.request(scheme, &named, repetition).map_err(told)?;
         let plan = Plan::for_any_scheme(&request).map_err(told)?;
         let lasts_s = plan.lasts_s() + plan.forecast.rows as f64 / ROWS_S;
-        let id = id(&plan, build);
-        Ok((Self { id, scheme, point: point.to_vec(), repetition, request, lasts_s }, plan))
+        let is_log_in_memory = recipe.log_in_memory;
+        let id = id(&plan, build, is_log_in_memory);
+        let point = point.to_vec();
+        Ok((Self { id, scheme, point, repetition, request, lasts_s, is_log_in_memory }, plan))
     }
 
     /// The same in another repetition.
     fn again(&self, recipe: &Recipe, build: &str, repetition: u64) -> Result<Self, Refusal> {
         let request = Request { seed: recipe.seed.wrapping_add(repetition), ..self.request.clone() };
-        let id = id(&Plan::new(&request)?, build);
+        let id = id(&Plan::new(&request)?, build, self.is_log_in_memory);
         Ok(Self { id, repetition, request, ..self.clone() })
+    }
+
+    /// What to type to make the run by itself.
+    pub fn line(&self) -> String {
+        let folder = if self.is_log_in_memory { format!("TMPDIR={} ", super::MEMORY) } else { String::new() };
+        format!("{folder}contend {}", self.command().join(" "))
     }
 
     /// The arguments with which `contend` makes the run by itself, and prints one line of JSON.
@@ -297,8 +307,12 @@ fn at(axes: &[String], point: &[String]) -> String {
 }
 
 /// The digest of a plan's conditions and of what makes the run.
-fn id(plan: &Plan, build: &str) -> String {
-    let conditions = Value::Object(json::conditions(plan, 0));
+fn id(plan: &Plan, build: &str, is_log_in_memory: bool) -> String {
+    let mut conditions = json::conditions(plan, 0);
+    if is_log_in_memory {
+        conditions.insert("log_in_memory".to_owned(), true.into());
+    }
+    let conditions = Value::Object(conditions);
     digest(json!({ "build": build, "conditions": conditions, "check": plan.check }).to_string().as_bytes())
 }
 
@@ -330,6 +344,20 @@ mod tests {
              [why]\n\"ycsb.records\" = \"a test\"\n\"ycsb.theta\" = \"a test\"\n"
         );
         Sweep::new(Recipe::parse(&text).expect("legal"), "a build").expect("possible")
+    }
+
+    #[test]
+    fn a_log_in_memory_is_part_of_what_a_run_is() {
+        let logged = |more: &str| {
+            let text = format!(
+                "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\"]\nrepeat = 1\n{more}\n[settings]\n\
+                 \"run.durability\" = \"async\"\n[why]\n\"run.durability\" = \"a test\"\n"
+            );
+            Sweep::new(Recipe::parse(&text).expect("legal"), "a build").expect("possible").units.remove(0)
+        };
+        let (on_device, in_memory) = (logged(""), logged("log_in_memory = true"));
+        assert_ne!(on_device.id, in_memory.id, "results of one are not taken for the other's");
+        assert_eq!(in_memory.line(), format!("TMPDIR=/dev/shm {}", on_device.line()));
     }
 
     #[test]

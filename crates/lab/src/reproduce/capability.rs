@@ -1,0 +1,132 @@
+//! What repeating an experiment can need: a closed list, so that a test can ask whether it has come.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use crate::Catalogue;
+
+/// Something that repeating an experiment needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capability {
+    name: &'static str,
+    says: &'static str,
+    told_by: ToldBy,
+}
+
+/// What tells whether a capability is here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToldBy {
+    /// A scheme of this name.
+    Scheme(&'static str),
+    /// A workload of this name.
+    Workload(&'static str),
+    /// A setting of this name.
+    Setting(&'static str),
+    /// It is here: every run can have it.
+    Itself,
+    /// Nothing in the catalogues: who adds it takes it off the list, and the entries that wait for it no longer parse.
+    Nothing,
+}
+
+const fn wanted(name: &'static str, says: &'static str, told_by: ToldBy) -> Capability {
+    Capability { name, says, told_by }
+}
+
+/// All capabilities but the names of schemes and workloads, which are capabilities, too.
+const CAPABILITIES: &[Capability] = &[
+    wanted("simulator", "the simulator of more cores", ToldBy::Nothing),
+    wanted("far_memory", "the simulator of far memory", ToldBy::Nothing),
+    wanted("hardware_threads", "the simulator of hardware threads", ToldBy::Nothing),
+    wanted("caches", "the simulator of caches", ToldBy::Nothing),
+    wanted("tpce", "TPC-E with its analytic transaction", ToldBy::Workload("tpce")),
+    wanted("reordering", "reordering of batches", ToldBy::Nothing),
+    wanted("replication", "replication", ToldBy::Nothing),
+    wanted("phase_switching", "a scheme that switches phases", ToldBy::Scheme("star")),
+    wanted("page_snapshots", "snapshots of pages on a device", ToldBy::Nothing),
+    wanted("order_lengths", "orders of other lengths", ToldBy::Nothing),
+    wanted(
+        "lock_hold_times",
+        "the time that locks are held, divided into computing and waiting",
+        ToldBy::Nothing,
+    ),
+    wanted("memory_nodes", "a machine with several memory nodes", ToldBy::Nothing),
+    wanted("beyond_memory", "data beyond memory", ToldBy::Nothing),
+    wanted("log", "a log", ToldBy::Setting("run.durability")),
+    wanted("terminals", "terminals with keying and think times", ToldBy::Setting("tpcc.terminals")),
+    wanted("dialogues", "interactive transactions", ToldBy::Itself),
+];
+
+impl TryFrom<String> for Capability {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let known = CAPABILITIES.iter().find(|known| known.name == name).copied();
+        let scheme = || {
+            let name = Catalogue.scheme(&name).ok()?.name;
+            Some(wanted(name, name, ToldBy::Scheme(name)))
+        };
+        let workload = || {
+            let name = Catalogue.workload(&name).ok()?.name;
+            Some(wanted(name, name, ToldBy::Workload(name)))
+        };
+        known.or_else(scheme).or_else(workload).ok_or_else(|| {
+            let names: Vec<&str> = CAPABILITIES.iter().map(|known| known.name).collect();
+            format!(
+                "`{name}` is nothing to wait for: name one of {}, a scheme or a workload",
+                names.join(", ")
+            )
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Capability {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl Capability {
+    /// Its name in the catalogue.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// What it is.
+    pub const fn says(self) -> &'static str {
+        self.says
+    }
+
+    /// Whether this version has it, so that nothing waits for it.
+    pub fn is_here(self) -> bool {
+        match self.told_by {
+            ToldBy::Scheme(name) => Catalogue.scheme(name).is_ok(),
+            ToldBy::Workload(name) => Catalogue.workload(name).is_ok(),
+            ToldBy::Setting(name) => Catalogue.setting(name).is_ok(),
+            ToldBy::Itself => true,
+            ToldBy::Nothing => false,
+        }
+    }
+}
+
+/// Several capabilities in words.
+pub(super) fn all(capabilities: &[Capability]) -> String {
+    capabilities.iter().map(|one| one.says()).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_here_is_told_by_the_catalogues() {
+        let is_here = |name: &str| Capability::try_from(name.to_owned()).map(Capability::is_here);
+        for name in ["silo", "cicada", "calvin", "tpcc", "smallbank", "log", "terminals", "dialogues"] {
+            assert_eq!(is_here(name), Ok(true), "{name}");
+        }
+        for name in ["simulator", "replication", "phase_switching"] {
+            assert_eq!(is_here(name), Ok(false), "{name}");
+        }
+        let says = is_here("simulater").expect_err("a closed list");
+        assert!(says.contains("simulator") && says.contains("a scheme or a workload"), "{says}");
+    }
+}

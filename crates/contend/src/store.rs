@@ -29,7 +29,7 @@ pub struct SchemeInfo {
     pub name: &'static str,
     /// What it promises under its standard settings.
     pub isolation: &'static str,
-    /// What its transactions may see in attempts that do not commit, unless
+    /// What its transactions may see in attempts that do not commit, under its standard settings, unless
     /// [`Options::consistent_reads`](crate::Options::consistent_reads) is asked for, which those that are `Unconfirmed`
     /// cannot do.
     pub views: Views,
@@ -188,10 +188,10 @@ fn with<V: Visit>(name: &str, visitor: V) -> Option<V::Out> {
 }
 
 /// Whether what bodies see has to be confirmed, where they are to see one state.
-fn confirms(info: &Info, consistent_reads: bool) -> Result<bool, OpenError> {
-    match info.views {
+fn confirms(name: &'static str, views: Views, consistent_reads: bool) -> Result<bool, OpenError> {
+    match views {
         Views::Unconfirmed if consistent_reads => Err(OpenError::Unsuited {
-            name: info.name,
+            name,
             says: "shows bodies what may never be committed, which `Options::consistent_reads` rules out, and with it \
                    every program that is built with `panic = \"abort\"`: take a scheme whose `SchemeInfo::views` are \
                    others, the standard one for example, or build the program with `panic = \"unwind\"`",
@@ -216,9 +216,9 @@ impl Visit for Open<'_> {
             return Err(OpenError::Unsuited { name: S::INFO.name, says });
         }
         let Self { options, schema } = self;
-        let confirms = confirms(&S::INFO, options.consistent_reads)?;
         let refused = |error: engine::setting::SettingError| OpenError::Setting(error.0);
         let values = Values::new(S::SETTINGS, &options.settings).map_err(refused)?;
+        let confirms = confirms(S::INFO.name, S::views(&values), options.consistent_reads)?;
         let env = Env { slots: options.sessions, workers: options.sessions };
         let first = Tables::<S>::first_memory(schema);
         limits::check_memory(first, options.memory_bytes, MemoryLeft::of_this_process)?;

@@ -321,3 +321,15 @@ fn who_sees_one_state_reads_writes_and_scans_as_others_do() {
     assert_eq!(ids(seen), (341..=400).rev().collect::<Vec<_>>());
     assert!(ids(db.snapshot(|txn| txn.scan(*pairs, 600..700).collect())).is_empty());
 }
+
+#[test]
+fn what_bodies_see_depends_on_settings_too() {
+    for (scheme, setting, value) in [("ssn", "ssn.base", "rc"), ("ermia", "ermia.line", "ssn_rc")] {
+        if offered().any(|(name, _)| name == scheme) {
+            let options = || Options::new().scheme(scheme).set(setting, value);
+            let store = store(options()).unwrap();
+            assert!((0..50).any(|round| store.is_torn(round)), "{scheme} reads what is committed last");
+            assert!(matches!(self::store(options().consistent_reads(true)), Err(OpenError::Unsuited { .. })));
+        }
+    }
+}

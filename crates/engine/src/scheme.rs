@@ -313,6 +313,11 @@ pub trait Scheme: Shape {
         Self::INFO.isolation
     }
 
+    /// What its attempts may see under these settings, where that is not what [`INFO`](Self::INFO) says.
+    fn views(_values: &Values) -> Views {
+        Self::INFO.views
+    }
+
     /// Whether records whose data is in place have older versions beside it.
     fn keeps_versions(&self) -> bool {
         false

@@ -8,7 +8,7 @@ use storage::{LeafMeta, LeafRef, RecordRef, Shape, Slot, VersionRef};
 use super::version_chain::{self, ChainHead, Chained, Stamped};
 use super::{PendingWrites, Timestamps};
 use crate::setting::{Range, Setting, Values};
-use crate::{Abort, Env, Info, Isolation, Retire, Ticket};
+use crate::{Abort, Env, Info, Isolation, Retire, Ticket, Views};
 
 /// Schemes whose versions and leaves carry what a certifier wants.
 pub trait Certified<C: Certifier>:
@@ -58,6 +58,11 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
     /// See [`Scheme::isolation`](crate::Scheme::isolation).
     fn isolation(_values: &Values) -> Isolation {
         Self::INFO.isolation
+    }
+
+    /// See [`Scheme::views`](crate::Scheme::views).
+    fn views(_values: &Values) -> Views {
+        Self::INFO.views
     }
 
     /// See [`Scheme::has_versions_apart`](crate::Scheme::has_versions_apart).

@@ -147,6 +147,10 @@ impl<C: Certifier> Scheme for Snapshots<C> {
         C::isolation(values)
     }
 
+    fn views(values: &Values) -> engine::Views {
+        C::views(values)
+    }
+
     fn has_versions_apart(values: &Values) -> bool {
         C::has_versions_apart(values)
     }

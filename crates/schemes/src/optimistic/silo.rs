@@ -141,7 +141,7 @@ impl Scheme for Silo {
             range: Range::Choice(&["off", "on"]),
             unit: "",
             doc: "`on` lets read-only transactions read a consistent state of a while ago, without aborts: 0.1 to \
-                  1.1 s old at the standard lengths of epochs, older where few transactions run, and in the first \
+                  1.4 s old at the standard lengths of epochs, older where few transactions run, and in the first \
                   second that which was loaded; the library's snapshots show all that was committed before. Pays where \
                   they are long and their records are written often, and makes the promise serializable only.",
             stresses: "copies of overwritten values, and deleted rows that stay in the indexes",

@@ -44,7 +44,7 @@ use super::certifier::{Certified, Certifier, Made, View};
 use super::version_chain::{ChainHead, Chained, Stamped, VersionStamp, wait_for_number};
 use super::{AccessSet, PendingWrites, Timestamps};
 use crate::setting::{Setting, Values};
-use crate::{Abort, Env, Info, Isolation, Retire, Ticket, plants};
+use crate::{Abort, Env, Info, Isolation, Retire, Ticket, Views, plants};
 
 use deciding::DRAWING;
 use gaps::{Entered, Read};
@@ -636,6 +636,11 @@ impl<R: Rule> Certifier for Watching<R> {
 
     fn isolation(values: &Values) -> Isolation {
         R::isolation(values)
+    }
+
+    /// Two reads of what is committed last may have a commit between them.
+    fn views(values: &Values) -> Views {
+        if R::options(values).sees_all { Views::Unconfirmed } else { Self::INFO.views }
     }
 
     fn has_versions_apart(values: &Values) -> bool {

@@ -14,82 +14,31 @@ use engine::{
 };
 use schemes::catalogue::{self, Visit};
 use stdx::Rng;
-use sync::clock;
 
-/// What a wide transaction does to all rows.
+/// What a wide transaction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
+    /// It scans all rows.
     Scan,
-    ScanBack,
-    ScanTwice,
+    /// It looks for keys that are missing, each in another bucket than most.
     Misses,
-    PointMisses,
-    Reads,
+    /// It updates all rows, and scans them.
     Updates,
-    UpdatesDown,
-    UpdatesShuffled,
-    Replaces,
-    Adds,
-    UpdateScan,
-    ScanUpdate,
+    /// It scans all rows, and inserts one beside each, in no order.
     Inserts,
-    InsertsDown,
-    InsertsShuffled,
-    PointInserts,
-    InsertScan,
-    ScanInserts,
-    ScanInsertsShuffled,
+    /// The same from the last to the first, and rolls back.
     Rollback,
-    DeleteScan,
-    DeleteInsert,
-    DeleteInsertDown,
-    InsertDelete,
-    NamedInserts,
-    NamedDeleteInsert,
+    /// It deletes all rows, and scans what is left.
+    Deletes,
+    /// It deletes all rows of a table with a secondary index, and inserts them again.
+    Returns,
+    /// It gives all rows other secondary keys, and scans them by these.
     Moves,
-    MovesBack,
-    MovesScan,
-    Records,
 }
-
-const KINDS: &[Kind] = &[
-    Kind::Scan,
-    Kind::ScanBack,
-    Kind::ScanTwice,
-    Kind::Misses,
-    Kind::PointMisses,
-    Kind::Reads,
-    Kind::Updates,
-    Kind::UpdatesDown,
-    Kind::UpdatesShuffled,
-    Kind::Replaces,
-    Kind::Adds,
-    Kind::UpdateScan,
-    Kind::ScanUpdate,
-    Kind::Inserts,
-    Kind::InsertsDown,
-    Kind::InsertsShuffled,
-    Kind::PointInserts,
-    Kind::InsertScan,
-    Kind::ScanInserts,
-    Kind::ScanInsertsShuffled,
-    Kind::Rollback,
-    Kind::DeleteScan,
-    Kind::DeleteInsert,
-    Kind::DeleteInsertDown,
-    Kind::InsertDelete,
-    Kind::NamedInserts,
-    Kind::NamedDeleteInsert,
-    Kind::Moves,
-    Kind::MovesBack,
-    Kind::MovesScan,
-    Kind::Records,
-];
 
 /// Which table has rows from the beginning.
 enum Needs {
     Ordered,
-    Point,
     Named,
     Nothing,
 }
@@ -97,9 +46,8 @@ enum Needs {
 impl Kind {
     fn needs(self) -> Needs {
         match self {
-            Self::Reads | Self::UpdatesShuffled | Self::Replaces | Self::Adds => Needs::Point,
-            Self::NamedDeleteInsert | Self::Moves | Self::MovesBack | Self::MovesScan => Needs::Named,
-            Self::PointMisses | Self::PointInserts | Self::NamedInserts | Self::Records => Needs::Nothing,
+            Self::Misses => Needs::Nothing,
+            Self::Returns | Self::Moves => Needs::Named,
             _ => Needs::Ordered,
         }
     }
@@ -110,7 +58,6 @@ impl Kind {
 struct Wide {
     ordered: Table<Cell>,
     point: Table<Cell>,
-    heap: Table<Cell>,
     named: Table<Named>,
     by_name: Index<Named, ByName>,
     rows: u64,
@@ -138,7 +85,6 @@ impl Workload for Wide {
         for number in share.of_range(self.rows) {
             match self.kind.needs() {
                 Needs::Ordered => loader.insert(self.ordered, at(number), &Cell::new(number)),
-                Needs::Point => loader.insert(self.point, at(number), &Cell::new(number)),
                 Needs::Named => loader.insert(self.named, at(number), &Named(number)),
                 Needs::Nothing => {}
             }
@@ -158,7 +104,52 @@ impl Workload for Wide {
     }
 
     fn execute<T: Transaction>(&self, kind: &Kind, (): &mut (), txn: &mut T) -> Result<(), Abort> {
-        self.execute_kind(*kind, txn)
+        let rows = self.rows;
+        match kind {
+            Kind::Scan => assert_eq!(self.scan(txn)?, rows),
+            Kind::Misses => {
+                for n in 0..rows {
+                    assert_eq!(txn.read(self.point, at(n), Cell::value)?, None);
+                }
+            }
+            Kind::Updates => {
+                for n in 0..rows {
+                    txn.update(self.ordered, at(n), |cell| cell.set(n + 1))?;
+                }
+                assert_eq!(self.scan(txn)?, rows);
+            }
+            Kind::Inserts => {
+                assert_eq!(self.scan(txn)?, rows);
+                self.shuffled().try_for_each(|n| self.insert(n, txn))?;
+                assert_eq!(self.scan(txn)?, 2 * rows);
+            }
+            Kind::Rollback => {
+                assert_eq!(self.scan(txn)?, rows);
+                (0..rows).rev().try_for_each(|n| self.insert(n, txn))?;
+                return Err(Abort::Rollback);
+            }
+            Kind::Deletes => {
+                for n in 0..rows {
+                    assert!(txn.delete(self.ordered, at(n))?);
+                }
+                assert_eq!(self.scan(txn)?, 0);
+            }
+            Kind::Returns => {
+                for n in 0..rows {
+                    assert!(txn.delete(self.named, at(n))?);
+                }
+                for n in 0..rows {
+                    assert!(txn.insert(self.named, at(n), &Named(n + 1))?);
+                }
+            }
+            Kind::Moves => {
+                for n in 0..rows {
+                    txn.update(self.named, at(n), |row| row.0 += rows)?;
+                }
+                assert_eq!(self.scan_names(txn)?, rows);
+            }
+        }
+        Ok(())
     }
 
     fn check(&self, _: &impl Quiesced, _: Share, _: &[()]) -> Result<(), Violation> {
@@ -171,7 +162,7 @@ fn at(number: u64) -> Place {
     Place::new(0, 2 * number)
 }
 
-/// A place between those of rows.
+/// A place between those of rows, which has none.
 fn between(number: u64) -> Place {
     Place::new(0, 2 * number + 1)
 }
@@ -185,7 +176,6 @@ impl Wide {
             ordered: schema.table("ordered", Lookup::Ordered, 0).group(),
             // As many buckets as the rows fill, which are leaves for those who miss keys.
             point: schema.table("point", Lookup::Point, rows as usize).group(),
-            heap: schema.table("heap", Lookup::Heap, 0).group(),
             named,
             by_name,
             rows,
@@ -205,15 +195,17 @@ impl Wide {
             .filter(move |n| *n < rows)
     }
 
-    fn scan<T: Transaction>(&self, txn: &mut T, direction: Direction) -> Result<u64, Abort> {
+    /// How many rows a scan sees.
+    fn scan<T: Transaction>(&self, txn: &mut T) -> Result<u64, Abort> {
         let mut seen = 0;
-        txn.scan(self.ordered, self.all(), direction, |_, _| {
+        txn.scan(self.ordered, self.all(), Direction::Forward, |_, _| {
             seen += 1;
             ControlFlow::Continue(())
         })?;
         Ok(seen)
     }
 
+    /// How many rows a scan by their names sees.
     fn scan_names<T: Transaction>(&self, txn: &mut T) -> Result<u64, Abort> {
         let mut seen = 0;
         txn.scan_by(self.by_name, NameKey::all(0, 0..=10 * self.rows), Direction::Forward, |_, _| {
@@ -223,151 +215,22 @@ impl Wide {
         Ok(seen)
     }
 
-    fn execute_kind<T: Transaction>(&self, kind: Kind, txn: &mut T) -> Result<(), Abort> {
-        let rows = self.rows;
-        let add = |cell: &mut Cell| cell.set(cell.value() + 1);
-        match kind {
-            Kind::Scan => assert_eq!(self.scan(txn, Direction::Forward)?, rows),
-            Kind::ScanBack => assert_eq!(self.scan(txn, Direction::Backward)?, rows),
-            Kind::ScanTwice => {
-                assert_eq!(self.scan(txn, Direction::Forward)?, rows);
-                assert_eq!(self.scan(txn, Direction::Forward)?, rows);
-            }
-            Kind::Misses => {
-                for n in 0..rows {
-                    assert!(txn.read(self.ordered, between(n), Cell::value)?.is_none());
-                }
-            }
-            Kind::PointMisses => {
-                for n in 0..rows {
-                    assert!(txn.read(self.point, between(n), Cell::value)?.is_none());
-                }
-            }
-            Kind::Reads => {
-                for _ in 0..2 {
-                    for n in 0..rows {
-                        assert!(txn.read(self.point, at(n), Cell::value)?.is_some());
-                    }
-                }
-            }
-            Kind::Updates => (0..rows).try_for_each(|n| txn.update(self.ordered, at(n), add).map(drop))?,
-            Kind::UpdatesDown => {
-                (0..rows).rev().try_for_each(|n| txn.update(self.ordered, at(n), add).map(drop))?;
-            }
-            Kind::UpdatesShuffled => {
-                self.shuffled().try_for_each(|n| txn.update(self.point, at(n), add).map(drop))?;
-            }
-            Kind::Replaces => {
-                (0..rows).try_for_each(|n| txn.replace(self.point, at(n), &Cell::new(n)).map(drop))?;
-            }
-            Kind::Adds => {
-                (0..rows).try_for_each(|n| txn.add(self.point, at(n), |cell| cell.set(1)).map(drop))?
-            }
-            Kind::UpdateScan => {
-                (0..rows).try_for_each(|n| txn.update(self.ordered, at(n), add).map(drop))?;
-                assert_eq!(self.scan(txn, Direction::Forward)?, rows);
-            }
-            Kind::ScanUpdate => {
-                assert_eq!(self.scan(txn, Direction::Forward)?, rows);
-                (0..rows).try_for_each(|n| txn.update(self.ordered, at(n), add).map(drop))?;
-            }
-            Kind::Inserts | Kind::InsertScan | Kind::ScanInserts | Kind::Rollback | Kind::InsertDelete => {
-                if kind == Kind::ScanInserts {
-                    assert_eq!(self.scan(txn, Direction::Forward)?, rows);
-                }
-                for n in 0..rows {
-                    assert!(txn.insert(self.ordered, between(n), &Cell::new(n))?);
-                }
-                if kind == Kind::InsertScan {
-                    assert_eq!(self.scan(txn, Direction::Forward)?, 2 * rows);
-                }
-                if kind == Kind::InsertDelete {
-                    for n in 0..rows {
-                        assert!(txn.delete(self.ordered, between(n))?);
-                    }
-                }
-                if kind == Kind::Rollback {
-                    return Err(Abort::Rollback);
-                }
-            }
-            Kind::InsertsDown => {
-                for n in (0..rows).rev() {
-                    assert!(txn.insert(self.ordered, between(n), &Cell::new(n))?);
-                }
-            }
-            Kind::InsertsShuffled | Kind::ScanInsertsShuffled => {
-                if kind == Kind::ScanInsertsShuffled {
-                    assert_eq!(self.scan(txn, Direction::Forward)?, rows);
-                }
-                for n in self.shuffled() {
-                    assert!(txn.insert(self.ordered, between(n), &Cell::new(n))?);
-                }
-            }
-            Kind::PointInserts => {
-                for n in 0..rows {
-                    assert!(txn.insert(self.point, between(n), &Cell::new(n))?);
-                }
-            }
-            Kind::DeleteScan | Kind::DeleteInsert | Kind::DeleteInsertDown => {
-                for n in 0..rows {
-                    assert!(txn.delete(self.ordered, at(n))?);
-                }
-                let again = |txn: &mut T, n| {
-                    txn.insert(self.ordered, at(n), &Cell::new(n)).map(|is_new| assert!(is_new))
-                };
-                match kind {
-                    Kind::DeleteScan => assert_eq!(self.scan(txn, Direction::Forward)?, 0),
-                    Kind::DeleteInsert => (0..rows).try_for_each(|n| again(txn, n))?,
-                    _ => (0..rows).rev().try_for_each(|n| again(txn, n))?,
-                }
-            }
-            Kind::NamedInserts => {
-                for n in 0..rows {
-                    assert!(txn.insert(self.named, between(n), &Named(n))?);
-                }
-            }
-            Kind::NamedDeleteInsert => {
-                for n in 0..rows {
-                    assert!(txn.delete(self.named, at(n))?);
-                }
-                for n in 0..rows {
-                    assert!(txn.insert(self.named, at(n), &Named(n + 1))?);
-                }
-            }
-            Kind::Moves | Kind::MovesBack | Kind::MovesScan => {
-                for n in 0..rows {
-                    txn.update(self.named, at(n), |row| row.0 += rows)?;
-                }
-                if kind == Kind::MovesBack {
-                    for n in 0..rows {
-                        txn.update(self.named, at(n), |row| row.0 -= rows)?;
-                    }
-                }
-                if kind == Kind::MovesScan {
-                    assert_eq!(self.scan_names(txn)?, rows);
-                }
-            }
-            Kind::Records => {
-                for n in 0..rows {
-                    assert!(txn.insert(self.heap, at(n), &Cell::new(n))?);
-                }
-            }
-        }
+    fn insert<T: Transaction>(&self, number: u64, txn: &mut T) -> Result<(), Abort> {
+        assert!(txn.insert(self.ordered, between(number), &Cell::new(number))?, "it is missing");
         Ok(())
     }
 }
 
-/// Executes one wide transaction of a kind under a scheme, where it is planned as it is by its driver, and says how many
-/// nanoseconds of processor time it took unless it was planned.
+/// Executes one wide transaction of a kind under a scheme, by its driver where that plans it.
 struct Alone {
     kind: Kind,
     rows: u64,
 }
 
 impl Visit for Alone {
-    type Out = u64;
+    type Out = ();
 
-    fn visit<S: Scheme>(self) -> u64 {
+    fn visit<S: Scheme>(self) {
         let (scheme, is_rolled_back) = (S::INFO.name, self.kind == Kind::Rollback);
         let mut schema = Schema::new();
         let wide = Wide::of(self.kind, self.rows, &mut schema);
@@ -381,14 +244,13 @@ impl Visit for Alone {
             assert_eq!(ended, (u64::from(!is_rolled_back), u64::from(is_rolled_back)), "under {scheme}");
             // A plan that cannot say what a transaction touches has it run once more.
             assert!(tally.aborts.iter().sum::<u64>() <= 1, "under {scheme} nobody is in its way");
-            return 0;
+            return;
         }
         let mut session = db.session();
-        let start_ns = clock::thread_cpu_ns();
-        let ended = session.attempt(&Ticket::new(0, at_home(0)), |txn| wide.execute_kind(self.kind, txn));
+        let ended =
+            session.attempt(&Ticket::new(0, at_home(0)), |txn| wide.execute(&self.kind, &mut (), txn));
         let expected = if is_rolled_back { Err(Abort::Rollback) } else { Ok(()) };
         assert_eq!(ended, expected, "under {scheme} nobody is in its way");
-        clock::thread_cpu_ns() - start_ns
     }
 }
 
@@ -405,32 +267,11 @@ fn check(kinds: &[Kind], rows: u64) {
 /// It would take minutes if each leaf were compared with all before it, since a key that is missing stands for one.
 #[test]
 fn a_hundred_thousand_rows_and_misses_are_read_in_one_attempt() {
-    check(&[Kind::Scan, Kind::PointMisses], 100_000);
+    check(&[Kind::Scan, Kind::Misses], 100_000);
 }
 
 /// It would take minutes if each row that is moved, deleted or inserted were compared with all others that are.
 #[test]
 fn many_rows_are_written_moved_and_read_again_in_one_attempt() {
-    check(&[Kind::UpdateScan, Kind::ScanInsertsShuffled, Kind::DeleteScan], 10_000);
-    check(&[Kind::NamedDeleteInsert, Kind::MovesScan, Kind::Rollback], 10_000);
-}
-
-/// For those who look for what grows with the width of transactions: by name of a scheme or of a kind, or for all.
-#[test]
-#[ignore = "prints what operations cost, to be looked at"]
-fn costs() {
-    let only = ["WIDE_SCHEME", "WIDE_KIND"].map(|name| std::env::var(name).unwrap_or_default());
-    for info in catalogue::INFO.iter().filter(|info| only[0].is_empty() || only[0] == info.name) {
-        for &kind in KINDS.iter().filter(|kind| only[1].is_empty() || only[1] == format!("{kind:?}")) {
-            let costs = [1_000, 32_000].map(|rows| {
-                let took = |_| catalogue::with(info.name, Alone { kind, rows }).expect("a known scheme");
-                let least_ns = (0..32_000 / rows.max(10_000)).map(took).min().expect("one at least");
-                least_ns / rows
-            });
-            println!(
-                "{} {kind:?}: {} ns an operation, {} in a wide transaction",
-                info.name, costs[0], costs[1]
-            );
-        }
-    }
+    check(&[Kind::Updates, Kind::Inserts, Kind::Rollback, Kind::Deletes, Kind::Returns, Kind::Moves], 10_000);
 }

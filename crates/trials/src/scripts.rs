@@ -8,7 +8,7 @@ use sync::Latched;
 
 use crate::watch::{Progress, Stuck};
 
-/// Scripts that are played until nobody in them can go on, and then no more: each of them takes its time to be given up.
+/// After so many scripts in which nobody can go on no more are played: each of them takes its time to be given up.
 const STUCK_MAX: u32 = 3;
 
 /// What came of the scripts.
@@ -69,8 +69,8 @@ impl Visit for Play<'_> {
     }
 }
 
-/// Plays all scripts on a scheme under settings of its own; those of the engine make no difference to them. What has come
-/// of them so far is in `played`.
+/// Plays all scripts on a scheme under settings of its own; those of the engine make no difference to them. What has
+/// come of them so far is in `played`.
 pub(crate) fn play(scheme: &str, given: &[(String, String)], progress: &Progress, played: &Latched<Played>) {
     catalogue::with(scheme, Play { given, progress, played }).expect("a known scheme");
 }

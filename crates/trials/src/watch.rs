@@ -1,5 +1,5 @@
-//! Whether a trial gets anywhere. Transactions that wait for each other for ever end in no history: what they do is told
-//! from the outside, by what was begun and what has ended.
+//! Whether a trial gets anywhere. Transactions that wait for each other for ever end in no history: what they do is
+//! told from the outside, by what was begun and what has ended.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,8 +17,8 @@ pub enum Stuck {
 }
 
 impl Stuck {
-    /// Attempts that have begun since a transaction ended last, from which on it is no deadlock: each session has one at
-    /// most when all wait, and may have had some before the others came to wait.
+    /// Attempts that have begun since a transaction ended last, from which on it is no deadlock: each session has one
+    /// at most when all wait, and may have had some before the others came to wait.
     const MANY_ATTEMPTS: u64 = 200;
 
     /// What it is called, and what it comes to.

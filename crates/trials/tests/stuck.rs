@@ -1,7 +1,6 @@
 //! Trials that come to no end have a verdict.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
+use sync::atomic::{AtomicBool, Ordering};
 use sync::{Arc, waiter};
 use trials::{
     Budget, Campaign, Case, Limit, Monitor, Patience, Progress, Replay, Report, Stuck, Violation, Watched,

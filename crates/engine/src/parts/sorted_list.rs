@@ -132,7 +132,9 @@ impl<K: Ord, E> SortedList<K, E> {
             }
         }
         #[cfg(test)]
-        (self.shifted += self.chunks[chunk].len() - at);
+        {
+            self.shifted += self.chunks[chunk].len() - at;
+        }
         self.chunks[chunk].insert(at, (key, entry));
     }
 
@@ -143,7 +145,9 @@ impl<K: Ord, E> SortedList<K, E> {
             return None;
         }
         #[cfg(test)]
-        (self.shifted += self.chunks[chunk].len() - at);
+        {
+            self.shifted += self.chunks[chunk].len() - at;
+        }
         let (_, entry) = self.chunks[chunk].remove(at);
         if self.chunks[chunk].is_empty() {
             let empty = self.chunks.remove(chunk);

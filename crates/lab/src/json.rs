@@ -468,7 +468,8 @@ mod tests {
         let object = run(&plan(), &of_round(0), &Machine::default());
         assert_eq!(object["starved_types"], json!([]), "none of nine says little");
         assert_eq!(object["mix"], json!({ "read": 0.991, "update": 0.009 }));
-        let together = summary(&plan(), &Results { records: vec![of_round(0), of_round(1)] }, &Machine::default(), 0);
+        let together =
+            summary(&plan(), &Results { records: vec![of_round(0), of_round(1)] }, &Machine::default(), 0);
         let [of] = together["starved_types"].as_array().map(Vec::as_slice).unwrap_or_default() else {
             panic!("{together}")
         };

@@ -1,5 +1,5 @@
-//! The experiments of the many-core study: their recipes have the conditions that the study states, so that a verdict is
-//! about its claims.
+//! The experiments of the many-core study: their recipes have the conditions that the study states, so that a verdict
+//! is about its claims.
 
 use std::collections::BTreeSet;
 

@@ -189,10 +189,9 @@ impl Wide {
 
     /// The numbers in another order, in which neighbours are far apart.
     fn shuffled(&self) -> impl Iterator<Item = u64> {
-        let rows = self.rows;
-        (0..rows)
-            .map(move |number| number.wrapping_mul(0x9e37_79b1) % rows.next_power_of_two())
-            .filter(move |n| *n < rows)
+        // An odd factor makes each of them another one.
+        let (rows, all) = (self.rows, self.rows.next_power_of_two());
+        (0..all).map(move |number| number * 0x9e37_79b1 % all).filter(move |number| *number < rows)
     }
 
     /// How many rows a scan sees.

@@ -372,8 +372,8 @@ impl Database {
     }
 
     /// Attempts a transaction once, for callers who have something else to do than to wait until the next attempt: how
-    /// many nanoseconds from now that is to come, if the transaction has not ended. Between attempts the transaction has
-    /// no seat and no turn.
+    /// many nanoseconds from now that is to come, if the transaction has not ended. Between attempts the transaction
+    /// has no seat and no turn.
     pub(crate) fn run_once(
         &self,
         course: &mut Course,

@@ -44,13 +44,14 @@ pub struct Session<'db, S: Scheme, O: Observer = (), L: Sink = ()> {
     sink: L,
     meter: Meter,
     /// Rows that the running attempt added to the indexes: they leave them again if it aborts.
-    added: Unlinks<'db, S>,
+    added: Box<Unlinks<'db, S>>,
     /// Rows that the running attempt deletes: they leave the indexes if it commits.
-    deleted: Unlinks<'db, S>,
+    deleted: Box<Unlinks<'db, S>>,
     /// Secondary keys that the running attempt changes.
-    moves: AccessSet<Move<'db, S>>,
+    moves: Box<AccessSet<Move<'db, S>>>,
     /// Instead of the three above, where indexes change at the commit.
-    private: Private<'db, S>,
+    // Boxed, like the three: a session moves onto its fiber, which has room for a thousand bytes.
+    private: Box<Private<'db, S>>,
     /// Whether an update reads first, as if it did not know yet that it will write.
     reads_first: bool,
 }
@@ -66,8 +67,8 @@ struct Unlink<'db, S: Scheme> {
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     pub(crate) fn new(db: &'db Database<S>, txn: S::Txn<'db>, observer: O, sink: L) -> Self {
-        let (added, deleted, moves) = (Unlinks::default(), Unlinks::default(), AccessSet::default());
-        let (meter, private) = (Meter::default(), Private::default());
+        let (added, deleted, moves) = (Box::default(), Box::default(), Box::default());
+        let (meter, private) = (Meter::default(), Box::default());
         Self { db, txn, observer, sink, meter, added, deleted, moves, private, reads_first: false }
     }
 

@@ -287,7 +287,7 @@ fn judge(explored: sim::Explored<Tried>, progress: &Progress, checker: &mut Chec
         Ok(tried) => {
             let verdict = tried.judge(checker);
             let (history, verdict) = (Some(tried.history), Some(verdict));
-            Explored { history, verdict, failure: tried.noticed, stuck, schedule, steps }
+            Explored { history, verdict, failure: tried.noticed, stuck, steps, schedule }
         }
         Err(failure) => {
             let stuck = match failure.cause() {
@@ -298,7 +298,7 @@ fn judge(explored: sim::Explored<Tried>, progress: &Progress, checker: &mut Chec
             let told = stuck.as_ref().map(|(_, told)| format!("{told} ({failure})"));
             let (history, verdict, stuck) = (None, None, stuck.map(|(stuck, _)| stuck));
             let failure = Some(told.unwrap_or_else(|| failure.to_string()));
-            Explored { history, verdict, failure, stuck, schedule, steps }
+            Explored { history, verdict, failure, stuck, steps, schedule }
         }
     }
 }

@@ -180,8 +180,10 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         let mut began = sent.birth;
         loop {
             let running = turn.begin(|| self.is_over());
+            self.desk.window.begun();
             let result = self.attempt(&input, &ticket);
-            turn.attempted(running, is_aborted(&result));
+            self.desk.window.ended(is_aborted(&result));
+            drop(running);
             pay(job, &result, self.session.meter());
             let rest = result.as_ref().ok().and_then(|output| workload.rest(&input, output));
             if result.is_ok()

@@ -26,7 +26,7 @@ const BRIEF: Doubling =
     Doubling { attempts: (1, 8, 64), at_least_ns: (250, 100_000), at_most_ns: 10_000_000 };
 /// The same for [`Retry::Backoff`].
 const EXPONENTIAL: Doubling =
-    Doubling { attempts: (1, 1, 1_024), at_least_ns: (2_500, 2_000_000), at_most_ns: 100_000_000 };
+    Doubling { attempts: (1, 1, 1_024), at_least_ns: (2_500, 2_000_000), at_most_ns: 1_000_000_000 };
 /// The ceilings of [`Retry::Climb`]. Not down to nothing: a fiber that does not pause keeps the one from running that
 /// holds what it wants.
 const CLIMB_NS: (u64, u64) = (STEP_NS, 1_000_000);
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(ceilings(Retry::Same, 80_000), [20_000, 80_000, 5_120_000]);
         assert_eq!(ceilings(Retry::Backoff, 80_000), [160_000, 640_000, 81_920_000]);
         assert_eq!(ceilings(Retry::Same, u64::MAX), [2_500_000, 10_000_000, 10_000_000]);
-        assert_eq!(ceilings(Retry::Backoff, u64::MAX), [100_000_000; 3]);
+        assert_eq!(ceilings(Retry::Backoff, u64::MAX), [1_000_000_000; 3]);
         for attempt_ns in [0, 80_000] {
             assert_eq!(ceilings(Retry::Fixed, attempt_ns), [100_000; 3]);
             assert_eq!(ceilings(Retry::Climb, attempt_ns), [STEP_NS; 3]);

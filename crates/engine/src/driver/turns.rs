@@ -81,12 +81,8 @@ impl Turns {
         Turn { turns: self, worker, window, held: Held::Nothing, had_after: 0 }
     }
 
-    fn running(&self, worker: usize) -> u64 {
-        self.workers[worker].running.load(Ordering::Relaxed)
-    }
-
     fn is_idle(&self, worker: usize) -> bool {
-        self.running(worker) == 0
+        self.workers[worker].running.load(Ordering::Relaxed) == 0
     }
 }
 
@@ -112,14 +108,16 @@ pub(super) struct Turn<'t> {
     had_after: u32,
 }
 
-/// An attempt that is under way: whoever has got a turn waits for its end.
+/// An attempt that is under way: whoever has got a turn waits for its end. None where there are no turns.
 #[derive(Debug)]
-pub(super) struct Running<'t>(&'t AtomicU64);
+pub(super) struct Running<'t>(Option<&'t AtomicU64>);
 
 impl Drop for Running<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.store(self.0.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        if let Some(running) = self.0 {
+            running.store(running.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -127,12 +125,15 @@ impl<'t> Turn<'t> {
     /// Begins an attempt as soon as nobody else has a turn, or the run is over.
     #[inline]
     pub(super) fn begin(&self, is_over: impl Fn() -> bool) -> Running<'t> {
+        if self.turns.after.is_none() {
+            return Running(None);
+        }
         if !self.may_begin() {
             self.wait(&is_over);
         }
         let running = &self.turns.workers[self.worker].running;
         running.store(running.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        Running(running)
+        Running(Some(running))
     }
 
     #[inline]
@@ -149,13 +150,6 @@ impl<'t> Turn<'t> {
     fn wait(&self, is_over: &dyn Fn() -> bool) {
         let _aside = self.window.aside();
         waiter::wait_until(None, || self.may_begin() || is_over());
-    }
-
-    /// An attempt has ended.
-    #[inline]
-    pub(super) fn attempted(&self, running: Running<'t>, is_aborted: bool) {
-        drop(running);
-        self.window.ended(is_aborted, self.turns.running(self.worker));
     }
 
     /// The request has failed so many times in a row: gets it a turn if that is due. Returns how often it has failed

@@ -31,6 +31,8 @@ pub(super) struct Window {
     /// Requests that are under way, and that may be.
     inside: Cell<u32>,
     limit: Cell<u32>,
+    /// Attempts that are under way.
+    running: Cell<u32>,
     /// Attempts that have ended since the last look; of these, how many did while most others were blocked, and how
     /// many of the rest were aborted.
     ended: Cell<u32>,
@@ -74,7 +76,7 @@ impl Window {
     /// For a worker of a run.
     pub(super) fn new(job: &Job) -> Self {
         let clients = job.clients.div_ceil(job.workers) as u32;
-        let [inside, ended, blocked, aborted, calm, aside] = [0; 6].map(Cell::new);
+        let [inside, running, ended, blocked, aborted, calm, aside] = [0; 7].map(Cell::new);
         let [looked_at, stalled] = [clock::ticks(), waiter::stalled_ticks()].map(Cell::new);
         let ([limit, patience], line) = ([clients, 1].map(Cell::new), fiber::Line::default());
         let is_regulated = job.is_regulated && clients > 1;
@@ -83,6 +85,7 @@ impl Window {
             is_regulated,
             inside,
             limit,
+            running,
             ended,
             blocked,
             aborted,
@@ -127,12 +130,20 @@ impl Window {
         Aside(self)
     }
 
-    /// An attempt has ended, and so many others of the worker are under way.
+    /// An attempt begins.
     #[inline]
-    pub(super) fn ended(&self, is_aborted: bool, running: u64) {
+    pub(super) fn begun(&self) {
+        self.running.set(self.running.get() + 1);
+    }
+
+    /// An attempt has ended.
+    #[inline]
+    pub(super) fn ended(&self, is_aborted: bool) {
+        let others = self.running.get() - 1;
+        self.running.set(others);
         if self.is_regulated {
             let blocked = waiter::waiting().saturating_sub(self.aside.get());
-            self.count(is_aborted, 2 * u64::from(blocked) > running);
+            self.count(is_aborted, 2 * blocked > others);
         }
     }
 
@@ -230,7 +241,10 @@ mod tests {
     fn who_is_alone_or_not_regulated_always_has_room() {
         let jobs = [Job { clients: 1, is_regulated: true, ..job(1) }, Job { clients: 9, ..job(1) }];
         for window in jobs.map(|job| Window::new(&job)) {
-            (0..100).for_each(|_| window.ended(true, 0));
+            for _ in 0..100 {
+                window.begun();
+                window.ended(true);
+            }
             let _inside = [(); 20].map(|()| window.enter());
         }
     }
@@ -271,9 +285,10 @@ mod tests {
         crew.spawn(fiber::STACK_BYTES, || {
             waiter::give_way();
             assert_eq!(waiter::waiting(), 3);
-            window.ended(false, 4);
+            window.running.set(5);
+            window.ended(false);
             assert_eq!(window.blocked.get(), 0, "two of four");
-            window.ended(true, 3);
+            window.ended(true);
             assert_eq!((window.blocked.get(), window.aborted.get()), (1, 0), "two of three");
             is_open.set(true);
         });

@@ -23,7 +23,7 @@ struct Doubling {
 /// against. How long they are in each other's way depends on how long they last, which differs by orders of magnitude
 /// between machines, builds and workloads: hence ceilings in attempts.
 const BRIEF: Doubling =
-    Doubling { attempts: (1, 8, 64), at_least_ns: (250, 100_000), at_most_ns: 10_000_000 };
+    Doubling { attempts: (1, 128, 64), at_least_ns: (250, 100_000), at_most_ns: 10_000_000 };
 /// The same for [`Retry::Backoff`].
 const EXPONENTIAL: Doubling =
     Doubling { attempts: (1, 1, 1_024), at_least_ns: (2_500, 2_000_000), at_most_ns: 1_000_000_000 };
@@ -141,14 +141,14 @@ mod tests {
             let job = Job { retry, backoff_ns: 100_000, ..job(1) };
             [1, 3, 30].map(|retries| regulator.ceiling_ns(&job, retries, attempt_ns))
         };
-        for short_ns in [0, 1_000] {
+        for short_ns in [0, 1_500] {
             assert_eq!(ceilings(Retry::Same, short_ns), [500, 2_000, 100_000]);
             assert_eq!(ceilings(Retry::Backoff, short_ns), [5_000, 20_000, 2_000_000]);
         }
         // Attempts of an unoptimised build, and such as wait for their clients.
-        assert_eq!(ceilings(Retry::Same, 80_000), [20_000, 80_000, 5_120_000]);
+        assert_eq!(ceilings(Retry::Same, 80_000), [1_250, 5_000, 5_120_000]);
         assert_eq!(ceilings(Retry::Backoff, 80_000), [160_000, 640_000, 81_920_000]);
-        assert_eq!(ceilings(Retry::Same, u64::MAX), [2_500_000, 10_000_000, 10_000_000]);
+        assert_eq!(ceilings(Retry::Same, u64::MAX), [156_250, 625_000, 10_000_000]);
         assert_eq!(ceilings(Retry::Backoff, u64::MAX), [1_000_000_000; 3]);
         for attempt_ns in [0, 80_000] {
             assert_eq!(ceilings(Retry::Fixed, attempt_ns), [100_000; 3]);

@@ -174,11 +174,7 @@ impl fmt::Display for OpenError {
                 write!(f, "{given} {what}, and {most} are the most: {fix}")
             }
             Self::Memory { table, expected_rows, needed_bytes, limit } => {
-                f.write_str("hash indexes of the rows that are expected take ")?;
-                match needed_bytes {
-                    Some(bytes) => write!(f, "{bytes} bytes")?,
-                    None => f.write_str("more bytes than a process can address")?,
-                }
+                needs_memory(f, *needed_bytes)?;
                 write!(
                     f,
                     ", and {limit}; the largest is that of table `{table}` for {expected_rows} rows: expect fewer, \
@@ -186,9 +182,7 @@ impl fmt::Display for OpenError {
                 )
             }
             Self::Definition(error) => error.fmt(f),
-            Self::NoDatabase { path, instead } => {
-                write!(f, "{}: {}", path.display(), Advised(instead))
-            }
+            Self::NoDatabase { path, instead } => write!(f, "{}: {}", path.display(), Advised(instead)),
             Self::Exists { path } => write!(
                 f,
                 "{}: has a database already: give another path, or open this one without `Create::New`",
@@ -196,10 +190,7 @@ impl fmt::Display for OpenError {
             ),
             Self::Unclosed { file, offset, torn } => {
                 write!(f, "{file}: the log was not closed, and ends at byte {offset}, ")?;
-                match torn {
-                    Some(torn) => write!(f, "behind which {} bytes do not count", torn.bytes)?,
-                    None => f.write_str("behind which nothing stands")?,
-                }
+                stands_behind(f, torn.as_ref())?;
                 f.write_str(
                     ": if its program was killed or the machine has crashed, open it without `require_closed`, and \
                      all that was acknowledged is there; if it was closed, its end is damaged: keep the directory, \
@@ -235,6 +226,21 @@ impl fmt::Display for OpenError {
                 write!(f, "{path}: the system refuses {operation}: {error}: see to it, and try again")
             }
         }
+    }
+}
+
+fn needs_memory(f: &mut fmt::Formatter<'_>, bytes: Option<u64>) -> fmt::Result {
+    f.write_str("hash indexes of the rows that are expected take ")?;
+    match bytes {
+        Some(bytes) => write!(f, "{bytes} bytes"),
+        None => f.write_str("more bytes than a process can address"),
+    }
+}
+
+fn stands_behind(f: &mut fmt::Formatter<'_>, torn: Option<&Torn>) -> fmt::Result {
+    match torn {
+        Some(torn) => write!(f, "behind which {} bytes do not count", torn.bytes),
+        None => f.write_str("behind which nothing stands"),
     }
 }
 

@@ -3,8 +3,8 @@
 use lab::reproduce::{all, recipe};
 use lab::sweep::{Recipe, Sweep};
 
-/// Published engines do not keep clients from beginning, and have nobody wait for who is aborted again and again: what a
-/// document says of many clients is tested without either.
+/// Published engines do not keep clients from beginning, and have nobody wait for who is aborted again and again: what
+/// a document says of many clients is tested without either.
 #[test]
 fn all_clients_begin_where_workers_have_several() {
     let mut seen = 0;

@@ -220,9 +220,8 @@ struct Wait {
     waits_over: u64,
 }
 
-impl<'a> Crew<'a> {
-    /// A crew without fibers.
-    pub fn new() -> Self {
+impl Default for Crew<'_> {
+    fn default() -> Self {
         let id = CREWS.get();
         CREWS.set(id + 1);
         Self {
@@ -235,6 +234,13 @@ impl<'a> Crew<'a> {
             timers: Wheel::default(),
             borrows: PhantomData,
         }
+    }
+}
+
+impl<'a> Crew<'a> {
+    /// A crew without fibers.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Adds a fiber with a stack of at least `stack_bytes`, usually [`STACK_BYTES`], and a page below
@@ -356,7 +362,9 @@ impl<'a> Crew<'a> {
         let called = CALLED.take();
         let (own, others): (Vec<_>, Vec<_>) = called.into_iter().partition(|called| called.crew == self.id);
         CALLED.set(others);
-        own.into_iter().for_each(|called| self.end_wait(called.wait, true));
+        for called in own {
+            self.end_wait(called.wait, true);
+        }
     }
 
     fn wake_timers(&mut self, now_ns: u64) {

@@ -80,6 +80,7 @@ pub enum Limit {
 
 /// A run of a workload on a loaded database.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Job {
     /// Threads that execute.
     pub workers: usize,

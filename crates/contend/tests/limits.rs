@@ -3,6 +3,7 @@
 
 mod place;
 
+use core::mem::discriminant;
 use std::env;
 use std::process::Command;
 
@@ -95,9 +96,11 @@ fn what_is_too_much_is_refused_with_the_limit_and_the_way_out() {
     for (name, options, says) in too_much() {
         let in_memory = Database::in_memory(options.clone()).map(drop).expect_err(name);
         let on_disk = Database::open(place.path(), options).map(drop).expect_err(name);
-        assert_eq!(in_memory, on_disk, "{name}");
-        let text = in_memory.to_string();
-        assert!(says.iter().all(|part| text.contains(part)), "{name}: {text}");
+        // What the machine has left differs from one moment to the next.
+        assert_eq!(discriminant(&in_memory), discriminant(&on_disk), "{name}");
+        for text in [in_memory, on_disk].map(|error| error.to_string()) {
+            assert!(says.iter().all(|part| text.contains(part)), "{name}: {text}");
+        }
         assert!(!place.path().exists(), "{name}: nothing is made");
     }
 }

@@ -179,8 +179,8 @@ pub(crate) struct Compare {
     /// lacks the cell, or its results do not decide
     #[arg(long)]
     pub(crate) gate: bool,
-    /// What does not fail the gate: `failed`, `lost`, `undecided`, `machines`, `builds` with commas, or the name of a
-    /// cell; as often as needed
+    /// Faults and cells that do not fail the gate: `failed`, `lost`, `undecided`, `machines`, `builds` with commas,
+    /// or the name of a cell; as often as needed
     #[arg(long, value_name = "FAULT,..|CELL", requires = "gate")]
     pub(crate) allow: Vec<String>,
     /// How results are printed

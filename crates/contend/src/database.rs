@@ -72,7 +72,7 @@ pub(crate) struct Inner {
 struct Told {
     panic: Option<Box<dyn Any + Send>>,
     misuse: Option<Misuse>,
-    /// What its panics had to say.
+    /// The messages of its panics.
     reports: Reports,
 }
 
@@ -413,7 +413,7 @@ impl Database {
         counters
     }
 
-    /// What was found in the directory when the database was opened: whether it was closed before, and what of its log
+    /// The state of the directory when the database was opened: whether it was closed before, and what of its log
     /// was cut off. None of a database in memory.
     pub fn recovery(&self) -> Option<&Recovery> {
         self.0.durable.as_ref().map(Durable::recovery)
@@ -462,14 +462,14 @@ impl Database {
     }
 }
 
-/// What an attempt came to.
+/// The outcome of an attempt.
 enum Step {
     Ended(Executed),
     /// Others were in its way, and the transaction may be attempted again.
     Again,
 }
 
-/// What a transaction came to, which is believed.
+/// The outcome of a transaction, which is believed.
 struct Executed {
     ran: Result<Ran, Error>,
     reports: Reports,

@@ -500,7 +500,7 @@ fn kept(name: &Cow<'static, str>) -> &'static str {
 /// The numbers of columns by their names.
 type Numbers<'d> = BTreeMap<&'d str, usize>;
 
-/// What a column is part of.
+/// The roles of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Key,

@@ -111,7 +111,7 @@ impl Place {
     }
 }
 
-/// What to make of an error of the system.
+/// Makes an open error of an error of the system.
 fn refused_by_system(operation: Operation, path: &Path) -> impl Fn(io::Error) -> OpenError {
     move |error| OpenError::Io { operation, path: path.to_owned(), error: error.into() }
 }
@@ -193,7 +193,7 @@ impl Durable {
         &self.log
     }
 
-    /// What was recovered.
+    /// The recovered state.
     pub(crate) fn recovery(&self) -> &Recovery {
         &self.recovery
     }
@@ -349,7 +349,7 @@ fn restore(found: &Found, store: &dyn Store, options: &Options) -> Result<Recove
     Ok(recovery)
 }
 
-/// What was found in a directory, and how far recovery is: see [`Options::on_recovery`] and
+/// The state of a directory, and how far recovery is: see [`Options::on_recovery`] and
 /// [`Database::recovery`](crate::Database::recovery).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -362,7 +362,7 @@ pub struct Recovery {
     /// Else that process was ended, and all is there that was acknowledged, unless the end of the log was damaged
     /// since: see [`Options::require_closed`]. Of a new database it is so, too.
     pub was_closed: bool,
-    /// What stands behind the end of the log, and is cut off: the rest of what was being written when the process
+    /// Bytes behind the end of the log, which are cut off: the rest of what was being written when the process
     /// ended.
     pub torn: Option<Torn>,
 }

@@ -39,13 +39,13 @@ pub enum OpenError {
     Setting(String),
     /// More is asked for than there can be. Ask for less, as the text says.
     Limit {
-        /// What there is too much of, in the plural: `tables` for example.
+        /// The things of which there are too many, in the plural: `tables` for example.
         what: &'static str,
         /// How many were asked for.
         given: usize,
         /// The most that there can be.
         most: usize,
-        /// What to do instead.
+        /// A way out.
         fix: &'static str,
     },
     /// The hash indexes of tables that are found by equality only are made for the rows that they expect, and there is
@@ -57,7 +57,7 @@ pub enum OpenError {
         expected_rows: usize,
         /// Bytes that all of them take; `None` when no address space has as many.
         needed_bytes: Option<u64>,
-        /// What keeps the process from having them.
+        /// The limit that refuses them.
         limit: MemoryLimit,
     },
     /// A table is none. Change its definition as the text says.
@@ -67,7 +67,7 @@ pub enum OpenError {
     NoDatabase {
         /// The path that was given, or the part of it that is in the way.
         path: PathBuf,
-        /// What is there.
+        /// The thing found there.
         instead: Instead,
     },
     /// There is a database at the path, and [`Options::create`](crate::Options::create) asks for a new one. Give
@@ -85,7 +85,7 @@ pub enum OpenError {
         file: String,
         /// Where in the file, in bytes.
         offset: u64,
-        /// What stands behind that, if anything does.
+        /// Bytes behind that, if there are any.
         torn: Option<Torn>,
     },
     /// The directory is open already, in this process or in another one, or is read by `contend recover`. Close it
@@ -118,16 +118,16 @@ pub enum OpenError {
     Corrupt(Corruption),
     /// The system refuses. See to it, and try again. Its own error is the [source](StdError::source) of this one.
     Io {
-        /// What it was asked for.
+        /// The operation.
         operation: Operation,
         /// The directory or the file.
         path: PathBuf,
-        /// What it said.
+        /// Its error.
         error: SystemError,
     },
 }
 
-/// What keeps a database from having memory, with the bytes that it may have.
+/// A limit on memory, with the bytes that it allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryLimit {
@@ -137,7 +137,7 @@ pub enum MemoryLimit {
     Process(u64),
     /// The limit of a control group: of a container, for example.
     ControlGroup(u64),
-    /// What the machine has left.
+    /// The memory that the machine has left.
     Machine(u64),
     /// The system, which has refused it.
     System,
@@ -244,7 +244,7 @@ fn stands_behind(f: &mut fmt::Formatter<'_>, torn: Option<&Torn>) -> fmt::Result
     }
 }
 
-/// What there is in place of a database, and what to do about it.
+/// The thing found in place of a database, with advice.
 struct Advised<'i>(&'i Instead);
 
 impl fmt::Display for Advised<'_> {

@@ -29,7 +29,7 @@ pub struct SchemeInfo {
     pub name: &'static str,
     /// What it promises under its standard settings.
     pub isolation: &'static str,
-    /// What its transactions may see in attempts that do not commit, under its standard settings, unless
+    /// The states that its transactions may see in attempts that do not commit, under its standard settings, unless
     /// [`Options::consistent_reads`](crate::Options::consistent_reads) is asked for, which those that are `Unconfirmed`
     /// cannot do.
     pub views: Views,

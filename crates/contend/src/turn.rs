@@ -6,22 +6,23 @@
 //! stand in its way. Each seat shows whether it is within an attempt, so that whoever has the turn can wait until those
 //! have ended. Nothing here needs an order of memory: what one of two overlooks is one attempt in vain.
 //!
-//! Who waits here holds nothing of the database but its seat. A caller that is within a transaction of another database
-//! may hold locks there, and so neither waits for a turn nor has one: else two of them could wait for each other.
+//! A caller that waits here holds nothing of the database but its seat. A caller that is within a transaction of
+//! another database may hold locks there, and so neither waits for a turn nor has one: else two of them could wait
+//! for each other.
 
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Latched, LatchedGuard, Padded, waiter};
 
-/// What keeps those waiting who only read, too.
+/// The bit of a turn for which readers wait, too.
 const ALL: u64 = 1;
-/// What a seat shows below the number of its attempts: whether it is within one, and whether that one only reads.
+/// Bits of a seat below the number of its attempts: whether it is within one, and whether that one only reads.
 const READS: u64 = 1;
 const WRITES: u64 = 2;
 const WITHIN: u64 = READS | WRITES;
 /// How long somebody who has the turn waits for others at a time: a body of theirs may wait for what this one does.
 const PATIENCE_NS: u64 = 100_000_000;
 
-/// Who has the turn, and who is within an attempt.
+/// The owner of the turn, and the seats that are within an attempt.
 pub(crate) struct Turns {
     /// 0 while nobody has one; else its number, above the bit `ALL`. Whoever begins an attempt looks here.
     present: Padded<AtomicU64>,

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What each case begins with.
+/// The first lines of each case.
 const PRELUDE: &str = "#[allow(unused_imports)] use contend::{Column, ColumnGroup, Sum, Table, Text};\n";
 
 /// Something that the compiler says: where, and the text with all labels and notes.
@@ -58,7 +58,7 @@ fn compile(name: &str, source: &str) -> Vec<Said> {
     said
 }
 
-/// What a compiler says, one by one; without the sums at its end.
+/// The errors of a compiler, one by one; without the sums at its end.
 fn split(text: &str, file: &str) -> Vec<Said> {
     let mut all: Vec<Said> = Vec::new();
     let mut current = String::new();
@@ -140,7 +140,7 @@ fn of_tables_nothing_is_said() {
     judge("tables", TABLES);
 }
 
-/// What is said of the struct, and by the attributes.
+/// Errors about the struct and its attributes.
 const WORDS: &[Case] = &[
     (
         "keyless",
@@ -461,7 +461,7 @@ const TYPES: &[Case] = &[
     ),
 ];
 
-/// What is told when constants are computed, of programs in which all else is right.
+/// Errors found when constants are computed, of programs in which all else is right.
 const WIDTHS: &[Case] = &[
     (
         "keys",
@@ -483,7 +483,7 @@ const WIDTHS: &[Case] = &[
     ),
 ];
 
-/// What is a table, however it is written.
+/// Structs that are tables, in unusual spellings.
 const TABLES: &[Case] = &[
     (
         "plain",

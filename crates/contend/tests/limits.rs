@@ -10,11 +10,11 @@ use std::process::Command;
 use contend::{Database, Definition, Error, Kind, MemoryLimit, OpenError, Options, Text, Type, Value};
 use place::Place;
 
-/// What tells a process that it runs the part of a child.
+/// The variable that tells a process to run the part of a child.
 const CHILD: &str = "CONTEND_LIMITS_CHILD";
 const GIB: u64 = 1 << 30;
 
-/// What is said of more rows than can be counted.
+/// The message about more rows than can be counted.
 const BEYOND: &[&str] =
     &["table `points`", "expect fewer", "`point`", "more bytes than a process can address"];
 
@@ -37,7 +37,7 @@ fn columns(count: usize, bytes: u16) -> Definition {
     (0..count).fold(narrow(), |table, number| table.column_of(format!("c{number}"), kind))
 }
 
-/// What is too much, with what is said of it.
+/// Requests that are too large, with parts of their error texts.
 fn too_much() -> Vec<(&'static str, Options, &'static [&'static str])> {
     let define = |table: Definition| Options::new().define(table);
     let indexes =
@@ -116,7 +116,7 @@ fn a_limit_is_told_in_numbers_too() {
     assert_eq!((needed_bytes, limit), (Some(32 * GIB), MemoryLimit::Setting(GIB)));
 }
 
-/// What is as much as there may be, or is asked of nobody.
+/// Requests that are just small enough, or that need no memory.
 fn just_enough() -> Vec<(&'static str, Options)> {
     let define = |table: Definition| Options::new().define(table);
     let no_width: Vec<String> = (0..50_000).map(|number| format!("c{number}")).collect();

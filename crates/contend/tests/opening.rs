@@ -51,7 +51,7 @@ fn recovery(db: &Database) -> Recovery {
     db.recovery().expect("it has a directory").clone()
 }
 
-/// What is in a directory, by name.
+/// The contents of a directory, by name.
 fn names(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).expect("it is there").map(|entry| entry.expect("it can be read"));
     let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

@@ -87,7 +87,7 @@ impl Drop for Bomb {
     }
 }
 
-/// What the children do.
+/// The cases that child processes run.
 fn play(case: &str) {
     let (db, rows) = rows();
     match case {
@@ -159,7 +159,7 @@ fn a_child_plays() {
     }
 }
 
-/// What a child that plays a case has said, and whether it has ended well.
+/// The output of a child that runs a case, and whether it has ended well.
 fn played(case: &str) -> (String, bool) {
     let mut child = Command::new(env::current_exe().expect("a test is a file"));
     child.args(["--exact", "a_child_plays", "--test-threads=1", "--nocapture"]);

@@ -1,4 +1,4 @@
-//! What a struct says of its fields, and whether a table can be made of it.
+//! The fields of a struct as declared, and whether a table can be made of it.
 
 use std::collections::BTreeMap;
 

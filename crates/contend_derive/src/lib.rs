@@ -47,7 +47,7 @@ impl Errors {
         }
     }
 
-    /// What came out right.
+    /// The result, unless there were errors.
     fn keep<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.join(error)).ok()
     }
@@ -87,7 +87,7 @@ fn named<'i>(input: &'i DeriveInput, what: &str) -> Result<&'i FieldsNamed> {
     Err(Error::new_spanned(name, says))
 }
 
-/// What is most like a word that is none of those that there are, if anything is much like it.
+/// The known word that is most like an unknown one, if any is close.
 fn nearest<'w>(word: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let word = word.to_lowercase();
     let distances = words.into_iter().map(|other| (distance(&word, &other.to_lowercase()), other));

@@ -1,4 +1,4 @@
-//! What `#[table(...)]` says of a struct.
+//! The arguments of `#[table(...)]`.
 
 use proc_macro2::Ident;
 use syn::parse::{Parse, ParseStream};
@@ -7,7 +7,7 @@ use syn::{Attribute, Error, LitInt, LitStr, Meta, Result, Token, parenthesized};
 
 use crate::{Errors, nearest};
 
-/// What can be said.
+/// The possible values.
 const WORDS: [&str; 5] = ["name", "point", "rows", "prefix", "index"];
 const ALL: &str = "`name = \"...\"`, `point`, `rows = ...`, `prefix = ...` or `index(by_x = (field, field))`";
 
@@ -17,7 +17,7 @@ pub(crate) struct Index {
     pub(crate) fields: Vec<Ident>,
 }
 
-/// What is said of the struct.
+/// The arguments given for the struct.
 #[derive(Default)]
 pub(crate) struct Said {
     pub(crate) name: Option<LitStr>,
@@ -66,7 +66,7 @@ impl Parse for Saying {
     }
 }
 
-/// What to say of a word that is none.
+/// The error for an unknown word.
 fn unknown(word: &str) -> String {
     if ["key", "group"].contains(&word) {
         return format!("`{word}` is said of fields: mark them `#[{word}]`");
@@ -79,7 +79,7 @@ fn unknown(word: &str) -> String {
     }
 }
 
-/// What stands behind `=`.
+/// The value after `=`.
 fn value<T: Parse>(input: ParseStream, says: &str) -> Result<T> {
     let parsed = input.parse::<Token![=]>().and_then(|_| input.parse());
     parsed.map_err(|error| Error::new(error.span(), says))

@@ -22,7 +22,7 @@ pub enum LogError {
     Write {
         /// Where.
         place: String,
-        /// What the system said.
+        /// The error of the system.
         kind: ErrorKind,
     },
     /// A device failed to make durable what it had taken. What it has of that is unknown, whatever it says now: look at
@@ -30,7 +30,7 @@ pub enum LogError {
     Sync {
         /// Where.
         place: String,
-        /// What the system said.
+        /// The error of the system.
         kind: ErrorKind,
     },
     /// A commit was cut short by a panic, so that its epoch cannot be sealed: restart.
@@ -75,13 +75,13 @@ impl fmt::Display for LogError {
 
 impl StdError for LogError {}
 
-/// What the system said, as it said it. Errors that have it can be copied and compared: two are equal that say the
+/// An error of the system, with its text. Errors that have it can be copied and compared: two are equal that say the
 /// same.
 #[derive(Clone)]
 pub struct SystemError(Arc<Error>);
 
 impl SystemError {
-    /// What the system said.
+    /// The error of the system.
     pub fn get(&self) -> &Error {
         &self.0
     }
@@ -123,7 +123,7 @@ impl fmt::Display for SystemError {
     }
 }
 
-/// What was asked of the system.
+/// An operation that was asked of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
@@ -184,21 +184,21 @@ impl fmt::Display for Corruption {
 pub enum OpenError {
     /// The system refuses: see to it, and try again.
     Io {
-        /// What it was asked for.
+        /// The operation.
         operation: Operation,
         /// The directory or the file.
         place: String,
-        /// What it said.
+        /// Its error.
         error: SystemError,
     },
     /// The log was not closed, and [`Options::require_closed`](crate::Options::require_closed) says that it must be.
-    /// Whoever wrote it was ended, which loses nothing; or the end of the log is damaged.
+    /// Its writer was ended, which loses nothing; or the end of the log is damaged.
     Unclosed {
         /// The file in which it ends.
         file: String,
         /// Where in the file.
         offset: u64,
-        /// What stands behind that, of each device that has anything.
+        /// Bytes behind that, of each device that has any.
         torn: Vec<Torn>,
     },
     /// The directory has what this version does not read: use the version that wrote it.
@@ -220,7 +220,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// What the system refuses at a place, as what to make of its error.
+    /// Makes an open error of what the system refuses at a place.
     pub fn io(operation: Operation, place: impl Into<String>) -> impl Fn(Error) -> Self {
         let place = place.into();
         move |error| Self::Io { operation, place: place.clone(), error: error.into() }

@@ -153,7 +153,7 @@ impl Scan<'_> {
         Ok(heads)
     }
 
-    /// What is wrong with the length of a segment, if anything is.
+    /// The fault in the length of a segment, if there is one.
     fn cut_off(&self, head: &SegmentHead, bytes: u64) -> Option<OpenError> {
         let length =
             head.bytes.filter(|length| bytes != *length && self.plant != Some(Plant::IgnoresLengths))?;

@@ -81,7 +81,7 @@ impl Default for Options {
 /// may be as large as a block.
 const SEGMENT_BYTES_MAX: u64 = 16 << 30;
 
-/// What stands behind the end of a log that nobody has closed: a part of what was being written when it ended. None of
+/// Bytes behind the end of a log that nobody has closed: a part of what was being written when it ended. None of
 /// it was acknowledged, unless the device has lost what it had said to be durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torn {
@@ -136,7 +136,7 @@ pub struct Found {
     options: Options,
     streams: Vec<Stream>,
     ends: Vec<End>,
-    /// What is cut off, by device.
+    /// Bytes that are cut off, by device.
     torn: Vec<Torn>,
     epoch: u64,
 }
@@ -260,7 +260,7 @@ impl Found {
         Ok(())
     }
 
-    /// What stands behind the end of a device's log, if anything does. Segments are begun when all before them counts,
+    /// Bytes behind the end of a device's log, if there are any. Segments are begun when all before them counts,
     /// so it stands in one.
     fn find_torn(&self, device: usize) -> Option<Torn> {
         let end = self.ends[device];
@@ -303,7 +303,8 @@ impl Found {
         self.manifest.as_ref().is_some_and(|manifest| manifest.is_closed)
     }
 
-    /// What a crash has left behind the last epoch that is whole, which does not count; of each device that has any.
+    /// Bytes that a crash has left behind the last epoch that is whole, which does not count; of each device that has
+    /// any.
     pub fn torn(&self) -> &[Torn] {
         &self.torn
     }

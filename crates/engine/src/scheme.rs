@@ -24,7 +24,7 @@ pub struct Info {
     pub isolation: Isolation,
     /// How many workers it admits.
     pub workers: Admits,
-    /// What its attempts may see before they are decided.
+    /// The states that its attempts may see before they are decided.
     pub views: Views,
     /// One sentence: the idea.
     pub idea: &'static str,
@@ -64,8 +64,9 @@ pub enum Isolation {
     None,
 }
 
-/// What an attempt may have seen before it is decided, whether it commits in the end or not. What an attempt has seen
-/// that commits belongs to one state of the database, as does what leads to a rollback that is believed.
+/// The states that an attempt may have seen before it is decided, whether it commits in the end or not. What an
+/// attempt has seen that commits belongs to one state of the database, as does what leads to a rollback that is
+/// believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Views {
     /// All that an attempt has seen belongs to one state that was committed, at any moment: opacity (Guerraoui,
@@ -313,7 +314,7 @@ pub trait Scheme: Shape {
         Self::INFO.isolation
     }
 
-    /// What its attempts may see under these settings, where that is not what [`INFO`](Self::INFO) says.
+    /// The states that its attempts may see under these settings, where that is not what [`INFO`](Self::INFO) says.
     fn views(_values: &Values) -> Views {
         Self::INFO.views
     }

@@ -66,7 +66,7 @@ pub(crate) struct Speed {
     wall_txn_s: f64,
     /// The share of the processor time that the workers could have got and asked for: below 1 if other work took some.
     share: f64,
-    /// What it waits for by design.
+    /// The wait that it has by design.
     waits: Option<&'static str>,
     has_many_workers: bool,
     has_commits: bool,
@@ -85,7 +85,7 @@ pub(crate) struct Judged {
     pub(crate) ratio_processor: Option<f64>,
     /// Between which ratios the truth lies however often the runs are repeated; both are the same by wall time.
     pub(crate) centres: (f64, f64),
-    /// What runs wait for by design, if that is why the basis is both.
+    /// The wait that runs have by design, if that is why the basis is both.
     pub(crate) waits: Option<&'static str>,
 }
 
@@ -255,7 +255,7 @@ pub(crate) fn ratios(pairs: &[(Speed, Speed)]) -> Option<Ratios> {
     Some(Ratios { basis, spread, by_wall })
 }
 
-/// What a run waits for by design: then it does not get as much more done as it gets more processor time.
+/// The wait that a run has by design: then it does not get as much more done as it gets more processor time.
 fn waits(run: &Value) -> Option<&'static str> {
     let is_set = |value: &Value, standard: &str| !value.is_null() && *value != *standard;
     let setting = |name: &str| &run["settings"][name];

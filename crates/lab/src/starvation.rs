@@ -32,12 +32,12 @@ pub struct Starvation {
     cells: BTreeMap<Cell, Counts>,
 }
 
-/// What tells runs apart that are not repetitions of each other: the scheme, and all that was chosen.
+/// The key of runs that are repetitions of each other: the scheme, and all that was chosen.
 type Cell = (String, String);
 /// Of each type what was counted, in all runs of a cell.
 type Counts = BTreeMap<String, Count>;
 
-/// What was counted of a type.
+/// Counts of a type.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Count {
     commits: f64,
@@ -74,7 +74,7 @@ pub struct StarvedType {
     pub of_points: usize,
 }
 
-/// What a run says of a type: its name, its commits, its rollbacks, and its share of the mix.
+/// The figures of a type in a run: its name, its commits, its rollbacks, and its share of the mix.
 pub(crate) type Ended<'n> = (&'n str, u64, u64, f64);
 
 impl Starvation {
@@ -279,7 +279,7 @@ fn mix(run: &Value, types: &Map<String, Value>) -> Option<BTreeMap<String, f64>>
     Some(types.iter().map(|(name, of)| (name.clone(), requests(of) as f64 / all.max(1) as f64)).collect())
 }
 
-/// What was chosen for a run beside its scheme and what repetitions differ in.
+/// The settings of a run beside its scheme and what repetitions differ in.
 fn place(run: &Value) -> String {
     const CHOSEN: [&str; 9] = [
         "workload",

@@ -17,7 +17,7 @@ fn sweeps(experiment: &Experiment) -> Vec<Sweep> {
     experiment.recipes.iter().map(sweep).collect()
 }
 
-/// What a run sets, or the standard.
+/// The value that a run sets, or the standard.
 fn number(unit: &Unit, name: &str, standard: f64) -> f64 {
     let value = unit.request.set.iter().find_map(|set| set.strip_prefix(name)?.strip_prefix('='));
     value.map_or(standard, |value| value.parse().expect("a number"))

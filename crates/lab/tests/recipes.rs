@@ -1,4 +1,4 @@
-//! What the recipes of the literature have in common.
+//! Rules that all recipes of the literature keep.
 
 use lab::reproduce::{all, recipe};
 use lab::sweep::{Recipe, Sweep};

@@ -30,7 +30,7 @@ pub struct Recovered {
     pub epoch: u64,
     /// Whether the log was closed by who wrote it, or is a backup, which is complete, too.
     pub was_closed: bool,
-    /// What stands behind the last whole epoch, and does not count: the rest of what was being written when the process
+    /// Bytes behind the last whole epoch, and does not count: the rest of what was being written when the process
     /// ended; of each device that has any.
     pub torn: Vec<Torn>,
     /// Nanoseconds that reading and checking the files took.

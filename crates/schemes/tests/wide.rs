@@ -15,7 +15,7 @@ use engine::{
 use schemes::catalogue::{self, Visit};
 use stdx::Rng;
 
-/// What a wide transaction does.
+/// The operations of a wide transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// It scans all rows.

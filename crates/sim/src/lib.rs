@@ -67,7 +67,7 @@ pub struct Explored<R> {
     pub schedule: Schedule,
 }
 
-/// What made an exploration fail.
+/// The cause of a failed exploration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// The body or a worker panicked.
@@ -194,7 +194,7 @@ impl Explorer {
 }
 
 impl Failure {
-    /// What made the exploration fail, first.
+    /// The first cause of the failure.
     pub fn cause(&self) -> Cause {
         self.cause
     }

@@ -50,7 +50,8 @@ pub struct Layout {
     pub is_unsplit: bool,
 }
 
-/// What the index of a table takes when the table is made. Hash indexes are made for the rows that are expected.
+/// The memory that the index of a table takes when the table is made. Hash indexes are made for the rows that are
+/// expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstMemory {
     /// The table.

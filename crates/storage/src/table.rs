@@ -108,7 +108,7 @@ impl<L: LeafMeta> AnyIndex<L> {
         }
     }
 
-    /// What a table's primary index takes at first because of the rows that it expects.
+    /// The memory that a table's primary index takes at first because of the rows that it expects.
     pub(crate) fn first_memory(decl: &TableDecl) -> FirstMemory {
         let TableDecl { name, expected_rows, .. } = *decl;
         let bytes = match (decl.lookup, decl.key.width) {

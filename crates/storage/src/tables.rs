@@ -103,7 +103,8 @@ impl<S: Shape> Tables<S> {
         })
     }
 
-    /// What the index of each table takes at first because of the rows that it expects, before any table is made.
+    /// The memory that the index of each table takes at first because of the rows that it expects, before any table
+    /// is made.
     pub fn first_memory(schema: &Schema) -> impl Iterator<Item = FirstMemory> {
         schema.tables.iter().map(AnyIndex::<S::Leaf>::first_memory)
     }

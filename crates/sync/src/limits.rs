@@ -1,5 +1,5 @@
-//! What the system allows this process: processor time by its control groups, and memory by these, by its limits of
-//! resources and by what the machine has. Who asks for too much would end the process, so it is asked before.
+//! Limits that the system sets this process: processor time by its control groups, and memory by these, by its limits
+//! of resources and by what the machine has. Who asks for too much would end the process, so it is asked before.
 //!
 //! Of control groups (Linux, `Documentation/admin-guide/cgroup-v2.rst` and `cgroup-v1`) its own and all above it count,
 //! whichever leaves least.
@@ -24,14 +24,14 @@ pub struct Limits {
     pub memory_left_bytes: Option<u64>,
 }
 
-/// What keeps a process from having more memory.
+/// A limit on a process's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// The limit of its address space, or of its data (`ulimit -v`, `ulimit -d`).
     Process,
     /// Its control group, or one above it: a container.
     Group,
-    /// What the machine has, without swapping.
+    /// The memory of the machine, without swapping.
     Machine,
 }
 
@@ -50,7 +50,7 @@ impl MemoryLeft {
         Self::told(&text)
     }
 
-    /// What a system with these files says.
+    /// The limit that a system with these files sets.
     fn told(files: Files<'_>) -> Option<Self> {
         let own = Path::new("/proc/self");
         let (limits, status) = (files(&own.join("limits")), files(&own.join("status")));
@@ -73,7 +73,7 @@ impl Limits {
         Self::told(&text)
     }
 
-    /// What a system with these files says.
+    /// The limit that a system with these files sets.
     fn told(files: Files<'_>) -> Self {
         let (mut limits, top) = (Self::default(), Path::new("/sys/fs/cgroup"));
         for line in files(Path::new("/proc/self/cgroup")).lines() {
@@ -154,7 +154,7 @@ fn least<N: PartialOrd>(a: Option<N>, b: Option<N>) -> Option<N> {
 mod tests {
     use super::*;
 
-    /// What a system with these files says.
+    /// The limit that a system with these files sets.
     fn asked<T>(files: &[(&str, &str)], ask: impl FnOnce(Files<'_>) -> T) -> T {
         let of = |path: &Path| files.iter().find(|(name, _)| Path::new("/").join(name) == path);
         ask(&|path| of(path).map_or_else(String::new, |(_, text)| (*text).to_owned()))

@@ -20,11 +20,11 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     /// How many reports it keeps: spares a look at those, which are behind a destructor.
     static COUNT: Cell<usize> = const { Cell::new(0) };
-    /// What its panics within `hold` had to say, in their order.
+    /// The messages of its panics within `hold`, in their order.
     static KEPT: RefCell<Vec<Report>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a panic has to say.
+/// The message of a panic.
 #[derive(Debug)]
 struct Report {
     message: String,
@@ -32,7 +32,8 @@ struct Report {
     backtrace: Backtrace,
 }
 
-/// What the hook was to say of panics that were caught. It is forgotten if nobody [tells](Self::tell) it.
+/// The messages that the hook was to print of panics that were caught. It is forgotten if nobody [tells](Self::tell)
+/// it.
 #[derive(Debug, Default)]
 #[must_use = "what nobody tells is forgotten"]
 pub struct Reports(Vec<Report>);
@@ -146,7 +147,7 @@ impl Report {
 mod tests {
     use super::*;
 
-    /// What is kept of a panic, without a hook: those of a test program are its own.
+    /// The kept parts of a panic, without a hook: those of a test program are its own.
     fn report(message: &str) -> Report {
         Report { message: message.into(), place: Some("a.rs:1:2".into()), backtrace: Backtrace::disabled() }
     }

@@ -76,9 +76,9 @@ pub struct Explored {
     pub history: Option<History>,
     /// What the checker made of it.
     pub verdict: Option<Verdict>,
-    /// What went wrong besides: a panic, a deadlock, a livelock, a row that was torn.
+    /// Other failures: a panic, a deadlock, a livelock, a row that was torn.
     pub failure: Option<String>,
-    /// How it came to no end, if it did not end.
+    /// The kind of endless trial, if it did not end.
     pub stuck: Option<Stuck>,
     /// How many steps it made.
     pub steps: u64,

@@ -21,7 +21,7 @@ impl Stuck {
     /// at most when all wait, and may have had some before the others came to wait.
     const MANY_ATTEMPTS: u64 = 200;
 
-    /// What it is called, and what it comes to.
+    /// Its name and its meaning.
     pub fn told(self, attempts: u64) -> String {
         match self {
             Self::Deadlock => "deadlock: transactions wait for each other for ever".to_owned(),
@@ -37,13 +37,13 @@ impl Stuck {
 /// Threads that count apart, so that to count does not put them in order.
 const SHARES: usize = 16;
 
-/// What has happened in a trial so far. Its words are the machine's own, also where a trial is explored: to count is no
+/// Counts of a trial so far. Its words are the machine's own, also where a trial is explored: to count is no
 /// step of a schedule.
 // Relaxed throughout: counts order nothing.
 #[derive(Debug, Default)]
 pub struct Progress([Padded<Share>; SHARES]);
 
-/// What one thread has counted, or some.
+/// The counts of one thread, or the sum of several.
 #[derive(Debug, Default)]
 struct Share {
     /// Transactions that have ended, or requests that were made because one has.
@@ -73,7 +73,7 @@ impl Progress {
         self.0.iter().map(|share| of(share).load(Ordering::Relaxed)).sum() // Relaxed: see above.
     }
 
-    /// What a trial that does not end has come to, in words that begin with its name.
+    /// The verdict on a trial that does not end, in words that begin with its name.
     pub fn verdict(&self) -> (Stuck, String) {
         let attempts = self.sum(|share| &share.attempts);
         let stuck = if attempts < Stuck::MANY_ATTEMPTS { Stuck::Deadlock } else { Stuck::Livelock };
@@ -97,7 +97,7 @@ impl Default for Patience {
     }
 }
 
-/// What came of a body that was watched.
+/// The outcome of a watched body.
 #[derive(Debug)]
 pub enum Watched<T> {
     /// It has ended.

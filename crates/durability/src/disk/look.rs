@@ -12,10 +12,10 @@ use crate::manifest::{BACKUP, MANIFEST, NEW};
 /// The file that says that a database is being made, and was never open. Whoever has made it removes it.
 pub const MAKING: &str = "MAKING";
 
-/// What every file system that is mounted by itself may have at its root.
+/// A directory that each mounted file system may have at its root.
 const LOST: &str = "lost+found";
 
-/// What there is in place of a database.
+/// The thing found in place of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Instead {
@@ -39,7 +39,7 @@ pub enum Instead {
     },
 }
 
-/// What there is at a path in place of a database, and where: at the path itself, or at a part of it that is in the
+/// The thing found at a path in place of a database, and where: at the path itself, or at a part of it that is in the
 /// way. None if there is a database, or a part of one: [`Store::open`](crate::Store::open) says what is missing of
 /// it.
 ///
@@ -69,7 +69,7 @@ pub fn look(path: &Path) -> Result<Option<(PathBuf, Instead)>> {
     Ok(Some((path.to_owned(), Instead::Nothing)))
 }
 
-/// What a directory has in place of a database.
+/// The contents of a directory in place of a database.
 fn look_into(path: &Path) -> Result<Option<Instead>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(path)? {

@@ -56,7 +56,7 @@ impl<S: Scheme> Driver<S> for PerWorker {
     }
 }
 
-/// What the clients of all workers have in common.
+/// State that the clients of all workers share.
 #[derive(Debug)]
 pub struct Shared {
     regulator: Regulator,

@@ -14,7 +14,7 @@ struct Doubling {
     attempts: (u64, u64, u64),
     /// The same in nanoseconds, where attempts are shorter than these suppose.
     at_least_ns: (u64, u64),
-    /// What no ceiling exceeds, however long attempts are: they may wait for their clients.
+    /// The highest ceiling, however long attempts are: they may wait for their clients.
     at_most_ns: u64,
 }
 

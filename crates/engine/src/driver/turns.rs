@@ -86,7 +86,7 @@ impl Turns {
     }
 }
 
-/// Whose others wait.
+/// The scope of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
     /// Nobody's.

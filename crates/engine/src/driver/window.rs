@@ -9,7 +9,7 @@
 //! middle of a transaction, is not blocked: there, many requests are what it takes. And where the worker has nothing
 //! to do for half of its time, an abort costs nothing that is scarce, and tells nothing.
 //!
-//! What is under way stays so until it has ended, however often it is aborted: others may wait for its end.
+//! A request that is under way stays so until it has ended, however often it is aborted: others may wait for its end.
 
 use core::cell::Cell;
 
@@ -123,7 +123,7 @@ impl Window {
         }
     }
 
-    /// What follows, until the result is dropped, is no wait for another's attempt.
+    /// Marks a client as waiting for something else than another's attempt, until the result is dropped.
     #[inline]
     pub(super) fn aside(&self) -> Aside<'_> {
         self.aside.set(self.aside.get() + 1);

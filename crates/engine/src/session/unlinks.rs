@@ -35,7 +35,7 @@ impl<'db, S: Scheme> Unlinks<'db, S> {
         self.of.find_all(row.id()).find(|at| self.of.get(*at).is_some())
     }
 
-    /// What is known of a row.
+    /// A row that leaves the indexes.
     #[inline]
     pub(super) fn of(&mut self, row: RowRef<'db, S>) -> Option<&mut Unlink<'db, S>> {
         let position = self.find(row)?;

@@ -1,4 +1,4 @@
-//! What makes a gate fail, and what it is allowed to let pass.
+//! The faults that make a gate fail, and those that it may let pass.
 
 use engine::setting::nearest;
 
@@ -40,7 +40,7 @@ impl Fault {
     }
 }
 
-/// What a gate lets pass.
+/// The faults and cells that a gate lets pass.
 #[derive(Debug, Default)]
 pub(super) struct Allowed {
     faults: Vec<Fault>,

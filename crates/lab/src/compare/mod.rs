@@ -25,7 +25,7 @@ use crate::sweep::CONFIDENCE;
 use crate::{Arrival, Mode, Refusal};
 use gate::Allowed;
 
-/// What was chosen, and so tells one cell from another; settings come on top.
+/// The choices that tell one cell from another; settings come on top.
 pub(crate) const CHOSEN: [&str; 16] = [
     "workload",
     "scheme",
@@ -45,7 +45,7 @@ pub(crate) const CHOSEN: [&str; 16] = [
     "rate_txn_s",
 ];
 
-/// What a result was chosen to be that does not say so, because there was no choice when it was made.
+/// The choices of a result that does not state them, because there was no choice when it was made.
 fn unsaid(name: &str) -> Value {
     match name {
         "warmup_auto" => json!(false),
@@ -57,18 +57,18 @@ fn unsaid(name: &str) -> Value {
         _ => Value::Null,
     }
 }
-/// What tells one machine from another.
+/// The facts by which machines differ.
 const MACHINE: [&str; 8] =
     ["cpu", "cores", "memory_bytes", "cache_bytes", "kernel", "governor", "huge_pages", "numa_balancing"];
 
-/// What is compared.
+/// The two sets and how they are compared.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// A ratio that matters, from 1.
     pub margin: f64,
     /// Names of what may differ: settings, `scheme`, `workers` and the like.
     pub across: Vec<String>,
-    /// What a gate lets pass: names of cells, and of faults with commas.
+    /// The faults and cells that a gate lets pass: names of cells, and of faults with commas.
     pub allow: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ pub struct Question {
 pub struct Compared {
     /// The cells that either has.
     pub cells: Vec<Cell>,
-    /// What tells the machines apart, with both values.
+    /// The facts in which the machines differ, with both values.
     pub machines: Vec<(String, String, String)>,
     /// Runs that both sets have, to the last digit.
     pub same_runs: usize,
@@ -88,17 +88,17 @@ pub struct Compared {
 /// A cell that at least one set has.
 #[derive(Debug)]
 pub struct Cell {
-    /// What tells it from the other cells.
+    /// The settings in which it differs from the other cells.
     pub label: String,
     /// The runs of the first and the second set.
     pub sides: [Side; 2],
-    /// What is known of the second set against the first.
+    /// The comparison of the second set with the first.
     pub outcome: Outcome,
     /// Why a gate fails.
     pub faults: Vec<Fault>,
 }
 
-/// What is known of a cell.
+/// The comparison of one cell.
 #[derive(Debug)]
 pub enum Outcome {
     /// Both sides have results.
@@ -116,16 +116,16 @@ pub struct Ratio {
     pub pairs: Option<usize>,
     /// The probability of so clear a difference by chance in any of the cells (Holm's adjustment).
     pub p_adjusted: f64,
-    /// What can be said.
+    /// The verdict, or why there is none.
     pub verdict: Verdict,
     /// Whether the second side is not slower by more than the margin, whatever else is unclear.
     pub is_not_slower: bool,
-    /// What would decide a cell that is undecided.
+    /// The repetitions that would decide an undecided cell.
     pub needs: Option<Needs>,
     pub(crate) judged: Judged,
 }
 
-/// What would decide a cell.
+/// The repetitions that would decide a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// So many repetitions in all at least: fewer never have the confidence. One repetition has no spread, so that

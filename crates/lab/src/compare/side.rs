@@ -30,7 +30,7 @@ pub struct Side {
     pub unchecked: usize,
     /// Files or lines that hold a run that is there already: they were left out.
     pub copies: usize,
-    /// What made the runs, where it is known.
+    /// The build that made the runs, where it is known.
     pub builds: BTreeSet<String>,
     pub(super) results: BTreeMap<Repetition, Speed>,
     pub(super) machines: BTreeMap<&'static str, BTreeSet<String>>,
@@ -40,7 +40,7 @@ pub struct Side {
 /// `contend run --out` and `contend sweep` leave them.
 ///
 /// # Errors
-/// What cannot be read, or holds no run.
+/// A file that cannot be read, or holds no run.
 pub fn results(path: &Path) -> Result<Vec<Value>, Refusal> {
     let shown = path.display();
     let unread = |error: std::io::Error| Refusal(format!("`{shown}`: cannot be read ({error})"));

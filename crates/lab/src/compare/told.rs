@@ -1,4 +1,4 @@
-//! What a comparison says: a table with notes for people, objects for programs.
+//! The output of a comparison: a table with notes for people, objects for programs.
 
 use serde_json::{Value, json};
 use stats::{Comparison, Verdict};
@@ -9,7 +9,7 @@ use crate::speed::Basis;
 use crate::sweep::{CONFIDENCE, verdict_name};
 use crate::text::{Lines, Table, percent, plural};
 
-/// What the sides are called.
+/// The names of the sides.
 const SIDES: [&str; 2] = ["first", "second"];
 
 /// The largest margin that is proposed.
@@ -155,7 +155,7 @@ impl Compared {
 }
 
 impl Cell {
-    /// What can be said, as results say it.
+    /// The verdict's name in results.
     fn verdict(&self) -> &'static str {
         match &self.outcome {
             Outcome::Lost => "lost",
@@ -175,7 +175,7 @@ impl Cell {
         }
     }
 
-    /// What a reader of the table must know of this cell: a sentence each.
+    /// Notes on this cell for readers of the table, a sentence each.
     fn notes(&self, margin: f64) -> Vec<String> {
         let label = &self.label;
         let mut notes = Vec::new();
@@ -327,7 +327,7 @@ impl Needs {
 }
 
 impl Side {
-    /// What is to be known of these runs: a word and a sentence each.
+    /// Notes on these runs, a word and a sentence each.
     fn notes(&self) -> Vec<(&'static str, String)> {
         let mut notes = Vec::new();
         let of = |count: usize| format!("{count} of {}", plural(self.runs, "run"));

@@ -70,7 +70,7 @@ pub struct Claim {
     /// `A`: measured natively, by runs that were not starved. A level lower for a twentieth of starved runs or more,
     /// two for half of them, and one for types of transaction that hardly commit; not below `C`.
     pub trust: String,
-    /// What the runs were starved of, explored and held out: see [`Starvation::json`].
+    /// The starvation of the runs, explored and held out: see [`Starvation::json`].
     #[serde(default)]
     pub starvation: Value,
     /// What made the runs.
@@ -271,7 +271,7 @@ pub struct Mechanism {
     pub share: Option<f64>,
     /// How often it was measured.
     pub repetitions: usize,
-    /// What the setting changes beside itself, by name: what the scheme promises, or the clients that it needs.
+    /// Other settings that the setting changes, by name: what the scheme promises, or the clients that it needs.
     #[serde(default)]
     pub implies: Vec<String>,
     /// In words what it accounts for.

@@ -299,7 +299,7 @@ impl Study {
 }
 
 impl Findings {
-    /// What the runs were starved of, all of them together.
+    /// The starvation of all runs together.
     pub fn starvation(&self) -> Starvation {
         let mut all = Starvation::default();
         self.samples.iter().chain(&self.otherwise).for_each(|sample| all.merge(&sample.starvation));

@@ -59,7 +59,7 @@ pub(super) fn candidate(study: &Study, point: Vec<f64>) -> Result<Candidate, Ref
     Ok(Candidate { features: study.features_of(&point, &plans), place, point })
 }
 
-/// What was chosen for a run.
+/// The resolved settings of a run.
 fn of_run(run: &Value) -> String {
     const CHOSEN: [&str; 11] = [
         "workload",

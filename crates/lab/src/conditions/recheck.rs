@@ -23,7 +23,7 @@ pub struct Rechecked {
     pub verdict: Verdict,
     /// Whether there was no point left that nobody had measured.
     pub is_exhausted: bool,
-    /// What the runs were starved of.
+    /// The starvation of the runs.
     pub starvation: Starvation,
     /// Whether whoever watched did not want more.
     pub is_interrupted: bool,

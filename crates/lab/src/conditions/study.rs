@@ -136,7 +136,7 @@ pub struct Sample {
     pub pairs: Vec<(f64, f64)>,
     /// The ids of the runs.
     pub runs: Vec<String>,
-    /// What they were starved of.
+    /// Their starvation.
     pub starvation: Starvation,
 }
 

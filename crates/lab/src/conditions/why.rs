@@ -139,7 +139,7 @@ struct Trial<'s> {
     setting: &'static str,
     to: &'static str,
     changed: Study,
-    /// What else it changes by itself, by name.
+    /// Other settings that it changes by itself, by name.
     implies: Vec<String>,
     /// Of the repetitions that said which changes are worth following.
     screened: Vec<(f64, f64)>,
@@ -378,7 +378,7 @@ impl Trial<'_> {
     }
 }
 
-/// What is told of a change; `needed` are the repetitions that it takes, where too few were made for any answer.
+/// The sentence about a change; `needed` are the repetitions that it takes, where too few were made for any answer.
 fn mechanism(
     trial: &Trial<'_>,
     comparison: &Comparison,

@@ -25,7 +25,7 @@ pub(super) struct Conditions {
     crossings: Vec<String>,
     /// How many points a space of few has, and how many of them were not measured.
     counted: Option<(u64, u64)>,
-    /// What the runs were starved of, in half sentences.
+    /// The starvation of the runs, in half sentences.
     starved: Vec<String>,
     points: Vec<Point>,
 }

@@ -219,7 +219,7 @@ impl Study {
         told.map(|(_, (axis, value))| format!("{} = {value}", axis.name)).collect::<Vec<_>>().join(", ")
     }
 
-    /// What must be said wherever a scheme is said to be ahead at some of these points: which types it starves there.
+    /// The warning wherever a scheme is said to be ahead at some of these points: which types it starves there.
     /// Begins with a comma; empty where it starves none.
     pub(super) fn starving(&self, scheme: &str, points: &[&[String]]) -> String {
         let is_meant =

@@ -1,4 +1,4 @@
-//! What repeating an experiment can need: a closed list, so that a test can ask whether it has come.
+//! Capabilities that repeating an experiment can need: a closed list, so that a test can ask which of them are here.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -13,7 +13,7 @@ pub struct Capability {
     told_by: ToldBy,
 }
 
-/// What tells whether a capability is here.
+/// The test whether a capability is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ToldBy {
     /// A scheme of this name.
@@ -91,7 +91,7 @@ impl Capability {
         self.name
     }
 
-    /// What it is.
+    /// Its description.
     pub const fn says(self) -> &'static str {
         self.says
     }

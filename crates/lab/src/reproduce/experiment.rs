@@ -19,7 +19,7 @@ pub struct Experiment {
     /// The work that it is from.
     #[serde(skip)]
     pub work: String,
-    /// What is the same in all experiments of the work, unless one says otherwise: machines, data, length of runs.
+    /// The setup of all experiments of the work, unless one says otherwise: machines, data, length of runs.
     #[serde(skip)]
     pub setup: Option<String>,
     /// The figure, table or section of the work.
@@ -37,8 +37,8 @@ pub struct Experiment {
     /// The names of the recipes that repeat it.
     #[serde(default)]
     pub recipes: Vec<String>,
-    /// What it waits for, where nothing of it can be repeated yet. What the rest of a claim waits for that can be
-    /// repeated in part, its clauses say.
+    /// The capability that it waits for, where nothing of it can be repeated yet. What the rest of a claim waits for
+    /// that can be repeated in part, its clauses say.
     #[serde(default)]
     pub waits_for: Vec<Capability>,
     /// Why it never can be repeated here.
@@ -61,22 +61,22 @@ pub struct Experiment {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clause {
-    /// What it is called in verdicts: lower-case words joined by hyphens, of which an experiment has each once.
+    /// Its name in verdicts: lower-case words joined by hyphens, of which an experiment has each once.
     pub name: String,
     /// The clause in a sentence, with its figures.
     pub says: String,
     /// Where the work has it.
     #[serde(default)]
     pub source: Source,
-    /// What of the clause no relation tests: another scale, another metric, or all of it.
+    /// The part of the clause that no relation tests: another scale, another metric, or all of it.
     pub untested: Option<String>,
-    /// What testing the rest needs.
+    /// The capabilities that testing the rest needs.
     #[serde(default)]
     pub waits_for: Vec<Capability>,
 }
 
 impl Clause {
-    /// What of it is not tested, and what that waits for; none where its relations test all of it.
+    /// The part of it that is not tested, and what that waits for; none where its relations test all of it.
     pub fn rest(&self) -> Option<String> {
         let waits =
             (!self.waits_for.is_empty()).then(|| format!("waits for {}", capability::all(&self.waits_for)));

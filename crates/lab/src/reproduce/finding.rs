@@ -20,7 +20,7 @@ pub struct Finding<'e> {
     pub sweeps: Vec<(String, Sweep, Summary)>,
     /// The parts of the claim, and what the results say of each.
     pub parts: Vec<(&'e Relation, Vec<Instance>)>,
-    /// What may be said, clause by clause.
+    /// The verdict, clause by clause.
     pub judged: Judged<'e>,
     /// How much the runs were starved, which lowers the trust in all that rests on them.
     pub starvation: Starvation,
@@ -150,7 +150,7 @@ impl<'e> Finding<'e> {
 /// How far the seed of a claim's test is from its own: further than repetitions reach.
 const RECHECK: u64 = 1_000;
 
-/// What follows from those places of the relations that are meant.
+/// The standing of the chosen relations at those places.
 fn judged<'e>(
     experiment: &'e Experiment,
     parts: &[(&Relation, Vec<Instance>)],

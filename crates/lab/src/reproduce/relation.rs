@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::sweep::{MARGIN, Scalar};
 
-/// What a clause of a claim means for results, or what we ask beside the claim.
+/// The meaning of a clause for results, or what we ask beside the claim.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relation {

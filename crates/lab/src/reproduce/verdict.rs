@@ -3,12 +3,12 @@
 
 use super::{Clause, Experiment, Outcome, Relation, Source};
 
-/// What may be said of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// All of it was tested and holds wherever we looked.
     Holds,
-    /// What was tested of it holds wherever we looked, and something of it was not tested.
+    /// The tested clauses hold wherever we looked, and something of it was not tested.
     HoldsInPart,
     /// No clause fails, and at least one holds in some places and not in others.
     HoldsUnderCondition,
@@ -33,7 +33,7 @@ impl Verdict {
         }
     }
 
-    /// What follows from the clauses of a claim: what became of each, and whether something of it was not tested.
+    /// The verdict from the clauses of a claim: the standing of each, and whether something of it was not tested.
     fn of(clauses: &[(Standing, bool)]) -> Self {
         let has = |standing| clauses.iter().any(|(found, _)| *found == standing);
         let is_whole = clauses.iter().all(|(found, has_rest)| *found == Standing::Holds && !has_rest);
@@ -53,7 +53,7 @@ impl Verdict {
     }
 }
 
-/// What became of a relation or a clause.
+/// The standing of a relation or a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It holds wherever we looked.
@@ -80,7 +80,7 @@ impl Standing {
         }
     }
 
-    /// What the places of a relation say; one without a place is undecided.
+    /// The standing of a relation by its places; one without a place is undecided.
     pub(super) fn of_places(outcomes: impl IntoIterator<Item = Outcome>) -> Self {
         let outcomes: Vec<Outcome> = outcomes.into_iter().collect();
         let has = |outcome| outcomes.contains(&outcome);
@@ -92,26 +92,26 @@ impl Standing {
         }
     }
 
-    /// What follows from several of which all have to hold.
+    /// The standing of several that must all hold.
     fn of_all(standings: &[Self]) -> Self {
         let order = [Self::Fails, Self::HoldsInPlaces, Self::Undecided, Self::Holds];
         order.into_iter().find(|standing| standings.contains(standing)).unwrap_or(Self::Untested)
     }
 }
 
-/// What became of an experiment's claim, clause by clause.
+/// The standing of an experiment's claim, clause by clause.
 #[derive(Debug)]
 pub struct Judged<'e> {
-    /// What may be said of the claim.
+    /// The verdict on the claim.
     pub verdict: Verdict,
     /// The clauses of the claim.
     pub clauses: Vec<(&'e Clause, Standing)>,
-    /// What became of relations that are ours, and of hypotheses that the work does not print; none without any.
+    /// The standing of relations that are ours, and of hypotheses that the work does not print; none without any.
     pub beside: Option<Standing>,
 }
 
 impl<'e> Judged<'e> {
-    /// What follows from what became of the relations of an experiment.
+    /// The verdict from the standings of the relations of an experiment.
     pub(super) fn new(experiment: &'e Experiment, relations: &[(&Relation, Standing)]) -> Self {
         let of_clause = |clause: &'e Clause| {
             let found: Vec<Standing> = relations

@@ -29,7 +29,7 @@ pub struct Summary {
     pub failed: usize,
     /// The machines that they were made on, each once.
     pub machines: Vec<Value>,
-    /// What the runs were starved of.
+    /// The starvation of the runs.
     pub starvation: Starvation,
 }
 

@@ -226,7 +226,7 @@ impl Unit {
         Ok(Self { id, repetition, request, ..self.clone() })
     }
 
-    /// What to type to make the run by itself.
+    /// The command that makes the run by itself.
     pub fn line(&self) -> String {
         let folder = if self.is_log_in_memory { format!("TMPDIR={} ", super::MEMORY) } else { String::new() };
         format!("{folder}contend {}", self.command().join(" "))

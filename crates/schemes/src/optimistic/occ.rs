@@ -262,7 +262,7 @@ impl Scheme for Occ {
         txn.leaves.split(from, after, into);
     }
 
-    /// Who installs has latched all its records before the first, so nothing that was seen may be latched or newer.
+    /// The installer has latched all its records before the first, so nothing that was seen may be latched or newer.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         let word = |record| copy_stable(record, None).ok();
         let reads = txn.reads.iter().map(|read| (read.record, read.word));

@@ -261,7 +261,7 @@ impl Scheme for OccCentral {
         txn.leaves.split(from, after, into);
     }
 
-    /// Who installs has locked all its records before the first, so nothing that was seen may be locked or newer.
+    /// The installer has locked all its records before the first, so nothing that was seen may be locked or newer.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         // Acquire: a later look does not come before.
         let is_as_seen =

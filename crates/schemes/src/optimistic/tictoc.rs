@@ -320,7 +320,7 @@ impl Scheme for TicToc {
         txn.leaves.split(from, after, into);
     }
 
-    /// Who installs has locked all its records before the first, so nothing that was seen may be locked or newer. That
+    /// The installer has locked all its records before the first, so nothing that was seen may be locked or newer. That
     /// it could be extended to a timestamp is not asked: the state is the present one.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         let reads = txn.reads.iter().map(|&(record, seen)| (record, seen.version));

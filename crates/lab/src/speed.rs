@@ -66,6 +66,7 @@ pub(crate) struct Speed {
     wall_txn_s: f64,
     /// The share of the processor time that the workers could have got and asked for: below 1 if other work took some.
     share: f64,
+    is_starved: bool,
     /// The wait that it has by design.
     waits: Option<&'static str>,
     has_many_workers: bool,
@@ -105,15 +106,42 @@ impl Speed {
         Some(Self {
             wall_txn_s,
             share,
+            is_starved: share < STARVED_BELOW,
             waits: waits(run),
             has_many_workers: workers > 1.0,
             has_commits: throughput > 0.0,
         })
     }
 
+    /// The same of the commits of one type of transaction; `None` if the run has no such type.
+    pub(crate) fn of_type(run: &Value, name: &str) -> Option<Self> {
+        let commits = run["by_type"][name]["commits"].as_f64()?;
+        let seconds = run["measured_s"].as_f64().filter(|seconds| *seconds > 0.0)?;
+        let wall_txn_s = commits.max(1.0) / seconds;
+        Some(Self { wall_txn_s, has_commits: commits > 0.0, ..Self::of(run)? })
+    }
+
+    /// The product of two, for ratios of ratios: each factor is corrected by the share of its own run.
+    pub(crate) fn times(&self, other: &Self) -> Self {
+        Self {
+            wall_txn_s: self.wall_txn_s * other.wall_txn_s,
+            share: self.share * other.share,
+            is_starved: self.is_starved || other.is_starved,
+            waits: self.waits.or(other.waits),
+            has_many_workers: self.has_many_workers || other.has_many_workers,
+            has_commits: self.has_commits && other.has_commits,
+        }
+    }
+
+    /// Commits a second as a single number stands for them in ratios: of processor time if the run is starved, and
+    /// does not wait by design.
+    pub(crate) fn in_ratios(&self) -> f64 {
+        if self.is_starved && self.waits.is_none() { self.by_processor() } else { self.wall_txn_s }
+    }
+
     /// Whether other work took more of the cores than ratios by wall time bear.
     pub(crate) fn is_starved(&self) -> bool {
-        self.share < STARVED_BELOW
+        self.is_starved
     }
 
     /// Whether anything was committed.
@@ -255,6 +283,14 @@ pub(crate) fn ratios(pairs: &[(Speed, Speed)]) -> Option<Ratios> {
     Some(Ratios { basis, spread, by_wall })
 }
 
+/// The median ratio of pairs of runs; none without a pair.
+pub(crate) fn median_ratio(pairs: &[(Speed, Speed)]) -> Option<f64> {
+    let basis = basis(&pairs.iter().flat_map(|(a, b)| [a, b]).collect::<Vec<_>>());
+    let of = if basis == Basis::ProcessorTime { Speed::by_processor } else { Speed::by_wall };
+    let logs = pairs.iter().map(|(a, b)| of(a).ln() - of(b).ln());
+    Some(Spread::of(logs)?.median.exp())
+}
+
 /// The wait that a run has by design: then it does not get as much more done as it gets more processor time.
 fn waits(run: &Value) -> Option<&'static str> {
     let is_set = |value: &Value, standard: &str| !value.is_null() && *value != *standard;
@@ -288,6 +324,23 @@ pub(crate) mod tests {
             "measured_s": 0.5, "retry": "same", "mode": "procedure", "rtt_us": 0, "arrivals": "closed",
             "settings": { "run.pause_us": 0, "run.durability": "none" }, "machine": { "cores": 2 },
         })
+    }
+
+    impl Speed {
+        /// Of a run that got all the processor time that it asked for.
+        pub(crate) fn undisturbed(throughput: f64) -> Self {
+            speed(throughput, 1.0, 1)
+        }
+
+        /// Of a run of one worker that got this share of it.
+        pub(crate) fn disturbed(throughput: f64, share: f64) -> Self {
+            speed(throughput, share, 1)
+        }
+    }
+
+    /// A pair of undisturbed runs with this ratio.
+    pub(crate) fn pair(ratio: f64) -> (Speed, Speed) {
+        (Speed::undisturbed(1_000.0 * ratio), Speed::undisturbed(1_000.0))
     }
 
     fn speed(throughput: f64, share: f64, workers: u64) -> Speed {
@@ -419,5 +472,34 @@ pub(crate) mod tests {
     fn a_run_without_a_commit_has_a_ratio_and_one_without_a_result_has_none() {
         assert!((speed(0.0, 1.0, 2).by_wall() - 2.0).abs() < 1e-12);
         assert_eq!(Speed::of(&json!({ "throughput_txn_s": null })), None);
+    }
+
+    #[test]
+    fn a_ratio_of_ratios_is_corrected_by_the_shares_of_all_four_runs() {
+        let quiet = (speed(200.0, 1.0, 1), speed(100.0, 1.0, 1));
+        let busy = (speed(100.0, 0.5, 1), speed(100.0, 1.0, 1));
+        let products = six(|by| {
+            let first = Speed { wall_txn_s: quiet.0.wall_txn_s * by, ..quiet.0 };
+            (first.times(&busy.1), quiet.1.times(&busy.0))
+        });
+        let Judged { basis, comparison, by_wall, .. } = judged(&products);
+        assert_eq!(basis, Basis::ProcessorTime);
+        assert!(
+            (by_wall.ratio - 2.0).abs() < 0.02 && (comparison.ratio - 1.0).abs() < 0.01,
+            "{comparison:?}"
+        );
+        assert!((median_ratio(&products).expect("pairs") - comparison.ratio).abs() < 0.01);
+    }
+
+    #[test]
+    fn the_speed_of_a_type_is_that_of_its_commits() {
+        let mut run = run(1_000.0, 0.5, 1);
+        run["by_type"] = json!({ "payment": { "commits": 50 }, "delivery": { "commits": 0 } });
+        let of = |name: &str| Speed::of_type(&run, name).expect("a type of the run");
+        assert_eq!((of("payment").by_wall(), of("payment").in_ratios()), (100.0, 200.0));
+        assert_eq!((of("delivery").by_wall(), of("delivery").has_commits()), (2.0, false));
+        assert_eq!(Speed::of_type(&run, "audit"), None);
+        run["throughput_txn_s"] = Value::Null;
+        assert_eq!(Speed::of_type(&run, "payment"), None, "a run that failed its check is no result");
     }
 }

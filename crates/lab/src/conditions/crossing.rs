@@ -137,6 +137,7 @@ fn bisect(space: &Space, samples: &[Sample]) -> Option<Bisect> {
 mod tests {
     use super::super::predicate::Features;
     use super::*;
+    use crate::speed::tests::pair;
 
     fn space(items: &[&str]) -> Space {
         Space::parse(&items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>()).expect("legal")
@@ -148,11 +149,11 @@ mod tests {
         for _ in 0..1_000 {
             match next(space, &samples) {
                 Some(Next::Point(point, role)) => {
-                    let pairs = vec![(ratio(point[0]), 1.0)];
+                    let pairs = vec![pair(ratio(point[0]))];
                     samples.push(Sample { pairs, ..Sample::new(point, Features::new(), role) });
                 }
                 Some(Next::Again(at)) => {
-                    let pair = (ratio(samples[at].point[0]), 1.0);
+                    let pair = pair(ratio(samples[at].point[0]));
                     samples[at].pairs.push(pair);
                 }
                 None => return samples,

@@ -121,13 +121,14 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::super::predicate::Features;
     use super::*;
+    use crate::speed::tests::pair;
 
     fn space(items: &[&str]) -> Space {
         Space::parse(&items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>()).expect("legal")
     }
 
     fn sample(point: Vec<f64>, ratio: f64) -> Sample {
-        Sample { pairs: vec![(ratio, 1.0)], ..Sample::new(point, Features::new(), Role::Explored) }
+        Sample { pairs: vec![pair(ratio)], ..Sample::new(point, Features::new(), Role::Explored) }
     }
 
     /// Explores with a ratio that is known, for some steps.
@@ -141,7 +142,7 @@ mod tests {
                     samples.push(Sample { role, ..of });
                 }
                 Next::Again(at) => {
-                    let again = (ratio(&samples[at].point), 1.0);
+                    let again = pair(ratio(&samples[at].point));
                     samples[at].pairs.push(again);
                 }
             }
@@ -176,10 +177,10 @@ mod tests {
     fn one_that_stands_alone_is_measured_again() {
         let space = space(&["ycsb.theta=0..0.9"]);
         let mut samples = explore(&space, 12, |_| 1.0);
-        samples[5].pairs = vec![(2.0, 1.0)];
+        samples[5].pairs = vec![pair(2.0)];
         let mut exploration = Exploration { steps: 12, ..Exploration::new(&space, 1.1, 1) };
         assert_eq!(exploration.next(&samples), Next::Again(5));
-        samples[5].pairs = vec![(2.0, 1.0); PAIRS_MAX];
+        samples[5].pairs = vec![pair(2.0); PAIRS_MAX];
         assert!(matches!(exploration.next(&samples), Next::Point(..)), "three times at most");
     }
 

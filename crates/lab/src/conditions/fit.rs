@@ -86,6 +86,7 @@ mod tests {
     use super::super::study::tests::question;
     use super::super::study::{Role, Study};
     use super::*;
+    use crate::speed::tests::pair;
     use stdx::Rng;
 
     fn samples(study: &Study, count: usize, ratio: impl Fn(&Features) -> f64) -> Vec<Sample> {
@@ -93,7 +94,7 @@ mod tests {
         let sample = |_| {
             let point = study.ground.space.random(&mut rng);
             let features = study.features(&point).expect("possible");
-            let pairs = vec![(ratio(&features), 1.0)];
+            let pairs = vec![pair(ratio(&features))];
             Sample { pairs, ..Sample::new(point, features, Role::Explored) }
         };
         (0..count).map(sample).collect()

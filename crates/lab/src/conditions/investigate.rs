@@ -14,6 +14,7 @@ use super::study::{Class, Role, Sample, Study};
 use super::why::{self, Site};
 use crate::json::SCHEMA;
 use crate::reproduce::Trust;
+use crate::speed::{self, Speed};
 use crate::sweep::{Run, Store, digest};
 use crate::{Machine, Refusal, Starvation, StarvedType};
 
@@ -274,7 +275,10 @@ fn breadth(study: &Study, (predicate, winner): (&Predicate, Class), findings: &F
 /// The point at which a claim's winner is farthest ahead, of those where the claim says so: by the worst pair of each,
 /// since the widest gap of single pairs is that of the luckiest.
 fn site(claim: &Claim, findings: &Findings) -> Option<Site> {
-    let ahead = |(a, b): &(f64, f64)| if claim.winner == Class::A { (a / b).ln() } else { (b / a).ln() };
+    let ahead = |pair: &(Speed, Speed)| {
+        let ratio = speed::median_ratio(&[*pair]).expect("a pair");
+        if claim.winner == Class::A { ratio.ln() } else { -ratio.ln() }
+    };
     let worst = |sample: &Sample| sample.pairs.iter().map(ahead).fold(f64::INFINITY, f64::min);
     let inside = findings.samples.iter().filter(|sample| claim.predicate.holds(&sample.features));
     let seen_twice = inside.filter(|sample| sample.pairs.len() > 1 && worst(sample) > claim.margin.ln());
@@ -367,6 +371,7 @@ mod tests {
     use super::super::study::tests::question;
     use super::super::{Question, recheck};
     use super::*;
+    use crate::speed::tests::pair;
     use crate::sweep::Unit;
     use crate::{Plan, Request};
 
@@ -546,6 +551,29 @@ mod tests {
         run
     }
 
+    #[test]
+    fn a_scheme_beside_a_busy_neighbour_is_not_behind() {
+        let path = folder("neighbour");
+        let store = Store::open(&path).expect("writable");
+        let study = Study::new(question(&["workers=1|2"]), "a build").expect("possible");
+        let run = |unit: &Unit, _: &str| {
+            let mut run = planted(unit, if unit.scheme == "silo" { 400.0 } else { 1_000.0 });
+            if unit.scheme == "silo" {
+                (run["cpu_share"], run["starved"]) = (0.4.into(), true.into());
+            }
+            Ok(Some(run))
+        };
+        let findings = investigate(&study, &store, run).expect("made");
+        std::fs::remove_dir_all(path).expect("its own directory");
+        assert!(!findings.samples.is_empty());
+        for sample in &findings.samples {
+            assert!((sample.ratio() - 1.0).abs() < 1e-9, "{} by wall time is a neighbour's", sample.ratio());
+            let interval = sample.interval(CONFIDENCE);
+            assert!(interval.is_none_or(|at| at.low < 1.0 && 1.0 < at.high), "the correction is not exact");
+        }
+        assert!(findings.claims.is_empty(), "{:?}", findings.claims);
+    }
+
     /// The answer to a question on a machine on which silo is so much faster, by repetition.
     fn answer(name: &str, question: Question, ahead: impl Fn(&Unit) -> f64) -> (Study, Findings) {
         let path = folder(name);
@@ -618,7 +646,7 @@ mod tests {
         let sample = |theta: f64, ratio: f64, role| {
             let point = vec![theta, 50.0];
             let features = study.features(&point).expect("possible");
-            Sample { pairs: vec![(ratio, 1.0); 3], ..Sample::new(point, features, role) }
+            Sample { pairs: vec![pair(ratio); 3], ..Sample::new(point, features, role) }
         };
         let held_out = (0..12).map(|at| sample(0.01 * f64::from(at), 1.5, Role::HeldOut));
         let others = [

@@ -6,6 +6,7 @@ use sync::clock;
 
 use super::study::Study;
 use crate::Refusal;
+use crate::speed::Speed;
 use crate::sweep::{Bench, Run, Store, Unit};
 use crate::text::duration_s;
 
@@ -32,8 +33,8 @@ impl From<Refusal> for Stop {
 /// What two runs side by side gave.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
-    /// Throughputs of A and B.
-    pub(super) throughputs: (f64, f64),
+    /// How fast A and B were.
+    pub(super) speeds: (Speed, Speed),
     /// The results.
     pub(super) values: [Value; 2],
 }
@@ -77,8 +78,8 @@ impl<'s, R: Run> Pairs<'s, R> {
         for at in if is_turned { [1, 0] } else { [0, 1] } {
             values[at] = self.run(study, &units[at], what)?;
         }
-        let of = |at: usize| throughput(&values[at]);
-        Ok(Pair { throughputs: (of(0), of(1)), values })
+        let of = |value: &Value| Speed::of(value).ok_or_else(|| failed(value));
+        Ok(Pair { speeds: (of(&values[0])?, of(&values[1])?), values })
     }
 
     /// Where the results are kept.
@@ -102,7 +103,7 @@ impl<'s, R: Run> Pairs<'s, R> {
             self.made_s += (clock::now_ns() - begun_ns) as f64 / 1e9;
         }
         if value["check"]["verdict"] == "failed" {
-            return Err(Stop::Failed(value["command"].as_str().unwrap_or_default().to_owned()));
+            return Err(failed(&value));
         }
         Ok(value)
     }
@@ -122,11 +123,9 @@ impl<'s, R: Run> Pairs<'s, R> {
     }
 }
 
-/// Commits a second. A run that committed nothing is taken for one that committed once, or no ratio could be told: it
-/// was slower than that.
-fn throughput(value: &Value) -> f64 {
-    let seconds = value["measured_s"].as_f64().filter(|seconds| *seconds > 0.0).unwrap_or(1.0);
-    value["throughput_txn_s"].as_f64().unwrap_or(0.0).max(1.0 / seconds)
+/// The stop at a run that is no result.
+fn failed(run: &Value) -> Stop {
+    Stop::Failed(run["command"].as_str().unwrap_or_default().to_owned())
 }
 
 /// An id as a number to begin a random one with.

@@ -1,12 +1,13 @@
 //! What is asked, and the points that are measured to answer it.
 
 use serde::{Deserialize, Serialize};
-use stats::{Interval, Paired, Spread, paired};
+use stats::{Interval, Paired};
 use stdx::Rng;
 
 use super::pairs::Pair;
 use super::predicate::{Feature, Features};
 use crate::ground::{How, judge_budget};
+use crate::speed::{self, Speed};
 use crate::{Catalogue, Ground, Plan, Refusal, Starvation};
 
 /// Random points that are tried before a space is said to hold none that can be run.
@@ -132,8 +133,8 @@ pub struct Sample {
     pub(super) features: Features,
     /// Why it was measured.
     pub role: Role,
-    /// Throughputs of A and B, side by side, by repetition.
-    pub pairs: Vec<(f64, f64)>,
+    /// How fast A and B were, side by side, by repetition.
+    pub(super) pairs: Vec<(Speed, Speed)>,
     /// The ids of the runs.
     pub runs: Vec<String>,
     /// Their starvation.
@@ -149,24 +150,23 @@ impl Sample {
 
     /// Adds a pair of runs that were measured side by side.
     pub(super) fn add(&mut self, pair: &Pair) {
-        self.pairs.push(pair.throughputs);
+        self.pairs.push(pair.speeds);
         self.runs.extend(pair.ids());
         pair.values.iter().for_each(|run| self.starvation.add(run));
     }
 
-    /// The median ratio of its pairs.
+    /// The median ratio of its pairs: by processor time if any run is starved.
     ///
     /// # Panics
     /// When there is none.
     pub fn ratio(&self) -> f64 {
-        let logs = self.pairs.iter().map(|(a, b)| a.ln() - b.ln());
-        Spread::of(logs).expect("a sample has pairs").median.exp()
+        speed::median_ratio(&self.pairs).expect("a sample has pairs")
     }
 
     /// Where the ratio is, with the confidence that so few pairs have; none for a single pair, which has none.
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
-        let comparison = paired(&self.pairs, Paired::SignedRanks, confidence).ok();
-        comparison.map(|comparison| comparison.interval).filter(|interval| interval.confidence > 0.0)
+        let judged = speed::compare_pairs(&self.pairs, Paired::SignedRanks, confidence).ok();
+        judged.map(|judged| judged.comparison.interval).filter(|interval| interval.confidence > 0.0)
     }
 }
 

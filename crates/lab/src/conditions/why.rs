@@ -14,13 +14,14 @@ use core::ops::Range;
 use std::collections::BTreeSet;
 
 use engine::Family;
-use stats::{Comparison, Paired, Spread, Verdict, holm, least_p_value, paired, shuffle};
+use stats::{Comparison, Paired, Verdict, holm, least_p_value, shuffle};
 use stdx::Rng;
 
 use super::claim::Mechanism;
 use super::investigate::CONFIDENCE;
 use super::pairs::{Pairs, Stop};
 use super::study::{Class, Study};
+use crate::speed::{self, Speed};
 use crate::sweep::Run;
 use crate::text::percent;
 use crate::{Catalogue, Plan, SettingOf};
@@ -132,6 +133,9 @@ pub(super) struct Reasons {
     pub(super) holds_without: Vec<String>,
 }
 
+/// How fast the winner and the loser were, side by side. Their ratio is the gap.
+type Gap = (Speed, Speed);
+
 /// A change at a site with the gaps that were measured, by repetition: before and after.
 struct Trial<'s> {
     site: usize,
@@ -142,8 +146,8 @@ struct Trial<'s> {
     /// Other settings that it changes by itself, by name.
     implies: Vec<String>,
     /// Of the repetitions that said which changes are worth following.
-    screened: Vec<(f64, f64)>,
-    gaps: Vec<(f64, f64)>,
+    screened: Vec<(Gap, Gap)>,
+    gaps: Vec<(Gap, Gap)>,
     is_followed: bool,
     original: &'s Study,
 }
@@ -185,19 +189,19 @@ fn repeat<R: Run>(
         }
         let what = format!("{what}, repetition {} of {of}", nth + 1);
         let gap = |pairs: &mut Pairs<'_, R>, study: &Study, site: &Site| {
-            let (a, b) = pairs.measure(study, &site.point, repetition, &what)?.throughputs;
-            Ok::<f64, Stop>(if site.winner == Class::A { a / b } else { b / a })
+            let (a, b) = pairs.measure(study, &site.point, repetition, &what)?.speeds;
+            Ok::<Gap, Stop>(if site.winner == Class::A { (a, b) } else { (b, a) })
         };
-        let mut before = vec![1.0; sites.len()];
+        let mut before = vec![None; sites.len()];
         for &site in &concerned {
-            before[site] = gap(pairs, study, &sites[site])?;
+            before[site] = Some(gap(pairs, study, &sites[site])?);
         }
         let mut order = chosen.to_vec();
         shuffle(&mut order, &mut Rng::from_path(&[study.question.seed, 0x0077_6879, repetition]));
         for at in order {
             let trial = &mut trials[at];
             let after = gap(pairs, &trial.changed, &sites[trial.site])?;
-            trial.gaps.push((before[trial.site], after));
+            trial.gaps.push((before[trial.site].expect("measured above"), after));
         }
     }
     Ok(())
@@ -338,15 +342,14 @@ fn repetitions_needed(changes: usize) -> usize {
 
 impl Trial<'_> {
     /// What is told of it: what tested it, or, where hardly any of that was measured, what made it worth testing.
-    fn told(&self) -> &[(f64, f64)] {
+    fn told(&self) -> &[(Gap, Gap)] {
         if (self.gaps.len() as u64) < SCREENED { &self.screened } else { &self.gaps }
     }
 
     /// Whether it was measured often enough to be told, at a gap that was seen again.
     fn is_measured(&self) -> bool {
         let gaps = if self.is_followed { self.told() } else { &self.gaps };
-        let before = Spread::of(gaps.iter().map(|&(before, _)| before)).map_or(0.0, |spread| spread.median);
-        gaps.len() as u64 >= SCREENED && before > self.original.question.margin
+        gaps.len() as u64 >= SCREENED && median(gaps, |gaps| gaps.0) > self.original.question.margin
     }
 
     /// How likely so clear a change would be by chance: what made it worth testing is no test.
@@ -356,26 +359,38 @@ impl Trial<'_> {
 
     /// The gap after the change over that before it, in the median; 1 if it was not measured.
     fn moved(&self) -> f64 {
-        let logs = self.gaps.iter().map(|&(before, after)| (after / before).ln());
-        Spread::of(logs).map_or(1.0, |spread| spread.median.exp())
+        median(&self.gaps, turned)
     }
 
     /// How the gap after the change compares with that before it.
     fn comparison(&self) -> Option<Comparison> {
         let gaps = if self.is_followed { self.told() } else { &self.gaps };
-        let turned: Vec<(f64, f64)> = gaps.iter().map(|&(before, after)| (after, before)).collect();
-        paired(&turned, Paired::SignedRanks, CONFIDENCE).ok()
+        compared(gaps, turned)
     }
 
     /// Whether after the change the winner is clearly not ahead by the margin any more.
     fn is_decisive(&self) -> bool {
         let margin = self.original.question.margin;
-        let after: Vec<(f64, f64)> = self.gaps.iter().map(|&(_, after)| (after, 1.0)).collect();
-        let comparison = paired(&after, Paired::SignedRanks, CONFIDENCE);
-        comparison.is_ok_and(|comparison| {
+        compared(&self.gaps, |gaps| gaps.1).is_some_and(|comparison| {
             matches!(comparison.verdict(margin, CONFIDENCE), Verdict::Same | Verdict::Slower)
         })
     }
+}
+
+/// The gap after a change over that before it, as a pair whose ratio it is.
+fn turned(((winner, loser), (winner_after, loser_after)): &(Gap, Gap)) -> Gap {
+    (winner_after.times(loser), loser_after.times(winner))
+}
+
+/// The median of what is made of gaps; 1 if there are none.
+fn median(gaps: &[(Gap, Gap)], of: impl Fn(&(Gap, Gap)) -> Gap) -> f64 {
+    speed::median_ratio(&gaps.iter().map(of).collect::<Vec<_>>()).unwrap_or(1.0)
+}
+
+/// The same with its interval; none of too few gaps.
+fn compared(gaps: &[(Gap, Gap)], of: impl Fn(&(Gap, Gap)) -> Gap) -> Option<Comparison> {
+    let pairs: Vec<Gap> = gaps.iter().map(of).collect();
+    Some(speed::compare_pairs(&pairs, Paired::SignedRanks, CONFIDENCE).ok()?.comparison)
 }
 
 /// The sentence about a change; `needed` are the repetitions that it takes, where too few were made for any answer.
@@ -386,10 +401,7 @@ fn mechanism(
     point: &[f64],
 ) -> Mechanism {
     let gaps = if trial.is_followed { trial.told() } else { &trial.gaps };
-    let median = |of: &dyn Fn(&(f64, f64)) -> f64| {
-        Spread::of(gaps.iter().map(|gaps| of(gaps).ln())).map_or(1.0, |spread| spread.median.exp())
-    };
-    let (gap_before, gap_after) = (median(&|gaps| gaps.0), median(&|gaps| gaps.1));
+    let (gap_before, gap_after) = (median(gaps, |gaps| gaps.0), median(gaps, |gaps| gaps.1));
     let interval = comparison.interval;
     let is_clear =
         trial.is_followed && needed.is_none() && p_adjusted <= 1.0 - CONFIDENCE && !interval.contains(1.0);
@@ -424,6 +436,7 @@ mod tests {
     use super::super::Question;
     use super::super::study::tests::question;
     use super::*;
+    use crate::speed::tests::pair;
     use engine::setting::Values;
 
     #[test]
@@ -440,6 +453,11 @@ mod tests {
         }
     }
 
+    /// The gaps before and after a change.
+    fn gaps_of(before: f64, after: f64) -> (Gap, Gap) {
+        (pair(before), pair(after))
+    }
+
     fn trials<'s>(study: &'s Study, gaps: &[(&str, &str, f64)]) -> Vec<Trial<'s>> {
         let mut trials = changes(study, 0, &[0.5]);
         trials.retain(|trial| gaps.iter().any(|(name, to, _)| trial.setting == *name && trial.to == *to));
@@ -449,7 +467,7 @@ mod tests {
             trial.is_followed = true;
             trial.gaps = (0..8)
                 .map(|at| 1.0 + 0.002 * f64::from(at))
-                .map(|noise| (2.0 * noise, after * noise * noise))
+                .map(|noise| gaps_of(2.0 * noise, after * noise * noise))
                 .collect();
         }
         trials
@@ -501,20 +519,37 @@ mod tests {
     fn what_chance_may_have_done_is_no_mechanism() {
         let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
         let mut trials = trials(&study, &[("retry", "drop", 2.0)]);
-        trials[0].gaps = [(2.0, 1.9), (2.0, 2.1), (2.0, 2.2), (2.0, 1.8), (2.0, 2.05)].to_vec();
+        trials[0].gaps = [1.9, 2.1, 2.2, 1.8, 2.05].map(|after| gaps_of(2.0, after)).to_vec();
         let site = Site { winner: Class::A, point: vec![0.5] };
         let judge = |trials: &[Trial<'_>]| judge(trials, std::slice::from_ref(&site)).remove(0).mechanisms;
         let mechanisms = judge(&trials);
         assert_eq!((mechanisms[0].share, mechanisms[0].says.as_str()), (None, "no clear change"));
-        trials[0].gaps = vec![(2.0, 1.0); 3];
+        trials[0].gaps = vec![gaps_of(2.0, 1.0); 3];
         assert_eq!(judge(&trials)[0].share, None, "three repetitions are too few");
         assert_eq!(judge(&trials)[0].says, "too few repetitions (needs 5)");
         trials[0].screened = core::mem::take(&mut trials[0].gaps);
-        trials[0].gaps = vec![(2.0, 1.0)];
+        trials[0].gaps = vec![gaps_of(2.0, 1.0)];
         let cut_short = judge(&trials).remove(0);
         assert_eq!((cut_short.says.as_str(), cut_short.repetitions), ("too few repetitions (needs 5)", 1));
-        trials[0].gaps = vec![(1.0, 0.5); 8];
+        trials[0].gaps = vec![gaps_of(1.0, 0.5); 8];
         assert!(judge(&trials).is_empty(), "there is no gap to be explained");
+    }
+
+    #[test]
+    fn a_busy_neighbour_is_no_mechanism() {
+        let study = Study::new(question(&["ycsb.theta=0..0.9"]), "").expect("possible");
+        let mut trials = trials(&study, &[("retry", "drop", 2.0)]);
+        // While the change was measured, another program had half of the winner's core.
+        trials[0].gaps = (0..8)
+            .map(|at| {
+                let (before, (winner, loser)) = gaps_of(2.0, 2.0 + 0.002 * f64::from(at));
+                (before, (Speed::disturbed(winner.by_wall() / 2.0, 0.5), loser))
+            })
+            .collect();
+        assert!((median(&trials[0].gaps, |gaps| gaps.1) - 2.0).abs() < 0.02, "by processor time");
+        let site = Site { winner: Class::A, point: vec![0.5] };
+        let mechanisms = judge(&trials, &[site]).remove(0).mechanisms;
+        assert_eq!((mechanisms[0].share, mechanisms[0].says.as_str()), (None, "no clear change"));
     }
 
     #[test]

@@ -172,8 +172,8 @@ pub(super) fn cautions(study: &Study) -> Vec<String> {
     if starved > 0 {
         sentences.push(format!(
             "STARVED: in {starved} of {} the workers got less than 95% of the processor time that they asked for: \
-             something \
-             else used the cores, and absolute figures are too low. Ratios of pairs suffer less.",
+             something else used the cores, and absolute figures are too low. Ratios are by processor time, and \
+             of runs that wait by design by both.",
             plural(all, "run")
         ));
     }

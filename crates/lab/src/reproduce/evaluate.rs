@@ -7,6 +7,7 @@ use stdx::{Rng, Zipf};
 
 use super::relation::bounds;
 use super::{Cell, Direction, Metric, Pair, Relation, Rule};
+use crate::speed::{self, Speed};
 use crate::sweep::{CONFIDENCE, Line, MARGIN, Summary, Sweep};
 
 /// A relation at a place: one of the values that it leaves open.
@@ -190,18 +191,18 @@ impl<'s> Results<'s> {
     ) -> Vec<Instance> {
         let others = against.map(|Pair { of, to }| self.pairs(of, to, along));
         let decided = |(at, of, to): (Place, Side<'_>, Side<'_>)| {
-            let values = |side: &Side<'_>| along.rate.values(side.line);
-            let (mut above, mut below) = (values(&of), values(&to));
+            let speeds = |side: &Side<'_>| along.rate.speeds(side.line);
+            let (mut above, mut below) = (speeds(&of), speeds(&to));
             let (mut is_open_above, mut is_open_below) = (of.is_open, to.is_open);
             if let Some(others) = &others {
                 let other = others.iter().find(|(other, ..)| *other == at);
                 let (of, to) = other.map(|(_, of, to)| (of, to)).unzip();
-                above = times(&above, &to.map(values).unwrap_or_default());
-                below = times(&below, &of.map(values).unwrap_or_default());
+                above = times(&above, &to.map(speeds).unwrap_or_default());
+                below = times(&below, &of.map(speeds).unwrap_or_default());
                 is_open_above |= to.is_some_and(|side| side.is_open);
                 is_open_below |= of.is_some_and(|side| side.is_open);
             }
-            let compared = compared(&below, &above);
+            let compared = ratio(&below, &above);
             let interval = compared.as_ref().map(|compared| Interval {
                 low: if is_open_below { 0.0 } else { compared.interval.low },
                 high: if is_open_above { f64::INFINITY } else { compared.interval.high },
@@ -305,17 +306,13 @@ enum Rate<'r> {
 }
 
 impl Rate<'_> {
-    /// Its values in the runs of a line, by repetition.
-    fn values(self, line: &Line) -> BTreeMap<u64, f64> {
-        let Self::OfType(name) = self else { return values(Metric::ThroughputTxnS, line) };
-        let value = |(repetition, run): (&u64, &serde_json::Value)| {
-            // A run without a throughput failed its check, and is no result.
-            run["throughput_txn_s"].as_f64()?;
-            let (commits, seconds) = (run["by_type"][name]["commits"].as_f64()?, run["measured_s"].as_f64()?);
-            // A ratio needs a rate above 0: none in the whole time is less than one.
-            Some((*repetition, commits.max(1.0) / seconds))
+    /// How fast the runs of a line were, by repetition. A run that failed its check is no result.
+    fn speeds(self, line: &Line) -> Speeds {
+        let speed = |run: &serde_json::Value| match self {
+            Self::All => Speed::of(run),
+            Self::OfType(name) => Speed::of_type(run, name),
         };
-        line.results.iter().filter_map(value).collect()
+        line.results.iter().filter_map(|(repetition, run)| Some((*repetition, speed(run)?))).collect()
     }
 }
 
@@ -330,12 +327,15 @@ struct Side<'s> {
 /// The line with the best median rate. Where that is at an end of the axis, and not shown to be level with the line
 /// beside it, the maximum may lie beyond.
 fn best<'s>(lines: &[&'s Line], rate: Rate<'_>) -> Option<Side<'s>> {
-    let median = |line: &Line| Spread::of(rate.values(line).into_values()).map(|spread| spread.median);
+    let median = |line: &Line| {
+        let speeds = rate.speeds(line).into_values();
+        Spread::of(speeds.map(|speed| speed.in_ratios())).map(|spread| spread.median)
+    };
     let medians = lines.iter().enumerate().filter_map(|(at, line)| Some((at, median(line)?)));
     let (at, _) = medians.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     let is_level_with = |other: Option<usize>| {
         let other = other.and_then(|other| lines.get(other))?;
-        let change = compared(&rate.values(other), &rate.values(lines[at]))?;
+        let change = ratio(&rate.speeds(other), &rate.speeds(lines[at]))?;
         Some(change.verdict(MARGIN, CONFIDENCE) == Verdict::Same)
     };
     let is_first_open = at == 0 && is_level_with(Some(1)) != Some(true);
@@ -387,23 +387,34 @@ fn values(metric: Metric, line: &Line) -> BTreeMap<u64, f64> {
 /// The second in terms of the first, in pairs of a repetition: a ratio. Of shares, which may be 0 and have no ratio, it
 /// is the ratio of their exponentials, whose logarithm is the difference.
 fn change(metric: Metric, first: &Line, second: &Line) -> Option<Comparison> {
+    if metric == Metric::ThroughputTxnS {
+        return ratio(&Rate::All.speeds(first), &Rate::All.speeds(second));
+    }
     let scaled = |line: &Line| -> BTreeMap<u64, f64> {
         let scaled = |value: f64| if metric.is_share() { value.exp() } else { value };
         values(metric, line).into_iter().map(|(repetition, value)| (repetition, scaled(value))).collect()
     };
-    compared(&scaled(first), &scaled(second))
+    paired(&by_repetition(&scaled(first), &scaled(second)), Paired::SignedRanks, CONFIDENCE).ok()
 }
 
-/// The second in terms of the first, in pairs of a repetition.
-fn compared(first: &BTreeMap<u64, f64>, second: &BTreeMap<u64, f64>) -> Option<Comparison> {
-    let pairs: Vec<(f64, f64)> =
-        second.iter().filter_map(|(repetition, second)| Some((*second, *first.get(repetition)?))).collect();
-    paired(&pairs, Paired::SignedRanks, CONFIDENCE).ok()
+/// How fast runs were, by repetition.
+type Speeds = BTreeMap<u64, Speed>;
+
+/// The ratio of the second to the first, in pairs of a repetition: by processor time where runs are starved.
+fn ratio(first: &Speeds, second: &Speeds) -> Option<Comparison> {
+    let pairs = by_repetition(first, second);
+    Some(speed::compare_pairs(&pairs, Paired::SignedRanks, CONFIDENCE).ok()?.comparison)
 }
 
-/// The products of what two have of the same repetition.
-fn times(one: &BTreeMap<u64, f64>, other: &BTreeMap<u64, f64>) -> BTreeMap<u64, f64> {
-    let product = |(repetition, value): (&u64, &f64)| Some((*repetition, value * other.get(repetition)?));
+/// What the second and the first have of each repetition that both have.
+fn by_repetition<T: Copy>(first: &BTreeMap<u64, T>, second: &BTreeMap<u64, T>) -> Vec<(T, T)> {
+    second.iter().filter_map(|(repetition, second)| Some((*second, *first.get(repetition)?))).collect()
+}
+
+/// The products of the speeds that two have of the same repetition.
+fn times(one: &Speeds, other: &Speeds) -> Speeds {
+    let product =
+        |(repetition, speed): (&u64, &Speed)| Some((*repetition, speed.times(other.get(repetition)?)));
     one.iter().filter_map(product).collect()
 }
 
@@ -460,6 +471,36 @@ mod tests {
 
     const RATIO: &str =
         "kind = \"ratio\"\nof = { scheme = \"no_wait\" }\nto = { scheme = \"silo\" }\nlow = 1.1\nhigh = 1.5";
+
+    #[test]
+    fn ratios_trends_and_crossings_of_starved_runs_are_by_processor_time() {
+        let decided = |rule: &str, share: f64| {
+            let text = format!("says = \"a test\"\n[rule]\n{rule}");
+            let relation: Relation = toml::from_str(&text).expect("a rule");
+            let sweep = sweep();
+            // Without a neighbour no_wait has 1.3 times silo's rate up to 0.8, and 0.7 times above.
+            let mut summary = summary(&sweep, |scheme, theta, repetition| {
+                let ahead = if theta < 0.85 { 1.3 } else { 0.7 };
+                let base = if scheme == "silo" { 100.0 } else { 100.0 * ahead * share };
+                (base * noise(repetition, scheme, false), 0.0)
+            });
+            for line in summary.lines.iter_mut().filter(|line| line.scheme == "no_wait") {
+                for run in line.results.values_mut() {
+                    (run["cpu_share"], run["starved"], run["workers"]) =
+                        (share.into(), true.into(), 1.into());
+                }
+            }
+            relation.decide(&sweep, &summary)
+        };
+        let crossing = "kind = \"crossing\"\nfirst = { scheme = \"no_wait\" }\nthen = { scheme = \"silo\" }\n\
+                        axis = \"ycsb.theta\"\nlow = 0.8\nhigh = 0.9";
+        for (rule, outcomes) in
+            [(RATIO, vec![Outcome::Holds, Outcome::Holds, Outcome::Fails]), (crossing, vec![Outcome::Holds])]
+        {
+            let found = decided(rule, 0.7);
+            assert!(found.iter().map(|at| at.outcome).eq(outcomes), "{rule}: {found:?}");
+        }
+    }
 
     #[test]
     fn a_ratio_holds_fails_or_stays_undecided() {

@@ -88,9 +88,9 @@ impl Analysis {
 /// The logarithms of a scheme's throughput, or of its ratio to another's, by point. A scheme that commits nothing
 /// counts as one transaction a second, since nothing has no logarithm.
 fn logs(measured: &Measured, scheme: usize, to: Option<usize>) -> Vec<f64> {
-    let log = |throughputs: &[f64], scheme: usize| throughputs[scheme].max(1.0).ln();
-    let of = |throughputs: &[f64]| log(throughputs, scheme) - to.map_or(0.0, |to| log(throughputs, to));
-    measured.samples.iter().map(|sample| of(&sample.throughput_txn_s)).collect()
+    let log = |speeds: &[f64], scheme: usize| speeds[scheme].max(1.0).ln();
+    let of = |speeds: &[f64]| log(speeds, scheme) - to.map_or(0.0, |to| log(speeds, to));
+    measured.samples.iter().map(|sample| of(&sample.speed_txn_s)).collect()
 }
 
 /// The effects of the settings, and the mean size of what chance does.
@@ -231,7 +231,7 @@ pub(super) mod tests {
             let silo = 1_000.0 * (-theta + chance()).exp();
             let no_wait = 1_000.0 * (-theta - 0.5 * reads + chance()).exp();
             let runs = vec![format!("a{number}"), format!("b{number}")];
-            Sample { point, throughput_txn_s: vec![silo, no_wait], runs }
+            Sample { point, speed_txn_s: vec![silo, no_wait], runs }
         };
         let samples = points.into_iter().enumerate().map(sample).collect();
         let trajectories = if method == Method::Morris { study.trajectories.len() } else { 0 };

@@ -6,6 +6,7 @@ use sync::clock;
 
 use super::{Method, Study};
 use crate::Refusal;
+use crate::speed::Speed;
 use crate::sweep::{Bench, Run, Store};
 use crate::text::duration_s;
 
@@ -17,8 +18,9 @@ const ATTEMPTS_MAX: u32 = 2;
 pub struct Sample {
     /// Its values on the axes of the space.
     pub point: Vec<f64>,
-    /// Commits a second by scheme, of runs side by side.
-    pub throughput_txn_s: Vec<f64>,
+    /// Commits a second by scheme, of runs side by side: of processor time where a run is starved and does not wait by
+    /// design.
+    pub speed_txn_s: Vec<f64>,
     /// The ids of the runs.
     pub runs: Vec<String>,
 }
@@ -86,7 +88,7 @@ fn side_by_side<R: Run>(
     let mut order: Vec<usize> = (0..study.schemes.len()).collect();
     stats::shuffle(&mut order, &mut Rng::from_path(&[study.question.seed, 0x006f_7264_6572, number]));
     let mut sample =
-        Sample { throughput_txn_s: vec![0.0; order.len()], runs: vec![String::new(); order.len()], point };
+        Sample { speed_txn_s: vec![0.0; order.len()], runs: vec![String::new(); order.len()], point };
     for scheme in order {
         let unit = study.ground.unit(study.schemes[scheme], &sample.point, number)?;
         let label = format!("{label}, {}", study.schemes[scheme]);
@@ -94,12 +96,12 @@ fn side_by_side<R: Run>(
             measured.is_interrupted = true;
             return Ok(None);
         };
-        let Some(throughput) = value["throughput_txn_s"].as_f64() else {
+        let Some(speed) = Speed::of(&value) else {
             measured.failed = value["command"].as_str().map(str::to_owned);
             return Ok(None);
         };
         measured.starved += usize::from(value["starved"] == Value::Bool(true));
-        sample.throughput_txn_s[scheme] = throughput;
+        sample.speed_txn_s[scheme] = speed.in_ratios();
         sample.runs[scheme] = unit.id;
     }
     Ok(Some(sample))
@@ -142,6 +144,26 @@ mod tests {
             let second = measure(&study(Some(43), Method::Morris), store, &mut run).expect("measured");
             assert_eq!((second.samples.len(), second.trajectories, made), (43, 10, 86));
             assert_eq!(second.samples[..9], first.samples);
+        });
+    }
+
+    #[test]
+    fn a_starved_run_counts_by_processor_time_unless_it_waits() {
+        with_store("starved", |store| {
+            let run = |unit: &Unit, _: &str| {
+                let mut run = result();
+                if unit.scheme == "silo" {
+                    run =
+                        json!({ "kind": "run", "throughput_txn_s": 50.0, "cpu_share": 0.5, "starved": true });
+                }
+                Ok(Some(run))
+            };
+            let measured = measure(&study(Some(5), Method::Morris), store, run).expect("measured");
+            assert!(
+                measured.samples.iter().all(|sample| sample.speed_txn_s == [100.0, 100.0]),
+                "{measured:?}"
+            );
+            assert!(measured.starved > 0);
         });
     }
 

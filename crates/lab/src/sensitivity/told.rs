@@ -74,6 +74,9 @@ impl Analysis {
             trajectories(measured.trajectories),
             plural(measured.starved, "run")
         ));
+        if measured.starved > 0 {
+            lines.add("starved runs count by commits a second of processor time, unless they wait by design");
+        }
         if measured.is_interrupted {
             lines.add("INTERRUPTED: start it again to go on.");
         }

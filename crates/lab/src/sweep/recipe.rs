@@ -1,11 +1,11 @@
 //! Recipes: what a sweep measures, as a file in TOML.
 
 use core::str::FromStr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::plan::{Request, WarmUp};
+use crate::plan::{Request, WarmUp, standard_workers};
 use crate::{Arrival, Catalogue, Mode, Refusal, Retry, rtt_us};
 
 /// What a sweep measures.
@@ -125,6 +125,21 @@ pub(crate) const DRIVES: [&str; 8] =
     ["workers", "clients", "retry", "mode", "rtt_us", "batch", "arrivals", "rate"];
 
 impl Recipe {
+    /// The recipe with one number of workers where `run.durability` varies and nothing is said of them: the standard
+    /// leaves a core to the log where there is one, and what varies is to change nothing else.
+    pub(super) fn with_held_workers(mut self) -> Self {
+        let varied: BTreeSet<&String> = self
+            .vary
+            .keys()
+            .chain(self.variants.iter().flat_map(|variant| variant.settings.keys()))
+            .collect();
+        let is_named = |name: &str| varied.iter().any(|varied| *varied == name);
+        if is_named("run.durability") && !is_named("workers") && !self.settings.contains_key("workers") {
+            self.settings.insert("workers".to_owned(), Scalar::Int(standard_workers(true) as i64));
+        }
+        self
+    }
+
     /// Reads a recipe, and finds out whether it can be understood; whether it can be run [`Sweep::new`] says.
     ///
     /// # Errors

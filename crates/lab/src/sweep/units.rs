@@ -72,6 +72,7 @@ impl Sweep {
     /// # Errors
     /// Unknown names, combinations that no scheme can run, and schemes that can run none of them.
     pub fn new(recipe: Recipe, build: &str) -> Result<Self, Refusal> {
+        let recipe = recipe.with_held_workers();
         let schemes = Catalogue.schemes_of(Some(&recipe.schemes.join(",")))?;
         let schemes: Vec<&'static str> = schemes.into_iter().map(|info| info.name).collect();
         let axes: Vec<String> = recipe.axes().into_iter().map(|(name, _)| name.to_owned()).collect();
@@ -336,6 +337,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::plan::standard_workers;
 
     fn sweep(more: &str) -> Sweep {
         let text = format!(
@@ -358,6 +360,31 @@ mod tests {
         let (on_device, in_memory) = (logged(""), logged("log_in_memory = true"));
         assert_ne!(on_device.id, in_memory.id, "results of one are not taken for the other's");
         assert_eq!(in_memory.line(), format!("TMPDIR=/dev/shm {}", on_device.line()));
+    }
+
+    #[test]
+    fn runs_with_a_log_and_runs_without_one_have_the_same_workers() {
+        let workers = |more: &str| {
+            let text = format!(
+                "title = \"a test\"\nworkload = \"ycsb\"\nschemes = [\"silo\"]\nrepeat = 1\n{more}\n\
+                 [why]\n\"run.durability\" = \"a test\"\n"
+            );
+            let sweep = Sweep::new(Recipe::parse(&text).expect("legal"), "a build").expect("possible");
+            let workers =
+                sweep.units.iter().map(|unit| Plan::new(&unit.request).expect("possible").job.workers);
+            workers.collect::<Vec<usize>>()
+        };
+        let both = "\"run.durability\" = [\"none\", \"async\"]";
+        let held = standard_workers(true) as usize;
+        assert_eq!(workers(&format!("[vary]\n{both}")), [held; 2]);
+        let variants = "[[variants]]\nname = \"plain\"\n\"run.durability\" = \"none\"\n\
+                        [[variants]]\nname = \"logged\"\n\"run.durability\" = \"async\"";
+        assert_eq!(workers(variants), [held; 2]);
+        assert_eq!(
+            workers(&format!("[settings]\nworkers = 2\n[vary]\n{both}")),
+            [2; 2],
+            "as it is asked for"
+        );
     }
 
     #[test]

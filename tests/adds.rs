@@ -1,7 +1,7 @@
-//! Claims about additions, under every scheme and schedules that a seed decides: sums are exact, whoever adds them
-//! up sees all of them, and what is added to was there.
+//! Claims about additions, under every scheme and schedules that a seed decides: sums are exact, a transaction
+//! that reads all rows sees all additions, and additions apply to existing rows.
 
-// The small workloads of the schemes' tests name these crates without the ending.
+// The small workloads of the schemes' tests name these crates without the suffix `_sim`.
 extern crate engine_sim as engine;
 extern crate schemes_sim as schemes;
 extern crate storage_sim as storage;
@@ -22,7 +22,8 @@ use sim::Explorer;
 
 const SEEDS: u64 = 300;
 
-/// Runs a workload, and checks what came of it, under the schedule of a seed. By type: who rolled back.
+/// Visits a scheme: runs a workload, and checks the result, under the schedule of a seed. Returns the rollbacks by
+/// type.
 struct Explore<W>(u64, PhantomData<W>);
 
 impl<W: Workload> Visit for Explore<W> {

@@ -1,5 +1,5 @@
-//! Claims about the smaller benchmarks under every scheme, on real threads: what every commit wrote is accounted for,
-//! requests end once, and one transaction that is not accounted for is found.
+//! Claims about the smaller benchmarks under every scheme, on real threads: every committed write is accounted for,
+//! each request ends once, and one transaction that is not accounted for is detected.
 
 use engine::driver::{self, Control, Job, Limit, Retry};
 use engine::setting::Values;
@@ -14,12 +14,12 @@ use workloads::micro::Micro;
 use workloads::smallbank::SmallBank;
 use workloads::stock::StockTable;
 
-/// Requests of all clients together.
+/// The number of requests of all clients together.
 const REQUESTS: u64 = 6_000;
 
 type Given = &'static [(&'static str, &'static str)];
 
-/// Settings under which transactions meet.
+/// Settings with which transactions conflict.
 const SMALLBANK: &[Given] = &[
     &[("smallbank.accounts", "50"), ("smallbank.refused_pct", "5")],
     &[("smallbank.accounts", "2"), ("smallbank.choice", "uniform"), ("smallbank.commutative", "on")],
@@ -42,11 +42,11 @@ const STOCK: &[Given] = &[
         ("stock.readset", "contiguous"),
         ("stock.writeset", "first"),
     ],
-    // Who reads all rows sees the whole quantity.
+    // Transactions that read all rows see the total quantity.
     &[("stock.warehouses", "1"), ("stock.items", "40"), ("stock.reads", "40"), ("stock.write_pct", "3")],
 ];
 
-/// Each table laid out in the other way.
+/// A layout that differs from the standard in each respect.
 const EVERY_OTHER: Layout = Layout { is_ordered_only: true, has_versions_apart: true, is_unsplit: true };
 
 const MICRO: &[Given] = &[
@@ -64,7 +64,7 @@ fn job(workers: usize, clients: usize, requests: u64, retry: Retry) -> Job {
     Job { retry, ..Job::new(workers, clients, Limit::Requests(requests), 1) }
 }
 
-/// Runs and checks a workload by three workers, or one where there may be no more, with two clients each.
+/// Runs and checks a workload with three workers, or with one if the scheme admits no more, and two clients for each.
 fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry) -> Measured {
     let position = catalogue::INFO.iter().position(|info| info.name == scheme).expect("catalogued");
     let info = WORKLOADS.iter().find(|info| info.name == workload).expect("catalogued");
@@ -77,7 +77,7 @@ fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry)
     let spec =
         Spec { workload, scheme, values: &values, job, layout, reserve_bytes: 0, logging: None, check: true };
     if retry == Retry::Drop && runs::admit(&spec).is_err() {
-        // Batches cannot drop what they abort.
+        // Batches cannot drop requests that they abort.
         return run(workload, scheme, given, layout, Retry::Same);
     }
     let measured = runs::run(&spec, &Monitor::new(workers)).expect("settings agree");
@@ -89,7 +89,7 @@ fn run(workload: &str, scheme: &str, given: Given, layout: Layout, retry: Retry)
     measured
 }
 
-/// The same under every scheme.
+/// Runs and checks a workload under every scheme, with each of the settings.
 fn run_all(workload: &str, cases: &[Given], layout: Layout, retry: Retry) {
     for info in catalogue::INFO {
         for given in cases {
@@ -98,7 +98,8 @@ fn run_all(workload: &str, cases: &[Given], layout: Layout, retry: Retry) {
     }
 }
 
-/// Runs a workload, and then a request of which nobody hears but the database. What the check says before and after.
+/// Runs a workload, and then one request that is not counted in the ledger. Returns the results of the check before
+/// and after that request.
 struct Unheard(Given);
 
 type Checked = Result<(), Violation>;
@@ -126,7 +127,7 @@ impl Unheard {
     }
 }
 
-/// The check holds until somebody writes without its knowledge: under a scheme of each kind of data.
+/// Asserts that the check passes until a request writes without being counted, under a scheme of each kind of data.
 fn assert_unheard_is_found<W: Workload>(given: Given) {
     let unheard = Unheard(given);
     let all = [unheard.check::<Silo, W>(), unheard.check::<Mvto, W>(), unheard.check::<HStore, W>()];
@@ -151,7 +152,7 @@ fn programs_roll_back_by_their_own_wish_under_every_scheme() {
     for info in catalogue::INFO {
         let measured = run("smallbank", info.name, SMALLBANK[0], Layout::default(), Retry::Same);
         let rollbacks: u64 = measured.types.iter().map(|tally| tally.user_aborts).sum();
-        // Refused are 5%, and more is not covered.
+        // 5% of the requests are refused, and further ones are not covered.
         assert!(rollbacks > REQUESTS / 30, "{}: {rollbacks} of {REQUESTS}", info.name);
     }
 }

@@ -1,5 +1,5 @@
-//! Claims about schemes whose batches have an outcome of their own: the same requests leave the same rows behind, and
-//! commit and roll back as often, whatever the number of workers, under every workload.
+//! Claims about schemes whose batches have a deterministic outcome: the same requests leave the same rows, and commit
+//! and roll back equally often, for any number of workers and under every workload.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -32,7 +32,7 @@ const YCSB: Given =
     &[("ycsb.workload", "e"), ("ycsb.records", "500"), ("ycsb.theta", "0.9"), ("ycsb.ops_per_txn", "3")];
 const SMALLBANK: Given = &[("smallbank.accounts", "60"), ("smallbank.refused_pct", "5")];
 
-/// What a run came to: commits, rollbacks and aborts by type, and the rows of all tables with keys, by table.
+/// The outcome of a run: commits, rollbacks and aborts by type, and the rows of all tables with keys, by table.
 type Outcome = (Vec<[u64; 3]>, Vec<(u64, u64)>);
 
 fn outcome<S: Scheme, W: Workload>(given: Given, workers: usize) -> Outcome {
@@ -50,14 +50,14 @@ fn outcome<S: Scheme, W: Workload>(given: Given, workers: usize) -> Outcome {
     let ran = driver::run(&db, &workload, &job, &Control::new(workers));
     assert_eq!(workload.check(&db.quiesced(), Share::WHOLE, &ran.ledgers), Ok(()));
     let counted = ran.types.iter().map(|tally| {
-        // Who has seen what did not come to pass is no part of what comes of a batch.
+        // Cascading aborts, of transactions that have read uncommitted results, are not part of a batch's outcome.
         let aborts = tally.aborts.iter().sum::<u64>() - tally.aborts[Abort::Cascade as usize];
         [tally.commits, tally.user_aborts, aborts]
     });
     (counted.collect(), rows(&db))
 }
 
-/// By table: how many rows of column groups there are, and a number that tells them apart.
+/// Returns for each table the number of rows of its column groups, and a digest of them.
 fn rows<S: Scheme>(db: &Database<S>) -> Vec<(u64, u64)> {
     let mut session = db.session();
     let tables = db.tables().iter().filter(|store| store.lookup() == Lookup::Ordered);

@@ -1,5 +1,6 @@
-//! Claims about the log under every scheme: what its drivers commit is there again under another scheme, and whatever
-//! a crash leaves is a prefix of what each session has committed, that no transaction of has seen beyond.
+//! Claims about the log under every scheme: the commits of its drivers are recovered under another scheme, and the
+//! state after a crash contains a prefix of each session's commits, and every commit that a commit of the state has
+//! read.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -25,7 +26,7 @@ use sync::{Arc, clock, waiter, workers};
 use workloads::smallbank::SmallBank;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Rows of a table, heaps without keys, in order.
+/// Rows of all tables in order: the table, the key (`None` in heaps) and the words.
 type Rows = Vec<(u16, Option<AnyKey>, Vec<u64>)>;
 
 fn directories(disk: &SimulatedDisk, devices: usize) -> Vec<Arc<dyn Directory>> {
@@ -48,7 +49,7 @@ fn values(known: &'static [engine::setting::Setting], given: &[(&str, &str)]) ->
     Values::new(known, &given).expect("legal")
 }
 
-/// All rows of a quiesced database.
+/// Returns all rows of a quiesced database.
 fn rows<S: Scheme>(db: &Database<S>) -> Rows {
     let (view, mut rows) = (db.quiesced(), Vec::new());
     for table in db.tables().iter() {
@@ -77,7 +78,7 @@ fn restore<S: Scheme>(found: &durability::Found, db: &Database<S>) {
     found.restore(2, make).expect("what was written makes sense");
 }
 
-/// Directories of a test's own, one for each device, which go with this.
+/// The directories of a test, one for each device. They are removed when the value is dropped.
 struct Devices(Vec<PathBuf>);
 
 impl Devices {
@@ -88,7 +89,7 @@ impl Devices {
         devices
     }
 
-    /// Makes them empty.
+    /// Empties the directories.
     fn clear(&self) {
         for directory in &self.0 {
             match fs::remove_dir_all(directory) {
@@ -105,7 +106,7 @@ impl Drop for Devices {
     }
 }
 
-/// Runs a workload under every scheme with the log on, and recovers it under another.
+/// Runs a workload under every scheme with the log on, and recovers the log under another scheme.
 fn recovers(workload: &'static str, given: &[(&str, &str)], layout: Layout, checkpoint_ns: u64) {
     let devices = Devices::new(&format!("{workload}-{checkpoint_ns}"));
     let info = runs::WORKLOADS.iter().find(|info| info.name == workload).expect("it is one");
@@ -136,7 +137,7 @@ fn recovers(workload: &'static str, given: &[(&str, &str)], layout: Layout, chec
         let logged = measured.logged.expect("it was logged");
         assert!(logged.bytes > 0, "{name}: {logged:?}");
         checkpoints += logged.checkpoints;
-        // Of another family, whose records, versions and indexes are made otherwise.
+        // A scheme of another family, with different records, versions and indexes.
         let other = if name == "silo" { "mvto" } else { "silo" };
         let position = catalogue::INFO.iter().position(|info| info.name == other).expect("catalogued");
         let of_other = values(catalogue::SETTINGS[position]);
@@ -169,10 +170,10 @@ fn smallbank_is_recovered_from_the_log_of_every_scheme() {
     recovers("smallbank", BANK, Layout::default(), 1_000_000);
 }
 
-/// What a commit waits for before its client hears of it, in place of a device.
+/// The time from a commit to its report to the client, in nanoseconds, in place of a device.
 const ASSURED_NS: u64 = 20_000_000;
 
-/// Has clients wait.
+/// An observer that makes clients wait for that time.
 struct Assured;
 
 impl Observe for Assured {
@@ -196,12 +197,12 @@ impl Observe for Assured {
     }
 }
 
-/// The shortest latency of a commit.
+/// Returns the shortest latency of a commit.
 fn shortest_ns<S: Scheme>() -> u64 {
     let clients = S::clients(&values(S::SETTINGS, &[]), 4);
     let drive = Drive { workers: 2, clients: clients as u32, seed: 1 };
     let mut schema = Schema::new();
-    // So few that some transactions of a batch fall back.
+    // So few accounts that some transactions of a batch fall back.
     let settings = values(SmallBank::SETTINGS, &[("smallbank.accounts", "4")]);
     let bank = SmallBank::declare(&settings, drive, &mut schema).expect("no contradiction");
     let env = Env { slots: clients + 8, workers: 2 };
@@ -240,7 +241,7 @@ fn a_database_that_is_open_is_not_looked_at() {
     let refused = Held::to_read(&devices.0).expect_err("it is open").0;
     assert!(refused.contains("is open: close"), "{refused}");
     drop(taken);
-    // Two who read are in nobody's way but of who would write.
+    // Two readers conflict only with a writer.
     let readers = [held(&devices), held(&devices)];
     let refused = Held::to_write(&devices.0[1..]).expect_err("it is read").0;
     assert!(refused.contains("`contend recover`"), "{refused}");
@@ -248,19 +249,20 @@ fn a_database_that_is_open_is_not_looked_at() {
     assert!(Held::to_write(&devices.0).is_ok());
 }
 
-/// Accounts between which money moves.
+/// The number of accounts between which money moves.
 const ACCOUNTS: u64 = 6;
-/// Sessions, each of which numbers its commits.
+/// The number of sessions. Each session numbers its commits.
 const SESSIONS: u64 = 2;
 
-/// Money moves, and each commit leaves its number and what it has seen of the other session's.
+/// Tables for transactions that move money and insert an entry: the commit's number, and the number that it has read
+/// from the other session.
 struct Chains {
     accounts: Table<Account>,
     numbers: Table<Number>,
     entries: Table<Number>,
 }
 
-/// Money, and what makes the row wider than its key.
+/// An account: its money, and a word that makes the row wider than its key.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 struct Account([u64; 2]);
@@ -270,7 +272,7 @@ impl Row for Account {
     type Indexes = ();
 }
 
-/// A number.
+/// A row of one number.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 struct Number(u64);
@@ -289,7 +291,8 @@ impl Chains {
         }
     }
 
-    /// One transaction: the number of the session, and who is looked at.
+    /// Executes one transaction of a session, which moves money between two accounts. Returns the number of the
+    /// commit.
     fn move_money<T: Transaction>(
         &self,
         txn: &mut T,
@@ -306,7 +309,7 @@ impl Chains {
         let number = number.expect("loaded");
         assert!(txn.insert(self.entries, session << 32 | number, &Number(seen))?, "numbers are new");
         if number > 8 {
-            // The last few are kept, so that deletions are logged, too.
+            // Only the last few entries are kept, so that deletions are logged, too.
             txn.delete(self.entries, session << 32 | (number - 8))?;
         }
         Ok(number)
@@ -321,7 +324,7 @@ fn homes(keys: &[u64]) -> Homes {
     homes
 }
 
-/// Sessions commit until the power goes, and what is left is judged.
+/// Visits a scheme: sessions commit until the power is cut, and the recovered state is judged.
 struct Crashes {
     seed: u64,
 }
@@ -366,12 +369,12 @@ impl Visit for Crashes {
         disk.restart();
         let db = make();
         restore(&open(&disk, 2, &db, order), &db);
-        // Relaxed: the end of the threads orders them.
+        // Relaxed: the end of the threads orders the stores.
         judge(&db, acknowledged.map(|number| number.load(Ordering::Relaxed)), S::INFO.name, self.seed)
     }
 }
 
-/// Commits, and waits for every few commits to be durable, until none is any more.
+/// Commits in a loop, and waits for some commits to be durable, until the log fails.
 fn commit_until_cut<S: Scheme>(
     chains: &Chains,
     mut session: Session<'_, S, (), LogSink>,
@@ -400,7 +403,7 @@ fn commit_until_cut<S: Scheme>(
         let is_durable =
             if rng.below(3) == 0 { log.wait(durable).map(|()| true) } else { log.is_durable(durable) };
         match is_durable {
-            // Relaxed: the end of the threads orders it.
+            // Relaxed: the end of the threads orders the store.
             Ok(true) => acknowledged.store(committed, Ordering::Relaxed),
             Ok(false) => {}
             Err(_) => return,
@@ -408,7 +411,7 @@ fn commit_until_cut<S: Scheme>(
     }
 }
 
-/// Compares what was restored with what each session has committed; how many commits there are.
+/// Compares the restored state with the commits of each session. Returns the number of restored commits.
 fn judge<S: Scheme>(db: &Database<S>, acknowledged: [u64; 2], scheme: &str, seed: u64) -> u64 {
     let place = format!("{scheme}, seed {seed}");
     let mut tables: [BTreeMap<u64, u64>; 3] = Default::default();

@@ -1,5 +1,5 @@
-//! Kills: a process that writes real files is ended at each call to the system in turn, and what it has left is judged
-//! by what it had said to be durable. That the power goes is beyond this; the simulated disk is for that.
+//! Kills: a process that writes real files is ended at each system call in turn. The files that it leaves are compared
+//! with the commits that it reported as durable. A power failure is out of scope here: the simulated disk tests it.
 
 use std::env;
 use std::fs;
@@ -14,13 +14,14 @@ use stdx::Rng;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Arc, Latched};
 
-/// What tells a process that it is a child: the directory, the number of the script, and the call at which it ends.
+/// The environment variable that marks a child process: the directory, the number of the script, and the call at which
+/// the process ends.
 const CHILD: &str = "CONTEND_KILLED_CHILD";
 
-/// The status of a child that has ended at its call.
+/// The exit status of a child that has ended at its call.
 const KILLED: i32 = 99;
 
-/// Ends the process at a call.
+/// A directory that ends the process at a call.
 #[derive(Debug)]
 struct Mortal {
     inner: Arc<dyn Directory>,
@@ -33,17 +34,18 @@ struct MortalFile {
     life: Arc<Life>,
 }
 
-/// Calls that are left.
+/// The number of calls that are left.
 #[derive(Debug)]
 struct Life(AtomicU64);
 
 impl Life {
-    /// One call more: whether it is made in part, if the process ends with it.
+    /// Counts a call, and ends the process at the last. Returns `true` for the call before the last, of which a write
+    /// is made only in part.
     fn call(&self) -> bool {
         // Relaxed: one thread.
         let left = self.0.fetch_sub(1, Ordering::Relaxed);
         if left == 1 {
-            // As a kill does, it leaves to the system what the calls before have given it, and nothing else.
+            // As after a kill, the system keeps the data of earlier calls, and nothing else.
             process::exit(KILLED);
         }
         left == 2
@@ -94,7 +96,7 @@ impl File for MortalFile {
     }
 
     fn write_at(&self, offset: u64, from: &[u8]) -> io::Result<usize> {
-        // Of the last write a half is made.
+        // Only the first half of the last write is made.
         let from = if self.life.call() { &from[..from.len().div_ceil(2)] } else { from };
         self.inner.write_at(offset, from)
     }
@@ -133,7 +135,7 @@ fn directories(at: &Path, script: u64) -> Result<Vec<Arc<dyn Directory>>, io::Er
     (0..devices(script)).map(device).collect()
 }
 
-/// The counter, and the keys of the entries.
+/// Returns the counter, and the keys of the entries.
 fn recovered(found: &durability::Found) -> Result<(u64, Vec<u64>), OpenError> {
     let rows = Latched::new((0, Vec::new()));
     found.restore(1, |_| {
@@ -148,7 +150,7 @@ fn recovered(found: &durability::Found) -> Result<(u64, Vec<u64>), OpenError> {
     Ok((counter, entries))
 }
 
-/// Commit number `number`: the counter, one entry more, and one less.
+/// Makes commit number `number`: sets the counter, adds one entry, and deletes one.
 fn commit(sink: &mut LogSink, number: u64) {
     sink.open();
     sink.write(TableId(0), None, AnyKey::One(0), Some(&[number]));
@@ -159,7 +161,8 @@ fn commit(sink: &mut LogSink, number: u64) {
     sink.close();
 }
 
-/// What a child does: opens what there is, commits, and says what is durable, a byte for each commit.
+/// The work of a child: opens the database, commits, and writes the number of the last durable commit to the file
+/// `said` after each round.
 fn live(at: &Path, script: u64, calls: u64) -> Result<(), Box<dyn core::error::Error>> {
     let life = Arc::new(Life(AtomicU64::new(calls)));
     let mortal = |inner| -> Arc<dyn Directory> { Arc::new(Mortal { inner, life: Arc::clone(&life) }) };
@@ -189,7 +192,7 @@ fn live(at: &Path, script: u64, calls: u64) -> Result<(), Box<dyn core::error::E
     Ok(())
 }
 
-/// The part of a child; run by the test below.
+/// The entry point of a child, which the tests below start.
 #[test]
 fn a_child_lives() {
     let Ok(child) = env::var(CHILD) else { return };
@@ -200,7 +203,7 @@ fn a_child_lives() {
     live(&at, script, calls).expect("the system works");
 }
 
-/// Runs a child that ends at a call; whether it came to its end before.
+/// Runs a child that ends at a call. Returns `true` if the child finished its work before that call.
 fn child(at: &Path, script: u64, calls: u64) -> bool {
     let mut child = Command::new(env::current_exe().expect("a test is a file"));
     child.args(["--exact", "a_child_lives", "--test-threads=1"]);
@@ -225,13 +228,13 @@ fn nor_do_five_thousand() {
     kill(1_000, 5_000);
 }
 
-/// Kills the children of one script after the other at each of their calls, so often at least.
+/// Kills the children of one script after another, at each of their calls, at least `least` times in total.
 fn kill(first: u64, least: u32) {
     let mut kills = 0;
     for script in first.. {
         let at = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kills-{}-{script}", process::id()));
         for calls in 1.. {
-            // Each from the beginning, and again on what the one before has left.
+            // Each call is tried from an empty directory, and then again on the files that the previous child left.
             let again = calls % 2 == 0;
             if !again {
                 _ = fs::remove_dir_all(&at);

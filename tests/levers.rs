@@ -1,5 +1,5 @@
-//! Read-for-update hints, schedule by schedule: without them two updates of one record keep each other from upgrading
-//! the lock that both share.
+//! Read-for-update hints, schedule by schedule: without hints, two updates of one record prevent each other from
+//! upgrading the lock that both share.
 
 use engine_sim::setting::Values;
 use engine_sim::{Database, Env, Homes, Lookup, Row, Schema, Scheme, Table, Ticket, Transaction};
@@ -17,7 +17,7 @@ impl Row for Counter {
     type Indexes = ();
 }
 
-/// How many of two updates of one record abort, at once and each tried once.
+/// Runs two concurrent updates of one record, each tried once. Returns the number of aborts.
 fn aborts(reads_first: bool) -> usize {
     let mut schema = Schema::new();
     let table: Table<Counter> = schema.table("counters", Lookup::Point, 1).group();
@@ -37,7 +37,7 @@ fn aborts(reads_first: bool) -> usize {
     aborts
 }
 
-/// The most aborts under any schedule of two preemptions.
+/// Returns the maximum number of aborts under any schedule of two preemptions.
 fn aborts_max(reads_first: bool) -> usize {
     let (mut search, mut most) = (Search::bounded(2).cap(20_000), 0);
     while let Some(explored) = search.run(|| aborts(reads_first)) {

@@ -1,7 +1,7 @@
 //! Claims about rows that change their secondary keys, under every scheme and schedules that a seed decides:
-//! whoever scans meanwhile sees each row once, and no entry is left behind.
+//! concurrent scans see each row once, and no index entry is left behind.
 
-// The small workloads of the schemes' tests name these crates without the ending.
+// The small workloads of the schemes' tests name these crates without the suffix `_sim`.
 extern crate engine_sim as engine;
 extern crate schemes_sim as schemes;
 extern crate storage_sim as storage;
@@ -18,10 +18,10 @@ use engine::{Admits, Database, Drive, Env, Schema, Scheme, Share, Workload};
 use schemes::catalogue::{self, Visit};
 use sim::Explorer;
 
-/// Requests of each worker.
+/// The number of requests of each worker.
 const REQUESTS: u64 = 10;
 
-/// Moves rows, and checks what came of it, under the schedule of a seed.
+/// Visits a scheme: moves rows, and checks the result, under the schedule of a seed.
 struct Explore(u64);
 
 impl Visit for Explore {

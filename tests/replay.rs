@@ -1,10 +1,12 @@
-//! What the fuzzer is fed to begin with, and what it has found: on the stable toolchain, with every test run.
+//! Replay of the fuzzer's committed inputs, initial ones and findings: on the stable toolchain, with every
+//! test run.
 
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 
-/// Feeds every committed input of a target, the empty one and each cut short to `target`.
+/// Passes to `target` every committed input of a fuzz target, each also cut to half its length, and the empty
+/// input.
 fn replay(name: &str, target: fn(&[u8])) {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(name);
     let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("cannot read {}: {e}", folder.display()));

@@ -1,4 +1,5 @@
-//! Claims about the exploration of small schedules: a tiny database under every scheme, whole.
+//! Claims about the exploration of small schedules: the whole of a tiny database under every
+//! scheme.
 
 mod explore {
     pub(crate) mod small;
@@ -16,7 +17,7 @@ fn with_each<V: Visit<Out = ()>>(visitor: impl Fn() -> V) {
     }
 }
 
-/// Tries the strategies of seeds, and the first schedules of a search.
+/// Visits a scheme: tries the strategies of seeds, and the first schedules of a search.
 struct TryMany;
 
 impl Visit for TryMany {
@@ -44,7 +45,7 @@ fn small_schedules_break_no_scheme() {
     with_each(|| TryMany);
 }
 
-/// Replays what was explored.
+/// Visits a scheme: replays explored schedules.
 struct Replays;
 
 impl Visit for Replays {

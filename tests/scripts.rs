@@ -1,4 +1,4 @@
-//! The folder of scripts and the list that is compiled are the same: a script that is in no list is played by nobody.
+//! Claims that the folder of scripts and the compiled list are equal: a script that is in no list is never executed.
 
 use std::fs;
 use std::path::Path;

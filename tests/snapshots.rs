@@ -1,5 +1,5 @@
-//! Claims about Silo's snapshots under schedules that a seed decides: read-only transactions see one state of
-//! the past, whatever others write and delete meanwhile, and are never aborted.
+//! Claims about Silo's snapshots under schedules that a seed decides: read-only transactions see one past
+//! state, whatever others write and delete meanwhile, and are never aborted.
 
 use core::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use sync_sim::atomic::{AtomicU64, Ordering};
 use sync_sim::{waiter, workers};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Snapshots for read-only transactions, taken often.
+/// Settings for snapshots of read-only transactions, taken often.
 const SNAPSHOTS: [(&str, &str); 3] =
     [("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("silo.snapshot_epochs", "1")];
 
@@ -34,12 +34,12 @@ impl Amount {
     }
 }
 
-/// Rows at first.
+/// The number of loaded rows.
 const ROWS: u64 = 4;
-/// What each of them is worth.
+/// The initial amount of each row.
 const AMOUNT: u64 = 64;
 
-/// Moves a part of one row's amount to another, or all of it and the row with it.
+/// Moves a part of one row's amount to another row, or all of the amount, and then deletes the row.
 fn transfer(txn: &mut impl Transaction, table: Table<Amount>, from: u64, to: u64) -> Result<(), Abort> {
     let Some(amount) = txn.read(table, from, Amount::value)? else { return Ok(()) };
     let moved = if amount % 3 == 0 { amount } else { amount.div_ceil(2) };
@@ -54,7 +54,7 @@ fn transfer(txn: &mut impl Transaction, table: Table<Amount>, from: u64, to: u64
     Ok(())
 }
 
-/// Adds up all rows in a read-only transaction that takes its time.
+/// Sums all rows in a read-only transaction that takes a long time.
 fn audit(txn: &mut impl Transaction, table: Table<Amount>) -> Result<u64, Abort> {
     let (mut scanned, mut read) = (0, 0);
     txn.scan(table, 0..2 * ROWS, Direction::Forward, |_, row| {
@@ -69,7 +69,7 @@ fn audit(txn: &mut impl Transaction, table: Table<Amount>) -> Result<u64, Abort>
     Ok(read)
 }
 
-/// Audits that ran while others wrote under the schedule of a seed: those that saw something.
+/// Runs audits while others write under the schedule of a seed. Returns the number of audits that saw rows.
 fn audited(seed: u64) -> usize {
     let mut schema = Schema::new();
     let table = schema.table("amounts", Lookup::Ordered, 0).group::<Amount>();
@@ -84,7 +84,7 @@ fn audited(seed: u64) -> usize {
     let audits = workers::run(3, false, |worker| {
         let (mut session, mut rng, mut audits) = (db.session(), slot_rng(seed as usize * 3 + worker), 0);
         let ticket = Ticket { read_only: worker == 2, ..Ticket::new(1, Homes::new()) };
-        // Relaxed: only ends the loop.
+        // Relaxed: the value only ends the loop.
         while worker == 2 && writing.load(Ordering::Relaxed) > 0 {
             db.scheme().maintain(worker);
             let sum = session.attempt(&ticket, |txn| audit(txn, table)).expect("never aborted");

@@ -1,6 +1,5 @@
-//! Claims about TPC-C under every scheme, on real threads: what is left to the implementation passes the
-//! same checks whichever way it is chosen, readers see what belongs together, and memory grows by what was
-//! inserted.
+//! Claims about TPC-C under every scheme, on real threads: each choice that the specification leaves to the
+//! implementation passes the same checks, readers see consistent rows, and memory grows by the inserted rows.
 
 use engine::Admits;
 use engine::driver::{Job, Limit};
@@ -8,19 +7,20 @@ use engine::setting::Values;
 use runs::{Layout, Measured, Monitor, Spec, TableMemory, Verdict, WORKLOADS};
 use schemes::catalogue;
 
-/// Two warehouses so small that transactions meet.
+/// Two warehouses so small that transactions conflict.
 const SMALL: [(&str, &str); 3] =
     [("tpcc.warehouses", "2"), ("tpcc.items", "100"), ("tpcc.customers_per_district", "20")];
 
-/// Runs a scheme by two workers with two clients each if it admits them, and so many requests of each client.
+/// Runs a scheme with two workers and two clients for each, if it admits them, and `requests` requests of each
+/// client.
 fn run(scheme: &str, given: &[(&str, &str)], requests: u64) -> Measured {
     let info = catalogue::INFO.iter().find(|info| info.name == scheme).expect("catalogued");
     let (workers, clients) = if info.workers == Admits::One { (1, 1) } else { (2, 4) };
     run_by(scheme, (workers, clients), given, |_| requests)
 }
 
-/// Runs a scheme by so many workers with so many clients, or with more if it needs more, each of which sends
-/// as many requests as `requests` says for that many clients.
+/// Runs a scheme with this number of workers and clients, or with more clients if it needs more. `requests` maps the
+/// number of clients to the number of requests of each client.
 fn run_by(
     scheme: &str,
     (workers, clients): (usize, usize),
@@ -30,7 +30,7 @@ fn run_by(
     run_over(Layout::default(), scheme, (workers, clients), given, requests)
 }
 
-/// The same, with tables that are laid out so.
+/// Does the same as [`run_by`], with this layout of the tables.
 fn run_over(
     layout: Layout,
     scheme: &str,
@@ -70,7 +70,8 @@ fn deliveries_by_district_pass_the_checks_and_count_once() {
         let given = [("tpcc.delivery", "per_district"), ("tpcc.mix", "45,20,4,20,4")];
         let measured = run(info.name, &given, 300);
         let queued = measured.memory.iter().find(|table| table.name == "new_order").expect("declared");
-        // Enough Deliveries to empty the queues of all districts, and those of the first alone hold a tenth.
+        // The Deliveries suffice to empty the queues of all districts. The queues of the first districts alone hold
+        // a tenth.
         assert!(queued.entries < 60, "{}: {} orders are left", info.name, queued.entries);
     }
 }
@@ -94,7 +95,7 @@ fn every_scheme_passes_the_checks_however_tables_are_laid_out() {
 #[test]
 fn audits_find_nothing_under_any_scheme() {
     for info in catalogue::INFO {
-        // Any warehouse is home to any client: workers that keep to their own never write what another reads.
+        // Any warehouse is home to any client. With fixed homes, no worker would write rows that another reads.
         let given = [("tpcc.audit_pct", "25"), ("tpcc.home", "uniform")];
         let measured = run(info.name, &given, 1_000);
         let audits = measured.types.last().expect("TPC-C has types").commits;
@@ -102,15 +103,15 @@ fn audits_find_nothing_under_any_scheme() {
     }
 }
 
-/// Bytes that an entry of an index may take, that of an ordered one at less than half fill.
+/// The maximum number of bytes of an index entry: an entry of an ordered index that is less than half full.
 const ENTRY_BYTES_MAX: usize = 48;
-/// Bytes of versions of a table that may wait for their readers. All that 20,000 requests make of the least
-/// written table are more.
+/// The maximum number of bytes of versions of a table that wait for their readers. Less than the bytes of all
+/// versions that 20,000 requests create in the least written table.
 const VERSION_BYTES_MAX: usize = 192 << 10;
-/// Rows that a session keeps in stock or that wait for their readers.
+/// The maximum number of rows that a session reserves or that wait for their readers.
 const ROWS_WAITING_MAX: usize = 256;
 
-/// Asserts that a table grew by the rows that were added to those loaded, and by no more.
+/// Asserts that a table grew by no more than the rows that were added to the loaded rows.
 fn assert_growth_is_explained(
     (scheme, is_in_batches): (&str, bool),
     rows: usize,
@@ -119,7 +120,7 @@ fn assert_growth_is_explained(
     end: &TableMemory,
 ) {
     let name = end.name;
-    // The loader leaves at most a few rows of memory over.
+    // The loader leaves memory for at most a few rows unused.
     let row_bytes = loaded.row_bytes.div_ceil(rows);
     let grown = end.row_bytes - loaded.row_bytes;
     let explained = (added + added / 20 + ROWS_WAITING_MAX) * row_bytes;
@@ -132,7 +133,8 @@ fn assert_growth_is_explained(
             "{scheme}, {name}: {loaded} bytes of an index became {end}"
         );
     }
-    // A batch holds up what its rehearsals have found. Where all versions stand apart from their rows, each has one.
+    // A batch keeps the versions that its rehearsals have found. If all versions are apart from their rows, each row
+    // has one.
     let waiting = if is_in_batches { 2 * VERSION_BYTES_MAX } else { VERSION_BYTES_MAX };
     let apart = loaded.version_bytes.div_ceil(rows) * (rows + added + added / 20 + ROWS_WAITING_MAX);
     let versions = end.version_bytes;
@@ -150,7 +152,7 @@ fn memory_grows_by_what_was_inserted_and_by_no_more() {
             "{name}: {new_orders} New-Orders, {payments} Payments"
         );
         for (loaded, end) in measured.memory_loaded.iter().zip(&measured.memory) {
-            // Loaded were two warehouses of ten districts with twenty customers, each of whom has paid once.
+            // The load is two warehouses of ten districts with twenty customers. Each customer has paid once.
             let rows = if loaded.name == "history" { 400 } else { loaded.entries };
             let added = if loaded.name == "history" { payments } else { end.entries - rows };
             let scheme = (name, info.family.is_in_batches());

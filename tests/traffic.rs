@@ -1,5 +1,5 @@
-//! Claims about how requests come and what their messages cost, under every scheme whose driver can hold a dialogue
-//! and in virtual time: a step takes 50 nanoseconds there, so that what takes milliseconds can be counted.
+//! Claims about arrivals of requests and costs of their messages, under every scheme whose driver can hold a
+//! dialogue, in virtual time: a step takes 50 nanoseconds there, so that durations of milliseconds can be counted.
 
 use engine_sim::driver::{
     self, Arrivals, Control, Driver, Job, Limit, Mode, Open, Outcome, Process, Traffic,
@@ -18,10 +18,10 @@ use workloads_sim::tpcc::{Input, Tpcc};
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
-/// A warehouse that loads in a moment, in which nothing rolls back.
+/// Settings of a warehouse that loads in a moment, and in which nothing rolls back.
 const SMALL: [(&str, &str); 3] =
     [("tpcc.items", "100"), ("tpcc.customers_per_district", "10"), ("tpcc.rollback_pct", "0")];
-/// New-Orders alone.
+/// A mix of New-Orders alone.
 const ORDERS: (&str, &str) = ("tpcc.mix", "1,0,0,0,0");
 
 /// A closed loop of `clients` on one worker.
@@ -54,7 +54,7 @@ fn run<S: Scheme>(given: &[(&str, &str)], job: &Job) -> Outcome<Tpcc> {
         .0
 }
 
-/// Order lines of the first requests of client 0.
+/// Returns the number of order lines of the first requests of client 0.
 fn lines(requests: u64) -> u64 {
     let given: Vec<_> =
         SMALL.iter().chain([&ORDERS]).map(|(name, value)| (name.to_string(), value.to_string())).collect();
@@ -69,13 +69,13 @@ fn lines(requests: u64) -> u64 {
     (0..requests).map(lines).sum()
 }
 
-/// How many round trips all requests of a run had together.
+/// Returns the number of round trips of all requests of a run together.
 fn round_trips(outcome: &Outcome<Tpcc>, rtt_ns: u64) -> u64 {
     let sum_ns = |tally: &driver::TypeTally| tally.latency_ns.mean() * tally.latency_ns.count() as f64;
     (outcome.types.iter().map(sum_ns).sum::<f64>() / rtt_ns as f64) as u64
 }
 
-/// Counts the round trips of a client alone, in both modes.
+/// Visits a scheme and counts the round trips of a single client, in both modes.
 struct CountRoundTrips;
 
 impl Visit for CountRoundTrips {
@@ -95,8 +95,8 @@ impl Visit for CountRoundTrips {
             return;
         }
         assert_eq!(count(Mode::Procedure), REQUESTS, "{}: one a request", S::INFO.name);
-        // Warehouse, district, customer, the order's number, the order and its place in the queue; of each line the
-        // item, the stock, its information, and the line; and the commit.
+        // Warehouse, district, customer, the order's number, the order and its place in the queue; for each line
+        // the item, the stock, its information, and the line; and the commit.
         assert_eq!(count(Mode::Interactive), 7 * REQUESTS + 4 * lines(REQUESTS), "{}", S::INFO.name);
     }
 }
@@ -110,7 +110,8 @@ fn each_statement_and_the_commit_of_an_interactive_client_pay_a_round_trip() {
 
 #[test]
 fn a_transaction_holds_what_it_holds_during_its_round_trips() {
-    // Four clients want the same partition: a dialogue of one keeps the others from it, a procedure does not.
+    // Four clients use the same partition. A dialogue of one client keeps the others from the partition; a
+    // procedure does not.
     let rtt_ns = MS / 10;
     let round_trips = |mode| {
         let traffic = Traffic { mode, rtt_ns, ..Traffic::default() };
@@ -120,11 +121,11 @@ fn a_transaction_holds_what_it_holds_during_its_round_trips() {
     };
     let (procedure, dialogue) = (round_trips(Mode::Procedure), round_trips(Mode::Interactive));
     assert!(procedure <= 2, "{procedure}");
-    // Its own, about 46, and those of up to three others.
+    // The client's own round trips, about 46, and those of up to three others.
     assert!(dialogue > 2 * 46, "{dialogue}");
 }
 
-/// Four clients of one warehouse, under a scheme that aborts.
+/// Runs four clients of one warehouse, under a scheme that aborts. Returns the number of aborts and the duration.
 fn aborts_and_ns<S: Scheme>(abort_ns: u64) -> (u64, u64) {
     let traffic = Traffic { rtt_ns: MS / 10, ..Traffic::default() };
     let outcome =
@@ -154,7 +155,7 @@ fn an_abort_costs_its_worker_what_was_asked_for() {
 fn requests_of_one_message_share_a_round_trip() {
     let traffic = Traffic { rtt_ns: 100 * MS, batch: 5, ..Traffic::default() };
     let outcome = run::<Silo>(&[ORDERS], &job(1, Limit::Requests(20), traffic));
-    // Each of the five has waited for it, but it was waited for four times.
+    // Each of the five requests counts the round trip in its latency, but only four round trips were made.
     assert_eq!(round_trips(&outcome, 100 * MS), 20);
     let service_ns = &outcome.types[0].service_ns;
     assert_eq!(
@@ -166,7 +167,7 @@ fn requests_of_one_message_share_a_round_trip() {
 
 #[test]
 fn an_open_loop_tells_the_wait_from_the_service_and_counts_what_it_skips() {
-    // A request takes 50 milliseconds, and one comes each 10.
+    // A request takes 50 milliseconds, and a request arrives every 10 milliseconds.
     let open = Open { process: Process::Constant, rate_txn_s: 100.0, queue_max: 8 };
     let traffic = Traffic { rtt_ns: 50 * MS, arrivals: Arrivals::Open(open), ..Traffic::default() };
     let enough = run::<Silo>(&[ORDERS], &job(10, timed(1, 10), traffic));
@@ -184,7 +185,7 @@ fn an_open_loop_tells_the_wait_from_the_service_and_counts_what_it_skips() {
     assert!(offered.abs_diff(1_000) <= 10 && skipped.abs_diff(800) <= 20, "{:?}", few.arrived);
     let tally = &few.types[0];
     assert!(tally.service_ns.max() < 51 * MS, "serving takes as long as ever");
-    // Eight wait before it, of 50 milliseconds each.
+    // Eight requests wait before it, for 50 milliseconds each.
     assert!(
         (400 * MS..460 * MS).contains(&tally.latency_ns.quantile(0.5)),
         "{}",
@@ -200,7 +201,7 @@ fn a_warehouse_of_terminals_makes_what_the_standard_says_and_a_hundred_times_tha
         let given = [("tpcc.terminals", "on"), ("tpcc.wait_scale", scale)];
         let outcome = run::<Silo>(&given, &job(10, timed(seconds / 20, seconds), traffic));
         let commits: u64 = outcome.types.iter().map(|tally| tally.commits).sum();
-        // Ten terminals with a cycle of 20.99 seconds: 953 in 2,000 seconds.
+        // Ten terminals with a cycle of 20.99 seconds send 953 requests in 2,000 seconds.
         assert!(commits.abs_diff(953) < 60, "{commits} at {scale}");
     }
 }

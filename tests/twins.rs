@@ -1,5 +1,5 @@
-//! Claims about the twins: every scheme runs a whole workload, drivers and indexes included, under a
-//! schedule that a seed decides, and the seed brings the schedule back.
+//! Claims about the twins: every scheme runs a whole workload, including drivers and indexes, under
+//! a schedule that a seed decides, and the seed reproduces the schedule.
 
 mod explore;
 

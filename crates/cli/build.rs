@@ -1,19 +1,19 @@
-//! Tells the command which commit it is built from, where that is known: a schedule means the same again only in the
+//! Tells the command the commit from which it is built, if that is known: a schedule has the same meaning only in the
 //! same sources.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What the command is built from.
+/// The sources from which the command is built.
 const SOURCES: &[&str] = &["..", "../../Cargo.toml", "../../Cargo.lock"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // The sources may lie in a repository that is not theirs: then its commits say nothing of them.
+    // The sources may lie in the repository of another project, whose commits do not identify them.
     if git(&["rev-parse", "--show-prefix"]).as_deref() != Some("crates/cli/") {
         return;
     }
-    // The log is written with each commit and each change of branch; it is not there in every repository.
+    // Git writes the log with each commit and each change of branch; not every repository has the log.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|log| Path::new(log).exists()) {
         println!("cargo::rerun-if-changed={log}");
     }
@@ -21,7 +21,7 @@ fn main() {
         println!("cargo::rerun-if-changed={path}");
     }
     let changed = git(&[&["status", "--porcelain", "--"], SOURCES].concat());
-    // The last one that changed the sources: what others change makes no other command.
+    // The last commit that changed the sources: commits that change other files make no other command.
     let commit = git(&[&["rev-list", "-1", "--abbrev-commit", "HEAD", "--"], SOURCES].concat());
     if let (Some(commit), Some(changed)) = (commit, changed) {
         let and = if changed.is_empty() { "" } else { " and changes since" };
@@ -30,7 +30,7 @@ fn main() {
     }
 }
 
-/// What git prints, if it is there and has an answer.
+/// Returns the output of git; `None` if git is not there or fails.
 fn git(args: &[&str]) -> Option<String> {
     let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())

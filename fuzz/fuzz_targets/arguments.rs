@@ -1,4 +1,4 @@
-//! The fuzzer's entry to the command line.
+//! The fuzz target for the command line.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzzed::arguments::arguments(input));

@@ -1,4 +1,4 @@
-//! The fuzzer's entry to the indexes.
+//! The fuzz target for the indexes.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzzed::index::index(input));

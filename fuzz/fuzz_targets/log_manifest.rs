@@ -1,4 +1,4 @@
-//! The fuzzer's entry to the manifest of a database.
+//! The fuzz target for the manifest of a database.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzzed::log::manifest(input));

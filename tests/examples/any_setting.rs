@@ -1,7 +1,7 @@
-//! Runs under settings drawn by chance, over all schemes and workloads: short ones, on little data, each checked.
-//! Systems break outside of the settings that somebody reported; these are drawn from all that is legal, by a seed.
+//! Runs under random settings, over all schemes and workloads: short runs, on little data, each checked. Systems fail
+//! outside of the settings that somebody reported. These settings are drawn from all legal ones, by a seed.
 //!
-//! What is asked of each: no panic, no end that does not come, a check that passes, and a commit at least.
+//! Requirements for each run: no panic, an end in time, a check that passes, and at least one commit.
 //!
 //! `cargo run --release --package contend-tests --example any_setting [COUNT [SEED]]`
 #![forbid(unsafe_code)]
@@ -18,26 +18,27 @@ use sync::atomic::{AtomicBool, Ordering};
 use sync::{clock, waiter, workers};
 
 const COUNT: u64 = 200;
-/// Seconds of a run that are measured, and of a second run if nothing commits in the first: a batch may be long.
+/// The measured seconds of a run, and of a second run if nothing commits in the first: a batch may be long.
 const SECONDS: f64 = 0.3;
 const LONG_SECONDS: f64 = 4.0;
-/// Seconds after which a run is taken for endless: the machine may be busy.
+/// The seconds after which a run is considered endless: the machine may be busy.
 const HANGS_AFTER_S: u64 = 90;
-/// What a run may load.
+/// The maximum number of rows, and of their bytes, that a run may load.
 const ROWS_MAX: u64 = 400_000;
 const ROW_BYTES_MAX: u64 = 200 << 20;
-/// Microseconds that a transaction may pause: longer ones would let none commit in time.
+/// The maximum pause of a transaction in microseconds: with longer pauses none would commit in time.
 const PAUSE_US_MAX: u64 = 2_000;
-/// Microseconds of a round trip, of which a transaction may have dozens.
+/// The maximum duration of a round trip in microseconds: a transaction may have dozens of round trips.
 const RTT_US_MAX: u64 = 1_000;
-/// Milliseconds without a request between two bursts.
+/// The maximum time between two bursts in milliseconds, without a request.
 const LULL_MS_MAX: u64 = 100;
-/// Rows that a transaction of the Stock table reads: with millions, few would end in time.
+/// The maximum number of rows that a transaction of the Stock table reads: with millions, few would end in time.
 const READS_MAX: u64 = 2_000;
-/// Workloads that write what they have read before. In a dialogue those who hold few rows for reading would keep each
-/// other from writing without end where nobody waits. So does TPC-C where the column groups of a row share a record.
+/// Workloads that write rows which they have read before. In a dialogue, transactions that hold few rows for reading
+/// would prevent each other from writing without end, in schemes in which nobody waits. TPC-C does the same if the
+/// column groups of a row share a record.
 const UPGRADING: [&str; 2] = ["stock", "micro"];
-/// What the waits of terminals are multiplied by at most: they come to half a minute in the standard.
+/// The maximum factor of the waits of terminals, which are up to half a minute in the standard.
 const WAIT_SCALE_MAX: f64 = 0.01;
 
 fn main() -> ExitCode {
@@ -83,8 +84,8 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A request by chance. Two of three settings stay at their standard values, so that what is off them is not always
-/// the same extreme.
+/// Draws a request. Two of three settings keep their standard values, so that the others do not always form the same
+/// extreme.
 fn request(rng: &mut Rng) -> Request {
     let pick = |rng: &mut Rng, count: usize| rng.below(count as u64) as usize;
     let schemes = Catalogue.schemes();
@@ -130,7 +131,7 @@ fn request(rng: &mut Rng) -> Request {
     }
 }
 
-/// A legal value of a setting; none if its texts are of a language of their own.
+/// Returns a legal value of a setting, or `None` if its texts have a syntax of their own.
 fn value(setting: &Setting, rng: &mut Rng) -> Option<String> {
     match setting.range {
         Range::Int(min, max) => {
@@ -146,7 +147,8 @@ fn value(setting: &Setting, rng: &mut Rng) -> Option<String> {
                 "stock.reads" => READS_MAX,
                 _ => max,
             };
-            // As likely small as large; the ends are where things break.
+            // Small and large values are equally likely. Ends of ranges are drawn often, because defects are likely
+            // there.
             let span = ((max - min) as f64).max(1.0).ln() * rng.below(1_001) as f64 / 1_000.0;
             let within = min + ((span.exp() - 1.0).round() as u64).min(max - min);
             Some([within, within, within, min][rng.below(4) as usize].to_string())
@@ -158,7 +160,7 @@ fn value(setting: &Setting, rng: &mut Rng) -> Option<String> {
     }
 }
 
-/// The run as a command.
+/// Formats the run as a command.
 fn told(request: &Request) -> String {
     let Request { workload, schemes, workers, clients, seconds, cooldown, seed, set, retry, .. } = request;
     let scheme = schemes.as_deref().unwrap_or_default();
@@ -178,7 +180,7 @@ fn told(request: &Request) -> String {
     )
 }
 
-/// Makes the run, and says how many commits it had, unless it shows a defect.
+/// Makes the run. Returns the number of its commits, or the defect that it shows.
 fn run(plan: &Plan, command: &str) -> Result<u64, String> {
     let monitor = Monitor::new(plan.job.workers);
     let is_over = AtomicBool::new(false);
@@ -201,7 +203,7 @@ fn run(plan: &Plan, command: &str) -> Result<u64, String> {
     Ok(record.measured.types.iter().map(|tally| tally.commits).sum())
 }
 
-/// Ends the program when a run does not end.
+/// Ends the program if a run does not end in time.
 fn watch(command: &str, monitor: &Monitor, is_over: &AtomicBool) {
     let until_ns = clock::now_ns() + HANGS_AFTER_S * 1_000_000_000;
     // Relaxed: as above.

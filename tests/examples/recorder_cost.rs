@@ -1,5 +1,5 @@
-//! What it costs to record histories: the processor time that a transaction takes with a recorder and without, in
-//! turns, of TPC-C and of the mix under each scheme.
+//! The cost of recording histories: the processor time that a transaction takes with a recorder and without, in
+//! turns, for TPC-C and for the mix under each scheme.
 //!
 //! `cargo run --release --package contend-tests --example recorder_cost [ROUNDS [SCHEME]]`
 #![forbid(unsafe_code)]
@@ -15,13 +15,13 @@ use schemes::catalogue::{self, Visit};
 use workloads::mix::Mix;
 use workloads::tpcc::Tpcc;
 
-/// Rounds of one run with a recorder and one without, unless told otherwise.
+/// The default number of rounds, each with a run with a recorder and a run without.
 const ROUNDS: usize = 5;
-/// Transactions of a run.
+/// The number of transactions of a run.
 const REQUESTS: u64 = 100_000;
-/// Words that are recorded of one, in the mean, or more.
+/// An upper bound of the mean number of words that are recorded for a transaction.
 const WORDS: usize = 500;
-/// What a row needs beside its columns, or more.
+/// An upper bound of the bytes of a row beside its columns.
 const ROW_OVERHEAD_BYTES: u64 = 128;
 
 fn main() -> ExitCode {
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints what so many rounds cost.
+/// Visits a scheme and prints the cost over a number of rounds.
 struct Cost<W>(usize, PhantomData<W>);
 
 impl<W: Workload> Visit for Cost<W> {
@@ -62,7 +62,7 @@ impl<W: Workload> Visit for Cost<W> {
     }
 }
 
-/// Microseconds of processor time that a transaction takes.
+/// Returns the microseconds of processor time that a transaction takes.
 fn us<S: Scheme, W: Workload>(is_recorded: bool) -> f64 {
     let values = Values::new(S::SETTINGS.iter().chain(W::SETTINGS), &[]).expect("the standard settings");
     let clients = S::clients(&values, 1);
@@ -78,7 +78,8 @@ fn us<S: Scheme, W: Workload>(is_recorded: bool) -> f64 {
     let Forecast { growth_bytes, growth_rows, .. } = workload.forecast();
     db.reserve((growth_bytes + growth_rows as u64 * ROW_OVERHEAD_BYTES) as usize * REQUESTS as usize, 1);
     let job = Job::new(1, clients, Limit::Requests(REQUESTS / clients as u64), 1);
-    // New memory costs more than what is written to it, and is asked for beforehand in both runs.
+    // The first access to new memory costs more than the writes to it. Memory is therefore requested in advance
+    // in both runs.
     let requests = REQUESTS as usize / clients;
     let records = Records::with_room(2 * requests, WORDS * requests);
     let control = Control::new(1);

@@ -1,5 +1,6 @@
-//! How many small schedules a second a core explores under each scheme, by the strategies of seeds and by a
-//! search: `cargo run --release --package contend-tests --example schedules [COUNT] [SCHEME]`.
+//! The number of small schedules that a core explores a second under each scheme, by the strategies of
+//! seeds and by a search:
+//! `cargo run --release --package contend-tests --example schedules [COUNT] [SCHEME]`.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to a terminal")]
 
@@ -14,7 +15,7 @@ use schemes_sim::catalogue::{self, Visit};
 use sim::{Explorer, Schedule, Search, Strategy, Trace};
 use small::Small;
 
-/// Schedules of each kind, unless told otherwise.
+/// The default number of schedules of each kind.
 const COUNT: u64 = 20_000;
 
 fn main() -> ExitCode {
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Explores so many schedules twice, and prints how fast.
+/// Visits a scheme: explores a number of schedules in both ways, and prints the rates.
 struct Rate(u64);
 
 impl Visit for Rate {
@@ -57,7 +58,7 @@ impl Visit for Rate {
     }
 }
 
-/// Explorations a second of this thread's time, and the steps of each.
+/// Returns the number of explorations a second of this thread's time, and the number of steps of each.
 fn rate(count: u64, mut explore: impl FnMut(u64) -> Option<(bool, Trace)>) -> (f64, u64) {
     let start_ns = sync::clock::thread_cpu_ns();
     let mut steps = 0;

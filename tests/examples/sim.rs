@@ -1,5 +1,5 @@
-//! `cargo xtask sim SEED`: every scheme under the schedule that the seed stands for, twice, with what came
-//! of it. A failure says which scheme, seed and step; the same command brings it back, as often as it takes.
+//! `cargo xtask sim SEED`: runs every scheme twice under the schedule of the seed, and prints the results. A
+//! failure names the scheme, the seed and the step. The same command reproduces it any number of times.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to a terminal")]
 
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let mut failed = Vec::new();
     for workload in Small::ALL {
         for info in catalogue::INFO {
-            // What fails has said why by its panic.
+            // The panic has already printed the reason of a failure.
             let explored = catch_unwind(|| [0; 2].map(|_| explore(info.name, workload, seed)));
             let line = explored.map_or_else(|_| "FAILED".to_owned(), told);
             println!("{:<9} {:<12} {line}", workload.name(), info.name);
@@ -44,7 +44,7 @@ fn refuse() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// What came of both explorations, if the same did.
+/// Formats the result of both explorations, or the failure if they differ.
 fn told([first, second]: [Explored; 2]) -> String {
     if first != second {
         return format!("FAILED: the seed gave {first:?} and then {second:?}; something beside it decides");

@@ -1,6 +1,6 @@
-//! Whole workloads under every scheme of the catalogue over stepped primitives, drivers and indexes
-//! included: a seed decides the rows, the requests and the interleaving, and the workload's own check what
-//! may come of it.
+//! Whole workloads under every scheme of the catalogue over stepped primitives, including drivers and
+//! indexes. A seed decides the rows, the requests and the interleaving, and the workload's own check
+//! decides if the result is correct.
 
 use core::marker::PhantomData;
 
@@ -13,7 +13,7 @@ use workloads_sim::smallbank::SmallBank;
 use workloads_sim::tpcc::Tpcc;
 use workloads_sim::ycsb::{ShortKey, Ycsb};
 
-/// YCSB so small that its transactions meet.
+/// YCSB so small that its transactions conflict.
 const YCSB: &[(&str, &str)] = &[
     ("ycsb.workload", "custom"),
     ("ycsb.records", "16"),
@@ -22,7 +22,7 @@ const YCSB: &[(&str, &str)] = &[
     ("ycsb.read_pct", "50"),
 ];
 
-/// TPC-C of which the same can be said, with all that its settings let happen.
+/// TPC-C so small that its transactions conflict, with all events that its settings permit.
 const TPCC: &[(&str, &str)] = &[
     ("tpcc.items", "8"),
     ("tpcc.customers_per_district", "4"),
@@ -39,7 +39,7 @@ const SMALLBANK: &[(&str, &str)] = &[
     ("smallbank.commutative", "on"),
 ];
 
-/// A workload with the settings that make it small.
+/// A workload, with the settings that make it small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Small {
     Ycsb,
@@ -48,10 +48,10 @@ pub(crate) enum Small {
 }
 
 impl Small {
-    /// All.
+    /// All workloads.
     pub(crate) const ALL: [Self; 3] = [Self::Ycsb, Self::Tpcc, Self::Bank];
 
-    /// Its name.
+    /// Returns the workload's name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ycsb => Ycsb::<ShortKey>::NAME,
@@ -61,19 +61,19 @@ impl Small {
     }
 }
 
-/// What came of an exploration.
+/// The result of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Explored {
     pub(crate) trace: Trace,
     pub(crate) commits: u64,
-    /// Attempts that the scheme aborted.
+    /// The number of attempts that the scheme aborted.
     pub(crate) aborts: u64,
 }
 
 /// Runs and checks a workload under a scheme and the schedule of a seed.
 ///
 /// # Panics
-/// When a request does not end, the check fails, or anything panics: with the seed and the step.
+/// If a request does not end, the check fails, or anything panics. The message has the seed and the step.
 pub(crate) fn explore(scheme: &str, workload: Small, seed: u64) -> Explored {
     let explored = match workload {
         Small::Ycsb => catalogue::with(scheme, Explore::<Ycsb<ShortKey>>(seed, YCSB, PhantomData)),

@@ -1,5 +1,5 @@
-//! The smallest database worth exploring: a table of points and an ordered one, two rows in each, and three
-//! workers with one transaction of three operations each.
+//! The smallest useful database for exploration: a table of points and an ordered table, with two rows each, and
+//! three workers with one transaction of three operations each.
 
 use core::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use engine_sim::{
 use sync_sim::{waiter, workers};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Workers, each with a session and a transaction of its own.
+/// The number of workers, each with its own session and transaction.
 pub(crate) const WORKERS: usize = 3;
 
 /// A row that shows when it is torn: both words are equal.
@@ -43,7 +43,7 @@ pub(crate) struct Small {
 }
 
 impl Small {
-    /// The tables, for the scheme `S`.
+    /// Declares the tables, for the scheme `S`.
     pub(crate) fn new<S: Scheme>() -> Self {
         let mut schema = Schema::new();
         let points = schema.table("points", Lookup::Point, 2).group();
@@ -51,8 +51,8 @@ impl Small {
         Self { schema, values: Values::new(S::SETTINGS, &[]).expect("defaults are legal"), points, ordered }
     }
 
-    /// Makes a database and runs a transaction on each worker. Says whether what came of it could have come
-    /// of one after the other: whether every update counts, and the scan saw all or nothing.
+    /// Creates a database and runs a transaction on each worker. Returns `true` if the result is possible in a
+    /// serial execution: every update counts, and the scan saw all or nothing of another transaction.
     pub(crate) fn run<S: Scheme>(&self) -> bool {
         let env = Env { slots: WORKERS + 1, workers: WORKERS };
         let db = Database::<S>::new(&self.schema, &self.values, env).expect("legal settings");
@@ -71,7 +71,8 @@ impl Small {
                     return scanned;
                 }
                 ticket.retries += 1;
-                // Longer each time, and each worker in its own way: who aborts each other must not do so in step.
+                // Pauses grow with each retry, and differ between workers: transactions that abort each other
+                // must not continue in step.
                 waiter::pause_ns(((worker as u64 + 1) * 300) << ticket.retries.min(10));
             }
         });
@@ -79,7 +80,7 @@ impl Small {
         sum == 6 && (scanned[1] == 0 || scanned[1] == 2)
     }
 
-    /// The transaction of a worker. Returns the sum of what it scanned.
+    /// Executes the transaction of a worker. Returns the sum of the rows that it scanned.
     fn execute(&self, worker: usize, txn: &mut impl Transaction) -> Result<u64, Abort> {
         match worker {
             0 => {
@@ -103,7 +104,7 @@ impl Small {
         }
     }
 
-    /// The sum of the ordered table.
+    /// Returns the sum of the ordered table.
     fn scan(&self, txn: &mut impl Transaction) -> Result<u64, Abort> {
         let mut sum = 0;
         txn.scan(self.ordered, 0..8, Direction::Forward, |_, row| {
@@ -113,7 +114,7 @@ impl Small {
         Ok(sum)
     }
 
-    /// The sum of both tables.
+    /// Returns the sum of both tables.
     fn sum(&self, txn: &mut impl Transaction) -> Result<u64, Abort> {
         let mut sum = self.scan(txn)?;
         for key in 0..2 {
@@ -125,7 +126,7 @@ impl Small {
 
 fn ticket() -> Ticket {
     let mut homes = Homes::new();
-    // Those of all keys and bounds that are looked for.
+    // The homes of all keys and bounds that are accessed.
     (0..9).for_each(|home| homes.add(home));
     Ticket::new(1, homes)
 }

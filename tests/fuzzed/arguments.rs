@@ -1,13 +1,13 @@
-//! The command line: what a user may type, up to the plan of the runs, which it never starts.
+//! The command line: the words that a user may type, up to the plan of the runs. The runs are never started.
 //!
-//! An input is the words after `contend`, one a line. Claims: nothing panics; what the parser refuses ends with
-//! exit code 2, or with 0 where it prints a help; what is refused later is told in a sentence; a plan has runs.
+//! An input is the words after `contend`, one on each line. Claims: nothing panics; what the parser refuses
+//! ends with exit code 2, or with 0 if it prints a help; every later refusal is a sentence; a plan has runs.
 
 use clap::Parser;
 use lab::conditions::{self, Study};
 use lab::{Inquiry, Plan, Question, Request};
 
-/// As the command itself reads them.
+/// The module in which the command itself defines its arguments.
 #[path = "../../crates/cli/src/args.rs"]
 #[allow(dead_code, reason = "the command itself uses the rest")]
 mod args;
@@ -29,7 +29,7 @@ pub fn arguments(input: &[u8]) {
             Command::Reproduce(reproduce) => find(reproduce.id.as_deref()),
             Command::Sensitivity(asked) => screen(asked.question()),
             Command::Conditions(asked) => study(asked.question()),
-            // They take nothing, or files.
+            // These commands take no arguments, or files.
             Command::Demo
             | Command::List(_)
             | Command::Sweep(_)
@@ -48,7 +48,7 @@ pub fn arguments(input: &[u8]) {
     }
 }
 
-/// Draws the points of a question of sensitivity.
+/// Draws the points of a sensitivity study.
 fn screen(question: lab::sensitivity::Question) {
     match lab::sensitivity::Study::new(question, "a build") {
         Ok(study) => assert!(!study.ground.axes.is_empty(), "something varies"),
@@ -56,7 +56,7 @@ fn screen(question: lab::sensitivity::Question) {
     }
 }
 
-/// Finds the experiment that is asked for, if one is.
+/// Finds the requested experiment, if there is a request.
 fn find(id: Option<&str>) {
     if let Some(Err(refusal)) = id.map(lab::reproduce::find) {
         assert!(refusal.0.len() > 10, "a refusal is a sentence: {refusal}");

@@ -1,10 +1,11 @@
-//! The indexes against an ordered map: what is found, and what the versions and metadata of leaves protect.
+//! The indexes compared with an ordered map: their entries, and the protection by versions and metadata of
+//! leaves.
 //!
-//! An input is a byte that picks the index, and operations of six bytes each. The claims beyond those on
-//! entries: a key that enters what a search or a scan has read changes the gap version of a leaf that it named;
-//! not for whoever inserts and follows its own inserts; what a reader wrote to the metadata of such a leaf is
-//! seen by whoever inserts there; a removal changes no leaf unless it unlinks one; keys of two prefixes are
-//! never in one leaf.
+//! An input is a byte that selects the index, and operations of six bytes each. Further claims, beyond those on
+//! entries: the insert of a key into a range that a search or a scan has read changes the gap version of a leaf
+//! that the read named; an inserter that follows its own inserts sees no such change; a reader's entry in the
+//! metadata of such a leaf is visible to an inserter there; a removal changes no leaf unless it unlinks one;
+//! keys of two prefixes are never in one leaf.
 
 use core::convert::Infallible;
 use core::fmt::Debug;
@@ -18,7 +19,7 @@ use sync::atomic::{AtomicU64, Ordering};
 
 use crate::bytes::Bytes;
 
-/// Reads an input as operations on one of the indexes and does them.
+/// Reads an input as operations on one of the indexes and executes them.
 ///
 /// # Panics
 /// When the index is wrong.
@@ -36,14 +37,14 @@ pub fn index(input: &[u8]) {
     }
 }
 
-/// All keys have one prefix.
+/// A number of suffix bits with which all keys have one prefix.
 const NO_PREFIXES: u32 = u32::MAX;
-/// Numbers of keys: enough for three levels of standard nodes.
+/// The number of different keys: enough for three levels of standard nodes.
 const KEYS: u16 = 4_096;
-/// Reads that are remembered at a time.
+/// The maximum number of reads that are remembered at a time.
 const READS: usize = 6;
 
-/// Keys in the order of their numbers, with the smallest and the largest one at the ends.
+/// Keys in the order of their numbers, with the smallest and the largest possible key at the ends.
 trait Numbered: OrderedKey {
     fn nth(number: u16) -> Self;
 }
@@ -71,7 +72,7 @@ impl Numbered for [u64; 6] {
     }
 }
 
-/// The stamp of the latest reader of a leaf.
+/// Leaf metadata: the stamp of the latest reader of the leaf.
 #[derive(Debug, Default)]
 struct Stamp(AtomicU64);
 
@@ -88,10 +89,10 @@ impl LeafMeta for Stamp {
     }
 }
 
-/// Metadata with which readers protect a leaf, or without.
+/// Leaf metadata that may protect readers.
 trait Protects: LeafMeta {
     fn raise(&self, stamp: u64);
-    /// Whether whoever read at `stamp` is known.
+    /// Returns `true` if the metadata cover a reader at `stamp`, or if there are no metadata.
     fn knows(&self, stamp: u64) -> bool;
 }
 
@@ -113,17 +114,17 @@ impl Protects for () {
     }
 }
 
-/// A row that tells its number.
+/// Creates a row pointer that encodes a number.
 fn row(number: u64) -> RowPtr {
     RowPtr::to_nowhere(NonZero::new((number as usize + 1) * 8).expect("not zero"))
 }
 
-/// The number of a row.
+/// Returns the number of a row.
 fn number(row: RowPtr) -> u64 {
     row.address() as u64 / 8 - 1
 }
 
-/// What both indexes can do, as far as they can.
+/// The operations of both kinds of index. A hash index ignores fingers, and has no order.
 trait Subject<K: OrderedKey, L: LeafMeta> {
     fn get<'t>(&'t self, key: K, missed: impl FnMut(LeafRef<'t, L>)) -> Option<RowPtr>;
     fn peek(&self, key: K) -> Option<RowPtr>;
@@ -135,7 +136,7 @@ trait Subject<K: OrderedKey, L: LeafMeta> {
         watch: &mut W,
     ) -> Result<Inserted, W::Stop>;
     fn remove(&self, key: K, row: RowPtr, is_allowed: bool) -> bool;
-    /// Whether keys were visited: a hash index has no order.
+    /// Returns `false` if the index has no order and visited no keys.
     fn scan<'t, V: Visitor<'t, K, L>>(
         &'t self,
         from: Bound<K>,
@@ -143,10 +144,10 @@ trait Subject<K: OrderedKey, L: LeafMeta> {
         direction: Direction,
         visitor: &mut V,
     ) -> Result<bool, V::Stop>;
-    /// All entries, in key order.
+    /// Returns all entries, in key order.
     fn entries(&self) -> Vec<(K, u64)>;
     fn len(&self) -> usize;
-    /// A number that changes when leaves are made or unlinked.
+    /// Returns a number that changes when leaves are created or unlinked.
     fn leaves(&self) -> usize;
 }
 
@@ -287,7 +288,7 @@ impl<K: OrderedKey> Range<K> {
     }
 }
 
-/// What was read, and the leaves that were named for it as they are known.
+/// A remembered read: its range, its stamp, and the leaves that it named, with their versions.
 #[derive(Debug)]
 struct Read<'t, K, L> {
     range: Range<K>,
@@ -296,20 +297,21 @@ struct Read<'t, K, L> {
 }
 
 impl<K, L> Read<'_, K, L> {
-    /// Whether every leaf is as it is known.
+    /// Returns `true` if every leaf still has the remembered version.
     fn is_good(&self) -> bool {
         self.leaves.iter().all(|leaf| leaf.gap_version() == leaf.seen())
     }
 }
 
-/// Who inserts: it knows the leaves of one read, and who must be known to the leaf that a key enters.
+/// An inserter. It follows its own changes of the leaves of one read, and checks that the leaf which a key
+/// enters has the stamps of its readers.
 struct Inserter<'r, 't, K, L> {
     own: Option<&'r mut Read<'t, K, L>>,
     stamp: u64,
     is_refused: bool,
 }
 
-/// A key was kept out.
+/// The insert of a key was refused.
 #[derive(Debug, PartialEq, Eq)]
 struct Refused;
 
@@ -343,13 +345,13 @@ impl<'t, K, L: Protects> Watcher<'t, L> for Inserter<'_, 't, K, L> {
     }
 }
 
-/// Who scans at a stamp and stops after `limit` entries.
+/// A scanner at a stamp, which stops after `limit` entries.
 struct Scanner<'t, K, L> {
     stamp: u64,
     limit: usize,
     suffix_bits: u32,
     leaves: Vec<LeafRef<'t, L>>,
-    /// The prefix of the entries of the leaf named last.
+    /// The prefix of the entries of the last named leaf.
     prefix: Option<K>,
     entries: Vec<(K, u64)>,
 }
@@ -374,18 +376,18 @@ impl<'t, K: OrderedKey, L: Protects> Visitor<'t, K, L> for Scanner<'t, K, L> {
     }
 }
 
-/// An index, what should be in it, and what is known of its leaves.
+/// An index, its expected contents, and the remembered reads.
 struct Case<'t, K, L, S> {
     subject: &'t S,
     model: BTreeMap<K, u64>,
     reads: Vec<Read<'t, K, L>>,
     finger: Finger<K>,
     suffix_bits: u32,
-    /// Operations so far: numbers rows, and stamps reads.
+    /// The number of operations so far, which numbers rows and stamps reads.
     turn: u64,
 }
 
-/// Reads operations and does them.
+/// Reads operations and executes them.
 fn run<'t, K: Numbered, L: Protects>(
     subject: &'t impl Subject<K, L>,
     suffix_bits: u32,
@@ -407,7 +409,7 @@ fn run<'t, K: Numbered, L: Protects>(
 }
 
 impl<K: Numbered, L: Protects, S: Subject<K, L>> Case<'_, K, L, S> {
-    /// Does the operation `what` on the keys of two numbers; what else there is to choose, `how` chooses.
+    /// Executes the operation `what` on the keys of two numbers. `how` makes all other choices.
     fn step(&mut self, what: u8, first: u16, second: u16, how: u8) {
         match what % 16 {
             0..=3 => self.insert(first, how),
@@ -425,7 +427,7 @@ impl<K: Numbered, L: Protects, S: Subject<K, L>> Case<'_, K, L, S> {
         }
     }
 
-    /// Inserts, alone or as one of the readers.
+    /// Inserts a key, alone or as one of the readers.
     fn insert(&mut self, key: u16, how: u8) {
         let key = K::nth(key);
         let number = self.begin();
@@ -459,11 +461,12 @@ impl<K: Numbered, L: Protects, S: Subject<K, L>> Case<'_, K, L, S> {
         if let Some(own) = self.reads.get(usize::from(how % 8)) {
             assert!(own.is_good(), "own inserts are no change to whoever follows them");
         }
-        // What was invalidated is of no more use.
+        // A read whose leaves have changed proves nothing more.
         self.reads.retain(Read::is_good);
     }
 
-    /// Removes a key, or tries to with another's row or against the leaf's will.
+    /// Removes a key. Some attempts pass another row, or a leaf that does not permit the removal; these must
+    /// fail.
     fn remove(&mut self, key: u16, how: u8) {
         let key = K::nth(key);
         let there = self.model.get(&key).copied();
@@ -526,7 +529,7 @@ impl<K: Numbered, L: Protects, S: Subject<K, L>> Case<'_, K, L, S> {
         };
         assert_eq!(scanner.entries, expected, "{direction:?} over {range:?}");
         if let Some(&(last, _)) = scanner.entries.last().filter(|_| scanner.entries.len() == limit) {
-            // It stopped here and has read no farther.
+            // The scan stopped here and has read no farther.
             match direction {
                 Direction::Forward => range.to = Bound::Included(last),
                 Direction::Backward => range.from = Bound::Included(last),
@@ -535,7 +538,7 @@ impl<K: Numbered, L: Protects, S: Subject<K, L>> Case<'_, K, L, S> {
         self.remember(Read { range, stamp, leaves: scanner.leaves });
     }
 
-    /// Compares everything.
+    /// Compares the index with the model.
     fn compare(&self) {
         let expected: Vec<_> = self.model.iter().map(|(&key, &row)| (key, row)).collect();
         assert_eq!(self.subject.entries(), expected);
@@ -550,13 +553,13 @@ impl<K: Numbered, L: Protects, S: Subject<K, L>> Case<'_, K, L, S> {
 }
 
 impl<'t, K: Numbered, L: Protects, S> Case<'t, K, L, S> {
-    /// The number of a new operation.
+    /// Returns the number of a new operation.
     fn begin(&mut self) -> u64 {
         self.turn += 1;
         self.turn
     }
 
-    /// Remembers what was read, in place of the oldest if there is much.
+    /// Remembers a read, in place of the oldest if there are too many.
     fn remember(&mut self, read: Read<'t, K, L>) {
         assert!(read.is_good(), "nobody has changed anything meanwhile");
         if self.reads.len() == READS {

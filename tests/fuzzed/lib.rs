@@ -1,7 +1,7 @@
-//! What the fuzzer feeds bytes to: each function reads any input as a test case, and panics when a claim fails.
+//! The functions that the fuzzer calls: each reads any input as a test case, and panics when a claim fails.
 //!
-//! They are here, and not beside the fuzz targets in `fuzz/`, so that `cargo test` replays the committed inputs
-//! through the same code on the stable toolchain (`tests/replay.rs`).
+//! The functions are here, and not beside the fuzz targets in `fuzz/`, so that `cargo test` replays the
+//! committed inputs through the same code on the stable toolchain (`tests/replay.rs`).
 #![forbid(unsafe_code)]
 
 pub mod arguments;

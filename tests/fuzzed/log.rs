@@ -1,18 +1,19 @@
-//! Files of a log: bytes in place of one of them, and what opening and recovering make of it.
+//! Files of a log: one file is replaced or damaged, and the database is opened and recovered.
 //!
-//! A small database is written: a checkpoint in two parts and a log behind it, in several segments. The first byte of
-//! an input says whether its log is closed or cut off, what becomes of the file, and whether checksums are looked at;
-//! the second picks the file among those of its kind; two more are a place in it. What may become of the file:
+//! A small database is written: a checkpoint in two parts and a log after it, in several segments. The first byte of
+//! an input selects if the log is closed or ends without being closed, the damage to the file, and if checksums are
+//! verified. The second byte selects the file among the files of its kind. Two more bytes are a place in the file.
+//! The kinds of damage are:
 //!
-//! 0. it is the rest of the input;
-//! 1. the rest of the input is pieces that are written over it: a place of two bytes, a length of one, the bytes;
-//! 2. a byte of it has changed;
-//! 3. it ends at the place.
+//! 0. the file is the rest of the input;
+//! 1. the rest of the input is pieces that overwrite the file: a place of two bytes, a length of one, the bytes;
+//! 2. one byte of the file is changed;
+//! 3. the file ends at the place.
 //!
-//! Claims: nothing panics, and nothing is refused for another reason than the bytes. What is restored after 2, with
-//! checksums, is what the commits up to some epoch have left; of a log that was closed, that is all. After 2 no epoch
-//! is missing that was durable when something was written later. After 3 nothing is restored: a file that was cut off
-//! is refused. (What is made of whole files may be right: the fuzzer finds checksums.)
+//! Claims: nothing panics, and nothing is refused for another reason than the bytes. If checksums are verified: after
+//! 2, the restored rows are those that the commits up to some epoch have left; for a log that was closed, all
+//! commits. After 2, no epoch is missing that was durable when a later write was made. After 3, nothing is restored:
+//! a truncated file is refused. (After 0 and 1 the file may be valid: the fuzzer finds checksums.)
 
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
@@ -24,7 +25,7 @@ use sync::{Arc, Latched};
 
 use crate::bytes::Bytes;
 
-/// Reads an input as one in place of a segment.
+/// Reads an input as a replacement of a segment.
 ///
 /// # Panics
 /// When a claim fails.
@@ -32,7 +33,7 @@ pub fn segment(input: &[u8]) {
     judge("log-", input);
 }
 
-/// Reads an input as one in place of a part of a checkpoint.
+/// Reads an input as a replacement of a part of a checkpoint.
 ///
 /// # Panics
 /// When a claim fails.
@@ -40,7 +41,7 @@ pub fn part(input: &[u8]) {
     judge("checkpoint-", input);
 }
 
-/// Reads an input as one in place of a manifest.
+/// Reads an input as a replacement of a manifest.
 ///
 /// # Panics
 /// When a claim fails.
@@ -123,20 +124,20 @@ impl Directory for Folder {
     }
 }
 
-/// Rows by table and key, those of the heap with their words in place of a key.
+/// Rows by table and key. The rows of the heap have the key and their words in place of a key.
 type Rows = BTreeMap<(u16, Vec<u64>), Vec<u64>>;
 
-/// A database that was written.
+/// The files of a database, with its expected contents.
 struct Written {
     files: BTreeMap<String, Vec<u8>>,
-    /// What the commits up to each epoch have left.
+    /// The rows that the commits up to each epoch have left.
     states: BTreeMap<u64, Rows>,
-    /// The last epoch that was known to be durable when something else was written.
+    /// The last epoch that was known to be durable when a later write was made.
     confirmed: u64,
     is_closed: bool,
 }
 
-/// Where the heap is among the tables.
+/// The index of the heap among the tables.
 const HEAP: u16 = 2;
 
 fn layouts() -> Layouts {
@@ -169,7 +170,7 @@ fn options(plant: Option<Plant>) -> Options {
 }
 
 impl Written {
-    /// Commits for some epochs, with a checkpoint on the way.
+    /// Writes a database: commits for some epochs, with a checkpoint after some of them.
     fn new(is_closed: bool) -> Self {
         let folder = Arc::new(Folder::default());
         let home: Arc<dyn Directory> = Arc::<Folder>::clone(&folder);
@@ -223,7 +224,7 @@ impl Written {
         Self { files, states, confirmed, is_closed }
     }
 
-    /// What there is with other bytes in place of a file; and its epoch.
+    /// Recovers the database with other bytes in place of a file. Returns the epoch and the rows.
     fn recover(
         &self,
         name: &str,
@@ -253,7 +254,7 @@ impl Written {
     }
 }
 
-/// Reads an input as one in place of a file whose name begins so.
+/// Reads an input as a replacement of a file whose name begins with `kind`, and checks the claims.
 fn judge(kind: &str, input: &[u8]) {
     let mut input = Bytes(input);
     let how = input.next();

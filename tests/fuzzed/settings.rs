@@ -1,7 +1,8 @@
-//! Settings: texts as people write them after `--set`, for every workload and scheme.
+//! Settings: the texts that users write after `--set`, for every workload and scheme.
 //!
-//! An input is a byte for the workload, one for the scheme, and the texts, one a line. Claims: nothing panics; a
-//! refusal names the setting or the text; what is accepted is in the setting's range and can be read as its kind.
+//! An input is a byte for the workload, a byte for the scheme, and the texts, one on each line. Claims: nothing
+//! panics; a refusal names the setting or the text; every accepted value is in the setting's range and can be
+//! read as its kind.
 
 use engine::setting::{Range, Setting, Values};
 use lab::Catalogue;
@@ -33,7 +34,7 @@ pub fn settings(input: &[u8]) {
     }
 }
 
-/// Every value is in range, can be read as what it is, and is the one given, if one was.
+/// Asserts that every value is in range and can be read as its kind, and that a given value is the one in effect.
 fn are_legal(values: &Values, given: &[(String, String)]) {
     for (name, text) in values.iter() {
         let (_, setting) =

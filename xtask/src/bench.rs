@@ -1,5 +1,6 @@
-//! The bench: the command on real workloads. Short, so that measuring never rots; long, so
-//! that leaks and rare schedules have time to show. It judges no speed: a shared machine cannot.
+//! The bench: runs the command on real workloads. The short bench detects defects of the measurement
+//! itself. The long bench gives leaks and rare schedules time to appear. The bench does not judge
+//! speed: a shared machine cannot measure it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,10 +9,10 @@ use serde_json::Value;
 
 use crate::house::{House, Outcome, output, run};
 
-/// A run of the command line, without scheme, workers and seconds.
+/// The arguments of a run on the command line, without scheme, workers and seconds.
 type Workload = &'static [&'static str];
 
-/// Small enough to load in a moment, and still with every kind of transaction and access.
+/// Workloads that load in a moment, but have every kind of transaction and access.
 const TINY: &[Workload] = &[
     &[
         "tpcc",
@@ -26,16 +27,16 @@ const TINY: &[Workload] = &[
     &["smallbank", "--set", "smallbank.accounts=20000"],
 ];
 
-/// As the specifications have it.
+/// Workloads at the sizes of their specifications.
 const FULL: &[Workload] =
     &[&["tpcc", "--set", "tpcc.warehouses=2"], &["ycsb", "--set", "ycsb.theta=0.9"], &["smallbank"]];
 
-/// A second of every scheme on small data, each run followed by its consistency check.
+/// Runs every scheme for a second on small data. Each run is followed by its consistency check.
 pub(crate) fn short(house: &House) -> Outcome {
     bench(house, Build::Tested, TINY, "1")
 }
 
-/// A minute of every scheme on full-size data.
+/// Runs every scheme for a minute on full-size data.
 pub(crate) fn soak(house: &House) -> Outcome {
     bench(house, Build::Released, FULL, "60")
 }
@@ -43,7 +44,7 @@ pub(crate) fn soak(house: &House) -> Outcome {
 fn bench(house: &House, build: Build, workloads: &[Workload], seconds: &str) -> Outcome {
     let contend = binary(house, build)?;
     for workload in workloads {
-        // `all` leaves out `uncontrolled`, which takes one worker and no more.
+        // `all` excludes `uncontrolled`, which permits only one worker.
         for (schemes, workers) in [("all", "2"), ("uncontrolled", "1")] {
             let mut command = Command::new(&contend);
             command.arg("run").args(*workload).args(["--scheme", schemes, "--workers", workers]);
@@ -54,16 +55,17 @@ fn bench(house: &House, build: Build, workloads: &[Workload], seconds: &str) -> 
     Ok(())
 }
 
-/// How `contend` is built.
+/// The build profile of `contend`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// As the tests have built it already: optimised, and with the assertions that users are spared.
+    /// The profile of the tests, which is already built: optimised, and with assertions that the
+    /// release build omits.
     Tested,
-    /// As its users do.
+    /// The profile of the release build.
     Released,
 }
 
-/// Builds `contend`, and says where it is.
+/// Builds `contend` and returns the path of the binary.
 pub(crate) fn binary(house: &House, build: Build) -> Result<PathBuf, String> {
     let (members, target) = house.members()?;
     let member = members.iter().find(|member| member.binaries.iter().any(|name| name == "contend"));
@@ -76,7 +78,7 @@ pub(crate) fn binary(house: &House, build: Build) -> Result<PathBuf, String> {
     Ok(target.join(folder).join(format!("contend{}", std::env::consts::EXE_SUFFIX)))
 }
 
-/// Prints a line for each run and refuses output that scripts could not use.
+/// Prints a line for each run. Refuses output that scripts cannot read.
 pub(crate) fn report(output: &str) -> Outcome {
     let runs = runs(output)?;
     if runs.is_empty() {
@@ -88,7 +90,7 @@ pub(crate) fn report(output: &str) -> Outcome {
     Ok(())
 }
 
-/// The runs among lines of JSON, shown for a reader.
+/// Parses lines of JSON and formats the runs for a reader.
 fn runs(output: &str) -> Result<Vec<String>, String> {
     let mut runs = Vec::new();
     for line in output.lines() {

@@ -1,5 +1,5 @@
-//! What monomorphisation costs: the machine code that each pair of scheme and workload adds to the
-//! release binary, and the seconds that the crate `runs`, which holds all pairs, takes to build.
+//! The cost of monomorphisation: the machine code that each pair of scheme and workload adds to the
+//! release binary, and the seconds to build the crate `runs`, which contains all pairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,10 +13,10 @@ use crate::house::{House, Outcome, added_flags, run};
 /// Bytes of code by (scheme, workload).
 type Sizes = BTreeMap<(String, String), u64>;
 
-/// What a function's name does not tell.
+/// The group of code that does not belong to exactly one scheme or exactly one workload.
 const SHARED: &str = "(shared)";
 
-/// Builds the binary with names that spell out type arguments, and prints the table.
+/// Builds the binary with symbol names that contain type arguments, and prints the table.
 pub(crate) fn bloat(house: &House) -> Outcome {
     let (members, target) = house.members()?;
     let package = |folder: &str| {
@@ -27,7 +27,8 @@ pub(crate) fn bloat(house: &House) -> Outcome {
     };
     let (cli, runs) = (package("crates/cli")?, package("crates/runs")?);
     let target = target.join("bloat");
-    // Only this mangling keeps the type arguments, and so the scheme and the workload, in a name.
+    // Only this mangling keeps the type arguments in a name, and with them the scheme and the
+    // workload.
     let flags = added_flags("RUSTFLAGS", "-C symbol-mangling-version=v0");
     let cargo =
         |args: &[&str]| run(house.cargo(args).env("RUSTFLAGS", &flags).env("CARGO_TARGET_DIR", &target));
@@ -41,13 +42,13 @@ pub(crate) fn bloat(house: &House) -> Outcome {
     Ok(())
 }
 
-/// Adds up the functions of a binary.
+/// Sums the sizes of the functions of a binary by pair.
 fn sizes(binary: &Path) -> Result<Sizes, String> {
     let cannot = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", binary.display());
     let bytes = fs::read(binary).map_err(|e| cannot(&e))?;
     let file = object::File::parse(&*bytes).map_err(|e| cannot(&e))?;
     let mut sizes = Sizes::new();
-    // Two names at one address are one function that the linker folded: it is counted once.
+    // Two names at one address are one function that the linker folded. The function is counted once.
     let mut seen = BTreeSet::new();
     for symbol in file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0) {
         if seen.insert(symbol.address()) {
@@ -62,8 +63,8 @@ fn sizes(binary: &Path) -> Result<Sizes, String> {
     Ok(sizes)
 }
 
-/// The scheme and the workload that a function is instantiated for. A name that holds several
-/// schemes, as the choice among them does, belongs to none.
+/// Returns the scheme and the workload for which a function is instantiated. A name that contains
+/// several schemes, such as the dispatch among them, belongs to none.
 fn pair(name: &str) -> (String, String) {
     let only = |mut all: BTreeSet<String>| match all.len() {
         1 => all.pop_first().unwrap_or_default(),
@@ -75,7 +76,7 @@ fn pair(name: &str) -> (String, String) {
     (only(schemes.collect()), only(workloads.collect()))
 }
 
-/// The modules `depth` levels below a crate that a name mentions: `schemes::FAMILY::NAME::..`.
+/// Returns the modules `depth` levels below a crate that a name mentions: `schemes::FAMILY::NAME::..`.
 fn below(name: &str, root: &str, depth: usize) -> impl Iterator<Item = String> {
     let root = format!("{root}::");
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
@@ -85,14 +86,16 @@ fn below(name: &str, root: &str, depth: usize) -> impl Iterator<Item = String> {
             let path = name[at + root.len()..].split(|c: char| !is_name(c) && c != ':').next()?;
             let mut parts = path.split("::");
             let module = parts.nth(depth - 1)?;
-            // A type or function directly there is no module, even before type arguments: `with::<T>`.
+            // A type or function directly below the root is not a module, even before type arguments:
+            // `with::<T>`.
             parts.next().filter(|below| !below.is_empty()).map(|_| module.to_owned())
         })
         .collect::<Vec<_>>()
         .into_iter()
 }
 
-/// The table: a row a scheme, a column a workload, in KiB; seconds shared out by size.
+/// Formats the table: a row for each scheme, a column for each workload, in KiB. Seconds are divided
+/// by size.
 fn table(sizes: &Sizes, seconds: f64) -> String {
     let schemes: BTreeSet<&str> = sizes.keys().map(|(scheme, _)| scheme.as_str()).collect();
     let schemes: Vec<&str> = schemes.into_iter().filter(|scheme| *scheme != SHARED).collect();

@@ -1,12 +1,12 @@
-//! What must hold before anything runs: format, lints, the rules of the house, documentation,
-//! licences.
+//! The checks that must pass before anything runs: format, lints, the rules of the house,
+//! documentation, licences.
 
 use serde_json::Value;
 
 use crate::house::{House, Outcome, Step, added_flags, run, run_all};
 use crate::tidy;
 
-/// The steps, quickest first.
+/// The steps, fastest first.
 pub(crate) const STEPS: &[Step] = &[
     Step { name: "format", run: format },
     Step { name: "tidy", run: tidy::run },
@@ -15,7 +15,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "documentation", run: documentation },
 ];
 
-/// Licences that ask for no more than a notice, which is what users of MIT or Apache-2.0 expect.
+/// Licences that require no more than a notice, as users of MIT or Apache-2.0 expect.
 const LICENCES: &[&str] = &[
     "MIT",
     "Apache-2.0",
@@ -53,7 +53,7 @@ fn documentation(house: &House) -> Outcome {
     run(house.cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", flags))
 }
 
-/// Lints and format come with the toolchain, unless it was installed without them.
+/// Checks that a component of the toolchain (lints or format) is installed.
 fn component(house: &House, subcommand: &str, component: &str) -> Outcome {
     let asked = house.cargo(&[subcommand, "--version"]).output();
     match asked {
@@ -62,7 +62,7 @@ fn component(house: &House, subcommand: &str, component: &str) -> Outcome {
     }
 }
 
-/// Every package that a build can pull in may be given on under our own terms.
+/// Checks that every package that a build can use may be distributed under the project's own terms.
 fn licences(house: &House) -> Outcome {
     let metadata = house.metadata(&[])?;
     let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
@@ -82,8 +82,8 @@ fn refused(package: &Value) -> Option<String> {
     (!is_allowed(licence)).then(|| format!("{} ({licence})", package["name"].as_str().unwrap_or("unnamed")))
 }
 
-/// Whether one of the alternatives asks for allowed licences only. Old manifests write `/` for `OR`;
-/// parentheses group alternatives inside an `AND`.
+/// Returns `true` if one of the alternatives requires only allowed licences. Old manifests write `/`
+/// for `OR`; parentheses group alternatives inside an `AND`.
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.trim();
     let mut depth = 0;

@@ -1,12 +1,13 @@
-//! What the door to atomics and waiting costs in a native build: nothing. The example `facade` of `sync` has one
-//! commit path over `sync` and over the machine's own atomics; the compiler must make the same of both.
+//! The check that the facade over atomics and waiting costs nothing in a native build. The example `facade` of
+//! `sync` has one commit path over `sync` and over the machine's own atomics. The compiler must produce the same
+//! code for both.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use crate::house::{House, Outcome, run};
 
-/// The two functions of the example: names that their symbols hold.
+/// The modules of the two functions of the example, which their symbol names contain.
 const SIDES: [&str; 2] = ["through_sync", "by_hand"];
 
 /// Compiles the example to assembly and compares the two functions.
@@ -17,8 +18,8 @@ pub(crate) fn facade(house: &House) -> Outcome {
     let path = target.join("facade.s");
     let emit = format!("--emit=asm={}", path.display());
     let mut cargo = house.cargo(&["rustc", "--release", "--package", package, "--example", "facade", "--"]);
-    // One unit, or there would be several files. Static, because a call to another crate would otherwise
-    // go through a table, whoever it calls.
+    // One codegen unit: several units would produce several files. Static relocation: otherwise a call to
+    // another crate would go through a table, regardless of the callee.
     cargo.args([&emit, "-Cdebuginfo=0", "-Ccodegen-units=1", "-Crelocation-model=static"]);
     run(&mut cargo)?;
     let assembly = fs::read_to_string(&path)
@@ -27,7 +28,7 @@ pub(crate) fn facade(house: &House) -> Outcome {
     Ok(())
 }
 
-/// A sentence on two functions that are the same, or on where they differ.
+/// Returns a sentence which states that the two functions are equal, or where they differ.
 fn compare(assembly: &str) -> Result<String, String> {
     let [through_sync, by_hand] = SIDES.map(|side| function(assembly, side));
     let (through_sync, by_hand) = (through_sync?, by_hand?);
@@ -49,8 +50,8 @@ fn compare(assembly: &str) -> Result<String, String> {
     ))
 }
 
-/// The instructions and labels of `attempt` in a module, with every name replaced by the number of names
-/// before it: so functions are the same that differ in names alone.
+/// Returns the instructions and labels of `attempt` in a module, with every name replaced by the number of names
+/// before it. Functions that differ only in names are then equal.
 fn function(assembly: &str, module: &str) -> Result<Vec<String>, String> {
     let is_start = |line: &&str| {
         line.ends_with(':') && !line.starts_with('.') && line.contains(module) && line.contains("attempt")
@@ -63,7 +64,8 @@ fn function(assembly: &str, module: &str) -> Result<Vec<String>, String> {
     Ok(body.map(str::trim).filter(is_code).map(|line| renamed(line, &mut names)).collect())
 }
 
-/// A line with numbers for names. Only names have capitals: registers and instructions have none.
+/// Returns a line with numbers in place of names. Only names contain capitals; registers and instructions do
+/// not.
 fn renamed<'a>(line: &'a str, names: &mut BTreeMap<&'a str, usize>) -> String {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || "._$".contains(c);
     let replaced = line.split_inclusive(|c| !is_of_word(c)).flat_map(|word| {
@@ -80,7 +82,7 @@ fn renamed<'a>(line: &'a str, names: &mut BTreeMap<&'a str, usize>) -> String {
 mod tests {
     use super::*;
 
-    /// A file with two functions of these bodies.
+    /// Returns an assembly file with two functions of these bodies.
     fn file(through_sync: &str, by_hand: &str) -> String {
         let function = |side: &str, body: &str| {
             format!("_ZN6facade{side}7attempt17h0E:\n\t.cfi_startproc\n{body}\n\t.cfi_endproc\n")

@@ -1,11 +1,11 @@
-//! The fuzz targets in `fuzz/`, each for a while, from the committed inputs and what earlier runs have found. Their
-//! claims are in `tests/fuzzed`, and `cargo test` replays the committed inputs without any of this.
+//! Fuzzing: runs each target in `fuzz/` for a limited time, from the committed inputs and the inputs that earlier
+//! runs found. The claims are in `tests/fuzzed`, and `cargo test` replays the committed inputs without a fuzzer.
 
 use std::fs;
 
 use crate::house::{House, Outcome, run};
 
-/// Each target with the longest input worth trying.
+/// Each target with the maximum length of its inputs, in bytes.
 const TARGETS: &[(&str, u32)] = &[
     ("index", 4_096),
     ("settings", 512),
@@ -15,10 +15,10 @@ const TARGETS: &[(&str, u32)] = &[
     ("log_manifest", 8_192),
 ];
 
-/// Seconds of each target when nothing else is said.
+/// The default duration of each target, in seconds.
 const SECONDS: u32 = 60;
 
-/// Fuzzes every target for so many seconds.
+/// Fuzzes every target for `seconds` seconds.
 pub(crate) fn fuzz(house: &House, seconds: Option<&str>) -> Outcome {
     let seconds = seconds.map_or(Ok(SECONDS), |seconds| {
         seconds.parse().map_err(|_| format!("`{seconds}` is no time: give a whole number of seconds"))
@@ -30,7 +30,7 @@ pub(crate) fn fuzz(house: &House, seconds: Option<&str>) -> Outcome {
     }
     let target = house.members()?.1.join("fuzz");
     for &(name, longest) in TARGETS {
-        // New inputs go to the first folder, so that the committed ones stay as they are.
+        // New inputs are written to the first folder, so that the committed inputs do not change.
         let found = target.join("corpus").join(name);
         fs::create_dir_all(&found).map_err(|e| format!("cannot make {}: {e}", found.display()))?;
         let (found, built) = (found.display().to_string(), target.display().to_string());
@@ -40,7 +40,7 @@ pub(crate) fn fuzz(house: &House, seconds: Option<&str>) -> Outcome {
             format!("-max_total_time={seconds}"),
             format!("-max_len={longest}"),
             "-timeout=10".to_owned(),
-            // No line for each input that it keeps.
+            // Suppresses the line for each input that the fuzzer keeps.
             "-verbosity=0".to_owned(),
             "-print_final_stats=1".to_owned(),
         ];

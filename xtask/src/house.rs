@@ -1,4 +1,4 @@
-//! The checkout: where it is, what cargo knows about it, and how its programs are run.
+//! The checkout: its path, the metadata of cargo, and the execution of its programs.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,21 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-/// What a command of the house comes to: nothing, or a sentence that says what to do.
+/// The result of a command of the house: success, or a sentence that tells the user what to do.
 pub(crate) type Outcome = Result<(), String>;
 
-/// One thing that a command does, under the name that it prints.
+/// One step of a command, with the name that it prints.
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) run: fn(&House) -> Outcome,
 }
 
-/// The checkout that xtask was built from.
+/// The checkout from which xtask was built.
 pub(crate) struct House {
     pub(crate) root: PathBuf,
 }
 
-/// A package of the workspace, as far as steps need it.
+/// A package of the workspace, with the properties that steps need.
 pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
@@ -36,14 +36,14 @@ impl House {
         Ok(Self { root: root.ok_or("xtask has no folder above it")? })
     }
 
-    /// Cargo itself, with the output on the terminal.
+    /// Returns a command that runs cargo, with the output on the terminal.
     pub(crate) fn cargo(&self, args: &[&str]) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(args).current_dir(&self.root).stdin(Stdio::null());
         command
     }
 
-    /// The packages of the workspace and the folder that cargo builds into.
+    /// Returns the packages of the workspace, and the folder into which cargo builds.
     pub(crate) fn members(&self) -> Result<(Vec<Member>, PathBuf), String> {
         let metadata = self.metadata(&["--no-deps"])?;
         let target =
@@ -52,10 +52,10 @@ impl House {
         Ok((packages.iter().filter_map(member).collect(), PathBuf::from(target)))
     }
 
-    /// The nightly toolchain.
+    /// Returns the nightly toolchain.
     ///
     /// # Errors
-    /// When there is none.
+    /// If it is not installed.
     pub(crate) fn nightly(&self) -> Result<Nightly<'_>, String> {
         let asked = Nightly { house: self, host: String::new() }.cargo(&["--version", "--verbose"]).output();
         let says = asked.ok().filter(|asked| asked.status.success()).map(|asked| asked.stdout);
@@ -69,14 +69,15 @@ impl House {
         Ok(Nightly { house: self, host })
     }
 
-    /// How many commits there are, for what is drawn anew with each; 0 where there is no repository.
+    /// Returns the number of commits, as a seed for choices that change with each commit; 0 without
+    /// a repository.
     pub(crate) fn commits(&self) -> u64 {
         let mut git = Command::new("git");
         git.args(["rev-list", "--count", "HEAD"]).current_dir(&self.root);
         output(&mut git).ok().and_then(|count| count.trim().parse().ok()).unwrap_or_default()
     }
 
-    /// What `cargo metadata` says.
+    /// Returns the output of `cargo metadata`.
     pub(crate) fn metadata(&self, args: &[&str]) -> Result<Value, String> {
         let output =
             output(self.cargo(&["metadata", "--format-version", "1"]).args(args).stderr(Stdio::inherit()))?;
@@ -84,15 +85,16 @@ impl House {
     }
 }
 
-/// The nightly toolchain, for what the stable one has no flag for.
+/// The nightly toolchain, for flags that the stable toolchain does not have.
 pub(crate) struct Nightly<'h> {
     house: &'h House,
-    /// The target that it builds for.
+    /// The target for which the toolchain builds.
     pub(crate) host: String,
 }
 
 impl Nightly<'_> {
-    /// Its cargo. Found by its name: the one that runs us, which `CARGO` holds, is of one toolchain.
+    /// Returns a command that runs cargo of this toolchain. It is found by its name, because the
+    /// cargo in `CARGO`, which runs xtask, belongs to one toolchain.
     pub(crate) fn cargo(&self, args: &[&str]) -> Command {
         let mut command = Command::new("cargo");
         command.arg("+nightly").args(args).current_dir(&self.house.root).stdin(Stdio::null());
@@ -111,7 +113,7 @@ fn member(package: &Value) -> Option<Member> {
     })
 }
 
-/// Runs every step, also after one has failed, and sums up with the seconds of each.
+/// Runs every step, also after a failure. Prints a summary with the seconds of each step.
 pub(crate) fn run_all(house: &House, steps: &[Step]) -> Outcome {
     let mut lines = Vec::new();
     let mut failed = Vec::new();
@@ -131,13 +133,13 @@ pub(crate) fn run_all(house: &House, steps: &[Step]) -> Outcome {
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
-/// Runs a program whose failure has already said why.
+/// Runs a program that reports its own failures.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|e| format!("cannot start {}: {e}", shown(command)))?;
     if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", shown(command))) }
 }
 
-/// Runs a program and returns what it prints; what it says on standard error goes to the terminal.
+/// Runs a program and returns its output. Its standard error goes to the terminal.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command
         .stderr(Stdio::inherit())
@@ -149,7 +151,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|_| format!("{} prints no text", shown(command)))
 }
 
-/// `flag` beside the flags that the caller's environment holds in `variable`.
+/// Returns the flags in the environment variable `variable`, with `flag` appended.
 pub(crate) fn added_flags(variable: &str, flag: &str) -> String {
     match std::env::var(variable) {
         Ok(flags) if !flags.is_empty() => format!("{flags} {flag}"),
@@ -157,7 +159,7 @@ pub(crate) fn added_flags(variable: &str, flag: &str) -> String {
     }
 }
 
-/// A command as one would type it.
+/// Formats a command as a user would type it.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_stem().unwrap_or_default();
     let words: Vec<_> =

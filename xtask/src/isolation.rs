@@ -1,5 +1,5 @@
-//! Isolation: every scheme is held to its promise by the command `contend check`, and the search that does so is held
-//! to finding planted bugs.
+//! Isolation: the command `contend check` tests every scheme against its promise, and planted bugs test whether the
+//! search of that command detects defects.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,15 +9,16 @@ use serde_json::Value;
 use crate::bench::{Build, binary};
 use crate::house::{House, Outcome, output};
 
-/// Schedules to be explored beside those of the searches, and transactions to be run on threads, for each scheme, as
-/// long as a change can wait for: together half a million and 1.3 million.
+/// For each scheme, the number of schedules to explore beside those of the searches, and the number of transactions
+/// to run on threads. The duration is acceptable for every change. For all schemes together: half a million and 1.3
+/// million.
 const SCHEDULES: u64 = 20_000;
 const TRANSACTIONS: u64 = 50_000;
 
-/// How many times as many a night has.
+/// The factor by which a nightly run has more schedules and transactions.
 const NIGHT: u64 = 20;
 
-/// What else is promised under settings that are not the standard ones: the scheme and its settings.
+/// Further promises, under settings that are not the standard ones: the scheme and its settings.
 const VARIANTS: &[&[&str]] = &[
     &["silo", "--set", "silo.snapshots=on", "--set", "silo.epoch_ms=1", "--set", "silo.snapshot_epochs=1"],
     &["bamboo", SET, "bamboo.delta_pct=0", SET, "bamboo.read_preimage=off", SET, "bamboo.respect_us=0"],
@@ -46,34 +47,34 @@ const MOSTLY: &str = "ermia.read_mostly=on";
 const AT_ONCE: &str = "ermia.read_mostly_after=0";
 const ALL_STALE: &str = "ermia.stale_kb=0";
 
-/// Planted bugs that are in what settings ask for: the bug and the settings.
+/// Planted bugs in code that only certain settings enable: the bug and the settings.
 const UNDER: &[(&str, &[&str])] = &[
     ("snapshots_unread", &[SET, SAFE, SET, EACH_ITS_OWN]),
     ("stale_readers_untold", &[SET, MOSTLY, SET, AT_ONCE, SET, ALL_STALE]),
     ("stale_readers_unseen", &[SET, MOSTLY, SET, AT_ONCE, SET, ALL_STALE]),
 ];
 
-/// Seconds in which a planted bug must be caught.
+/// The time limit for the detection of a planted bug, in seconds.
 const SECONDS: &str = "120";
 
-/// Planted bugs that may go unnoticed, each with its reason.
+/// Planted bugs that may stay undetected, each with the reason.
 const MAY_BE_MISSED: &[(&str, &str)] = &[(
     "leaf_locks_left_behind",
     "it takes a scan, an insert that aborts and another over the record that it left: a test of its scheme has these \
      one after the other",
 )];
 
-/// Holds every scheme to its promise, as long as a change can wait for.
+/// Tests every scheme against its promise, for as long as is acceptable for every change.
 pub(crate) fn check(house: &House) -> Outcome {
     hold(&binary(house, Build::Tested)?, 1)
 }
 
-/// The same for a night.
+/// Tests every scheme against its promise, for as long as a nightly run may take.
 pub(crate) fn check_at_length(house: &House) -> Outcome {
     hold(&binary(house, Build::Released)?, NIGHT)
 }
 
-/// Holds every scheme to its promise, with so many times the schedules and transactions of a change.
+/// Tests every scheme against its promise, with `times` times the standard number of schedules and transactions.
 fn hold(contend: &Path, times: u64) -> Outcome {
     let all: &[&str] = &[];
     for (subject, share) in [(all, 1)].into_iter().chain(VARIANTS.iter().map(|&variant| (variant, 4))) {
@@ -91,7 +92,7 @@ fn hold(contend: &Path, times: u64) -> Outcome {
     Ok(())
 }
 
-/// Says what was seen of each scheme.
+/// Prints the observations about each scheme.
 pub(crate) fn report(lines: &str) -> Outcome {
     for line in lines.lines() {
         let seen: Value = serde_json::from_str(line).map_err(|error| format!("no JSON ({error}): {line}"))?;
@@ -117,7 +118,7 @@ pub(crate) fn report(lines: &str) -> Outcome {
     Ok(())
 }
 
-/// Plants every bug, or a tenth of them that changes with each commit, and says how it was caught.
+/// Plants every bug, or a tenth of them that changes with each commit, and prints how each was detected.
 pub(crate) fn mutants(house: &House, which: Option<&str>) -> Outcome {
     let is_all = match which {
         None => true,
@@ -132,7 +133,7 @@ pub(crate) fn mutants(house: &House, which: Option<&str>) -> Outcome {
         serde_json::from_str(&listed).map_err(|error| format!("no JSON ({error}): {listed}"))?;
     let turn = if is_all { 0 } else { house.commits() % 10 };
     let may_be_missed = |name: &str| MAY_BE_MISSED.iter().find(|(known, _)| *known == name);
-    // A change does not wait for what is known to go unnoticed.
+    // Bugs that may stay undetected are not planted in the runs for each change.
     let is_due = |nth: usize, plant: &Value| {
         nth as u64 % 10 == turn && plant["name"].as_str().and_then(may_be_missed).is_none()
     };
@@ -160,14 +161,15 @@ pub(crate) fn mutants(house: &House, which: Option<&str>) -> Outcome {
     Ok(())
 }
 
-/// How a planted bug is caught: by what, after how many schedules; none if it is not.
+/// Plants a bug and searches for it. Returns how it was detected and after how many schedules, or `None` if it was
+/// not.
 fn catch(contend: &Path, scheme: &str, name: &str) -> Result<Option<String>, String> {
     let started = std::time::Instant::now();
     let mut command = Command::new(contend);
     command.args(["check", scheme, "--plant", name, "--seconds", SECONDS, "--format", "json"]);
     let under = UNDER.iter().find(|(known, _)| *known == name);
     command.args(under.map_or(&[][..], |(_, settings)| settings));
-    // The exit code says that the bug was caught, which is as it should be.
+    // The exit code reports a violation, which is the expected result. It is ignored.
     let ended = command.output().map_err(|error| format!("cannot run {}: {error}", contend.display()))?;
     let line = String::from_utf8_lossy(&ended.stdout);
     let seen: Value =

@@ -1,5 +1,6 @@
-//! The one index of what a person or CI runs beside cargo's own commands: `cargo xtask COMMAND`.
-//! It is a program and not a script so that it runs wherever cargo does, with nothing to install.
+//! The index of all commands that a person or CI runs beside cargo's own: `cargo xtask COMMAND`.
+//! The index is a program and not a script, so that it runs wherever cargo does, with nothing to
+//! install.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
@@ -28,19 +29,19 @@ use std::process::{self, ExitCode, Stdio};
 
 use house::{House, Outcome, Step, run, run_all};
 
-/// A command: what is typed, what it does, and the function that does it.
+/// A command: its name, its description, and the function that executes it.
 struct Command {
     name: &'static str,
     says: &'static str,
     run: Run,
 }
 
-/// What a command takes.
+/// The arguments of a command.
 enum Run {
     Alone(fn(&House) -> Outcome),
-    /// With one word after it, which stands for this.
+    /// One required argument, with its placeholder.
     With(&'static str, fn(&House, &str) -> Outcome),
-    /// With one word or without.
+    /// One optional argument, with its placeholder.
     Perhaps(&'static str, fn(&House, Option<&str>) -> Outcome),
 }
 
@@ -172,8 +173,8 @@ fn help() -> String {
     format!("cargo xtask COMMAND\n\n{lines}")
 }
 
-/// All that must hold for a change. The tests, the simulator's smoke tests among them, are
-/// `cargo test --workspace` and not repeated here.
+/// Runs all checks that every change must pass. The tests, which include the simulator's smoke
+/// tests, are run by `cargo test --workspace` and are not repeated here.
 fn ci(house: &House) -> Outcome {
     run_all(
         house,
@@ -189,7 +190,7 @@ fn ci(house: &House) -> Outcome {
     )
 }
 
-/// What takes too long for every change.
+/// Runs the checks that take too long for every change.
 fn nightly(house: &House) -> Outcome {
     run_all(
         house,
@@ -217,7 +218,8 @@ fn cluster(house: &House) -> Outcome {
     })
 }
 
-/// The workspace's tests build it with its standard scheme alone, as its users do.
+/// Runs the library's tests with all schemes. The workspace's tests build the library with its
+/// standard scheme alone, as users do.
 fn library_tests(house: &House) -> Outcome {
     let mut arguments = vec!["test", "--package", "contend", "--features", "all-schemes"];
     for test in ["transactions", "views", "starving"] {
@@ -226,7 +228,7 @@ fn library_tests(house: &House) -> Outcome {
     run(&mut house.cargo(&arguments))
 }
 
-/// Crashes of the log, simulated and real, as many as a release deserves.
+/// Runs the crash tests of the log, simulated and real, in the number that a release requires.
 fn crashes(house: &House) -> Outcome {
     let simulated =
         ["test", "--release", "--package", "contend-durability", "--test", "crash", "--", "--ignored"];

@@ -1,12 +1,12 @@
 //! The loom models: every interleaving of a kernel's few threads, under the real memory model. They
-//! need a build of their own, in which `sync` stands on loom's atomics.
+//! need a separate build, in which `sync` uses loom's atomics.
 
 use std::fs;
 use std::path::Path;
 
 use crate::house::{House, Member, Outcome, added_flags, run};
 
-/// Runs the models of every crate that has some.
+/// Runs the models of every crate that has models.
 pub(crate) fn loom(house: &House) -> Outcome {
     let (members, target) = house.members()?;
     let mut found = false;
@@ -32,7 +32,7 @@ fn run_models(house: &House, member: &Member, models: &[String], target: &Path) 
     run(cargo.env("RUSTFLAGS", added_flags("RUSTFLAGS", "--cfg loom")).env("CARGO_TARGET_DIR", target))
 }
 
-/// The names of a package's model files.
+/// Returns the names of a package's model files.
 fn models(package: &Path) -> Result<Vec<String>, String> {
     let folder = package.join("tests");
     if !folder.is_dir() {

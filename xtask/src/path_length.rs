@@ -1,5 +1,5 @@
-//! Path lengths: the instructions that one worker executes for a transaction, counted by valgrind. A count does not
-//! depend on who else uses the machine.
+//! Path lengths: the number of instructions that one worker executes for a transaction, counted by valgrind. The
+//! count does not depend on other users of the machine.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,13 +9,14 @@ use serde_json::Value;
 use crate::bench::{Build, binary};
 use crate::house::{House, Outcome, output};
 
-/// Seconds of the two runs of a scheme, under valgrind: what both do before and after the transactions cancels out.
+/// The durations of the two runs of a scheme, in seconds under valgrind. The difference of the runs removes the
+/// work before and after the transactions.
 const SECONDS: [u32; 2] = [1, 5];
 
-/// To what the others are compared, and first of all.
+/// The scheme with which the others are compared. It is measured first.
 const UNIT: &str = "uncontrolled";
 
-/// Counts for every scheme on a workload, and prints a table.
+/// Counts the instructions of every scheme on a workload, and prints a table.
 pub(crate) fn count(house: &House, workload: &str) -> Outcome {
     if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
         return Err(
@@ -38,10 +39,10 @@ pub(crate) fn count(house: &House, workload: &str) -> Outcome {
     Ok(())
 }
 
-/// What a run comes to: instructions, and transactions that committed.
+/// The counts of a run: instructions, and committed transactions.
 type Tally = (u64, u64);
 
-/// Instructions of a transaction, and of how many that is the mean.
+/// Returns the mean number of instructions of a transaction, and the number of transactions in the mean.
 fn of_each(short: Tally, long: Tally) -> Result<(f64, u64), String> {
     let (instructions, transactions) = (long.0.saturating_sub(short.0), long.1.saturating_sub(short.1));
     if transactions == 0 {
@@ -52,13 +53,13 @@ fn of_each(short: Tally, long: Tally) -> Result<(f64, u64), String> {
     Ok((instructions as f64 / transactions as f64, transactions))
 }
 
-/// A run under valgrind.
+/// Executes a run under valgrind and returns its counts.
 fn tally(contend: &Path, workload: &str, scheme: &str, seconds: u32) -> Result<Tally, String> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]).arg(contend);
     command.args(["run", workload, "--scheme", scheme, "--workers", "1", "--seconds", &seconds.to_string()]);
     command.args(["--warmup", "0", "--no-check", "--format", "json"]);
-    // What is reserved grows with the length of the run, and what is sampled looks at clocks.
+    // Reserved memory grows with the duration of the run, and samples read clocks. Both are switched off.
     command.args(["--set", "run.reserve_mb=0", "--set", "run.sample_every=0"]);
     let ended = command.output().map_err(|error| format!("cannot run valgrind: {error}"))?;
     let (says, lines) = (String::from_utf8_lossy(&ended.stderr), String::from_utf8_lossy(&ended.stdout));
@@ -73,7 +74,7 @@ fn tally(contend: &Path, workload: &str, scheme: &str, seconds: u32) -> Result<T
     Ok((instructions(&says).ok_or_else(|| format!("no count among what valgrind said:\n{says}"))?, commits))
 }
 
-/// What cachegrind counted.
+/// Parses the number of instructions that cachegrind counted.
 fn instructions(says: &str) -> Option<u64> {
     let line = says.lines().find(|line| line.contains("I ") && line.contains("refs:"))?;
     line.rsplit(':').next()?.trim().replace(',', "").parse().ok()

@@ -1,12 +1,12 @@
-//! Reports in a real browser: a small sweep is made and reported, and headless Chromium shows what a reader would see.
-//! The looking is `tests/report/browser.mjs`.
+//! Reports in a real browser: runs a small sweep, makes its report, and tests in headless Chromium what a reader sees.
+//! The tests are in `tests/report/browser.mjs`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::house::{House, Outcome, run};
 
-/// A sweep that takes seconds and has all kinds of plots.
+/// A sweep that takes seconds and produces all kinds of plots.
 const RECIPE: &str = r#"title = "Does skew decide between silo, no_wait and mvto?"
 workload = "ycsb"
 schemes = ["silo", "no_wait", "mvto"]
@@ -29,10 +29,10 @@ workers = 1
 "ycsb.read_pct" = "a map needs two"
 "#;
 
-/// What browsers of this kind are called.
+/// The names of Chromium and of browsers based on it.
 const CHROMIUMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// Makes reports and looks at them. Screenshots go where the word says, if there is one.
+/// Makes reports and tests them in a browser. Screenshots go to the folder `shots`, if it is given.
 pub(crate) fn look(house: &House, shots: Option<&str>) -> Outcome {
     let chromium = chromium()?;
     if !is_there("node") {
@@ -44,7 +44,7 @@ pub(crate) fn look(house: &House, shots: Option<&str>) -> Outcome {
     let (_, target) = house.members()?;
     let contend = target.join("debug").join(format!("contend{}", std::env::consts::EXE_SUFFIX));
     let folder = target.join("tmp").join("report-browser");
-    // What an earlier run left would be shown for this one's.
+    // The files of an earlier run would be mistaken for those of this run.
     drop(std::fs::remove_dir_all(&folder));
     let pages = folder.join("pages").join("sweep");
     std::fs::create_dir_all(&pages).map_err(|error| format!("cannot make {}: {error}", pages.display()))?;
@@ -54,7 +54,7 @@ pub(crate) fn look(house: &House, shots: Option<&str>) -> Outcome {
     run(browser.args(shots).stdin(Stdio::null()))
 }
 
-/// A sweep, its page and its plots.
+/// Makes a sweep, its page and its plots.
 fn make(contend: &Path, folder: &Path, pages: &Path) -> Outcome {
     let recipe = folder.join("sweep.toml");
     std::fs::write(&recipe, RECIPE).map_err(|error| format!("cannot write {}: {error}", recipe.display()))?;
@@ -68,7 +68,7 @@ fn make(contend: &Path, folder: &Path, pages: &Path) -> Outcome {
     report("svg", pages.join("plots"))
 }
 
-/// A browser; Debian's is installed when there is none and we may.
+/// Returns the name of a browser. Installs Debian's if there is none and the permissions suffice.
 fn chromium() -> Result<&'static str, String> {
     let found = || CHROMIUMS.into_iter().find(|name| is_there(name));
     if let Some(name) = found() {
@@ -91,8 +91,8 @@ fn is_there(program: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A program without any network, where the system lets us take it away; the browser itself resolves no name either
-/// way.
+/// Returns a command that runs a program without a network, if the system permits that. In any case the browser
+/// resolves no names.
 fn offline(program: &str) -> Command {
     let mut probe = Command::new("unshare");
     probe.args(["--net", "true"]).stdin(Stdio::null()).stderr(Stdio::null());

@@ -1,11 +1,12 @@
-//! The command `contend` under `ThreadSanitizer` and `AddressSanitizer`, on real threads. As a plain binary: the
-//! test harness is built without them and would be reported. A nightly toolchain is needed for the flag alone.
+//! The command `contend` under `ThreadSanitizer` and `AddressSanitizer`, on real threads. The command runs as a
+//! plain binary: the test harness is built without sanitizers and would be reported. The nightly toolchain is
+//! needed only for the flag.
 //!
-//! What they see. The thread sanitizer: two accesses, one of them plain, that no synchronization orders, also
-//! where this processor would order them. It does not know stand-alone fences: what plain data rests on is
-//! ordered by loads and stores. The other: what lies outside of every allocation, and the words of versions that
-//! were given up (`sync::recycled`). The rest of what we recycle is never out of use: rows, heads of versions and
-//! nodes of indexes may be looked at when they serve others.
+//! `ThreadSanitizer` detects two accesses, one of them plain, that no synchronization orders, even if this
+//! processor would order them. It does not understand stand-alone fences; accesses to plain data are therefore
+//! ordered by loads and stores. `AddressSanitizer` detects accesses outside of all allocations, and accesses to
+//! the words of discarded versions (`sync::recycled`). Other recycled memory is never out of use: rows, heads of
+//! versions and nodes of indexes may be read after they are reused.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,20 +15,20 @@ use crate::bench::report;
 use crate::house::{House, Outcome, Step, added_flags, output, run, run_all};
 use crate::isolation;
 
-/// A sanitizer and what it takes to build and run with it.
+/// A sanitizer, with the options to build and run with it.
 struct Sanitizer {
     name: &'static str,
     flags: &'static str,
     /// Arguments of the build beside the package of the command.
     build: &'static [&'static str],
-    /// The variable with its options, and these.
+    /// The environment variable for the sanitizer's options, and the options.
     options: (&'static str, &'static str),
 }
 
-/// Fibers need no word: those of a crew never leave their thread, and count as its code.
+/// Fibers need no annotation: the fibers of a crew never leave their thread, and count as the thread's code.
 const THREAD: Sanitizer = Sanitizer {
     name: "thread",
-    // The standard library is built without it, which the second flag admits.
+    // The standard library is built without the sanitizer, which the second flag permits.
     flags: "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer",
     build: &[],
     options: ("TSAN_OPTIONS", "halt_on_error=0"),
@@ -36,23 +37,24 @@ const THREAD: Sanitizer = Sanitizer {
 const ADDRESS: Sanitizer = Sanitizer {
     name: "address",
     flags: "-Zsanitizer=address --cfg contend_asan",
-    // Each change of stacks is told.
+    // The feature reports each change of stacks to the sanitizer.
     build: &["--package", "contend-sync", "--features", "corosensei/sanitizer"],
     options: ("ASAN_OPTIONS", "detect_leaks=1"),
 };
 
-/// Every kind of access, abort and structural change of TPC-C, on data so small that transactions meet.
+/// Every kind of access, abort and structural change of TPC-C, on data so small that transactions conflict.
 const TPCC: &str =
     "run tpcc --set tpcc.warehouses=1 --set tpcc.items=200 --set tpcc.customers_per_district=30";
 const YCSB: &str = "run ycsb --set ycsb.records=1000 --set ycsb.theta=0.9 --set ycsb.value_bytes=64";
 
-/// Arguments of `contend`, in two parts. Each run is measured for this long and followed by its check.
+/// The arguments of `contend`, in two parts. Each run is measured for the time in `TIMES` and followed by its
+/// check.
 const RUNS: &[(&str, &str)] = &[
     (TPCC, "--scheme all --workers 3 --set tpcc.audit_pct=5"),
     (TPCC, "--scheme uncontrolled --workers 1"),
-    // The fibers of a worker change while transactions hold what they hold.
+    // A worker switches fibers while its transactions hold locks and other resources.
     (TPCC, "--scheme all --workers 2 --clients 16 --set run.pause_us=50"),
-    // Versions are kept and given up all the time, and read-only transactions look at them.
+    // Versions are kept and discarded all the time, while read-only transactions read them.
     (
         TPCC,
         "--scheme silo --workers 4 --set silo.snapshots=on --set silo.epoch_ms=1 --set silo.snapshot_epochs=2 \
@@ -60,14 +62,14 @@ const RUNS: &[(&str, &str)] = &[
     ),
     (TPCC, "--scheme aria --workers 3 --set aria.fallback=off"),
     (YCSB, "--scheme all --workers 4 --set ycsb.ops_per_txn=8"),
-    // Scans, and inserts into what they read.
+    // Scans, and inserts into the scanned ranges.
     (YCSB, "--scheme all --workers 3 --set ycsb.workload=e --set ycsb.ops_per_txn=4 --set ycsb.scan_max=10"),
 ];
 const TIMES: &str = "--warmup 0 --seconds 2 --format json";
-/// The native half of what holds schemes to their promise: rows that come and go under everyone's eyes.
+/// The native half of the isolation checks: rows are inserted and deleted while others read them.
 const CHECK: &str = "check --schedules 0 --transactions 40000 --format json";
 
-/// Runs everything under both, the thread sanitizer first.
+/// Runs everything under both sanitizers, `ThreadSanitizer` first.
 pub(crate) fn sanitize(house: &House) -> Outcome {
     run_all(
         house,
@@ -78,7 +80,8 @@ pub(crate) fn sanitize(house: &House) -> Outcome {
     )
 }
 
-/// Runs everything under one; a report or a failed check fails it, but not before the rest was run.
+/// Runs everything under one sanitizer. A report or a failed check is a failure, but the remaining runs are
+/// executed.
 fn sanitized(house: &House, sanitizer: &Sanitizer) -> Outcome {
     let contend = build(house, sanitizer)?;
     let mut failed = Vec::new();
@@ -98,14 +101,14 @@ fn sanitized(house: &House, sanitizer: &Sanitizer) -> Outcome {
     if failed.is_empty() { Ok(()) } else { Err(format!("see the reports above of: {}", failed.join("; "))) }
 }
 
-/// Builds `contend` with a sanitizer, in a folder of its own, and says where it is.
+/// Builds `contend` with a sanitizer, in a separate folder, and returns the path of the binary.
 fn build(house: &House, sanitizer: &Sanitizer) -> Result<PathBuf, String> {
     let (members, target) = house.members()?;
     let member = members.iter().find(|member| member.binaries.iter().any(|name| name == "contend"));
     let member = member.ok_or("no package has the binary `contend`: it belongs to crates/cli")?;
     let target = target.join(format!("sanitize-{}", sanitizer.name));
     let nightly = house.nightly()?;
-    // With a target named, build scripts and procedural macros are left alone.
+    // With an explicit target, build scripts and procedural macros are built without the sanitizer.
     let mut cargo =
         nightly.cargo(&["build", "--release", "--package", &member.name, "--target", &nightly.host]);
     cargo.args(sanitizer.build).env("CARGO_TARGET_DIR", &target);

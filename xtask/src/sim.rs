@@ -1,9 +1,10 @@
-//! The schedule explorer by hand: what a seed that failed in a test or in the night does under every
-//! scheme. The exploring itself is `tests/examples/sim.rs`, since xtask depends on nothing of the house.
+//! The schedule explorer for manual use: runs every scheme under a seed that failed in a test or in a
+//! nightly run. The exploration is in `tests/examples/sim.rs`, since xtask depends on no crate of the
+//! house.
 
 use crate::house::{House, Outcome, run};
 
-/// Runs every scheme under the schedule of a seed, and refuses a seed that is none.
+/// Runs every scheme under the schedule of a seed. Refuses a seed that is not a number.
 pub(crate) fn explore(house: &House, seed: &str) -> Outcome {
     let seed: u64 = seed.parse().map_err(|_| format!("`{seed}` is no seed: give a whole number"))?;
     run(house

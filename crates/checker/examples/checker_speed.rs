@@ -1,12 +1,12 @@
-//! How many transactions a second one core checks: serializable histories of six operations a transaction, over
-//! few and many keys, with rows that come and go, with scans, and with all of it as in the workload `mix`. And how
-//! many small histories.
+//! The number of transactions that one core checks per second: serializable histories of six operations a transaction,
+//! over few and many keys, with rows that are inserted and deleted, with scans, and with all of these as in the
+//! workload `mix`. Also the number of small histories per second.
 //!
-//! Counted is the time that the thread had a core. Others on the machine still take from its caches and its memory's
-//! bandwidth, so two builds are compared by the medians of runs in turns.
+//! The time that counts is the time for which the thread had a core. Other programs on the machine still take from its
+//! caches and its memory bandwidth, so two builds are compared by the medians of alternating runs.
 //!
-//! A long history is checked twice by one `Checker`, and the second time counts, as for whoever checks one history
-//! after the other: the first time much goes into pages that nobody has touched before.
+//! A long history is checked twice by one `Checker`, and the second time counts, as for a caller that checks one
+//! history after the other: the first time includes the cost of memory pages that were never touched before.
 //!
 //! `cargo run --release -p contend-checker --example checker_speed [TRANSACTIONS [PART OF A SHAPE'S NAME]]`
 #![allow(clippy::print_stdout, reason = "an example shows its figures")]
@@ -22,17 +22,17 @@ use stdx::history::{History, Key, Log, Outcome, Version};
 
 /// Operations of a transaction.
 const OPS: usize = 6;
-/// Sessions that take turns.
+/// The number of sessions, which take turns.
 const SESSIONS: u32 = 16;
-/// The same in small histories.
+/// The number of sessions in small histories.
 const FEW: u32 = 4;
 
-/// What transactions do.
+/// The operations of transactions.
 struct Shape {
     name: &'static str,
     keys: u64,
     updates_pct: f64,
-    /// Deletions, or insertions of what is not there.
+    /// Deletions, or insertions of a key that is absent.
     comings_pct: f64,
     scans_pct: f64,
 }
@@ -57,12 +57,12 @@ const SHAPES: [Shape; 7] = [
 const MIX: Shape =
     Shape { name: "mix of 16 keys", keys: 128, updates_pct: 25.0, comings_pct: 20.0, scans_pct: 20.0 };
 
-/// Keys that a scan covers at most.
+/// The largest number of keys that a scan covers.
 const SCANNED_MAX: u64 = 12;
-/// Histories of which the small ones are taken in turns, and how often each is.
+/// The number of small histories, which are checked in turns, and the number of times that each is checked.
 const SMALL: (u64, usize) = (1_000, 300);
 
-/// Scans so many keys from this one on.
+/// Scans `count` keys from `low` on.
 fn scan(log: &mut Log, state: &[Version], writes: &[(u64, Version)], low: u64, count: u64) {
     let high = (low + count - 1).min(state.len() as u64 - 1);
     log.scan(0, &[low], &[high], true);
@@ -82,7 +82,7 @@ fn history(shape: &Shape, txns: u64, ops: usize, (sessions, seed): (u32, u64)) -
     let mut logs: Vec<Log> = (0..sessions).map(Log::new).collect();
     for nth in 0..txns {
         let log = &mut logs[(nth % u64::from(sessions)) as usize];
-        // Each overlaps with most of those of the other sessions around it.
+        // Each transaction overlaps with most of its neighbours in the other sessions.
         let moment = 100 * (nth + 1);
         let slack = 100 * u64::from(sessions) / 2 - 1;
         log.begin(moment.saturating_sub(rng.below(slack)));
@@ -117,7 +117,7 @@ fn history(shape: &Shape, txns: u64, ops: usize, (sessions, seed): (u32, u64)) -
     History::new(logs)
 }
 
-/// For how long this thread has had a core, as Linux counts it.
+/// The time for which this thread has had a core, in nanoseconds, as Linux counts it.
 fn ran_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("this runs on Linux");
     text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first number is nanoseconds")

@@ -1,14 +1,14 @@
-//! Which absence was meant, where a key was absent more than once and nobody says.
+//! Finds out which absence was meant, where a key was absent more than once and the history does not say.
 //!
-//! A history is as good as its best reading. The first reading is the guess that follows the layout, and mostly it
-//! is one that the level allows: then that is proof. If not, four things are tried. Cycles over edges that all
-//! readings share are violations. Playing what is around a cycle again may find another reading (`replay`). Another
-//! layout may have a first reading that is allowed, or can be played: then that is proof, too, whatever the layout
-//! rests on. Otherwise the choices of transactions on forbidden cycles are searched, the others' left out: leaving
-//! out edges can only hide a cycle, so if every way to choose leaves one, every reading does. If a way to choose is
-//! found, the others are read as before; if that brings new cycles, their choices join the search. It ends with a
-//! good reading, with the proof that there is none, or, in long histories, when it has cost too much: then the
-//! answer is that nobody knows.
+//! A history is as good as its best reading. The first reading is the guess that follows the layout. Mostly the level
+//! allows that reading: then that is proof. If not, four things are tried. First, cycles over edges that all readings
+//! share are violations. Second, playing the surroundings of a cycle again may find another reading (`replay`). Third,
+//! another layout may have a first reading that is allowed, or that can be played: that is proof, too, whatever the
+//! layout rests on. Fourth, the choices of the transactions on forbidden cycles are searched, and all other choices are
+//! left out: leaving out edges can only hide a cycle, so if every combination of answers leaves a cycle, every reading
+//! does. If a combination without a cycle is found, all other choices are read as before; if that brings new cycles,
+//! their choices join the search. The search ends with a good reading, with the proof that there is none, or, in long
+//! histories, when it has cost too much: then the answer is "undecided".
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -25,20 +25,21 @@ use crate::replay::Play;
 use crate::txns::{Rank, StateId, Txns};
 use crate::walk::{Choice, Chosen, Edge, Sink, Walk};
 
-/// Up to so many transactions a search sees all of them.
+/// In histories of at most this many transactions a search sees all of them.
 const WHOLE_MAX: usize = 20_000;
-/// In longer histories it sees so many on both sides of what is wrong, more if that does not do.
+/// In longer histories a search sees this many transactions on both sides of a bad window; the larger number is tried
+/// if the smaller does not suffice.
 const MARGINS: [u32; 2] = [32, 5_000];
-/// So many a window is played with on both sides.
+/// The numbers of transactions on both sides of a window that are played with it.
 const PLAY_MARGINS: [u32; 3] = [0, 64, 512];
-/// Edges and transactions that searches may look at, over and over, before they give up.
+/// The edges and choices that all searches together may look at, with repetitions, before they give up.
 const WORK_MAX: usize = 1 << 25;
-/// Choices of one search.
+/// The largest number of choices of one search.
 const CHOICES_MAX: usize = 2_000;
-/// How often answers may bring new questions elsewhere.
+/// The largest number of rounds: the answers of one round may bring new cycles elsewhere.
 const ROUNDS_MAX: usize = 64;
 
-/// Some neighbours in the layout: the edges between them, and what they leave open.
+/// A window of neighbours in the layout: the edges between them, and their open choices.
 struct Gathered {
     first: Rank,
     last: Rank,
@@ -74,46 +75,46 @@ impl Sink for Gathered {
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 enum Searched<'s, 'h> {
-    /// Cycles that every reading has are here.
+    /// The stretch has cycles that every reading has.
     Certain(Stretch<'s, 'h>),
     /// No reading is free of forbidden cycles.
     Impossible,
-    /// This one may be.
+    /// This reading may be free of forbidden cycles.
     Found(Reading),
-    /// It costs too much to know.
+    /// The search costs too much.
     GivenUp,
 }
 
-/// What was found out about a history.
+/// The result for a history.
 pub(crate) struct Settled {
     pub(crate) answer: Answer,
     pub(crate) cycles: Vec<Cycle>,
     pub(crate) flaws: Vec<Flaw>,
 }
 
-/// What a reading is like.
+/// The quality of a reading.
 pub(crate) struct Look {
     flaws: Vec<Flaw>,
     holes: usize,
-    /// The windows in which it has cycles that the level forbids.
+    /// The windows that have cycles which the level forbids.
     bad: Vec<Window>,
-    /// The others, in order, each with cycles that the level permits.
+    /// The other windows, in order, each with its cycles that the level permits.
     good: Vec<(Window, Vec<Cycle>)>,
 }
 
-/// The first and the last of some neighbours.
+/// The first and the last rank of a window of neighbours.
 type Window = (Rank, Rank);
 
 impl Look {
-    /// How many transactions are about what is forbidden.
+    /// The number of transactions in windows with forbidden cycles.
     pub(crate) fn badness(&self) -> usize {
         self.bad.iter().map(|(from, to)| to.at() - from.at() + 1).sum()
     }
 }
 
-/// Looks for a reading that the level allows.
+/// Searches for a reading that the level allows.
 pub(crate) struct Solver<'s, 'h> {
     text: Text<'s, 'h>,
     level: Level,
@@ -124,12 +125,12 @@ impl<'s, 'h> Solver<'s, 'h> {
         Self { text: Text { txns, chains }, level }
     }
 
-    /// How many edges go against the layout.
+    /// The number of edges that go against the layout.
     pub(crate) fn against(&self) -> usize {
         cover(self.text, &Reading::default()).against
     }
 
-    /// Looks at the first reading; not closely if it seems to be worse than that is worth.
+    /// Looks at the first reading; returns `None` if `is_worth_it` refuses the number of transactions in its windows.
     pub(crate) fn first(&self, is_worth_it: impl Fn(usize) -> bool) -> Option<Look> {
         let reading = Reading::default();
         let covered = cover(self.text, &reading);
@@ -137,7 +138,7 @@ impl<'s, 'h> Solver<'s, 'h> {
         is_worth_it(held_together).then(|| self.look(&reading, covered, &[]))
     }
 
-    /// Looks at all windows but those of which it is known that they are still good.
+    /// Looks at all windows except those that are known to be good still.
     fn look(&self, reading: &Reading, covered: Covered, known: &[(Window, Vec<Cycle>)]) -> Look {
         let Covered { windows, all, flaws, holes, .. } = covered;
         let mut look = Look { flaws, holes, bad: Vec::new(), good: Vec::new() };
@@ -165,8 +166,8 @@ impl<'s, 'h> Solver<'s, 'h> {
         look
     }
 
-    /// The best reading's answer, and the cycles that it has; none if that takes a search for which leave was not
-    /// given.
+    /// The answer of the best reading, and the cycles that it has; `None` if that takes a search and `may_search` is
+    /// false.
     pub(crate) fn settle(&self, first: Look, may_search: bool) -> Option<Settled> {
         let mut reading = Reading::default();
         let Look { flaws, holes, mut bad, mut good } = first;
@@ -205,7 +206,7 @@ impl<'s, 'h> Solver<'s, 'h> {
                 return Some(Settled { answer, cycles, flaws });
             }
             for better in found {
-                // What it says nothing about is as it was.
+                // Windows about which the better reading says nothing are unchanged.
                 good.retain(|((from, to), _)| {
                     let about = better.seen.range((*from, KeyId(0))..=(*to, KeyId::NONE));
                     better.keys.is_empty() && about.count() == 0
@@ -225,7 +226,7 @@ impl<'s, 'h> Solver<'s, 'h> {
         walk.into_sink()
     }
 
-    /// The stretch as the reading has it.
+    /// The stretch under a reading.
     fn read(&self, gathered: &Gathered, reading: &Reading) -> Stretch<'s, 'h> {
         let chosen = gathered.choices.iter().flat_map(|choice| {
             let gap = self.text.answer(reading, choice);
@@ -234,7 +235,7 @@ impl<'s, 'h> Solver<'s, 'h> {
         self.stretch(gathered, chosen)
     }
 
-    /// The same with those choices only that the reading answers itself.
+    /// The stretch with only those choices that the reading answers itself.
     fn read_only(&self, gathered: &Gathered, reading: &Reading) -> Stretch<'s, 'h> {
         let chosen = gathered.choices.iter().filter_map(|choice| {
             let gap = reading.own_answer(choice)?;
@@ -252,7 +253,7 @@ impl<'s, 'h> Solver<'s, 'h> {
         Stretch::new(self.text.txns, (gathered.first, gathered.last), edges)
     }
 
-    /// Looks for answers to what is open around a window with forbidden cycles by playing it again.
+    /// Searches for answers to the open choices around a window with forbidden cycles by playing the window again.
     fn replay(&self, (from, to): (Rank, Rank), inside: &Gathered, reading: &Reading) -> Searched<'s, 'h> {
         let certain = self.read_only(inside, &Reading::default());
         if certain.violates(self.level) {
@@ -271,7 +272,7 @@ impl<'s, 'h> Solver<'s, 'h> {
         Searched::GivenUp
     }
 
-    /// The same by trying all answers.
+    /// The same search, by trying all answers.
     fn search(
         &self,
         (from, to): (Rank, Rank),
@@ -293,7 +294,8 @@ impl<'s, 'h> Solver<'s, 'h> {
         Searched::GivenUp
     }
 
-    /// Plays the window anew, if it is free with other ends of absences; a reading found so is good there.
+    /// Plays the window again. If `is_free` is true, inserts may end other absences than before. A reading that is
+    /// returned has no forbidden cycle in the window.
     fn play(&self, inside: &Gathered, reading: &Reading, is_free: bool) -> Option<Reading> {
         let Gathered { first, last, edges, choices } = inside;
         let placed = choices.iter().filter(|choice| {
@@ -311,7 +313,7 @@ impl<'s, 'h> Solver<'s, 'h> {
         (!self.read(inside, &whole).violates(self.level)).then_some(found)
     }
 
-    /// The same, seeing the transactions around from a first to a last.
+    /// The same search, in which only the transactions from `first` to `last` are seen.
     fn search_around(
         &self,
         (from, (first, last)): (Rank, (Rank, Rank)),
@@ -350,14 +352,16 @@ struct Asked<'a, 's, 'h> {
     solver: &'a Solver<'s, 'h>,
     around: &'a Gathered,
     choices: Vec<Choice>,
-    /// Whether an absence was left out because the search does not see so far.
+    /// Whether an absence was left out because its transactions are outside the part of the history that the search
+    /// sees.
     is_partial: bool,
     work: &'a mut usize,
 }
 
 impl Asked<'_, '_, '_> {
-    /// Adds the choices of these transactions, the first of which has that rank; of installs those of the same
-    /// key, too. False if there are none, too many, or some that the search does not see.
+    /// Adds the choices of bad transactions; `first` is the rank of the first element of `is_bad`. For an install, it
+    /// also adds the other installs of the same key. False if there are no new choices, too many, or some outside the
+    /// part of the history that the search sees.
     fn ask(&mut self, is_bad: &[bool], first: Rank) -> bool {
         let before = self.choices.len();
         let is_bad = |txn: Rank| {
@@ -374,25 +378,25 @@ impl Asked<'_, '_, '_> {
         for choice in &self.around.choices {
             let is_of_keys = is_install(choice) && keys.contains(&choice.key);
             missing -= usize::from(is_of_keys);
-            // Of absences that are known only the ends are open, which the installs of the key tell.
+            // For a known absence only its end is open, which follows from the installs of the key.
             let is_open = !matches!(choice.what, Chosen::Seen { known, .. } if known != StateId::NONE);
             if (is_of_keys || is_open && is_bad(choice.txn)) && known.insert(named(choice)) {
                 self.choices.push(*choice);
             }
         }
-        // What installs replaced says what reads can have seen.
+        // Installs come first: the absences that they replaced decide which absences reads can have seen.
         self.choices.sort_by_key(|choice| !is_install(choice));
         missing == 0 && (before + 1..=CHOICES_MAX).contains(&self.choices.len())
     }
 
-    /// The keys whose installs are asked for.
+    /// The keys of the installs among the choices.
     fn keys(&self) -> BTreeSet<KeyId> {
         let installs = self.choices.iter().filter(|choice| matches!(choice.what, Chosen::Replaced(_)));
         installs.map(|choice| choice.key).collect()
     }
 
-    /// Answers the choices from this one on, so that those answered make no forbidden cycle. Whether that can
-    /// be done; none if it costs too much to know.
+    /// Answers the choices from the `nth` one on, so that the answers make no forbidden cycle. Returns whether that is
+    /// possible; `None` if it costs too much to know.
     fn choose(&mut self, trial: &mut Reading, reading: &Reading, nth: usize) -> Option<bool> {
         let Some(&choice) = self.choices.get(nth) else { return Some(true) };
         let Text { chains, .. } = self.solver.text;
@@ -422,7 +426,7 @@ impl Asked<'_, '_, '_> {
     }
 }
 
-/// What a choice is told apart by.
+/// The identity of a choice.
 const fn named(choice: &Choice) -> (Rank, KeyId, bool) {
     (choice.txn, choice.key, matches!(choice.what, Chosen::Replaced(_)))
 }

@@ -1,5 +1,5 @@
-//! Some transactions at a time, decoded once: what they did as short steps, and the keys that these are about side
-//! by side, so that lookups of many keys wait for memory together.
+//! Blocks of transactions, decoded once: their operations as short steps, and the keys of these steps side by side, so
+//! that lookups of many keys wait for memory together.
 
 use std::ops::Range;
 
@@ -8,24 +8,24 @@ use stdx::history::{Attempt, Key, Op, Scan, TxnId, Version};
 use crate::keys::{hash, is_same};
 use crate::txns::{Rank, Txns};
 
-/// Transactions of a block.
+/// The number of transactions of a block.
 pub(crate) const BLOCK: usize = 32;
 
-/// What a transaction did to a key, or the end of a scan whose rows were the reads before it.
+/// A step of a transaction: an operation on a key, or the end of a scan whose rows were the reads before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// It saw a version, looking for the key or as a row of a range.
+    /// The transaction saw a version, by a lookup of the key or as a row of a range.
     Read {
-        /// Which.
+        /// The version.
         seen: Version,
-        /// Whether that says that the key was loaded: somebody may have missed it in a range.
+        /// Whether the read shows that the key was loaded and its table is scanned: a scan may have missed the key.
         is_known_loaded: bool,
     },
-    /// It wrote the key for itself.
+    /// The transaction wrote this version of the key into its write set.
     Write(Version),
-    /// It wrote the key for all: over the first version, the second.
+    /// The transaction installed a version of the key: the second replaced the first.
     Install(Version, Version),
-    /// It read the range with the place of the step among those of the block, with so many rows.
+    /// The transaction read the range with this index in the block's ranges.
     Scan(u32),
 }
 
@@ -33,39 +33,39 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) struct Ranged<'h> {
     pub(crate) scan: Scan<'h>,
-    /// Which steps are its rows.
+    /// The range of the steps that are its rows.
     pub(crate) rows: Range<u32>,
-    /// Whether one of these is said to be absent.
+    /// Whether one of these rows was recorded as absent.
     pub(crate) has_absent_row: bool,
 }
 
-/// Of which operations there are steps.
+/// Selects the operations that become steps.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'s> {
-    /// Of all; otherwise of those only that say something of what a key was when it had no value.
+    /// Whether all operations do; otherwise only those that tell the state of a key when it had no value.
     pub(crate) is_all: bool,
     /// The tables that were ever scanned.
     pub(crate) scanned: &'s [u16],
 }
 
-/// What is kept from one history to the next, for its memory.
+/// The decoded steps of a block; kept from one history to the next to reuse its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
-    /// Each with the place of its key, or range, among those of the block.
+    /// The steps, each with the index of its key in the block.
     pub(crate) steps: Vec<(u32, Step)>,
-    /// Of each transaction, who it is and where its steps end.
+    /// The id of each transaction, and the index at which its steps end.
     pub(crate) ends: Vec<(TxnId, u32)>,
-    /// The places of the keys that the last transaction wrote, by the numbers of its versions.
+    /// The indexes of the keys that the last transaction wrote, by the sequence number of the version.
     written: Vec<u32>,
 }
 
-/// In the place of a key that is not wanted.
+/// The index for a key that is not wanted.
 const NO_PLACE: u32 = u32::MAX;
 
-/// Some transactions.
+/// A block of transactions.
 pub(crate) struct Block<'h> {
-    /// Keys, each with its hash. One that several steps in a row are about, or that is installed after it was
-    /// written, is there once.
+    /// Keys, each with its hash. A key of several steps in a row, or one that is written and then installed, is there
+    /// once.
     pub(crate) keys: Vec<(Key<'h>, u64)>,
     pub(crate) ranges: Vec<Ranged<'h>>,
     pub(crate) done: Decoded,
@@ -76,13 +76,13 @@ impl<'h> Block<'h> {
         Self { keys: Vec::with_capacity(8 * BLOCK.min(txns)), ranges: Vec::new(), done }
     }
 
-    /// Decodes these transactions.
+    /// Decodes the transactions with these ranks.
     pub(crate) fn fill(&mut self, txns: &Txns<'h>, ranks: Range<u32>, wanted: Wanted<'_>) {
         self.keys.clear();
         self.ranges.clear();
         self.done.steps.clear();
         self.done.ends.clear();
-        // Apart from decoding, so that what is not in the cache is waited for together. A short history is there.
+        // A loop of its own before decoding, so that cache misses overlap. A short history is in the cache already.
         if txns.len() > BLOCK {
             let attempts = ranks.clone().map(|rank| txns.attempt(Rank(rank)));
             std::hint::black_box(attempts.fold(0, |touched, attempt| touched ^ attempt.touch()));
@@ -98,7 +98,7 @@ impl<'h> Block<'h> {
             match op {
                 Op::Read { key, seen } => self.read(key, seen, wanted),
                 Op::Write { key, to } => {
-                    // A deletion that is not installed says that the key was absent.
+                    // A deletion that is not installed shows that the key was absent.
                     let is_wanted = wanted.is_all || to.is_absent();
                     let at = if is_wanted { self.place(key) } else { NO_PLACE };
                     self.done.written.push(at);
@@ -137,7 +137,7 @@ impl<'h> Block<'h> {
         self.ranges.push(Ranged { scan, rows, has_absent_row });
     }
 
-    /// The place of a key, which most often is the one that the step before was about.
+    /// The index of a key, which most often is the key of the step before.
     #[inline]
     fn place(&mut self, key: Key<'h>) -> u32 {
         if self.keys.last().is_none_or(|last| !is_same(last.0, key)) {
@@ -146,7 +146,7 @@ impl<'h> Block<'h> {
         self.keys.len() as u32 - 1
     }
 
-    /// The place of the key that the transaction wrote this version of, if it did.
+    /// The index of the key, if this transaction wrote the version under that key.
     #[inline]
     fn written(&self, txn: TxnId, key: Key<'h>, version: Version) -> Option<u32> {
         let at = *self.done.written.get(version.sequence() as usize)?;

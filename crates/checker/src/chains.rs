@@ -1,9 +1,9 @@
 //! The states of each key in their order, as storage held them: each install says which state it replaced.
 //!
-//! Where an install replaced an absence, and nobody says which, it may have been any that nobody is known to
-//! have replaced: a key is absent at first unless it was loaded, and again after each deletion. If only one
-//! can be meant, it is. What stays open is left to `absences`, with a guess: a key's lives, each from an insert
-//! to a deletion, follow each other in the order of the layout.
+//! An install over an absence may not say which absence it replaced. Then it may be any absence that nobody is known to
+//! have replaced: a key is absent at first unless it was loaded, and again after each deletion. If only one absence is
+//! possible, it is taken. Open choices are left to `absences`, with a guess: a key's lives, each from an insert to a
+//! deletion, follow each other in the order of the layout.
 
 use std::ops::Range;
 
@@ -15,18 +15,18 @@ use crate::keys::{KeyId, Keys, tag};
 use crate::serial::{DELETED, LOADED, Serial};
 use crate::txns::{Rank, StateId, Txns, Writer};
 
-/// A state of a key, what came before and what after it.
+/// A state of a key, with the state before it and the state after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
-    /// Who made it; nobody if it was first.
+    /// The transaction that made the state; `Rank::NONE` for a first state.
     pub(crate) writer: Rank,
-    /// What it replaced, if that is known to be a state; of absences sometimes only a guess.
+    /// The state that it replaced, if it is known to be a state; for absences sometimes only a guess.
     before: StateId,
-    /// What replaced it, if anything did; of absences sometimes only a guess.
+    /// The state that replaced it, if any did; for absences sometimes only a guess.
     pub(crate) next: StateId,
-    /// Who replaced it.
+    /// The transaction that replaced it.
     pub(crate) next_writer: Rank,
-    /// Of which key it is; of none if it was never installed.
+    /// The key of the state; `KeyId::NONE` if the version was never installed.
     pub(crate) key: KeyId,
     /// See [`mark`].
     pub(crate) mark: u32,
@@ -41,27 +41,27 @@ const UNINSTALLED: State = State {
     mark: 0,
 };
 
-/// In marks: what came next is a guess.
+/// Mark bit: the next state is a guess.
 const NEXT_GUESSED: u32 = 2;
-/// In marks: what came before is a guess.
+/// Mark bit: the state before is a guess.
 const BEFORE_GUESSED: u32 = 4;
-/// The bits of marks that say more than whose state it is.
+/// The mark bits for guesses.
 const FLAGS: u32 = NEXT_GUESSED | BEFORE_GUESSED;
 
 impl State {
-    /// What replaced it, unless that is a guess.
+    /// The state that replaced this one; `StateId::NONE` if there is none or if it is a guess.
     #[inline]
     pub(crate) const fn known_next(&self) -> StateId {
         if self.mark & NEXT_GUESSED == 0 { self.next } else { StateId::NONE }
     }
 
-    /// What it replaced, and whether that is a guess.
+    /// The state that this one replaced, and whether that is a guess.
     #[inline]
     pub(crate) const fn before(&self) -> (StateId, bool) {
         (self.before, self.mark & BEFORE_GUESSED != 0)
     }
 
-    /// Whether it is marked so, whatever came next.
+    /// Whether the state has this mark, apart from the two bits for guesses.
     #[inline]
     pub(crate) const fn has_mark(&self, mark: u32) -> bool {
         self.mark & !FLAGS == mark
@@ -72,17 +72,17 @@ impl State {
     }
 }
 
-/// What tells apart states of different keys, and values from absences, without a look at the key.
+/// A mark that distinguishes states of different keys, and values from absences, without a lookup of the key.
 #[inline]
 pub(crate) const fn mark(hash: u64, is_absent: bool) -> u32 {
     tag(hash) & !(FLAGS | 1) | is_absent as u32
 }
 
-/// An absence of a key that was deleted, and the moments at which readers have met it, if the layout is right.
+/// An absence of a key that was deleted, and the moments at which readers have met the absence, if the layout is right.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub(crate) state: StateId,
-    /// Who deleted the key; nobody if it was absent at first.
+    /// The transaction that deleted the key; `Rank::NONE` for the absence before the first insert.
     pub(crate) writer: Rank,
     /// The first moment after the deletion.
     pub(crate) from: u32,
@@ -90,12 +90,12 @@ pub(crate) struct Gap {
     pub(crate) to: u32,
 }
 
-/// Where the lists of a key are.
+/// The ranges of a key in the lists of absences and of open inserts.
 #[derive(Clone, Debug, Default)]
 struct Facts {
-    /// Where its absences are in `gaps`, if it was ever deleted.
+    /// The range of its absences in `gaps`, if the key was ever deleted.
     gaps: Range<u32>,
-    /// Where its installs over one of these are in `opens`, if they are open.
+    /// The range in `opens` of its installs over absences, if it is open which absences they replaced.
     opens: Range<u32>,
 }
 
@@ -104,10 +104,10 @@ struct Facts {
 pub(crate) struct Chains {
     /// The keys.
     pub(crate) keys: Keys,
-    /// What versions made, by their place, and behind them the first state of each key.
+    /// The states that versions made, by the number of the version, and behind them the first state of each key.
     states: Vec<State>,
     facts: Vec<Facts>,
-    /// What the keys are as transactions come, and who is doubted.
+    /// The serial execution: the states of the keys as transactions come, and the doubted transactions.
     pub(crate) serial: Serial,
     versions: u32,
     gaps: Vec<Gap>,
@@ -115,22 +115,23 @@ pub(crate) struct Chains {
     scanned: Vec<u16>,
     /// The numbered keys of scanned tables, in their order.
     pub(crate) sorted: Vec<KeyId>,
-    /// Of each key, by number, its place among these, the others behind them; none if no table was scanned.
+    /// Each key's place in `sorted`, by key number; keys of other tables have places behind these. Empty if no table
+    /// was scanned.
     places: Vec<u32>,
-    /// Of each of the sorted ones the first word, to look for without a look at the key.
+    /// The first word of each key in `sorted`, for searches without a lookup of the key.
     heads: Vec<u64>,
-    /// Of each scanned table, where its keys are among these.
+    /// The range in `sorted` of each scanned table.
     ranges: Vec<(u16, Range<usize>)>,
-    /// Deletions and installs over first states or absences, while chains are linked.
+    /// Deletions and installs over first states or absences, collected for the linking of chains.
     deletions: Vec<(KeyId, StateId)>,
     roots: Vec<Root>,
-    /// The memory of blocks.
+    /// The memory of blocks, kept for reuse.
     decoded: Decoded,
-    /// What came of looking the keys of a block up.
+    /// The results of the key lookups of a block.
     found: Vec<Found>,
 }
 
-/// What came of looking a key up: its number, and its hash.
+/// The result of a key lookup: the key's number, and its hash.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     id: KeyId,
@@ -145,19 +146,19 @@ struct Root {
     is_over_loaded: bool,
 }
 
-/// So few things are sorted by comparing them: counting them would cost memory to be asked for.
+/// Lists shorter than this are sorted by comparison: a counting sort would have to allocate memory.
 pub(crate) const FEW: usize = 32;
 
-/// From an insert, by what is known to follow, to a last state.
+/// A life of a key: from an insert, along the known successors, to a last state.
 #[derive(Clone, Copy)]
 struct Life {
     insert: StateId,
     end: StateId,
-    /// Whether it ended, and about when.
+    /// Whether the life did not end in a deletion, and about when it was (twice the moment of its middle).
     order: (bool, u64),
 }
 
-/// What is listed of one key after the other.
+/// Lists for one key at a time, whose memory is reused.
 #[derive(Default)]
 struct Lists {
     /// The absences that nobody is known to have ended.
@@ -168,7 +169,7 @@ struct Lists {
 }
 
 impl Chains {
-    /// Makes all chains of a history, and notes what is wrong in them.
+    /// Builds all chains of a history, and appends the flaws that it finds in them.
     pub(crate) fn fill(&mut self, txns: &Txns<'_>, flaws: &mut Vec<Flaw>) {
         self.keys.clear();
         self.states.clear();
@@ -196,7 +197,7 @@ impl Chains {
             }
         }
         self.decoded = block.done;
-        // All at once, for the misses of one wait together with those of the next.
+        // All links in one loop, so that the cache misses of one wait together with those of the next.
         for state in (0..self.versions).map(StateId) {
             let State { before, writer, .. } = self.states[state.at()];
             if before != StateId::NONE {
@@ -260,13 +261,13 @@ impl Chains {
         &self.gaps[start as usize..end as usize]
     }
 
-    /// All without those that the transaction made itself: it saw none of them before.
+    /// The absences of a key without those that the transaction made itself: it met none of them before.
     #[inline]
     pub(crate) fn gaps_of_others(&self, key: KeyId, txn: Rank) -> impl Iterator<Item = StateId> {
         self.gaps(key).filter(move |gap| self.state(*gap).writer != txn)
     }
 
-    /// What was installed over an absence of the key that may be one of several.
+    /// The installs over an absence of the key for which it is open which absence they replaced.
     #[inline]
     pub(crate) fn opens(&self, key: KeyId) -> &[StateId] {
         let Range { start, end } = self.facts[key.at()].opens;
@@ -280,8 +281,8 @@ impl Chains {
         std::hint::black_box(states.fold(0, |touched, state| touched ^ touch(state)));
     }
 
-    /// Numbers the keys of some transactions. Lookups one by one would wait for memory most of the time; in loops
-    /// that do nothing else dozens of them wait together.
+    /// Numbers the keys of a block. Single lookups would wait for memory most of the time; in loops that do nothing
+    /// else the cache misses of dozens of lookups overlap.
     fn look_up(&mut self, block: &Block<'_>) {
         let Block { keys, .. } = block;
         std::hint::black_box(keys.iter().fold(0, |touched, (_, hash)| touched ^ self.keys.touch(*hash)));
@@ -293,7 +294,7 @@ impl Chains {
         );
     }
 
-    /// Goes through some steps, those of one transaction, and enters its installs.
+    /// Processes the steps of one transaction, and enters its installs.
     fn collect(
         &mut self,
         txns: &Txns<'_>,
@@ -323,8 +324,8 @@ impl Chains {
         self.serial.end();
     }
 
-    /// The transaction read a range: it has to have come to what it wrote itself there. What it did not come to is
-    /// not looked at here.
+    /// Enters a scan of the transaction: the scan must have returned the keys in its range that the transaction wrote
+    /// itself. Keys that it did not return are not checked here.
     fn scan(&mut self, block: &Block<'_>, ranged: &Ranged<'_>) {
         if !self.serial.is_on() {
             return;
@@ -380,7 +381,7 @@ impl Chains {
         }
     }
 
-    /// One state replaced another.
+    /// Links two states: the second replaced the first.
     fn link(
         &mut self,
         txns: &Txns<'_>,
@@ -404,7 +405,7 @@ impl Chains {
         flaws.push(flaw.with(txns.attempt(other).id));
     }
 
-    /// Enters the installs over what was there first, and over absences.
+    /// Enters the installs over first states and over absences.
     fn root(&mut self, txns: &Txns<'_>, flaws: &mut Vec<Flaw>) {
         let mut roots = std::mem::take(&mut self.roots);
         for root in roots.iter().filter(|root| root.is_over_loaded) {
@@ -412,7 +413,7 @@ impl Chains {
         }
         self.serial.settle_first();
         self.find_gaps(txns);
-        // Of keys that were never deleted no more than one absence is to be told from others.
+        // A key that was never deleted has at most one absence, so there is no choice.
         for &Root { key, state, is_over_loaded } in &roots {
             let writer = self.state(state).writer;
             if is_over_loaded {
@@ -441,7 +442,7 @@ impl Chains {
         }
     }
 
-    /// Brings the inserts of each key together, and leaves them in the order of the layout.
+    /// Groups the inserts by key, and keeps the order of the layout within a key.
     fn by_key(&self, roots: &mut Vec<Root>) {
         if roots.len() < FEW.max(self.keys.len() / 16) {
             return roots.sort_by_key(|root| root.key);
@@ -463,7 +464,7 @@ impl Chains {
         *roots = sorted;
     }
 
-    /// Lists the absences of keys that were deleted, first ones first, then in the order of the layout.
+    /// Lists the absences of the keys that were deleted: the first absence first, then in the order of the layout.
     fn find_gaps(&mut self, txns: &Txns<'_>) {
         for &(key, _) in &self.deletions {
             self.facts[key.at()].gaps.end += 1;
@@ -494,7 +495,7 @@ impl Chains {
         lists.free.clear();
         lists.free.extend(self.gaps(key).filter(is_free));
         if let [insert] = inserts {
-            // Nobody replaces an absence that follows from what it installs.
+            // No install replaces an absence that follows from the install itself.
             let end = self.end(insert.state);
             lists.free.retain(|gap| *gap != end);
         }
@@ -523,16 +524,16 @@ impl Chains {
         self.facts[key.at()].opens = start..self.opens.len() as u32;
     }
 
-    /// Guesses the order of a key's lives, and puts the absences that nobody is known to have ended so that each
-    /// life follows the absence of the same place.
+    /// Guesses the order of a key's lives, and sorts the absences that nobody is known to have ended so that each life
+    /// follows the absence at the same index.
     fn order(&self, txns: &Txns<'_>, inserts: &[Root], lists: &mut Lists) {
         let Lists { free, lives, ends } = lists;
         let moment = |state: StateId| u64::from(txns.writes_at(self.state(state).writer));
         lives.clear();
         lives.extend(inserts.iter().map(|root| {
             let end = self.end(root.state);
-            // A life that did not end is the last. The others have their middles in order, which is less
-            // disturbed than either of their ends is.
+            // A life that did not end is the last. The others are ordered by their middles, which are less disturbed
+            // than their beginnings or their ends.
             let order = (!self.state(end).is_tombstone(), moment(root.state) + moment(end));
             Life { insert: root.state, end, order }
         }));
@@ -540,7 +541,7 @@ impl Chains {
         ends.clear();
         ends.extend(lives.iter().map(|life| life.end));
         ends.sort_unstable();
-        // What none of them ended in was before them all.
+        // An absence in which none of the lives ended was before them all.
         let mut at = 0;
         for nth in 0..free.len() {
             if ends.binary_search(&free[nth]).is_err() {
@@ -559,12 +560,12 @@ impl Chains {
         }
     }
 
-    /// The last state of the key known to follow.
+    /// The last state of the key that is known to follow this state.
     fn end(&self, mut state: StateId) -> StateId {
         let key = self.state(state).key;
         loop {
             let next = self.state(state).next;
-            // Where chains of different keys are mixed up they may run in circles.
+            // Where chains of different keys are mixed up they may contain circles.
             if next == StateId::NONE || self.state(next).key != key {
                 return state;
             }
@@ -572,7 +573,7 @@ impl Chains {
         }
     }
 
-    /// Brings the keys of scanned tables in order.
+    /// Sorts the keys of scanned tables.
     fn sort(&mut self) {
         let Self { keys, sorted, heads, ranges, scanned, places, .. } = self;
         sorted.clear();
@@ -600,20 +601,20 @@ impl Chains {
         }
     }
 
-    /// The place of a key among the sorted ones; behind these if it is in no table that was scanned.
+    /// The place of a key among the sorted keys; behind all of these if the key's table was never scanned.
     #[inline]
     pub(crate) fn place(&self, key: KeyId) -> u32 {
         if self.places.is_empty() { key.0 } else { self.places[key.at()] }
     }
 
-    /// Where the keys from the low one to the high one are among the sorted ones.
+    /// The range, among the sorted keys, of the keys from the low one to the high one.
     pub(crate) fn range(&self, low: Key<'_>, high: Key<'_>) -> Range<usize> {
         let of_table = self.ranges.iter().find(|(table, _)| *table == low.table);
         let Some((_, Range { start, end })) = of_table.cloned() else { return 0..0 };
         let (first, last) = [low, high].map(|key| key.words.first().copied().unwrap_or_default()).into();
         let heads = &self.heads[start..end];
         let from = start + heads.partition_point(|head| *head < first);
-        // Most ranges are short, so the end is looked for in growing steps.
+        // Most ranges are short, so the search for the end proceeds in growing steps.
         let mut reach = 16;
         while heads.get(from - start + reach).is_some_and(|head| *head <= last) {
             reach *= 4;

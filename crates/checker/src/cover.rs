@@ -1,5 +1,5 @@
-//! The first look at a whole history: where edges go against the layout. Outside of the neighbourhoods that such
-//! edges hold together there is no cycle.
+//! The first look at a whole history: finds the edges that go against the layout. All cycles lie within the windows of
+//! neighbouring transactions that such edges span.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
@@ -14,29 +14,29 @@ use crate::serial::Scanned;
 use crate::txns::{Layout, Rank};
 use crate::walk::{Choice, Edge, Sink, Walk};
 
-/// What the first look found.
+/// The results of the first look.
 pub(crate) struct Covered {
-    /// First and last of each neighbourhood in which there may be cycles that matter to a level.
+    /// The first and the last transaction of each window that may contain cycles that matter to the level.
     pub(crate) windows: Vec<(Rank, Rank)>,
-    /// The same for any cycles.
+    /// The same windows for cycles of any kind.
     pub(crate) all: Vec<(Rank, Rank)>,
     pub(crate) flaws: Vec<Flaw>,
-    /// Versions whose position in their chain is not known.
+    /// The number of versions whose position in their chain is not known.
     pub(crate) holes: usize,
-    /// How many edges go against the layout.
+    /// The number of edges that go against the layout.
     pub(crate) against: usize,
 }
 
-/// Looks at all of a history as the reading has it.
+/// Looks at all of a history under a reading.
 pub(crate) fn cover(text: Text<'_, '_>, reading: &Reading) -> Covered {
     let doubts = doubts(text, reading);
     let is_quick = doubts.is_some();
     let covered = look(text, reading, doubts);
-    // What is known of those whom nobody doubts rests on chains that are whole.
+    // Without a doubt a transaction is known to be correct only if all chains are whole.
     if is_quick && !covered.flaws.is_empty() { look(text, reading, None) } else { covered }
 }
 
-/// Looks at those who are doubted, or at all.
+/// Looks at the doubted transactions, or at all of them if `doubts` is `None`.
 fn look<'s>(text: Text<'s, '_>, reading: &Reading, doubts: Option<Cow<'s, [u64]>>) -> Covered {
     let moments = text.txns.moments();
     let ranks = if text.txns.is_split() { text.txns.len() } else { 0 };
@@ -81,30 +81,32 @@ fn look<'s>(text: Text<'s, '_>, reading: &Reading, doubts: Option<Cow<'s, [u64]>
     }
 }
 
-/// Counts the edges that go against the layout past each of its moments.
+/// A sink that counts, for each moment of the layout, the edges against the layout that go past it.
 struct Cover<'s, 'h, 'r> {
     text: Text<'s, 'h>,
     reading: &'r Reading,
-    /// How many such edges more go past a moment than past the one before.
+    /// By moment, the number of such edges that go past it minus the number that go past the moment before.
     steps: Vec<i32>,
-    /// If transactions read and write at different moments: the same for edges between transactions, each of
-    /// which is where it wrote.
+    /// The same for edges between ranks, if transactions read and write at different moments. A transaction's rank is
+    /// the place where it wrote.
     plain: Vec<i32>,
     flaws: Vec<Flaw>,
     holes: usize,
     against: usize,
     present: Present,
     reader: Rank,
-    /// Who is doubted whatever is present, a bit each; none if that is everybody.
+    /// The transactions that are doubted whatever keys are present, one bit each; `None` if every transaction is
+    /// doubted.
     doubts: Option<Cow<'s, [u64]>>,
-    /// The absences that nobody has been asked about.
+    /// The listed absences that have not been checked yet.
     absences: Peekable<slice::Iter<'s, (Rank, KeyId)>>,
-    /// The scans, the same.
+    /// The listed scans that have not been checked yet.
     scans: Peekable<slice::Iter<'s, Scanned>>,
     asked: Vec<u32>,
 }
 
-/// Who is doubted whatever is present: whoever is anyway, and who inserts keys of which the reading says something.
+/// The transactions that are doubted whatever keys are present: those that the serial execution doubts, and those that
+/// insert keys about which the reading says something. `None` if every transaction is doubted.
 fn doubts<'s>(text: Text<'s, '_>, reading: &Reading) -> Option<Cow<'s, [u64]>> {
     let mut doubts = Cow::Borrowed(text.chains.serial.doubted()?);
     for insert in reading.touched.iter().flat_map(|&key| text.chains.opens(key)) {
@@ -152,8 +154,9 @@ impl Sink for Cover<'_, '_, '_> {
         self.present.advance(self.text.txns.reads_at(rank));
     }
 
-    /// Those that were present, in the layout. That the others were absent agrees with it; but if the transaction
-    /// wrote later than it read, it may be before one whose write came in between and who is before it.
+    /// Asks about the keys that were present in the layout: the absence of the others agrees with it. But if the
+    /// transaction wrote later than it read, it may have to come before a transaction whose write came in between and
+    /// that precedes it.
     fn asks(&mut self, range: Range<usize>, asked: &mut Vec<u32>) {
         self.present.list(&range, asked);
         if self.plain.len() > 1 {
@@ -168,8 +171,9 @@ impl Sink for Cover<'_, '_, '_> {
 }
 
 impl Cover<'_, '_, '_> {
-    /// Whether there may be anything to tell of a transaction. What it found absent has to be so when it comes, and
-    /// what its scans came to has to be all there is; for whoever is not doubted all else is known.
+    /// Whether there may be anything to report about a transaction. A key that it found absent must be absent at its
+    /// moment, and its scans must have returned all keys present; for a transaction that is not doubted all else is
+    /// known.
     #[inline]
     fn is_doubted(&mut self, rank: Rank) -> bool {
         let Some(doubts) = &self.doubts else { return true };
@@ -184,7 +188,7 @@ impl Cover<'_, '_, '_> {
         is_doubted
     }
 
-    /// Whether a scan came to other keys than those that are present.
+    /// Whether a scan returned other keys than those that are present.
     fn misses(&mut self, scan: &Scanned) -> bool {
         let chains = self.text.chains;
         let ((low, high), rows) = (chains.serial.bounds(scan), chains.serial.rows(scan));
@@ -199,9 +203,9 @@ impl Cover<'_, '_, '_> {
         self.asked.len() != rows.len() || !is_met
     }
 
-    /// Real time and sessions, where the layout may go against them.
+    /// Adds real time and sessions, for layouts that may go against them.
     fn time(&mut self) {
-        // The transactions that were invoked later than all before them.
+        // The transactions that were invoked later than all transactions before them in the layout.
         let mut latest: Vec<(u64, Rank)> = Vec::new();
         let txns = self.text.txns;
         for rank in txns.all() {
@@ -221,11 +225,11 @@ impl Cover<'_, '_, '_> {
     }
 }
 
-/// Which keys have a value, as time goes on in the layout.
+/// The keys that have a value, at an advancing moment of the layout.
 struct Present {
-    /// By place, that among the sorted keys for those of scanned tables, a bit each.
+    /// One bit per key, by the key's place (see `Chains::place`).
     bits: Vec<u64>,
-    /// At which moment which key, doubled, comes (odd) or goes.
+    /// Events: the moment, and twice the key's place, plus one if the key gets a value then, plus zero if it loses it.
     events: Vec<(u32, u32)>,
     next: usize,
 }
@@ -264,7 +268,7 @@ impl Present {
         Self { bits, events: in_order(events, text.txns.moments()), next: 0 }
     }
 
-    /// Goes on to this moment, which is not before the last one.
+    /// Advances to this moment, which is not before the last one.
     #[inline]
     fn advance(&mut self, moment: u32) {
         while let Some(&(at, change)) = self.events.get(self.next)
@@ -306,7 +310,7 @@ impl Present {
         }
     }
 
-    /// Lists the keys of the range that come until this moment.
+    /// Lists the keys of the range that get a value up to this moment.
     fn list_coming(&self, until: u32, range: &Range<usize>, keys: &mut Vec<u32>) {
         for &(at, change) in &self.events[self.next..] {
             if at > until {
@@ -320,7 +324,7 @@ impl Present {
     }
 }
 
-/// The events by moment. Of those at one moment the order stays, so that of a key's the last one counts.
+/// Sorts the events by moment. The order of events at one moment is kept, so that the last event of a key counts.
 fn in_order(mut events: Vec<(u32, u32)>, moments: usize) -> Vec<(u32, u32)> {
     if events.len() < FEW.max(moments / 16) {
         events.sort_by_key(|&(moment, _)| moment);
@@ -342,8 +346,8 @@ fn in_order(mut events: Vec<(u32, u32)>, moments: usize) -> Vec<(u32, u32)> {
     sorted
 }
 
-/// The neighbours that edges against the layout hold together: each cycle lies within one window, since it
-/// goes back past every moment that it goes forward past.
+/// The windows of neighbouring moments that edges against the layout span. Each cycle lies within one window, since it
+/// must go back past every moment that it goes forward past.
 fn windows(steps: &[i32]) -> Vec<(u32, u32)> {
     let mut windows = Vec::new();
     let (mut open, mut start) = (0, 0);
@@ -362,7 +366,7 @@ fn windows(steps: &[i32]) -> Vec<(u32, u32)> {
     windows
 }
 
-/// The transactions that read or wrote within windows of moments, from the first to the last of each.
+/// The transactions that read or wrote within each window of moments, as the first and the last rank.
 fn ranks_of(text: Text<'_, '_>, windows: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let mut found = vec![(u32::MAX, 0); windows.len()];
     for rank in text.txns.all() {
@@ -387,11 +391,11 @@ mod tests {
 
     const KEYS: u64 = 8;
     const SESSIONS: u64 = 4;
-    /// The first keys are in a table that is scanned, the others in one that is not.
+    /// The number of keys in the table that is scanned; the other keys are in a table that is not scanned.
     const SCANNED: u64 = 6;
 
-    /// Transactions that take effect one after the other and respond in nearly that order; with lies, some of what
-    /// they saw, replaced or came to is not what was there.
+    /// A history of transactions that take effect one after the other and respond in nearly that order. With a share of
+    /// lies, some versions that they saw, replaced or scanned are not those that were there.
     fn history(rng: &mut Rng, lies_pct: u64) -> History {
         let mut state: Vec<Version> =
             (0..KEYS).map(|key| if key % 2 == 0 { Version::LOADED } else { Version::ABSENT }).collect();
@@ -450,7 +454,7 @@ mod tests {
         History::new(logs)
     }
 
-    /// The guess, but for a key of which two inserts ended each other's absences.
+    /// The guessed reading, except that for one key two inserts have exchanged the absences that they ended.
     fn reading(chains: &Chains, rng: &mut Rng) -> Reading {
         let mut reading = Reading::default();
         let key = KeyId(rng.below(chains.keys.len() as u64) as u32);

@@ -1,4 +1,4 @@
-//! What the cycles of a stretch of history are called, and which of them a level forbids.
+//! The phenomena of the cycles in a stretch of history, and which of these cycles a level forbids.
 
 use crate::graph::{ALONE, Arc, Components, Graph, Paths};
 use crate::keys::KeyId;
@@ -6,27 +6,27 @@ use crate::level::{Level, Phenomenon};
 use crate::txns::{Rank, Txns};
 use crate::walk::{Edge, EdgeKind};
 
-/// Arcs of anti-dependency of one component from which a cycle with no other one is looked for.
+/// The largest number of anti-dependency arcs of one component from which a cycle without another such arc is searched.
 const SINGLES_MAX: usize = 256;
 
-/// A cycle, and what it is.
+/// A cycle and its phenomenon.
 #[derive(Clone, Debug)]
 pub(crate) struct Cycle {
     pub(crate) phenomenon: Phenomenon,
     pub(crate) edges: Vec<Edge>,
 }
 
-/// The edges between neighbours in the layout.
+/// A stretch of neighbouring transactions in the layout, with the edges between them.
 pub(crate) struct Stretch<'s, 'h> {
     txns: &'s Txns<'h>,
     first: Rank,
-    /// How many transactions.
+    /// The number of transactions.
     length: usize,
     arcs: Vec<Arc>,
 }
 
 impl<'s, 'h> Stretch<'s, 'h> {
-    /// The stretch from `first` to `last`, within which all the edges are.
+    /// The stretch from `first` to `last`, which contains both ends of all the edges.
     pub(crate) fn new(
         txns: &'s Txns<'h>,
         (first, last): (Rank, Rank),
@@ -38,13 +38,13 @@ impl<'s, 'h> Stretch<'s, 'h> {
         Self { txns, first, length: last.at() - first.at() + 1, arcs: edges.map(arc).collect() }
     }
 
-    /// All arcs but those of time.
+    /// The graph of all arcs except those of sessions and real time.
     fn graph(&self) -> Graph {
         Graph::new(self.length, self.length, &self.arcs)
     }
 
-    /// A graph in which no two arcs of anti-dependency follow each other: each transaction is two nodes, and the
-    /// odd one is where such an arc leads.
+    /// A graph in which no two arcs of anti-dependency follow each other: each transaction is two nodes, and arcs of
+    /// anti-dependency lead to the odd node.
     fn alternating(&self) -> Graph {
         let mut doubled = Vec::with_capacity(self.arcs.len() * 2);
         for arc in &self.arcs {
@@ -58,8 +58,8 @@ impl<'s, 'h> Stretch<'s, 'h> {
         Graph::new(self.length * 2, self.length * 2, &doubled)
     }
 
-    /// All arcs: after each transaction comes a node for the moment of its response, each such moment comes
-    /// before the next, and whoever began later comes after the last moment before.
+    /// The graph of all arcs, with real time: each transaction points to a node for the moment of its response, each
+    /// such moment points to the next, and the last moment before a transaction was invoked points to that transaction.
     fn timed(&self) -> Graph {
         let mut arcs = self.arcs.clone();
         add_time(self.txns, self.first, self.length, &mut arcs);
@@ -74,7 +74,7 @@ impl<'s, 'h> Stretch<'s, 'h> {
         !self.forbidden(level).members.is_empty()
     }
 
-    /// The transactions on cycles that the level forbids.
+    /// The transactions on cycles that the level forbids, a bool for each transaction of the stretch.
     pub(crate) fn on_forbidden_cycles(&self, level: Level) -> Vec<bool> {
         let components = self.forbidden(level);
         let is_doubled = level == Level::SnapshotIsolation;
@@ -93,7 +93,7 @@ impl<'s, 'h> Stretch<'s, 'h> {
         }
     }
 
-    /// For each group of transactions on cycles together the strongest phenomenon there.
+    /// The strongest phenomenon of each strongly connected component, with a cycle that shows it.
     pub(crate) fn cycles(&self) -> Vec<Cycle> {
         if self.length <= Small::TXNS_MAX && !self.violates(Level::StrictlySerializable) {
             return Vec::new();
@@ -116,10 +116,10 @@ impl<'s, 'h> Stretch<'s, 'h> {
     }
 }
 
-/// The graph of a few transactions, in words: whether it has a cycle is all that is asked of most windows.
+/// The graph of few transactions, as bit masks: most windows are only asked whether they contain a cycle.
 struct Small {
     nodes: usize,
-    /// By node, a bit each: who comes before.
+    /// The predecessors of each node, one bit each.
     before: [u64; 2 * Small::TXNS_MAX],
 }
 
@@ -167,7 +167,7 @@ impl Small {
         }
     }
 
-    /// Takes away whoever nobody is before, until nobody is left or all are after each other.
+    /// Removes nodes without predecessors until none is left (no cycle) or all that are left have one (a cycle).
     fn has_cycle(&self) -> bool {
         let mut left = u64::MAX >> (64 - self.nodes);
         while left != 0 {
@@ -186,7 +186,7 @@ impl Small {
     }
 }
 
-/// Cycles found so far, and who is on them.
+/// The cycles found so far, and the transactions on them.
 struct Found {
     first: Rank,
     is_told: Vec<bool>,
@@ -194,7 +194,7 @@ struct Found {
 }
 
 impl Found {
-    /// A cycle of each component of which nothing stronger was told. A transaction is so many nodes.
+    /// Adds a cycle of each component in which no stronger phenomenon was found. A transaction is `nodes` nodes.
     fn all(&mut self, graph: &Graph, nodes: u32, phenomenon: Phenomenon, is_allowed: impl Fn(&Arc) -> bool) {
         let components = graph.components(&is_allowed);
         let length = self.is_told.len() as u32;
@@ -210,7 +210,7 @@ impl Found {
         }
     }
 
-    /// Cycles with one arc of anti-dependency.
+    /// Adds cycles with exactly one arc of anti-dependency.
     fn singles(&mut self, graph: &Graph, alternating: &Graph) {
         let components = alternating.components(|_| true);
         let mut paths = Paths::default();
@@ -241,7 +241,7 @@ impl Found {
         }
     }
 
-    /// Writes a cycle down between transactions.
+    /// Adds a cycle as edges between transactions.
     fn add(&mut self, phenomenon: Phenomenon, cycle: &[Arc], nodes: u32, length: u32) {
         let rank = |node: u32| Rank(self.first.0 + node / nodes);
         let mut edges: Vec<Edge> = Vec::new();
@@ -259,7 +259,7 @@ impl Found {
     }
 }
 
-/// The arcs of sessions and of real time.
+/// Adds the arcs of sessions and of real time.
 fn add_time(txns: &Txns<'_>, first: Rank, length: usize, arcs: &mut Vec<Arc>) {
     let rank = |node: usize| Rank(first.0 + node as u32);
     let mut responses: Vec<(u64, usize)> =

@@ -1,26 +1,26 @@
 //! Histories in the forms that Elle reads (Kingsbury and Alvaro, PVLDB 14(3), 2020), so that another checker can
 //! judge the same run.
 //!
-//! An attempt is an `invoke` and, at the moment of its response, an `ok`, a `fail`, or an `info` for an outcome that
-//! nobody was told. Versions are numbered; what was loaded is 1, and a transaction that comes before all writes it.
+//! An attempt is an `invoke` and, at the moment of its response, an `ok`, a `fail`, or an `info` for an unknown
+//! outcome. Versions are numbered; the loaded version is 1, and a transaction that comes before all others writes it.
 //!
-//! - As registers, a write writes its version's number, a deletion writes nil, and an absence is read as nil. This
-//!   says no more than what transactions saw: the other checker has to find out the order of versions.
+//! - As registers, a write writes its version's number, a deletion writes nil, and an absence is read as nil. This says
+//!   no more than what transactions saw: the other checker has to find out the order of versions.
 //! - As lists, a write appends its version's number, and a read returns the versions up to the one it saw. These lists
-//!   are put together from what installs replaced, so this copy rests on the recorded order of versions. Where that
-//!   order has a gap, since an insert does not say which of the key's absences it ended, the key goes on as another
-//!   list, `key@` with the number of its first version. A deletion appends its number, too; reads of an absence of
-//!   which nobody says since when are left out. Edges between the lists of a key are lost, and none is invented.
+//!   are put together from what installs replaced, so this copy rests on the recorded order of versions. That order has
+//!   a gap where an insert does not say which of the key's absences it ended: there the key continues as another list,
+//!   `key@` with the number of its first version. A deletion appends its number, too; reads of an absence without a
+//!   known deletion are left out. Edges between the lists of a key are lost, and none is invented.
 //!
-//! Scans become reads of the rows that they came to; that they came to no others is left out. Lists are as long as
-//! their keys were written often, which makes copies of long histories of few keys large.
+//! Scans become reads of the rows that they returned; the absence of other rows is left out. The length of a list is
+//! the number of writes of its key, which makes copies of long histories of few keys large.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use stdx::history::{Attempt, History, Key, Log, Op, Outcome, Version};
 
-/// What objects of a history become.
+/// The kind of object that a key becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Registers, which are read and written.
@@ -29,7 +29,7 @@ pub enum Form {
     ListAppend,
 }
 
-/// How it is written down, a line an event.
+/// The notation of the output, one event per line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
     /// Maps of EDN.
@@ -38,24 +38,24 @@ pub enum Notation {
     Json,
 }
 
-/// The number of what was loaded, and of no version.
+/// The numbers of the loaded version and of no version.
 const LOADED: u64 = 1;
 const NONE: u64 = 0;
 
-/// One event: when it was, its place among those of the same moment, whose it was, and whether it is the response.
+/// One event: its time, its place among the events of that time, its log, its attempt, and whether it is the response.
 type Event = (u64, u32, usize, usize, bool);
 
-/// What becomes of an operation.
+/// The exported form of an operation.
 #[derive(Clone, Copy)]
 enum Act {
     Read(Version),
-    /// What it saw is not told.
+    /// A read whose value is not exported.
     Unread,
     Write(u64),
     Delete,
 }
 
-/// A history on its way out.
+/// A history that is being exported.
 struct Export<'e, W> {
     history: &'e History,
     form: Form,
@@ -63,21 +63,21 @@ struct Export<'e, W> {
     /// The name of a table.
     name: &'e dyn Fn(u16) -> String,
     out: W,
-    /// Of each session, the number of the first version of each attempt.
+    /// The number of the first version of each attempt, by session.
     firsts: BTreeMap<u32, Vec<u64>>,
-    /// Of each version the one before it, of the same key.
+    /// By version, the version of the same key before it.
     before: Vec<u64>,
-    /// Of each version the first of those before it whose order is known: itself, if that is not known of any.
+    /// By version, the earliest version before it to which the order is known; the version itself if there is none.
     roots: Vec<u64>,
-    /// Keys that were ever deleted, which are several lists.
+    /// Keys that were ever deleted; each of them becomes several lists.
     deleted: BTreeSet<(u16, &'e [u64])>,
     index: u64,
 }
 
-/// Writes a history for Elle; `name` says what its tables are called.
+/// Writes a history for Elle; `name` returns the names of tables.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn export(
     history: &History,
     (form, notation): (Form, Notation),
@@ -95,7 +95,7 @@ pub fn export(
     let mut crashes = vec![0; history.logs().len()];
     for (time, _, log, at, is_response) in events(history) {
         let attempt = history.logs()[log].attempt(at);
-        // Who was cut off does not come back: its session goes on under another number.
+        // A process that was cut off does not come back: its session continues under another process number.
         let process = log as u64 + sessions * crashes[log];
         let kind = match (is_response, attempt.outcome) {
             (false, _) => "invoke",
@@ -109,7 +109,7 @@ pub fn export(
     Ok(())
 }
 
-/// Gives versions numbers, those of an attempt one after the other.
+/// Numbers the versions; those of an attempt are consecutive.
 fn number(history: &History) -> (BTreeMap<u32, Vec<u64>>, Vec<u64>) {
     let mut next = LOADED + 1;
     let mut firsts = BTreeMap::new();
@@ -125,7 +125,7 @@ fn number(history: &History) -> (BTreeMap<u32, Vec<u64>>, Vec<u64>) {
     (firsts, vec![NONE; next as usize])
 }
 
-/// The events in order. At one moment nobody has ended before another begins, except in the same session.
+/// The events in order. At one moment invocations come before responses, except in the same session.
 fn events(history: &History) -> Vec<Event> {
     let attempts = || history.logs().iter().flat_map(Log::attempts);
     let told = attempts().map(|attempt| match attempt.outcome {
@@ -138,7 +138,8 @@ fn events(history: &History) -> Vec<Event> {
         let mut last: Option<(u64, u32)> = None;
         for (at, attempt) in log.attempts().enumerate() {
             let next_begins = (at + 1 < log.attempts().len()).then(|| log.attempt(at + 1).invoked);
-            // Of one that was cut off it is told when its session goes on, or in the end.
+            // The response of an attempt that was cut off is set to the moment when its session continues, or to the
+            // end.
             let responded = match attempt.outcome {
                 Outcome::Unknown => next_begins.unwrap_or(end),
                 _ => attempt.responded,
@@ -158,7 +159,7 @@ fn events(history: &History) -> Vec<Event> {
 }
 
 impl<'e, W: Write> Export<'e, W> {
-    /// Finds out which version came before which, and which keys were deleted.
+    /// Finds the order of the versions of each key, and the keys that were deleted.
     fn chain(&mut self) {
         let history = self.history;
         for attempt in history.logs().iter().flat_map(Log::attempts) {
@@ -188,8 +189,8 @@ impl<'e, W: Write> Export<'e, W> {
         let mut path = Vec::new();
         for number in 0..self.before.len() {
             let mut at = number;
-            // A version that has its root already, or has none before it, ends the path. Where an order is broken it
-            // may run in circles: then the path ends anywhere.
+            // The path ends at a version that has its root already, or that has no version before it. A broken order
+            // may contain circles: then the path ends anywhere.
             while self.roots[at] == at as u64 && self.before[at] != NONE && path.len() < self.before.len() {
                 path.push(at);
                 at = self.before[at] as usize;
@@ -206,7 +207,7 @@ impl<'e, W: Write> Export<'e, W> {
         }
     }
 
-    /// The number of a version; none for an absence of which nobody says since when, or whose writer is missing.
+    /// The number of a version; `NONE` for an absence without a known deletion, or a version whose writer is missing.
     fn number(&self, version: Version) -> u64 {
         if version.is_loaded() {
             return LOADED;
@@ -220,7 +221,7 @@ impl<'e, W: Write> Export<'e, W> {
         number().unwrap_or(NONE)
     }
 
-    /// The transaction that wrote what was loaded, if anybody met that.
+    /// Writes the transaction that wrote the loaded versions, if any transaction met one.
     fn load(&mut self) -> io::Result<()> {
         let mut loaded: BTreeSet<(u16, &[u64])> = BTreeSet::new();
         let mut meet = |key: Key<'e>, version: Version| {
@@ -249,7 +250,7 @@ impl<'e, W: Write> Export<'e, W> {
         self.event("ok", process, 0, &value)
     }
 
-    /// Whether it is an absence that lists do not tell of: nobody says since when it is.
+    /// Whether the version is an absence that lists leave out, since its deletion is not known.
     fn is_untold(&self, key: Key<'_>, version: Version) -> bool {
         self.form == Form::ListAppend && self.number(version) == NONE && self.is_deleted(key)
     }
@@ -258,7 +259,7 @@ impl<'e, W: Write> Export<'e, W> {
         self.deleted.contains(&(key.table, key.words))
     }
 
-    /// One line; only who committed says what it read.
+    /// Writes one line; only the line of a commit contains the values that were read.
     fn line(&mut self, kind: &str, process: u64, time: u64, attempt: Attempt<'_>) -> io::Result<()> {
         let mut value = Vec::new();
         let seen = |seen| if kind == "ok" { Act::Read(seen) } else { Act::Unread };
@@ -280,7 +281,7 @@ impl<'e, W: Write> Export<'e, W> {
         self.event(kind, process, time, &value)
     }
 
-    /// What an operation did with a version of a key.
+    /// The text of an operation on a version of a key.
     fn op(&self, key: Key<'_>, act: Act, version: Version) -> String {
         let (comma, none) = self.marks();
         let quote = |text: &str| match self.notation {
@@ -304,11 +305,11 @@ impl<'e, W: Write> Export<'e, W> {
         format!("[{}{comma} \"{name}[{}]{stretch}\"{comma} {value}]", quote(what), words.join(","))
     }
 
-    /// The versions up to this one.
+    /// The list of the versions up to this one.
     fn list(&self, seen: Version) -> String {
         let mut numbers = Vec::new();
         let mut number = self.number(seen);
-        // Where an order is broken it may run in circles.
+        // A broken order may contain circles.
         while number != NONE && numbers.len() < self.before.len() {
             numbers.push(number.to_string());
             number = self.before[number as usize];
@@ -317,7 +318,7 @@ impl<'e, W: Write> Export<'e, W> {
         format!("[{}]", numbers.join(&format!("{} ", self.marks().0)))
     }
 
-    /// What is between values, and what stands for none.
+    /// The separator of values, and the notation for no value.
     const fn marks(&self) -> (&'static str, &'static str) {
         match self.notation {
             Notation::Edn => ("", "nil"),
@@ -346,8 +347,8 @@ impl<'e, W: Write> Export<'e, W> {
 mod tests {
     use super::*;
 
-    /// Two who overlap: the first replaces what was loaded, the second replaces that, deletes and inserts, the third
-    /// was cut off, and the fourth aborted.
+    /// Attempts that overlap: the first replaces the loaded version, the second replaces that version, deletes and
+    /// inserts, the third was cut off, and the fourth aborted.
     fn history() -> History {
         let (x, y) = ([1], [2]);
         let (x, y) = (Key::new(0, &x), Key::new(1, &y));

@@ -1,43 +1,43 @@
-//! What no order of transactions can explain: reads of what nobody committed, versions that went missing, a
-//! transaction that does not see its own writes.
+//! Flaws, which no order of transactions can explain: reads of versions that nobody committed, versions that went
+//! missing, a transaction that does not see its own writes.
 
 use stdx::history::{Key, TxnId, Version};
 
-/// What is wrong.
+/// The kind of a flaw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FlawKind {
-    /// G1a: it read what an aborted attempt wrote.
+    /// G1a: the transaction read a version that an aborted attempt wrote.
     AbortedRead,
-    /// G1b: it read what its writer itself replaced before committing.
+    /// G1b: the transaction read a version that the writer itself replaced before committing.
     IntermediateRead,
-    /// It read a version that nobody wrote.
+    /// The transaction read a version that nobody wrote.
     UnwrittenRead,
-    /// It read, under one key, a version of another.
+    /// The transaction read, under one key, a version of another key.
     WrongKey,
-    /// It did not read its own write, or installed another value than its last.
+    /// The transaction did not read its own write, or installed a value other than its last write.
     OwnWrite,
-    /// It committed, but one of its writes was never installed.
+    /// The transaction committed, but one of its writes was never installed.
     LostWrite,
-    /// It installed what another wrote.
+    /// The transaction installed a version that another transaction wrote.
     ForeignInstall,
-    /// It aborted, but something was installed.
+    /// The transaction aborted, but one of its versions was installed.
     AbortedInstall,
-    /// It replaced a version that was never installed there.
+    /// The transaction replaced a version that was never installed under that key.
     BrokenChain,
     /// Two installs replaced the same version, or one version was installed twice: one of them is lost.
     DoubleInstall,
-    /// Two installs replaced the same version, and one of them was a deletion: what was deleted came back.
+    /// Two installs replaced the same version, and one of them was a deletion: the deleted row came back.
     Resurrected,
-    /// It found a key absent that had a value all the time, or inserted one that was not absent.
+    /// The transaction found a key absent that had a value all the time, or inserted a key that was not absent.
     NeverAbsent,
-    /// It saw a loaded value under a key that was not loaded.
+    /// The transaction saw a loaded value under a key that was not loaded.
     NeverLoaded,
-    /// The rows of a scan were out of order, out of range, or there twice.
+    /// The rows of a scan were out of order, out of range, or duplicated.
     ScanOrder,
 }
 
 impl FlawKind {
-    /// What users call it.
+    /// The name for users.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::AbortedRead => "aborted read",
@@ -58,14 +58,14 @@ impl FlawKind {
     }
 }
 
-/// One thing that is wrong.
+/// One flaw of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Flaw {
-    /// What.
+    /// The kind of the flaw.
     pub(crate) kind: FlawKind,
-    /// Who met it.
+    /// The transaction that met the flaw.
     pub(crate) txn: TxnId,
-    /// Who else had a part in it.
+    /// Another transaction that had a part in the flaw.
     pub(crate) other: Option<TxnId>,
     /// The table of the key.
     pub(crate) table: u16,

@@ -14,28 +14,28 @@ pub(crate) struct Arc {
     pub(crate) key: KeyId,
 }
 
-/// A graph. Its first nodes are transactions; those behind them are passed on the way, and add no length.
+/// A graph. Its first nodes are transactions; the nodes behind them are auxiliary, and add no length to a path.
 pub(crate) struct Graph {
     real: u32,
-    /// Of each node, where its arcs begin.
+    /// The index of each node's first arc.
     first: Vec<u32>,
     arcs: Vec<Arc>,
 }
 
-/// In the place of a component for nodes on no cycle.
+/// The component number of nodes that are on no cycle.
 pub(crate) const ALONE: u32 = u32::MAX;
 
-/// What lies on cycles together.
+/// Strongly connected components of more than one node.
 pub(crate) struct Components {
-    /// By node.
+    /// The component of each node.
     pub(crate) of: Vec<u32>,
-    /// The nodes of each.
+    /// The nodes of each component.
     pub(crate) members: Vec<Vec<u32>>,
 }
 
 /// A depth-first search in progress, after Tarjan (1972).
 struct Search {
-    /// When a node was found, from 1.
+    /// The time at which each node was found, from 1; 0 if it was not.
     found: Vec<u32>,
     low: Vec<u32>,
     is_open: Vec<bool>,
@@ -56,7 +56,7 @@ impl Search {
 }
 
 impl Graph {
-    /// The graph of these arcs, with so many transactions among so many nodes.
+    /// The graph of these arcs, with `nodes` nodes, of which the first `real` are transactions.
     pub(crate) fn new(real: usize, nodes: usize, arcs: &[Arc]) -> Self {
         let mut first = vec![0_u32; nodes + 1];
         for arc in arcs {
@@ -129,8 +129,8 @@ impl Graph {
         components
     }
 
-    /// The shortest way along allowed arcs, with one arc at least; the two may be the same. It is looked for no
-    /// further than so many transactions.
+    /// The shortest path along allowed arcs, with at least one arc; `from` and `to` may be the same node. The search
+    /// covers paths of at most `length_max` transactions.
     pub(crate) fn path(
         &self,
         (from, to): (u32, u32),
@@ -173,14 +173,14 @@ impl Graph {
         Some(path)
     }
 
-    /// The shortest cycle of a component that the search finds from some of its nodes.
+    /// The shortest cycle of a component that the search finds; it starts from some of the component's nodes only.
     pub(crate) fn cycle(
         &self,
         components: &Components,
         which: usize,
         is_allowed: impl Fn(&Arc) -> bool,
     ) -> Vec<Arc> {
-        /// Enough for the shortest in what a person would look at.
+        /// This many starts find the shortest cycle in any component that a person would look at.
         const STARTS_MAX: usize = 64;
         let members = &components.members[which];
         let is_inside = |arc: &Arc| {
@@ -199,19 +199,19 @@ impl Graph {
     }
 }
 
-/// Searches for ways, one after the other, through one graph.
+/// The state of a path search, reused for many searches in one graph.
 #[derive(Default)]
 pub(crate) struct Paths {
     came_by: Vec<Option<Arc>>,
     distance: Vec<u32>,
     is_done: Vec<bool>,
-    /// The nodes of which anything is known.
+    /// The nodes that the last search has reached.
     met: Vec<u32>,
     queue: VecDeque<(u32, u32)>,
 }
 
 impl Paths {
-    /// Forgets the last search; what it has not met is as it was.
+    /// Clears the last search; nodes that it has not reached are unchanged.
     fn clear(&mut self, nodes: usize) {
         self.came_by.resize(nodes, None);
         self.distance.resize(nodes, u32::MAX);
@@ -225,7 +225,7 @@ impl Paths {
     }
 }
 
-/// A node has no more arcs: if it was the first of its component, the component is complete.
+/// Completes a node that has no more arcs: if it was the first of its component, the component is complete.
 fn close(node: u32, search: &mut Search, components: &mut Components) {
     if search.low[node as usize] != search.found[node as usize] {
         return;
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_shortest_cycle_counts_transactions_only() {
-        // By way of node 3 there are two arcs more but one transaction less.
+        // The way through node 3 has two arcs more but one transaction less.
         let graph = graph(3, 6, &[(0, 1), (1, 2), (2, 0), (1, 3), (3, 4), (4, 5), (5, 0)]);
         let components = graph.components(|_| true);
         let cycle = graph.cycle(&components, 0, |_| true);

@@ -1,5 +1,5 @@
-//! Keys as small numbers. Where transactions are executed one after the other (`serial`) all keys that anyone met
-//! have one; otherwise only those whose history can matter: those that anyone installed, saw absent, or may
+//! Numbers for keys. When transactions are executed serially (`serial`), every key that a transaction met has a number;
+//! otherwise only the keys whose history can matter have one: keys that a transaction installed, saw absent, or may
 //! have missed in a scan.
 
 use stdx::history::Key;
@@ -12,13 +12,14 @@ impl KeyId {
     /// No key.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
-    /// The place in vectors of keys.
+    /// The index in vectors of keys.
     pub(crate) const fn at(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A place of the hash table: with all of a key of one word, so that its lookup is one cache miss.
+/// A bucket of the hash table: it holds the whole of a one-word key, so that the lookup of such a key is one cache
+/// miss.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     word: u64,
@@ -37,7 +38,7 @@ impl Bucket {
     }
 }
 
-/// Whether two keys are equal; for short ones quicker than a comparison of slices.
+/// Whether two keys are equal; for short keys this is faster than a comparison of slices.
 #[inline]
 pub(crate) fn is_same(one: Key<'_>, other: Key<'_>) -> bool {
     one.table == other.table
@@ -45,7 +46,7 @@ pub(crate) fn is_same(one: Key<'_>, other: Key<'_>) -> bool {
         && one.words.iter().zip(other.words).all(|(one, other)| one == other)
 }
 
-/// Where the words of a key are.
+/// The location of a key's words.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     at: u32,
@@ -61,7 +62,7 @@ pub(crate) struct Keys {
     words: Vec<u64>,
 }
 
-/// Places of the smallest hash table.
+/// The number of buckets of the smallest hash table.
 const BUCKETS_MIN: usize = 32;
 
 /// A well-mixed hash; its upper half is the tag that versions keep of their key.
@@ -78,14 +79,14 @@ pub(crate) fn hash(key: Key<'_>) -> u64 {
     hash ^ hash >> 29
 }
 
-/// What versions keep of the hash of their key, to tell whether they are asked for by the right one.
+/// The part of a key's hash that its versions keep, to detect accesses under another key.
 #[inline]
 pub(crate) const fn tag(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
 impl Keys {
-    /// Forgets all, and keeps the memory. A table that has grown starts small again, for a small history shall
+    /// Removes all keys, and keeps the memory. A table that has grown starts small again, so that a small history does
     /// not pay for a large one before it.
     pub(crate) fn clear(&mut self) {
         self.buckets.clear();
@@ -94,7 +95,7 @@ impl Keys {
         self.words.clear();
     }
 
-    /// How many there are.
+    /// The number of keys.
     pub(crate) const fn len(&self) -> usize {
         self.spans.len()
     }
@@ -112,19 +113,19 @@ impl Keys {
         self.spans[id.at()].table
     }
 
-    /// Something of the place at which a key with this hash is looked for: it is in the cache then.
+    /// Reads the bucket at which the search for a key with this hash starts, which brings it into the cache.
     #[inline]
     pub(crate) fn touch(&self, hash: u64) -> u32 {
         self.buckets[hash as usize & (self.buckets.len() - 1)].id.0
     }
 
-    /// The key's number, if it has one.
+    /// The key's number; `None` if it has none.
     #[inline]
     pub(crate) fn get(&self, key: Key<'_>, hash: u64) -> Option<KeyId> {
         self.find(key, hash).ok()
     }
 
-    /// The key's number, a new one if need be.
+    /// The key's number; assigns a new one if the key has none.
     #[inline]
     pub(crate) fn intern(&mut self, key: Key<'_>, hash: u64) -> KeyId {
         match self.find(key, hash) {
@@ -133,7 +134,7 @@ impl Keys {
         }
     }
 
-    /// The key's number, or the place for it.
+    /// The key's number, or the index of the free bucket for it.
     #[inline]
     fn find(&self, key: Key<'_>, hash: u64) -> Result<KeyId, usize> {
         let mask = self.buckets.len() - 1;

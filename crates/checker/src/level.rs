@@ -1,26 +1,26 @@
 //! Levels of isolation, and the phenomena that they forbid: Adya's (1999), with those that snapshots (Cerone
 //! and Gotsman, 2016) and real time add.
 
-/// What a scheme promises.
+/// The isolation level that a scheme promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// No cycle of dependencies alone, and only what was committed is read.
+    /// No cycle of dependencies alone, and reads return committed versions only.
     ReadCommitted,
-    /// Each transaction reads one state of all, and of two that overlap no more than one writes a key: no
+    /// Each transaction reads one state of all keys, and of two transactions that overlap at most one writes a key: no
     /// cycle without two anti-dependencies in a row. Snapshots may be old.
     SnapshotIsolation,
-    /// Some order of the transactions, one after the other, explains all.
+    /// Some serial order of the transactions explains the history.
     Serializable,
-    /// Some such order in which whoever began after another had ended comes after it.
+    /// Some such order explains it in which a transaction that began after another had ended comes after it.
     StrictlySerializable,
 }
 
 impl Level {
-    /// All, the weakest first.
+    /// All levels, the weakest first.
     pub const ALL: [Self; 4] =
         [Self::ReadCommitted, Self::SnapshotIsolation, Self::Serializable, Self::StrictlySerializable];
 
-    /// What users call it.
+    /// The name for users.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReadCommitted => "read committed",
@@ -30,7 +30,7 @@ impl Level {
         }
     }
 
-    /// Whether it may not happen.
+    /// Whether the level forbids the phenomenon.
     pub const fn forbids(self, phenomenon: Phenomenon) -> bool {
         use Phenomenon::{Broken, G0, G1a, G1b, G1c, G2, G2Item, GNonadjacent, GSingle, RealTime, Stamps};
         match phenomenon {
@@ -43,14 +43,14 @@ impl Level {
     }
 }
 
-/// What can go wrong, the strongest first: what forbids one forbids all before it.
+/// A phenomenon, the strongest first: a level that forbids one forbids all before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phenomenon {
-    /// No execution at all explains it.
+    /// No execution at all explains the history.
     Broken,
-    /// A read of what aborted.
+    /// A read of a version whose writer aborted.
     G1a,
-    /// A read of what its writer itself replaced.
+    /// A read of a version that its writer itself replaced.
     G1b,
     /// A cycle of `ww`.
     G0,
@@ -60,18 +60,18 @@ pub enum Phenomenon {
     GSingle,
     /// A cycle with several `rw`, no two in a row.
     GNonadjacent,
-    /// A cycle with two `rw` in a row, all over keys that were read by themselves.
+    /// A cycle with two `rw` in a row, all over keys that were read by a lookup of the key, not by a scan.
     G2Item,
-    /// The same with ranges in which a key was missing.
+    /// The same, with an `rw` over a range in which a key was missing.
     G2,
-    /// A cycle that only sessions or real time close.
+    /// A cycle that closes only with an edge of a session or of real time.
     RealTime,
     /// A transaction that the order of stamps does not explain: no level forbids it, but schemes may promise more.
     Stamps,
 }
 
 impl Phenomenon {
-    /// The literature's name.
+    /// The name in the literature.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Broken => "broken history",

@@ -1,40 +1,40 @@
-//! Which isolation a history had.
+//! A checker for isolation levels: decides which level a recorded history satisfies.
 //!
-//! A scheme is believed to isolate transactions when nobody can show that it does not. This crate tries: it takes
-//! what transactions saw and did, as [`stdx::history`] wrote it down, and looks for something that the promised
-//! [`Level`] forbids. What it concludes rests on what values said about themselves and on what storage held when
-//! they were replaced, never on stamps, so that a scheme which lies about order does not judge itself: they may
-//! say where to look first, not what is found. That stamps are an order is another promise, and [`out_of_order`]
-//! looks at it apart.
+//! A scheme is believed to isolate transactions as long as nobody can show that it does not. This crate tries to show
+//! it: it takes what transactions saw and did, as recorded by [`stdx::history`], and looks for a phenomenon that the
+//! promised [`Level`] forbids. Its conclusions rest on what values say about themselves and on what storage held when
+//! they were replaced, never on stamps, so that a scheme which lies about order does not judge itself: stamps may say
+//! where to look first, but not what is found. That stamps are an order is another promise, which [`out_of_order`]
+//! checks separately.
 //!
-//! **Versions.** Each value carries who wrote it, so a read says which version it saw, and an install which one it
-//! replaced. That gives each key the order of its versions. Reads of what nobody committed, versions that went
-//! missing and the like fall out on the way: these are *flaws*, which every level forbids.
+//! **Versions.** Each value carries the id of its writer, so a read says which version it saw, and an install says
+//! which version it replaced. That gives the order of the versions of each key. This step also finds reads of versions
+//! that nobody committed, versions that went missing and the like: these are *flaws*, which every level forbids.
 //!
-//! **Edges.** One transaction comes before another: if the second replaced a version of the first (`ww`), read it
-//! (`wr`), or replaced what the first read (`rw`). A scan is a read of every key that it covers which anyone ever
-//! wrote or met, most of which it found absent; absences are versions like others, so that phantoms need no rule of
-//! their own. Sessions and real time add edges for the strictest level.
+//! **Edges.** One transaction comes before another if the second replaced a version of the first (`ww`), read it
+//! (`wr`), or replaced a version that the first read (`rw`). A scan is a read of every key in its range which any
+//! transaction ever wrote or met, most of which it found absent; absences are versions like others, so that phantoms
+//! need no rule of their own. Sessions and real time add edges for the strictest level.
 //!
 //! **Cycles.** A history is serializable if and only if the edges have no cycle (Adya, 1999, for a known order of
 //! versions), has snapshots if and only if no cycle lacks two `rw` in a row (Cerone and Gotsman, 2016, without
 //! sessions), and so on: see [`Phenomenon`]. The transactions are laid out in an order in which they may have taken
-//! effect, mostly that of their responses. Edges that agree with it need not be remembered; those against it say
-//! within which short windows cycles can lie, and only windows become graphs.
+//! effect, mostly that of their responses. Edges that agree with this layout need not be remembered; the edges against
+//! it bound the short windows within which cycles can lie, and only these windows become graphs.
 //!
-//! **Absences.** Nobody who finds a key absent can say which of its absences it was: there is no value that could
-//! carry that. A history is as good as its best reading, which `absences` searches for.
+//! **Absences.** A transaction that finds a key absent cannot say which of the key's absences it met: there is no value
+//! to carry that information. A history is as good as its best reading, which `absences` searches for.
 //!
-//! **What is guaranteed.** [`Answer::Holds`] comes with a reading that the level allows; [`Answer::Violated`]
-//! means that no reading is allowed; where neither could be found at a reasonable price the answer is
-//! [`Answer::Undecided`]. For histories in which no key was absent twice, and for short ones, it is one of the
-//! first two. What the history does not contain is not judged: a row that was loaded and that nobody ever met
-//! may be lost, and of attempts that were cut off only those count that somebody met. The names of anomalies
-//! are the strongest that were found with bounded effort for each group of transactions on cycles together;
-//! what a violated level permits is not told where something that it forbids is.
+//! **What is guaranteed.** [`Answer::Holds`] comes with a reading that the level allows; [`Answer::Violated`] means
+//! that no reading is allowed; [`Answer::Undecided`] means that neither could be shown at a reasonable price. For short
+//! histories, and for those in which no key was absent twice, the answer is one of the first two. The checker does not
+//! judge what the history does not contain: a loaded row that no transaction met may be lost, and an attempt that was
+//! cut off counts only if a transaction met one of its versions. The names of anomalies are the strongest that were
+//! found with bounded effort for each strongly connected group of transactions. Anomalies that a violated level permits
+//! are not reported where one that it forbids is.
 //!
-//! **Price.** Time and memory grow with the operations; and with the keys that scans cover and did not meet, each
-//! of which is a read.
+//! **Price.** Time and memory grow with the number of operations, and with the number of keys that scans cover and did
+//! not meet, each of which is a read.
 #![forbid(unsafe_code)]
 
 mod absences;
@@ -70,40 +70,40 @@ use chains::Chains;
 use flaws::{Flaw, FlawKind};
 use txns::{Layout, Tables, Txns};
 
-/// Anomalies that a verdict shows of each kind: whoever reads more is not helped by it.
+/// The largest number of anomalies of each kind that a verdict shows.
 const SHOWN_MAX: usize = 100;
 
-/// Whether a history is what a level allows.
+/// The answer to the question whether a level allows a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is.
+    /// The level allows the history.
     Holds,
-    /// It is not.
+    /// The level forbids something in the history.
     Violated,
-    /// Nobody knows: there are too many ways to read it.
+    /// Unknown: there are too many ways to read the history.
     Undecided,
 }
 
-/// What was found out about a history.
+/// The verdict on a history.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// What it was held to.
+    /// The level that the history was checked against.
     pub level: Level,
-    /// Whether it is that.
+    /// The answer for that level.
     pub answer: Answer,
-    /// How many transactions took effect.
+    /// The number of transactions that took effect.
     pub txns: usize,
-    /// What the level forbids, at most 100 of them.
+    /// Anomalies that the level forbids, at most 100.
     pub violations: Vec<Anomaly>,
-    /// What showed although only stronger levels forbid it, at most 100, in the reading that was found. A test
-    /// in which nothing shows that the level permits may be blind.
+    /// Anomalies that the level permits and only stronger levels forbid, at most 100, in the reading that was found. A
+    /// test in which no permitted anomaly ever shows may be blind.
     pub beyond: Vec<Anomaly>,
-    /// How many more there are of both.
+    /// The number of further anomalies of both kinds that are not listed.
     pub more: usize,
 }
 
 impl Verdict {
-    /// What is shown of it where tables have names.
+    /// The text of the verdict, with tables called by the names that `name` returns.
     pub fn told(&self, name: &dyn Fn(u16) -> String) -> String {
         let (level, txns) = (self.level.name(), self.txns);
         let head = match self.answer {
@@ -128,11 +128,11 @@ impl fmt::Display for Verdict {
 /// Layouts, the most promising first.
 type Layouts = [Layout; 3];
 
-/// Transactions of a history from which it is told which layout suits it.
+/// The number of transactions of a history from which the checker decides which layout suits it.
 const PROBED: usize = 1_000;
 
-/// Checks histories, one after the other, and keeps its memory for the next: of many small ones most of the cost
-/// would be asking for memory.
+/// Checks histories one after the other, and keeps its memory for the next history: with many small histories most of
+/// the cost would be allocation.
 #[derive(Debug, Default)]
 pub struct Checker {
     tables: Tables,
@@ -140,15 +140,15 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// One that has checked nothing yet.
+    /// A checker that has checked nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Holds a history to a level.
+    /// Checks a history against a level.
     ///
     /// # Panics
-    /// When it has more than two billion attempts or versions, or a billion keys.
+    /// When the history has more than two billion attempts or versions, or a billion keys.
     pub fn check(&mut self, history: &History, level: Level) -> Verdict {
         let logs = history.logs();
         let layouts = self.layouts(logs, level);
@@ -166,7 +166,7 @@ impl Checker {
         }
     }
 
-    /// In which layouts to look at a history, the most promising first.
+    /// The layouts in which to look at a history, the most promising first.
     fn layouts(&mut self, logs: &[Log], level: Level) -> Layouts {
         use Layout::{Invocations, Responses, Snapshots, Stamps};
         match level {
@@ -177,7 +177,8 @@ impl Checker {
         let mut layouts = [Responses, Stamps, Invocations];
         let attempts: usize = logs.iter().map(|log| log.attempts().len()).sum();
         if attempts > 8 * PROBED {
-            // So far sessions go on that have done more than their share of what is probed.
+            // The probe ends when the first session has used up its share: only sessions with more attempts than that
+            // count.
             let share = PROBED / logs.len();
             let longer = logs.iter().filter(|log| log.attempts().len() > share);
             let until = longer.map(|log| log.attempt(share).responded).min().unwrap_or(u64::MAX);
@@ -190,7 +191,7 @@ impl Checker {
         layouts
     }
 
-    /// How many edges go against a layout, of those that responded until a moment.
+    /// The number of edges that go against a layout, among the transactions that responded until a moment.
     fn against(&mut self, logs: &[Log], level: Level, layout: Layout, until: u64) -> usize {
         let txns = Txns::new(logs, layout, until, std::mem::take(&mut self.tables));
         self.chains.fill(&txns, &mut Vec::new());
@@ -199,7 +200,7 @@ impl Checker {
         against
     }
 
-    /// Looks at a history in a layout, and settles it if that is asked for or can be done at once.
+    /// Looks at a history in a layout, and settles it if `must_settle` is true or if it can be settled at once.
     fn look(
         &mut self,
         logs: &[Log],
@@ -230,17 +231,17 @@ impl Checker {
     }
 }
 
-/// What a look at a history told.
+/// The result of a look at a history in one layout.
 enum Looked {
     Settled(Verdict),
-    /// About so many transactions something forbidden is left, which another layout may explain.
+    /// Open: this many transactions are in windows with a forbidden cycle, which another layout may explain.
     Open(usize),
 }
 
-/// Holds a history to a level. Who has many uses one [`Checker`].
+/// Checks a history against a level. A caller with many histories uses one [`Checker`].
 ///
 /// # Panics
-/// As [`Checker::check`].
+/// The same as [`Checker::check`].
 pub fn check(history: &History, level: Level) -> Verdict {
     Checker::new().check(history, level)
 }

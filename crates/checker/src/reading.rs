@@ -1,6 +1,6 @@
-//! Readings of a history: which absence each transaction met that found a key absent, and which one each insert
-//! ended. What a reading does not answer itself follows the layout: a key is absent between the deletion and the
-//! insert that a reader stands between.
+//! Readings of a history: the absence that each transaction met when it found a key absent, and the absence that each
+//! insert ended. Choices that a reading does not answer itself follow the layout: a reader met the absence between the
+//! deletion and the insert that it stands between in the layout.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,23 +9,25 @@ use crate::keys::KeyId;
 use crate::txns::{Rank, StateId, Txns};
 use crate::walk::{Choice, Chosen, Edge, EdgeKind};
 
-/// Which absences were meant, as far as that was searched; the rest follows the layout.
+/// The absences that were met and replaced, as far as the search has answered that; all other choices follow the
+/// layout.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reading {
-    /// What transactions met that looked for keys. Who looked twice met the same, or met more than it had to.
+    /// The absence that each transaction met when it looked for a key. A transaction that looked twice met the same
+    /// absence, or more than it had to.
     pub(crate) seen: BTreeMap<(Rank, KeyId), StateId>,
-    /// What states replaced.
+    /// The absence that each state replaced.
     pub(crate) replaced: BTreeMap<StateId, StateId>,
-    /// What replaced an absence, for the keys below.
+    /// The state that replaced each absence, for the keys in `keys`.
     pub(crate) closers: BTreeMap<StateId, StateId>,
-    /// The keys of which it is said what all inserts replaced.
+    /// The keys for which the reading says what all inserts replaced.
     pub(crate) keys: BTreeSet<KeyId>,
-    /// The keys of which anything is said.
+    /// The keys about which the reading says anything.
     pub(crate) touched: BTreeSet<KeyId>,
 }
 
 impl Reading {
-    /// What it says itself.
+    /// The reading's own answer to a choice; `None` if it has none.
     pub(crate) fn own_answer(&self, choice: &Choice) -> Option<StateId> {
         match choice.what {
             Chosen::Replaced(state) => self.replaced.get(&state).copied(),
@@ -34,7 +36,7 @@ impl Reading {
         }
     }
 
-    /// Says that this is what was meant.
+    /// Enters `gap` as the answer to the choice.
     pub(crate) fn say(&mut self, choice: &Choice, gap: StateId) {
         match choice.what {
             Chosen::Replaced(state) => {
@@ -48,7 +50,7 @@ impl Reading {
         }
     }
 
-    /// Takes it back.
+    /// Removes the answer `gap` to the choice.
     pub(crate) fn unsay(&mut self, choice: &Choice, gap: StateId) {
         match choice.what {
             Chosen::Replaced(state) => {
@@ -62,7 +64,7 @@ impl Reading {
     }
 }
 
-/// A history, to be read.
+/// A history to be read: its transactions and the chains of its keys.
 #[derive(Clone, Copy)]
 pub(crate) struct Text<'s, 'h> {
     pub(crate) txns: &'s Txns<'h>,
@@ -70,7 +72,7 @@ pub(crate) struct Text<'s, 'h> {
 }
 
 impl Text<'_, '_> {
-    /// Which absence the reading takes.
+    /// The absence that the reading takes for a choice.
     #[inline]
     pub(crate) fn answer(&self, reading: &Reading, choice: &Choice) -> StateId {
         if !reading.touched.is_empty()
@@ -85,7 +87,8 @@ impl Text<'_, '_> {
         }
     }
 
-    /// The absence that the reader stands in, in the layout, or else the one that is least far away.
+    /// The absence in which the reader stands in the layout, or else the absence whose edges go least against the
+    /// layout.
     fn nearest(&self, reading: &Reading, choice: &Choice) -> StateId {
         let gaps = self.chains.gaps_in_order(choice.key);
         let moment = self.txns.reads_at(choice.txn);
@@ -105,14 +108,15 @@ impl Text<'_, '_> {
         of_others.min_by_key(|&gap| against(gap)).expect("there are at least two to choose from")
     }
 
-    /// How far an edge goes against the layout.
+    /// The distance, in moments, by which an edge goes against the layout; 0 if it agrees.
     #[inline]
     pub(crate) fn against(&self, edge: &Edge) -> u32 {
         let (from, to) = self.moments(edge);
         from.saturating_sub(to)
     }
 
-    /// The moments between which an edge goes: one that starts with a read starts where its reader read.
+    /// The moments of an edge's two ends. An `rw` edge goes from the moment of the read to the moment of the write; the
+    /// others go from the moment of the write to the moment of the read.
     #[inline]
     pub(crate) fn moments(&self, edge: &Edge) -> (u32, u32) {
         if edge.kind.is_rw() {
@@ -122,7 +126,7 @@ impl Text<'_, '_> {
         }
     }
 
-    /// What replaced an absence, in the reading.
+    /// The state that replaced an absence in the reading; `StateId::NONE` if no state did.
     #[inline]
     pub(crate) fn closer(&self, reading: &Reading, key: KeyId, gap: StateId) -> StateId {
         let state = self.chains.state(gap);
@@ -132,7 +136,8 @@ impl Text<'_, '_> {
         state.next
     }
 
-    /// The edges of a choice: between the deletion that made the absence, who met it, and who ended it.
+    /// The edges of a choice: from the deletion that made the absence to the transaction of the choice, and from a
+    /// reader to the insert that ended the absence.
     #[inline]
     pub(crate) fn edges(
         &self,
@@ -155,9 +160,10 @@ impl Text<'_, '_> {
         edges.into_iter().flatten().filter(is_edge)
     }
 
-    /// If a reading says of some inserts of a key that they replaced other absences than in the old one, lets it
-    /// say of all the key's inserts what they replaced: as in the old one, but those whose absences are taken get
-    /// the ones that became free. None if that cannot be: two replaced the same, or one what it left itself.
+    /// Completes a reading that says, for some inserts of a key, that they replaced other absences than in the old
+    /// reading: the result says of every insert of that key what it replaced. An insert keeps its old absence; if
+    /// another insert has taken that absence, it gets one that became free. `None` if that is impossible: two inserts
+    /// replaced the same absence, or an insert replaced an absence that its own transaction made.
     pub(crate) fn complete(&self, mut better: Reading, old: &Reading) -> Option<Reading> {
         let said = std::mem::take(&mut better.replaced);
         let before = |insert: StateId| {
@@ -184,7 +190,7 @@ impl Text<'_, '_> {
         Some(better)
     }
 
-    /// Takes a better reading over.
+    /// Merges a better reading into this one.
     pub(crate) fn adopt(&self, reading: &mut Reading, better: &Reading) {
         for &key in &better.keys {
             for gap in self.chains.gaps(key) {

@@ -1,16 +1,17 @@
 //! Plays a window of a history again, to find out which absences its transactions met.
 //!
-//! What is known for certain says who must come before whom; the rest of the order is up to us. So transactions are
-//! executed one by one, each once all that must come before it are done and once the keys that it found absent are
-//! absent: that of them which is first in the layout, but those that change nothing for others as soon as they can.
-//! If nobody can go on because a key has been inserted too early, the insert has to wait for whoever found the
-//! key absent, and all begins anew; if it was inserted before the window, the absence before that was met.
+//! Edges that are certain decide the order of some transactions; the rest of the order is free. So the transactions of
+//! the window are executed one by one. A transaction may come once all that must come before it are done and once the
+//! keys that it found absent are absent. Among those that may come, the first in the layout is taken, but transactions
+//! that change no key's presence come as soon as they can. If no transaction can go on because a key was inserted too
+//! early, the insert has to wait for the transaction that found the key absent, and the play starts again; if the key
+//! was inserted before the window, that transaction met the absence before that insert.
 //!
-//! Which absence an insert ended is taken from the layout, or is open, too: then an insert comes once its key is
-//! absent, and has ended what the deletion before it left.
+//! Which absence an insert ended is either taken from the layout, or open as well: then the insert comes once its key
+//! is absent, and has ended the absence that the deletion before it left.
 //!
-//! This finds orders where the layout is nearly right, as when a thread was held up between two steps of a commit. It
-//! does not try everything: that it finds no order proves nothing.
+//! This finds orders where the layout is nearly right, as when a thread was delayed between two steps of a commit. It
+//! does not try every order: a failure to find an order proves nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,48 +23,50 @@ use crate::reading::{Reading, Text};
 use crate::txns::{Rank, StateId, Writer};
 use crate::walk::{Choice, Chosen, Edge};
 
-/// How often inserts are made to wait.
+/// The largest number of rounds; each round makes one insert wait or finds one earlier absence.
 const ROUNDS_MAX: usize = 256;
-/// Values of a key, back to the absence before them.
+/// The largest number of states of a key that a search back to an absence visits.
 const LIFE_MAX: usize = 1_000;
-/// Those that could come next and are looked at.
+/// The largest number of ready steps that are looked at.
 const AHEAD_MAX: usize = 64;
 
-/// A key that somebody in the window inserts or deletes, by its place among these.
+/// The index of a key that a transaction in the window inserts or deletes.
 type Moving = u32;
 
-/// A step of a transaction: all of it, or its reads or its writes if these are at moments of their own.
+/// A step of a transaction: all of it, or only its reads or its writes if these are at different moments.
 #[derive(Default)]
 struct Step {
-    /// What it found absent.
+    /// The absences that it found.
     absences: Vec<(Moving, Choice)>,
-    /// The keys that it makes absent, or gives a value to.
+    /// The keys that it deletes or inserts.
     changes: Vec<Change>,
     /// The steps that must come later.
     later: Vec<u32>,
-    /// How many must come before.
+    /// The number of steps that must come before.
     waits: u32,
-    /// When it comes in the layout.
+    /// The moment of the step in the layout.
     moment: u32,
-    /// Before everybody who was invoked after this moment, and after everybody who responded before this one.
+    /// The invocation and the response of its transaction, if real time counts: the step comes before all that were
+    /// invoked after its response, and after all that responded before its invocation.
     real_time: Option<(u64, u64)>,
 }
 
-/// A key is deleted, or inserted.
+/// A deletion or an insert of a key.
 #[derive(Clone, Copy)]
 struct Change {
     moving: Moving,
-    /// The absence that there is from then on; none for a value.
+    /// The absence that a deletion makes; `None` for an insert.
     to: Option<StateId>,
-    /// What it replaces, as far as that is known or guessed, and whether that is an absence.
+    /// The state that it replaces, as far as that is known or guessed, and whether that state is an absence.
     before: StateId,
     is_over_absence: bool,
-    /// What it installs, if it is open what that replaces.
+    /// The state that it installs, if it is open which absence that state replaces.
     open: StateId,
 }
 
 impl Change {
-    /// Whether it can come when the key is so. What replaces values follows from the chains.
+    /// Whether the change is possible in the key's current state `now`. The replacement of values follows from the
+    /// chains.
     fn fits(&self, text: Text<'_, '_>, now: Option<StateId>) -> bool {
         if !self.is_over_absence {
             return true;
@@ -73,7 +76,7 @@ impl Change {
     }
 }
 
-/// Whether a choice can be answered by what the key is.
+/// Whether the key's current state `now` can answer the choice.
 fn meets(choice: &Choice, now: Option<StateId>) -> bool {
     match choice.what {
         Chosen::Seen { known, .. } if known != StateId::NONE => now == Some(known),
@@ -87,38 +90,38 @@ pub(crate) struct Play<'s, 'h> {
     first: Rank,
     last: Rank,
     is_split: bool,
-    /// Whether it is open what inserts replaced.
+    /// Whether it is open which absences inserts replaced.
     is_free: bool,
     steps: Vec<Step>,
     moving: BTreeMap<KeyId, Moving>,
-    /// What these are at first.
+    /// The states of these keys at the beginning of the window.
     start: Vec<Start>,
-    /// Absences from before the window that were met in it.
+    /// Absences from before the window that transactions in the window met.
     earlier: Vec<(Choice, StateId)>,
 }
 
-/// What a key is before the window.
+/// The state of a key before the window.
 #[derive(Clone, Copy)]
 struct Start {
     state: StateId,
     is_absent: bool,
-    /// Whether even that was made in the window, and when it is changed.
+    /// Whether even that state was made in the window, and the moment at which it is changed.
     until: (bool, u32),
 }
 
-/// What came of a round.
+/// The result of a round.
 enum Round {
     Done(Reading),
-    /// This step has to come before that one.
+    /// The first step has to come before the second.
     Wait(u32, u32),
-    /// This step met its absence with that number before the window.
+    /// This step met the absence with this index before the window.
     Earlier(u32, usize),
     Stuck,
 }
 
 impl<'s, 'h> Play<'s, 'h> {
-    /// The window from a first to a last, with what is certain there and what is open. If it is free that goes
-    /// for what inserts replaced, too.
+    /// The window from `first` to `last`, with its certain edges and its open choices. If `is_free` is true, it is also
+    /// open which absences inserts replaced.
     pub(crate) fn new(
         text: Text<'s, 'h>,
         level: Level,
@@ -168,7 +171,7 @@ impl<'s, 'h> Play<'s, 'h> {
         self.steps[to as usize].waits += 1;
     }
 
-    /// The steps of a transaction, and what they change.
+    /// Enters the steps of a transaction, and the changes that they make.
     fn lay_out(&mut self, rank: Rank, level: Level) {
         let Text { txns, chains } = self.text;
         let (reads, writes) = (self.reads(rank), self.writes(rank));
@@ -205,7 +208,7 @@ impl<'s, 'h> Play<'s, 'h> {
                 open,
             });
             let was = self.start(before, txns.writes_at(rank));
-            // What the first change of the key changes is what the key is at first.
+            // The state that the first change of a key replaces is the key's state at the start.
             match self.start.get_mut(moving as usize) {
                 None => self.start.push(was),
                 Some(first) if was.until < first.until => *first = was,
@@ -214,8 +217,9 @@ impl<'s, 'h> Play<'s, 'h> {
         }
     }
 
-    /// What a key was before the window if it is in this state when it is changed at that moment. Responses may
-    /// be in another order than what was done, so that a deletion may come before the insert of what it deletes.
+    /// The state of a key before the window, if the key is in state `before` when it is changed at `moment`. The order
+    /// of responses may differ from the order of the commits, so that a deletion may come before the insert that it
+    /// deletes.
     fn start(&self, before: StateId, moment: u32) -> Start {
         let chains = self.text.chains;
         let mut state = before;
@@ -298,7 +302,8 @@ impl<'s, 'h> Play<'s, 'h> {
         Round::Done(self.reading(&answers, &replaced))
     }
 
-    /// The reading in which steps met these absences, each as many as it has, and inserts replaced those.
+    /// The reading in which steps met the absences in `answers`, one for each absence of the step, and inserts replaced
+    /// the absences in `replaced`.
     fn reading(&self, answers: &[(u32, StateId)], replaced: &[(StateId, StateId)]) -> Reading {
         let mut reading = Reading::default();
         for (choice, gap) in &self.earlier {
@@ -315,7 +320,7 @@ impl<'s, 'h> Play<'s, 'h> {
         reading
     }
 
-    /// The last absence of the key before the value that it has at first.
+    /// The last absence of the key before its value at the start of the window.
     fn absence_before(&self, moving: Moving) -> Option<StateId> {
         let chains = self.text.chains;
         let mut state = self.start[moving as usize].state;
@@ -328,7 +333,7 @@ impl<'s, 'h> Play<'s, 'h> {
         (state != StateId::NONE && chains.is_absence(state)).then_some(state)
     }
 
-    /// Nobody can go on: whoever inserted a key too early has to wait.
+    /// No step can go on: the step that inserted a key too early has to wait.
     fn blocked(
         &self,
         ready: &BTreeSet<(u32, u32)>,
@@ -338,7 +343,7 @@ impl<'s, 'h> Play<'s, 'h> {
     ) -> Round {
         let mut earlier = None;
         let mut wait: Option<(i64, u32, u32)> = None;
-        // Whoever was least late in the layout is the likeliest to have come before.
+        // A step that was least late in the layout is the likeliest to have come before.
         let mut add = |first: u32, second: u32| {
             let late = |step: u32| i64::from(self.steps[step as usize].moment);
             let candidate = (late(first) - late(second), first, second);

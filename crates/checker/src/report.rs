@@ -1,4 +1,4 @@
-//! What is shown to people: who went wrong with whom, over which keys, as a small graph.
+//! Reports for people: the transactions of an anomaly, their steps, and the keys, as a small graph.
 
 use std::fmt;
 
@@ -12,70 +12,70 @@ use crate::level::Phenomenon;
 use crate::txns::{Rank, Txns};
 use crate::walk::EdgeKind;
 
-/// Steps of one transaction that are shown.
+/// The largest number of steps shown of one transaction.
 const STEPS_MAX: usize = 12;
 
 /// One edge of an anomaly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Who came first.
+    /// The transaction that came first.
     pub from: TxnId,
-    /// Who came second.
+    /// The transaction that came second.
     pub to: TxnId,
-    /// Why.
+    /// The reason for the order.
     pub kind: EdgeKind,
-    /// The table and the key over which; none for sessions and real time.
+    /// The table and the key of the edge; `None` for sessions and real time.
     pub key: Option<(u16, Vec<u64>)>,
 }
 
-/// Something that went wrong, or that only a stronger level would forbid.
+/// An anomaly: a phenomenon that went wrong, or that only a stronger level would forbid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anomaly {
-    /// What the literature calls it.
+    /// The phenomenon, as named in the literature.
     pub phenomenon: Phenomenon,
-    /// What users call it.
+    /// The name for users.
     pub name: &'static str,
-    /// Who had a part in it, those of a cycle in its order.
+    /// The transactions involved; those of a cycle in its order.
     pub txns: Vec<Part>,
-    /// The shortest cycle that was found; none for what needs no cycle.
+    /// The shortest cycle that was found; empty for an anomaly that needs no cycle.
     pub links: Vec<Link>,
 }
 
 /// A table and a key.
 type Place = (u16, Vec<u64>);
 
-/// What one transaction did with the keys that an anomaly is about.
+/// The part of one transaction: its steps on the keys of the anomaly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Who.
+    /// The transaction.
     pub txn: TxnId,
-    /// How it ended; none if no such attempt is in the history.
+    /// The outcome of the transaction; `None` if the history has no such attempt.
     pub outcome: Option<Outcome>,
-    /// What it did, in order, at most 12 steps.
+    /// Its steps, in order, at most 12.
     pub steps: Vec<Step>,
-    /// Whether there were more.
+    /// Whether there were more steps.
     pub is_cut: bool,
-    /// What it met that should not be there.
+    /// The version that it met and should not have met, with its table and key.
     pub met: Option<(Version, u16, Vec<u64>)>,
 }
 
 /// A step of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It read this.
+    /// A read of this version.
     Read(u16, Vec<u64>, Version),
-    /// It wrote this, for itself.
+    /// A write of this version into the write set.
     Write(u16, Vec<u64>, Version),
-    /// It replaced the first version by the second, for all.
+    /// An install: the first version was replaced by the second.
     Install(u16, Vec<u64>, Version, Version),
-    /// It read from one key to another, and met these of the keys that the anomaly is about.
+    /// A scan from one key to another, with the rows that it returned among the keys of the anomaly.
     Scan(u16, Vec<u64>, Vec<u64>, Vec<(Vec<u64>, Version)>),
 }
 
-/// How names of tables are found.
+/// A function that returns the name of a table.
 type Names<'n> = &'n dyn Fn(u16) -> String;
 
-/// A key as people read it.
+/// The text of a key.
 fn shown(name: Names<'_>, table: u16, words: &[u64]) -> String {
     let words: Vec<String> = words.iter().map(u64::to_string).collect();
     format!("{}[{}]", name(table), words.join(","))
@@ -119,8 +119,8 @@ impl Part {
 }
 
 impl Anomaly {
-    /// What is shown of it where tables have names: each transaction as session and place there, with what it
-    /// did, and then who had to come before whom.
+    /// The text of the anomaly, with tables called by the names that `name` returns: each transaction as its session
+    /// and its place there, with its steps, and then the edges.
     pub fn told(&self, name: &dyn Fn(u16) -> String) -> String {
         let title = format!("{} ({})\n", self.name, self.phenomenon.name());
         let parts = self.txns.iter().map(|part| format!("  {}\n", part.told(name)));
@@ -150,7 +150,7 @@ impl fmt::Display for Anomaly {
     }
 }
 
-/// What is shown of a flaw.
+/// The anomaly that reports a flaw.
 pub(crate) fn flaw(txns: &Txns<'_>, flaw: &Flaw) -> Anomaly {
     let phenomenon = match flaw.kind {
         FlawKind::AbortedRead => Phenomenon::G1a,
@@ -165,7 +165,7 @@ pub(crate) fn flaw(txns: &Txns<'_>, flaw: &Flaw) -> Anomaly {
     Anomaly { phenomenon, name: flaw.kind.name(), txns: parts, links: Vec::new() }
 }
 
-/// What is shown of a cycle.
+/// The anomaly that reports a cycle.
 pub(crate) fn cycle(txns: &Txns<'_>, chains: &Chains, cycle: &Cycle) -> Anomaly {
     let id = |rank: Rank| txns.attempt(rank).id;
     let owned = |key: KeyId| {
@@ -200,7 +200,7 @@ pub(crate) fn cycle(txns: &Txns<'_>, chains: &Chains, cycle: &Cycle) -> Anomaly 
     }
 }
 
-/// What users call a cycle.
+/// The users' name of a cycle.
 fn name(phenomenon: Phenomenon, links: &[Link], has_reader: bool) -> &'static str {
     let count = |kind| links.iter().filter(|link| link.kind == kind).count();
     let is_one_key = links.iter().all(|link| link.key == links[0].key);
@@ -224,7 +224,7 @@ fn name(phenomenon: Phenomenon, links: &[Link], has_reader: bool) -> &'static st
     }
 }
 
-/// What a transaction did with some keys.
+/// The part of a transaction: its steps on these keys.
 pub(crate) fn part(txn: TxnId, attempt: Option<Attempt<'_>>, keys: &[Place]) -> Part {
     let mut part = Part { txn, outcome: None, steps: Vec::new(), is_cut: false, met: None };
     let Some(attempt) = attempt else { return part };

@@ -1,13 +1,13 @@
-//! A quick look at a history: its transactions, one after the other in the layout, as if each took effect at once.
+//! A quick look at a history: executes its transactions serially in the order of the layout.
 //!
 //! Mostly a transaction sees what those before it left, replaces that, and does not see what those after it do. Then
-//! all its edges agree with the layout, and there is nothing else to tell of it. Everybody else is *doubted*, and is
-//! left to a [`walk`](crate::walk), which finds what there is to find. To doubt without need costs time; not to
-//! doubt is a claim, which rests on this: what a key is here, if it is a value, is a version that somebody before
-//! installed, and that nobody before replaced.
+//! all its edges agree with the layout, and there is nothing else to report about it. All other transactions are
+//! *doubted*: they are left to a [`walk`](crate::walk), which finds their edges and flaws. A doubt without need costs
+//! time. The absence of a doubt is a claim, which rests on this invariant: if the slot of a key holds a value, that
+//! value is a version that an earlier transaction installed and that no earlier transaction replaced.
 //!
-//! Which absence was met follows from the reading, not from here. So absences are only listed, for whoever knows the
-//! reading (`cover`).
+//! Which absence was met follows from the reading, which is not known here. So absences are only listed, for the module
+//! that knows the reading (`cover`).
 
 use std::collections::BTreeMap;
 
@@ -18,30 +18,30 @@ use crate::txns::{Rank, StateId};
 
 /// The key had a value before the history began.
 pub(crate) const LOADED: u32 = 1;
-/// Somebody deleted it.
+/// A transaction deleted the key.
 pub(crate) const DELETED: u32 = 2;
-/// Somebody saw the value from before the history.
+/// A transaction saw the value from before the history.
 const MET_LOADED: u32 = 4;
-/// Somebody found it absent.
+/// A transaction found the key absent.
 const MET_ABSENT: u32 = 8;
-/// Somebody replaced what it was at first.
+/// A transaction replaced the first state of the key.
 const INSTALLED: u32 = 16;
 
-/// What a key is at a moment of the layout, and what is known of it at all moments.
+/// The state of a key at a moment of the layout, and the facts about the key that hold at all moments.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// What it is; absent until anything is known.
+    /// The current version; absent until anything is known.
     version: Version,
-    /// The state of that version, if it is of the history.
+    /// The state of that version, if the version was written in the history.
     state: StateId,
-    /// Bits as above.
+    /// The flag bits defined above.
     flags: u32,
 }
 
 const UNKNOWN: Slot = Slot { version: Version::ABSENT, state: StateId::NONE, flags: 0 };
 
 impl Slot {
-    /// Whether nobody has said yet what it was at first.
+    /// Whether no transaction has shown yet what the first state of the key was.
     const fn is_unknown(&self) -> bool {
         self.flags & (MET_LOADED | MET_ABSENT | INSTALLED) == 0
     }
@@ -51,33 +51,34 @@ impl Slot {
 #[derive(Debug)]
 struct Own {
     id: KeyId,
-    /// The place of the key in the block of the transaction, where its words are at hand.
+    /// The index of the key in the transaction's block, which has the words of the key.
     at: u32,
     version: Version,
     is_installed: bool,
 }
 
-/// The transactions one after the other.
+/// The serial execution of all transactions.
 #[derive(Debug, Default)]
 pub(crate) struct Serial {
-    /// By key.
+    /// The slots, by key.
     slots: Vec<Slot>,
-    /// Of installs that came before those of what they replaced: what they replaced, and what by.
+    /// Installs that came before the install of the version that they replaced: by key and replaced version, the
+    /// version and the state that replaced it.
     early: BTreeMap<(KeyId, Version), (Version, StateId)>,
-    /// Whether this is done at all; if not, everybody is doubted.
+    /// Whether the serial execution is in use; if not, every transaction is doubted.
     is_on: bool,
     rank: Rank,
     is_doubted: bool,
     own: Vec<Own>,
-    /// By rank, a bit each.
+    /// The doubted transactions, one bit by rank.
     doubted: Vec<u64>,
-    /// Who found which key absent, in the layout; scans left out.
+    /// The transactions that found keys absent, with the keys, in the order of the layout; scans are not included.
     pub(crate) absences: Vec<(Rank, KeyId)>,
-    /// Who read which ranges, in the layout.
+    /// The ranges that were read and their readers, in the order of the layout.
     pub(crate) scans: Vec<Scanned>,
-    /// What they came to.
+    /// The rows that these scans returned.
     rows: Vec<KeyId>,
-    /// The words of the least and of the greatest keys that they cover.
+    /// The words of the least and of the greatest keys that these scans cover.
     bounds: Vec<u64>,
 }
 
@@ -88,14 +89,15 @@ pub(crate) struct Scanned {
     table: u16,
     width: u16,
     pub(crate) is_forward: bool,
-    /// Where its bounds and its rows begin.
+    /// The indexes at which the scan's bounds begin in `bounds` and its rows in `rows`.
     bounds_at: usize,
     rows_at: usize,
     rows: usize,
 }
 
 impl Serial {
-    /// Forgets all, for so many transactions. It is of use only if each reads and writes at one moment.
+    /// Clears everything, for `txns` transactions. `is_on` is true only for layouts in which each transaction reads and
+    /// writes at one moment.
     pub(crate) fn clear(&mut self, txns: usize, is_on: bool) {
         self.slots.clear();
         self.early.clear();
@@ -108,18 +110,18 @@ impl Serial {
         self.doubted.resize(if is_on { txns / 64 + 1 } else { 0 }, 0);
     }
 
-    /// Whether this is done at all.
+    /// Whether the serial execution is in use.
     #[inline]
     pub(crate) const fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Makes room for so many keys.
+    /// Makes room for `keys` keys.
     pub(crate) fn resize(&mut self, keys: usize) {
         self.slots.resize(keys, UNKNOWN);
     }
 
-    /// Something of the slot of a key: it is in the cache then.
+    /// Reads a part of the key's slot, which brings the slot into the cache.
     #[inline]
     pub(crate) fn touch(&self, id: KeyId) -> u32 {
         self.slots[id.at()].flags
@@ -131,14 +133,14 @@ impl Serial {
         self.slots[id.at()].flags & flag != 0
     }
 
-    /// Says so of the key.
+    /// Sets the flag of the key.
     #[inline]
     pub(crate) fn set(&mut self, id: KeyId, flag: u32) {
         self.slots[id.at()].flags |= flag;
     }
 
-    /// Nobody comes any more, and of each key that was installed over what was there first it is known that it was
-    /// loaded. If others found absent at first what some saw loaded, nothing is claimed.
+    /// Settles the first states after the last transaction: each key of which a transaction met the loaded value was
+    /// loaded. If other transactions found such a key absent at first, the execution claims nothing.
     pub(crate) fn settle_first(&mut self) {
         for slot in self.slots.iter_mut().filter(|slot| slot.flags & (MET_LOADED | LOADED) == MET_LOADED) {
             if slot.flags & MET_ABSENT == 0 {
@@ -149,7 +151,7 @@ impl Serial {
         }
     }
 
-    /// Doubts everybody: nothing is claimed.
+    /// Doubts every transaction: nothing is claimed.
     pub(crate) fn give_up(&mut self) {
         self.is_on = false;
     }
@@ -161,7 +163,7 @@ impl Serial {
         }
     }
 
-    /// Whom it doubts, a bit each; none if that is everybody.
+    /// The doubted transactions, one bit by rank; `None` if every transaction is doubted.
     pub(crate) fn doubted(&self) -> Option<&[u64]> {
         self.is_on.then_some(&self.doubted)
     }
@@ -173,12 +175,12 @@ impl Serial {
         (Key::new(scan.table, low), Key::new(scan.table, high))
     }
 
-    /// The rows that it came to.
+    /// The rows that a scan returned.
     pub(crate) fn rows(&self, scan: &Scanned) -> &[KeyId] {
         &self.rows[scan.rows_at..scan.rows_at + scan.rows]
     }
 
-    /// A transaction comes.
+    /// Begins a transaction.
     #[inline]
     pub(crate) fn begin(&mut self, rank: Rank) {
         self.rank = rank;
@@ -191,7 +193,7 @@ impl Serial {
         self.own.iter_mut().find(|own| own.id == id)
     }
 
-    /// It saw a version, looking for the key or as a row of a range.
+    /// The transaction saw a version, by a lookup of the key or as a row of a range.
     #[inline]
     pub(crate) fn read(&mut self, id: KeyId, seen: Version) {
         if !self.own.is_empty()
@@ -215,7 +217,7 @@ impl Serial {
         self.is_doubted |= slot.version != seen || seen.is_absent();
     }
 
-    /// It wrote the key, which has that place in its block, for itself.
+    /// The transaction wrote a version of the key, whose index in the transaction's block is `at`, into its write set.
     #[inline]
     pub(crate) fn write(&mut self, (id, at): (KeyId, u32), to: Version) {
         match self.own(id) {
@@ -224,8 +226,8 @@ impl Serial {
         }
     }
 
-    /// It installed a version. The answer is the state that this replaced, if it is a version of another that was
-    /// there indeed.
+    /// The transaction installed a version. Returns the state that this replaced, if it is a version written in the
+    /// history that was indeed there.
     #[inline]
     pub(crate) fn install(
         &mut self,
@@ -251,7 +253,7 @@ impl Serial {
         self.is_doubted |= !fits;
         if fits || before == Version::ABSENT {
             slot.flags |= INSTALLED;
-            // An insert that came before the deletion of what was there has the last word all the same.
+            // An insert that came before the deletion of the earlier value determines the state all the same.
             (slot.version, slot.state) = (after, state);
             while !self.early.is_empty()
                 && let Some((after, state)) = self.early.remove(&(id, slot.version))
@@ -264,7 +266,7 @@ impl Serial {
         (fits && before != Version::ABSENT && !before.is_loaded()).then_some(replaced)
     }
 
-    /// It read a range from a least to a greatest key, and came to these.
+    /// The transaction read a range from a least to a greatest key, and the scan returned these rows.
     pub(crate) fn scan(
         &mut self,
         (low, high): (Key<'_>, Key<'_>),
@@ -279,25 +281,25 @@ impl Serial {
         self.scans.push(Scanned { by: self.rank, table, width, is_forward, bounds_at, rows_at, rows });
     }
 
-    /// The keys to which it has given values so far, by their places in its block.
+    /// The keys to which the transaction has given values so far, by their indexes in its block.
     pub(crate) fn written(&self) -> impl Iterator<Item = u32> {
         self.own.iter().filter(|own| !own.version.is_absent()).map(|own| own.at)
     }
 
-    /// There is something about the transaction to be looked at.
+    /// Doubts the running transaction.
     #[inline]
     pub(crate) fn doubt_this(&mut self) {
         self.is_doubted = true;
     }
 
-    /// It is over.
+    /// Ends the transaction.
     #[inline]
     pub(crate) fn end(&mut self) {
         for own in &self.own {
             if own.is_installed {
                 continue;
             }
-            // It deleted what it had inserted: the key was absent before.
+            // The transaction deleted a key that it had inserted itself: the key was absent before.
             if own.version.is_absent() {
                 self.slots[own.id.at()].flags |= MET_ABSENT;
                 self.absences.push((self.rank, own.id));

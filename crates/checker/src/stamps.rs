@@ -1,18 +1,18 @@
 //! Replay in the order of stamps, for schemes that promise it to be a serial order.
 //!
-//! A second opinion that shares nothing with the graph: transactions run one by one on a plain list of keys, and each
-//! must see there what it saw in the history. It asks for more than a serializable history does, for the scheme has
-//! said *which* order explains it, and for less than a strictly serializable one: stamps may disagree with real time.
+//! This second opinion shares no code with the graph: transactions run one by one on a plain list of keys, and each
+//! must see there what it saw in the history. The check demands more than serializability, since the scheme has said
+//! *which* order explains the history, and less than strict serializability: stamps may disagree with real time.
 
 use stdx::history::{Attempt, History, Key, Log, Op, Outcome, Version};
 
 use crate::level::Phenomenon;
 use crate::report::{self, Anomaly};
 
-/// The first transaction that cannot be where its stamp puts it, if there is one.
+/// The first transaction that cannot be where its stamp puts it; `None` if there is none.
 ///
-/// Of equal stamps each that can come next may. Histories of which attempts were cut off are not judged: nobody was
-/// told their stamps.
+/// Transactions with equal stamps may come in any order. Histories in which attempts were cut off are not judged: the
+/// stamps of such attempts are unknown.
 pub fn out_of_order(history: &History) -> Option<Anomaly> {
     let attempts = || history.logs().iter().flat_map(Log::attempts);
     if attempts().any(|attempt| attempt.outcome == Outcome::Unknown) {
@@ -46,25 +46,25 @@ pub fn out_of_order(history: &History) -> Option<Anomaly> {
     None
 }
 
-/// A key at which something else stands than a transaction saw.
+/// A key whose version in the store differs from the version that a transaction saw.
 struct Wrong<'h> {
     key: Key<'h>,
     seen: Version,
     stands: Version,
 }
 
-/// All keys of a history, and what stands there.
+/// All keys of a history, and the current version of each.
 struct Store<'h> {
     keys: Vec<Key<'h>>,
     stands: Vec<Version>,
-    /// What the running transaction has written, the latest last.
+    /// The writes of the running transaction, the latest last.
     own: Vec<(usize, Version)>,
-    /// What it installs.
+    /// The installs of the running transaction.
     installs: Vec<(usize, Version)>,
 }
 
 impl<'h> Store<'h> {
-    /// What stood before these transactions: whatever any of them met that was loaded.
+    /// The store before these transactions: a key is loaded if any of them met its loaded version.
     fn before(txns: impl Iterator<Item = Attempt<'h>> + Clone) -> Self {
         let mut met: Vec<(Key<'h>, Version)> = Vec::new();
         for op in txns.flat_map(|attempt| attempt.ops()) {
@@ -76,7 +76,7 @@ impl<'h> Store<'h> {
             }
         }
         met.iter_mut().filter(|(_, version)| !version.is_loaded()).for_each(|met| met.1 = Version::ABSENT);
-        // What was loaded is the greater version, and the one that is kept.
+        // The loaded version is greater than an absence, so it is the one that is kept.
         met.sort_unstable_by(|one, other| other.cmp(one));
         met.dedup_by_key(|(key, _)| *key);
         met.reverse();
@@ -88,13 +88,13 @@ impl<'h> Store<'h> {
         self.keys.binary_search_by(|other| other.cmp(&key)).expect("each key was met")
     }
 
-    /// What the running transaction would see.
+    /// The version that the running transaction would see.
     fn visible(&self, at: usize) -> Version {
         let own = self.own.iter().rev().find(|(own, _)| *own == at);
         own.map_or(self.stands[at], |(_, version)| *version)
     }
 
-    /// Runs a transaction, unless something else stands where it saw something.
+    /// Runs a transaction; fails if the store has another version than the transaction saw.
     fn replay(&mut self, attempt: Attempt<'h>) -> Result<(), Wrong<'h>> {
         self.own.clear();
         self.installs.clear();
@@ -105,7 +105,7 @@ impl<'h> Store<'h> {
                 Op::Install { key, before, after } => {
                     let at = self.at(key);
                     compare(key, before, self.stands[at])?;
-                    // It installs its last write, and once.
+                    // The transaction installs its last write, and only once.
                     let is_first = self.installs.iter().all(|(other, _)| *other != at);
                     let last = if is_first { self.visible(at) } else { before };
                     compare(key, after, last)?;
@@ -121,7 +121,8 @@ impl<'h> Store<'h> {
                 }
             }
         }
-        // What it wrote and did not install was there for itself only, and is not there before nor after.
+        // A write that the transaction did not install was visible to itself only: the key is absent before and after
+        // it.
         for (at, _) in &self.own {
             if self.installs.iter().all(|(other, _)| other != at) {
                 compare(self.keys[*at], Version::ABSENT, self.visible(*at))?;
@@ -134,7 +135,7 @@ impl<'h> Store<'h> {
         Ok(())
     }
 
-    /// Compares what a scan met, from the least key to the greatest, with all that stands in its range.
+    /// Compares the rows of a scan, from the least key to the greatest, with all keys that have a value in its range.
     fn compare_range(
         &self,
         (low, high): (Key<'h>, Key<'h>),
@@ -147,13 +148,13 @@ impl<'h> Store<'h> {
             let seen = row.map_or(Version::ABSENT, |(_, seen)| *seen);
             compare(*key, seen, self.visible(at))?;
         }
-        // A row out of order, one that the scan met twice, or one without a value.
+        // A row that is left is out of order, met twice, or without a value.
         rows.next()
             .map_or(Ok(()), |&(key, seen)| Err(Wrong { key, seen, stands: self.visible(self.at(key)) }))
     }
 }
 
-/// Whether what stands is what was seen. Absences that were seen need not say since when.
+/// Fails unless the version in the store is the one that was seen. An absence that was seen need not name its deletion.
 fn compare(key: Key<'_>, seen: Version, stands: Version) -> Result<(), Wrong<'_>> {
     let is_same = seen == stands || seen == Version::ABSENT && stands.is_absent();
     if is_same { Ok(()) } else { Err(Wrong { key, seen, stands }) }

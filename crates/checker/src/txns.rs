@@ -1,48 +1,47 @@
 //! The transactions of a history that took effect, numbered in an order that may be the one in which they took
 //! effect.
 //!
-//! Which order that is, the [`Layout`] says. It is no claim, and nothing is concluded from it: edges that agree
-//! with a layout, whatever it is, are part of no cycle by themselves, so that a good guess leaves little to look
-//! at, and a bad one costs time.
+//! The [`Layout`] selects that order. The order is not a claim, and nothing is concluded from it: edges that agree with
+//! a layout, whatever it is, form no cycle by themselves, so that a good guess leaves little to look at, and a bad one
+//! only costs time.
 
 use std::collections::BTreeSet;
 
 use stdx::history::{Attempt, Log, Op, Outcome, TxnId, Version};
 
-/// How transactions are laid out: when each of them read, and when it wrote.
+/// A layout of the transactions: the moment at which each of them read, and the moment at which it wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Both when it responded: what was locked or validated until then was so at that moment. Real time always
-    /// agrees.
+    /// Both at the response: a record that was locked or validated until then was so at that moment. Real time always
+    /// agrees with this layout.
     Responses,
-    /// It read when it was invoked, and wrote when it responded.
+    /// The read at the invocation, the write at the response.
     Snapshots,
-    /// Both when it was invoked, as with timestamps that are drawn first.
+    /// Both at the invocation, as with timestamps that are drawn first.
     Invocations,
-    /// Both at its stamp, which may be a lie like any other guess.
+    /// Both at the stamp, which may be a lie; a layout is only a guess.
     Stamps,
 }
 
-/// The place of a transaction in the layout: where it wrote.
+/// The place of a transaction in the layout: the place where it wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank(pub(crate) u32);
 
 impl Rank {
-    /// Nobody: the writer of what was there first.
+    /// No transaction: the writer of a first state.
     pub(crate) const NONE: Self = Self(u32::MAX);
-    /// In the place of the rank of an attempt that aborted.
+    /// Stands for the rank of an attempt that aborted.
     const ABORTED: Self = Self(u32::MAX);
-    /// In the place of the rank of an attempt of which nobody knows whether it committed, and nobody saw that
-    /// it did.
+    /// Stands for the rank of an attempt with an unknown outcome of which no other transaction saw that it committed.
     const UNSEEN: Self = Self(u32::MAX - 1);
 
-    /// The place in vectors of transactions.
+    /// The index in vectors of transactions.
     pub(crate) const fn at(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A state that a key was in: its first, or what one version made of it.
+/// A state of a key: its first state, or the state that one version made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StateId(pub(crate) u32);
 
@@ -50,19 +49,19 @@ impl StateId {
     /// No state.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
-    /// The place in vectors of states.
+    /// The index in vectors of states.
     pub(crate) const fn at(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Who wrote a version.
+/// The writer of a version.
 pub(crate) enum Writer {
     /// No attempt of the history.
     Nobody,
-    /// One that aborted.
+    /// An attempt that aborted.
     Aborted,
-    /// One that took effect, and the place of the version's state.
+    /// A transaction that took effect, and the state of the version.
     Txn(Rank, StateId),
 }
 
@@ -73,50 +72,50 @@ impl Writer {
     }
 }
 
-/// An attempt: where it is in the order, and where its versions begin.
+/// An attempt: its rank, and the number of its first version.
 #[derive(Clone, Copy, Debug)]
 struct Placed {
     rank: Rank,
     first_state: u32,
 }
 
-/// What is kept of a history while its transactions are looked at, and whose memory the next one uses.
+/// Tables of a history that is being checked; their memory is reused for the next history.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
-    /// Of each session, by number: where its attempts begin in `placed`, and how many there are.
+    /// By session number: the index in `placed` at which its attempts begin, and the number of its attempts.
     sessions: Vec<(u32, u32)>,
     placed: Vec<Placed>,
-    /// By rank: which log, and which attempt in it.
+    /// By rank: the index of the log, and the index of the attempt in it.
     order: Vec<(u32, u32)>,
-    /// The same with what is to be sorted by before.
+    /// The same, with the sort key in front.
     keyed: Vec<(u64, u32, u32)>,
-    /// If transactions read and write at different moments: by rank, where they did.
+    /// By rank: the moments of reading and writing, if transactions read and write at different moments.
     splits: Vec<Split>,
-    /// Ranks in the order of reads, then.
+    /// Ranks in the order of their reads, in that case.
     readers: Vec<Rank>,
 }
 
-/// Where a transaction read, and where it wrote, among the moments of all.
+/// The moments, counted over all transactions, at which a transaction read and wrote.
 #[derive(Clone, Copy, Debug, Default)]
 struct Split {
     reads_at: u32,
     writes_at: u32,
 }
 
-/// The transactions that took effect, and how to find them from their versions.
+/// The transactions that took effect, with lookup by the versions that they wrote.
 pub(crate) struct Txns<'h> {
     logs: &'h [Log],
     layout: Layout,
     tables: Tables,
-    /// How many versions there are.
+    /// The number of versions.
     versions: u32,
 }
 
 impl<'h> Txns<'h> {
-    /// Those that responded until the moment.
+    /// The transactions that responded until the moment `until`.
     ///
     /// # Panics
-    /// When there are more than four billion attempts or versions.
+    /// When there are more than two billion attempts or versions.
     #[expect(
         clippy::stable_sort_primitive,
         reason = "a stable sort finds the runs that sessions are in order already"
@@ -139,12 +138,12 @@ impl<'h> Txns<'h> {
         txns
     }
 
-    /// Its memory, for the next.
+    /// The tables, to be reused for the next history.
     pub(crate) fn into_tables(self) -> Tables {
         self.tables
     }
 
-    /// How the transactions are laid out.
+    /// The layout of the transactions.
     pub(crate) const fn layout(&self) -> Layout {
         self.layout
     }
@@ -154,7 +153,7 @@ impl<'h> Txns<'h> {
         matches!(self.layout, Layout::Snapshots)
     }
 
-    /// Lays the attempts out, and gives those that took effect what they are sorted by.
+    /// Enters all attempts into the tables, with sort keys for those that took effect.
     fn place(&mut self, until: u64) {
         let witnessed = self.witnessed();
         let mut versions = 0_usize;
@@ -187,7 +186,7 @@ impl<'h> Txns<'h> {
         placed.push(Placed { rank: Rank::UNSEEN, first_state: self.versions });
     }
 
-    /// Puts the moments at which transactions read among those at which they wrote, if they differ.
+    /// Merges the moments of reads with the moments of writes, if these differ.
     #[expect(
         clippy::stable_sort_primitive,
         reason = "a stable sort finds the runs that sessions are in order already"
@@ -202,7 +201,8 @@ impl<'h> Txns<'h> {
         moments.clear();
         for rank in self.all() {
             let attempt = self.attempt(rank);
-            // Of what happened at one moment a write comes first, for who began then may have seen it.
+            // A write comes before a read of the same moment, since a transaction that began then may have seen that
+            // write.
             moments.push((attempt.responded, 0, rank.0));
             moments.push((attempt.invoked, 1, rank.0));
         }
@@ -218,25 +218,25 @@ impl<'h> Txns<'h> {
             .extend(moments.iter().filter(|moment| moment.1 == 1).map(|moment| Rank(moment.2)));
         let Tables { splits, readers, .. } = &mut self.tables;
         for split in splits.iter_mut().filter(|split| split.reads_at > split.writes_at) {
-            // One that took no time at all still reads before it writes.
+            // A transaction that took no time at all still reads before it writes.
             std::mem::swap(&mut split.reads_at, &mut split.writes_at);
         }
         readers.sort_by_key(|rank| splits[rank.at()].reads_at);
         self.tables.keyed = moments;
     }
 
-    /// How many moments there are at which transactions read or wrote.
+    /// The number of moments at which transactions read or wrote.
     pub(crate) fn moments(&self) -> usize {
         if self.is_split() { 2 * self.len() } else { self.len() }
     }
 
-    /// Where among the moments it read.
+    /// The moment at which the transaction read.
     #[inline]
     pub(crate) fn reads_at(&self, rank: Rank) -> u32 {
         if self.is_split() { self.tables.splits[rank.at()].reads_at } else { rank.0 }
     }
 
-    /// Where among the moments it wrote.
+    /// The moment at which the transaction wrote.
     #[inline]
     pub(crate) fn writes_at(&self, rank: Rank) -> u32 {
         if self.is_split() { self.tables.splits[rank.at()].writes_at } else { rank.0 }
@@ -248,7 +248,8 @@ impl<'h> Txns<'h> {
         if self.is_split() { self.tables.readers[nth] } else { Rank(nth as u32) }
     }
 
-    /// Attempts with an unknown outcome and no install whose versions somebody met who did not abort.
+    /// Attempts with an unknown outcome and without installs, one of whose versions was met by an attempt that did not
+    /// abort.
     fn witnessed(&self) -> BTreeSet<TxnId> {
         let attempts = || self.logs.iter().flat_map(Log::attempts);
         let mut unknown = BTreeSet::new();
@@ -280,12 +281,12 @@ impl<'h> Txns<'h> {
         unknown
     }
 
-    /// How many took effect.
+    /// The number of transactions that took effect.
     pub(crate) fn len(&self) -> usize {
         self.tables.order.len()
     }
 
-    /// How many versions they have written.
+    /// The number of versions that they have written.
     pub(crate) const fn versions(&self) -> u32 {
         self.versions
     }
@@ -297,7 +298,7 @@ impl<'h> Txns<'h> {
         self.logs[log as usize].attempt(at as usize)
     }
 
-    /// The first state of the transaction with this rank, if it has written anything.
+    /// The first state of the transaction with this rank, if it has written any version.
     #[inline]
     pub(crate) fn first_state(&self, rank: Rank) -> StateId {
         let (log, at) = self.tables.order[rank.at()];
@@ -305,7 +306,7 @@ impl<'h> Txns<'h> {
         StateId(self.tables.placed[(first + at) as usize].first_state)
     }
 
-    /// The attempt of this name.
+    /// The attempt with this id.
     pub(crate) fn find(&self, id: TxnId) -> Option<Attempt<'h>> {
         let log = self.logs.binary_search_by_key(&id.session(), Log::session).ok()?;
         let at = (id.count() as usize).checked_sub(1)?;
@@ -323,12 +324,12 @@ impl<'h> Txns<'h> {
             .find(|&other| other != Rank::ABORTED && self.attempt(other).responded <= invoked)
     }
 
-    /// Those that took effect, in order.
+    /// The transactions that took effect, in order.
     pub(crate) fn all(&self) -> impl Iterator<Item = Rank> + use<> {
         (0..self.tables.order.len() as u32).map(Rank)
     }
 
-    /// Those that aborted.
+    /// The attempts that aborted.
     pub(crate) fn aborted(&self) -> impl Iterator<Item = Attempt<'h>> {
         self.logs.iter().flat_map(Log::attempts).filter(|attempt| attempt.outcome == Outcome::Aborted)
     }
@@ -343,7 +344,7 @@ impl<'h> Txns<'h> {
         }
     }
 
-    /// Who wrote a version; not for those that were loaded or whose writer nobody names.
+    /// The writer of a version; not for loaded versions or absences without a known writer.
     #[inline]
     pub(crate) fn writer(&self, version: Version) -> Writer {
         let (session, count) = (version.txn().session(), version.txn().count());
@@ -370,7 +371,7 @@ fn has_installed(attempt: Attempt<'_>) -> bool {
     attempt.ops().any(|op| matches!(op, Op::Install { .. }))
 }
 
-/// By what the layout sorts an attempt.
+/// The sort key of an attempt in the layout.
 #[inline]
 const fn moment(layout: Layout, attempt: Attempt<'_>) -> u64 {
     match (layout, attempt.outcome) {

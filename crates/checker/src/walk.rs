@@ -1,7 +1,7 @@
-//! One transaction at a time: its edges, what it leaves open, and what is wrong with it.
+//! A walk over transactions one at a time: finds the edges, the open choices, and the flaws of each.
 //!
 //! Each edge is found at one of its two ends: `wr` and `rw` at the reader, `ww` at the writer of the later
-//! version. So whoever walks over a stretch of the history finds all edges within it.
+//! version. So a walk over a stretch of the history finds all edges within it.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::flaws::{Flaw, FlawKind};
 use crate::keys::{KeyId, hash, is_same, tag};
 use crate::txns::{Rank, StateId, Txns, Writer};
 
-/// Why one transaction comes before another.
+/// The reason why one transaction comes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EdgeKind {
     /// The second replaced a version of the first.
@@ -35,13 +35,13 @@ impl EdgeKind {
         matches!(self, Self::Rw | Self::RwPredicate)
     }
 
-    /// Whether the second depends on what the first wrote.
+    /// Whether the second transaction depends on a write of the first.
     pub(crate) const fn is_dependency(self) -> bool {
         matches!(self, Self::Ww | Self::Wr)
     }
 }
 
-/// One transaction comes before another.
+/// An edge: transaction `from` comes before transaction `to`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     pub(crate) from: Rank,
@@ -50,7 +50,7 @@ pub(crate) struct Edge {
     pub(crate) key: KeyId,
 }
 
-/// What is known only up to a choice among a key's absences.
+/// A fact that is known only up to a choice among a key's absences.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice {
     pub(crate) txn: Rank,
@@ -58,21 +58,21 @@ pub(crate) struct Choice {
     pub(crate) what: Chosen,
 }
 
-/// What is chosen.
+/// The subject of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
     /// The absence that this state replaced.
     Replaced(StateId),
-    /// The absence that was seen, by looking for the key or in a range.
+    /// The absence that was seen, by a lookup of the key or in a range.
     Seen {
-        /// Whether in a range.
+        /// Whether the absence was seen in a range.
         is_predicate: bool,
-        /// Which it was, if that is known and only what replaced it is not.
+        /// The absence, if it is known and only the state that replaced it is not.
         known: StateId,
     },
 }
 
-/// Takes what a walk finds.
+/// A receiver of the facts that a walk finds.
 pub(crate) trait Sink {
     fn edge(&mut self, edge: Edge);
     fn choice(&mut self, choice: Choice);
@@ -80,11 +80,11 @@ pub(crate) trait Sink {
     /// The position of a version in its chain is not known.
     fn hole(&mut self);
 
-    /// A transaction comes.
+    /// Called before the facts of each transaction.
     fn enter(&mut self, rank: Rank);
 
-    /// Of the sorted keys in this range, all of which a scan of the transaction covers and most of which it did
-    /// not come to: those that it has to be asked about, in their order.
+    /// Selects the keys about which a scan must be asked. `range` holds the sorted keys that the scan of the
+    /// transaction covers, most of which it did not return; the selected places go to `asked`, in their order.
     fn asks(&mut self, range: Range<usize>, asked: &mut Vec<u32>);
 }
 
@@ -119,7 +119,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
         &mut self.sink
     }
 
-    /// Tells the sink all that there is to tell of a transaction.
+    /// Reports all facts about a transaction to the sink.
     pub(crate) fn visit(&mut self, rank: Rank) {
         self.rank = rank;
         self.sink.enter(rank);
@@ -139,7 +139,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
                 continue;
             }
             if version.is_absent() {
-                // It deleted what it had inserted: the key was absent before, and nothing was installed.
+                // The transaction deleted its own insert: the key was absent before, and nothing was installed.
                 self.absent(attempt, key, hash(key), EdgeKind::Rw);
             } else if attempt.responded == u64::MAX {
                 self.sink.hole();
@@ -161,7 +161,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
         self.own.iter().position(|own| own.tag == tag && is_same(own.key, key))
     }
 
-    /// It saw a version, looking for the key or as a row of a range.
+    /// The transaction saw a version, by a lookup of the key or as a row of a range.
     #[inline]
     fn see(&mut self, attempt: Attempt<'h>, key: Key<'h>, seen: Version) {
         let hash = hash(key);
@@ -178,7 +178,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
             if self.chains.is_loaded(id) {
                 self.saw(first, EdgeKind::Rw);
             } else {
-                // Others found it absent, or inserted it over its first absence.
+                // Other transactions found the key absent, or inserted it over its first absence.
                 self.sink.flaw(Flaw::new(FlawKind::NeverLoaded, attempt.id, key, seen));
             }
         } else {
@@ -186,7 +186,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
         }
     }
 
-    /// It saw the version of a transaction.
+    /// The transaction saw a version that was written in the history.
     #[inline]
     fn version(&mut self, attempt: Attempt<'h>, key: Key<'h>, hash: u64, seen: Version) {
         let kind = match self.txns.writer(seen) {
@@ -214,7 +214,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
         self.sink.flaw(Flaw::new(kind, attempt.id, key, seen));
     }
 
-    /// It saw a state.
+    /// The transaction saw a state.
     #[inline]
     fn saw(&mut self, id: StateId, rw: EdgeKind) {
         let state = self.chains.state(id);
@@ -222,7 +222,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
         self.edge(self.rank, state.next_writer, rw, state.key);
     }
 
-    /// It found the key absent.
+    /// The transaction found the key absent.
     fn absent(&mut self, attempt: Attempt<'h>, key: Key<'h>, hash: u64, rw: EdgeKind) {
         let Some(id) = self.chains.keys.get(key, hash) else { return };
         self.absent_id(attempt, id, rw);
@@ -230,7 +230,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
 
     fn absent_id(&mut self, attempt: Attempt<'h>, id: KeyId, rw: EdgeKind) {
         if self.chains.gaps_in_order(id).len() > 2 {
-            // No more than one of them is its own.
+            // At most one of the absences was made by the transaction itself.
             return self.unknown_absence(id, StateId::NONE, rw);
         }
         let mut gaps = self.chains.gaps_of_others(id, self.rank);
@@ -244,7 +244,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
         }
     }
 
-    /// It saw a known absence; what replaced that may be a choice.
+    /// The transaction saw a known absence; which state replaced that absence may be a choice.
     fn saw_absence(&mut self, key: KeyId, gap: StateId, rw: EdgeKind) {
         let state = self.chains.state(gap);
         if state.known_next() == StateId::NONE && !self.chains.opens(key).is_empty() {
@@ -290,7 +290,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
         }
     }
 
-    /// It replaced an absence.
+    /// The transaction replaced an absence.
     fn replaced_absence(&mut self, state: StateId) {
         let installed = self.chains.state(state);
         match installed.before() {
@@ -302,7 +302,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
         }
     }
 
-    /// It read a range: its rows, and the absence of all other keys there.
+    /// The transaction read a range: its rows, and the absence of all other keys in the range.
     fn scan(&mut self, attempt: Attempt<'h>, scan: Scan<'h>) {
         let order = if scan.is_forward { Ordering::Less } else { Ordering::Greater };
         let mut last = None;
@@ -319,7 +319,7 @@ impl<'w, 'h, S: Sink> Walk<'w, 'h, S> {
         }
     }
 
-    /// It did not come to all other keys from the low one to the high one.
+    /// Checks the keys from the low one to the high one that the scan did not return.
     fn missed(&mut self, attempt: Attempt<'h>, scan: Scan<'h>, low: Key<'h>, high: Key<'h>) {
         let chains = self.chains;
         let has_row = |key: Key<'_>| scan.rows().any(|(row, _)| row == key);

@@ -1,4 +1,4 @@
-//! Each anomaly has a history that shows it and nothing stronger.
+//! Tests of the anomalies: each has a history that shows it and no stronger one.
 
 mod common;
 
@@ -12,12 +12,12 @@ const Z: Place = (1, 1);
 const LOADED: Version = Version::LOADED;
 const ABSENT: Version = Version::ABSENT;
 
-/// What the only transaction of a session made with its write of this number.
+/// The version of write number `sequence` by the only transaction of a session.
 fn by(session: u32, sequence: u32) -> Version {
     Version::new(TxnId::new(session, 1), sequence, false)
 }
 
-/// The same for a deletion.
+/// The same version as a deletion.
 fn deleted_by(session: u32, sequence: u32) -> Version {
     Version::new(TxnId::new(session, 1), sequence, true)
 }
@@ -38,7 +38,7 @@ fn install(at: Place, before: Version, after: Version) -> Act {
     Act::Install { at, before, after }
 }
 
-/// A scan of both keys that came to its end.
+/// A scan of both keys that was completed.
 fn scan(rows: &[(Place, Version)]) -> Act {
     let rows = rows.iter().map(|((_, key), seen)| (*key, *seen)).collect();
     Act::Scan { table: 0, low: 1, high: 2, is_forward: true, is_complete: true, rows }
@@ -53,7 +53,7 @@ fn together(txns: &[&[Act]]) -> Vec<Script> {
     (1..).zip(txns).map(|(session, acts)| at(session, (0, 100), acts)).collect()
 }
 
-/// The history shows this, every level answers accordingly, and nobody finds anything else.
+/// Asserts that the history shows this anomaly and no other, and that every level answers accordingly.
 #[track_caller]
 fn shows(scripts: &[Script], phenomenon: Phenomenon, name: &str) {
     let history = history(scripts);
@@ -71,7 +71,7 @@ fn shows(scripts: &[Script], phenomenon: Phenomenon, name: &str) {
     }
 }
 
-/// Every level is kept, and nothing shows.
+/// Asserts that every level holds and that no anomaly shows.
 #[track_caller]
 fn is_clean(scripts: &[Script]) {
     for level in Level::ALL {
@@ -81,7 +81,7 @@ fn is_clean(scripts: &[Script]) {
     }
 }
 
-/// Every level is broken, by this.
+/// Asserts that every level is violated, by this anomaly.
 #[track_caller]
 fn is_broken(scripts: &[Script], name: &str) {
     for level in Level::ALL {
@@ -225,13 +225,13 @@ fn an_old_value_in_the_session_of_its_writer_is_out_of_order() {
 fn whoever_finds_a_key_absent_may_have_come_before_or_after() {
     let insert = [write(X), install(X, ABSENT, by(1, 0))];
     let remove = [delete(X), install(X, by(1, 0), deleted_by(2, 0))];
-    // Y says that the reader came before the insert, whatever the order of responses.
+    // Key Y shows that the reader came before the insert, whatever the order of responses.
     let before = [read(X, ABSENT), write(Y), install(Y, LOADED, by(3, 0))];
     let mut with_y = insert.to_vec();
     with_y.push(read(Y, by(3, 0)));
     let late = |acts: &[Act]| at(3, (0, 99), acts);
     is_clean(&[at(1, (0, 10), &with_y), at(2, (0, 20), &remove), late(&before)]);
-    // If also the one who deleted X came before the reader, it cannot be absent there.
+    // If the transaction that deleted X also came before the reader, X cannot be absent there.
     let mut with_z = remove.to_vec();
     with_z.extend([write(Z), install(Z, LOADED, by(2, 1))]);
     let mut neither = before.to_vec();
@@ -287,7 +287,7 @@ fn a_cut_off_attempt_counts_if_it_was_seen() {
     let installed = [write(X), install(X, LOADED, by(1, 0))];
     is_clean(&[cut_off(&installed), reader.clone()]);
     is_clean(&[cut_off(&installed[..1]), at(2, (0, 100), &[read(X, LOADED)])]);
-    // It was seen, but nobody knows where in the order of X it belongs.
+    // The version was seen, but its position in the order of X is not known.
     let verdict = check(&history(&[cut_off(&installed[..1]), reader]), Level::Serializable);
     assert_eq!(verdict.answer, Answer::Undecided, "{verdict}");
 }
@@ -306,7 +306,7 @@ fn a_cycle_is_shown_with_what_its_transactions_did() {
     assert_eq!(verdict.to_string(), shown);
 }
 
-/// So many transactions that change a hundred rows, one after the other in the order of responses, and overlap.
+/// `count` transactions that change a hundred rows, one after the other in the order of responses, and overlap.
 fn many(count: u32) -> Vec<Script> {
     let change = |nth: u32| {
         let (key, session, start) = ((0, 100 + u64::from(nth % 100)), 10 + nth % 7, u64::from(nth) * 10);

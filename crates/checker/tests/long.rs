@@ -1,4 +1,4 @@
-//! Long histories in which rows come and go are decided, whatever the order in which their schemes have it.
+//! Tests that long histories with inserted and deleted rows are decided, whatever order their schemes put them in.
 
 mod common;
 
@@ -9,30 +9,30 @@ use common::{Act, Place, Script, history};
 use stdx::Rng;
 use stdx::history::{Outcome, TxnId, Version};
 
-/// Transactions of a history, sessions that take turns, and keys.
+/// The number of transactions of a history, of sessions that take turns, and of keys.
 const TXNS: u64 = 3_000;
 const SESSIONS: u64 = 32;
 const KEYS: u64 = 24;
 
-/// When transactions of a scheme see what others did.
+/// The moment of the state that the transactions of a scheme see.
 #[derive(Clone, Copy, PartialEq)]
 enum Sees {
-    /// As of the end, in the order of responses.
+    /// The state at the transaction's end, in the order of responses.
     AtEnd,
-    /// As of the beginning, in the order of invocations, whenever they respond.
+    /// The state at the transaction's beginning, in the order of invocations, whatever the order of responses.
     AtBeginning,
-    /// A state of a moment before; they write at the end what nobody has written since.
+    /// An earlier state; at its end a transaction writes only keys that no other has written since.
     Snapshot,
-    /// The state before their batch, of which each writes what no other has written or seen.
+    /// The state before the batch, in which each transaction writes only keys that no other has written or seen.
     Batch,
 }
 
-/// An execution in which nothing is wrong.
+/// A correct execution.
 fn execution(sees: Sees, seed: u64) -> Vec<Script> {
     let mut rng = Rng::new(seed);
     let places = (0..KEYS).map(|key| (0, key));
     let mut states = vec![places.map(|at| (at, Version::LOADED)).collect::<BTreeMap<Place, Version>>()];
-    // In which state whom wrote or saw each key last.
+    // By key, the index of the state in which a transaction last wrote or saw it.
     let mut touched: BTreeMap<Place, usize> = BTreeMap::new();
     let mut scripts = Vec::new();
     for nth in 0..TXNS {
@@ -114,7 +114,7 @@ fn a_stale_read_of_an_absence_in_a_long_history_is_not_held_to_be_right() {
         script.acts.iter().any(|act| matches!(act, Act::Read(_, seen) if !seen.is_absent()))
     };
     let which = (1_000..scripts.len()).find(|&nth| reads(&scripts[nth])).expect("most of them read");
-    // The last that wrote the key is a version of long ago.
+    // By key, a version that one of the first 100 transactions installed, long ago.
     let old = scripts[..100].iter().rev().flat_map(|script| &script.acts);
     let old: BTreeMap<Place, Version> = old
         .filter_map(|act| match act {

@@ -1,4 +1,4 @@
-//! The checker says of small histories what trying all orders says.
+//! Tests that the checker gives the same answers for small histories as the trial of all orders.
 
 #[path = "common/all_orders.rs"]
 mod all_orders;
@@ -11,7 +11,7 @@ use common::history;
 use stdx::Rng;
 use stdx::history::Outcome;
 
-/// How often each level held and did not.
+/// The number of histories for which each answer was given, for one level.
 #[derive(Default, Debug)]
 struct Tally {
     held: u64,
@@ -19,7 +19,7 @@ struct Tally {
     undecided: u64,
 }
 
-/// Compares both on histories by chance, at all levels.
+/// Compares both on random histories, at all levels.
 fn compare(seeds: std::ops::Range<u64>, txns_max: u64) -> [Tally; 4] {
     let mut tallies: [Tally; 4] = Default::default();
     for seed in seeds {
@@ -37,7 +37,7 @@ fn compare(seeds: std::ops::Range<u64>, txns_max: u64) -> [Tally; 4] {
             let agrees = match verdict.answer {
                 Answer::Holds => holds && verdict.violations.is_empty(),
                 Answer::Violated => !holds && !verdict.violations.is_empty(),
-                // What an attempt that was cut off has installed may be missing.
+                // An install of an attempt that was cut off may be missing.
                 Answer::Undecided => has_unknown,
             };
             let told: Vec<String> = scripts.iter().map(|script| format!("{script:?}")).collect();

@@ -1,4 +1,5 @@
-//! Replay in the order of stamps finds what it says, and is a definition of serializability of its own.
+//! Tests of the replay in the order of stamps; with all orders of stamps tried it also is a definition of
+//! serializability.
 
 #[path = "common/all_orders.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -15,7 +16,7 @@ use stdx::history::{Outcome, TxnId, Version};
 const X: Place = (0, 1);
 const Y: Place = (0, 2);
 
-/// What the only transaction of a session made with its write of this number.
+/// The version of write number `sequence` by the only transaction of a session.
 fn by(session: u32, sequence: u32) -> Version {
     Version::new(TxnId::new(session, 1), sequence, false)
 }
@@ -25,7 +26,7 @@ fn at(session: u32, stamp: u64, acts: &[Act]) -> Script {
     Script { session, invoked: 0, responded: 100, outcome: Outcome::Committed(stamp), acts: acts.to_vec() }
 }
 
-/// Session 1 replaces what was loaded at a place.
+/// A transaction of session 1 that replaces the loaded version at a place.
 fn writes(place: Place, stamp: u64) -> Script {
     let after = by(1, 0);
     let acts = [
@@ -41,7 +42,7 @@ fn scans(stamp: u64, is_forward: bool, rows: &[(Place, Version)]) -> Script {
     at(2, stamp, &[Act::Scan { table: 0, low: 1, high: 2, is_forward, is_complete: true, rows }])
 }
 
-/// Whose stamp is out of order.
+/// The session of the transaction whose stamp is out of order, if any.
 fn misplaced(scripts: &[Script]) -> Option<u32> {
     let anomaly = out_of_order(&history(scripts))?;
     assert_eq!(anomaly.phenomenon, Phenomenon::Stamps);
@@ -82,7 +83,7 @@ fn a_transaction_sees_its_own_writes_and_replaces_what_stands_there() {
     assert_eq!(misplaced(&[writes(X, 5), replaces(Version::LOADED)]), Some(2), "a lost update");
 }
 
-/// Whether some order of stamps explains the transactions that are left, after those that are stamped.
+/// Whether some order of stamps explains the transactions that are left, after those that have stamps.
 fn some_order(scripts: &mut [Script], left: &mut Vec<usize>, stamp: u64) -> bool {
     if left.is_empty() {
         return out_of_order(&history(scripts)).is_none();
@@ -105,7 +106,7 @@ fn a_history_is_serializable_if_and_only_if_some_stamps_explain_it() {
             assert!(out_of_order(&history(&scripts)).is_none(), "seed {seed}: nobody was told all stamps");
             continue;
         }
-        // What aborted has no stamp, whatever it did.
+        // An aborted attempt has no stamp, whatever it did.
         scripts.retain(|script| script.outcome != Outcome::Aborted);
         let holds = all_orders::holds(&history(&scripts), Level::Serializable);
         let mut left: Vec<usize> = (0..scripts.len()).collect();

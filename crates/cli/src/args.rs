@@ -23,7 +23,7 @@ pub(crate) enum Command {
     Sweep(Sweep),
     /// Bring results of several directories together
     Merge(Merge),
-    /// What this machine is, and what can be measured on it
+    /// Describe this machine, and what can be measured on it
     Probe(Probe),
     /// Compare two sets of results, cell by cell
     Compare(Compare),
@@ -39,9 +39,9 @@ pub(crate) enum Command {
     Sensitivity(Sensitivity),
     /// Try to show that schemes do not isolate as they promise
     Check(Check),
-    /// What there is to choose from
+    /// List schemes, workloads, settings and everything else that can be chosen
     List(List),
-    /// What settings stress, before anything runs
+    /// Explain what settings stress, before anything runs
     Explain(Explain),
     /// Recover the log that a run has left, or see whether another database is whole
     Recover(Recover),
@@ -72,10 +72,10 @@ pub(crate) struct Run {
     /// A directory to write a JSON file for each run to
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// What a client does after an abort
+    /// The policy of a client after an abort
     #[arg(long, value_enum, default_value_t = RetryPolicy::Same)]
     retry: RetryPolicy,
-    /// What a client sends in a message: a request, or one statement after the other
+    /// The content of a client's message: a request, or one statement after the other
     #[arg(long, value_enum, default_value_t = ModeOfClients::Procedure)]
     mode: ModeOfClients,
     /// A message and its answer: in microseconds, or `rdma` (3), `tcp` (50), `10ms`, `100ms`
@@ -165,14 +165,14 @@ pub(crate) struct Probe {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
-    /// What the other is compared with: a file of results, or a directory that `run --out` or `sweep` filled
+    /// The results that the other is compared with: a file, or a directory that `run --out` or `sweep` filled
     pub(crate) first: PathBuf,
     /// The other
     pub(crate) second: PathBuf,
     /// The ratio from which on a difference matters
     #[arg(long, value_name = "RATIO", default_value_t = 1.05, allow_negative_numbers = true)]
     pub(crate) margin: f64,
-    /// What may differ between the two, with commas: settings, or `scheme`, `workers`, `clients_asked`, `retry`
+    /// Names that may differ between the two, with commas: settings, or `scheme`, `workers`, `clients_asked`, `retry`
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) across: Vec<String>,
     /// Exit with 1 if the second is slower in any cell, or if any cell does not say: if runs failed their check, a side
@@ -198,11 +198,11 @@ pub(crate) struct Conditions {
     /// The scheme that it is compared with
     #[arg(long, value_name = "SCHEME")]
     b: String,
-    /// What varies, with commas: settings, or what drives a run (`workers`, `clients`, `retry`, `mode`, `rtt_us` ..);
-    /// between two values or among words
+    /// Names that vary, with commas: settings, or options that drive a run (`workers`, `clients`, `retry`, `mode`,
+    /// `rtt_us` ..); between two values or among words
     #[arg(long, value_name = "NAME[=LOW..HIGH|=A|B],..", value_delimiter = ',', required = true)]
     vary: Vec<String>,
-    /// What is the same in all runs: a setting, or what drives a run
+    /// A value that is the same in all runs, of a setting or of an option that drives a run
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// The ratio from which on one scheme beats the other
@@ -223,7 +223,7 @@ pub(crate) struct Conditions {
     /// Fresh random points that claims are tested on
     #[arg(long, value_name = "N", default_value_t = 40)]
     held_out: usize,
-    /// What all random numbers begin with
+    /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Keep each worker on a core of its own
@@ -269,7 +269,7 @@ impl Conditions {
 pub(crate) struct Recheck {
     /// A file of a claim, which `contend conditions` wrote
     pub(crate) claim: PathBuf,
-    /// What the points and requests are drawn with: another seed than that of the claim
+    /// The seed of the points and requests: another seed than that of the claim
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) seed: u64,
     /// Fresh random points
@@ -301,7 +301,7 @@ fn minutes(text: &str) -> Result<f64, String> {
 pub(crate) struct Report {
     /// A directory that `sweep`, `run --out` or `conditions` filled, or a file of results
     pub(crate) results: PathBuf,
-    /// What is made of it
+    /// The form of the output
     #[arg(long, value_enum, default_value_t = Form::Html)]
     pub(crate) format: Form,
     /// The file of a page, or the directory of plots, curves or tables [default: `report.html`, `plots`, `curves`,
@@ -316,7 +316,7 @@ pub(crate) struct Report {
     pub(crate) beside: Vec<String>,
 }
 
-/// What is made of results.
+/// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
     /// One page that opens without a network, and the text
@@ -352,7 +352,7 @@ pub(crate) struct Reproduce {
     /// Runs of each scheme at each point, for a verdict that is undecided [default: those of the recipe]
     #[arg(long, value_name = "R")]
     pub(crate) repeat: Option<u64>,
-    /// What all random numbers begin with [default: that of the recipe]
+    /// The seed of all random numbers [default: that of the recipe]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// How it is printed
@@ -367,11 +367,11 @@ pub(crate) struct Sensitivity {
     /// Schemes with commas between them; the ranking is that of each against the first
     #[arg(long, value_name = "A,B", value_delimiter = ',', required = true)]
     schemes: Vec<String>,
-    /// What varies, with commas: settings, or what drives a run (`workers`, `clients`, `retry`, `mode`, `rtt_us` ..);
-    /// between two values or among words
+    /// Names that vary, with commas: settings, or options that drive a run (`workers`, `clients`, `retry`, `mode`,
+    /// `rtt_us` ..); between two values or among words
     #[arg(long, value_name = "NAME[=LOW..HIGH|=A|B],..", value_delimiter = ',', required = true)]
     vary: Vec<String>,
-    /// What is the same in all runs: a setting, or what drives a run
+    /// A value that is the same in all runs, of a setting or of an option that drives a run
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Where to measure first
@@ -389,7 +389,7 @@ pub(crate) struct Sensitivity {
     /// Time before it that does not count
     #[arg(long, value_name = "S", default_value_t = 0.2, allow_negative_numbers = true)]
     warmup: f64,
-    /// What all random numbers begin with
+    /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Keep each worker on a core of its own
@@ -441,7 +441,7 @@ impl Sensitivity {
     }
 }
 
-/// What both a run and an explanation are about.
+/// The arguments that `run` and `explain` have in common.
 #[derive(Debug, clap::Args)]
 struct Choice {
     /// The workload: see `contend list workloads`
@@ -452,7 +452,7 @@ struct Choice {
     /// Logical sessions in flight [default: one a worker]
     #[arg(long, value_name = "N")]
     clients: Option<u64>,
-    /// What all random numbers begin with
+    /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// A setting: see `contend list settings`

@@ -17,7 +17,7 @@ use crate::{CHECK_FAILED, INTERRUPTED};
 
 pub(crate) fn check(args: &Check, out: &mut Out) -> Result<u8, Refusal> {
     let inquiry = Inquiry::new(&args.question())?;
-    // What panics in a trial is told by the report. What panics elsewhere is a defect of ours, and is told, too.
+    // Panics in a trial are part of the report. A panic elsewhere is a defect of ours, and is reported below.
     let tells = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let ended = panic::catch_unwind(AssertUnwindSafe(|| answer(&inquiry, args, out)));
@@ -70,8 +70,8 @@ fn answer(inquiry: &Inquiry, args: &Check, out: &mut Out) -> Result<u8, Refusal>
     })
 }
 
-/// Writes a history of each scheme and kind of trial, in both notations, and says what is thought of each here.
-/// Nothing that is there is written over.
+/// Writes a history of each scheme and kind of trial, in both notations, and returns our verdict on each as text.
+/// Existing files are not overwritten.
 fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<String> {
     let mut told = Vec::new();
     fs::create_dir_all(folder)?;
@@ -99,7 +99,7 @@ fn export(inquiry: &Inquiry, folder: &Path) -> io::Result<String> {
     Ok(told.concat())
 }
 
-/// Writes a history to a file that was not there.
+/// Writes a history to a new file.
 fn write(history: &History, notation: Notation, whole: &Path) -> io::Result<()> {
     let mut partial = Partial::create(whole.with_extension("partial"), whole)?;
     partial.fill(|file| {
@@ -129,7 +129,7 @@ fn run(inquiry: &Inquiry, position: usize) -> Report {
     live::watched(|| campaign.run(&inquiry.budget, &monitor), line, || monitor.interrupt())
 }
 
-/// What went wrong with a scheme, and how to see it again.
+/// Returns the violations of a scheme as text, with the way to reproduce each of them.
 fn violations(inquiry: &Inquiry, position: usize, report: &Report) -> String {
     let mut lines = Vec::new();
     for violation in &report.violations {
@@ -149,7 +149,7 @@ fn violations(inquiry: &Inquiry, position: usize, report: &Report) -> String {
         };
         lines.push(format!("\n{}: {headline}\n  {again}\n", report.scheme));
     }
-    // With a bug planted nothing is tried on threads, nor are scripts played.
+    // If a bug is planted, no trials run on threads, and no scripts are played.
     if report.stuck.is_some() && report.scripts > 0 {
         let scheme = report.scheme;
         lines.push(format!(
@@ -159,13 +159,13 @@ fn violations(inquiry: &Inquiry, position: usize, report: &Report) -> String {
     lines.concat()
 }
 
-/// What has to be built for a schedule to mean the same again.
+/// Returns the version that must be built for a schedule to have the same meaning.
 fn version() -> String {
     let commit = option_env!("CONTEND_COMMIT").map(|commit| format!(" (commit {commit})"));
     format!("version {}{}", env!("CARGO_PKG_VERSION"), commit.unwrap_or_default())
 }
 
-/// Shows the explored trial of one seed or program.
+/// Shows the explored trial of a seed or a program.
 fn replay(inquiry: &Inquiry, subject: Subject, schedule: Option<&Schedule>, out: &mut Out) -> u8 {
     let explored = Case { schedule, ..inquiry.campaigns[0].trial(subject) }.explore();
     if let Some(history) = &explored.history {

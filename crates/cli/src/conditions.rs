@@ -35,7 +35,7 @@ pub(crate) fn conditions(args: &args::Conditions, out: &mut Out) -> Result<u8, R
     Ok(exit_code(findings.failed.is_some()))
 }
 
-/// Writes down what was found beside the runs that speak for it.
+/// Writes the findings beside the runs on which they rest.
 fn keep(study: &Study, store: &Store, findings: &Findings) -> Result<(), Refusal> {
     store.derive(Path::new("conditions.json"), &format!("{}\n", findings.json(study)))?;
     for claim in &findings.claims {

@@ -1,4 +1,4 @@
-//! `contend demo`: a minute that shows why there is a laboratory.
+//! `contend demo`: a demonstration of one minute, which shows the purpose of the laboratory.
 
 use lab::{Machine, Plan, Refusal, Request, Results, text};
 
@@ -11,7 +11,7 @@ struct Scene {
     request: Request,
 }
 
-/// A scheme or two of each family: all of them would take longer, and say no more.
+/// One or two schemes of each family: all schemes would take longer, and show no more.
 const SHOWN: &str = "no_wait,silo,tictoc,mvto,si,hstore,aria";
 /// Rounds of each scheme in each scene: enough for a spread, short enough for a minute in all.
 const ROUNDS: u64 = 3;
@@ -95,7 +95,7 @@ pub(crate) fn demo(out: &mut Out) -> Result<u8, Refusal> {
     Ok(code)
 }
 
-/// The name of the fastest scheme.
+/// Returns the name of the fastest scheme.
 fn winner(plan: &Plan, results: &Results, machine: &Machine) -> Option<&'static str> {
     results.winner(plan, machine).map(|subject| plan.subjects[subject].scheme.name)
 }

@@ -1,4 +1,4 @@
-//! What happens while a run is under way: the line on the terminal, and the way to stop it.
+//! The watch over a run under way: the line on the terminal, and the way to stop the run.
 
 use std::io::{IsTerminal, stderr};
 
@@ -11,14 +11,14 @@ use crate::out::complain;
 /// Whether the user asked to stop.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// How often the watcher looks whether a run is over or to be stopped.
+/// Nanoseconds between two looks of the watcher whether a run has ended or must be stopped.
 const LOOK_EVERY_NS: u64 = 20_000_000;
-/// How many looks lie between two changes of the line.
+/// The number of looks between two updates of the line.
 const DRAW_EVERY: u64 = 10;
 
-/// From now on an interrupt (Ctrl-C) ends the run under way early, and a second one the program.
+/// Installs the handler of interrupts (Ctrl-C): the first one ends the run under way early, the second one the program.
 pub(crate) fn take_interrupts() {
-    // Without the handler the system ends the program, which is what is left to do.
+    // An error is ignored: without the handler an interrupt ends the program.
     let _ = ctrlc::set_handler(|| {
         // Relaxed: the flag orders nothing else.
         if STOP.swap(true, Ordering::Relaxed) {
@@ -32,8 +32,8 @@ pub(crate) fn is_stopped() -> bool {
     STOP.load(Ordering::Relaxed) // Relaxed: as above.
 }
 
-/// Does some work while a second thread draws a line about it, if there is a terminal, and passes on that it is to
-/// end early.
+/// Does some work while a second thread draws a line about it, if there is a terminal. If the user asks to stop, the
+/// second thread calls `interrupt`.
 pub(crate) fn watched<T: Send>(
     work: impl Fn() -> T + Sync,
     line: impl Fn() -> String + Sync,
@@ -86,10 +86,10 @@ pub(crate) fn measure(plan: &Plan, position: usize) -> Result<Record, Refusal> {
     watched(|| plan.measure(position, &monitor), || line.lock().now(&monitor), || monitor.control.interrupt())
 }
 
-/// The live line of a run: what it says now follows from what it said before.
+/// The live line of a run. Throughput and abort rate are those since the line was drawn last.
 struct Line {
     label: String,
-    /// When the line was drawn last, and the commits and aborts until then.
+    /// The time when the line was drawn last, and the commits and aborts until then.
     last: (u64, u64, u64),
     started_ns: Option<u64>,
     lasts_s: f64,

@@ -1,4 +1,4 @@
-//! The command `contend`: measures concurrency-control schemes on workloads, and says what came out.
+//! The command `contend`: measures concurrency-control schemes on workloads, and reports the results.
 //!
 //! Exit codes: 0 all is well, 1 a check failed, 2 refused before anything was loaded, 130 interrupted.
 #![forbid(unsafe_code)]
@@ -25,11 +25,11 @@ use lab::{Machine, Plan, Progress, Recovery, Refusal, Verdict, capabilities, com
 use args::{Args, Command, Compare, Explain, Format, List, Probe, Recover, Subject};
 use out::Out;
 
-/// A check found a wrong result.
+/// The exit code if a check found a wrong result.
 const CHECK_FAILED: u8 = 1;
-/// The request was refused.
+/// The exit code if the request was refused.
 const REFUSED: u8 = 2;
-/// The user asked to stop: 128 and the number of the signal, as shells have it.
+/// The exit code if the user asked to stop: 128 and the number of the signal, as in shells.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// The exit code of a command that makes runs: whether something was found wrong, or the user asked to stop.
+/// Returns the exit code of a command that makes runs: whether a check failed, or the user asked to stop.
 fn exit_code(is_wrong: bool) -> u8 {
     if is_wrong {
         CHECK_FAILED

@@ -1,4 +1,4 @@
-//! The two ways out: results to standard output, everything else to standard error.
+//! The two outputs: results go to standard output, everything else to standard error.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -6,42 +6,42 @@ use std::path::{Path, PathBuf};
 
 use lab::{Partial, Refusal};
 
-/// Standard output. When its reader goes away, what is left to say is not said, and nothing fails.
+/// Standard output. If its reader goes away, all further output is dropped, and nothing fails.
 #[derive(Debug, Default)]
 pub(crate) struct Out {
     is_closed: bool,
 }
 
 impl Out {
-    /// Prints text and passes it on at once.
+    /// Prints text and flushes it at once.
     pub(crate) fn print(&mut self, text: &str) {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         self.is_closed |= written.is_err();
     }
 
-    /// Whether nobody reads any more.
+    /// Whether the reader of the output has gone away.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed
     }
 }
 
-/// Prints to standard error. If nobody reads that, there is nobody to tell.
+/// Prints to standard error. Errors are ignored, since there is nobody to report them to.
 pub(crate) fn complain(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// A directory that takes one file a run. Until a file is whole its other name keeps its number from others who write
-/// to the same directory.
+/// A directory that gets one file for each run. Until a file is complete it has a temporary name, which reserves its
+/// number against others who write to the same directory.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes the directory if it is not there, and tries to write to it: a full disk takes a name but not
-    /// a line, and is to be known before anything is measured.
+    /// Creates the directory if it does not exist, and tries to write to it: a full disk takes the name of a file but
+    /// not a line, and this must be known before anything is measured.
     ///
     /// # Errors
-    /// When the system refuses either.
+    /// The system refuses either.
     pub(crate) fn open(path: &Path) -> Result<Self, Refusal> {
         let refused = |error: io::Error| {
             Refusal(format!(
@@ -55,10 +55,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Writes a file whose name begins with `name` and that was not there before.
+    /// Writes a new file whose name begins with `name`.
     ///
     /// # Errors
-    /// When the system refuses, in words that say what to do. No part of the file is left.
+    /// The system refuses; the text says what to do. No part of the file is left.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), String> {
         let written = self.create(name).and_then(|mut partial| {
             fill(&mut partial, text)?;
@@ -73,14 +73,15 @@ impl Folder {
         })
     }
 
-    /// Takes the first number that neither a whole file nor a partial one has.
+    /// Creates a partial file with the first number that neither a complete file nor a partial one has.
     fn create(&self, name: &str) -> io::Result<Partial> {
         let mut number = 1_u32;
         loop {
             let whole = self.0.join(format!("{name}-{number:03}.json"));
             let path = whole.with_extension("json.partial");
             match Partial::create(path, &whole) {
-                // Asked only now: before, another could have published between the question and the creation.
+                // Checked only now: if the check came first, another process could publish between the check and the
+                // creation.
                 Ok(partial) if !fs::exists(&whole)? => return Ok(partial),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

@@ -1,4 +1,5 @@
-//! Runs in processes of their own: each has the memory of a fresh start, and the others are kept when one fails.
+//! Runs in separate processes: each run starts with fresh memory, and the results of the others are kept when one
+//! fails.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -12,8 +13,8 @@ use sync::{Latched, waiter};
 use crate::live::{self, is_stopped};
 use crate::out::Out;
 
-/// What makes the runs: results of one build are not taken for those of another. A commit if it says what was built,
-/// or else a digest of the program.
+/// Returns the identity of the build, so that results of one build are not taken for those of another: a commit if it
+/// identifies the sources, otherwise a digest of the program.
 pub(crate) fn build() -> Result<String, Refusal> {
     let is_committed = option_env!("CONTEND_IS_CHANGED") == Some("false");
     if let Some(commit) = option_env!("CONTEND_COMMIT").filter(|_| is_committed) {
@@ -26,19 +27,19 @@ pub(crate) fn build() -> Result<String, Refusal> {
     Ok(sweep::digest(&program))
 }
 
-/// Makes a run unless nobody wants it any more; none if so.
+/// Makes a run; `None` if the user asked to stop, if nobody reads the output any more, or if the run was interrupted.
 ///
 /// # Errors
-/// When it cannot be made, with its command.
+/// The run cannot be made. The refusal names its command.
 pub(crate) fn run_unless_stopped(unit: &Unit, label: &str, out: &Out) -> Result<Option<Value>, Refusal> {
     if is_stopped() || out.is_closed() { Ok(None) } else { run(unit, label) }
 }
 
-/// How often whoever waits for the host looks whether it is free. Each asks for it only after twice this time, so that
-/// who has just measured leaves it to who waits.
+/// Nanoseconds between two looks of a process that waits until the host is free. Every process first waits twice this
+/// time before it asks for the host, so that a process that has just measured leaves the host to one that waits.
 const LOOK_EVERY_NS: u64 = 10_000_000;
 
-/// Takes the host for a timed run, as soon as nobody else measures on it; none if the user asked to stop.
+/// Locks the host for a timed run, as soon as nobody else measures on it; `None` if the user asked to stop.
 fn take_host(label: &str) -> Result<Option<File>, Refusal> {
     let path = std::env::var_os("CONTEND_LOCK").map(PathBuf::from);
     let lock = HostLock::new(path.as_deref());
@@ -62,7 +63,7 @@ fn take_host(label: &str) -> Result<Option<File>, Refusal> {
     )
 }
 
-/// Makes a run in a process of its own, alone on the host; none if it was interrupted.
+/// Makes a run in a separate process, alone on the host; `None` if the run was interrupted.
 fn run(unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
     let words = unit.command();
     let failed = |says: String| {
@@ -72,11 +73,12 @@ fn run(unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
     let program = program.map_err(|error| failed(format!("cannot be started ({error})")))?;
     let Some(host) = take_host(label)? else { return Ok(None) };
     let mut command = Command::new(&program);
-    // An empty file, and with it the host: the run keeps it even if this process is killed.
     if unit.is_log_in_memory {
         // A run without `--log` has its log where temporary files go.
         command.env("TMPDIR", sweep::MEMORY);
     }
+    // The run's standard input is the lock file of the host, which is empty: the run keeps the host even if this
+    // process is killed.
     command.args(&words).stdin(Stdio::from(host)).stdout(Stdio::piped()).stderr(Stdio::piped());
     let run = command.spawn();
     drop(command);

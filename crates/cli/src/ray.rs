@@ -1,6 +1,6 @@
 //! `contend sweep --executor ray`: has a Ray cluster make the runs of a sweep. A small program in Python,
-//! `contend_ray`, talks to Ray; it is told all blocks of runs in one line, answers with a line for each that was made,
-//! and ends when nobody speaks to it any more.
+//! `contend_ray`, talks to Ray. It reads all blocks of runs in one line, answers with a line for each block that was
+//! made, and ends when its input is closed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -14,16 +14,16 @@ use sync::{Latched, clock};
 
 use crate::live::{self, is_stopped};
 
-/// The version of what the two programs say to each other.
+/// The version of the protocol between the two programs.
 const PROTOCOL: u64 = 1;
-/// What is told who has no such program.
+/// The advice to a user who does not have the Python program.
 const INSTALL: &str = "install it with `python3 -m pip install ./python/contend_ray` in the sources of Contend, which \
                        brings Ray along, and have that Python first in PATH";
 
-/// Has all runs that are left made, and keeps their results as they come.
+/// Has the cluster make all runs that are left, and stores their results as they arrive.
 ///
 /// # Errors
-/// Whatever is missing, here or in the cluster; runs that cannot be made; results that cannot be written.
+/// Something is missing here or in the cluster, a run cannot be made, or a result cannot be written.
 pub(crate) fn measure(sweep: &Sweep, store: &Store, recipe: &str) -> Result<(), Refusal> {
     let left = store.missing(sweep)?;
     if left.is_empty() {
@@ -31,9 +31,9 @@ pub(crate) fn measure(sweep: &Sweep, store: &Store, recipe: &str) -> Result<(), 
     }
     let mut driver = start()?;
     let mut told = driver.stdin.take().expect("piped");
-    // A driver that is gone says why on its way out, which is read below.
+    // A write error is ignored: a driver that has ended says why in its output, which is read below.
     let _ = writeln!(told, "{}", plan(sweep, &left, recipe)?);
-    // Dropped to have the driver stop: it reads until there is no more to read.
+    // The pipe is dropped to stop the driver, which reads until the end of its input.
     let told = Latched::new(Some(told));
     let progress = Latched::new(Progress::new(sweep, &left));
     let lines = Latched::new(BufReader::new(driver.stdout.take().expect("piped")));
@@ -49,7 +49,7 @@ pub(crate) fn measure(sweep: &Sweep, store: &Store, recipe: &str) -> Result<(), 
     let stop = || drop::<Option<ChildStdin>>(told.lock().take());
     let taken = live::watched(work, || progress.lock().line(), stop);
     stop();
-    // A driver that is not listened to any more does not wait for room in the pipe.
+    // The output is closed, so that a driver whose lines nobody reads does not wait for room in the pipe.
     drop(lines);
     let ended = driver.wait();
     taken?;
@@ -57,7 +57,7 @@ pub(crate) fn measure(sweep: &Sweep, store: &Store, recipe: &str) -> Result<(), 
     if is_whole { Ok(()) } else { Err(broken(&format!("ended with {ended:?}"))) }
 }
 
-/// Starts the driver, once it is known to be there.
+/// Starts the driver, after a check that it is installed.
 fn start() -> Result<Child, Refusal> {
     let python = || Command::new("python3");
     let found = python().args(["-c", "import contend_ray, ray"]).stdin(Stdio::null()).output();
@@ -79,7 +79,7 @@ fn broken(says: &str) -> Refusal {
     Refusal(format!("`--executor ray`: `python3 -m contend_ray` {says}; what was measured before is kept"))
 }
 
-/// What the driver is told.
+/// Returns the plan for the driver.
 fn plan(sweep: &Sweep, left: &[&Unit], recipe: &str) -> Result<Value, Refusal> {
     let program = std::env::current_exe().map_err(|error| {
         Refusal(format!("the program cannot find itself ({error}): start it by its path"))
@@ -97,7 +97,7 @@ fn plan(sweep: &Sweep, left: &[&Unit], recipe: &str) -> Result<Value, Refusal> {
     }))
 }
 
-/// Takes a line of the driver.
+/// Handles a line from the driver.
 fn take(line: &str, store: &Store, left: &[&Unit], progress: &Latched<Progress>) -> Result<(), Refusal> {
     let said: Value = serde_json::from_str(line)
         .map_err(|error| broken(&format!("said what is no JSON ({error}): {}", line.trim())))?;
@@ -122,13 +122,13 @@ fn take(line: &str, store: &Store, left: &[&Unit], progress: &Latched<Progress>)
     Ok(())
 }
 
-/// How far the cluster is.
+/// The progress of the cluster.
 struct Progress {
     of: usize,
     made: usize,
     hosts: u64,
     begun_ns: u64,
-    /// Seconds that runs were guessed to take, by id: those that are left.
+    /// The estimated seconds of the runs that are left, by id.
     left_s: BTreeMap<String, f64>,
     guessed_s: f64,
 }

@@ -1,4 +1,4 @@
-//! `contend report`: tells what a directory of results says, and writes it where it is asked to.
+//! `contend report`: renders a report on a directory of results as text, page, plots or tables.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ pub(crate) fn report(args: &args::Report, out: &mut Out) -> Result<u8, Refusal> 
     Ok(0)
 }
 
-/// Where something is written without being told: in the directory of results, or beside the file of them.
+/// Returns the standard place of an output: in the directory of results, or beside the file of results.
 fn beside(results: &Path, name: &str) -> PathBuf {
     if results.is_dir() { results.join(name) } else { results.with_file_name(name) }
 }
@@ -61,7 +61,7 @@ fn write_plots(folder: &Path, plots: &[Plot]) -> Result<Vec<PathBuf>, Refusal> {
     Ok(written)
 }
 
-/// Writes the table of runs and that of lines.
+/// Writes the table of runs and the table of lines.
 fn write_tables(
     folder: &Path,
     ending: &str,

@@ -1,4 +1,4 @@
-//! `contend reproduce`: runs the recipes of an experiment of the literature, and says what becomes of its claim.
+//! `contend reproduce`: runs the recipes of an experiment of the literature, and gives the verdict on its claim.
 
 use std::path::PathBuf;
 
@@ -66,7 +66,7 @@ fn list(format: Format, out: &mut Out) -> u8 {
     0
 }
 
-/// What waits or can never be tested is refused as anything else that cannot be done.
+/// Refuses an experiment that waits for a capability, or that can never be tested here.
 fn refuse_what_cannot_be_run(experiment: &Experiment) -> Result<(), Refusal> {
     let id = &experiment.id;
     match experiment.status() {
@@ -80,7 +80,8 @@ fn refuse_what_cannot_be_run(experiment: &Experiment) -> Result<(), Refusal> {
     }
 }
 
-/// The sweeps of an experiment's recipes: their names, their texts, and what they ask for. A budget is shared by all.
+/// Returns the sweeps of an experiment's recipes, each with the name and the text of its recipe. The sweeps share the
+/// budget equally.
 fn sweeps(
     experiment: &Experiment,
     args: &args::Reproduce,

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Run, out: &mut Out) -> Result<u8, Refusal> {
     let code = exit_code(&results);
     if let Some(error) = unwritten {
         complain(&format!("contend: {error}\n"));
-        // That a check failed is worse news, and stays to be seen.
+        // A failed check is worse than a file that was not written, so its exit code stays.
         return Ok(if code == CHECK_FAILED { code } else { REFUSED });
     }
     Ok(code)

@@ -35,7 +35,7 @@ pub(crate) fn sweep(args: &args::Sweep, out: &mut Out) -> Result<u8, Refusal> {
         Executor::Ray => ray::measure(&sweep, &store, &text),
         _ => Measuring::new(&sweep, &store)?.all(|unit, label| run_unless_stopped(unit, label, out)),
     };
-    // What was measured is shown, whatever came after it.
+    // Results are shown even if the sweep ended with an error.
     let summary = Summary::new(&sweep, &store)?;
     match args.format {
         Format::Text => out.print(&sweep::results(&sweep, &summary)),
@@ -69,7 +69,7 @@ fn planned(args: &args::Sweep) -> Result<(Sweep, String), Refusal> {
     Ok((Sweep::new(recipe, &build()?).map_err(in_recipe)?, text))
 }
 
-/// Says what would be run, or by which commands.
+/// Prints the runs that would be made, or their commands.
 fn describe(args: &args::Sweep, sweep: &Sweep, folder: &Path, out: &mut Out) -> Result<(), Refusal> {
     let left = left(sweep, folder)?;
     if args.dry_run {
@@ -83,7 +83,7 @@ fn describe(args: &args::Sweep, sweep: &Sweep, folder: &Path, out: &mut Out) -> 
     Ok(())
 }
 
-/// The runs whose results are not there.
+/// Returns the runs that have no results yet.
 pub(crate) fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>, Refusal> {
     if !folder.exists() {
         return Ok(sweep.units.iter().collect());
@@ -91,7 +91,7 @@ pub(crate) fn left<'s>(sweep: &'s Sweep, folder: &Path) -> Result<Vec<&'s Unit>,
     Store::existing(folder)?.missing(sweep)
 }
 
-/// Makes some runs, and prints what came of each.
+/// Makes some runs, and prints the outcome of each.
 fn only(sweep: &Sweep, ids: &[String], store: &Store, format: Format, out: &mut Out) -> Result<u8, Refusal> {
     let units = sweep.only(ids)?;
     live::take_interrupts();
@@ -110,7 +110,7 @@ fn only(sweep: &Sweep, ids: &[String], store: &Store, format: Format, out: &mut 
     Ok(exit_code(has_failed))
 }
 
-/// What came of a run, in a few words.
+/// Returns the outcome of a run in a few words.
 fn outcome(value: &Value) -> String {
     let starved = if value["starved"] == true { ", starved" } else { "" };
     match value["throughput_txn_s"].as_f64() {
@@ -119,7 +119,7 @@ fn outcome(value: &Value) -> String {
     }
 }
 
-/// Writes the job array of what is left, and says what to type.
+/// Writes the job array of the runs that are left, and prints the command that submits it.
 fn job_array(
     args: &args::Sweep,
     sweep: &Sweep,

@@ -1,9 +1,9 @@
-//! The binary as scripts use it: what it prints where, and how it exits.
+//! The binary as scripts use it: its output, and its exit codes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 
-/// Small enough to load in a moment.
+/// Settings that are small enough to load in a moment.
 const TINY: [&str; 8] =
     ["--set", "ycsb.records=500", "--set", "ycsb.value_bytes=64", "--warmup", "0", "--workers", "2"];
 
@@ -17,7 +17,7 @@ fn output(line: &str) -> Output {
     contend(line).output().expect("the binary starts")
 }
 
-/// Asserts that a request is refused, that nothing is printed as a result, and what the refusal says.
+/// Asserts that a request is refused, that no result is printed, and that the refusal contains `says`.
 fn assert_refused(line: &str, says: &str) {
     let refused = output(line);
     let complaint = String::from_utf8_lossy(&refused.stderr);
@@ -277,13 +277,13 @@ fn a_file_a_run_is_written_where_asked() {
     assert_eq!(files, 2);
 }
 
-/// A run with `--out` under a shell that lets files grow to so many blocks and no further, as a full disk
-/// does; what it says, and how many files it leaves.
+/// Makes a run with `--out` under a shell in which no file can grow beyond this many blocks, like on a full disk.
+/// Returns the output of the run, and the number of files that it leaves.
 #[cfg(unix)]
 fn run_with_room_for(blocks: u32) -> (Output, usize) {
     let folder = std::env::temp_dir().join(format!("contend-room-{blocks}-{}", std::process::id()));
     let mut command = Command::new("sh");
-    // Without the signal a write beyond the limit is an error like that of a full disk.
+    // With the signal ignored, a write beyond the limit is an error like that of a full disk.
     command.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"")]);
     let run = run("silo", "--seconds 0.1 --format json");
     command.arg(run.get_program()).args(run.get_args()).arg("--out").arg(&folder);
@@ -323,7 +323,8 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert_eq!((end(child), complaint.as_str()), (Some(0), ""));
 }
 
-/// A run of ten minutes that is interrupted so many seconds after its header, which says that interrupts are taken.
+/// Makes a run of ten minutes and interrupts it this many seconds after its header, which shows that interrupts are
+/// handled. Returns the exit code and the output.
 #[cfg(unix)]
 fn interrupted_after(seconds: f64) -> (Option<i32>, String) {
     let mut command = run("silo", "--seconds 600");
@@ -341,7 +342,8 @@ fn interrupted_after(seconds: f64) -> (Option<i32>, String) {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_is_checked_printed_and_marked() {
-    // A busy machine may take the interrupt before the run has begun, which is said and is no run to check.
+    // On a busy machine the interrupt may come before the run has begun. The output says so, and there is no run to
+    // check.
     let mut seconds = 0.0;
     loop {
         let (code, text) = interrupted_after(seconds);
@@ -375,7 +377,7 @@ workers = 1
 "ycsb.theta" = "a test"
 "#;
 
-/// A directory with the recipe in it, which is gone when the test is over.
+/// A directory with the recipe in it, which is removed when the test ends.
 struct Sweep(std::path::PathBuf);
 
 impl Sweep {
@@ -390,7 +392,7 @@ impl Sweep {
         output(&format!("sweep {} {more}", self.0.join("a.toml").display()))
     }
 
-    /// The names of the files with this ending among the results.
+    /// Returns the names of the result files with this ending.
     fn files(&self, ending: &str) -> Vec<String> {
         let Ok(files) = std::fs::read_dir(self.0.join("a").join("runs")) else { return Vec::new() };
         let name = |file: std::io::Result<std::fs::DirEntry>| {
@@ -402,7 +404,7 @@ impl Sweep {
         names
     }
 
-    /// The names of the results.
+    /// Returns the names of the results.
     fn results(&self) -> Vec<String> {
         self.files("json")
     }
@@ -452,7 +454,7 @@ fn a_sweep_that_is_interrupted_or_killed_keeps_what_it_has_and_goes_on() {
         let mut command = contend(&format!("sweep {}", sweep.0.join("a.toml").display()));
         let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts");
         let before = sweep.results().len();
-        // It listens to interrupts before it measures.
+        // The command handles interrupts before it measures.
         while sweep.results().len() < before + 2 {}
         child
     };
@@ -521,7 +523,7 @@ fn results_are_compared_cell_by_cell_and_can_fail_a_gate() {
     std::fs::remove_dir_all(folder).expect("its own directory");
 }
 
-/// What a file of a report begins with.
+/// Returns the beginning of a file of a report.
 fn beginning(path: &std::path::Path) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.chars().take(40).collect()

@@ -1,4 +1,5 @@
-//! `contend compare --gate` on runs that are really made: what it lets pass, and what it does not.
+//! `contend compare --gate` on runs that are really made: the differences that the gate lets pass, and those that it
+//! does not.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -6,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 /// Repetitions of each side: six pairs may decide, four never do.
 const ROUNDS: usize = 6;
 
-/// A directory that is gone when the test is over.
+/// A directory that is removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -16,7 +17,7 @@ impl Folder {
         Self(path)
     }
 
-    /// Makes the runs of a side, and says where they are.
+    /// Makes the runs of a side, and returns their directory.
     fn side(&self, name: &str, rounds: usize, more: &[&str]) -> PathBuf {
         let path = self.0.join(name);
         let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
@@ -50,7 +51,7 @@ impl Drop for Folder {
 struct Neighbours(Vec<Child>);
 
 impl Neighbours {
-    /// So many for each core.
+    /// Starts `each` busy processes for each core.
     fn new(each: usize) -> Self {
         let cores = sync::workers::cores();
         let busy = |_| {
@@ -70,7 +71,7 @@ impl Drop for Neighbours {
     }
 }
 
-/// Compares two sides under a gate: the exit code and what is said.
+/// Compares two sides under a gate. Returns the exit code and the output.
 fn gate(first: &Path, second: &Path, more: &str) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_contend"))
         .arg("compare")
@@ -88,11 +89,11 @@ fn a_planted_slowdown_fails_the_gate_and_the_same_settings_pass_it() {
     let folder = Folder::new("planted");
     let before = folder.side("before", ROUNDS, &[]);
     let same = folder.side("same", ROUNDS, &[]);
-    // How sure six pairs are depends on the machine. Three times slower by chance they are not.
+    // The confidence of six pairs depends on the machine, but chance does not make a side three times slower.
     let (code, text) = gate(&before, &same, "--margin 3 --allow undecided");
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("6 pairs") && text.contains("gate: passes"), "{text}");
-    // Each transaction waits: by the clock, so that no machine makes it fast.
+    // Each transaction waits for a time by the clock, so that no machine can make it fast.
     for (pause, verdict) in
         [("run.pause_us=20", "gate: FAILS: 1 "), ("run.pause_us=2000", "gate: FAILS: 1 slower")]
     {

@@ -16,7 +16,7 @@ fn assert_refused(line: &str, says: &str) {
     assert!(refused.stdout.is_empty(), "`{line}` printed a result");
 }
 
-/// With a margin of nothing one of the two is ahead everywhere, and something is claimed.
+/// With a margin of 1 one of the two schemes is ahead everywhere, and there is something to claim.
 const QUESTION: &str = "conditions ycsb --a silo --b no_wait --vary ycsb.theta=0..0.9,ycsb.read_pct --margin 1 \
                         --set ycsb.workload=custom --set ycsb.records=200 --set ycsb.value_bytes=64 --set workers=1 \
                         --seconds 0.02 --warmup 0 --points 4 --held-out 5 --budget 20m";

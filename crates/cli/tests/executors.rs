@@ -25,13 +25,13 @@ workers = 1
 "ycsb.records" = "loads in a moment"
 "ycsb.theta" = "a test"
 "#;
-/// Runs and blocks of the recipe.
+/// The numbers of runs and blocks of the recipe.
 const RUNS: usize = 8;
 const BLOCKS: usize = 4;
 /// Long enough for a sweep to make a run, if it did not wait.
 const A_WHILE_NS: u64 = 500_000_000;
 
-/// A directory with a recipe in it, and a host of its own by the name of its lock; gone when the test is over.
+/// A directory with a recipe and a lock file of its own, which stands for a host. It is removed when the test ends.
 struct Host(PathBuf);
 
 impl Host {
@@ -56,7 +56,7 @@ impl Host {
         self.command(line).output().expect("the binary starts")
     }
 
-    /// What a command prints that ends well.
+    /// Returns the output of a command, which must succeed.
     fn prints(&self, line: &str) -> String {
         let ended = self.output(line);
         assert_eq!(ended.status.code(), Some(0), "`{line}`: {ended:?}");
@@ -75,7 +75,7 @@ impl Host {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts")
     }
 
-    /// The files of a directory's results, with their texts, in order.
+    /// Returns the files of a directory's results, with their texts, in order.
     fn results(&self, folder: &str) -> Vec<(PathBuf, String)> {
         let Ok(files) = fs::read_dir(self.0.join(folder).join("runs")) else { return Vec::new() };
         let mut paths: Vec<PathBuf> = files.map(|file| file.expect("readable").path()).collect();
@@ -84,7 +84,7 @@ impl Host {
         paths.into_iter().map(|path| (path.clone(), fs::read_to_string(path).expect("readable"))).collect()
     }
 
-    /// The script that `contend` wrote, newest name as it printed it, and the lines of its blocks.
+    /// Returns the script that `contend` wrote, under the name that it printed, and the lines of its blocks.
     fn job_array(&self) -> (PathBuf, Vec<String>) {
         let told = self.prints("sweep a.toml --executor slurm");
         let script = told.lines().find_map(|line| line.trim().strip_prefix("sbatch ")).expect("what to type");
@@ -92,7 +92,7 @@ impl Host {
         (script.into(), blocks.lines().map(str::to_owned).collect())
     }
 
-    /// Makes a task of a job array as Slurm would.
+    /// Runs a task of a job array as Slurm would run it.
     fn task(&self, script: &Path, number: usize) {
         let mut bash = Command::new("bash");
         bash.arg(script).env("SLURM_ARRAY_TASK_ID", number.to_string()).env("CONTEND_LOCK", self.lock());
@@ -100,7 +100,7 @@ impl Host {
         assert!(ended.status.success(), "{ended:?}");
     }
 
-    /// Whether somebody measures on the host.
+    /// Whether a process measures on the host.
     fn is_taken(&self) -> bool {
         let Ok(file) = File::open(self.lock()) else { return false };
         matches!(file.try_lock(), Err(TryLockError::WouldBlock))
@@ -113,7 +113,7 @@ impl Drop for Host {
     }
 }
 
-/// Waits until a program is ready to be interrupted, which it is once it begins to measure.
+/// Waits until a program handles interrupts, which it does once it begins to measure.
 fn wait_until_it_listens(child: &Child) {
     let status = format!("/proc/{}/status", child.id());
     let is_caught = || {
@@ -263,7 +263,7 @@ fn what_other_hosts_would_do_otherwise_is_refused() {
     host.assert_refused("sweep a.toml --executor slurm", "rename it");
 }
 
-/// Stands for Python: it is there, has the driver, and says what is in a file.
+/// A script that stands for Python: it says that the driver is installed, and prints the content of a file.
 const DRIVER: &str = "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\nread -r plan\ncat \"$0.says\"\nexit 2\n";
 
 #[test]

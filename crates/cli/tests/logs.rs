@@ -1,14 +1,14 @@
-//! Logs of runs, as scripts use them: what is kept, what is recovered, and what is refused.
+//! Logs of runs, as scripts use them: what a log keeps, what is recovered, and what is refused.
 #![cfg(unix)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Customers of the bank that runs load.
+/// The number of customers of the bank that runs load.
 const ACCOUNTS: u64 = 300;
 
-/// A directory of a test's own, gone when this is.
+/// A directory of one test, which is removed when this value is dropped.
 struct Place(PathBuf);
 
 impl Place {
@@ -35,7 +35,7 @@ fn contend(line: &str) -> Command {
     command
 }
 
-/// A run that is logged.
+/// Returns the command of a run that is logged.
 fn run(scheme: &str, more: &str, log: &Path) -> Command {
     let set = format!("--set smallbank.accounts={ACCOUNTS}");
     let mut command =
@@ -93,7 +93,7 @@ fn a_run_that_is_killed_leaves_what_was_durable_and_rot_in_it_is_noticed() {
     let log = place.log();
     let mut command = run("silo", "--seconds 600 --clients 16 --durability group", &log);
     let mut child = command.stdout(Stdio::null()).spawn().expect("the binary starts");
-    // Segments are twice as long as what was needed of the one before.
+    // Each segment is twice as long as the part of the previous segment that was needed.
     let [segment, later] = [1, 3].map(|number| log.join(format!("log-{number:012}")));
     while !later.exists() {
         assert_eq!(child.try_wait().expect("it was started"), None, "it runs on");
@@ -117,7 +117,7 @@ fn a_run_that_is_killed_leaves_what_was_durable_and_rot_in_it_is_noticed() {
     fs::write(&segment, rotten).expect("writable");
     assert_refused(&recover(&log, ""), "log-000000000001: at byte");
     fs::write(&segment, whole).expect("writable");
-    // The last one, too, of which a crash might have torn the end.
+    // Damage to the last segment is noticed, too, although a crash might have torn its end.
     let last = last_segment(&log);
     let bytes = fs::metadata(&last).expect("readable").len();
     let file = fs::File::options().write(true).open(&last).expect("writable");
@@ -125,7 +125,7 @@ fn a_run_that_is_killed_leaves_what_was_durable_and_rot_in_it_is_noticed() {
     assert_refused(&recover(&log, ""), &format!("the file was cut off: 1 of its {bytes} bytes are missing"));
 }
 
-/// The last segment of a log that has a block behind its page of a head.
+/// Returns the last segment of a log that has a block after the page of its header.
 fn last_segment(log: &Path) -> PathBuf {
     let files = fs::read_dir(log).expect("readable").map(|entry| entry.expect("readable").path());
     let is_segment = |path: &PathBuf| {
@@ -139,7 +139,7 @@ fn last_segment(log: &Path) -> PathBuf {
 fn a_run_whose_log_finds_no_room_is_no_result_and_says_so() {
     let place = Place::new("full");
     let mut command = Command::new("sh");
-    // Without the signal a write beyond the limit is an error like that of a full disk.
+    // With the signal ignored, a write beyond the limit is an error like that of a full disk.
     command.args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$0\" \"$@\""]);
     let run = run("silo", "--seconds 600 --durability async --format json", &place.log());
     let made = command.arg(run.get_program()).args(run.get_args()).output().expect("a shell is there");

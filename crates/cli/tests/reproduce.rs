@@ -12,7 +12,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Asserts that a request is refused, that nothing is printed as a result, and what the refusal says.
+/// Asserts that a request is refused, that no result is printed, and that the refusal contains `says`.
 fn assert_refused(line: &str, says: &str) {
     let refused = output(line);
     let complaint = String::from_utf8_lossy(&refused.stderr);
@@ -21,7 +21,7 @@ fn assert_refused(line: &str, says: &str) {
     assert!(refused.stdout.is_empty(), "`{line}` printed a result");
 }
 
-/// A directory of results, which is gone when the test is over.
+/// A directory of results, which is removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -29,7 +29,7 @@ impl Folder {
         Self(std::env::temp_dir().join(format!("contend-{name}-{}", std::process::id())))
     }
 
-    /// The names of the results with what they say.
+    /// Returns the names of the results with their texts.
     fn results(&self) -> Vec<(String, String)> {
         let files = std::fs::read_dir(self.0.join("runs")).expect("there were runs");
         let told = |file: std::io::Result<std::fs::DirEntry>| {

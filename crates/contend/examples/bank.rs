@@ -19,7 +19,7 @@ struct Account {
     cents: i64,
 }
 
-/// A transfer that was made, in the order of the payer's.
+/// A transfer that was made, numbered in the order of the payer's transfers.
 #[derive(Clone, Debug, Table)]
 #[table(name = "entries")]
 struct Entry {
@@ -31,18 +31,18 @@ struct Entry {
 }
 
 // ANCHOR: errors
-/// Why a transfer was not made.
+/// The error of a transfer that was not made.
 #[derive(Debug)]
 enum TransferError {
     /// There is no such account: the caller asked for the wrong one.
     NoAccount(u32),
-    /// The payer has less.
+    /// The payer has less money than the transfer.
     InsufficientFunds { cents: i64 },
-    /// The database says what to do about it: [`Error::advice`].
+    /// An error of the database; [`Error::advice`] says what to do.
     Store(Error),
 }
 
-// With this, `?` passes on what the database says, which executes the body again where that helps.
+// With this conversion, `?` passes on the errors of the database, which then executes the body again after a conflict.
 impl From<Error> for TransferError {
     fn from(error: Error) -> Self {
         Self::Store(error)
@@ -83,7 +83,7 @@ impl Bank {
             }
             let paid = txn.update(self.accounts, to, |account| account.cents += cents)?;
             paid.ok_or(TransferError::NoAccount(to))?;
-            // The payer's last entry tells the number of the next.
+            // The payer's last entry gives the number of the next one.
             let last = txn.scan(self.entries, (from, 0)..=(from, u32::MAX)).backward().next().transpose()?;
             let number = last.map_or(0, |entry| entry.number + 1);
             txn.insert(self.entries, &Entry { account: from, number, cents: -cents })?;
@@ -92,7 +92,7 @@ impl Bank {
     }
     // ANCHOR_END: transfer
 
-    /// What all accounts hold together, at one moment.
+    /// The sum of all accounts, at one moment.
     fn audit(&self) -> Result<i64, Error> {
         self.db.snapshot(|txn| txn.scan(self.accounts, ..).map(|account| Ok(account?.cents)).sum())
     }

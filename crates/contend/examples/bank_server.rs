@@ -1,5 +1,6 @@
-//! A bank behind a socket, over tokio: a line is a transaction, and its answer is sent when that is durable. What comes
-//! faster than it is executed waits; a server that is stopped has answered whatever it has executed.
+//! A bank behind a socket, over tokio: a line is a transaction, and its answer is sent when the transaction is durable.
+//! Lines that arrive faster than they are executed wait. A server that is stopped has answered every line that it has
+//! executed.
 #![allow(clippy::print_stdout, reason = "an ordinary program, which prints")]
 
 use std::fmt::{self, Display};
@@ -27,7 +28,7 @@ struct Account {
     cents: i64,
 }
 
-/// Why a line was not done.
+/// The error of a line that was not executed.
 #[derive(Debug)]
 enum Refusal {
     NoAccount(u64),
@@ -63,7 +64,7 @@ struct Bank {
 
 impl Bank {
     // ANCHOR: open
-    /// Opens the database on a thread that may block, since recovery takes as long as there is much to recover.
+    /// Opens the database on a thread that may block, since the recovery of a large database takes long.
     async fn open(path: PathBuf) -> Result<Self, OpenError> {
         let options = Options::new().table::<Account>().waiting(WAITING);
         let db =
@@ -72,23 +73,23 @@ impl Bank {
         Ok(Self { db, accounts, room: Arc::new(Semaphore::new(WAITING)) })
     }
 
-    /// Closes it on such a thread, too: that waits for the device.
+    /// Closes the database, also on a thread that may block: closing waits for the device.
     async fn close(self) -> Result<(), Error> {
         task::spawn_blocking(move || self.db.close()).await.expect("it does not panic")
     }
     // ANCHOR_END: open
 
     // ANCHOR: transfer
-    /// Waits while too many transactions wait, in place of being refused.
+    /// Waits while too many transactions wait, instead of being refused.
     async fn turn(&self) -> OwnedSemaphorePermit {
         Arc::clone(&self.room).acquire_owned().await.expect("it is never closed")
     }
 
-    /// Moves money, and returns what the payer has left when no crash takes that back.
+    /// Moves money, and returns the payer's remaining money when the transfer survives any crash.
     async fn transfer(&self, from: u64, to: u64, cents: i64) -> Result<i64, Refusal> {
         let (turn, accounts) = (self.turn().await, self.accounts);
         let transfer = self.db.try_begin(move |txn| {
-            // The body owns its turn, so that it is over when this was executed, or will not be.
+            // The body owns its permit, so that the permit is free again when the body was executed, or will not be.
             let _turn = &turn;
             let take = |account: &mut Account| {
                 account.cents -= cents;
@@ -124,7 +125,7 @@ impl Bank {
         look.await
     }
 
-    /// Does what a line says.
+    /// Executes the command of a line.
     async fn answer(&self, line: &str) -> Result<i64, Refusal> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let number = |word: &str| word.parse::<u64>().map_err(|_| Refusal::Unknown);
@@ -139,7 +140,7 @@ impl Bank {
 }
 
 // ANCHOR: serve
-/// Answers whoever connects until it is stopped.
+/// Answers all clients until the server is stopped.
 async fn serve(bank: Bank, listener: TcpListener, stop: impl Future) -> io::Result<()> {
     let (mut stop, mut clients, stopping) = (pin!(stop), JoinSet::new(), watch::Sender::new(false));
     loop {
@@ -156,7 +157,7 @@ async fn serve(bank: Bank, listener: TcpListener, stop: impl Future) -> io::Resu
     bank.close().await.map_err(io::Error::other)
 }
 
-/// Answers one client, line by line. It is stopped between two lines, and never while a transaction is under way.
+/// Answers one client, line by line. It is stopped between two lines, and never during a transaction.
 async fn converse(bank: Bank, mut stream: TcpStream, mut stopping: watch::Receiver<bool>) -> io::Result<()> {
     let (lines, mut answers) = stream.split();
     let mut lines = BufReader::new(lines).lines();
@@ -175,7 +176,7 @@ async fn converse(bank: Bank, mut stream: TcpStream, mut stopping: watch::Receiv
 }
 // ANCHOR_END: serve
 
-/// Says lines to a server, one after the other, and returns its answers.
+/// Sends lines to a server, one after the other, and returns its answers.
 async fn ask(address: SocketAddr, lines: Vec<String>) -> io::Result<Vec<String>> {
     let mut stream = TcpStream::connect(address).await?;
     let (answers, mut says) = stream.split();
@@ -218,13 +219,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(other[..2], ["no: no account 99"; 2]);
     assert!(other[2].starts_with("no: say"), "{}", other[2]);
 
-    // A client that only listens keeps nobody from stopping the server.
+    // A client that sends nothing does not prevent a stop of the server.
     let silent = TcpStream::connect(address).await?;
     stop.send(()).expect("it listens");
     server.await??;
     drop(silent);
 
-    // What was answered is there when it is opened again.
+    // All answered transactions are there when the database is opened again.
     let bank = Bank::open(home.clone()).await?;
     let mut sum = 0;
     for number in 0..ACCOUNTS {

@@ -1,5 +1,5 @@
-//! An inventory: goods found by their number, by their shelf, and by what is short, through secondary indexes that
-//! follow each change; and counts of what was sold, in a column group that nobody else touches.
+//! An inventory: goods are found by number, by shelf, and by need, through secondary indexes that follow each change.
+//! Counts of sold goods are in a column group that no other operation touches.
 #![allow(clippy::print_stdout, reason = "an ordinary program, which prints")]
 
 use contend::{ColumnGroup, Database, Error, Handle, Options, Sum, Table, Text};
@@ -51,7 +51,7 @@ impl Good {
     }
 }
 
-/// Takes goods out, all of an order or none.
+/// Takes the goods of an order out, all or none.
 // ANCHOR: take
 fn take(db: &Database, goods: Handle<Good>, order: &[(u64, u32)]) -> Result<(), Error> {
     db.transact(|txn| {
@@ -73,15 +73,15 @@ fn take(db: &Database, goods: Handle<Good>, order: &[(u64, u32)]) -> Result<(), 
 }
 // ANCHOR_END: take
 
-/// What a supplier has to send.
+/// The goods that a supplier has to send.
 fn needed_of(db: &Database, goods: Handle<Good>, supplier: u32) -> Result<Vec<Good>, Error> {
     db.snapshot(|txn| txn.scan_by(goods, Good::BY_NEED, (true, supplier)..=(true, supplier)).collect())
 }
 
-/// Moves all that is on a shelf to another.
+/// Moves all goods from one shelf to another.
 fn clear(db: &Database, goods: Handle<Good>, from: Text<8>, to: Text<8>) -> Result<usize, Error> {
     db.transact(|txn| {
-        // The rows are collected first: what is scanned cannot be written meanwhile.
+        // The rows are collected first: a transaction cannot write while it scans.
         let there = txn.scan_by(goods, Good::BY_SHELF, from..=from).collect::<Result<Vec<Good>, Error>>()?;
         for good in &there {
             txn.update(goods, good.number, |good| good.shelf = to)?;

@@ -11,7 +11,7 @@ use std::{env, fs, process, thread};
 
 use contend::{Advice, Create, Database, Error, Handle, OpenError, Options, Table, Text};
 
-/// What was booked, numbered in its order.
+/// A booking. Bookings are numbered in their order.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table(name = "bookings")]
 struct Booking {
@@ -35,7 +35,7 @@ impl Ledger {
         Self::open_as(Create::IfAbsent, path)
     }
 
-    /// As it is to be where there should be one: a path that is wrong is no new ledger.
+    /// Opens a ledger that must exist: a wrong path does not make a new ledger.
     fn open_as(create: Create, path: &Path) -> Result<Self, OpenError> {
         let db = Database::open(path, Options::new().table::<Booking>().create(create))?;
         if let Some(found) = db.recovery()
@@ -49,7 +49,7 @@ impl Ledger {
     // ANCHOR_END: open
 
     // ANCHOR: book
-    /// Books, and returns the number when it is safe: no crash takes it back.
+    /// Makes a booking, and returns its number when the booking survives any crash.
     fn book(&self, account: u32, cents: i64, says: &str) -> Result<u64, Error> {
         let booked = self.db.transact(|txn| {
             let last = txn.scan(self.bookings, ..).backward().next().transpose()?;
@@ -60,8 +60,8 @@ impl Ledger {
         if let Err(error) = &booked
             && error.advice() == Advice::Reopen
         {
-            // The device has failed. Whether this booking survives is found out when the ledger is opened again, so it
-            // is not booked a second time before.
+            // The device has failed. Whether this booking survives is known only when the ledger is opened again, so it
+            // is not tried again before that.
             println!("the ledger is read-only from now on: {error}");
         }
         booked
@@ -90,7 +90,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 }
             });
         }
-        // One moment of it: some of what the tellers book, and nothing by half.
+        // The state of one moment: some of the tellers' bookings, and none of them half done.
         ledger.db.backup(&copy).expect("the device works");
     });
     assert_eq!(ledger.balance(7)?, 4_000);

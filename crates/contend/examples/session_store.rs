@@ -1,5 +1,5 @@
-//! A store of web sessions: found by their token through a hash index, ended by user or by age, kept within a limit
-//! of memory, and used from async code.
+//! A store of web sessions: sessions are found by their token through a hash index, ended by user or by age, kept
+//! within a memory limit, and used from async code.
 #![allow(clippy::print_stdout, reason = "an ordinary program, which prints")]
 
 use std::future::Future;
@@ -10,7 +10,7 @@ use std::thread::{self, Thread};
 
 use contend::{Database, Error, Handle, Options, Table, Text};
 
-/// A session, found by its token only: the fastest way.
+/// A session, found by its token only, which is the fastest way.
 #[derive(Clone, Debug, Table)]
 #[table(name = "sessions", point, rows = 10_000, index(by_seen = (seen)))]
 struct Session {
@@ -35,7 +35,7 @@ impl Store {
     }
 
     // ANCHOR: log_in
-    /// Begins a session. When memory is full, the oldest ones make room for it.
+    /// Begins a session. When memory is full, the oldest sessions are deleted first.
     fn log_in(&self, session: &Session) -> Result<bool, Error> {
         self.db.transact(|txn| match txn.insert(self.sessions, session) {
             Err(Error::MemoryFull { .. }) => {
@@ -51,7 +51,7 @@ impl Store {
     // ANCHOR_END: log_in
 
     // ANCHOR: touch
-    /// Whose session it is, if it is one. Async: the runtime's thread goes on.
+    /// Returns the user of a session, if the session exists. It is async, so it does not block the runtime's thread.
     async fn touch(&self, token: [u8; 16], now: u64) -> Result<Option<u64>, Error> {
         let sessions = self.sessions;
         let touch = move |session: &mut Session| {
@@ -74,10 +74,10 @@ impl Store {
         })
     }
 
-    /// Ends sessions that nobody has used since.
+    /// Ends sessions that nobody has used since a time.
     fn expire(&self, before: u64) -> Result<usize, Error> {
         let mut ended = 0;
-        // A hundred at a time: short transactions are in nobody's way.
+        // A hundred at a time, since short transactions conflict less.
         loop {
             let some = self.db.transact(|txn| {
                 let old = txn.scan_by(self.sessions, Session::BY_SEEN, ..before).take(100);
@@ -95,7 +95,7 @@ impl Store {
     }
 }
 
-/// Stands for a runtime: wakes the thread that waits for the future.
+/// A substitute for a runtime: wakes the thread that waits for the future.
 struct Unpark(Thread);
 
 impl Wake for Unpark {

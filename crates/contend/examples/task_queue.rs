@@ -1,4 +1,4 @@
-//! A queue of tasks that workers lease, finish, or lose: whatever becomes of a worker, each task is finished once.
+//! A queue of tasks that workers lease, finish, or lose. Even if a worker fails, each task is finished once.
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -13,14 +13,14 @@ const READY: u8 = 0;
 const LEASED: u8 = 1;
 const DONE: u8 = 2;
 
-/// A task. Those that may be taken are found by the state and the time from which on they may.
+/// A task. Tasks that may be leased are found by their state and the time from which on they may be leased.
 #[derive(Clone, Debug, Table)]
 #[table(name = "tasks", index(by_state = (state, due)))]
 struct Task {
     #[key]
     id: u64,
     state: u8,
-    /// Ready tasks from then on, leased ones until then.
+    /// A ready task is due from this time on; a leased task is leased until this time.
     due: u64,
     worker: Option<u32>,
     tries: u32,
@@ -60,7 +60,7 @@ impl Queue {
     }
     // ANCHOR_END: lease
 
-    /// Finishes a task, unless its lease was lost: whether it was finished.
+    /// Finishes a task, unless its lease was lost. Returns whether the task was finished.
     fn finish(&self, task: &Task) -> Result<bool, Error> {
         self.db.transact(|txn| {
             let finished = txn.update(self.tasks, task.id, |present| {
@@ -74,7 +74,7 @@ impl Queue {
         })
     }
 
-    /// Gives tasks back whose leases are over: how many.
+    /// Returns tasks whose leases are over to the queue, and returns their number.
     fn expire(&self, now: u64) -> Result<usize, Error> {
         self.db.transact(|txn| {
             let over = (LEASED, 0)..(LEASED, now);
@@ -94,7 +94,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for id in 0..200 {
         queue.push(id, id % 10)?;
     }
-    // A worker takes a task and is not heard of again.
+    // A worker leases a task and then disappears.
     let lost = queue.lease(99, 9, 50)?.ok_or("there are tasks")?;
     let done: usize = thread::scope(|scope| {
         let workers: Vec<_> = (0..4)

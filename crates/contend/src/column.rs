@@ -1,12 +1,12 @@
-//! Columns: the types that fields of a row may have. A column's bytes compare as its values do, so that the same bytes
-//! stand in rows and in keys.
+//! Columns: the types that fields of a row may have. The bytes of a key column compare as its values do, so that rows
+//! and keys hold the same bytes.
 
 use core::cmp::Ordering;
 use core::fmt;
 use core::ops::Deref;
 use core::str::FromStr;
 
-/// What a column holds.
+/// The kind of value in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `bool`
@@ -44,7 +44,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// How many bytes a value takes.
+    /// The width of a value in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             Self::Bool | Self::U8 | Self::I8 => 1,
@@ -56,7 +56,7 @@ impl Kind {
         }
     }
 
-    /// Whether columns of this kind may be part of a key: their bytes compare as their values do.
+    /// Whether columns of this kind may be part of a key, that is, whether their bytes compare as their values do.
     pub const fn is_key(self) -> bool {
         !matches!(self, Self::F32 | Self::F64 | Self::Sum)
     }
@@ -65,29 +65,29 @@ impl Kind {
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// What it holds.
+    /// The kind of the column's values.
     pub kind: Kind,
-    /// Whether it may hold nothing: `Option` of a column.
+    /// Whether the column is nullable: an `Option` of a column.
     pub is_nullable: bool,
 }
 
 impl Type {
-    /// A column that always holds a value.
+    /// The type of a column that always holds a value.
     pub const fn of(kind: Kind) -> Self {
         Self { kind, is_nullable: false }
     }
 
-    /// The same, which may also hold nothing.
+    /// The same type, but nullable.
     ///
     /// # Panics
-    /// When it may hold nothing already.
+    /// If the type is nullable already.
     #[must_use]
     pub const fn or_nothing(self) -> Self {
         assert!(!self.is_nullable, "an `Option` of an `Option` is no column");
         Self { is_nullable: true, ..self }
     }
 
-    /// How many bytes a value takes.
+    /// The width of a value in bytes.
     pub const fn bytes(self) -> usize {
         self.kind.bytes() + self.is_nullable as usize
     }
@@ -113,7 +113,7 @@ impl fmt::Display for Type {
 /// A type that a field of a row may have: numbers, `bool`, `[u8; N]`, [`Text<N>`](Text), [`Sum`], and `Option` of
 /// those.
 ///
-/// Other types become columns by writing themselves as one of these:
+/// Another type becomes a column by an implementation that writes it as one of these types:
 ///
 /// ```
 /// use contend::{Column, Type};
@@ -150,13 +150,13 @@ impl fmt::Display for Type {
             `contend::ColumnGroup` is the type of a field that is marked `#[group]`"
 )]
 pub trait Column: Sized + 'static {
-    /// How it is kept.
+    /// The type under which the column is stored.
     const TYPE: Type;
 
-    /// Writes the value to as many bytes as the type takes.
+    /// Writes the value to `to`, which has the width of the type.
     fn write(&self, to: &mut [u8]);
 
-    /// The value that was written to these bytes. Any bytes must give some value.
+    /// Reads the value that was written to these bytes. Any bytes must give some value.
     fn read(from: &[u8]) -> Self;
 }
 
@@ -169,7 +169,8 @@ pub trait Column: Sized + 'static {
     note = "a type of your own can be if it implements `contend::Column`, `contend::KeyColumn` and `Clone`"
 )]
 pub trait KeyColumn: Column + Clone {
-    /// Is there to be asked for: the derive does so at each field of a key or an index.
+    /// A constant that the derive names for each field of a key or an index, so that the compiler checks the trait
+    /// there.
     #[doc(hidden)]
     const IS_ONE: () = ();
 }
@@ -196,7 +197,7 @@ macro_rules! numbers {
     };
 }
 
-// The sign bit turned round, negative numbers come before the others.
+// With the sign bit flipped, the bytes of negative numbers compare below the bytes of the others.
 numbers! {
     u8: U8, 0;
     u16: U16, 0;
@@ -254,14 +255,13 @@ impl Column for f64 {
     }
 }
 
-/// A number that transactions add to. Of a table whose columns beside the key are sums, and that has no secondary
-/// index, [`Txn::add`](crate::Txn::add) adds to a row without reading it, so that under schemes which add when they
-/// commit, the standard one among them, transactions that add to one row are not in each other's way. Sums wrap at 64
-/// bits.
+/// A number that transactions add to. If all columns of a table beside its key are sums, and the table has no secondary
+/// index, [`Txn::add`](crate::Txn::add) adds to a row without reading it. Under schemes that add at commit, the
+/// standard scheme among them, transactions that add to the same row then do not conflict. Sums wrap at 64 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sum(pub i64);
 
-// As a word of the machine, to which the engine adds.
+// Stored in the machine's byte order, as a word to which the engine adds.
 impl Column for Sum {
     const TYPE: Type = Type::of(Kind::Sum);
 
@@ -319,7 +319,7 @@ impl<C: Column> Column for Option<C> {
     }
 }
 
-/// Text of at most `N` bytes, without a zero byte: a column of fixed width. Longer texts are refused and not cut.
+/// Text of at most `N` bytes, without a zero byte: a column of fixed width. Longer texts are refused, not cut.
 ///
 /// ```
 /// use contend::Text;
@@ -332,12 +332,13 @@ impl<C: Column> Column for Option<C> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text<const N: usize>([u8; N]);
 
-/// Why a text is none for a column: it is too long, or has a zero byte. Shorten it, or widen the column.
+/// The error for a text that does not fit a column: the text is too long, or has a zero byte. Shorten the text, or
+/// widen the column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// How many bytes the text has.
+    /// Length of the text in bytes.
     pub bytes: usize,
-    /// How many bytes there may be.
+    /// Greatest length of a text in the column, in bytes.
     pub bytes_max: usize,
 }
 
@@ -354,27 +355,27 @@ impl fmt::Display for TextError {
 
 impl core::error::Error for TextError {}
 
-/// The bytes of a text for a column of so many bytes, if it is one.
+/// Returns the bytes of a text if it fits a column of `bytes_max` bytes.
 pub(crate) fn check_text(text: &str, bytes_max: usize) -> Result<&[u8], TextError> {
     let bytes = text.as_bytes();
     let is_text = bytes.len() <= bytes_max && !bytes.contains(&0);
     is_text.then_some(bytes).ok_or(TextError { bytes: bytes.len(), bytes_max })
 }
 
-/// The text that stands in a column.
+/// Returns the text in the bytes of a column.
 pub(crate) fn text_of(column: &[u8]) -> &str {
     let end = column.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     core::str::from_utf8(&column[..end]).unwrap_or_default()
 }
 
 impl<const N: usize> Text<N> {
-    /// No text.
+    /// The empty text.
     pub const EMPTY: Self = Self([0; N]);
 
-    /// Takes a text.
+    /// Makes a column value of a text.
     ///
     /// # Errors
-    /// When it is too long, or has a zero byte.
+    /// If the text is longer than `N` bytes, or has a zero byte.
     pub fn new(text: &str) -> Result<Self, TextError> {
         let mut bytes = [0; N];
         let given = check_text(text, N)?;

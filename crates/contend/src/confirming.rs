@@ -1,8 +1,8 @@
-//! Transactions whose bodies see one state of the database, under schemes that find out at the end of an attempt
-//! whether they did: all that was seen so far is confirmed before the body hears of it.
+//! Transactions whose bodies see one state of the database, under schemes that validate reads only at the end of an
+//! attempt: here all reads so far are confirmed before the body sees the result of a call.
 //!
-//! Of an attempt that has read `n` rows, confirming one more looks at all of them. Where nobody has committed
-//! meanwhile, there is nothing to look at: so writers count when they begin to commit and when they have.
+//! In an attempt that has read `n` rows, confirming one more read checks all of them. If nobody has committed
+//! meanwhile, nothing has to be checked. Therefore writers count when they begin to commit and when they have ended.
 
 use core::ops::{self, Bound, ControlFlow};
 
@@ -12,7 +12,7 @@ use sync::atomic::{AtomicU64, Ordering};
 
 use crate::scan::{PAGE_ROWS, Range};
 
-/// How many transactions that write have begun to commit, and how many of them have ended.
+/// Counts of the writing transactions that have begun to commit, and of those that have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Commits {
     begun: Padded<AtomicU64>,
@@ -20,13 +20,14 @@ pub(crate) struct Commits {
 }
 
 impl Commits {
-    /// Before anything of it can be seen.
+    /// Counts the begin of a commit, before any of its writes can be seen.
     pub(crate) fn begin(&self) {
-        // Relaxed: it comes before the stores that make the writes visible, and whoever sees one of these sees it.
+        // Relaxed: this increment comes before the stores that make the writes visible, and a thread that sees one of
+        // these stores sees the increment.
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// After all of it can be seen.
+    /// Counts the end of a commit, after all of its writes can be seen.
     pub(crate) fn end(&self) {
         self.ended.fetch_add(1, Ordering::Release); // Release: pairs with the Acquire in `quiet`.
     }
@@ -35,23 +36,24 @@ impl Commits {
         self.begun.load(Ordering::Acquire) // Acquire: what is read later does not come before.
     }
 
-    /// How many have begun, if all of them have ended.
+    /// Returns the number of begun commits if all of them have ended, else `None`.
     fn quiet(&self) -> Option<u64> {
-        // Acquire: pairs with the Release in `end`. It comes first, so that none has begun in between if both are the
-        // same.
+        // Acquire: pairs with the Release in `end`. `ended` is read first, so that no commit has begun in between if
+        // both counts are the same.
         let ended = self.ended.load(Ordering::Acquire);
         let begun = self.begun();
         (ended == begun).then_some(begun)
     }
 }
 
-/// A transaction that confirms what each call has seen before its caller sees it.
+/// A transaction that confirms the reads of each call before the caller sees the result.
 pub(crate) struct Confirming<'t> {
     raw: &'t mut dyn RawTxn,
     commits: &'t Commits,
-    /// How many commits had begun, and ended, before what was seen so far was confirmed.
+    /// The number of commits that had begun, and ended, before the reads so far were confirmed; `None` if a commit was
+    /// running.
     quiet: Option<u64>,
-    /// The words of a row on its way to the body.
+    /// A buffer for the words of a row that the body will see.
     row: Vec<u64>,
 }
 
@@ -68,7 +70,7 @@ impl<'t> Confirming<'t> {
         self.raw.confirm()
     }
 
-    /// Passes on what a call has come to, if that is of one state with all before.
+    /// Returns the result of a call if it belongs to one state with all earlier reads.
     fn pass<T>(&mut self, came_to: T) -> Result<T, RawError> {
         self.confirmed().map(|()| came_to)
     }
@@ -101,7 +103,7 @@ impl RawTxn for Confirming<'_> {
     ) -> Result<bool, RawError> {
         let Self { raw, row, .. } = self;
         row.clear();
-        // From here on the row is the attempt's own: what it has read of it does not change any more.
+        // From here on the attempt has its own copy of the row, which does not change any more.
         let is_there = raw.update(table, group, key, &mut |words| row.extend_from_slice(words))?;
         self.confirmed()?;
         if is_there {
@@ -138,7 +140,7 @@ impl RawTxn for Confirming<'_> {
         self.pass(is_there)
     }
 
-    /// A page at a time, so that a page is confirmed and not each row.
+    /// Scans a page at a time, so that each page is confirmed, and not each row.
     fn scan(
         &mut self,
         table: TableId,

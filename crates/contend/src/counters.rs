@@ -1,4 +1,4 @@
-//! What a database counts about itself.
+//! Counters of a database.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use durability::{CheckpointError, LogError};
 use engine::Abort;
 use sync::atomic::{AtomicU64, Ordering};
 
-/// What a seat counts. One caller at a time adds to it, and anyone may look.
+/// The counters of one seat. Only the seat's caller adds to them; any thread may read them.
 // Relaxed throughout: counts order nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -18,7 +18,7 @@ pub(crate) struct Tally {
     conflicts: [AtomicU64; Abort::ALL.len()],
 }
 
-/// What became of an attempt or of a transaction.
+/// The end of an attempt or of a transaction, for the counters; or a refused insert.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     Commit,
@@ -30,7 +30,7 @@ pub(crate) enum Event {
 }
 
 impl Tally {
-    /// Counts what happened to the one caller who has the seat.
+    /// Counts an event of the caller that has the seat.
     #[inline]
     pub(crate) fn count(&self, event: Event) {
         let count = match event {
@@ -58,62 +58,62 @@ impl Tally {
     }
 }
 
-/// What a database has done so far, and what it does now: see [`Database::counters`](crate::Database::counters).
+/// The counters of a database, of the past and of the present: see [`Database::counters`](crate::Database::counters).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
     /// Transactions that committed.
     pub commits: u64,
-    /// Transactions that ended themselves, or were found to make no sense.
+    /// Transactions that their bodies rolled back, or that ended with a misuse.
     pub rollbacks: u64,
-    /// Transactions all of whose attempts failed.
+    /// Transactions that were given up, by the limit of attempts or by the deadline.
     pub contended: u64,
     /// Transactions whose body panicked.
     pub panics: u64,
     /// Inserts refused because memory is full.
     pub memory_refusals: u64,
-    /// Callers refused because there was too much to do.
+    /// Callers refused because the database was overloaded.
     pub overload_refusals: u64,
-    /// Attempts that failed, by the number of their reason.
+    /// Attempts that ended with a conflict, by the number of its reason.
     conflicts: [u64; Abort::ALL.len()],
-    /// Callers who wait for their turn now.
+    /// Callers that wait now to be admitted: for a seat, or for a checkpoint.
     pub waiting: u64,
     /// Bytes in use now.
     pub used_bytes: u64,
     /// Rows that were recovered when the database was opened.
     pub recovered_rows: u64,
-    /// Rounds of the log that had commits: each is synced once.
+    /// Rounds of the log that had commits; each round is synced once.
     pub log_rounds: u64,
     /// Bytes of commits that the log has written.
     pub log_bytes: u64,
     /// [Epochs](crate::Options::epoch_us) from the last durable one to the last with a commit: a few, unless the device
     /// does not keep up, and 0 when all is durable.
     pub durable_lag_epochs: u64,
-    /// Callers and futures that wait until something is durable now.
+    /// Callers and futures that wait for durability now.
     pub awaiting_durability: u64,
     /// Checkpoints that were made.
     pub checkpoints: u64,
-    /// Checkpoints that were begun and not made.
+    /// Checkpoints that failed.
     pub checkpoint_failures: u64,
-    /// Why the last checkpoint was not made, if it was not.
+    /// The error of the last checkpoint, if it failed.
     pub checkpoint_failure: Option<CheckpointError>,
-    /// Why nothing becomes durable any more, if that is so.
+    /// The failure of the log, if it has failed: nothing becomes durable any more.
     pub log_failure: Option<LogError>,
 }
 
 impl Counters {
-    /// Attempts that failed because of others, whether the transaction committed later or not.
+    /// Attempts that ended with a conflict, whether or not the transaction committed later.
     pub fn conflicts(&self) -> u64 {
         self.conflicts.iter().sum()
     }
 
-    /// The same by their reason.
+    /// Attempts that ended with a conflict, by the name of its reason.
     pub fn conflicts_by_reason(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Abort::ALL.into_iter().map(|abort| (abort.name(), self.conflicts[abort as usize]))
     }
 
-    /// All of them with the names of their fields, `conflicts` as their sum and `log_failed` as 0 or 1: for whatever
-    /// collects metrics.
+    /// All counters with the names of their fields, `conflicts` as a sum and `log_failed` as 0 or 1, for a collector of
+    /// metrics.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("commits", self.commits),

@@ -1,4 +1,4 @@
-//! A database: opened, asked for its tables, and called with transactions.
+//! The database: opening it, looking up its tables, and executing transactions.
 
 use core::any::Any;
 use core::fmt;
@@ -29,22 +29,23 @@ use crate::turn::{Turn, Turns};
 use crate::txn::{Reader, Room, Txn};
 use crate::value::{Bound, NamedTable};
 
-/// Attempts between two times of maintenance, as many as the laboratory's workers make.
+/// Attempts of a seat between two calls of `maintain`, the same number as for the laboratory's workers.
 const MAINTENANCE_EVERY: u32 = 16;
-/// A pause after a conflict is a random time below a ceiling, in nanoseconds, that doubles with each attempt from the
-/// first of these to the second: so the attempts that stood in each other's way do not do so again.
+/// Range of the ceiling of the backoff, in nanoseconds. The backoff is a random time below the ceiling, and the ceiling
+/// doubles with each attempt, from the first value up to the second. The pauses are random so that attempts which
+/// conflicted do not meet again.
 const PAUSE_NS: (u64, u64) = (250, 100_000);
-/// Tells databases apart, so that a handle of one is refused by the others.
+/// The number of the next database. Databases have distinct numbers, so that a handle of one is refused by the others.
 static DATABASES: AtomicUsize = AtomicUsize::new(0);
 
-/// A database, whose rows are in memory, and in a directory if it was opened with one. It is shared by cloning, which
-/// copies a pointer, or by reference; any thread may call it.
+/// A database, whose rows are in memory, and also in a directory if it was opened with one. A database is shared by
+/// cloning, which copies a pointer, or by reference; any thread may call it.
 ///
-/// It is closed by [`close`](Self::close), or when the last clone is dropped.
+/// A database is closed by [`close`](Self::close), or when its last clone is dropped.
 #[derive(Clone)]
 pub struct Database(pub(crate) Arc<Inner>);
 
-/// What the clones of a database share.
+/// State shared by all clones of a database.
 pub(crate) struct Inner {
     id: usize,
     tables: Vec<Arc<Bound>>,
@@ -52,7 +53,7 @@ pub(crate) struct Inner {
     by_name: Box<[u16]>,
     pool: Pool,
     pub(crate) helpers: Helpers,
-    /// After the pool: the log is closed when nobody commits any more.
+    /// Declared, and so dropped, after the pool: the log is closed when nobody commits any more.
     pub(crate) durable: Option<Durable>,
     scheme: &'static str,
     isolation: Isolation,
@@ -60,14 +61,14 @@ pub(crate) struct Inner {
     turn_after: u32,
     deadline_ms: u64,
     turns: Turns,
-    /// Where what bodies see has to be confirmed.
+    /// Counts of commits, by which reads of bodies are confirmed; `None` if they need no confirmation.
     confirms: Option<Commits>,
     limit_bytes: Option<usize>,
-    /// What an insert and those of all others at the same time take, and some.
+    /// An upper estimate of the bytes that an insert takes, together with the concurrent inserts of all other sessions.
     insert_bytes: usize,
 }
 
-/// What one attempt came to beside what the engine says.
+/// The results of one attempt beyond the engine's: a panic, a misuse, and messages.
 #[derive(Default)]
 struct Told {
     panic: Option<Box<dyn Any + Send>>,
@@ -76,45 +77,45 @@ struct Told {
     reports: Reports,
 }
 
-/// A transaction between two attempts.
+/// The state of a transaction between two attempts.
 pub(crate) struct Course {
-    /// Its age, and how many attempts have failed.
+    /// The transaction's age, and its number of failed attempts.
     ticket: Ticket,
-    /// When it is given up; known after the first conflict.
+    /// The time at which the transaction is given up; `None` before its first conflict.
     until_ns: Option<u64>,
 }
 
 impl Course {
-    /// Of a transaction that has had no attempt.
+    /// Makes the state of a transaction that has had no attempt.
     pub(crate) fn new(read_only: bool) -> Self {
         let ticket = Ticket { read_only, is_fresh: true, ..Ticket::new(clock::ticks(), Homes::new()) };
         Self { ticket, until_ns: None }
     }
 
-    /// Whether it has had an attempt.
+    /// Whether the transaction has had an attempt.
     pub(crate) fn has_begun(&self) -> bool {
         self.ticket.retries > 0
     }
 }
 
 impl Database {
-    /// An empty database that lives in memory and ends with the process, or before.
+    /// Makes an empty database in memory. It ends with the process at the latest.
     ///
     /// # Errors
-    /// What is wrong with the options, in words.
+    /// An [`OpenError`], which says what is wrong with the options.
     #[expect(clippy::needless_pass_by_value, reason = "options are put together where they are used")]
     pub fn in_memory(options: Options) -> Result<Self, OpenError> {
         Self::make(&options, None)
     }
 
-    /// The database of a directory: with what was committed when it was last open. Where there is none, an empty one is
-    /// made if the directory is empty or not there; [`Options::create`] says whether there may be one and whether there
-    /// must. Until it is closed, nobody else can open it.
+    /// Opens the database of a directory, with the rows that were committed when it was last open. If there is no
+    /// database, an empty one is made, provided that the directory is empty or absent; [`Options::create`] says whether
+    /// a database may exist and whether it must. Until the database is closed, nobody else can open it.
     ///
-    /// Unless the options say otherwise, a transaction returns when it is durable: when it, and all that it has seen,
-    /// will be there after the process was killed or the power has gone. The tables must be those that were declared
-    /// before, in their order; new ones may follow them, and secondary indexes, the scheme and all other options may
-    /// change. The limit of memory holds for inserts, and not for what is recovered.
+    /// Unless the options say otherwise, a transaction returns when it is durable, that is, when it and all that it has
+    /// seen survive a kill of the process or a loss of power. The tables must be those that were declared before, in
+    /// their order. New tables may follow them; secondary indexes, the scheme and all other options may change. The
+    /// memory limit holds for inserts, and not for recovered rows.
     ///
     /// ```
     /// use contend::{Database, Options, Table};
@@ -142,24 +143,25 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// See [`OpenError`]: each says what to do, and in the directory nothing has changed.
+    /// See [`OpenError`]: each error says what to do, and leaves the directory unchanged.
     #[expect(clippy::needless_pass_by_value, reason = "options are put together where they are used")]
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
         let path = path.as_ref();
         Self::make(&options, Some(&|| Place::take(path, options.create)))
     }
 
-    /// As [`open`](Self::open), for tests of what devices do: nobody is kept out.
+    /// Like [`open`](Self::open), for tests of devices: the directory is not locked.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`open`](Self::open).
     #[doc(hidden)]
     #[expect(clippy::needless_pass_by_value, reason = "as `open`")]
     pub fn open_in(directory: Arc<dyn Directory>, options: Options) -> Result<Self, OpenError> {
         Self::make(&options, Some(&|| Ok(Place::alone(Arc::clone(&directory)))))
     }
 
-    /// Makes a store, and fills it if there is a place. That is taken when all else is in order.
+    /// Makes a store, and fills it from the directory if one is given. The directory is taken last, when the options
+    /// and the store are in order.
     fn make(
         options: &Options,
         take: Option<&dyn Fn() -> Result<Place, OpenError>>,
@@ -180,7 +182,7 @@ impl Database {
         let mut by_name: Box<[u16]> = (0..=u16::MAX).take(tables.len()).collect();
         by_name.sort_by_key(|number| tables[usize::from(*number)].definition.name());
         Ok(Self(Arc::new(Inner {
-            id: DATABASES.fetch_add(1, Ordering::Relaxed), // Relaxed: distinct is all that it is.
+            id: DATABASES.fetch_add(1, Ordering::Relaxed), // Relaxed: the number only has to be distinct.
             tables,
             by_name,
             pool: Pool::new(opened.store, log, options),
@@ -194,15 +196,15 @@ impl Database {
             turns: Turns::new(options.sessions),
             confirms: opened.confirms.then(Commits::default),
             limit_bytes: options.memory_bytes,
-            // Headers, entries of indexes and what others insert until they look again.
+            // Headers, index entries, and the inserts of other sessions until these look at the memory in use again.
             insert_bytes: 2 * options.sessions * (row_bytes + 256),
         })))
     }
 
-    /// The table of a type.
+    /// Returns the handle of the table of type `T`.
     ///
     /// # Errors
-    /// [`Error::Misuse`] when the database was made without it, or with another of its name.
+    /// [`Error::Misuse`] if the database was made without this table, or with a different table of its name.
     pub fn table<T: Table>(&self) -> Result<Handle<T>, Error> {
         let definition = T::definition();
         let (id, bound) = self.find(definition.name())?;
@@ -219,10 +221,10 @@ impl Database {
         Ok(Handle { database: self.0.id, id, row: PhantomData })
     }
 
-    /// A table by its name, for programs that know its columns at run time only.
+    /// Returns the handle of a table by its name, for programs that know its columns only at run time.
     ///
     /// # Errors
-    /// [`Error::Misuse`] when the database was made without it.
+    /// [`Error::Misuse`] if the database was made without this table.
     pub fn table_named(&self, name: &str) -> Result<NamedTable, Error> {
         let (id, bound) = self.find(name)?;
         Ok(NamedTable { database: self.0.id, id, bound: Arc::clone(bound) })
@@ -238,23 +240,25 @@ impl Database {
         Ok((TableId(number), &tables[usize::from(number)]))
     }
 
-    /// Executes a transaction until it commits, and returns what its body returned then.
+    /// Executes a transaction until it commits, and returns the result of its body.
     ///
-    /// The body is executed again, from its beginning, when others were in its way, so it must have no effects but
-    /// through the transaction. It passes on the errors of the transaction with `?`. When it returns an error of its
-    /// own, or panics, nothing of what it wrote stays; either is believed only if what it had read was consistent,
-    /// and if it was not, the body is executed again, and its panic reported to nobody. Under most schemes, the
-    /// standard one among them, a body may see rows that do not go together, and is then executed again whatever it
-    /// does about them; so it must end. With [`Options::consistent_reads`] it sees none.
+    /// After a conflict with other transactions the body is executed again from its beginning, so it must have no
+    /// effects other than through the transaction. It passes on the errors of the transaction with `?`. If the body
+    /// returns an error of its own, or panics, none of its writes stay. The error or panic is believed only if the rows
+    /// that the body had read were consistent; otherwise the body is executed again, and the panic is reported to
+    /// nobody. Under most schemes, the standard scheme among them, a body may see rows of different committed states.
+    /// It is then executed again whatever it does about them, so it must end on any rows. With
+    /// [`Options::consistent_reads`] a body sees no such rows.
     ///
-    /// With a path, it returns when the transaction, and all that it has seen, survives a crash, unless
-    /// [`Options::durability`] asks for less.
+    /// If the database has a path, this function returns when the transaction, and all that it has seen, survives a
+    /// crash, unless [`Options::durability`] asks for less.
     ///
-    /// # Errors See [`Error`], which says what to do about each; [`Error::RolledBack`] is what the body returned. For
+    /// # Errors
+    /// See [`Error`], which says what to do about each; [`Error::RolledBack`] holds the reason that the body gave. For
     /// other types of error see [`try_transact`](Self::try_transact).
     ///
     /// # Panics
-    /// When the body does.
+    /// If the body panics.
     ///
     /// ```
     /// use contend::{Database, Error, Options, Table};
@@ -283,13 +287,13 @@ impl Database {
         self.try_transact(body)
     }
 
-    /// As [`transact`](Self::transact), with a type of errors of the caller's own, which has room for an [`Error`].
+    /// Like [`transact`](Self::transact), with the caller's own error type, which can be made of an [`Error`].
     ///
     /// # Errors
-    /// What the body returned, or an [`Error`] as the caller's own.
+    /// The error that the body returned, or an [`Error`] converted to the caller's own type.
     ///
     /// # Panics
-    /// When the body does.
+    /// If the body panics.
     pub fn try_transact<T, E: From<Error>>(
         &self,
         mut body: impl FnMut(&mut Txn<'_>) -> Result<T, E>,
@@ -299,29 +303,29 @@ impl Database {
         returned.expect("a body that was executed has returned")
     }
 
-    /// Executes a transaction that writes nothing: what it sees is one state of the database.
+    /// Executes a read-only transaction, which sees one state of the database.
     ///
-    /// Under a scheme that keeps older versions it may be a state of the past, read without any conflict; `silo` does
-    /// so with the setting `silo.snapshots=on`. It shows all that was committed when this was called, or what there was
-    /// a moment before where the scheme's promise is serializable only. Otherwise it is an ordinary transaction, which
-    /// others may keep from ending at first: see [`Options::turn_after`].
+    /// Under a scheme that keeps older versions, this may be a past state, read without any conflict; `silo` reads so
+    /// with the setting `silo.snapshots=on`. The state includes all that had committed when this function was called,
+    /// or, if the scheme promises only serializability, all that had committed a moment before. Under other schemes
+    /// this is an ordinary transaction, which conflicts with others may delay: see [`Options::turn_after`].
     ///
     /// # Errors
-    /// As [`transact`](Self::transact).
+    /// Those of [`transact`](Self::transact).
     ///
     /// # Panics
-    /// When the body does.
+    /// If the body panics.
     pub fn snapshot<T>(&self, body: impl FnMut(&mut Reader<'_>) -> Result<T, Error>) -> Result<T, Error> {
         self.try_snapshot(body)
     }
 
-    /// As [`snapshot`](Self::snapshot), with a type of errors of the caller's own.
+    /// Like [`snapshot`](Self::snapshot), with the caller's own error type.
     ///
     /// # Errors
-    /// What the body returned, or an [`Error`] as the caller's own.
+    /// The error that the body returned, or an [`Error`] converted to the caller's own type.
     ///
     /// # Panics
-    /// When the body does.
+    /// If the body panics.
     pub fn try_snapshot<T, E: From<Error>>(
         &self,
         mut body: impl FnMut(&mut Reader<'_>) -> Result<T, E>,
@@ -331,25 +335,27 @@ impl Database {
         returned.expect("a body that was executed has returned")
     }
 
-    /// Runs a transaction, and waits until what comes of it is durable, if it is to be. The seat is another's by then.
+    /// Runs a transaction, and waits until its outcome is durable, if the options ask for that. Its seat is free during
+    /// the wait.
     fn complete(&self, read_only: bool, body: &mut dyn FnMut(&mut Txn<'_>) -> bool) -> Result<(), Error> {
         let Ran { end, awaited } = self.run(read_only, body)?;
         end.settle(awaited.map_or(Ok(()), Await::wait))
     }
 
-    /// Attempts a transaction until it ends, and that by its body's own wish. The body says whether it wants to commit.
+    /// Attempts a transaction until it ends as its body wants. The body returns whether it wants to commit.
     pub(crate) fn run(
         &self,
         read_only: bool,
         body: &mut dyn FnMut(&mut Txn<'_>) -> bool,
     ) -> Result<Ran, Error> {
         let Executed { ran, reports } = self.execute(&mut Course::new(read_only), body)?;
-        // It is believed. The program's hook may use the database, in which nothing is under way any more.
+        // The outcome is believed. The program's panic hook may use the database: this thread is within no attempt any
+        // more.
         reports.tell();
         ran
     }
 
-    /// As `run`, but what panics of the last attempt had to say is not told yet.
+    /// Like `run`, but the panic messages of the last attempt are not reported yet.
     fn execute(
         &self,
         course: &mut Course,
@@ -371,9 +377,9 @@ impl Database {
         }
     }
 
-    /// Attempts a transaction once, for callers who have something else to do than to wait until the next attempt: how
-    /// many nanoseconds from now that is to come, if the transaction has not ended. Between attempts the transaction
-    /// has no seat and no turn.
+    /// Attempts a transaction once, for callers who have other work to do until the next attempt. If the transaction
+    /// has not ended, returns the nanoseconds until its next attempt. Between attempts the transaction has no seat and
+    /// no turn.
     pub(crate) fn run_once(
         &self,
         course: &mut Course,
@@ -399,12 +405,12 @@ impl Database {
         self.0.scheme
     }
 
-    /// What the scheme promises under its settings, for example `strictly serializable`.
+    /// The isolation that the scheme promises under its settings, for example `strictly serializable`.
     pub fn isolation(&self) -> &'static str {
         self.0.isolation.name()
     }
 
-    /// What the database has done so far.
+    /// Returns the database's counters.
     pub fn counters(&self) -> Counters {
         let mut counters = self.0.pool.counters();
         if let Some(durable) = &self.0.durable {
@@ -413,33 +419,34 @@ impl Database {
         counters
     }
 
-    /// The state of the directory when the database was opened: whether it was closed before, and what of its log
-    /// was cut off. None of a database in memory.
+    /// The state of the directory when the database was opened: whether it was closed before, and the part of its log
+    /// that was cut off. `None` for a database in memory.
     pub fn recovery(&self) -> Option<&Recovery> {
         self.0.durable.as_ref().map(Durable::recovery)
     }
 
-    /// Makes a checkpoint: writes what is durable as rows, and removes the log before it, so that the directory is
-    /// small and opens fast. One is made by itself after so many bytes of log as [`Options::checkpoint_bytes`] says;
-    /// transactions run meanwhile.
+    /// Makes a checkpoint: writes the durable state as rows, and removes the log before it, so that the directory is
+    /// small and opens fast. Checkpoints are also made automatically, after [`Options::checkpoint_bytes`] bytes of log.
+    /// Transactions run meanwhile.
     ///
     /// # Errors
-    /// None was made, and the log stays: [`Error::Checkpoint`], [`Error::Log`] or [`Error::Closed`]; or
-    /// [`Error::Misuse`] of a database in memory.
+    /// [`Error::Checkpoint`], [`Error::Log`] or [`Error::Closed`], after which no checkpoint was made and the log
+    /// stays; or [`Error::Misuse`] for a database in memory.
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.durable()?.checkpoint()
     }
 
-    /// Copies the database into an empty directory, which is made if it is not there, while transactions run. The copy
-    /// is a database to [open](Self::open).
+    /// Copies the database into an empty directory while transactions run. The directory is made if it is absent. The
+    /// copy is a database to [open](Self::open).
     ///
-    /// It has the state of one moment between the call and the return: all transactions that had committed before the
-    /// call, whether they were durable then or not, and of those that commit meanwhile the ones before that moment; so
-    /// none without what it has seen. The copy is durable when this returns. What was not completed does not open.
+    /// The copy has the state of one moment between the call and the return. It includes all transactions that had
+    /// committed before the call, durable or not, and those that commit during the call before that moment. So it
+    /// includes no transaction without all that the transaction has seen. The copy is durable when this function
+    /// returns. An incomplete copy cannot be opened.
     ///
     /// # Errors
-    /// None was made, and what there is of it is removed if possible: [`Error::Backup`], [`Error::Log`] or
-    /// [`Error::Closed`]; or [`Error::Misuse`] of a database in memory.
+    /// [`Error::Backup`], [`Error::Log`] or [`Error::Closed`], after which an incomplete copy is removed if possible;
+    /// or [`Error::Misuse`] for a database in memory.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<(), Error> {
         self.durable()?.backup(to.as_ref())
     }
@@ -449,12 +456,12 @@ impl Database {
         self.0.durable.as_ref().ok_or_else(|| Misuse::new(says).into())
     }
 
-    /// Closes the database: waits until what is under way has ended and is durable, lets go of its directory, and gives
-    /// the memory back. Whoever calls it later is refused with [`Error::Closed`]. To close it twice does nothing.
+    /// Closes the database: waits until running transactions have ended and are durable, unlocks the directory, and
+    /// frees the memory. Later transactions are refused with [`Error::Closed`]. Closing a database again does nothing.
     ///
     /// # Errors
-    /// [`Error::Nested`] within a transaction, which would wait for itself. [`Error::Log`] when the log has failed, now
-    /// or before; the database is closed all the same.
+    /// [`Error::Nested`] within a transaction, which would wait for itself. [`Error::Log`] if the log has failed, now
+    /// or before; the database is closed in that case, too.
     pub fn close(&self) -> Result<(), Error> {
         let _inside = Inside::enter(self.0.id).ok_or(Error::Nested)?;
         self.0.pool.close();
@@ -465,7 +472,7 @@ impl Database {
 /// The outcome of an attempt.
 enum Step {
     Ended(Executed),
-    /// Others were in its way, and the transaction may be attempted again.
+    /// The attempt met a conflict, and the transaction may be attempted again.
     Again,
 }
 
@@ -478,22 +485,22 @@ struct Executed {
 /// A transaction that has run.
 pub(crate) struct Ran {
     pub(crate) end: End,
-    /// What is to be durable before anybody hears of it.
+    /// The wait until the outcome is durable and may be returned; `None` if there is nothing to wait for.
     pub(crate) awaited: Option<Await>,
 }
 
-/// How a transaction ended, which was believed.
+/// The end of a transaction, which is believed.
 pub(crate) enum End {
-    /// What it has written is in memory.
+    /// The writes of the transaction are committed in memory.
     Commit,
-    /// It has written nothing, or nothing stays.
+    /// The transaction has written nothing, or its writes were undone.
     Nothing,
     Panic(Box<dyn Any + Send>),
 }
 
 impl End {
-    /// What the caller is told when what was waited for is durable, or will not be. Who has written nothing is not
-    /// concerned by the latter: reads go on when the log has failed.
+    /// Returns the result for the caller, given whether the wait for durability succeeded. A failed wait is no error of
+    /// a transaction that has written nothing: reads go on when the log has failed.
     pub(crate) fn settle(self, waited: Result<(), LogError>) -> Result<(), Error> {
         match self {
             Self::Commit => waited.map_err(|failure| Error::NotDurable(failure.into())),
@@ -510,12 +517,13 @@ impl fmt::Debug for Database {
 }
 
 impl Inner {
-    /// Counts a caller who is refused.
+    /// Counts a refused caller.
     pub(crate) fn refuse(&self) {
         self.pool.refuse();
     }
 
-    /// Lets a transaction in to an attempt: the first waits for the log if that is behind, and each for a seat.
+    /// Admits a transaction to an attempt. Each attempt waits for a seat, and the first attempt of a writer also waits
+    /// for the log if the log is behind.
     fn admit(&self, course: &Course) -> Result<Taken<'_>, Error> {
         let is_first = !course.has_begun();
         if let (true, false, Some(durable)) = (is_first, course.ticket.read_only, &self.durable) {
@@ -528,15 +536,15 @@ impl Inner {
         self.pool.admit()
     }
 
-    /// Waits before an attempt while others have a turn; or takes one, if so many attempts have failed, and waits for
-    /// those that may be in its way.
+    /// Waits before an attempt while another transaction has a turn. After `turn_after` failed attempts, takes a turn
+    /// instead, and waits for the attempts that may conflict with it.
     #[inline]
     fn take_turn<'t>(&'t self, course: &Course, turn: &mut Option<Turn<'t>>) {
         let Ticket { read_only, retries, .. } = course.ticket;
         if turn.is_none() && (retries < self.turn_after.max(1) || threads::is_nested()) {
             self.turns.give_way(read_only, || {
                 let patience_ns = self.deadline_ms.saturating_mul(1_000_000);
-                // Who is within another database's transaction may be waited for there.
+                // Others may wait for a caller that is within another database's transaction, so it does not wait here.
                 if threads::is_nested() { 0 } else { clock::now_ns().saturating_add(patience_ns) }
             });
         } else {
@@ -550,7 +558,7 @@ impl Inner {
         }
     }
 
-    /// Attempts a transaction once, and says whether it has ended by that.
+    /// Attempts a transaction once, and returns whether it has ended.
     fn step(
         &self,
         taken: &mut Taken<'_>,
@@ -587,7 +595,7 @@ impl Inner {
         };
         let ran = end.map(|end| {
             let awaited = self.durable.as_ref().and_then(|durable| {
-                // Who has not committed may have seen what others have.
+                // A transaction that has not committed may have seen the commits of others.
                 let ticket = if has_committed { taken.ticket() } else { durable.log().present() };
                 durable.awaited(ticket)
             });
@@ -596,7 +604,7 @@ impl Inner {
         Ok(Step::Ended(Executed { ran, reports: told.reports }))
     }
 
-    /// An attempt has failed, as all before it: why there is to be no other, if there is not.
+    /// Decides after a failed attempt whether there is another one: an error if the attempts or the time are used up.
     #[cold]
     fn go_on(&self, course: &mut Course, last: Conflict) -> Result<(), Error> {
         let (now_ns, deadline_ms, attempts) = (clock::now_ns(), self.deadline_ms, course.ticket.retries);
@@ -646,7 +654,7 @@ impl Inner {
                 raw
             };
             let mut txn = Txn::new(Reader::new(raw, self.id, &self.tables, row), room.lend());
-            // What a body does with what it should not have seen is not believed, a panic included.
+            // The outcome of a body that has seen inconsistent rows is not believed, even if it is a panic.
             let (executed, reports) = panics::hold(|| body(&mut txn));
             told.reports = reports;
             told.misuse = txn.misuse.take();
@@ -676,16 +684,16 @@ impl Inner {
 }
 
 impl Taken<'_> {
-    /// What the commit of the last attempt waits for to be durable.
+    /// The part of the log that must be durable before the last attempt's commit is.
     fn ticket(&mut self) -> durability::Ticket {
         self.seat.held.as_mut().map(|held| held.session.ticket()).unwrap_or_default()
     }
 
-    /// How many nanoseconds to pause before the attempt after so many.
+    /// Returns the nanoseconds to pause before the next attempt, after `attempts` failed ones.
     #[cold]
     fn backoff_ns(&mut self, attempts: u32) -> u64 {
         let Some(held) = self.seat.held.as_mut() else { return 0 };
-        // What the transaction waits for may need it: a row that is to leave the indexes.
+        // The transaction may wait for the effect of maintenance, for example for a row to leave the indexes.
         held.session.maintain(self.number);
         let ceiling_ns = (PAUSE_NS.0 << attempts.min(20)).min(PAUSE_NS.1);
         held.rng.below(ceiling_ns)

@@ -1,4 +1,5 @@
-//! What a table is: columns, key, secondary indexes. Derived from a type, or put together at run time.
+//! Definitions of tables: columns, key, column groups, secondary indexes. They are derived from a type, or put together
+//! at run time.
 
 use core::fmt;
 use core::ops::Range;
@@ -14,8 +15,8 @@ use crate::limits;
 
 /// A table: its name, columns, key, column groups and secondary indexes.
 ///
-/// `#[derive(Table)]` makes one of a type. A program that learns at run time which tables there are puts it together,
-/// and a table so declared is the same as a derived one with the same columns:
+/// `#[derive(Table)]` makes a definition of a type. A program that knows its tables only at run time puts the
+/// definition together. A table declared in this way equals a derived table with the same columns:
 ///
 /// ```
 /// use contend::{Definition, Table};
@@ -50,7 +51,8 @@ pub struct Definition {
     rows: Rows,
 }
 
-/// How many columns of the key are a prefix, or 0: where entries are in the index makes no difference between tables.
+/// The number of the key's columns that are a prefix, or 0. Definitions compare equal whatever their prefix, since it
+/// only changes the places of entries in the index.
 #[derive(Clone, Copy, Debug, Eq)]
 struct Prefix(usize);
 
@@ -60,7 +62,7 @@ impl PartialEq for Prefix {
     }
 }
 
-/// A hint, which makes no difference between tables.
+/// The expected rows: a hint. Definitions compare equal whatever their hint.
 #[derive(Clone, Copy, Debug, Eq)]
 struct Rows(usize);
 
@@ -97,12 +99,12 @@ pub struct IndexDefinition {
     pub columns: Vec<Cow<'static, str>>,
 }
 
-/// Why a [`Definition`] is none of a table. The text says what to change.
+/// The error for an invalid [`Definition`]. The text says what to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefinitionError {
     /// The table's name.
     pub table: String,
-    /// What is wrong with it.
+    /// The problem, and what to change.
     pub says: String,
 }
 
@@ -115,15 +117,15 @@ impl fmt::Display for DefinitionError {
 impl core::error::Error for DefinitionError {}
 
 impl Definition {
-    /// A table without columns. A name that is not static stays in memory for as long as the process, once a database
-    /// has the table.
+    /// Makes the definition of a table without columns. Once a database has the table, a name that is not static stays
+    /// in memory until the process ends.
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
         let (columns, key, groups, indexes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (prefix, rows) = (Prefix(0), Rows(0));
         Self { name: name.into(), columns, key, groups, indexes, is_point: false, prefix, rows }
     }
 
-    /// Adds a column that is like a field of type `C`.
+    /// Adds a column with the type of a field of type `C`.
     #[must_use]
     pub fn column<C: Column>(self, name: impl Into<Cow<'static, str>>) -> Self {
         self.column_of(name, C::TYPE)
@@ -136,14 +138,14 @@ impl Definition {
         self
     }
 
-    /// Says which columns are the primary key, in their order.
+    /// Sets the columns of the primary key, in their order.
     #[must_use]
     pub fn key<N: Into<Cow<'static, str>>>(mut self, columns: impl IntoIterator<Item = N>) -> Self {
         self.key = columns.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Keeps columns apart from the others of their row, as a column group: see [`ColumnGroup`].
+    /// Keeps some columns separately from the others of their row, as a column group: see [`ColumnGroup`].
     #[must_use]
     pub fn group<N: Into<Cow<'static, str>>>(
         mut self,
@@ -155,13 +157,14 @@ impl Definition {
         self
     }
 
-    /// Adds the columns of `G` as a column group of this name. Their names begin with that of the group, and a dot.
+    /// Adds the columns of `G` as a column group of this name. The names of the columns begin with the group's name and
+    /// a dot.
     #[must_use]
     pub fn column_group<G: ColumnGroup>(self, name: impl Into<Cow<'static, str>>) -> Self {
         self.column_group_of(name, G::columns())
     }
 
-    /// As [`column_group`](Self::column_group), of a group's columns. The derive calls it.
+    /// Like [`column_group`](Self::column_group), with the columns as an argument. The derive calls it.
     #[doc(hidden)]
     #[must_use]
     pub fn column_group_of(
@@ -180,8 +183,8 @@ impl Definition {
         self.group(name, columns)
     }
 
-    /// Adds a secondary index over columns, in their order, of the key or in no column group. Rows may have the same
-    /// secondary key. A table has two secondary indexes at most.
+    /// Adds a secondary index over columns, in this order. Each column must be in the key or in no column group. Rows
+    /// may have the same secondary key. A table has two secondary indexes at most.
     #[must_use]
     pub fn index<N: Into<Cow<'static, str>>>(
         mut self,
@@ -193,25 +196,25 @@ impl Definition {
         self
     }
 
-    /// Finds rows by equality of their key only, through a hash index, which is faster; without it keys are in order
-    /// and ranges of them can be scanned.
+    /// Uses a hash index, which finds rows by equality of their key only, and is faster. Without this call keys are in
+    /// order and ranges of them can be scanned.
     #[must_use]
     pub fn point(mut self) -> Self {
         self.is_point = true;
         self
     }
 
-    /// Keeps keys apart that differ in the first `columns` of the key, which then share no leaf of the index: who reads
-    /// the first rows of one prefix is not in the way of who inserts behind the last of the one before. A hint, worth
-    /// the while where rows come and go in order within each prefix, as orders of a district or messages of a queue do.
-    /// Each prefix takes a leaf at least, so there should be many rows of each.
+    /// Separates keys that differ in the first `columns` columns of the key: they then share no leaf of the index. So a
+    /// read of the first rows of one prefix does not conflict with an insert behind the last row of the prefix before.
+    /// This is a hint, useful where rows come and go in order within each prefix, like orders of a district or messages
+    /// of a queue. Each prefix takes a leaf at least, so each should have many rows.
     #[must_use]
     pub fn prefix(mut self, columns: usize) -> Self {
         self.prefix = Prefix(columns);
         self
     }
 
-    /// Expects so many rows: a hint that sizes hash indexes.
+    /// Sets the expected number of rows: a hint that sizes hash indexes.
     #[must_use]
     pub fn expect_rows(mut self, rows: usize) -> Self {
         self.rows = Rows(rows);
@@ -252,7 +255,7 @@ impl Definition {
         if self.is_point { Lookup::Point } else { Lookup::Ordered }
     }
 
-    /// Rows that are expected where the program expects fewer.
+    /// The least number of expected rows, which replaces smaller ones.
     pub(crate) const ROWS_MIN: usize = 1_024;
 
     pub(crate) fn expected_rows(&self) -> usize {
@@ -263,7 +266,7 @@ impl Definition {
         DefinitionError { table: self.name.to_string(), says: says.into() }
     }
 
-    /// The numbers of the columns by their names. Whoever looks columns up does so here, since there may be many.
+    /// Returns the numbers of the columns by their names. All look-ups use this map, since there may be many columns.
     fn numbers(&self) -> Result<Numbers<'_>, DefinitionError> {
         let mut numbers = BTreeMap::new();
         for (number, column) in self.columns.iter().enumerate() {
@@ -280,7 +283,7 @@ impl Definition {
         found.ok_or_else(|| self.error(format!("there is no column `{name}`; add it, or name another")))
     }
 
-    /// The numbers of the columns of a key, which are all fit for one.
+    /// Returns the numbers of a key's columns, after a check that each may be part of a key.
     fn key_of(
         &self,
         numbers: &Numbers<'_>,
@@ -304,7 +307,7 @@ impl Definition {
         Ok(columns)
     }
 
-    /// The columns of each declared column group, by their numbers, and where each column is.
+    /// Returns the numbers of the columns of each declared column group, and the role of each column.
     fn declared_groups(
         &self,
         numbers: &Numbers<'_>,
@@ -347,7 +350,7 @@ impl Definition {
         Ok((declared, within))
     }
 
-    /// Where everything is, if the table can be made.
+    /// Returns the layout of the table, if the definition is valid.
     pub(crate) fn lay_out(&self) -> Result<Arranged, DefinitionError> {
         if self.indexes.len() > PlainTable::INDEXES_MAX {
             return Err(
@@ -417,7 +420,7 @@ impl Definition {
         if bytes <= bytes_max { Ok(()) } else { Err(too_long()) }
     }
 
-    /// The same for the engine.
+    /// Converts the definition to the engine's form.
     pub(crate) fn plain(&self, arranged: &Arranged) -> PlainTable {
         let part = |&number: &usize| match arranged.places[number].clone() {
             Place::Key(range) => KeyPart::OfKey(range),
@@ -431,7 +434,7 @@ impl Definition {
             .zip(self.are_additive(arranged))
             .map(|(words, is_additive)| PlainGroup { words: words.len(), is_additive, indexes: Vec::new() });
         let mut groups: Vec<PlainGroup> = groups.collect();
-        // What an index is over is of the key or in no column group, and the columns in none come first.
+        // Indexed columns are in the key or in no column group, and the columns in no group come first.
         let indexes = self.indexes.iter().zip(&arranged.indexes);
         groups[0].indexes =
             indexes.map(|(index, columns)| (kept(&index.name), columns.iter().map(part).collect())).collect();
@@ -442,9 +445,9 @@ impl Definition {
         }
     }
 
-    /// Of each column group, whether it is sums and nothing else: each then is a word of its own.
+    /// Returns for each column group whether it has only sums, each of which is then a word of its own.
     fn are_additive(&self, arranged: &Arranged) -> Vec<bool> {
-        // Columns, and those that are sums.
+        // By group: the number of columns, and the number of those that are sums.
         let mut counts = vec![(0, 0); arranged.groups.len()];
         for (column, place) in self.columns.iter().zip(&arranged.places) {
             let Place::Row(range) = place else { continue };
@@ -459,12 +462,12 @@ impl Definition {
         groups.map(|(words, (columns, sums))| is_free(words) && columns > 0 && columns == sums).collect()
     }
 
-    /// The name for as long as the process.
+    /// Returns the table's name with a static lifetime.
     pub(crate) fn kept_name(&self) -> &'static str {
         kept(&self.name)
     }
 
-    /// In what another table of this name differs, if it does.
+    /// Describes the first difference from another definition of the same name; `None` if they are equal.
     pub(crate) fn difference(&self, other: &Self) -> Option<String> {
         if self == other {
             return None;
@@ -488,7 +491,7 @@ impl Definition {
     }
 }
 
-/// A name for as long as the process.
+/// Makes a name static, by leaking it if necessary.
 #[expect(clippy::ptr_arg, reason = "a name that is static already is not copied")]
 fn kept(name: &Cow<'static, str>) -> &'static str {
     match name {
@@ -509,24 +512,24 @@ enum Within {
     None,
 }
 
-/// Where a column is: among the bytes of the primary key, or of the row.
+/// The place of a column: a range of bytes of the primary key, or of the row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Key(Range<usize>),
     Row(Range<usize>),
 }
 
-/// Where everything of a table is.
+/// The layout of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Arranged {
-    /// By column.
+    /// The place of each column.
     pub(crate) places: Vec<Place>,
     /// The columns of the key.
     pub(crate) key: Vec<usize>,
     /// The columns of each secondary index.
     pub(crate) indexes: Vec<Vec<usize>>,
     pub(crate) key_bytes: usize,
-    /// The words of each column group among those of a row. They come one after the other, and each has one at least.
+    /// The words of each column group within a row. Groups follow each other, and each has one word at least.
     pub(crate) groups: Vec<Range<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! A database's directory while it is open: whose it is, what was recovered from it, its log, and its checkpoints.
+//! The directory of an open database: its lock, recovery from it, its log, and its checkpoints.
 
 use core::fmt;
 use std::io::{self, ErrorKind};
@@ -24,24 +24,24 @@ use crate::store::Store;
 const RING_BYTES: usize = 16 << 20;
 /// Bytes of commits beyond that before callers wait.
 const BACKLOG_BYTES: usize = 64 << 20;
-/// What a round takes on a device beside its commits: it is filled up to a page.
+/// Bytes that a round takes on a device beyond its commits: a round is padded to a page.
 const ROUND_BYTES: u64 = 4096;
-/// After how many times the bytes after which a checkpoint is due callers wait for it.
+/// The log size at which callers wait for a checkpoint, as a multiple of the size at which the checkpoint is due.
 const FULL: u64 = 4;
-/// Bytes of a segment of the log, at least and at most: a quarter of what is logged between two checkpoints, so that
-/// the one that is begun takes little room.
+/// Least and greatest size of a segment of the log, in bytes. A segment is a quarter of the log between two
+/// checkpoints, so that the newest segment takes little room.
 const SEGMENT_BYTES: (u64, u64) = (64 << 10, 64 << 20);
-/// Rows between two calls of whoever wants to hear how far recovery is.
+/// Rows that a recovering thread restores between two calls of the program's progress function.
 const ROWS_UNTIL_TOLD: u64 = 1 << 16;
 
-/// A directory, and what keeps others out of it.
+/// A database's directory, and the lock that keeps other processes out.
 pub(crate) struct Place {
     directory: Arc<dyn Directory>,
     lock: Option<DirectoryLock>,
 }
 
 impl Place {
-    /// Takes the directory of a database, which is made if it is to be.
+    /// Takes the directory of a database, and makes it if `create` says so.
     pub(crate) fn take(path: &Path, create: Create) -> Result<Self, OpenError> {
         let refused = |operation| refused_by_system(operation, path);
         let look = || disk::look(path).map_err(refused(Operation::Look));
@@ -51,8 +51,8 @@ impl Place {
             Ok(Self { directory: Arc::new(directory), lock })
         };
         let instead = match look()? {
-            // To who lists its files meanwhile, a directory may look so while a database is made there: nobody makes
-            // one when it is taken.
+            // While another process makes a database in the directory, a listing of its files may look like this.
+            // Nobody makes a database there once the lock is taken, so look again then.
             Some((path, Instead::Remains)) if create != Create::New => {
                 let taken = take(RealDirectory::new(&path).map_err(refused(Operation::Make))?)?;
                 let Some((path, instead)) = look()? else { return Ok(taken) };
@@ -65,7 +65,7 @@ impl Place {
             None => take(RealDirectory::new(path).map_err(refused(Operation::Make))?),
             Some((_, Instead::Nothing | Instead::EmptyDirectory | Instead::Remains)) if may_make => {
                 let directory = RealDirectory::new(path).map_err(refused(Operation::Make))?;
-                // Before the file that is locked: who finds that one alone takes it for what is left of a database.
+                // Before the file `LOCK`: that file alone looks like the remains of a database.
                 mark(&directory).map_err(refused(Operation::Make))?;
                 take(directory)
             }
@@ -73,13 +73,13 @@ impl Place {
         }
     }
 
-    /// A directory that nobody else can have.
+    /// Takes a directory without a lock, which no other process can use.
     pub(crate) fn alone(directory: Arc<dyn Directory>) -> Self {
         Self { directory, lock: None }
     }
 
-    /// Whether a database that is there may be opened, and has the columns that the program declares. The log itself
-    /// looks at widths only.
+    /// Checks that an existing database may be opened, and that it has the columns that the program declares. The log
+    /// itself checks only widths.
     fn compare(&self, declared: &Shape, create: Create) -> Result<(), OpenError> {
         let Some(note) = Files::note(&*self.directory)? else { return Ok(()) };
         if create == Create::New {
@@ -99,7 +99,7 @@ impl Place {
         stored.mismatch(declared).map_or(Ok(()), |mismatch| Err(OpenError::Schema(mismatch)))
     }
 
-    /// A database was made here, if it was being made.
+    /// Removes the file `MAKING`, if there is one: the database is made.
     fn is_made(&self) -> Result<(), OpenError> {
         match self.directory.remove(MAKING) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(refused_by_system(
@@ -116,7 +116,7 @@ fn refused_by_system(operation: Operation, path: &Path) -> impl Fn(io::Error) ->
     move |error| OpenError::Io { operation, path: path.to_owned(), error: error.into() }
 }
 
-/// Says of a directory that a database is being made there.
+/// Marks a directory as one in which a database is being made.
 fn mark(directory: &RealDirectory) -> io::Result<()> {
     match directory.create(MAKING) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
@@ -124,20 +124,20 @@ fn mark(directory: &RealDirectory) -> io::Result<()> {
     }
 }
 
-/// The log of an open database, and who makes checkpoints of it.
+/// The log of an open database, and the thread that makes its checkpoints.
 pub(crate) struct Durable {
     log: Log,
-    /// Whether callers hear of a commit when it is durable, and not before.
+    /// Whether a commit returns only when it is durable.
     waits: bool,
-    /// Callers and futures that wait for that now.
+    /// Number of callers and futures that wait for durability now.
     awaiting: Arc<AtomicUsize>,
     recovery: Recovery,
     keeper: Arc<Keeper>,
-    /// None when the database is closed.
+    /// `None` when the database is closed.
     open: Latched<Option<Open>>,
 }
 
-/// What ends with the database.
+/// The parts that end when the database is closed.
 struct Open {
     running: Running,
     keeper: Background,
@@ -145,8 +145,8 @@ struct Open {
 }
 
 impl Durable {
-    /// Fills an empty store with what a directory has, and goes on with its log. Nothing in the directory has changed
-    /// when this fails, but in the last step, when the system refuses.
+    /// Fills an empty store from a directory, and continues its log. If this fails, the directory is unchanged, unless
+    /// the system refuses an operation in the last step.
     pub(crate) fn open(
         place: Place,
         store: &dyn Store,
@@ -198,21 +198,22 @@ impl Durable {
         &self.recovery
     }
 
-    /// Refuses what would not last, and keeps back for a while what the log has no room for.
+    /// Refuses a transaction if the log has failed, and makes it wait for a while if the log has no room.
     #[inline]
     pub(crate) fn admit(&self) -> Result<(), Error> {
         self.keeper.keep_back()?;
         self.log.failure().map_or(Ok(()), |failure| Err(refused(failure)))
     }
 
-    /// What a caller has to wait for who has committed, or has seen what others have.
+    /// Returns the wait of a caller that has committed, or has seen commits of others; `None` if there is nothing to
+    /// wait for.
     #[inline]
     pub(crate) fn awaited(&self, ticket: Ticket) -> Option<Await> {
         self.keeper.look();
         match self.log.is_durable(ticket) {
             Ok(true) => None,
             Ok(false) if !self.waits => None,
-            // Of a failure, too, who waits is told.
+            // A waiting caller is also told of a failure.
             _ => {
                 self.awaiting.fetch_add(1, Ordering::Relaxed); // Relaxed: a count.
                 Some(Await { log: self.log.clone(), ticket, awaiting: Arc::clone(&self.awaiting) })
@@ -238,7 +239,7 @@ impl Durable {
             return Err(refused(failure));
         }
         let directory = RealDirectory::new(to).map_err(write)?;
-        // Nobody makes a database there meanwhile.
+        // The lock keeps others from making a database in the directory meanwhile.
         let Some(_lock) = directory.lock().map_err(write)? else {
             let place = to.display().to_string();
             return Err(Error::Backup(BackupError::NotEmpty { place }.into()));
@@ -250,7 +251,7 @@ impl Durable {
         })
     }
 
-    /// Makes all durable, and lets go of the directory. Nobody commits any more.
+    /// Makes all commits durable, and unlocks the directory. The caller ensures that nobody commits any more.
     pub(crate) fn close(&self) -> Result<(), LogError> {
         let mut open = self.open.lock();
         let Some(Open { running, keeper, lock }) = open.take() else { return Ok(()) };
@@ -262,7 +263,7 @@ impl Durable {
         closed
     }
 
-    /// Adds what it counts.
+    /// Adds the counts of the log and of the checkpoints.
     pub(crate) fn count(&self, counters: &mut Counters) {
         let (log, keeper) = (&self.log, &self.keeper);
         (counters.log_rounds, counters.log_bytes) = log.written();
@@ -280,12 +281,12 @@ impl Durable {
 
 impl Drop for Durable {
     fn drop(&mut self) {
-        // Whoever wants to hear of an error closes the database.
+        // A program that wants to know of an error calls `close`.
         _ = self.close();
     }
 }
 
-/// Something that is not durable yet.
+/// A wait for a commit that is not durable yet.
 pub(crate) struct Await {
     log: Log,
     ticket: Ticket,
@@ -293,7 +294,7 @@ pub(crate) struct Await {
 }
 
 impl Await {
-    /// Waits until it is durable.
+    /// Waits until the commit is durable.
     #[cold]
     pub(crate) fn wait(self) -> Result<(), LogError> {
         self.log.wait(self.ticket)
@@ -306,15 +307,15 @@ impl Drop for Await {
     }
 }
 
-/// What is told to whoever would write.
+/// The error for transactions that write, after the log has failed.
 fn refused(failure: LogError) -> Error {
     if failure == LogError::Closed { Error::Closed } else { Error::Log(failure.into()) }
 }
 
-/// Puts all rows into the store. The limit of memory is not looked at: what is there was admitted once, and a row that
-/// is left out would be lost.
+/// Puts all rows into the store. The memory limit is not checked: each row was admitted once, and a row that is left
+/// out would be lost.
 fn restore(found: &Found, store: &dyn Store, options: &Options) -> Result<Recovery, OpenError> {
-    // Each has a slot of the engine, of which there are as many as sessions.
+    // Each worker has a slot of the engine, and there are as many slots as sessions.
     let workers = workers::cores().min(options.sessions);
     let rows = AtomicU64::new(0);
     let recovery = |rows| Recovery {
@@ -349,25 +350,25 @@ fn restore(found: &Found, store: &dyn Store, options: &Options) -> Result<Recove
     Ok(recovery)
 }
 
-/// The state of a directory, and how far recovery is: see [`Options::on_recovery`] and
+/// The state of a directory, and the progress of recovery: see [`Options::on_recovery`] and
 /// [`Database::recovery`](crate::Database::recovery).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Rows that are there again.
+    /// Rows that have been recovered.
     pub rows: u64,
-    /// Whether there was no database, so that one is made.
+    /// Whether there was no database, so that a new one is made.
     pub is_new: bool,
-    /// Whether who had it open last has closed it, or it is a backup, so that all is there that was ever committed.
-    /// Else that process was ended, and all is there that was acknowledged, unless the end of the log was damaged
-    /// since: see [`Options::require_closed`]. Of a new database it is so, too.
+    /// Whether the last process that had the database open has closed it, or the database is a backup, so that every
+    /// commit is there; `true` also for a new database. If `false`, that process was killed, and every commit that was
+    /// durable is there, unless the end of the log was damaged since: see [`Options::require_closed`]. With
+    /// [`Durability::Async`](crate::Durability::Async) the commits of the last milliseconds were not durable yet.
     pub was_closed: bool,
-    /// Bytes behind the end of the log, which are cut off: the rest of what was being written when the process
-    /// ended.
+    /// Bytes behind the end of the log, which are cut off: the incomplete last write of the process that ended.
     pub torn: Option<Torn>,
 }
 
-/// Who wants to hear of it.
+/// The program's function that is told of the progress of recovery.
 #[derive(Clone)]
 pub(crate) struct Watch(pub(crate) Arc<dyn Fn(Recovery) + Send + Sync>);
 
@@ -377,27 +378,27 @@ impl fmt::Debug for Watch {
     }
 }
 
-/// Makes checkpoints: on a thread of its own when the log has grown, and for whoever asks.
+/// Makes checkpoints: on a thread of its own when the log has grown, and on request.
 struct Keeper {
     log: Log,
     checkpoint_bytes: u64,
-    /// What the log has written when the next one is due: see `written`.
+    /// The value of `written` at which the next checkpoint is due.
     due_at: AtomicU64,
-    /// What it has written when callers wait until one is made.
+    /// The value of `written` from which callers wait until a checkpoint is made.
     full_at: AtomicU64,
-    /// Who waits for that.
+    /// Number of callers that wait for a checkpoint.
     kept_back: AtomicUsize,
     patience_ns: u64,
-    /// Rung when a checkpoint was made, or not.
+    /// Rung when a checkpoint was made, or has failed.
     ended: Bell,
     is_asked: AtomicBool,
     is_stopping: AtomicBool,
     asked: Inbox<()>,
-    /// Held by whoever works on the files.
+    /// Held while a checkpoint or a backup works on the files, and while the log is closed.
     busy: Latched<()>,
     made: AtomicU64,
     failed: AtomicU64,
-    /// Why the last one was not made, if it was not.
+    /// The error of the last checkpoint, if it failed.
     failure: Latched<Option<CheckpointError>>,
 }
 
@@ -423,17 +424,17 @@ impl Keeper {
         }
     }
 
-    /// Bytes that the log has taken on its device since the database was opened, about.
+    /// Approximate bytes that the log has taken on its device since the database was opened.
     #[inline]
     fn written(&self) -> u64 {
         let (rounds, bytes) = self.log.written();
         bytes + rounds * ROUND_BYTES
     }
 
-    /// Asks for a checkpoint if one is due. Whoever commits looks: so nobody else has to, now and then.
+    /// Asks for a checkpoint if one is due. Each commit calls this, so no thread has to poll.
     #[inline]
     fn look(&self) {
-        // Relaxed: a hint, which the next commit has again.
+        // Relaxed: a hint, which the next commit reads again.
         if self.written() >= self.due_at.load(Ordering::Relaxed) {
             self.ask();
         }
@@ -441,14 +442,14 @@ impl Keeper {
 
     #[cold]
     fn ask(&self) {
-        // Relaxed: of many who ask, one does; the inbox orders the rest.
+        // Relaxed: of many concurrent callers, one puts the request; the inbox orders the rest.
         if !self.is_asked.swap(true, Ordering::Relaxed) {
             _ = self.asked.put(());
         }
     }
 
-    /// Has a caller wait when the log has grown so far that a checkpoint cannot follow: else it would take the device's
-    /// last byte.
+    /// Makes a caller wait when the log grows faster than checkpoints are made; otherwise the log would fill the
+    /// device.
     #[inline]
     fn keep_back(&self) -> Result<(), Error> {
         // Relaxed: as in `look`.
@@ -461,7 +462,7 @@ impl Keeper {
         // Relaxed, here and below: a count.
         let waiting = self.kept_back.fetch_add(1, Ordering::Relaxed);
         let has_room = self.ended.wait_until(Some(clock::now_ns().saturating_add(self.patience_ns)), || {
-            // Relaxed: the bell orders all three. When a checkpoint has failed, nobody waits for the next.
+            // Relaxed: the bell orders all three. When a checkpoint has failed, callers do not wait for the next.
             let is_full = self.written() >= self.full_at.load(Ordering::Relaxed);
             let is_over = self.is_stopping.load(Ordering::Relaxed) || !self.is_asked.load(Ordering::Relaxed);
             !is_full || is_over
@@ -470,12 +471,12 @@ impl Keeper {
         if has_room { Ok(()) } else { Err(Error::Overloaded { waiting }) }
     }
 
-    /// What its thread does.
+    /// The loop of the checkpoint thread.
     fn serve(&self) {
         while self.asked.take().is_some() {
-            // Relaxed: who stops waits for this thread, and loses no more than the time.
+            // Relaxed: `close` joins this thread, so a missed store costs only the time of one checkpoint.
             if !self.is_stopping.load(Ordering::Relaxed) {
-                // What fails is kept. Transactions run beside it, and keep about a half of the cores.
+                // An error is kept in `failure`. Transactions run meanwhile, and keep about half of the cores.
                 _ = self.checkpoint(workers::cores().div_ceil(2));
             }
             self.is_asked.store(false, Ordering::Relaxed); // Relaxed: as in `ask`.
@@ -489,7 +490,7 @@ impl Keeper {
         self.ended.ring();
     }
 
-    /// Waits until nobody else works on the files.
+    /// Waits for the sole right to work on the files.
     fn alone(&self) -> LatchedGuard<'_, ()> {
         let mut alone = None;
         waiter::wait_until(None, || {
@@ -506,7 +507,7 @@ impl Keeper {
         // Relaxed, three times: a count, and hints.
         let (count, next) = match &made {
             Ok(_) => (&self.made, self.checkpoint_bytes),
-            // A device that is full may have room again soon, or later.
+            // Tried again sooner: a full device may have room again.
             Err(_) => (&self.failed, self.checkpoint_bytes / 4),
         };
         count.fetch_add(1, Ordering::Relaxed);

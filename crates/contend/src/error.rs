@@ -1,4 +1,4 @@
-//! Errors, and what the caller does about them.
+//! Errors, and advice for the caller.
 
 use core::error::Error as StdError;
 use core::fmt;
@@ -7,50 +7,50 @@ use durability::{BackupError, CheckpointError, LogError};
 
 use crate::column::TextError;
 
-/// What the caller of something that failed does next.
+/// The next step for the caller after an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Pass it on with `?`: within a transaction, it ends the attempt, and another one follows by itself.
+    /// Pass the error on with `?`: it ends the attempt of the transaction, and another attempt follows automatically.
     PassOn,
-    /// Try again later: nothing is wrong but that there was too much to do.
+    /// Try again later: nothing is wrong except too much load.
     Retry,
     /// Change the program: the same call will fail again.
     Fix,
     /// Give up, or make room first.
     GiveUp,
-    /// Close the database, see to what the text names, and open its directory again.
+    /// Close the database, fix the cause that the text names, and open the directory again.
     Reopen,
 }
 
-/// Why a transaction, or an operation of one, did not succeed. Nothing of a transaction that failed stays.
+/// The error of a transaction, or of an operation within one. No write of a failed transaction stays.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another transaction stands in the way of this attempt. Pass it on: the transaction is executed again. It comes
-    /// out of a transaction never; see [`Contended`](Self::Contended).
+    /// The attempt conflicts with another transaction. Pass this error on: the transaction is executed again. A
+    /// transaction never returns this error; see [`Contended`](Self::Contended).
     Conflict(Conflict),
     /// All attempts that [`Options::attempts`](crate::Options::attempts) allows met conflicts. Try again later, make
-    /// the transaction smaller, or have fewer of them at a time.
+    /// the transaction smaller, or run fewer such transactions at a time.
     Contended {
-        /// How many attempts there were.
+        /// Number of attempts.
         attempts: u32,
-        /// Why the last one failed.
+        /// The conflict of the last attempt.
         last: Conflict,
     },
     /// No attempt has committed in the time that [`Options::deadline_ms`](crate::Options::deadline_ms) allows. Try
-    /// again later, allow more, or make the transaction smaller.
+    /// again later, allow more time, or make the transaction smaller.
     Expired {
-        /// How many attempts there were.
+        /// Number of attempts.
         attempts: u32,
-        /// How many milliseconds they had.
+        /// The time that was allowed, in milliseconds.
         deadline_ms: u64,
-        /// Why the last one failed.
+        /// The conflict of the last attempt.
         last: Conflict,
     },
-    /// As many transactions as may be under way are, and as many callers as may wait do; or this one has waited as
-    /// long as it may. Try again later.
+    /// The limits of running transactions and of waiting callers are reached; or this caller has waited for the longest
+    /// time allowed. Try again later.
     Overloaded {
-        /// How many callers waited at that moment.
+        /// Number of callers that waited at that moment.
         waiting: usize,
     },
     /// An insert would take more memory than [`Options::memory_bytes`](crate::Options::memory_bytes) allows. The
@@ -58,7 +58,7 @@ pub enum Error {
     MemoryFull {
         /// Bytes in use.
         used_bytes: usize,
-        /// Bytes that may be in use.
+        /// The limit, in bytes.
         limit_bytes: usize,
     },
     /// A transaction was begun, or the database closed, within a transaction of the same database, by the same
@@ -66,26 +66,26 @@ pub enum Error {
     Nested,
     /// The database is closed.
     Closed,
-    /// The log has failed, so that nothing which is written now would last: the transaction was not executed.
-    /// [`Database::snapshot`](crate::Database::snapshot) reads on, and sees what has committed in memory. Close the
-    /// database, see to what the text names, and open it again.
+    /// The log has failed, so that no write would be durable: the transaction was not executed.
+    /// [`Database::snapshot`](crate::Database::snapshot) reads on, and sees all that has committed in memory. Close the
+    /// database, fix the cause that the text names, and open it again.
     Log(Box<LogError>),
-    /// The log has failed while the transaction waited to be durable: it has committed in memory, and whether it will
-    /// be there when the database is opened again is unknown. Open it again, and look, before it is tried again.
+    /// The log has failed while the transaction waited to be durable. The transaction has committed in memory, and
+    /// whether it will be there when the database is opened again is unknown. Open the database again and look, before
+    /// the transaction is tried again.
     NotDurable(Box<LogError>),
-    /// No checkpoint was made. Nothing is lost, and the log grows until one is; the text says what to see to.
+    /// No checkpoint was made. Nothing is lost, and the log grows until a checkpoint is made; the text names the cause.
     Checkpoint(Box<CheckpointError>),
-    /// No backup was made. The database goes on; the text says what to see to.
+    /// No backup was made. The database goes on; the text names the cause.
     Backup(Box<BackupError>),
-    /// The call makes no sense, whatever the rows are. Change the program; the text says how.
+    /// The call is wrong, whatever the rows are. Change the program; the text says how.
     Misuse(Misuse),
-    /// The body of the transaction ended it with [`Error::rollback`]: what it read is consistent, and nothing of what
-    /// it wrote stays.
+    /// The body ended the transaction with [`Error::rollback`]: its reads were consistent, and none of its writes stay.
     RolledBack(Box<dyn StdError + Send + Sync>),
 }
 
 impl Error {
-    /// Ends the transaction from within, for this reason.
+    /// Makes the error by which a body ends its transaction, with a reason.
     ///
     /// ```
     /// # use contend::{Database, Error, Options};
@@ -98,7 +98,7 @@ impl Error {
         Self::RolledBack(reason.into())
     }
 
-    /// What to do about it.
+    /// Returns the advice for the caller.
     pub fn advice(&self) -> Advice {
         match self {
             Self::Conflict(_) => Advice::PassOn,
@@ -188,12 +188,12 @@ impl From<engine::RawError> for Error {
     }
 }
 
-/// What stood in the way of an attempt.
+/// The reason of a conflict that ended an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict(pub(crate) engine::Abort);
 
 impl Conflict {
-    /// The name under which [`Counters`](crate::Counters) count it.
+    /// The conflict's name in [`Counters`](crate::Counters).
     pub fn name(self) -> &'static str {
         self.0.name()
     }
@@ -205,7 +205,7 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// A call that makes no sense.
+/// A wrong call, with advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misuse(Box<str>);
 

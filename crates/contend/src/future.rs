@@ -1,5 +1,5 @@
-//! Transactions for async code: a future that a thread of the database's own completes. It knows nothing of the
-//! runtime that polls it, and so serves all of them.
+//! Transactions for async code: futures that the database's own threads complete. They do not depend on the runtime
+//! that polls them, and so work with all runtimes.
 
 use core::any::Any;
 use core::fmt;
@@ -17,19 +17,19 @@ use crate::durable::Await;
 use crate::error::Error;
 use crate::txn::{Reader, Txn};
 
-/// Something to be done by a helper, piece by piece, with others between.
+/// Work that a helper does in steps, with other jobs between the steps.
 trait Job: Send {
-    /// Does a piece: the job again if it has not ended, and how many nanoseconds from now it goes on at the earliest.
+    /// Does a step. If the job has not ended, returns the job, and the nanoseconds until its next step at the earliest.
     fn go_on(self: Box<Self>) -> Option<(Box<dyn Job>, u64)>;
 }
 
-/// A job in the queue, and when its time comes.
+/// A job in the queue, and the earliest time of its next step.
 struct Queued {
     job: Box<dyn Job>,
     due_ns: u64,
 }
 
-/// What has run, and is told of when it is durable.
+/// A transaction that has run, and whose result is reported when it is durable.
 struct Finish {
     awaited: Await,
     tell: Box<dyn FnOnce(Result<(), LogError>) + Send>,
@@ -41,7 +41,7 @@ impl Finish {
     }
 }
 
-/// Threads that execute transactions for those who must not wait, and what they have to do.
+/// Threads that execute transactions for callers that must not block, and the queue of these transactions.
 pub(crate) struct Helpers {
     inbox: Arc<Inbox<Queued>>,
     count: usize,
@@ -49,14 +49,15 @@ pub(crate) struct Helpers {
     finisher: Arc<Finisher>,
 }
 
-/// Waits for what is not durable yet: one thread for all of it, so that the others can execute the next.
+/// One thread that waits until transactions are durable, so that the helpers can execute the next ones.
 struct Finisher {
     inbox: Arc<Inbox<Finish>>,
     is_started: AtomicBool,
 }
 
 impl Finisher {
-    /// Has the thread that waits tell of it, or waits here when too much waits there already.
+    /// Hands a finish to the waiting thread, or waits here if that thread's queue is full or the thread cannot be
+    /// started.
     fn give(&self, finish: Finish) {
         // Relaxed: as in `Helpers::give`.
         if !self.is_started.swap(true, Ordering::Relaxed)
@@ -84,9 +85,9 @@ impl Helpers {
         }
     }
 
-    /// Has a helper do it, unless too much waits to be done already.
+    /// Hands a job to a helper; returns `false` if the queue is full or no helper can be started.
     fn give(&self, job: Box<dyn Job>) -> bool {
-        // Relaxed: the first to come starts them, and the inbox orders the rest.
+        // Relaxed: the first caller starts the helpers, and the inbox orders the rest.
         if !self.are_started.swap(true, Ordering::Relaxed) {
             let start = |number: usize| {
                 let inbox = Arc::clone(&self.inbox);
@@ -101,16 +102,17 @@ impl Helpers {
         self.inbox.put(Queued { job, due_ns: 0 }).is_ok()
     }
 
-    /// How many transactions wait to be executed.
+    /// The number of transactions that wait to be executed.
     fn waiting(&self) -> usize {
         self.inbox.len()
     }
 }
 
-/// Does what is in a queue until that is closed. Who has met a conflict goes to the end of it, so that all others come
-/// before its next attempt: a helper that made that at once would keep them waiting for as long as there are conflicts.
+/// Executes the jobs of a queue until the queue is closed. A transaction that has met a conflict goes to the end of the
+/// queue, so that all others come before its next attempt. A helper that retried at once would keep the others waiting
+/// for as long as there are conflicts.
 fn help(inbox: &Inbox<Queued>) {
-    // Jobs in a row whose time has not come.
+    // Consecutive jobs whose time has not come.
     let mut early = 0;
     while let Some(Queued { job, due_ns }) = inbox.take() {
         let early_ns = due_ns.saturating_sub(clock::now_ns());
@@ -119,19 +121,20 @@ fn help(inbox: &Inbox<Queued>) {
             inbox.put_back(Queued { job, due_ns });
             continue;
         }
-        // Nobody's time has come, if it is that of this one that has not.
+        // All jobs of the queue were looked at, and none is due: wait for this one.
         if early_ns > 0 {
             waiter::pause_ns(early_ns);
         }
         early = 0;
-        // A runtime's own panic, in its `Waker`, must not end the thread for all others.
+        // A panic of the runtime, in its `Waker`, must not end the thread, which serves other callers, too.
         if let Ok(Some((job, pause_ns))) = catch_unwind(AssertUnwindSafe(|| job.go_on())) {
             inbox.put_back(Queued { job, due_ns: clock::now_ns().saturating_add(pause_ns) });
         }
     }
 }
 
-/// Starts a thread that does what is in an inbox until that is closed: `false` when the system starts no more.
+/// Starts a thread that works on the entries of an inbox until the inbox is closed: `false` when the system starts no
+/// more threads.
 fn serve<T: Send + 'static>(name: String, inbox: &Arc<Inbox<T>>, work: fn(T)) -> bool {
     let inbox = Arc::clone(inbox);
     threads::start(name, move || {
@@ -143,34 +146,35 @@ fn serve<T: Send + 'static>(name: String, inbox: &Arc<Inbox<T>>, work: fn(T)) ->
 }
 
 impl Drop for Helpers {
-    /// The helpers end. One of them may be what drops the database, so nobody waits for them.
+    /// Ends the helpers without waiting for them: one of them may be the thread that drops the database.
     fn drop(&mut self) {
         self.inbox.close();
         self.finisher.inbox.close();
     }
 }
 
-/// What a transaction came to: what its body returned, or its panic.
+/// The outcome of a transaction: the result of its body, or its panic.
 type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 
-/// What the future and the helper share.
+/// State shared by the future and the helper.
 struct Shared<R> {
     outcome: Option<Outcome<R>>,
     waker: Option<Waker>,
 }
 
-/// A transaction that was [begun](Database::begin): a future of what it comes to. It may be sent to other threads, and
-/// be awaited in a task of its own.
+/// A future of the outcome of a transaction that was [begun](Database::begin). It may be sent to other threads, and be
+/// awaited in a task of its own.
 ///
-/// Dropped before it is complete, be it by a timeout, by a `select!` or by a task that is aborted, the transaction is
-/// not executed, unless that has begun: then it is executed to its end, commits or does not, and nobody hears which. So
-/// nothing is lost and nothing is half done, but who stops to wait does not know, as after [`Error::NotDurable`].
+/// If the future is dropped before it is complete, by a timeout, by a `select!` or by the abort of its task, the
+/// transaction is not executed, unless its execution has begun. In that case it is executed to its end, and nobody is
+/// told whether it has committed. So no transaction is lost or half done, but a caller that stops waiting does not know
+/// the outcome, as after [`Error::NotDurable`].
 #[must_use = "what nobody awaits may not be executed"]
 pub struct Begun<R> {
     shared: Arc<Latched<Shared<R>>>,
 }
 
-/// Tells whoever asks what it came to.
+/// Stores the outcome, and wakes the task that waits for it.
 fn complete<R>(shared: &Latched<Shared<R>>, outcome: Outcome<R>) {
     let waker = {
         let mut shared = shared.lock();
@@ -183,19 +187,21 @@ fn complete<R>(shared: &Latched<Shared<R>>, outcome: Outcome<R>) {
 }
 
 impl Database {
-    /// Begins a transaction that a thread of the database executes, and returns at once: for async code, whose
-    /// runtime is not to wait. As [`transact`](Self::transact), and the body owns what it needs, because it is
-    /// executed elsewhere.
+    /// Begins a transaction that a thread of the database executes, and returns at once. It is for async code, whose
+    /// runtime must not block. Otherwise like [`transact`](Self::transact), except that the body owns all that it
+    /// needs, because another thread executes it.
     ///
-    /// The future may be awaited under any runtime, tokio among them; it needs neither its timers nor its threads.
-    /// It is complete when the transaction is durable, if it is to be; meanwhile no thread is kept from executing the
-    /// next. Nor is one by conflicts: a transaction that has met one goes to the end of the queue until its next
-    /// attempt, with its age, and has as many as [`Options::attempts`](crate::Options::attempts) allows. The error is
-    /// [`Error::Overloaded`] when as many transactions wait to be executed as [may](crate::Options::waiting): whoever
-    /// would rather wait has the body own one of as many permits of a semaphore of its runtime's, since the body is
-    /// dropped when it was executed or will not be.
+    /// The future may be awaited under any runtime, tokio for example; it needs neither timers nor threads of the
+    /// runtime. It is complete when the transaction is durable, if the options ask for durability. This wait keeps no
+    /// helper thread from executing the next transaction. Neither do conflicts: a transaction that has met a conflict
+    /// goes to the end of the queue until its next attempt, keeps its age, and has as many attempts as
+    /// [`Options::attempts`](crate::Options::attempts) allows. The error is [`Error::Overloaded`] if
+    /// [`Options::waiting`](crate::Options::waiting) transactions wait to be executed already. To wait instead, make a
+    /// semaphore of the runtime with as many permits, and have the body own a permit: the body is dropped when it has
+    /// been executed or will not be.
     ///
-    /// What blocks all the same: [`close`](Self::close), and dropping the last clone of a database with a path.
+    /// Two operations block nevertheless: [`close`](Self::close), and dropping the last clone of a database with a
+    /// path.
     ///
     /// ```no_run
     /// # use contend::{Database, Error, Handle, Table};
@@ -212,7 +218,7 @@ impl Database {
         self.try_begin(body)
     }
 
-    /// As [`begin`](Self::begin), with a type of errors of the caller's own, which has room for an [`Error`].
+    /// Like [`begin`](Self::begin), with the caller's own error type, which can be made of an [`Error`].
     pub fn try_begin<T, E>(
         &self,
         body: impl FnMut(&mut Txn<'_>) -> Result<T, E> + Send + 'static,
@@ -224,8 +230,8 @@ impl Database {
         self.hand_over(false, body)
     }
 
-    /// Begins a transaction that writes nothing, as [`begin`](Self::begin) one that may. What it sees is what
-    /// [`snapshot`](Self::snapshot) does: it reads on when the log has failed, and under some schemes the past.
+    /// Begins a read-only transaction; otherwise like [`begin`](Self::begin). It reads like
+    /// [`snapshot`](Self::snapshot): it reads on when the log has failed, and under some schemes it reads a past state.
     pub fn begin_snapshot<T: Send + 'static>(
         &self,
         body: impl FnMut(&mut Reader<'_>) -> Result<T, Error> + Send + 'static,
@@ -233,7 +239,7 @@ impl Database {
         self.try_begin_snapshot(body)
     }
 
-    /// As [`begin_snapshot`](Self::begin_snapshot), with a type of errors of the caller's own.
+    /// Like [`begin_snapshot`](Self::begin_snapshot), with the caller's own error type.
     pub fn try_begin_snapshot<T, E>(
         &self,
         mut body: impl FnMut(&mut Reader<'_>) -> Result<T, E> + Send + 'static,
@@ -245,7 +251,7 @@ impl Database {
         self.hand_over(true, move |txn| body(txn))
     }
 
-    /// Has a helper execute it.
+    /// Hands a transaction to a helper.
     fn hand_over<T, E>(
         &self,
         read_only: bool,
@@ -283,7 +289,7 @@ where
 {
     fn go_on(mut self: Box<Self>) -> Option<(Box<dyn Job>, u64)> {
         let Self { db, body, course, done } = &mut *self;
-        // The future is gone: nobody asks. What was begun is executed to its end.
+        // The future was dropped, so nobody waits for the outcome. A transaction that has begun is executed to its end.
         if !course.has_begun() && Arc::strong_count(done) == 1 {
             return None;
         }
@@ -310,7 +316,8 @@ where
             complete(&done, outcome);
         };
         let finisher = Arc::clone(&db.0.helpers.finisher);
-        // Whoever hears that it is complete, and has let go of the database, has closed it.
+        // Dropped before the outcome is told: a caller that has the outcome and drops its own last clone thereby closes
+        // the database.
         drop((body, db));
         match awaited {
             Some(awaited) => finisher.give(Finish { awaited, tell: Box::new(tell) }),
@@ -324,7 +331,7 @@ impl<R> Future for Begun<R> {
     type Output = R;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
-        // The code of wakers is the runtime's: it is called while nobody can wait for it here.
+        // Wakers run code of the runtime, so they are cloned and dropped without the latch.
         let waker = context.waker().clone();
         let (outcome, _unlatched) = {
             let mut shared = self.shared.lock();

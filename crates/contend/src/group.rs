@@ -1,4 +1,4 @@
-//! Column groups: columns that are kept, read and written apart from the others of their row.
+//! Column groups: columns that are kept, read and written separately from the other columns of their row.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -15,11 +15,12 @@ use crate::scan;
 use crate::table::{Handle, Table};
 use crate::txn::{Reader, Txn};
 
-/// Columns that are kept apart from the others of their row. Derive it for a struct whose fields are columns, and have
-/// a field of that type in a table, marked `#[group]`: see [`derive@crate::Table`].
+/// Columns that are kept separately from the other columns of their row. Derive this trait for a struct whose fields
+/// are columns, and give a table a field of that type, marked `#[group]`: see [`derive@crate::Table`].
 ///
-/// Who reads or writes one group copies and conflicts over that group alone, and a row with all its groups is still
-/// found once, inserted and deleted as one. So keep apart the few columns that change often from the many that do not.
+/// A read or write of one group copies that group alone, and conflicts over that group alone. A row with all its groups
+/// is still found, inserted and deleted as one row. So separate the few columns that change often from the many that do
+/// not.
 ///
 /// ```
 /// use contend::{ColumnGroup, Database, Options, Sum, Table};
@@ -59,28 +60,29 @@ use crate::txn::{Reader, Txn};
     note = "put `#[derive(contend::ColumnGroup)]` above a struct whose fields are its columns, or leave `#[group]` out"
 )]
 pub trait ColumnGroup: Sized + 'static {
-    /// How many bytes its columns have.
+    /// The total width of the group's columns in bytes.
     const BYTES: usize;
 
     /// The columns, in their order.
     fn columns() -> Vec<(Cow<'static, str>, Type)>;
 
-    /// Writes the columns one after the other, to as many bytes as they have.
+    /// Writes the columns one after the other to `to`, which has `BYTES` bytes.
     fn write(&self, to: &mut [u8]);
 
-    /// The columns that were written to these bytes.
+    /// Reads the columns that were written to these bytes.
     fn read(from: &[u8]) -> Self;
 }
 
-/// Names a column group of the table `T`. The derive makes one for each field that is marked `#[group]`, as a constant
-/// of the type: `Article::VISITS`.
+/// A handle of a column group of the table `T`. The derive makes a handle for each field that is marked `#[group]`, as
+/// a constant of the type: `Article::VISITS`.
 pub struct Group<T, G> {
     pub(crate) number: u16,
     columns: PhantomData<fn(&T, &G)>,
 }
 
 impl<T, G> Group<T, G> {
-    /// The column group of this number: columns that are in none are a group of their own, and come first.
+    /// The handle of the column group of this number. The columns that are in no group count as a group, which comes
+    /// first.
     #[doc(hidden)]
     pub const fn at(number: u16) -> Self {
         Self { number, columns: PhantomData }
@@ -100,14 +102,15 @@ impl<T, G> fmt::Debug for Group<T, G> {
     }
 }
 
-/// The bytes that follow so many bytes of a row and are a column group of so many, which begins at a word of its own.
+/// The range of a column group of `bytes` bytes that follows the first `before` bytes of a row. The group begins at a
+/// multiple of eight bytes.
 #[doc(hidden)]
 pub const fn placed(before: usize, bytes: usize) -> Range<usize> {
     let start = before.next_multiple_of(8);
     start..start + bytes
 }
 
-/// Column groups alone. Each call is as the one for whole rows without `group` in its name.
+/// Calls for single column groups. Each call is like the call for whole rows without `group` in its name.
 impl Reader<'_> {
     /// Reads a column group of a row: `None` when the key is not there.
     ///
@@ -129,7 +132,7 @@ impl Reader<'_> {
         Ok(own)
     }
 
-    /// Reads a column group of a row and returns what `see` makes of it: `None` when the key is not there.
+    /// Reads a column group of a row and returns the result of `see`: `None` when the key is not there.
     ///
     /// # Errors
     /// A conflict, or misuse.
@@ -169,7 +172,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Says that a column group of rows will be asked for soon: a hint, as [`prefetch`](Self::prefetch).
+    /// Prefetches a column group of rows that will be read soon: a hint, like [`prefetch`](Self::prefetch).
     pub fn prefetch_group<T: Table, G: ColumnGroup>(
         &mut self,
         table: Handle<T>,
@@ -181,10 +184,10 @@ impl Reader<'_> {
     }
 }
 
-/// Column groups alone. Each call is as the one for whole rows without `group` in its name.
+/// Calls for single column groups. Each call is like the call for whole rows without `group` in its name.
 impl Txn<'_> {
-    /// Reads a column group of a row and writes it as `change` leaves it, whose result is returned: `None` when the key
-    /// is not there.
+    /// Reads a column group of a row, changes it by `change`, and writes it. Returns the result of `change`: `None`
+    /// when the key is not there.
     ///
     /// # Errors
     /// A conflict, or misuse.
@@ -230,7 +233,7 @@ impl Txn<'_> {
     /// Adds the sums of `amounts` to those of a column group without reading it: `false` when the key is not there.
     ///
     /// # Errors
-    /// A conflict, or misuse: a column group that has other columns than [`Sum`](crate::Sum)s.
+    /// A conflict, or misuse: the column group has other columns than [`Sum`](crate::Sum)s.
     #[expect(clippy::needless_pass_by_value, reason = "as every other call")]
     pub fn add_group<T: Table, G: ColumnGroup>(
         &mut self,

@@ -1,4 +1,4 @@
-//! Keys: columns, one or several, by which rows are found.
+//! Keys: one or several columns by which rows are found.
 
 use core::ops::{Bound, RangeBounds};
 
@@ -6,8 +6,8 @@ use engine::AnyKey;
 
 use crate::column::{KeyColumn, Type};
 
-/// A primary or secondary key: a [`KeyColumn`], or a tuple of two to four, which compares as tuples do. Of a primary
-/// key and of a secondary key with the primary one, the columns have 48 bytes at most.
+/// A primary or secondary key: a [`KeyColumn`], or a tuple of two to four key columns, which compares as tuples do. A
+/// primary key has 48 bytes at most; so has a secondary key together with the primary key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no key of a table",
     label = "a key is a column that may be part of one, or two to four of them",
@@ -15,20 +15,20 @@ use crate::column::{KeyColumn, Type};
             `contend::KeyColumn`"
 )]
 pub trait Key: Clone + 'static {
-    /// How many bytes its columns have.
+    /// The total width of the key's columns in bytes.
     const BYTES: usize;
 
-    /// The types of its columns, in their order.
+    /// The types of the key's columns, in their order.
     fn types() -> Vec<Type>;
 
-    /// Writes the columns one after the other, to as many bytes as they have.
+    /// Writes the columns one after the other to `to`, which has `BYTES` bytes.
     fn write(&self, to: &mut [u8]);
 
-    /// The key that was written to these bytes.
+    /// Reads the key that was written to these bytes.
     fn read(from: &[u8]) -> Self;
 }
 
-/// Whether a key of so many bytes is not too wide. The derive asks for it when a program is compiled.
+/// Whether a key of `bytes` bytes is narrow enough. The derive checks this at compile time.
 #[doc(hidden)]
 pub const fn key_fits(bytes: usize) -> bool {
     bytes <= AnyKey::BYTES_MAX
@@ -96,7 +96,7 @@ tuples! {
     (A 0, B 1, C 2, D 3)
 }
 
-/// A primary key as indexes compare it.
+/// Converts a primary key to the form that indexes compare.
 #[inline]
 pub(crate) fn any<K: Key>(key: &K) -> AnyKey {
     let mut bytes = [0; AnyKey::BYTES_MAX];
@@ -105,23 +105,25 @@ pub(crate) fn any<K: Key>(key: &K) -> AnyKey {
     AnyKey::from_bytes(own)
 }
 
-/// The primary key that ends the key of an index.
+/// Reads the primary key from the end of an index's key.
 #[inline]
 pub(crate) fn primary<K: Key>(key: AnyKey) -> K {
     K::read(&key.to_bytes()[AnyKey::BYTES_MAX - K::BYTES..])
 }
 
-/// A range of primary keys as indexes compare them.
+/// Converts a range of primary keys to the form that indexes compare.
 pub(crate) fn bounds<K: Key>(keys: &impl RangeBounds<K>) -> (Bound<AnyKey>, Bound<AnyKey>) {
     (keys.start_bound().map(any), keys.end_bound().map(any))
 }
 
-/// A range of secondary keys as indexes compare them: each is followed by a primary key of `primary` bytes.
+/// Converts a range of secondary keys to the form that indexes compare: a primary key of `primary` bytes follows each
+/// secondary key.
 pub(crate) fn secondary_bounds<K: Key>(
     keys: &impl RangeBounds<K>,
     primary: usize,
 ) -> (Bound<AnyKey>, Bound<AnyKey>) {
-    // An included first key and an excluded last one come before all primary keys, the others after all of them.
+    // The bound of an included first key or an excluded last key lies before all its primary keys; the bound of an
+    // excluded first key or an included last key lies after them.
     let followed_by = |key: &K, rest: u8| {
         let mut bytes = [rest; AnyKey::BYTES_MAX];
         key.write(&mut bytes[..K::BYTES]);

@@ -1,13 +1,14 @@
-//! A fast in-memory transactional store, embedded in a program and durable if it is given a path: typed tables,
-//! closures that are executed until they commit, strictly serializable unless asked for less.
+//! A fast in-memory transactional store, embedded in a program, and durable if it is given a path. It has typed tables,
+//! and transactions are closures that are executed until they commit, strictly serializable unless a program asks for
+//! less.
 //!
-//! **Only what commits is consistent.** A closure may be executed several times, and in an attempt that does not
-//! commit it may see what never was: under the standard scheme and most others two reads of one attempt may belong to
-//! different committed states. While another thread moves 100 cents from Ann to Bob, a closure may read Ann's row from
-//! before and Bob's from after, and find 100 cents too many. Such an attempt never commits; its error, its panic and
-//! its decision not to write are not believed, and the closure is executed again. So it must end on any rows.
-//! [`Options::consistent_reads`] shows closures one state only, as does a program that is built with
-//! `panic = "abort"`, where a panic would be the end.
+//! **Only attempts that commit are consistent.** A closure may be executed several times. In an attempt that does not
+//! commit, it may see rows that never existed together: under the standard scheme and most others, two reads of one
+//! attempt may belong to different committed states. While another thread moves 100 cents from Ann to Bob, a closure
+//! may read Ann's row from before the transfer and Bob's row from after it, and find 100 cents too many. Such an
+//! attempt never commits; its error, its panic and its decision not to write are not believed, and the closure is
+//! executed again. So a closure must end on any rows. With [`Options::consistent_reads`] closures see one state only;
+//! so they do in a program that is built with `panic = "abort"`, where a panic would end the process.
 //!
 //! ```
 //! use contend::{Database, Error, Options, Table, Text};
@@ -57,44 +58,47 @@
 //! # Which scheme, and why
 //!
 //! The standard scheme is Silo's optimistic concurrency control ([`Options::scheme`] takes others). It was chosen by
-//! measurement among the strictly serializable ones: of those in `docs/performance.md` it executes the most
-//! transactions a second of TPC-C's full mix with one worker and with two, and of YCSB with mostly reads; and its
-//! readers take no lock, so that a thread which loses its core within a transaction that only reads holds up nobody.
-//! Where most transactions update the same few records, `no_wait` was a quarter faster, which is the case for taking
-//! another: measure, with `contend run`, what is like your program.
+//! measurement among the strictly serializable schemes. Of those in `docs/performance.md` it has the highest throughput
+//! for TPC-C's full mix with one worker and with two, and for YCSB with mostly reads. Its readers take no lock, so that
+//! a thread which loses its core within a read-only transaction delays nobody. Where most transactions update the same
+//! few records, `no_wait` was a quarter faster. For such a program another scheme may be better: measure a similar
+//! workload with `contend run`.
 //!
 //! # Which schemes are in a build
 //!
-//! The standard one alone, unless the feature `all-schemes` is on: each other one is compiled anew over tables,
-//! indexes and sessions, which takes longer than all the rest of the crate, for programs that will use one. With it,
-//! every scheme is offered that decides transactions one by one and is told nothing ahead ([`schemes()`] lists them).
+//! Only the standard scheme is in a build, unless the feature `all-schemes` is on. Each other scheme is compiled anew
+//! over tables, indexes and sessions, which takes longer than the rest of the crate, and a program uses only one
+//! scheme. With the feature, the crate offers every scheme that decides transactions one by one and needs no
+//! declaration of accesses in advance ([`schemes()`] lists them).
 //!
-//! # What panics say
+//! # Panics in closures
 //!
-//! A panic within a closure is caught, and goes on when its attempt is found to be consistent. The program's panic hook
-//! hears of it then, once, with its message and its place; of a panic that is not believed nobody hears. For that the
-//! library puts a hook of its own before the one that is there when the first database is made; one that is set later
-//! asks [`in_transaction`]. A panic in another thread, which a closure has started, is reported at once.
+//! A panic within a closure is caught, and resumed when its attempt is found to be consistent. The program's panic hook
+//! is called then, once, with the panic's message and place; a panic that is not believed is not reported. For that
+//! purpose the library puts a hook of its own before the hook that is there when the first database is made. A hook
+//! that is set later should ask [`in_transaction`]. A panic in another thread, which a closure has started, is reported
+//! at once.
 //!
-//! # Who fails again and again
+//! # Repeated conflicts
 //!
-//! After [some](Options::turn_after) attempts that failed in a row, a transaction gets a turn: others wait before
-//! they begin an attempt. So one that reads all rows beside writers which never pause ends, after a bounded number
-//! of attempts. [`Options::deadline_ms`] bounds the time ([`Error::Expired`]).
+//! After [a number](Options::turn_after) of consecutive failed attempts, a transaction gets a turn: others wait before
+//! they begin an attempt. So even a transaction that reads all rows beside writers that never pause ends after a
+//! bounded number of attempts. [`Options::deadline_ms`] bounds the time ([`Error::Expired`]).
 //!
-//! # What survives
+//! # Durability
 //!
-//! [`Database::in_memory`] ends with the process. [`Database::open`] takes a directory, recovers what it has, and logs:
-//! a transaction returns when it, and all that it has seen, survives a crash, unless [`Options::durability`] asks for
-//! less. Where there is no database, one is made in a directory that is empty or not there, unless [`Options::create`]
-//! says otherwise. Checkpoints are made by themselves, [`Database::backup`] copies a database while it runs, and what
-//! cannot be believed is refused with an [`OpenError`] that says what to do. When a device fails, writers are told
-//! ([`Error::NotDurable`], [`Error::Log`]) and [`Database::snapshot`] reads on.
+//! A database of [`Database::in_memory`] ends with the process. [`Database::open`] takes a directory, recovers its
+//! rows, and writes a log: a transaction returns when it, and all that it has seen, survives a crash, unless
+//! [`Options::durability`] asks for less. Where there is no database, one is made in an empty or absent directory,
+//! unless [`Options::create`] says otherwise. Checkpoints are made automatically, and [`Database::backup`] copies a
+//! database while it runs. A directory that cannot be trusted is refused with an [`OpenError`] that says what to do.
+//! When a device fails, writers get an error ([`Error::NotDurable`], [`Error::Log`]), and [`Database::snapshot`] reads
+//! on.
 //!
-//! # What it is not
+//! # Limitations
 //!
-//! Rows are in memory, all of them, and have a fixed width; texts and bytes have as much room as their type says.
-//! Tables are declared when the database is opened, and its directory is one process's at a time.
+//! All rows are in memory, and have a fixed width; texts and bytes have the width that their type says. Tables are
+//! declared when the database is opened. Only one process at a time can have the directory open.
 #![forbid(unsafe_code)]
 
 mod column;
@@ -119,25 +123,23 @@ mod turn;
 mod txn;
 mod value;
 
-// What the derive expands to names the crate, in its own tests, too.
+// The code that the derive generates names this crate, also within the crate's own tests.
 extern crate self as contend;
 
 pub use column::{Column, KeyColumn, Kind, Sum, Text, TextError, Type};
-/// Makes a type a column group: implements [`ColumnGroup`](trait@ColumnGroup) for a struct with named fields, each of a
-/// type that is a [`Column`].
+/// Implements [`ColumnGroup`](trait@ColumnGroup) for a struct with named fields, each of a type that is a [`Column`].
 pub use contend_derive::ColumnGroup;
-/// Makes a type the rows of a table: implements [`Table`](trait@Table) for a struct with named fields, each of a type
-/// that is a [`Column`].
+/// Implements [`Table`](trait@Table) for a struct with named fields, each of a type that is a [`Column`].
 ///
 /// - `#[key]` marks the fields of the primary key, one or several, in their order.
 /// - `#[index]` on a field makes a secondary index over it, named `by_` and the field; its handle is a constant of
 ///   the type, here `Job::BY_OWNER`.
 /// - `#[group]` marks a field whose type is a [`ColumnGroup`](trait@ColumnGroup): its columns are kept apart from the
 ///   others, and its handle is a constant of the type, here `Job::PROGRESS`.
-/// - `#[table(...)]` on the struct: `name = "jobs"`, which otherwise is the type's name in lower case; `point`, if
-///   rows are found by equality of their key only, which is faster; `rows = 1_000_000`, a hint of how many there will
-///   be; `prefix = 1`, a hint that rows come and go in order under each value of the first fields of the key
-///   ([`Definition::prefix`]); and `index(by_state = (state, due))` for an index over several fields.
+/// - `#[table(...)]` on the struct: `name = "jobs"`, the table's name, which otherwise is the type's name in lower
+///   case; `point`, if rows are found by equality of their key only, which is faster; `rows = 1_000_000`, a hint of the
+///   number of rows; `prefix = 1`, a hint that rows come and go in order under each value of the first fields of the
+///   key ([`Definition::prefix`]); and `index(by_state = (state, due))` for an index over several fields.
 ///
 /// ```
 /// use contend::{ColumnGroup, Table};
@@ -168,8 +170,8 @@ pub use contend_derive::ColumnGroup;
 /// let _ = (Job::BY_OWNER, Job::BY_STATE, Job::PROGRESS);
 /// ```
 ///
-/// What is no column is refused by the compiler, at the field and with what to write instead. So is a key or an index
-/// that is wider than 48 bytes.
+/// The compiler refuses a field whose type is no column, at the field, and says what to write instead. It also refuses
+/// a key or an index that is wider than 48 bytes.
 ///
 /// ```compile_fail
 /// #[derive(contend::Table)]
@@ -202,10 +204,10 @@ pub use shape::SchemaMismatch;
 pub use store::{SchemeInfo, schemes};
 /// Whether the calling thread is within the body of a transaction, for panic hooks.
 ///
-/// The library puts a hook before the one that it finds when the first database is made. Of a panic within a body it
-/// says nothing until it is known whether the panic is believed; then the hook that was there before is called, once,
-/// with the message and the place of that panic in its text. A hook that is set later hears of all panics at once,
-/// those that will not be believed among them: it does nothing but call the one before it where this is true.
+/// When the first database is made, the library puts a hook before the one that it finds. It reports no panic within a
+/// body until it is known whether the panic is believed. Then it calls the earlier hook once, with the message and the
+/// place of that panic in its text. A hook that is set later is called for all panics at once, also for those that will
+/// not be believed: where this function returns `true`, it should only call the hook before it.
 pub use sync::panics::is_held as in_transaction;
 pub use table::{Handle, Index, Table};
 pub use txn::{Reader, Txn};

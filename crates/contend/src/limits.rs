@@ -1,5 +1,5 @@
-//! How much a program may ask for. What is beyond is refused when the database is opened, before anything is made: the
-//! process would end for want of memory, or work for hours.
+//! Limits of the options. Options beyond a limit are refused when the database is opened, before anything is made:
+//! otherwise the process would run out of memory, or work for hours.
 
 use storage::FirstMemory;
 use sync::limits::{Bound, MemoryLeft};
@@ -7,19 +7,19 @@ use sync::limits::{Bound, MemoryLeft};
 use crate::definition::Definition;
 use crate::open_error::{MemoryLimit, OpenError};
 
-/// Transactions under way at a time: each takes a seat with a session, whose number schemes keep in words.
+/// Most transactions that run at a time: each takes a seat with a session, whose number schemes keep in words.
 pub(crate) const SESSIONS_MAX: usize = 4_096;
-/// Threads that execute what was begun.
+/// Most threads that execute begun transactions.
 pub(crate) const HELPERS_MAX: usize = 1_024;
-/// Bytes of a row without its key: it is copied whole, and a table takes memory for several at a time.
+/// Most bytes of a row without its key: a row is copied whole, and a table allocates memory for several rows at a time.
 pub(crate) const ROW_BYTES_MAX: usize = 1 << 20;
-/// Column groups of a table: each has memory of its own, in every session.
+/// Most column groups of a table: each has memory of its own, in every session.
 pub(crate) const GROUPS_MAX: usize = 1_024;
 
-/// Indexes that take less than this at first are made without asking what memory is left.
+/// Indexes that take fewer bytes than this at first are made without asking the system how much memory is left.
 const SMALL_BYTES: usize = 64 << 20;
 
-/// Refuses a number that is greater than there can be.
+/// Refuses a number that is greater than its limit.
 pub(crate) fn check(
     what: &'static str,
     given: usize,
@@ -29,13 +29,15 @@ pub(crate) fn check(
     if given <= most { Ok(()) } else { Err(OpenError::Limit { what, given, most, fix }) }
 }
 
-/// Refuses expected rows for whose hash indexes there is no memory, which these take when they are made.
+/// Refuses numbers of expected rows for whose hash indexes there is no memory. Hash indexes take their memory when they
+/// are made.
 pub(crate) fn check_memory(
     first: impl Iterator<Item = FirstMemory>,
     memory_bytes: Option<usize>,
     left: impl FnOnce() -> Option<MemoryLeft>,
 ) -> Result<(), OpenError> {
-    // In all, of tables whose rows the program expects, and the most of one; saturating, as `u64::MAX` is refused.
+    // Bytes of all tables, bytes of the tables whose rows the program expects, and the largest table. The sums
+    // saturate, and `u64::MAX` is refused.
     let (mut all, mut expected, mut most) = (0_usize, 0_usize, None::<FirstMemory>);
     let bytes_of = |memory: &FirstMemory| memory.bytes.unwrap_or(usize::MAX);
     for memory in first {
@@ -62,14 +64,14 @@ pub(crate) fn check_memory(
     }
 }
 
-/// Says that there is no memory for hash indexes, of which the most is that of one table.
+/// Makes the error for too little memory for hash indexes; `most` is the table with the largest.
 pub(crate) fn refusal(most: &FirstMemory, needed: usize, limit: MemoryLimit) -> OpenError {
     let (table, expected_rows) = (most.table.to_owned(), most.expected_rows);
     let needed_bytes = Some(needed as u64).filter(|_| needed < usize::MAX);
     OpenError::Memory { table, expected_rows, needed_bytes, limit }
 }
 
-/// A bound with the bytes that it leaves.
+/// Conversion of a bound, with the bytes that it leaves, to the error's limit.
 trait Limit {
     fn limit(self, bytes: u64) -> MemoryLimit;
 }
@@ -123,7 +125,7 @@ mod tests {
             told(5 * GIB, MemoryLimit::ControlGroup(bytes))
         );
         assert_eq!(refused(&tables, None, left(Bound::Process)), told(5 * GIB, MemoryLimit::Process(bytes)));
-        // Of what a program has not expected, its limit says nothing: its inserts are refused.
+        // The limit of `memory_bytes` does not count tables without expected rows: their inserts are refused later.
         let limit = 4 * GIB;
         assert_eq!(refused(&tables, Some(limit), None), None);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Why a database was not opened, and what the caller does about it.
+//! Errors of opening a database, and advice for the caller.
 
 use core::error::Error as StdError;
 use core::fmt;
@@ -10,8 +10,8 @@ use durability::{Corruption, Operation, SystemError, Torn};
 use crate::definition::DefinitionError;
 use crate::shape::SchemaMismatch;
 
-/// Why a database was not made or not opened. Each says what to do; of a directory nothing has changed, but that it is
-/// there, with an empty file `LOCK`, and `MAKING` if a database was to be made.
+/// The error of making or opening a database. Each says what to do. The directory is unchanged, except that it may have
+/// been made, with an empty file `LOCK`, and `MAKING` if a database was to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -19,7 +19,7 @@ pub enum OpenError {
     UnknownScheme {
         /// The name that was given.
         name: String,
-        /// The nearest that there is.
+        /// The existing name that is most similar, if any is.
         nearest: Option<&'static str>,
     },
     /// The scheme is not in this build. Enable the feature `all-schemes` of the crate `contend`.
@@ -27,42 +27,42 @@ pub enum OpenError {
         /// The scheme.
         name: &'static str,
     },
-    /// The scheme serves no transactions that come one by one from any thread. Take another.
+    /// The scheme cannot serve single transactions from any thread. Take another.
     Unsuited {
         /// The scheme.
         name: &'static str,
-        /// Why.
+        /// The reason.
         says: &'static str,
     },
-    /// A setting is unknown, out of its range, or contradicts another; or sessions are none. Change it as the text
+    /// A setting is unknown, out of its range, or contradicts another; or there are no sessions. Change it as the text
     /// says.
     Setting(String),
-    /// More is asked for than there can be. Ask for less, as the text says.
+    /// A number exceeds its limit. Ask for less, as the text says.
     Limit {
         /// The things of which there are too many, in the plural: `tables` for example.
         what: &'static str,
-        /// How many were asked for.
+        /// The number that was asked for.
         given: usize,
-        /// The most that there can be.
+        /// The limit.
         most: usize,
-        /// A way out.
+        /// Advice for the caller.
         fix: &'static str,
     },
-    /// The hash indexes of tables that are found by equality only are made for the rows that they expect, and there is
-    /// no memory for so many. Expect fewer, or take an ordered index, which grows as rows come; or raise the limit.
+    /// There is not enough memory for hash indexes, which tables found by equality only have, and which are made for
+    /// the expected rows. Expect fewer rows, or take an ordered index, which grows as rows come; or raise the limit.
     Memory {
-        /// The table with the largest of them.
+        /// The table with the largest hash index.
         table: String,
-        /// How many rows that expects.
+        /// The rows that this table expects.
         expected_rows: usize,
-        /// Bytes that all of them take; `None` when no address space has as many.
+        /// Bytes that all hash indexes take; `None` if they exceed the address space.
         needed_bytes: Option<u64>,
-        /// The limit that refuses them.
+        /// The limit that they exceed.
         limit: MemoryLimit,
     },
-    /// A table is none. Change its definition as the text says.
+    /// The definition of a table is invalid. Change it as the text says.
     Definition(DefinitionError),
-    /// There is no database at the path, and none is made there: because of what there is instead, or because
+    /// There is no database at the path, and none is made: because of the thing found there, or because
     /// [`Options::create`](crate::Options::create) says so. Check the path, or do as the text says.
     NoDatabase {
         /// The path that was given, or the part of it that is in the way.
@@ -71,7 +71,7 @@ pub enum OpenError {
         instead: Instead,
     },
     /// There is a database at the path, and [`Options::create`](crate::Options::create) asks for a new one. Give
-    /// another path, or open what there is.
+    /// another path, or open the existing database.
     Exists {
         /// The directory.
         path: PathBuf,
@@ -83,46 +83,48 @@ pub enum OpenError {
     Unclosed {
         /// The file in which the log ends.
         file: String,
-        /// Where in the file, in bytes.
+        /// The position of the end in the file, in bytes.
         offset: u64,
-        /// Bytes behind that, if there are any.
+        /// Bytes behind the end, if there are any.
         torn: Option<Torn>,
     },
-    /// The directory is open already, in this process or in another one, or is read by `contend recover`. Close it
-    /// there; or, within a process, clone the [`Database`](crate::Database) that has it; or wait.
+    /// The directory is open already, in this process or in another, or `contend recover` reads it. Close it there; or,
+    /// within one process, clone the [`Database`](crate::Database) that has it open; or wait.
     Locked {
         /// The directory.
         path: PathBuf,
     },
-    /// The tables of the directory are not those that are declared. Declare them as the text says.
+    /// The tables of the directory differ from the declared ones. Declare them as the text says.
     Schema(SchemaMismatch),
-    /// The directory was written by a program that kept no columns, the laboratory for example. Open it with that.
+    /// The directory was written by a program that stores no column definitions, the laboratory for example. Open it
+    /// with that program.
     Foreign {
-        /// The file that lacks them.
+        /// The file that lacks the columns.
         file: String,
     },
     /// The log of the directory was made for several devices. Open it with the program that made it.
     Devices {
-        /// What was found.
+        /// A description of the log.
         found: String,
     },
     /// The directory has a format that this version does not read. Use the version that wrote it.
     Version {
         /// The file.
         file: String,
-        /// The version that it has.
+        /// The format version of the file.
         found: u32,
     },
-    /// What was durable is not what was written: a device has lost it, or a file was changed or removed. Keep the
-    /// directory for whoever looks into it, and open a copy of a [backup](crate::Database::backup).
+    /// Durable data differ from the data that were written: a device has lost data, or a file was changed or removed.
+    /// Keep the directory for an investigation, and open a copy of a [backup](crate::Database::backup).
     Corrupt(Corruption),
-    /// The system refuses. See to it, and try again. Its own error is the [source](StdError::source) of this one.
+    /// The system refuses an operation. Fix the cause, and try again. The system's error is the
+    /// [source](StdError::source) of this error.
     Io {
         /// The operation.
         operation: Operation,
         /// The directory or the file.
         path: PathBuf,
-        /// Its error.
+        /// The system's error.
         error: SystemError,
     },
 }
@@ -139,7 +141,7 @@ pub enum MemoryLimit {
     ControlGroup(u64),
     /// The memory that the machine has left.
     Machine(u64),
-    /// The system, which has refused it.
+    /// The system, which has refused the memory.
     System,
 }
 
@@ -268,7 +270,7 @@ impl fmt::Display for Advised<'_> {
             Instead::EmptyDirectory => f.write_str(
                 "is a directory without a database: check the path, or have one made without `Create::Never`",
             ),
-            // Of what is not known here, no more can be said.
+            // `Instead::Nothing`, and variants that are not known here.
             _ => f.write_str("there is nothing: check the path, or have a database made without `Create::Never`"),
         }
     }
@@ -298,7 +300,7 @@ impl From<durability::OpenError> for OpenError {
                 Self::Unclosed { file, offset, torn: torn.into_iter().next() }
             }
             Found::Version { file, found } => Self::Version { file, found },
-            // Columns were compared before, and say it in a program's words.
+            // The columns were compared before, with an error in the program's terms.
             Found::Schema(mismatch) => {
                 let (table, says) = (mismatch.table().to_owned(), mismatch.to_string());
                 Self::Schema(SchemaMismatch { table, column: None, says })

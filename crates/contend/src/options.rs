@@ -1,4 +1,4 @@
-//! What a database is made with.
+//! The options of a database.
 
 use std::collections::BTreeSet;
 
@@ -13,27 +13,28 @@ use crate::open_error::OpenError;
 use crate::table::Table;
 use crate::value::Bound;
 
-/// Whether [`Database::open`](crate::Database::open) makes a database where there is none.
+/// The behaviour of [`Database::open`](crate::Database::open) where there is no database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Create {
-    /// It makes one if the directory is not there, or is empty. Where there are other files, or the remains of a
-    /// database, it is refused: a path that was mistyped, or a directory that was emptied, is no new database.
+    /// A database is made if the directory is absent or empty. A directory with other files, or with the remains of a
+    /// database, is refused: a mistyped path, or a directory that was emptied, is no new database.
     #[default]
     IfAbsent,
-    /// There must be one.
+    /// There must be a database.
     Never,
-    /// There must be none: it makes one as above, and also where nothing is left of a database but its file `LOCK`.
+    /// There must be no database. A new one is made as with `IfAbsent`, and also where nothing is left of a database
+    /// but its file `LOCK`.
     New,
 }
 
-/// What a database is made with: its tables, its scheme, and its limits.
+/// The options of a database: its tables, its scheme, and its limits.
 ///
-/// **What a body may see.** Unless [`consistent_reads`](Self::consistent_reads) is asked for, two reads of one attempt
-/// may belong to different committed states, under the standard scheme and most others. Of two accounts between which
-/// money moves, a body may see the first before a transfer and the second after it, and so a sum that there never was.
-/// Such an attempt never commits, and its error and its panic are not believed: the body is executed again. What it
-/// does before it ends is done all the same: it must end on any rows, and an index that is computed from them may be
-/// out of bounds. With `panic = "abort"` such a panic would end the process, so bodies see one state there in any case.
+/// **Inconsistent reads.** Without [`consistent_reads`](Self::consistent_reads), two reads of one attempt may belong to
+/// different committed states, under the standard scheme and most others. If money moves between two accounts, a body
+/// may see the first account before a transfer and the second after it, and so a sum that never existed. Such an
+/// attempt never commits, and its error and its panic are not believed: the body is executed again. But the body runs
+/// to its end on such rows: it must end on any rows, and an index that is computed from them may be out of bounds. With
+/// `panic = "abort"` such a panic would end the process, so bodies always see one state in such a program.
 ///
 /// ```
 /// use contend::{Database, Definition, Options, Table};
@@ -69,9 +70,9 @@ pub struct Options {
     pub(crate) consistent_reads: bool,
     pub(crate) memory_bytes: Option<usize>,
     pub(crate) helpers: usize,
-    /// None: as it is opened.
+    /// `None`: the standard for the way in which the database is opened.
     pub(crate) durability: Option<Durability>,
-    /// None: as long as suits the durability.
+    /// `None`: the standard for the durability.
     pub(crate) epoch_us: Option<u64>,
     pub(crate) checkpoint_bytes: u64,
     pub(crate) watch: Option<Watch>,
@@ -106,7 +107,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The standard options, without a table.
+    /// Makes the standard options, without a table.
     pub fn new() -> Self {
         Self::default()
     }
@@ -124,14 +125,16 @@ impl Options {
         self
     }
 
-    /// The concurrency-control scheme, by name; the standard is `silo`. [`schemes`](crate::schemes()) lists them.
+    /// Sets the concurrency-control scheme, by name; the standard is `silo`. [`schemes`](crate::schemes()) lists the
+    /// names.
     #[must_use]
     pub fn scheme(mut self, name: impl Into<String>) -> Self {
         self.scheme = name.into();
         self
     }
 
-    /// A setting of the scheme, by name, for example `silo.epoch_ms`. `contend list settings` explains them.
+    /// Sets a setting of the scheme, by name, for example `silo.epoch_ms`. `contend list settings` explains the
+    /// settings.
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "numbers and texts are given as they are")]
     pub fn set(mut self, name: impl Into<String>, value: impl ToString) -> Self {
@@ -139,146 +142,151 @@ impl Options {
         self
     }
 
-    /// How many transactions may be under way at a time; the standard is four for each core, and 16 at least. More
-    /// threads than that may call: they wait for their turn. 4,096 is the most.
+    /// Sets the number of transactions that may run at a time; the standard is four for each core, and 16 at least.
+    /// 4,096 is the most. More threads than that may call the database: they wait for a seat.
     #[must_use]
     pub fn sessions(mut self, sessions: usize) -> Self {
         self.sessions = sessions;
         self
     }
 
-    /// How many callers may wait for their turn, and how many transactions [begun](crate::Database::begin) may; the
-    /// standard is 1,024 of each. Further ones are refused with [`Error::Overloaded`](crate::Error::Overloaded).
+    /// Sets the number of callers that may wait for a seat, and of [begun](crate::Database::begin) transactions that
+    /// may wait; the standard is 1,024 of each. Further ones are refused with
+    /// [`Error::Overloaded`](crate::Error::Overloaded).
     #[must_use]
     pub fn waiting(mut self, callers: usize) -> Self {
         self.waiting = callers;
         self
     }
 
-    /// How many milliseconds a caller waits for its turn before it is refused; the standard is 10,000.
+    /// Sets the longest time that a caller waits to be admitted before it is refused, in milliseconds; the standard is
+    /// 10,000.
     #[must_use]
     pub fn patience_ms(mut self, patience_ms: u64) -> Self {
         self.patience_ms = patience_ms;
         self
     }
 
-    /// How many attempts a transaction has before it is [refused](crate::Error::Contended); the standard is 10,000.
-    /// Pauses between them grow up to a tenth of a millisecond.
+    /// Sets the number of attempts of a transaction before it is [given up](crate::Error::Contended); the standard is
+    /// 10,000. Pauses between attempts grow up to a tenth of a millisecond.
     #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self
     }
 
-    /// After how many attempts that failed in a row a transaction gets a turn; the standard is 8. While it has one,
-    /// others wait before they begin an attempt, so that it ends after two more for each that was under way, at most:
-    /// all others wait, or, if it only reads, those that may write. A number as large as [`attempts`](Self::attempts)
-    /// is for no turns.
+    /// Sets the number of consecutive failed attempts after which a transaction gets a turn; the standard is 8. During
+    /// a turn, other transactions wait before they begin an attempt: all others, or, if the owner of the turn is
+    /// read-only, those that may write. So the owner ends after at most two more attempts for each transaction that was
+    /// running. A number as large as [`attempts`](Self::attempts) disables turns.
     #[must_use]
     pub fn turn_after(mut self, attempts: u32) -> Self {
         self.turn_after = attempts;
         self
     }
 
-    /// How many milliseconds after its first conflict a transaction is given up, with
-    /// [`Error::Expired`](crate::Error::Expired); the standard is 60,000. It is looked at between attempts: no body is
-    /// cut short.
+    /// Sets the time after its first conflict at which a transaction is given up with
+    /// [`Error::Expired`](crate::Error::Expired), in milliseconds; the standard is 60,000. The deadline is checked
+    /// between attempts: no body is cut short.
     #[must_use]
     pub fn deadline_ms(mut self, deadline_ms: u64) -> Self {
         self.deadline_ms = deadline_ms;
         self
     }
 
-    /// Whether bodies see one state of the database only, in attempts that do not commit, too: see
-    /// [`Options`]. The standard is not to, and in a program that is built with `panic = "abort"`, where it cannot be
-    /// turned off, to do so.
+    /// Sets whether bodies see only one state of the database, even in attempts that do not commit: see [`Options`].
+    /// The standard is `false`. In a program that is built with `panic = "abort"` it is always `true`.
     ///
-    /// Before a body hears of what it has read, all that it has read so far is looked at again, unless nobody has
-    /// committed meanwhile: cheap where others commit seldom, or a transaction reads a few rows or scans pages of them;
-    /// one that reads ten thousand rows one by one beside busy writers takes up to fifty million looks more. Whoever
-    /// writes counts twice in memory that all share. Schemes whose transactions see one state anyhow pay nothing
-    /// ([`SchemeInfo::views`](crate::SchemeInfo::views)), and some cannot do it, which are then refused.
+    /// Before a read returns to the body, all reads of the attempt so far are validated again, unless nobody has
+    /// committed meanwhile. This is cheap where others commit seldom, or where a transaction reads a few rows or scans
+    /// pages of them. A transaction that reads ten thousand rows one by one beside busy writers checks up to fifty
+    /// million rows more. Each writer increments two counters that all threads share. Schemes whose transactions always
+    /// see one state pay nothing ([`SchemeInfo::views`](crate::SchemeInfo::views)). Schemes that do not support this
+    /// option are refused.
     #[must_use]
     pub fn consistent_reads(mut self, consistent_reads: bool) -> Self {
         self.consistent_reads = consistent_reads || cfg!(panic = "abort");
         self
     }
 
-    /// How many bytes rows, their versions and indexes may use before inserts are refused with
-    /// [`Error::MemoryFull`](crate::Error::MemoryFull); the standard is no limit. Updates are not refused, so that
-    /// what a scheme keeps of older versions may exceed it, as may inserts that are under way at the same time, by a
-    /// little. Memory comes from the system in pieces of up to 2 MiB for each table, one of them ahead of its use.
+    /// Sets the memory that rows, their versions and indexes may use before inserts are refused with
+    /// [`Error::MemoryFull`](crate::Error::MemoryFull), in bytes; the standard is no limit. Updates are not refused, so
+    /// the older versions that a scheme keeps may exceed the limit. Concurrent inserts may exceed it by a little, too.
+    /// Memory comes from the system in pieces of up to 2 MiB for each table, one piece ahead of its use.
     #[must_use]
     pub fn memory_bytes(mut self, memory_bytes: usize) -> Self {
         self.memory_bytes = Some(memory_bytes);
         self
     }
 
-    /// How many threads execute what [`Database::begin`](crate::Database::begin) begins; the standard is one for each
-    /// core, and 1,024 the most. They start with the first of these.
+    /// Sets the number of threads that execute the transactions of [`Database::begin`](crate::Database::begin); the
+    /// standard is one for each core, and 1,024 is the most. The threads start with the first such transaction.
     #[must_use]
     pub fn helpers(mut self, helpers: usize) -> Self {
         self.helpers = helpers;
         self
     }
 
-    /// When a transaction returns that has committed: with [`Durability::Group`], the standard of a database with a
-    /// path, when it survives a crash; with [`Durability::Async`] at once, and a crash may take the last few
-    /// milliseconds, or as many as the log's thread gets no core. [`Durability::None`] is for
-    /// [`Database::in_memory`](crate::Database::in_memory), and its standard: what has a path is logged.
+    /// Sets when a committed transaction returns. With [`Durability::Group`], the standard of a database with a path,
+    /// it returns when it survives a crash. With [`Durability::Async`] it returns at once, and a crash may lose the
+    /// commits of the last few milliseconds, or of the time for which the log's thread gets no core.
+    /// [`Durability::None`] is only for [`Database::in_memory`](crate::Database::in_memory), and the standard there: a
+    /// database with a path is always logged.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = Some(durability);
         self
     }
 
-    /// How many microseconds of commits become durable together, from 1 to 1,000,000: the device is not synced sooner
-    /// after the last time, though it be ready. The standard is 300 with [`Durability::Group`], whose callers wait for
-    /// it (on a device that syncs in a third of a millisecond three times as many commits a second as with 1,000, for
-    /// one caller as for eight), and 1,000 with [`Durability::Async`], where nobody does.
+    /// Sets the length of the log's epoch in microseconds, from 1 to 1,000,000. The commits of an epoch become durable
+    /// together: the device is not synced again sooner, even if it is ready. The standard is 300 with
+    /// [`Durability::Group`], whose callers wait for the sync. (On a device that syncs in a third of a millisecond, 300
+    /// gives three times as many commits a second as 1,000, with one caller and with eight.) The standard is 1,000 with
+    /// [`Durability::Async`], where no caller waits.
     #[must_use]
     pub fn epoch_us(mut self, epoch_us: u64) -> Self {
         self.epoch_us = Some(epoch_us);
         self
     }
 
-    /// After how many bytes of log a checkpoint is made by itself; the standard is 256 MiB. After four times as many
-    /// callers wait for it, as long as they [may](Self::patience_ms). A checkpoint writes all rows anew and removes the
-    /// log before it: the less often, the less is written, the more is read when the database is opened again, and the
-    /// more memory a checkpoint takes while it is made, a few times so many bytes.
+    /// Sets the bytes of log after which a checkpoint is made automatically; the standard is 256 MiB. After four times
+    /// as many bytes, callers wait for the checkpoint, for at most [`patience_ms`](Self::patience_ms). A checkpoint
+    /// writes all rows anew and removes the log before it. With a larger number less is written, but more is read when
+    /// the database is opened again, and a checkpoint takes more memory while it is made, a few times this number of
+    /// bytes.
     #[must_use]
     pub fn checkpoint_bytes(mut self, checkpoint_bytes: u64) -> Self {
         self.checkpoint_bytes = checkpoint_bytes;
         self
     }
 
-    /// Whether a database is made where there is none: the standard is [`Create::IfAbsent`]. A program that knows
-    /// that its database is there takes [`Create::Never`], and hears of a path that is wrong, or of a device that is
-    /// not mounted.
+    /// Sets whether a database is made where there is none; the standard is [`Create::IfAbsent`]. A program whose
+    /// database must exist takes [`Create::Never`], and gets an error for a wrong path or a device that is not mounted.
     #[must_use]
     pub fn create(mut self, create: Create) -> Self {
         self.create = create;
         self
     }
 
-    /// Whether a log that was not [closed](crate::Database::close) is refused with
-    /// [`OpenError::Unclosed`], in place of being recovered up to its end. The standard is that it is
-    /// recovered, since a process that was killed leaves such a log and nothing is lost by it.
-    /// [`Database::recovery`](crate::Database::recovery) tells how it was in any case.
+    /// Sets whether a log that was not [closed](crate::Database::close) is refused with [`OpenError::Unclosed`],
+    /// instead of being recovered up to its end. The standard is `false`, since a process that was killed leaves such a
+    /// log, and nothing is lost by that. In both cases [`Database::recovery`](crate::Database::recovery) says whether
+    /// the log was closed.
     #[must_use]
     pub fn require_closed(mut self, require_closed: bool) -> Self {
         self.require_closed = require_closed;
         self
     }
 
-    /// Is told now and then how far recovery is, by the threads that recover, and once at its end.
+    /// Sets a function that the recovering threads call from time to time with the progress of recovery, and once at
+    /// its end.
     #[must_use]
     pub fn on_recovery(mut self, tell: impl Fn(Recovery) + Send + Sync + 'static) -> Self {
         self.watch = Some(Watch(Arc::new(tell)));
         self
     }
 
-    /// Refuses what contradicts itself, or the way in which the database is opened.
+    /// Refuses options that contradict each other, or the way in which the database is opened.
     pub(crate) fn check(&self, has_path: bool) -> Result<(), OpenError> {
         let refused = |says: &str| Err(OpenError::Setting(says.into()));
         if [self.sessions, self.helpers].contains(&0) || [self.attempts, self.turn_after].contains(&0) {
@@ -303,13 +311,13 @@ impl Options {
         }
     }
 
-    /// How long an epoch of the log is.
+    /// The length of an epoch of the log, in nanoseconds.
     pub(crate) fn epoch_ns(&self) -> u64 {
         let suited = if self.durability == Some(Durability::Async) { 1_000 } else { 300 };
         self.epoch_us.unwrap_or(suited) * 1_000
     }
 
-    /// The tables as the engine and as transactions see them.
+    /// Returns the tables in the engine's form, and in the form that transactions use.
     pub(crate) fn lay_out(&self) -> Result<(Schema, Vec<Arc<Bound>>), OpenError> {
         let fix = "keep rows of several kinds in one table, with a column that tells them apart";
         limits::check("tables", self.tables.len(), Schema::TABLES_MAX, fix)?;

@@ -1,7 +1,7 @@
-//! Seats: as many sessions as transactions may be under way, shared by all threads of the program.
+//! Seats: sessions shared by all threads of the program, one for each transaction that may run at a time.
 //!
-//! A thread takes the seat of its own number if it is free, so that threads which are no more than the seats keep to
-//! theirs, and what a seat has in its core's cache stays there.
+//! A thread takes the seat of its own number if that seat is free. So if there are no more threads than seats, each
+//! thread keeps its seat, and the seat's data stay in the cache of that thread's core.
 
 use durability::Log;
 use engine::slot_rng;
@@ -14,29 +14,29 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::store::{Sitting, Store};
 
-/// A seat, which one caller has at a time. Nobody waits for its latch: it is free, or another seat is looked for.
+/// A seat, which one caller has at a time. Callers do not wait for its latch: if it is not free, they try another seat.
 #[derive(Default)]
 pub(crate) struct Seat {
-    /// Made when the seat is first taken, and gone when the database is closed.
+    /// `Some` from the first time that the seat is taken until the database is closed.
     pub(crate) held: Option<Held>,
     /// Attempts until maintenance is due.
     pub(crate) until_maintenance: u32,
-    /// Inserts until the memory in use is looked at again.
+    /// Inserts until the memory in use is checked again.
     pub(crate) until_weighing: u32,
-    /// The words of a row on its way into the database.
+    /// A buffer for the words of a row that is written.
     pub(crate) scratch: Vec<u64>,
-    /// The words of a row on its way out of it, where it is put together.
+    /// A buffer for the words of a row that is read and put together of its column groups.
     pub(crate) row: Vec<u64>,
 }
 
-/// What a seat has of an open database.
+/// The parts of an open database that a seat holds.
 pub(crate) struct Held {
     pub(crate) session: Box<dyn Sitting + Send>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) rng: Rng,
 }
 
-/// A seat that its caller has until this is dropped.
+/// A guard: its caller has the seat until the guard is dropped.
 pub(crate) struct Taken<'p> {
     pub(crate) seat: LatchedGuard<'p, Seat>,
     pub(crate) tally: &'p Tally,
@@ -44,9 +44,9 @@ pub(crate) struct Taken<'p> {
 }
 
 pub(crate) struct Pool {
-    /// None when the database is closed.
+    /// `None` when the database is closed.
     store: Latched<Option<Arc<dyn Store>>>,
-    /// What sessions tell of their commits.
+    /// The log to which sessions write their commits, if there is one.
     log: Option<Log>,
     seats: Box<[Padded<Latched<Seat>>]>,
     tallies: Box<[Padded<Tally>]>,
@@ -73,10 +73,10 @@ impl Pool {
         }
     }
 
-    /// Takes a seat, and waits for one if there is none and not too many wait already.
+    /// Takes a seat. If none is free, waits for one, unless too many callers wait already.
     #[inline]
     pub(crate) fn admit(&self) -> Result<Taken<'_>, Error> {
-        // Relaxed: whoever misses it finds the seat empty.
+        // Relaxed: a caller that misses the store finds the seat empty.
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(Error::Closed);
         }
@@ -101,7 +101,7 @@ impl Pool {
 
     #[cold]
     fn queue(&self) -> Result<Taken<'_>, Error> {
-        // Relaxed, here and below: a bound on how many wait, which orders nothing.
+        // Relaxed, here and below: a bound on the number of waiting callers, which orders nothing.
         let waiting = self.waiting.fetch_add(1, Ordering::Relaxed);
         let mut taken = None;
         if waiting < self.waiting_max {
@@ -131,7 +131,7 @@ impl Pool {
         Ok(Held { session, store, rng: slot_rng(number) })
     }
 
-    /// Lets nobody in any more, waits until everyone has left, and gives up the store.
+    /// Admits no more callers, waits until all seats are free, and drops the store.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed); // Relaxed: see `admit`.
         drop(self.store.lock().take());
@@ -146,7 +146,7 @@ impl Pool {
         }
     }
 
-    /// What was counted.
+    /// The sums of all seats' counts, with the counts of the pool.
     pub(crate) fn counters(&self) -> Counters {
         let mut counters = Counters::default();
         self.tallies.iter().for_each(|tally| tally.add_to(&mut counters));

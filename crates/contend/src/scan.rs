@@ -11,7 +11,8 @@ use crate::table::{Handle, Table};
 use crate::txn::Reader;
 use crate::value::{self, Value};
 
-/// Rows of the first page, and of the last ones: whoever wants a few gets few, and whoever wants many waits seldom.
+/// Rows of the first page, and of the largest pages. The first page is small for callers that read a few rows; later
+/// pages are large for callers that read many.
 pub(crate) const PAGE_ROWS: (usize, usize) = (16, 1_024);
 
 /// A range of keys of an index.
@@ -23,7 +24,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Whether no key can be in it.
+    /// Whether the range is certainly empty.
     pub(crate) fn is_empty(&self) -> bool {
         match self.keys {
             (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
@@ -34,7 +35,7 @@ impl Range {
         }
     }
 
-    /// What is left of it after a key.
+    /// Removes the keys up to and including `last` from the range, in its direction.
     pub(crate) fn cut(&mut self, last: AnyKey) {
         let end = match self.direction {
             Direction::Forward => &mut self.keys.0,
@@ -43,7 +44,7 @@ impl Range {
         *end = Bound::Excluded(last);
     }
 
-    /// The range of keys that are given by the values of their columns.
+    /// Makes a range of keys from the values of their columns.
     pub(crate) fn of_values(
         bound: &value::Bound,
         index: Option<&str>,
@@ -51,8 +52,8 @@ impl Range {
         direction: Direction,
     ) -> Result<Self, Misuse> {
         let index = index.map(|name| bound.index(name)).transpose()?;
-        // A secondary key is followed by a primary one: the least for what comes before, the greatest for what comes
-        // after.
+        // A secondary key is followed by a primary key: the least one for a bound before all its rows, the greatest one
+        // for a bound after them.
         let key = |values: &[Value], rest: u8| match index {
             None => bound.key(values),
             Some(index) => {
@@ -74,7 +75,7 @@ impl Range {
     }
 }
 
-/// The rows of a range: see [`Reader::scan`]. After an error, which is passed on with `?`, there are no more.
+/// An iterator over the rows of a range: see [`Reader::scan`]. After an error, which is passed on with `?`, it ends.
 #[must_use = "rows are read when they are asked for"]
 pub struct Scan<'r, 't, T> {
     reader: &'r mut Reader<'t>,
@@ -90,13 +91,13 @@ impl<'r, 't, T: Table> Scan<'r, 't, T> {
         Self { reader, table, range, page: VecDeque::new(), page_rows: PAGE_ROWS.0, is_over: false }
     }
 
-    /// The same rows from the last to the first. Before the first was asked for.
+    /// Reverses the scan: rows come from the last to the first. It must be called before the first row is read.
     pub fn backward(mut self) -> Self {
         self.range.direction = Direction::Backward;
         self
     }
 
-    /// Reads a page.
+    /// Reads the next page.
     fn turn(&mut self) -> Result<(), Error> {
         let (page, page_rows) = (&mut self.page, self.page_rows);
         let mut last = None;

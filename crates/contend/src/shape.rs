@@ -1,5 +1,5 @@
-//! The columns of tables as a directory keeps them, and how they are compared with those that a program declares. The
-//! log itself knows how wide keys and rows are, and would take an `i64` for a `u64`.
+//! The columns of tables as a directory stores them, and their comparison with the columns that a program declares. The
+//! log itself knows only the widths of keys and rows, and would take an `i64` for a `u64`.
 //!
 //! ```text
 //! u8   version
@@ -14,8 +14,8 @@
 //!      u32  columns of the key; for each of them a u32: its number
 //! ```
 //!
-//! All numbers are little-endian. Version 1 had no column groups. Secondary indexes, whether rows are found by equality
-//! only, and hints are not kept: indexes are made anew whenever the database is opened.
+//! All numbers are little-endian. Version 1 had no column groups. Secondary indexes, the kind of index (`point` or
+//! ordered) and hints are not stored: indexes are made anew whenever the database is opened.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -24,17 +24,17 @@ use crate::column::{Kind, Type};
 use crate::definition::{ColumnDefinition, Definition};
 
 const VERSION: u8 = 2;
-/// Before there were column groups.
+/// The version without column groups.
 const UNGROUPED: u8 = 1;
 
-/// How the tables of a directory differ from those that a program declares.
+/// A difference between the tables of a directory and the tables that a program declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaMismatch {
     /// The table, as the directory has it.
     pub table: String,
     /// The column, as the directory has it, if one can be named.
     pub column: Option<String>,
-    /// What differs, and what to do.
+    /// The difference, with advice.
     pub says: String,
 }
 
@@ -64,21 +64,21 @@ struct StoredColumn {
     group: String,
 }
 
-/// Why what a directory keeps of its tables cannot be read.
+/// The error for stored columns that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// It is of another version.
+    /// The columns have another format version.
     Version(u8),
-    /// It makes no sense.
+    /// The bytes are no valid columns.
     Nonsense,
 }
 
-/// All tables.
+/// The columns of all tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape(Vec<Stored>);
 
 impl Shape {
-    /// The shape of tables that can be made.
+    /// Makes the shape of valid table definitions.
     pub(crate) fn of<'d>(tables: impl Iterator<Item = &'d Definition>) -> Self {
         Self(tables.map(Stored::of).collect())
     }
@@ -113,7 +113,8 @@ impl Shape {
         if from.bytes.is_empty() { Ok(Self(read)) } else { Err(Unread::Nonsense) }
     }
 
-    /// In what the tables that a program declares differ from these, if they do. Tables behind the last one are new.
+    /// Returns the first difference of the declared tables from the stored ones, if there is one. Declared tables
+    /// behind the last stored one are new.
     pub(crate) fn mismatch(&self, declared: &Self) -> Option<SchemaMismatch> {
         self.0.iter().enumerate().find_map(|(number, stored)| {
             let says = |says| SchemaMismatch { table: stored.name.clone(), column: None, says };
@@ -189,12 +190,12 @@ impl Stored {
     }
 }
 
-/// A column group in words.
+/// Returns a description of a column group, for messages.
 fn in_group(name: &str) -> String {
     if name.is_empty() { "no column group".into() } else { format!("column group `{name}`") }
 }
 
-/// The number of a kind in files, and its width where it has one.
+/// The number of a kind in files, and its width in bytes for `Bytes` and `Text`, else 0.
 const fn numbered(kind: Kind) -> (u8, u16) {
     match kind {
         Kind::Bool => (0, 0),
@@ -249,7 +250,7 @@ fn put_text(to: &mut Vec<u8>, text: &str) {
     to.extend(text.as_bytes());
 }
 
-/// Takes values off the front of bytes, as long as there are enough.
+/// A reader of bytes, which takes values off the front; `None` if there are too few bytes.
 struct From<'b> {
     bytes: &'b [u8],
     has_groups: bool,
@@ -275,7 +276,8 @@ impl<'b> From<'b> {
         String::from_utf8(self.take(bytes)?.to_vec()).ok()
     }
 
-    /// As many as their count says. None of them is without bytes, so that no count asks for more than there is.
+    /// Reads a count, and as many elements. Each element takes at least one byte, so a wrong count fails at the end of
+    /// the bytes.
     fn many<T>(&mut self, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = self.count()?;
         let mut all = Vec::new();

@@ -1,6 +1,5 @@
-//! An engine under a scheme whose type is known here and nowhere else: what the library does with it goes through two
-//! objects, the store and its sessions, so that a scheme is instantiated once, and not for each transaction of a
-//! program.
+//! The engine under a scheme. Only this module knows the type of the scheme. The rest of the library uses two trait
+//! objects, the store and its sessions, so that a scheme is compiled once, and not for each transaction of a program.
 
 use core::marker::PhantomData;
 
@@ -19,27 +18,27 @@ use crate::limits;
 use crate::open_error::{MemoryLimit, OpenError};
 use crate::options::Options;
 
-/// The scheme that is taken unless another is asked for.
+/// The standard scheme, which is used unless the options name another.
 pub(crate) const STANDARD: Info = <catalogue::Standard as Scheme>::INFO;
 
-/// A concurrency-control scheme, as far as those who choose one need to know it.
+/// A concurrency-control scheme, described for the choice of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchemeInfo {
-    /// Its name for [`Options::scheme`].
+    /// The scheme's name for [`Options::scheme`].
     pub name: &'static str,
-    /// What it promises under its standard settings.
+    /// The isolation that the scheme promises under its standard settings.
     pub isolation: &'static str,
-    /// The states that its transactions may see in attempts that do not commit, under its standard settings, unless
-    /// [`Options::consistent_reads`](crate::Options::consistent_reads) is asked for, which those that are `Unconfirmed`
-    /// cannot do.
+    /// The states that transactions may see in attempts that do not commit, under standard settings and without
+    /// [`Options::consistent_reads`](crate::Options::consistent_reads). Schemes that are `Unconfirmed` do not support
+    /// that option.
     pub views: Views,
-    /// Whether it is in this build: all are with the feature `all-schemes`.
+    /// Whether the scheme is in this build. With the feature `all-schemes`, all schemes are.
     pub is_built: bool,
-    /// Why the library does not offer it, if it does not.
+    /// The reason for which the library does not offer the scheme; `None` if it does.
     pub unsuited: Option<&'static str>,
 }
 
-/// All schemes there are, offered or not.
+/// Lists all schemes, offered or not.
 pub fn schemes() -> impl Iterator<Item = SchemeInfo> {
     catalogue::INFO.iter().map(|info| SchemeInfo {
         name: info.name,
@@ -50,7 +49,8 @@ pub fn schemes() -> impl Iterator<Item = SchemeInfo> {
     })
 }
 
-/// Why a scheme does not serve callers who come one by one, from any thread, and say nothing of what they will do.
+/// Returns the reason for which a scheme cannot serve the library's callers, who come one by one, from any thread, and
+/// do not declare their accesses; `None` if it can.
 const fn unsuited(info: &Info) -> Option<&'static str> {
     if info.family.is_in_batches() {
         return Some(
@@ -68,37 +68,37 @@ const fn unsuited(info: &Info) -> Option<&'static str> {
     None
 }
 
-/// An engine's database, its scheme forgotten.
+/// An engine's database, with the type of its scheme erased.
 pub(crate) trait Store: Send + Sync {
-    /// A session, which keeps the store, and tells the log of its commits, if there is one.
+    /// Opens a session, which owns a reference to the store, and writes its commits to the log, if there is one.
     fn session(self: Arc<Self>, log: Option<&Log>) -> Box<dyn Sitting + Send>;
 
     /// Bytes in use.
     fn bytes(&self) -> usize;
 
-    /// What the log has to know of the tables.
+    /// The layouts of the tables, for the log.
     fn layouts(&self) -> Layouts;
 
-    /// Puts rows into the empty store: a table, a key, the words of a row.
+    /// Returns a function that puts rows into the empty store: a table, a key, the words of a row.
     fn loader(&self) -> Box<Load<'_>>;
 }
 
-/// Puts a row into a store.
+/// A function that puts a row into a store.
 pub(crate) type Load<'s> = dyn FnMut(TableId, AnyKey, &[u64]) + 's;
 
-/// A session, its scheme forgotten.
+/// A session, with the type of its scheme erased.
 pub(crate) trait Sitting: RawSession {
-    /// What the last commit waits for to be durable, and with it all that it has seen.
+    /// The part of the log that must be durable before the last commit, and all that it has seen, is durable.
     fn ticket(&mut self) -> durability::Ticket;
 }
 
-/// A store, and what is known of it.
+/// A store, and the properties of its scheme.
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) scheme: &'static str,
-    /// Under its settings.
+    /// The isolation under the chosen settings.
     pub(crate) isolation: Isolation,
-    /// Whether what bodies see has to be confirmed.
+    /// Whether reads of bodies have to be confirmed.
     pub(crate) confirms: bool,
 }
 
@@ -187,7 +187,7 @@ fn with<V: Visit>(name: &str, visitor: V) -> Option<V::Out> {
     (name == STANDARD.name).then(|| visitor.visit::<catalogue::Standard>())
 }
 
-/// Whether what bodies see has to be confirmed, where they are to see one state.
+/// Whether reads of bodies have to be confirmed, given whether bodies are to see one state.
 fn confirms(name: &'static str, views: Views, consistent_reads: bool) -> Result<bool, OpenError> {
     match views {
         Views::Unconfirmed if consistent_reads => Err(OpenError::Unsuited {
@@ -210,7 +210,7 @@ impl Visit for Open<'_> {
     type Out = Result<Opened, OpenError>;
 
     fn visit<S: Scheme>(self) -> Self::Out {
-        // Known when this is compiled, so that nothing below is, for a scheme that is not offered.
+        // Known at compile time, so that nothing below is compiled for a scheme that is not offered.
         if const { unsuited(&S::INFO).is_some() } {
             let says = unsuited(&S::INFO).unwrap_or_default();
             return Err(OpenError::Unsuited { name: S::INFO.name, says });
@@ -224,7 +224,7 @@ impl Visit for Open<'_> {
         limits::check_memory(first, options.memory_bytes, MemoryLeft::of_this_process)?;
         let db = Database::<S>::try_new(schema, &values, env).map_err(|error| match error {
             MakeError::Setting(error) => refused(error),
-            // Others have taken what was left a moment ago.
+            // The memory that was left a moment ago is taken by now.
             MakeError::Memory(NoMemory(most)) => {
                 limits::refusal(&most, most.bytes.unwrap_or(usize::MAX), MemoryLimit::System)
             }

@@ -1,14 +1,16 @@
-//! Turns: a transaction that has failed many times in a row is attempted while others wait, so that it ends.
+//! Turns: while a transaction that has failed many times in a row is attempted, other transactions wait, so that it
+//! ends.
 //!
-//! A turn keeps nobody from anything by force: whoever begins an attempt looks whether somebody has a turn, and waits
-//! until that one is over. Attempts that had begun before go on, and those who have waited for one turn do not wait for
-//! the next before they have made an attempt. So while a turn lasts, each other caller has one attempt at most that may
-//! stand in its way. Each seat shows whether it is within an attempt, so that whoever has the turn can wait until those
-//! have ended. Nothing here needs an order of memory: what one of two overlooks is one attempt in vain.
+//! Turns are cooperative: a caller that begins an attempt looks whether another caller has a turn, and waits until that
+//! turn is over. Attempts that had begun before go on. A caller that has waited for one turn does not wait for the next
+//! turn before it has made an attempt. So while a turn lasts, each other caller has at most one attempt that may
+//! conflict with the owner of the turn. Each seat shows whether it is within an attempt, so that the owner of the turn
+//! can wait until those attempts have ended. No memory ordering is needed here: if one of two threads misses a store of
+//! the other, the cost is one failed attempt.
 //!
 //! A caller that waits here holds nothing of the database but its seat. A caller that is within a transaction of
-//! another database may hold locks there, and so neither waits for a turn nor has one: else two of them could wait
-//! for each other.
+//! another database may hold locks there, and so neither waits for a turn nor takes one: otherwise two such callers
+//! could wait for each other.
 
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Latched, LatchedGuard, Padded, waiter};
@@ -19,31 +21,33 @@ const ALL: u64 = 1;
 const READS: u64 = 1;
 const WRITES: u64 = 2;
 const WITHIN: u64 = READS | WRITES;
-/// How long somebody who has the turn waits for others at a time: a body of theirs may wait for what this one does.
+/// Longest wait of the owner of the turn for other attempts, in nanoseconds: the body of such an attempt may itself
+/// wait for something that the owner does.
 const PATIENCE_NS: u64 = 100_000_000;
 
 /// The owner of the turn, and the seats that are within an attempt.
 pub(crate) struct Turns {
-    /// 0 while nobody has one; else its number, above the bit `ALL`. Whoever begins an attempt looks here.
+    /// 0 while nobody has a turn; else the number of the turn, above the bit `ALL`. Each caller that begins an attempt
+    /// reads it.
     present: Padded<AtomicU64>,
-    /// How many there were; held by who has one.
+    /// Number of turns so far. The owner of the turn holds this latch.
     last: Latched<u64>,
-    /// By seat: how many attempts it has begun, above what it is within now.
+    /// By seat: the number of attempts that it has begun, above the bits `WITHIN`.
     attempts: Box<[Padded<AtomicU64>]>,
 }
 
-/// A seat is within an attempt until this is dropped.
+/// A guard: its seat is within an attempt until the guard is dropped.
 pub(crate) struct Within<'t>(&'t AtomicU64);
 
 impl Drop for Within<'_> {
     #[inline]
     fn drop(&mut self) {
-        // Relaxed twice: nobody else writes it, and see the header.
+        // Relaxed twice: only this seat writes the word; for readers see the header.
         self.0.store(self.0.load(Ordering::Relaxed) & !WITHIN, Ordering::Relaxed);
     }
 }
 
-/// A turn, which ends when this is dropped.
+/// A turn, which ends when this value is dropped.
 pub(crate) struct Turn<'t> {
     turns: &'t Turns,
     _last: LatchedGuard<'t, u64>,
@@ -55,7 +59,7 @@ impl Turns {
         Self { present: Padded::default(), last: Latched::default(), attempts }
     }
 
-    /// A seat begins an attempt.
+    /// Marks a seat as being within an attempt.
     #[inline]
     pub(crate) fn begin(&self, seat: usize, read_only: bool) -> Within<'_> {
         let shown = &self.attempts[seat];
@@ -65,11 +69,11 @@ impl Turns {
         Within(shown)
     }
 
-    /// Waits before an attempt while somebody has a turn who is not to be disturbed by it, until a moment at most: who
-    /// only reads is in the way of nobody who does.
+    /// Waits before an attempt while another caller has a turn that the attempt could disturb, at most until
+    /// `until_ns`. A read-only attempt does not disturb a read-only turn.
     #[inline]
     pub(crate) fn give_way(&self, read_only: bool, until_ns: impl FnOnce() -> u64) {
-        // Relaxed: who misses a turn that has just begun counts among those whose attempts had begun before.
+        // Relaxed: a caller that misses a turn which has just begun counts as one whose attempt had begun before.
         let present = self.present.load(Ordering::Relaxed);
         if present != 0 && (!read_only || present & ALL != 0) {
             self.wait(present, until_ns());
@@ -82,7 +86,7 @@ impl Turns {
         waiter::wait_until(Some(until_ns), || self.present.load(Ordering::Relaxed) != present);
     }
 
-    /// Takes the turn, as soon as nobody else has it: none if that is not before a moment.
+    /// Takes the turn as soon as it is free; `None` if it is not free before `until_ns`.
     #[cold]
     pub(crate) fn take(&self, read_only: bool, until_ns: u64) -> Option<Turn<'_>> {
         let mut free = None;
@@ -99,8 +103,8 @@ impl Turns {
 }
 
 impl Turn<'_> {
-    /// Waits until the attempts have ended that may stand in the way of this one, which had begun before: as long as
-    /// makes sense, and until a moment at most. Whether they have.
+    /// Waits until the attempts that had begun before and may conflict with this turn have ended: at most
+    /// `PATIENCE_NS`, and at most until `until_ns`. Returns whether they have ended.
     pub(crate) fn await_others(&self, now_ns: u64, until_ns: u64) -> bool {
         let Turns { present, attempts, .. } = self.turns;
         // Relaxed, here and below: see the header.
@@ -124,7 +128,7 @@ impl Drop for Turn<'_> {
 mod tests {
     use super::*;
 
-    /// Whether an attempt that begins now waits.
+    /// Returns whether an attempt that begins now waits.
     fn waits(turns: &Turns, read_only: bool) -> bool {
         let mut waits = false;
         turns.give_way(read_only, || {
@@ -156,7 +160,7 @@ mod tests {
         let present = turns.present.load(Ordering::Relaxed);
         drop(first);
         let _second = turns.take(true, u64::MAX).expect("it is free");
-        // Returns at once: the turn that it has seen is over.
+        // Returns at once: the turn that the caller had seen is over.
         turns.wait(present, u64::MAX);
     }
 

@@ -1,4 +1,4 @@
-//! What the body of a transaction does: rows by their types above, words of the engine below.
+//! The calls of a transaction's body: rows by their types for the caller, words for the engine.
 
 use core::fmt;
 use core::ops::{ControlFlow, Deref, DerefMut, RangeBounds};
@@ -15,39 +15,39 @@ use crate::store::Store;
 use crate::table::{Handle, Index, Table};
 use crate::value::{Bound, NamedTable};
 
-/// A transaction that reads. Of each call, an error is passed on with `?`: after it the attempt cannot commit.
+/// A read-only transaction. The errors of its calls are passed on with `?`: after an error the attempt cannot commit.
 pub struct Reader<'t> {
     pub(crate) raw: &'t mut (dyn RawTxn + 't),
     database: usize,
     tables: &'t [Arc<Bound>],
-    /// The words of a row that is put together of its column groups.
+    /// A buffer for the words of a row that is put together of its column groups.
     row: &'t mut Vec<u64>,
-    /// The first call that made no sense, and that the engine does not know of.
+    /// The first misuse that the engine does not know of.
     pub(crate) misuse: Option<Misuse>,
-    /// Whether a column group was another when it was written than when it was read.
+    /// Whether a column group had changed between its read and its write.
     pub(crate) has_changed: bool,
 }
 
-/// A transaction that reads and writes: see [`Reader`] for how it reads.
+/// A transaction that reads and writes: see [`Reader`] for the reads.
 pub struct Txn<'t> {
     pub(crate) reader: Reader<'t>,
     pub(crate) room: Room<'t>,
 }
 
-/// What an insert needs beside the engine: memory, and the knowledge of how much there is.
+/// The parts that an insert needs beside the engine: a buffer, and the state of the memory limit.
 pub(crate) struct Room<'t> {
     pub(crate) store: &'t dyn Store,
     pub(crate) tally: &'t Tally,
     pub(crate) limit_bytes: Option<usize>,
-    /// What an insert may take until the memory in use is looked at again.
+    /// Bytes that an insert may take until the memory in use is checked again.
     pub(crate) insert_bytes: usize,
-    /// Inserts until then.
+    /// Inserts until the memory in use is checked again.
     pub(crate) until_weighing: &'t mut u32,
     pub(crate) scratch: &'t mut Vec<u64>,
 }
 
 impl Room<'_> {
-    /// The same for one attempt.
+    /// Lends the room to one attempt.
     pub(crate) fn lend(&mut self) -> Room<'_> {
         let Self { store, tally, limit_bytes, insert_bytes, until_weighing, scratch } = self;
         Room {
@@ -60,14 +60,14 @@ impl Room<'_> {
         }
     }
 
-    /// So many words, all zero.
+    /// Returns a buffer of `words` words, all zero.
     pub(crate) fn words(&mut self, words: usize) -> &mut [u64] {
         self.scratch.clear();
         self.scratch.resize(words, 0);
         self.scratch
     }
 
-    /// Refuses an insert if there is no memory for it.
+    /// Refuses an insert if the memory limit is reached.
     #[inline]
     fn admit(&mut self) -> Result<(), Error> {
         let Some(limit_bytes) = self.limit_bytes else { return Ok(()) };
@@ -101,13 +101,13 @@ impl<'t> Reader<'t> {
         Self { raw, database, tables, row, misuse: None, has_changed: false }
     }
 
-    /// Keeps a call that makes no sense from being overlooked.
+    /// Records a misuse, so that the transaction fails even if the body ignores the error.
     fn refuse(&mut self, misuse: Misuse) -> Error {
         self.misuse.get_or_insert_with(|| misuse.clone());
         misuse.into()
     }
 
-    /// Refuses what was not refused by the engine.
+    /// Records a misuse that the engine does not see.
     pub(crate) fn checked<O>(&mut self, called: Result<O, Misuse>) -> Result<O, Error> {
         called.map_err(|misuse| self.refuse(misuse))
     }
@@ -142,8 +142,8 @@ impl<'t> Reader<'t> {
         Ok(row)
     }
 
-    /// Reads a row and returns what `see` makes of it: `None` when the key is not there. For wide rows, which
-    /// [`get`](Self::get) hands from one to the other.
+    /// Reads a row and returns the result of `see`: `None` when the key is not there. For wide rows, which
+    /// [`get`](Self::get) would move.
     ///
     /// # Errors
     /// A conflict, or misuse.
@@ -167,7 +167,7 @@ impl<'t> Reader<'t> {
         Ok(output)
     }
 
-    /// Puts a row together of its column groups: `false` when the key is not there.
+    /// Puts a row together of its column groups in `self.row`: `false` when the key is not there.
     fn gather(&mut self, table: TableId, key: AnyKey) -> Result<bool, Error> {
         let Self { raw, row, tables, .. } = self;
         row.clear();
@@ -183,9 +183,9 @@ impl<'t> Reader<'t> {
         Ok(true)
     }
 
-    /// Says that rows will be asked for soon, so that their memory comes while others are read: a hint, worth the while
-    /// for several keys of a big table that are known before the first of them is needed. Of what is not there it asks
-    /// for nothing, and it is no read.
+    /// Prefetches rows that will be read soon, so that their memory is loaded while other rows are read. It is a hint,
+    /// useful for several keys of a big table that are known before the first of them is needed. Missing keys are
+    /// skipped, and a prefetch is not a read.
     ///
     /// ```
     /// # use contend::{Database, Options, Table};
@@ -209,14 +209,14 @@ impl<'t> Reader<'t> {
         self.ask_for(table, 0..T::GROUPS, keys);
     }
 
-    /// Asks for the memory of column groups.
+    /// Prefetches column groups of rows.
     pub(crate) fn ask_for<T: Table>(
         &mut self,
         table: Handle<T>,
         groups: core::ops::Range<usize>,
         keys: impl IntoIterator<Item = T::Key>,
     ) {
-        // About as many cache misses as a core has under way.
+        // About the number of cache misses that a core has in flight.
         const AT_A_TIME: usize = 16;
         let mut some = [AnyKey::One(0); AT_A_TIME];
         let (mut keys, mut count) = (keys.into_iter(), 0);
@@ -227,7 +227,7 @@ impl<'t> Reader<'t> {
                 count += 1;
             }
             if count == AT_A_TIME || next.is_none() {
-                // A foreign handle asks for nothing; the call that follows says so.
+                // For a handle of another database nothing is prefetched; the read that follows returns the error.
                 if table.database == self.database {
                     self.raw.prefetch(table.id, groups.clone(), &some[..count]);
                 }
@@ -250,8 +250,8 @@ impl<'t> Reader<'t> {
         Ok(self.raw.get(table.id, 0, any(&key), &mut |_| ())?)
     }
 
-    /// The rows whose keys are in a range, in their order. They are read a page at a time, so that whoever stops
-    /// early has read few rows more than it was given.
+    /// Returns the rows whose keys are in a range, in the order of their keys. Rows are read a page at a time, so that
+    /// a caller that stops early has read only few rows more than it was given.
     ///
     /// ```
     /// # use contend::{Database, Options, Table};
@@ -274,8 +274,8 @@ impl<'t> Reader<'t> {
         )
     }
 
-    /// The rows whose secondary keys are in a range, in their order, and those with the same secondary key in that of
-    /// their primary keys. As [`scan`](Self::scan).
+    /// Returns the rows whose secondary keys are in a range, in the order of these keys, and rows with the same
+    /// secondary key in the order of their primary keys. Otherwise like [`scan`](Self::scan).
     pub fn scan_by<T: Table, K: Key>(
         &mut self,
         table: Handle<T>,
@@ -335,8 +335,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// As [`walk_words`](Self::walk_words), of a table with several column groups. The keys come a page at a time, and
-    /// of each row the other groups are read when it is its turn.
+    /// Like [`walk_words`](Self::walk_words), for a table with several column groups. Keys are read a page at a time.
+    /// All groups of a row are read just before the row is passed to `see`.
     fn walk_gathered(
         &mut self,
         table: TableId,
@@ -357,7 +357,7 @@ impl<'t> Reader<'t> {
             own.extend(keys.iter().map(|key| bound.primary_of(*key)));
             self.raw.prefetch(table, groups.clone(), &own);
             for (key, own) in keys.iter().zip(&own) {
-                // Under schemes that isolate less, a row may be gone by now.
+                // Under weaker isolation, the row may have been deleted by now.
                 if self.gather(table, *own)? && see(*key, self.row).is_break() {
                     return Ok(());
                 }
@@ -368,7 +368,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// As [`walk_words`](Self::walk_words), of any table.
+    /// Like [`walk_words`](Self::walk_words), for any table.
     fn walk_any(
         &mut self,
         table: &NamedTable,
@@ -397,7 +397,7 @@ impl<'t> Reader<'t> {
         Ok(self.raw.scan(table, group, which, keys, direction, see)?)
     }
 
-    /// Reads a row of a table whose columns are known at run time only: `None` when the key is not there.
+    /// Reads a row of a table whose columns are known only at run time: `None` when the key is not there.
     ///
     /// # Errors
     /// A conflict, or misuse.
@@ -412,8 +412,8 @@ impl<'t> Reader<'t> {
         Ok(is_there.then(|| table.bound.join(key, self.row.as_bytes())))
     }
 
-    /// Visits rows of a table whose columns are known at run time only, until `see` breaks: those whose keys are in a
-    /// range, which are primary keys, or keys of the named index.
+    /// Visits the rows whose keys are in a range, until `see` breaks, in a table whose columns are known only at run
+    /// time. The keys are primary keys, or keys of the named index.
     ///
     /// # Errors
     /// A conflict, or misuse.
@@ -452,14 +452,14 @@ impl<'t> Txn<'t> {
         Ok(self.reader.raw.insert(table.id, key, &[self.room.scratch.as_slice()])?)
     }
 
-    /// Inserts the row whose words are put aside, of several column groups.
+    /// Inserts a row of several column groups, whose words are in `room.scratch`.
     fn insert_groups(&mut self, table: TableId, key: AnyKey) -> Result<bool, Error> {
         let groups = self.reader.tables[usize::from(table.0)].arranged.groups.iter();
         let groups: Vec<&[u64]> = groups.map(|words| &self.room.scratch[words.clone()]).collect();
         Ok(self.reader.raw.insert(table, key, &groups)?)
     }
 
-    /// Overwrites a row by the one whose words are put aside, a column group after the other.
+    /// Overwrites a row with the words in `room.scratch`, one column group after the other.
     fn replace_groups(&mut self, table: TableId, key: AnyKey) -> Result<bool, Error> {
         let groups = self.reader.tables[usize::from(table.0)].arranged.groups.iter();
         for (group, words) in groups.enumerate() {
@@ -481,7 +481,7 @@ impl<'t> Txn<'t> {
         self.replace_groups(table.id, any(&row.key()))
     }
 
-    /// Overwrites a row, or inserts it when its key is not there: whether it was inserted.
+    /// Overwrites a row, or inserts it when its key is not there. Returns whether the row was inserted.
     ///
     /// # Errors
     /// A conflict, misuse, or [`Error::MemoryFull`], after which the transaction may go on.
@@ -489,13 +489,13 @@ impl<'t> Txn<'t> {
         if self.replace(table, row)? {
             return Ok(false);
         }
-        // Under some schemes another may have inserted it meanwhile, and the attempt will not commit.
+        // Under some schemes another transaction may have inserted the row meanwhile; then the attempt will not commit.
         self.insert(table, row)
     }
 
-    /// Reads a row and writes it as `change` leaves it, whose result is returned: `None` when the key is not there.
-    /// The key stays as it is. Of a table with [column groups](crate::ColumnGroup) all are read, and those that have
-    /// changed are written.
+    /// Reads a row, changes it by `change`, and writes it. Returns the result of `change`: `None` when the key is not
+    /// there. The key must stay the same. In a table with [column groups](crate::ColumnGroup) all groups are read, and
+    /// those that have changed are written.
     ///
     /// # Errors
     /// A conflict, or misuse, for example a change of the key.
@@ -523,7 +523,7 @@ impl<'t> Txn<'t> {
         if is_moved { Err(self.has_moved(table.id)) } else { Ok(output) }
     }
 
-    /// As [`update`](Self::update), of several column groups.
+    /// Like [`update`](Self::update), for several column groups.
     fn update_groups<T: Table, O>(
         &mut self,
         table: Handle<T>,
@@ -546,7 +546,8 @@ impl<'t> Txn<'t> {
             if before == after {
                 continue;
             }
-            // Under schemes that isolate less, what was read may be another's by now, whose write would be lost.
+            // Under weaker isolation, another transaction may have changed the group since it was read; that write
+            // would be lost.
             let mut is_same = false;
             let is_there = raw.update(table.id, group, at, &mut |own| {
                 is_same = own == before;
@@ -568,8 +569,8 @@ impl<'t> Txn<'t> {
         self.refuse(Misuse::new(says))
     }
 
-    /// Adds the sums of `amounts` to those of the row with its key, without reading it: `false` when the key is not
-    /// there.
+    /// Adds the sums of `amounts` to the row with the key of `amounts`, without reading that row: `false` when the key
+    /// is not there.
     ///
     /// ```
     /// # use contend::{Database, Options, Sum, Table};
@@ -589,8 +590,9 @@ impl<'t> Txn<'t> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// # Errors A conflict, or misuse: a table that has other columns than [`Sum`](crate::Sum)s beside its key, or a
-    /// secondary index. Of sums among other columns, make a [column group](crate::ColumnGroup).
+    /// # Errors
+    /// A conflict, or misuse: the table has other columns than [`Sum`](crate::Sum)s beside its key, or a secondary
+    /// index. Put sums that stand among other columns into a [column group](crate::ColumnGroup).
     pub fn add<T: Table>(&mut self, table: Handle<T>, amounts: &T) -> Result<bool, Error> {
         self.check(table.database)?;
         let words = self.words(table.id);
@@ -615,7 +617,7 @@ impl<'t> Txn<'t> {
         Ok(self.reader.raw.delete(table.id, any(&key))?)
     }
 
-    /// Inserts a row into a table whose columns are known at run time only: `false` when its key is there already.
+    /// Inserts a row into a table whose columns are known only at run time: `false` when its key is there already.
     ///
     /// # Errors
     /// A conflict, misuse, or [`Error::MemoryFull`], after which the transaction may go on.
@@ -626,7 +628,7 @@ impl<'t> Txn<'t> {
         self.insert_groups(table.id, key)
     }
 
-    /// Overwrites a row of a table whose columns are known at run time only: `false` when its key is not there.
+    /// Overwrites a row of a table whose columns are known only at run time: `false` when its key is not there.
     ///
     /// # Errors
     /// A conflict, or misuse.
@@ -636,7 +638,7 @@ impl<'t> Txn<'t> {
         self.replace_groups(table.id, key)
     }
 
-    /// Deletes a row of a table whose columns are known at run time only: `false` when the key is not there.
+    /// Deletes a row of a table whose columns are known only at run time: `false` when the key is not there.
     ///
     /// # Errors
     /// A conflict, or misuse.
@@ -646,13 +648,13 @@ impl<'t> Txn<'t> {
         Ok(self.reader.raw.delete(table.id, key)?)
     }
 
-    /// The words of a row of a table, all zero.
+    /// Returns a buffer for the words of a row of a table, all zero.
     fn words(&mut self, table: TableId) -> &mut [u64] {
         let words = self.reader.tables[usize::from(table.0)].arranged.row_words();
         self.room.words(words)
     }
 
-    /// The key of a row, whose words are put aside.
+    /// Returns the key of a row, and puts the row's words into `room.scratch`.
     fn split(&mut self, table: &NamedTable, row: &[crate::Value]) -> Result<AnyKey, Error> {
         let key = table.bound.split(row, self.words(table.id).as_mut_bytes());
         self.reader.checked(key)

@@ -1,4 +1,4 @@
-//! Rows and keys of tables whose columns are known at run time only.
+//! Rows and keys of tables whose columns are known only at run time.
 
 use core::fmt;
 
@@ -12,19 +12,19 @@ use crate::error::Misuse;
 /// The value of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing, in a column that may hold nothing.
+    /// No value, in a nullable column.
     Nothing,
-    /// Of a column of `bool`.
+    /// A value of a `bool` column.
     Bool(bool),
-    /// Of a column of unsigned numbers.
+    /// A value of a column of unsigned integers.
     Unsigned(u128),
-    /// Of a column of signed numbers, or of sums.
+    /// A value of a column of signed integers, or of sums.
     Signed(i128),
-    /// Of a column of floating-point numbers; one of `f32` loses what that does not have.
+    /// A value of a column of floating-point numbers. An `f32` column rounds it to `f32`.
     Float(f64),
-    /// Of a column of bytes, as many as it has.
+    /// A value of a column of bytes, exactly as long as the column.
     Bytes(Vec<u8>),
-    /// Of a column of text.
+    /// A value of a column of text.
     Text(String),
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Writes a value to a column of this type, and says whether it is of that type.
+/// Writes a value to a column of this type, and returns whether the value fits the type.
 fn write(value: &Value, kind: Type, to: &mut [u8]) -> bool {
     if kind.is_nullable {
         let (is_there, own) = to.split_at_mut(1);
@@ -119,7 +119,7 @@ fn write_kind(value: &Value, kind: Kind, to: &mut [u8]) -> bool {
     }
 }
 
-/// The value in a column of this type.
+/// Reads the value from the bytes of a column of this type.
 fn read(kind: Type, from: &[u8]) -> Value {
     if kind.is_nullable {
         return if from[0] == 0 { Value::Nothing } else { read(Type::of(kind.kind), &from[1..]) };
@@ -144,9 +144,9 @@ fn read(kind: Type, from: &[u8]) -> Value {
     }
 }
 
-/// Names a table of a database whose columns are known at run time only: see
-/// [`Database::table_named`](crate::Database::table_named). Its rows are the values of all columns in their order,
-/// its keys those of the key's columns.
+/// A handle of a table whose columns are known only at run time: see
+/// [`Database::table_named`](crate::Database::table_named). A row is the values of all columns in their order; a key is
+/// the values of the key's columns.
 #[derive(Clone, Debug)]
 pub struct NamedTable {
     pub(crate) database: usize,
@@ -154,7 +154,7 @@ pub struct NamedTable {
     pub(crate) bound: Arc<Bound>,
 }
 
-/// A table of a database.
+/// A table of a database, with its layout.
 #[derive(Debug)]
 pub(crate) struct Bound {
     pub(crate) definition: Definition,
@@ -162,7 +162,7 @@ pub(crate) struct Bound {
 }
 
 impl NamedTable {
-    /// What the table is.
+    /// The table's definition.
     pub fn definition(&self) -> &Definition {
         &self.bound.definition
     }
@@ -185,7 +185,7 @@ impl Bound {
         if write(value, definition.kind, to) { Ok(()) } else { Err(refused()) }
     }
 
-    /// The values of columns, one after the other.
+    /// Returns the bytes of the values of some columns, one after the other.
     fn bytes(&self, columns: &[usize], values: &[Value], what: &str) -> Result<Vec<u8>, Misuse> {
         if columns.len() != values.len() {
             let (given, expected) = (values.len(), columns.len());
@@ -201,23 +201,23 @@ impl Bound {
         Ok(bytes)
     }
 
-    /// A primary key.
+    /// Makes a primary key of its columns' values.
     pub(crate) fn key(&self, values: &[Value]) -> Result<AnyKey, Misuse> {
         Ok(AnyKey::from_bytes(&self.bytes(&self.arranged.key, values, "the key")?))
     }
 
-    /// The bytes of a secondary key.
+    /// Returns the bytes of a secondary key.
     pub(crate) fn index_key(&self, index: usize, values: &[Value]) -> Result<Vec<u8>, Misuse> {
         self.bytes(&self.arranged.indexes[index], values, "the key of the index")
     }
 
-    /// The number of a secondary index.
+    /// Returns the number of the secondary index of this name.
     pub(crate) fn index(&self, name: &str) -> Result<usize, Misuse> {
         let found = self.definition.indexes().iter().position(|index| index.name == name);
         found.ok_or_else(|| self.misuse(format!("there is no index `{name}`")))
     }
 
-    /// The key of a row, and what of it is not in the key.
+    /// Returns a row's key, and writes the columns that are not in the key to `row`.
     pub(crate) fn split(&self, values: &[Value], row: &mut [u8]) -> Result<AnyKey, Misuse> {
         let columns = self.definition.columns().len();
         if values.len() != columns {
@@ -235,12 +235,12 @@ impl Bound {
         Ok(AnyKey::from_bytes(&key))
     }
 
-    /// The primary key that ends the key of an index.
+    /// Returns the primary key at the end of an index's key.
     pub(crate) fn primary_of(&self, key: AnyKey) -> AnyKey {
         AnyKey::from_bytes(&key.to_bytes()[AnyKey::BYTES_MAX - self.arranged.key_bytes..])
     }
 
-    /// The row of a key, which may be that of an index.
+    /// Puts together the values of a row from its key, primary or of an index, and its bytes.
     pub(crate) fn join(&self, key: AnyKey, row: &[u8]) -> Vec<Value> {
         let key = key.to_bytes();
         let key = &key[AnyKey::BYTES_MAX - self.arranged.key_bytes..];

@@ -1,5 +1,5 @@
-//! What the derives say of structs that cannot be tables: at the field or the word that is wrong, in the words of who
-//! wrote it, with what to write instead, and nothing beside that.
+//! Errors of the derives for structs that cannot be tables. Each error is at the wrong field or word, in the terms of
+//! the struct's author, says what to write instead, and is the only error.
 //!
 //! All cases are compiled as one program, by the compiler that has built the library: each is a module, and its errors
 //! are those within its lines.
@@ -13,17 +13,17 @@ use std::process::Command;
 /// The first lines of each case.
 const PRELUDE: &str = "#[allow(unused_imports)] use contend::{Column, ColumnGroup, Sum, Table, Text};\n";
 
-/// Something that the compiler says: where, and the text with all labels and notes.
+/// A message of the compiler: its line, and its text with all labels and notes.
 struct Said {
     line: usize,
     column: usize,
     text: String,
 }
 
-/// A case: a name, the source, and of each error what the source has where it is, and what it says.
+/// A case: a name, the source, and for each expected error the source text at its place, and parts of its message.
 type Case = (&'static str, &'static str, &'static [(&'static str, &'static [&'static str])]);
 
-/// The newest library in the folder in which the test is, which cargo has built before the test.
+/// Returns the newest library in the test's folder, which cargo has built before the test.
 fn library(folder: &Path) -> PathBuf {
     let files = fs::read_dir(folder).expect("the test is in a folder").filter_map(Result::ok);
     let is_library = |path: &PathBuf| {
@@ -35,7 +35,7 @@ fn library(folder: &Path) -> PathBuf {
     newest.expect("cargo has built the library beside its tests")
 }
 
-/// The errors and warnings of a program.
+/// Compiles a program, and returns its errors and warnings.
 fn compile(name: &str, source: &str) -> Vec<Said> {
     let test = env::current_exe().expect("a test is a file");
     let folder = test.parent().expect("a file is in a folder");
@@ -46,7 +46,7 @@ fn compile(name: &str, source: &str) -> Vec<Said> {
     compiler.args(["--edition=2024", "--crate-type=lib", "--emit=metadata", "--color=never", "-Wunused"]);
     compiler.arg("--extern").arg(format!("contend={}", library(folder).display()));
     compiler.arg("-L").arg(format!("dependency={}", folder.display()));
-    // Where cargo has built for a target that is named, the derive is built for the host.
+    // If cargo has built for an explicit target, the derive is in the host's folder.
     let profile = folder.parent().and_then(Path::file_name);
     if let (Some(host), Some(profile)) = (folder.ancestors().nth(3), profile) {
         compiler.arg("-L").arg(format!("dependency={}", host.join(profile).join("deps").display()));
@@ -58,7 +58,7 @@ fn compile(name: &str, source: &str) -> Vec<Said> {
     said
 }
 
-/// The errors of a compiler, one by one; without the sums at its end.
+/// Splits the output of a compiler into its errors, without the summary at its end.
 fn split(text: &str, file: &str) -> Vec<Said> {
     let mut all: Vec<Said> = Vec::new();
     let mut current = String::new();
@@ -74,7 +74,8 @@ fn split(text: &str, file: &str) -> Vec<Said> {
     all
 }
 
-/// One thing that a compiler says, if it says where in the file: at first, or in its first note of that.
+/// Parses a message of the compiler, if it names a place in the file, in its first line or in its first note with such
+/// a place.
 fn said(text: &str, file: &str) -> Option<Said> {
     let mut places = text.lines().filter_map(|line| line.trim_start().strip_prefix("--> "));
     let at = places.find(|at| at.contains(file))?;
@@ -83,7 +84,7 @@ fn said(text: &str, file: &str) -> Option<Said> {
     Some(Said { line, column, text: text.to_owned() })
 }
 
-/// Compiles cases together, and holds what is said of each to what is expected.
+/// Compiles cases together, and compares the errors of each with the expected errors.
 fn judge(name: &str, cases: &[Case]) {
     let mut source = String::from("#![allow(dead_code)]\n");
     let mut lines: Vec<Range<usize>> = Vec::new();
@@ -319,7 +320,7 @@ const WORDS: &[Case] = &[
     ),
 ];
 
-/// Types that are seen not to be columns, or not to be of keys.
+/// Types that the derive itself recognizes not to be columns, or not to be key columns.
 const FIELDS: &[Case] = &[
     (
         "texts",
@@ -391,7 +392,7 @@ const FIELDS: &[Case] = &[
     ),
 ];
 
-/// Types of which only the compiler knows.
+/// Types that only the compiler recognizes.
 const TYPES: &[Case] = &[
     (
         "columns",
@@ -461,7 +462,7 @@ const TYPES: &[Case] = &[
     ),
 ];
 
-/// Errors found when constants are computed, of programs in which all else is right.
+/// Errors found when constants are computed, in programs that are correct otherwise.
 const WIDTHS: &[Case] = &[
     (
         "keys",

@@ -1,4 +1,5 @@
-//! Devices that fail under an open database: who is told what, what goes on, and what is there afterwards.
+//! Devices that fail under an open database: the errors of each caller, the operations that still work, and the state
+//! afterwards.
 
 mod gate;
 mod place;
@@ -75,7 +76,7 @@ fn when_a_device_fails_writers_are_told_and_readers_go_on() {
         }
         assert_eq!(error.advice(), Advice::Reopen);
         assert!(error.to_string().contains("unknown"), "{error}");
-        // From now on nothing is executed that would not last.
+        // From now on no transaction is executed that would not be durable.
         let refused = insert(&db, counts, 99).expect_err("it would not last");
         assert!(matches!(&refused, Error::Log(again) if again == failure), "{refused}");
         assert_eq!(refused.advice(), Advice::Reopen);
@@ -118,7 +119,7 @@ fn what_was_acknowledged_is_there_when_the_power_has_gone() {
         let disk = SimulatedDisk::new(seed);
         let mut rng = Rng::from_path(&[seed]);
         let mut acknowledged = [0_u64; 2];
-        // Twice, so that what was recovered is recovered again.
+        // Twice, so that the recovered state is recovered again.
         for boot in 0..2 {
             let (db, counts) = open(&disk, small());
             disk.cut_at(disk.steps() + 1 + rng.below(150));
@@ -141,7 +142,7 @@ fn what_was_acknowledged_is_there_when_the_power_has_gone() {
                 let len = theirs.len() as u64;
                 assert_eq!(theirs, (first..first + len).collect::<Vec<_>>(), "seed {seed}, boot {boot}");
                 assert!(len >= *acknowledged, "seed {seed}, boot {boot}: {len} of {acknowledged}");
-                // One more may be there, of which nobody knew.
+                // One more commit may be there, which was not acknowledged.
                 *acknowledged = len;
             }
         }
@@ -182,12 +183,12 @@ fn a_backup_has_what_had_committed_before_it_and_is_not_durable_yet() {
     let counts = db.table::<Count>().expect("it was declared");
     gate.set(SHUT);
     insert(&db, counts, 1).expect("nobody waits");
-    // The log is at the device with the first when the second commits, behind it.
+    // The log is writing the first commit to the device when the second commits, behind it.
     waiter::wait_until(None, || gate.is_awaited());
     insert(&db, counts, 2).expect("nobody waits");
     workers::run(2, false, |worker| {
         if worker == 0 {
-            // So that the call comes first, mostly: what is right holds in any order.
+            // So that the call usually comes first; the assertions hold in any order.
             waiter::pause_ns(20_000_000);
             gate.set(OPEN);
         } else {
@@ -212,7 +213,7 @@ fn who_has_written_nothing_has_what_it_wanted_when_the_log_fails_meanwhile() {
             gate.set(BROKEN);
         }
         1 => assert!(is_unknown(insert(&db, counts, 2))),
-        // Both may have seen what is not durable yet, and wait for it.
+        // Both may have seen a commit that is not durable yet, and wait for it.
         2 => {
             waiter::wait_until(None, || db.counters().commits >= 3);
             assert_eq!(ids(&db, counts), [0, 1, 2]);
@@ -227,7 +228,7 @@ fn who_has_written_nothing_has_what_it_wanted_when_the_log_fails_meanwhile() {
     assert!(is_unknown(finished(begun)));
 }
 
-/// Whether this is what a sync that failed has left.
+/// Whether an error is the error after a failed sync.
 fn is_unknown(ended: Result<bool, Error>) -> bool {
     matches!(ended, Err(Error::NotDurable(failure)) if matches!(*failure, LogError::Sync { .. }))
 }
@@ -275,7 +276,7 @@ fn futures_are_complete_when_they_are_durable() {
         assert!(finished(future).expect("the disk works"));
     }
     assert_eq!((db.counters().awaiting_durability, db.counters().commits), (0, 200));
-    // Whatever was acknowledged is there if the power goes now.
+    // All acknowledged commits are there if the power fails now.
     disk.cut_at(disk.steps() + 1);
     assert!(insert(&db, counts, 999).is_err());
     drop(db);

@@ -1,5 +1,5 @@
-//! What is in a directory: opened again, under other options, kept from others, copied, and refused when it is not what
-//! was written.
+//! The contents of a directory: opened again, under other options, locked against others, copied, and refused if they
+//! differ from the contents that were written.
 
 mod place;
 
@@ -43,7 +43,7 @@ fn all(db: &Database, accounts: Handle<Account>) -> Vec<Account> {
     db.snapshot(|txn| txn.scan(accounts, ..).collect()).expect("it reads")
 }
 
-/// Three accounts, one of which was changed and one deleted.
+/// Makes three accounts, one of which was changed and one deleted.
 fn fill(db: &Database, accounts: Handle<Account>) {
     for id in 1..=3 {
         let is_new = db.transact(|txn| txn.insert(accounts, &account(id, "Ann", 100)));
@@ -81,7 +81,7 @@ fn what_was_committed_is_there_when_it_is_opened_again() {
         if round == 1 {
             db.checkpoint().expect("the device works");
         }
-        // Dropped in place of closed.
+        // The database is dropped instead of closed.
     }
 }
 
@@ -96,7 +96,7 @@ fn an_epoch_is_as_long_as_it_is_said_to_be() {
         db.close().expect("the disk works");
         rounds
     };
-    // Tried several times, for the machine may do something else meanwhile.
+    // Tried several times, since the machine may do other work meanwhile.
     assert!(
         (0..5).any(|_| rounds_after(1_000_000, 20_000_000) == 0),
         "nothing is written before the epoch's end"
@@ -164,7 +164,7 @@ fn tables_may_be_added_and_indexes_be_others() {
         .column::<Text<12>>("owner")
         .column::<i64>("cents")
         .key(["id"]);
-    // Without its index, found by equality only, and with a table behind it.
+    // The same table without its index and found by equality only, and with another table behind it.
     let more = Options::new().define(plain.clone().point()).define(declared("visits"));
     let db = Database::open(place.path(), more).expect("it opens");
     let (accounts, visits) = (db.table_named("accounts").unwrap(), db.table_named("visits").unwrap());
@@ -193,7 +193,7 @@ fn tables_may_be_added_and_indexes_be_others() {
     assert_eq!((count(&accounts, "by_cents").unwrap(), count(&visits, "by_count").unwrap()), (2, 1));
 }
 
-/// All files with their bytes.
+/// Returns all files with their bytes.
 fn files(place: &Place) -> BTreeMap<String, Vec<u8>> {
     let entries =
         fs::read_dir(place.path()).expect("it is there").map(|entry| entry.expect("it can be read"));
@@ -201,7 +201,7 @@ fn files(place: &Place) -> BTreeMap<String, Vec<u8>> {
     entries.map(|entry| (name(&entry), fs::read(entry.path()).expect("a file"))).collect()
 }
 
-/// Bytes of all files, which may go meanwhile.
+/// Returns the bytes of all files, which may be removed meanwhile.
 fn bytes(place: &Place) -> u64 {
     let entries =
         fs::read_dir(place.path()).expect("it is there").map(|entry| entry.expect("it can be read"));
@@ -225,7 +225,7 @@ fn tables_of_another_shape_are_refused_by_name() {
     for (options, table, column) in [
         (Options::new().define(declared("a")), "b", None),
         (Options::new().define(declared("b")).define(declared("a")), "a", None),
-        // As wide as before, so that the log by itself would take it.
+        // As wide as before, so that the log alone would accept it.
         (Options::new().define(of("a").column::<u32>("count").key(["id"])), "a", Some("count")),
         (Options::new().define(of("a").column::<i32>("sum").key(["id"])), "a", Some("count")),
         (Options::new().define(declared("a").column::<u8>("more")), "a", Some("more")),
@@ -338,13 +338,13 @@ fn recovery_takes_all_rows_whatever_the_limit_of_memory() {
 fn checkpoints_are_made_by_themselves_and_keep_the_directory_small() {
     const DUE: u64 = 100_000;
     let place = Place::new("bounded");
-    // Many sessions have small rings: what is committed and not yet written does not count.
+    // Many sessions have small rings, so that commits which are not yet written hardly count.
     let small = || options().durability(Durability::Async).checkpoint_bytes(DUE).sessions(1_000);
     let (mut written, mut checkpoints, mut most) = (0, 0, 0);
     for _ in 0..2 {
         let (db, accounts) = open(&place, small());
         let mut counters = db.counters();
-        // Far ahead of checkpoints, unless it is kept back.
+        // This would be far ahead of checkpoints if callers did not wait.
         while counters.checkpoints < 3 || counters.log_bytes < 30 * DUE {
             for _ in 0..500 {
                 let put = account(written % 500, "Ann", written as i64);
@@ -358,7 +358,7 @@ fn checkpoints_are_made_by_themselves_and_keep_the_directory_small() {
         assert_eq!((counters.checkpoint_failures, counters.checkpoint_failure), (0, None));
     }
     assert!(checkpoints >= 6);
-    // Four times what is due, what is in a ring, two checkpoints of 500 rows, and pages that are filled up.
+    // Four times the due bytes, the bytes of a ring, two checkpoints of 500 rows, and padded pages.
     assert!(most < 12 * DUE, "{most} bytes after {written} commits");
     let (db, accounts) = open(&place, small());
     let newest = all(&db, accounts).iter().map(|it| it.cents).max();
@@ -392,7 +392,7 @@ fn a_backup_while_writers_run_is_the_state_of_a_moment() {
         if worker == 2 {
             for round in 0..4 {
                 let copy = Place::new(&format!("backed_up_to_{round}"));
-                // Acquire, here and below: pairs with the Release in what writers do.
+                // Acquire, here and below: pairs with the Release of the writers.
                 let before = [0, 1].map(|writer: usize| steps[writer].load(Ordering::Acquire));
                 db.backup(copy.path()).expect("the device works");
                 let (db, accounts) = open(&copy, options());
@@ -445,7 +445,7 @@ fn a_backup_goes_into_an_empty_directory_or_nowhere() {
     drop(copied);
     db.close().expect("the device works");
     assert!(matches!((db.backup(copy.path()), db.checkpoint()), (Err(Error::Closed), Err(Error::Closed))));
-    // As a crash leaves it that comes before the end.
+    // The state that a crash before the end leaves.
     fs::rename(copy.path().join("MANIFEST"), copy.path().join("BACKUP")).expect("the system works");
     let error = refused(&copy, options());
     assert!(matches!(error, OpenError::Corrupt(_)) && error.to_string().contains("make another"), "{error}");
@@ -459,7 +459,7 @@ fn what_is_not_what_was_written_is_refused_and_left_as_it_is() {
     db.checkpoint().expect("the device works");
     fill_again(&db, accounts);
     drop(db);
-    // Each file whose bytes count, and where its first ones are.
+    // Each file whose bytes matter, and the position of its first such bytes.
     let files = files(&place);
     let part = files.keys().find(|name| name.starts_with("checkpoint-")).expect("a checkpoint").clone();
     let segment =

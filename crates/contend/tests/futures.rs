@@ -1,4 +1,4 @@
-//! Transactions of async code, under a runtime of a few lines: it polls, and sleeps until it is woken.
+//! Transactions of async code, under a runtime of a few lines, which polls, and sleeps until it is woken.
 
 use core::future::Future;
 use core::pin::pin;
@@ -137,7 +137,7 @@ fn more_than_may_wait_is_refused_and_what_nobody_awaits_is_not_executed() {
     assert_eq!((executed.load(Ordering::Relaxed), db.counters().overload_refusals), (1, 1)); // Relaxed: as above.
 }
 
-/// Something that happens once, and is waited for.
+/// An event that happens once, and that threads wait for.
 #[derive(Clone, Default)]
 struct Flag(Arc<AtomicBool>);
 
@@ -155,8 +155,9 @@ impl Flag {
     }
 }
 
-/// A transaction that meets a conflict in each attempt until `ends` is raised: another thread writes what it has read.
-/// Before its first attempt ends, it waits until `go` is raised. It counts its attempts, and leaves row 2.
+/// Begins a transaction that meets a conflict in each attempt until `ends` is raised: another thread writes a row that
+/// the transaction has read. Before its first attempt ends, it waits until `go` is raised. It counts its attempts, and
+/// leaves row 2.
 fn conflicting(
     db: &Database,
     counts: Handle<Count>,
@@ -181,7 +182,7 @@ fn who_has_conflicted_waits_behind_the_others() {
     let (db, counts) = counts(Options::new().helpers(1).attempts(50));
     let (is_queued, ends, attempts) = (Flag::default(), Flag::default(), Arc::default());
     let first = conflicting(&db, counts, [&is_queued, &ends], &attempts);
-    // It ends when the one behind it in the queue has been executed, and no attempt before.
+    // It ends when the transaction behind it in the queue has been executed, and in no earlier attempt.
     let others: Vec<_> = (0..5)
         .map(|_| {
             let ends = ends.clone();
@@ -204,7 +205,7 @@ fn attempts_are_counted_across_the_queue_and_keep_nobody_up() {
     let (is_queued, never, attempts) = (Flag::default(), Flag::default(), Arc::default());
     let first = conflicting(&db, counts, [&is_queued, &never], &attempts);
     waiter::wait_until(None, || attempts.load(Ordering::Relaxed) > 0); // Relaxed: as above.
-    // As many as may wait: who comes back into the queue is not refused by that.
+    // As many as may wait: a transaction that returns to the queue is not refused.
     let (second, third) = (db.begin(move |txn| txn.contains(counts, 1)), add(&db, counts));
     is_queued.raise();
     assert!(block_on(second).unwrap() && block_on(third).unwrap().is_some());

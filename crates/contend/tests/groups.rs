@@ -1,4 +1,4 @@
-//! Column groups: whole rows are what they are without them, and who keeps to one group is in nobody's way in another.
+//! Column groups: whole rows behave as without groups, and transactions that use different groups do not conflict.
 
 mod place;
 
@@ -32,7 +32,7 @@ struct Visits {
     seconds: Sum,
 }
 
-/// Of a width that is no multiple of a word's.
+/// A group whose width is no multiple of a word.
 #[derive(Clone, Debug, PartialEq, ColumnGroup)]
 struct Body {
     draft: bool,
@@ -147,7 +147,8 @@ fn a_group_is_read_and_written_alone() {
     assert!(matches!(rows, Err(Error::Misuse(_))), "nor are all of its row: {rows:?}");
 }
 
-/// What happens to a transaction when another comes in between, which commits meanwhile: how often it was executed.
+/// Executes a transaction with another one in its middle, which commits meanwhile. Returns the number of executions of
+/// the first.
 fn between(
     db: &Database,
     first: impl Fn(&mut contend::Txn<'_>) -> Result<(), Error>,
@@ -239,7 +240,7 @@ fn an_update_of_a_row_that_another_changes_meanwhile_loses_nothing() {
             row.visits.count.0 += 100;
         })
         .map(|_| ())
-        // Overlooked errors do not make a transaction commit.
+        // A transaction whose errors were ignored does not commit.
         .or(Ok(()))
     })
     .unwrap();
@@ -486,7 +487,7 @@ fn many_threads_add_to_one_group_and_change_another() {
                 assert!(done.expect("it commits"));
             }
         });
-        // Not a snapshot, which may be one of a moment ago.
+        // Not a snapshot, which may show the state of a moment ago.
         let rows = db.transact(|txn| txn.scan(articles, ..).collect::<Result<Vec<_>, _>>()).unwrap();
         for (id, row) in rows.iter().enumerate() {
             let half = TIMES as i64 / 2;

@@ -1,5 +1,5 @@
-//! A process that is killed, whatever it is at: nothing is lost that it had been told was durable, and no transaction
-//! is there by half.
+//! A process that is killed at any time: no commit is lost that it was told was durable, and no transaction is half
+//! there.
 
 mod place;
 
@@ -13,12 +13,12 @@ use place::Place;
 use stdx::Rng;
 use sync::workers;
 
-/// What tells a process that it is a child: the directory.
+/// The variable that makes a process a child; its value is the directory.
 const CHILD: &str = "CONTEND_KILLED_CHILD";
 const WRITERS: u64 = 2;
 const ACCOUNTS: u64 = 8;
 const CENTS: i64 = 1_000;
-/// Entries that a writer keeps.
+/// Number of entries that a writer keeps.
 const KEPT: u64 = 5;
 
 #[derive(Clone, Debug, PartialEq, Table)]
@@ -30,7 +30,7 @@ struct Account {
     cents: i64,
 }
 
-/// What a writer has done last.
+/// An entry of a writer, which records one of its last transfers.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table(name = "entries")]
 struct Entry {
@@ -49,7 +49,7 @@ struct Bank {
 
 impl Bank {
     fn open(path: &Path) -> Result<Self, OpenError> {
-        // Checkpoints are under way most of the time.
+        // Checkpoints run most of the time.
         let options = Options::new().table::<Account>().table::<Entry>().checkpoint_bytes(60_000);
         let db = Database::open(path, options)?;
         let accounts = db.table().expect("it was declared");
@@ -68,7 +68,7 @@ impl Bank {
         read.expect("it reads")
     }
 
-    /// Moves money, and leaves entry `number` in place of the one that has become too old.
+    /// Moves money, and inserts entry `number` in place of the entry that has become too old.
     fn step(&self, writer: u64, number: u64, rng: &mut Rng) {
         let (from, to, cents) = (rng.below(ACCOUNTS), rng.below(ACCOUNTS), rng.below(20) as i64);
         let moved = self.db.transact(|txn| {
@@ -81,7 +81,7 @@ impl Bank {
     }
 }
 
-/// The part of a child, run by the tests below: says each number that is durable, until it is killed.
+/// The child process, run by the tests below: prints each durable number, until it is killed.
 #[test]
 fn a_child_writes() {
     let Ok(path) = env::var(CHILD) else { return };
@@ -106,7 +106,7 @@ fn a_child_writes() {
     });
 }
 
-/// Says a line of its own, past what the test harness says.
+/// Prints a separate line, past the output of the test harness.
 fn say(what: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("\n@{what}\n").as_bytes()).expect("somebody reads");
@@ -138,7 +138,7 @@ fn a_kill_loses_nothing_that_was_acknowledged_and_leaves_no_half() {
         let ready = lines.next().expect("it opens");
         assert_eq!(ready, "ready", "kill {kill}");
         lines.by_ref().take(1 + rng.below(60) as usize).for_each(&mut hear);
-        // SIGKILL. What it had said before is in the pipe.
+        // SIGKILL. The output before it is in the pipe.
         child.kill().expect("it runs");
         lines.for_each(&mut hear);
         child.wait().expect("it ran");

@@ -1,5 +1,5 @@
-//! Programs that ask for more than there can be: each hears what the limit is and what to do, before anything is made,
-//! and its process goes on.
+//! Programs whose options exceed a limit: each gets an error with the limit and advice, before anything is made, and
+//! its process goes on.
 
 mod place;
 
@@ -96,7 +96,7 @@ fn what_is_too_much_is_refused_with_the_limit_and_the_way_out() {
     for (name, options, says) in too_much() {
         let in_memory = Database::in_memory(options.clone()).map(drop).expect_err(name);
         let on_disk = Database::open(place.path(), options).map(drop).expect_err(name);
-        // What the machine has left differs from one moment to the next.
+        // The memory that the machine has left differs from one moment to the next.
         assert_eq!(discriminant(&in_memory), discriminant(&on_disk), "{name}");
         for text in [in_memory, on_disk].map(|error| error.to_string()) {
             assert!(says.iter().all(|part| text.contains(part)), "{name}: {text}");
@@ -184,7 +184,7 @@ fn two_tables_of_one_name_are_found_among_many() {
     assert!(says.contains("table `t17`: there are two tables of this name"), "{says}");
 }
 
-/// The part of a child, whose memory is limited by the test below.
+/// The child process, whose memory is limited by the test below.
 #[test]
 fn a_child_asks_for_too_much() {
     let Ok(limit) = env::var(CHILD) else { return };

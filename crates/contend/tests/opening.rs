@@ -1,5 +1,5 @@
-//! What is opened: a path that is wrong is no new database, a log that nobody has closed says so, one that was cut
-//! off is refused, and what the system says is kept.
+//! Opening of databases: a wrong path makes no new database, a log that was not closed is reported, a log that was cut
+//! off is refused, and errors of the system are kept.
 
 mod place;
 
@@ -59,7 +59,7 @@ fn names(path: &Path) -> Vec<String> {
     names
 }
 
-/// A directory as the process that has the database open would leave it if it was killed now.
+/// Copies a directory, in the state that a kill of its process would leave now.
 fn killed(from: &Place, name: &str) -> Place {
     let to = Place::new(name);
     fs::create_dir_all(to.path()).expect("the system works");
@@ -122,7 +122,7 @@ fn what_a_crash_has_torn_is_told_of() {
     write(&db, 0..9);
     let copy = killed(&place, "torn_copy");
     drop(db);
-    // As of a round of which a part came to the device.
+    // As after a round that was written to the device only in part.
     let last = segments(copy.path()).pop().expect("there is a log");
     let mut bytes = fs::read(&last).expect("a file");
     let end = bytes.iter().rposition(|byte| *byte != 0).expect("blocks") + 1;
@@ -312,7 +312,7 @@ fn a_first_open_that_was_cut_short_is_tried_again() {
         let error = refused(place.path(), options().create(Create::Never));
         assert_eq!(instead(&error).1, &Instead::EmptyDirectory);
     }
-    // As a process leaves it that ends just before it says that it has made the database.
+    // The state of a process that ends just before it records that it has made the database.
     make(&[]);
     drop(open(place.path(), options()).expect("it is made"));
     fs::write(place.path().join("MAKING"), "").expect("the system works");
@@ -349,7 +349,7 @@ fn a_path_that_the_system_refuses_is_told_with_its_reason() {
         assert_eq!((*operation, at, said.kind()), (what, &path, io::ErrorKind::InvalidFilename));
         assert!(error.to_string().contains(&format!("{what}: File name too long")), "{error}");
     };
-    // It makes the directories above, of which this is the name of none.
+    // It makes the directories above; this path is the name of none of them.
     told(Create::IfAbsent, Operation::Make);
     for create in [Create::IfAbsent, Create::Never, Create::New] {
         told(create, Operation::Look);

@@ -1,5 +1,5 @@
-//! What the panic hook of a program hears of panics within transactions: of those that are believed, once, and of
-//! others nothing. Each case is a process of its own, whose errors are looked at.
+//! Calls of a program's panic hook for panics within transactions: once for a panic that is believed, and never for
+//! others. Each case is a process of its own, whose error output is checked.
 
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
@@ -15,7 +15,7 @@ struct Row {
     value: i64,
 }
 
-/// Names the case that a child is to play.
+/// The variable that names the case of a child process.
 const CHILD: &str = "CONTEND_PANICS";
 
 fn rows() -> (Database, Handle<Row>) {
@@ -28,7 +28,7 @@ fn rows() -> (Database, Handle<Row>) {
     (db, rows)
 }
 
-/// Both rows always have the same value. A body that sees two states panics, and is not believed.
+/// Both rows always have the same value. A body that sees two states panics, and its panic is not believed.
 fn discarded(db: &Database, rows: Handle<Row>) {
     let mut attempts = 0;
     db.transact(|txn| {
@@ -57,7 +57,7 @@ fn believed(db: &Database) -> Box<dyn core::any::Any + Send> {
     ended.expect_err("the panic goes on")
 }
 
-/// Panics within a transaction of another database: in an attempt that is not believed, and in one that is.
+/// Panics within a transaction of another database: in an attempt that is not believed, and in an attempt that is.
 fn nested(db: &Database) {
     let (other, others) = rows();
     let mut attempts = 0;
@@ -78,7 +78,7 @@ fn nested(db: &Database) {
     assert_eq!(attempts, 2);
 }
 
-/// Panics when it goes.
+/// Panics when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -169,7 +169,7 @@ fn played(case: &str) -> (String, bool) {
     (said, ended.status.success())
 }
 
-/// How often a child has said something.
+/// Counts the occurrences of a text in a child's output.
 #[track_caller]
 fn says(case: &str, what: &[(&str, usize)]) -> String {
     let (said, is_well) = played(case);

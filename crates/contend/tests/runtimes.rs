@@ -1,5 +1,5 @@
-//! Transactions of tasks under tokio, on one thread and on several: the runtime goes on whatever a transaction waits
-//! for, and who stops to wait, a task or the whole runtime, loses nothing and leaves nothing by half.
+//! Transactions of tasks under tokio, on one thread and on several. The runtime goes on whatever a transaction waits
+//! for. If a task or the whole runtime stops waiting, no transaction is lost or half done.
 
 mod gate;
 mod place;
@@ -30,7 +30,7 @@ struct Account {
     cents: i64,
 }
 
-/// A transfer that was made, by its number.
+/// A transfer that was made, found by its number.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table(name = "transfers")]
 struct Transfer {
@@ -68,7 +68,7 @@ impl Bank {
         options.table::<Account>().table::<Transfer>()
     }
 
-    /// Fills it if it is new.
+    /// Fills the database if it is new.
     fn over(db: Database) -> Self {
         let accounts = db.table::<Account>().expect("it was declared");
         let transfers = db.table::<Transfer>().expect("it was declared");
@@ -79,7 +79,7 @@ impl Bank {
         Self { db, accounts, transfers }
     }
 
-    /// Makes a transfer: false if it was made before. The body calls `between` with half of it done.
+    /// Makes a transfer: `false` if it was made before. The body calls `between` when half of the transfer is done.
     fn transfer(
         &self,
         transfer: Transfer,
@@ -94,7 +94,7 @@ impl Bank {
         })
     }
 
-    /// The numbers of all transfers, which the accounts agree with.
+    /// Returns the numbers of all transfers, after a check that the accounts agree with them.
     fn audit(&self) -> Vec<u64> {
         let read = self.db.snapshot(|txn| {
             let accounts = txn.scan(self.accounts, ..).collect::<Result<Vec<_>, _>>()?;
@@ -111,7 +111,7 @@ impl Bank {
     }
 }
 
-/// Counts ticks of the runtime's clock. While a thread of the runtime is blocked that has no sibling, it counts none.
+/// Counts ticks of the runtime's clock. While the only thread of a runtime is blocked, no ticks are counted.
 struct Ticker(Arc<AtomicU64>, JoinHandle<()>);
 
 impl Ticker {
@@ -128,7 +128,7 @@ impl Ticker {
         Self(ticks, task)
     }
 
-    /// Something for threads outside of the runtime that waits for so many ticks, and says whether they came.
+    /// Makes a function for threads outside of the runtime that waits for `ticks` ticks, and returns whether they came.
     fn waits(&self, ticks: u64) -> impl Fn() -> bool + Clone + Send + 'static {
         let counted = Arc::clone(&self.0);
         move || {
@@ -138,7 +138,7 @@ impl Ticker {
         }
     }
 
-    /// Waits within the runtime until something is so, and for some ticks more.
+    /// Waits within the runtime until a condition holds, and for some more ticks.
     async fn until(&self, is_so: impl Fn() -> bool) {
         let comes_to_be = async {
             while !is_so() {
@@ -157,21 +157,21 @@ impl Drop for Ticker {
     }
 }
 
-/// One thread, one worker, and several. Any block of a thread stops the tasks of the first two.
+/// Runtimes of one thread, of one worker, and of several workers. A blocked thread stops all tasks of the first two.
 fn runtimes() -> [Runtime; 3] {
     let several = |threads| Builder::new_multi_thread().worker_threads(threads).enable_time().build();
     [Builder::new_current_thread().enable_time().build(), several(1), several(3)]
         .map(|runtime| runtime.expect("the system gives threads"))
 }
 
-/// Plays it as a task of each runtime.
+/// Runs a test as a task of each runtime.
 fn on_each<F: Future<Output = ()> + Send + 'static>(play: impl Fn() -> F) {
     for runtime in runtimes() {
         runtime.block_on(async { tokio::spawn(play()).await.expect("it plays to its end") });
     }
 }
 
-/// A word that one side says and others wait for.
+/// A signal that one side raises and others wait for.
 #[derive(Clone, Default)]
 struct Flag(Arc<AtomicBool>);
 
@@ -235,7 +235,7 @@ fn many_tasks_transact_durably_while_the_runtime_goes_on() {
     }
 }
 
-/// Opens a gate when the test ends, however it does: else a database would wait there to be closed.
+/// Opens a gate when the test ends, even by a panic: otherwise the close of a database would wait there.
 struct Opens(Gate);
 
 impl Drop for Opens {
@@ -262,13 +262,13 @@ fn a_wait_for_a_device_keeps_no_thread_of_the_runtime() {
                 made.expect("it commits")
             });
         }
-        // All were executed, by one thread, and nobody has heard of it.
+        // All were executed, by one thread, and no outcome has been told.
         ticker.until(|| bank.db.counters().awaiting_durability == TASKS && gate.is_awaited()).await;
         assert_eq!(ended.load(Ordering::Relaxed), 0); // Relaxed: as above.
         gate.set(OPEN);
         assert_eq!(tasks.join_all().await, vec![true; TASKS as usize]);
         assert_eq!(bank.audit().len() as u64, TASKS);
-        // And if the device fails, whoever waits is told, and reads go on.
+        // If the device fails, waiting callers get an error, and reads go on.
         gate.set(SHUT);
         let unknown = tokio::spawn(bank.transfer(Transfer::new(TASKS), || ()));
         ticker.until(|| bank.db.counters().awaiting_durability == 1).await;
@@ -305,8 +305,8 @@ fn a_full_queue_refuses_at_once_and_a_permit_waits_for_room() {
         for begun in waiting {
             assert!(begun.await.expect("no panic").expect("it commits"));
         }
-        // A body that owns a permit keeps it until it was executed, or will not be. So whoever waits for one is never
-        // refused, also where others have stopped to wait.
+        // A body that owns a permit keeps it until the body was executed, or will not be. So a caller that waits for a
+        // permit is never refused, even if others have stopped waiting.
         let (room, mut tasks) = (Arc::new(Semaphore::new(WAITING)), JoinSet::new());
         for number in 10..110 {
             let (bank, room) = (bank.clone(), Arc::clone(&room));
@@ -345,12 +345,12 @@ fn a_seat_that_is_not_given_back_is_waited_for_elsewhere() {
     });
 }
 
-/// Transfers whose tasks may stop to wait before they hear.
+/// Transfers whose tasks may stop waiting before they get the outcome.
 const RACING: u64 = 300;
 /// Transfers that are half done when their tasks are aborted, one for each helper.
 const HELPERS: u64 = 2;
 
-/// Tasks some of which stop to wait at any time; the transfers of those who did not.
+/// Runs tasks some of which stop waiting at any time; returns the transfers of the tasks that did not.
 async fn race(bank: &Bank) -> Vec<u64> {
     let mut tasks = JoinSet::new();
     for number in 0..RACING {
@@ -375,18 +375,18 @@ async fn race(bank: &Bank) -> Vec<u64> {
     acknowledged
 }
 
-/// Tasks that are aborted while some of their transfers are half done and the others have not begun.
+/// Runs tasks that are aborted while some of their transfers are half done and the others have not begun.
 async fn abort(bank: &Bank) {
     let (ticker, mut tasks) = (Ticker::start(), JoinSet::new());
     let (inside, may_go) = (Arc::new(AtomicU64::new(0)), Flag::default());
     for number in RACING..RACING + 50 {
         let (entered, go, mut is_first) = (Arc::clone(&inside), may_go.clone(), 1);
         let between = move || {
-            // It is executed again if one is in its way that was begun before and that nobody waits for.
+            // The transfer is executed again if it conflicts with an earlier transfer that nobody waits for any more.
             entered.fetch_add(mem::take(&mut is_first), Ordering::Relaxed); // Relaxed: a count.
             go.wait();
         };
-        // No two of them are in each other's way.
+        // No two of these transfers conflict.
         let (from, to) = (number % 2 * 2, number % 2 * 2 + 1);
         tasks.spawn(bank.transfer(Transfer { number, from, to, cents: 1 }, between));
         if number + 1 == RACING + HELPERS {
@@ -412,7 +412,7 @@ async fn cancel(bank: Bank) -> Vec<u64> {
     acknowledged
 }
 
-/// Whatever was acknowledged is there, and of the rest what had begun.
+/// Checks that all acknowledged transfers are there, and of the others only those that had begun.
 fn check(bank: &Bank, acknowledged: &[u64]) {
     let made = bank.audit();
     assert!(
@@ -462,7 +462,7 @@ fn a_runtime_that_ends_leaves_the_database_to_the_next() {
             runtime.spawn(bank.transfer(Transfer::new(number), || ()));
         }
         is_there.wait();
-        // All of its tasks are dropped: one is under way, and nobody asks for the others any more.
+        // All tasks of the runtime are dropped: one transaction is running, and nobody waits for the others any more.
         drop(runtime);
         may_go.raise();
         let made = bank.db.transact(|txn| txn.insert(bank.transfers, &nothing(first + 50)));

@@ -1,4 +1,4 @@
-//! Transactions that others would keep from committing for ever: they end after a bounded number of attempts.
+//! Transactions that would never commit because of others: they end after a bounded number of attempts.
 
 use core::cell::Cell;
 
@@ -31,7 +31,7 @@ fn rows(options: Options) -> (Database, Handle<Row>) {
     (db, rows)
 }
 
-/// Ends the writers, whatever becomes of who works beside them.
+/// Ends the writers when dropped, even if the work beside them panics.
 struct Over<'o>(&'o AtomicBool);
 
 impl Drop for Over<'_> {
@@ -40,7 +40,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Has `work` done beside two writers that never pause: with what they have committed so far.
+/// Executes `work` beside two writers that never pause. Its argument is the number of their commits so far.
 fn beside_writers(db: &Database, rows: Handle<Row>, work: impl Fn(&AtomicU64) + Sync) {
     let (is_over, commits) = (AtomicBool::new(false), AtomicU64::new(0));
     workers::run(3, false, |worker| {
@@ -74,7 +74,7 @@ fn what_reads_all_rows_beside_writers_that_never_pause_ends_after_few_attempts()
                     let mut sum = 0;
                     for (nth, row) in txn.scan(rows, ..).enumerate() {
                         sum += row?.value;
-                        // Somebody commits meanwhile, unless they are kept from it.
+                        // A writer commits meanwhile, unless the writers have to wait.
                         let is_alone = |_| commits.load(Ordering::Relaxed) == before;
                         if nth == ROWS as usize / 2 {
                             (0..200).take_while(|step| is_alone(*step)).for_each(|_| workers::yield_now());
@@ -91,7 +91,8 @@ fn what_reads_all_rows_beside_writers_that_never_pause_ends_after_few_attempts()
                     })
                 };
                 assert_eq!(sum.unwrap(), 0, "{scheme}");
-                // In its turn, each other seat has one attempt in the way, or two if the look for it was missed.
+                // During its turn, each other seat has one conflicting attempt, or two if the seat missed the begin of
+                // the turn.
                 let bound = u64::from(TURN_AFTER) + 2 * SESSIONS as u64;
                 assert!(attempts.get() <= bound, "{} attempts under {scheme}", attempts.get());
             }
@@ -101,7 +102,7 @@ fn what_reads_all_rows_beside_writers_that_never_pause_ends_after_few_attempts()
 
 #[test]
 fn who_cannot_commit_in_time_is_told_what_to_do() {
-    // No turns, and no time: the first conflict is the last.
+    // No turns, and no time: the first conflict ends the transaction.
     let (db, rows) = rows(Options::new().deadline_ms(0).turn_after(10_000));
     let last = |ended: Result<(), Error>| -> Conflict {
         let says = ended.as_ref().unwrap_err().to_string();
@@ -132,7 +133,7 @@ fn a_turn_is_over_with_its_transaction_whatever_that_comes_to() {
             db.transact(|txn| {
                 attempts.set(attempts.get() + 1);
                 txn.get(rows, 1)?;
-                // Others write until this one has a turn, which keeps them waiting.
+                // Others write until this transaction has a turn, during which they wait.
                 if attempts.get() <= TURN_AFTER {
                     workers::run(1, false, |_| {
                         db.transact(|txn| txn.update(rows, 1, |row| row.value += 1).map(drop)).unwrap();
@@ -148,7 +149,7 @@ fn a_turn_is_over_with_its_transaction_whatever_that_comes_to() {
         }));
         assert_eq!(attempts.get(), TURN_AFTER + 1);
         assert_eq!(ended.is_err(), round == 2);
-        // Nobody waits any more: else this would not end before the deadline.
+        // Nobody waits any more; otherwise this would not end before the deadline.
         db.transact(|txn| txn.update(rows, 2, |row| row.value += 1).map(drop)).unwrap();
     }
 }
@@ -167,7 +168,7 @@ fn a_caller_within_another_databases_transaction_waits_for_no_turn() {
             });
             return txn.get(ones, 1).map(drop);
         }
-        // Here it has the turn. A thread that is within the other's transaction comes through.
+        // Here the transaction has the turn. A thread that is within a transaction of the other database does not wait.
         workers::run(1, false, |_| {
             let within = other.transact(|txn| {
                 one.transact(|txn| txn.update(ones, 2, |row| row.value += 1).map(drop))?;

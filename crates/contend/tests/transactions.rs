@@ -1,5 +1,5 @@
-//! Transactions as a program sees them: from many threads under every scheme of the build, with bodies that panic,
-//! nest and ask for too much.
+//! Transactions from a program's view: from many threads under every scheme of the build, with bodies that panic, nest
+//! and exceed limits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -41,7 +41,7 @@ fn sum(txn: &mut contend::Reader<'_>, accounts: Handle<Account>) -> Result<i64, 
     txn.scan(accounts, ..).map(|account| Ok(account?.cents)).sum()
 }
 
-/// Moves money from one account to another, which may not exist any more, nor yet.
+/// Moves money from one account to another. Either account may be deleted already, or not exist yet.
 fn transfer(db: &Database, accounts: Handle<Account>, from: u64, to: u64) -> Result<bool, Error> {
     db.transact(|txn| {
         let Some(payer) = txn.get(accounts, from)? else { return Ok(false) };
@@ -353,7 +353,7 @@ fn inserts_beyond_the_memory_limit_are_refused_until_there_is_room_again() {
     assert!((4_000..8_400).contains(&rows), "{rows} rows of a kilobyte fit");
     let used = db.counters().used_bytes as usize;
     assert!(used < limit_bytes + limit_bytes / 8, "{used} bytes");
-    // What is there can be read and changed.
+    // Existing rows can be read and changed.
     assert_eq!(db.transact(|txn| txn.update(large, 7, |row| row.bytes[0] = 9)).unwrap(), Some(()));
     let handled = db.transact(|txn| match txn.insert(large, &Large { id: rows, bytes: [1; 1_000] }) {
         Err(Error::MemoryFull { .. }) => txn.delete(large, 7),

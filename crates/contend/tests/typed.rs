@@ -1,5 +1,5 @@
-//! Typed tables: what is written is read, by key and by secondary key, in order, and under types that were declared
-//! at run time as under derived ones.
+//! Typed tables: rows are read as they were written, by key and by secondary key, in order, with tables that are
+//! declared at run time as with derived ones.
 
 use core::ops::{Bound, ControlFlow};
 
@@ -142,7 +142,7 @@ fn a_scan_of_many_pages_gives_each_row_once_and_sees_what_its_transaction_wrote(
     .unwrap();
 }
 
-/// A column of the program's own.
+/// A column type that the program defines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     Ready,

@@ -1,5 +1,5 @@
-//! What bodies see before it is decided whether they commit: what each scheme of the build says of itself is held to
-//! what can be seen under it, and `Options::consistent_reads` to what it promises.
+//! States that bodies see before their attempt commits or aborts. The `views` that each scheme of the build declares
+//! are compared with the states seen under it, and `Options::consistent_reads` is held to its promise.
 
 use core::cell::Cell;
 
@@ -20,12 +20,12 @@ struct Member {
     id: u64,
 }
 
-/// A row that counts the members.
+/// The key of the row that counts the members.
 const COUNT: u64 = 1_000;
 /// A key of both tables.
 const GUEST: u64 = 500;
 
-/// Reads, calls what it is given, and reads again: whether both agree.
+/// Reads, calls its argument, and reads again. Returns whether both reads agree.
 type ReadTwice<'r> = dyn Fn(&mut Txn<'_>, &dyn Fn()) -> Result<bool, Error> + Sync + 'r;
 
 struct Store {
@@ -46,7 +46,7 @@ fn store(options: Options) -> Result<Store, OpenError> {
     db.transact(|txn| {
         [0, 1].into_iter().try_for_each(|id| txn.insert(pairs, &Pair { id, value: 0 }).map(drop))?;
         txn.insert(pairs, &Pair { id: COUNT, value: 2 })?;
-        // Away from each other, so that a member comes in between.
+        // Far from each other, so that a member comes in between.
         [10, 90].into_iter().try_for_each(|id| txn.insert(members, &Member { id }).map(drop))
     })
     .expect("it commits");
@@ -59,7 +59,7 @@ impl Store {
         self.write_pair_after(by, &|| ());
     }
 
-    /// Begins before `before`, and writes after it.
+    /// Writes the pair in a transaction that has begun when it calls `before`, and writes after that.
     fn write_pair_after(&self, by: i64, before: &dyn Fn()) {
         let done = self.db.transact(|txn| {
             before();
@@ -79,7 +79,7 @@ impl Store {
         done.expect("it commits");
     }
 
-    /// The guest always is in one of the tables, and not in the other.
+    /// The guest is always in exactly one of the two tables.
     fn swap(&self, out: bool) {
         let done = self.db.transact(|txn| {
             if out {
@@ -106,11 +106,11 @@ impl Store {
         Ok(count)
     }
 
-    /// Has `read` executed, which calls what it is given between its two reads, and `write`, which calls what it is
-    /// given before it writes: it then waits for the first read, and is waited for before the second, as far as the
-    /// scheme lets it write. Whether the two were of different states.
+    /// Executes `read`, which calls its argument between its two reads, and `write`, which calls its argument before it
+    /// writes. The writer waits there for the first read, and the reader waits for the writer before the second read,
+    /// as far as the scheme lets the writer write. Returns whether the two reads were of different states.
     fn meets(&self, read: &ReadTwice<'_>, write: &(dyn Fn(&dyn Fn()) + Sync)) -> bool {
-        // Where one of them waits for the other to end, it is waited for in vain.
+        // The waits are bounded: under some schemes one of the two waits for the end of the other.
         const LOOKS: usize = 2_000;
         let await_flag = |flag: &AtomicBool| {
             let is_missing = |_: &usize| !flag.load(Ordering::Acquire);
@@ -140,8 +140,8 @@ impl Store {
         torn.into_inner()
     }
 
-    /// Whether a body can be shown two states at all: of two rows, by one who began later or earlier, of a
-    /// range and a row, of two keys that are missing.
+    /// Whether a body can see two states: of two rows, by a writer that began later or earlier; of a range and a row;
+    /// of two missing keys.
     fn is_torn(&self, round: u64) -> bool {
         let rows = self.meets(
             &|txn, between| {
@@ -199,7 +199,8 @@ impl Store {
         rows || overtaken || range || written || missed
     }
 
-    /// How many attempts of several kinds beside two writers saw what belongs to no state.
+    /// Runs attempts of several kinds beside two writers, and returns the number of those that saw rows of no single
+    /// state.
     fn hunt(&self, transactions: usize) -> usize {
         let (torn, readers) = (AtomicUsize::new(0), AtomicUsize::new(2));
         workers::run(4, false, |worker| {
@@ -255,14 +256,14 @@ impl Store {
 fn a_scheme_says_of_itself_what_bodies_see_under_it() {
     for (scheme, views) in offered() {
         let store = store(Options::new().scheme(scheme)).unwrap();
-        // A writer that gets no core in time is not seen: then again.
+        // The writes of a writer that gets no core in time are not seen; then try again.
         let rounds = if views == Views::Confirmed { 50 } else { 2 };
         let is_torn = (0..rounds).any(|round| store.is_torn(round));
         let torn = store.hunt(300);
         match views {
             Views::Consistent => assert!(!is_torn && torn == 0, "{scheme} shows more than one state: {torn}"),
             Views::Confirmed => assert!(is_torn, "{scheme} shows one state and says that it may not"),
-            // What is not committed yet is seen for a few instructions only.
+            // Uncommitted writes are visible for a few instructions only.
             Views::Unconfirmed => {}
         }
     }

@@ -1,5 +1,5 @@
-//! The code that is generated. What is of a field is where its type is, so that the compiler tells there what is wrong
-//! with that; and what asks for a trait does so in one form only, so that it tells it once.
+//! The generated code. The code for a field has the place of the field's type, so that the compiler reports errors
+//! there. Code that requires a trait is generated in one form only, so that the compiler reports a missing trait once.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -9,12 +9,12 @@ use syn::{DeriveInput, Result, Type};
 use crate::fields::{Described, Field, constant, of_group};
 use crate::said::Index;
 
-/// Where a type is, for code that stands for a field of it.
+/// Returns the place of a type, for code that is generated for a field of this type.
 fn place(kind: &Type) -> Span {
     Span::call_site().located_at(kind.span())
 }
 
-/// A type, or the tuple of several.
+/// Returns a type, or the tuple of several types.
 fn tuple(kinds: &[&Type]) -> TokenStream {
     match kinds {
         [one] => quote!(#one),
@@ -25,12 +25,12 @@ fn tuple(kinds: &[&Type]) -> TokenStream {
     }
 }
 
-/// The type of a column, as the library has it.
+/// The expression of a column's type in the library.
 fn column_type(kind: &Type) -> TokenStream {
     quote_spanned!(place(kind)=> <#kind as ::contend::Column>::TYPE)
 }
 
-/// How many bytes these columns have.
+/// The expression of the total width of some columns, in bytes.
 fn width<'k>(kinds: impl IntoIterator<Item = &'k Type>) -> TokenStream {
     let kinds = kinds.into_iter().map(|kind| {
         let column = column_type(kind);
@@ -101,8 +101,8 @@ fn constants(input: &DeriveInput, described: &Described) -> TokenStream {
     quote!(#[automatically_derived] impl #row { #(#constants)* })
 }
 
-/// Has the compiler refuse keys whose columns are none of keys, or too wide: with their fields' names, and before a
-/// program runs.
+/// Code that makes the compiler refuse keys that are too wide, or whose columns cannot be part of a key, with the names
+/// of their fields.
 fn widths(row: &Ident, described: &Described) -> TokenStream {
     let kinds: Vec<&Type> = described.keys().map(|key| &key.kind).collect();
     let named = |fields: &mut dyn Iterator<Item = &Ident>| {
@@ -128,7 +128,7 @@ fn widths(row: &Ident, described: &Described) -> TokenStream {
     });
     let of_indexes = described.indexes.iter().flat_map(|index| &index.fields);
     let are_keys = of_indexes.filter_map(|name| described.field(name)).filter(|field| !field.is_key);
-    // Of a key of one field the trait says it.
+    // For a key of one field the trait `Key` reports it.
     let of_key = described.keys().filter(|_| kinds.len() > 1);
     let are_keys = are_keys.chain(of_key).map(
         |Field { kind, .. }| quote_spanned!(place(kind)=> const _: () = <#kind as ::contend::KeyColumn>::IS_ONE;),
@@ -136,7 +136,8 @@ fn widths(row: &Ident, described: &Described) -> TokenStream {
     quote!(#primary #(#indexes)* #(#are_keys)*)
 }
 
-/// Whether there are columns beside the key that are in no column group, or there is no group: they come first.
+/// Whether there are columns outside of the key that are in no column group, or there is no group. Such columns come
+/// first.
 fn has_others(fields: &[Field]) -> bool {
     let is_other = |field: &Field| !field.is_key && !field.is_group;
     fields.iter().any(is_other) || !fields.iter().any(|field| field.is_group)
@@ -199,7 +200,7 @@ fn implementation(row: &Ident, described: &Described, definition: &TokenStream) 
     }
 }
 
-/// How a column group is written to and read from a row, behind `__end`.
+/// Code that writes a column group to a row, and code that reads it, behind `__end`.
 fn grouped(Field { name, kind, .. }: &Field) -> (TokenStream, TokenStream) {
     let place = place(kind);
     let found = quote_spanned! {place=>
@@ -212,7 +213,8 @@ fn grouped(Field { name, kind, .. }: &Field) -> (TokenStream, TokenStream) {
     (quote!(#found #write), quote!(#found #read))
 }
 
-/// How many bytes the columns of fields have, and how they are written to and read from as many bytes, `__columns`.
+/// The width of the columns of some fields in bytes, and code that writes them to, and reads them from, that many
+/// bytes, `__columns`.
 fn columns(fields: &[&Field]) -> (TokenStream, TokenStream, TokenStream) {
     let bytes = width(fields.iter().map(|field| &field.kind));
     let writes = fields.iter().map(|Field { name, kind, .. }| {

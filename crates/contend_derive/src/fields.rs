@@ -15,7 +15,7 @@ const KEY_FIELDS_MAX: usize = 4;
 /// The most secondary indexes of a table.
 const INDEXES_MAX: usize = 2;
 
-/// A field and what is said of it.
+/// A field and its attributes.
 pub(crate) struct Field {
     pub(crate) name: Ident,
     pub(crate) kind: Type,
@@ -23,11 +23,11 @@ pub(crate) struct Field {
     pub(crate) is_group: bool,
 }
 
-/// A table as its struct describes it, of which nothing is wrong that can be seen.
+/// A table as its struct describes it, without errors that the derive can find.
 pub(crate) struct Described {
     pub(crate) said: Said,
     pub(crate) fields: Vec<Field>,
-    /// Those over single fields before those over several.
+    /// The indexes: first those over single fields, then those over several fields.
     pub(crate) indexes: Vec<Index>,
 }
 
@@ -138,7 +138,7 @@ impl Described {
         }
     }
 
-    /// Indexes and column groups are constants of the struct, each with a name of its own.
+    /// Checks that the constants of indexes and column groups have different names.
     fn check_constants(&self, errors: &mut Errors) {
         let groups = self.fields.iter().filter(|field| field.is_group).map(|field| &field.name);
         let mut names = BTreeMap::new();
@@ -153,7 +153,8 @@ impl Described {
     }
 }
 
-/// Whether an index is that of a single field that is marked `#[index]`, of which a group is refused there.
+/// Whether an index is the index of a single field that is marked `#[index]`. A group with that mark is refused at the
+/// field.
 fn is_by_itself(index: &Ident, name: &Ident) -> bool {
     *index == format_ident!("by_{}", name)
 }
@@ -203,7 +204,7 @@ impl Marks {
     }
 }
 
-/// Refuses a type that is seen to be no column, or no column group.
+/// Refuses a type that is recognizably no column, or no column group.
 fn check_kind(field: &Field, errors: &mut Errors) {
     let Field { name, kind, is_group, .. } = field;
     let text = written(kind);
@@ -218,7 +219,7 @@ fn check_kind(field: &Field, errors: &mut Errors) {
     }
 }
 
-/// Refuses a type that is seen to be none of a key.
+/// Refuses a type that recognizably cannot be part of a key.
 fn check_key_kind(Field { name, kind, .. }: &Field, of: &str, errors: &mut Errors) {
     if let Some(says) = kinds::no_key(kind) {
         let text = written(kind);
@@ -226,7 +227,7 @@ fn check_key_kind(Field { name, kind, .. }: &Field, of: &str, errors: &mut Error
     }
 }
 
-/// A type as it is usually written.
+/// Formats a type as it is usually written.
 fn written(kind: &Type) -> String {
     let text = quote::quote!(#kind).to_string();
     let joined = [" <", "< ", " >", " ,", " ;", "& ", " ::", ":: ", "[ ", " ]"];

@@ -1,13 +1,13 @@
-//! Types of fields that cannot be columns or parts of a key, known by how they are written: those of the language and
-//! of the prelude, whose names nobody gives to types of their own. The compiler knows all others that cannot: `contend`
-//! has the words for it beside its traits.
+//! Types of fields that cannot be columns or parts of a key, recognized by their spelling: types of the language and of
+//! the prelude, whose names nobody gives to types of their own. The compiler refuses all other unsuitable types, with
+//! messages that `contend` has beside its traits.
 
 use syn::{Expr, ExprLit, GenericArgument, Lit, PathArguments, PathSegment, Type, TypeArray};
 
 /// The most bytes of a column of text or bytes.
 const BYTES_MAX: u64 = 65_535;
 
-/// Why a type is no column, and what is in its place, if that can be seen.
+/// Returns the reason for which a type is no column, and a replacement, if its spelling shows that.
 pub(crate) fn no_column(kind: &Type) -> Option<String> {
     match kind {
         Type::Reference(_) | Type::Ptr(_) => Some(
@@ -36,7 +36,7 @@ fn no_array(array: &TypeArray) -> Option<String> {
     too_long(&array.len)
 }
 
-/// Of a type with a plain name.
+/// Like `no_column`, for a type with a plain name.
 fn no_named(segment: &PathSegment) -> Option<String> {
     let name = segment.ident.to_string();
     let says = match (name.as_str(), argument(segment)) {
@@ -69,14 +69,14 @@ fn no_optional(within: &Type) -> Option<String> {
     no_column(within)
 }
 
-/// Of a length that is written as a number.
+/// Like `no_column`, for a length that is written as a number.
 fn too_long(length: &Expr) -> Option<String> {
     let Expr::Lit(ExprLit { lit: Lit::Int(length), .. }) = length else { return None };
     let is_too_long = length.base10_parse::<u64>().is_ok_and(|length| length > BYTES_MAX);
     is_too_long.then(|| "a column has 65,535 bytes at most: keep what is longer in several rows".into())
 }
 
-/// Why a type of a column is none of a key, if that can be seen.
+/// Returns the reason for which the type of a column cannot be part of a key, if its spelling shows that.
 pub(crate) fn no_key(kind: &Type) -> Option<&'static str> {
     let segment = segment(kind)?;
     match segment.ident.to_string().as_str() {
@@ -88,7 +88,7 @@ pub(crate) fn no_key(kind: &Type) -> Option<&'static str> {
     }
 }
 
-/// Why a type is no column group, if that can be seen: it is a column.
+/// Whether the spelling of a type shows that the type is a column, and so no column group.
 pub(crate) fn no_group(kind: &Type) -> bool {
     const COLUMNS: [&str; 14] = [
         "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128", "f32", "f64", "bool", "Option",
@@ -97,14 +97,14 @@ pub(crate) fn no_group(kind: &Type) -> bool {
     no_column(kind).is_some() || matches!(kind, Type::Array(_)) || segment(kind).is_some_and(is_column)
 }
 
-/// The name of a type that is written as a name alone, and so means what is meant by it everywhere.
+/// Returns the name of a type that is written as a name alone, and so has its usual meaning.
 fn segment(kind: &Type) -> Option<&PathSegment> {
     let Type::Path(path) = kind else { return None };
     let is_plain = path.qself.is_none() && path.path.leading_colon.is_none() && path.path.segments.len() == 1;
     path.path.segments.first().filter(|_| is_plain)
 }
 
-/// Its first argument.
+/// Returns the first argument of a type.
 fn argument(segment: &PathSegment) -> Option<&GenericArgument> {
     let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
     arguments.args.first()

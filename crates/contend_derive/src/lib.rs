@@ -1,9 +1,10 @@
-//! `#[derive(Table)]` and `#[derive(ColumnGroup)]` of the crate `contend`, which documents them: what a struct says of
-//! its fields becomes a table's definition, and its fields are written to and read from the columns.
+//! `#[derive(Table)]` and `#[derive(ColumnGroup)]` of the crate `contend`, which documents them. The derives make a
+//! table's definition from the fields of a struct and their attributes, and code that writes the fields to the columns
+//! and reads them from there.
 //!
-//! What cannot be a table is told in the words of who wrote the struct: at the field, with its name and what to write
-//! instead, and all of it at once. What only the compiler knows, whether a type is a column for example, it tells at
-//! the field, too, since all that is generated of a field is where its type is.
+//! Errors are in the terms of the struct's author: at the field, with its name and with what to write instead, and all
+//! of them at once. Some errors only the compiler finds, for example that a type is no column. It reports them at the
+//! field, too, since all code that is generated for a field has the place of the field's type.
 #![forbid(unsafe_code)]
 
 mod expand;
@@ -30,12 +31,12 @@ pub fn derive_column_group(input: proc_macro::TokenStream) -> proc_macro::TokenS
     expand::group(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// All that is wrong with a struct.
+/// All errors of a struct.
 #[derive(Default)]
 struct Errors(Option<Error>);
 
 impl Errors {
-    /// Adds what is wrong with the code that these tokens are.
+    /// Adds an error at the place of these tokens.
     fn add(&mut self, at: impl ToTokens, says: impl Display) {
         self.join(Error::new_spanned(at, says));
     }
@@ -47,7 +48,7 @@ impl Errors {
         }
     }
 
-    /// The result, unless there were errors.
+    /// Returns the value of a result, or adds its error.
     fn keep<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.join(error)).ok()
     }
@@ -57,7 +58,8 @@ impl Errors {
     }
 }
 
-/// The named fields of a struct without parameters. `what` that is to be, in the singular.
+/// Returns the named fields of a struct without parameters. `what` is the thing that the struct is to be, in the
+/// singular.
 fn named<'i>(input: &'i DeriveInput, what: &str) -> Result<&'i FieldsNamed> {
     let name = &input.ident;
     if !input.generics.params.is_empty() {
@@ -87,7 +89,7 @@ fn named<'i>(input: &'i DeriveInput, what: &str) -> Result<&'i FieldsNamed> {
     Err(Error::new_spanned(name, says))
 }
 
-/// The known word that is most like an unknown one, if any is close.
+/// Returns the known word that is most like an unknown one, if any is close.
 fn nearest<'w>(word: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let word = word.to_lowercase();
     let distances = words.into_iter().map(|other| (distance(&word, &other.to_lowercase()), other));
@@ -95,7 +97,7 @@ fn nearest<'w>(word: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&
     near.min_by_key(|(distance, _)| *distance).map(|(_, other)| other)
 }
 
-/// How many letters are to be added, left out or replaced to make one word of another.
+/// The number of letters to add, leave out or replace to make one word of another.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

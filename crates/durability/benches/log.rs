@@ -1,16 +1,16 @@
-//! What the log costs: the throughput and the pauses of TPC-C under Silo with one worker without a log, with one that
-//! is written behind, and with one that answers wait for, in turns; while checkpoints are made; and how fast rows are
-//! recovered.
+//! Benchmark of the log: the throughput and the pauses of TPC-C under Silo with one worker, without a log, with a log
+//! that is written behind, and with a log for which answers wait, in turns; the same while checkpoints are made; and
+//! the speed of the recovery of rows.
 //!
 //! `cargo bench -p contend-durability --bench log -- DIRECTORY [tpcc|recovery] [NAME=NUMBER ..]`
 //!
-//! Of both: `rounds`, and of the log `sessions`, `ring_kib` of all rings, `epoch_us`. Of `tpcc`: `requests` of a run,
-//! and `modes`, the sum of 1 for no log, 2 for `async`, 4 for `group`, 8 for `async` while one checkpoint after the
-//! other is made, 16 for `group` meanwhile. Of `recovery`: `rows`, `rows_of_commit`, `workers`, and `ordered=1` for an
-//! ordered index.
+//! Numbers of both: `rounds`, and for the log `sessions`, `ring_kib` of all rings, `epoch_us`. Numbers of `tpcc`:
+//! `requests` of a run, and `modes`, the sum of 1 for no log, 2 for `async`, 4 for `group`, 8 for `async` while
+//! checkpoints are made one after the other, 16 for `group` while they are made. Numbers of `recovery`: `rows`,
+//! `rows_of_commit`, `workers`, and `ordered=1` for an ordered index.
 //!
-//! A latency is that of a transaction from its first attempt until its client hears: at its end, or, with `group`, when
-//! it is durable.
+//! The latency of a transaction is the time from its first attempt until its client has the answer: at its end, or,
+//! with `group`, when it is durable.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that talks to a terminal")]
 
@@ -32,7 +32,7 @@ use sync::{Arc, Background, clock, workers};
 use workloads::tpcc::Tpcc;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// What is asked for.
+/// The arguments of the program.
 struct Asked {
     directory: PathBuf,
     what: String,
@@ -88,15 +88,15 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// When a client hears that it has committed, and what goes on beside.
+/// The moment at which a client is told that it has committed, and whether checkpoints are made meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     None,
     Async,
     Group,
-    /// As `Async`, while one checkpoint after the other is made.
+    /// Like `Async`, while checkpoints are made one after the other.
     Checkpoint,
-    /// As `Group`, meanwhile.
+    /// Like `Group`, while checkpoints are made one after the other.
     GroupCheckpoint,
 }
 
@@ -122,7 +122,7 @@ impl Mode {
     }
 }
 
-/// An empty directory of this name, or one in place of it.
+/// An empty directory at this path; a directory that is there is removed first.
 fn directory(path: &Path) -> Arc<dyn Directory> {
     _ = std::fs::remove_dir_all(path);
     Arc::new(RealDirectory::new(path).expect("the directory can be made"))
@@ -134,7 +134,7 @@ fn spread(mut of: Vec<f64>) -> (f64, f64, f64) {
     (of[of.len() / 2], of[0], of[of.len() - 1])
 }
 
-/// Runs each mode in turns.
+/// Runs all modes in turns.
 fn compare(asked: &Asked) {
     let wanted = asked.number("modes", 0b0111);
     let modes: Vec<Mode> = Mode::ALL
@@ -180,24 +180,24 @@ fn compare(asked: &Asked) {
     }
 }
 
-/// Loads into nothing.
+/// A loader that discards all rows.
 struct Nowhere;
 
 impl Loader for Nowhere {
     fn insert<G: Groups>(&mut self, _: G, _: G::Key, _: G::Rows<'_>) {}
 }
 
-/// A run.
+/// The results of a run.
 struct Ran {
     rate: f64,
     bytes: f64,
-    /// Checkpoints that were made meanwhile.
+    /// The number of checkpoints that were made meanwhile.
     checkpoints: u64,
     latencies: Histogram,
 }
 
 impl Ran {
-    /// Of half of the transactions, of 99%, of 99.9%, and of all.
+    /// The latencies of the 50%, 99%, 99.9% and 100% quantiles, in microseconds.
     fn latencies_us(&self) -> [f64; 4] {
         [0.5, 0.99, 0.999, 1.0].map(|share| self.latencies.quantile(share) as f64 / 1e3)
     }
@@ -224,9 +224,9 @@ fn run(asked: &Asked, mode: Mode) -> Ran {
     let log = running.log().clone();
     let (is_over, made) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     if mode.has_checkpoints() {
-        // What a checkpoint is made of.
+        // The rows from which a checkpoint is made.
         tpcc.load(Share::WHOLE, &mut LoggedLoader::new(&log, &mut Nowhere));
-        // Else the first transactions would wait for it.
+        // Otherwise the first transactions would wait for these rows.
         log.wait(log.present()).expect("the disk works");
     }
     let loaded = log.written().1;
@@ -257,11 +257,11 @@ fn run(asked: &Asked, mode: Mode) -> Ran {
     ran
 }
 
-/// Answers that a worker holds back at most, before it waits for the log.
+/// The largest number of answers that a worker holds back before it waits for the log.
 const HELD_BACK: usize = 4_096;
 
-/// One worker sends one request after the other; with a log that is waited for, the answers of several are held back
-/// at a time.
+/// One worker sends one request after the other; with a log for which answers wait, several answers are held back at a
+/// time.
 fn work<S: Scheme, L: Sink + Send>(
     db: &Database<S>,
     tpcc: &Tpcc,
@@ -310,19 +310,19 @@ fn work<S: Scheme, L: Sink + Send>(
     ran.remove(0)
 }
 
-/// Answers whom the log has made durable.
+/// Sends the answers that the log has made durable.
 fn answer(durable: Due, held: &mut VecDeque<(Due, u64)>, latencies: &mut Histogram) {
     while let Some((_, birth)) = held.pop_front_if(|(due, _)| *due <= durable) {
         latencies.record(since(birth));
     }
 }
 
-/// Nanoseconds since so many ticks.
+/// The time since the tick count `birth`, in nanoseconds.
 fn since(birth: u64) -> u64 {
     clock::ticks_to_ns(clock::ticks() - birth)
 }
 
-/// A row as YCSB has them, in words.
+/// A row of the size of YCSB's, in words.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 struct Wide([u64; 13]);
@@ -332,7 +332,7 @@ impl Row for Wide {
     type Indexes = ();
 }
 
-/// Writes rows, and recovers them.
+/// Writes rows, and measures their recovery.
 fn recover(asked: &Asked) {
     let rows = asked.number("rows", 10_000_000);
     let workers = asked.number("workers", 1) as usize;
@@ -364,14 +364,14 @@ fn seconds(since_ns: u64) -> f64 {
     (clock::now_ns() - since_ns) as f64 / 1e9
 }
 
-/// Logs rows in an order of their own, a few to a commit.
+/// Logs rows in a pseudorandom order, a few to a commit.
 fn write_rows(log: &Log, rows: u64, of_commit: u64) {
     let mut sink = log.plain_sink();
     for nth in 0..rows {
         if nth % of_commit == 0 {
             sink.open();
         }
-        // Odd: of a power of two of numbers, each comes once.
+        // An odd factor: each number below a power of two comes once.
         let key = nth.wrapping_mul(0x9e37_79b9_7f4a_7c15) % rows.next_power_of_two();
         sink.write(TableId(0), Some(0), AnyKey::One(key), Some(&[nth; 13]));
         if (nth + 1) % of_commit == 0 || nth + 1 == rows {
@@ -381,7 +381,7 @@ fn write_rows(log: &Log, rows: u64, of_commit: u64) {
     }
 }
 
-/// Opens what there is, and restores it into an empty database, a few times.
+/// Opens the database, and restores it into an empty one, a few times.
 fn restore(
     what: &str,
     asked: &Asked,

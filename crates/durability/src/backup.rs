@@ -1,9 +1,9 @@
 //! Backups: copies of a database while it runs, which are databases themselves.
 //!
-//! The log goes on in new segments, as for a checkpoint. What stands before them does not change any more and is all
-//! durable, so it is copied file by file: the checkpoint, the segments behind it, and of the first new segment the
-//! head, which says where the one before ends. The copy's manifest comes last, and says that the log is closed there.
-//! Until then a file says that the directory is half a copy.
+//! The log continues in new segments, as for a checkpoint. Everything before them does not change any more and is
+//! durable, so it is copied file by file: the checkpoint, the segments behind it, and the head of the first new
+//! segment, which says where the segment before ends. The copy's manifest comes last, and says that the log is closed
+//! there. Until then a marker file says that the copy is incomplete.
 
 use core::fmt;
 use std::io::{self, ErrorKind};
@@ -18,39 +18,39 @@ use crate::manifest::{BACKUP, MANIFEST, Manifest};
 use crate::reader::Scan;
 use crate::store::Cut;
 
-/// Bytes that are copied at a time.
+/// The number of bytes that are copied at a time.
 const CHUNK: usize = 1 << 20;
 
-/// What was copied.
+/// Totals of a backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
     /// The last epoch whose commits are in the copy.
     pub epoch: u64,
-    /// Files, the manifest among them.
+    /// The number of files, the manifest included.
     pub files: u64,
-    /// Bytes of them, but for the manifest's.
+    /// The number of bytes, without those of the manifest.
     pub bytes: u64,
 }
 
-/// Why no backup was made. The database goes on, unless its log says otherwise.
+/// The reason for which no backup was made. The database continues, unless its log says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackupError {
-    /// The directory has something already: give an empty one.
+    /// The directory contains files already: give an empty one.
     NotEmpty {
         /// The directory.
         place: String,
     },
-    /// The log does not go on.
+    /// The log has failed.
     Log(LogError),
     /// A checkpoint or another backup is being made: wait for it.
     Busy,
-    /// What was to be copied cannot be believed: keep the directory, and restore an older copy.
+    /// The files that were to be copied are corrupt: keep the directory, and restore an older copy.
     Read(OpenError),
-    /// The copy could not be written: see to it, and try again with an empty directory.
+    /// The copy could not be written: remove the cause, and try again with an empty directory.
     Write {
-        /// Where.
+        /// The file or the directory.
         place: String,
-        /// What the system said.
+        /// The error of the system.
         kind: ErrorKind,
     },
 }
@@ -81,15 +81,16 @@ impl fmt::Display for BackupError {
 impl core::error::Error for BackupError {}
 
 impl Log {
-    /// Copies the database as it is at a moment between the call and its end: all that had committed before the call,
-    /// and of what commits meanwhile a part that depends on nothing else. Transactions run on; checkpoints wait. The
-    /// directories, one for each device, must be empty, but for a lock. The log needs a thread of its own.
+    /// Copies the database as it is at a moment between the call and its end: all transactions that had committed
+    /// before the call, and a part of those that commit meanwhile, which depends on no other transactions. Transactions
+    /// run on; checkpoints are refused as busy meanwhile. The directories, one for each device, must be empty, except
+    /// for a lock. The log needs a thread of its own.
     ///
     /// # Errors
-    /// No backup was made. What there is of it is removed, as far as the system allows.
+    /// No backup was made. The files of the attempt are removed, as far as the system allows.
     ///
     /// # Panics
-    /// When there are more or fewer directories than the log has devices.
+    /// When the number of directories is not the number of the log's devices.
     pub fn backup(&self, to: &[Arc<dyn Directory>]) -> Result<Copied, BackupError> {
         assert_eq!(to.len(), self.0.home.directories.len(), "each device has a directory");
         self.0.home.alone(|| self.backup_alone(to)).unwrap_or(Err(BackupError::Busy))
@@ -102,7 +103,7 @@ impl Log {
                 return Err(BackupError::NotEmpty { place: directory.name() });
             }
         }
-        // What has committed in an epoch that is not durable yet stands behind a cut that is made now.
+        // A commit in an epoch that is not durable yet would stand behind a cut that is made now.
         self.wait(self.present()).map_err(BackupError::Log)?;
         let cut = self.roll().map_err(BackupError::Log)?;
         let manifest = self.0.home.manifest.lock().clone();
@@ -114,7 +115,7 @@ impl Log {
     }
 }
 
-/// Removes what a backup has left that was not made. The file that says so goes last.
+/// Removes the files of a failed backup. The marker file goes last.
 fn forget(to: &[Arc<dyn Directory>]) {
     for directory in to.iter().rev() {
         let files = directory.files().unwrap_or_default();
@@ -124,7 +125,7 @@ fn forget(to: &[Arc<dyn Directory>]) {
     }
 }
 
-/// A backup in the making.
+/// A backup in progress.
 struct Copy<'c> {
     from: &'c [Arc<dyn Directory>],
     to: &'c [Arc<dyn Directory>],
@@ -154,7 +155,7 @@ impl Copy<'_> {
                 self.copy(device, &segment_name(number), &mut copied)?;
             }
             let end = self.end_with(device, &segment_name(behind), &mut copied)?;
-            // None of them may be missing.
+            // None of the segments up to this one may be missing.
             self.manifest.devices[device].current = behind;
             self.manifest.devices[device].end = end;
             self.to[device].sync().map_err(BackupError::write(self.to[device].name()))?;
@@ -166,7 +167,7 @@ impl Copy<'_> {
         Ok(copied)
     }
 
-    /// Copies a file, and makes it durable. How many bytes there were, and their checksum.
+    /// Copies a file, and makes it durable. Returns the number of its bytes, and their checksum.
     fn copy(&self, device: usize, name: &str, copied: &mut Copied) -> Result<(u64, u32), BackupError> {
         let source = format!("{}/{name}", self.from[device].name());
         let read = |operation| {
@@ -193,7 +194,8 @@ impl Copy<'_> {
         Ok((at, checksum))
     }
 
-    /// Ends the log of a device with the head of this segment, as one that has nothing else: where it ends.
+    /// Ends the log of a device with the head of this segment, as a segment without blocks. Returns the position of the
+    /// end.
     fn end_with(&self, device: usize, name: &str, copied: &mut Copied) -> Result<u64, BackupError> {
         let source = format!("{}/{name}", self.from[device].name());
         let from = self.from[device].open(name).map_err(OpenError::io(Operation::Open, source.as_str()));
@@ -213,7 +215,7 @@ impl Copy<'_> {
         Ok(head.base)
     }
 
-    /// Reads the copied log as whoever opens it will: a backup of what has rotted is none.
+    /// Reads the copied log as a later open will read it: a copy of corrupt files is not a backup.
     fn read_back(&self) -> Result<(), BackupError> {
         for (device, directory) in self.to.iter().enumerate() {
             let scan = Scan { directory, manifest: &self.manifest, device, until: None, plant: None };
@@ -223,7 +225,7 @@ impl Copy<'_> {
     }
 }
 
-/// Reads at an offset, unless the file ends there.
+/// Reads at an offset; 0 bytes if the file ends there.
 fn read_some(file: &dyn File, offset: u64, to: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read_at(offset, to) {
@@ -269,7 +271,7 @@ mod tests {
         sink.close();
     }
 
-    /// Some in a checkpoint, some behind it.
+    /// A running log with some rows in a checkpoint and some behind it.
     fn running(disk: &SimulatedDisk) -> (Running, LogSink) {
         let running = found(disk, 0).expect("an empty disk").start().expect("the disk works").spawn();
         let mut sink = running.log().plain_sink();

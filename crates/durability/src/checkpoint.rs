@@ -1,8 +1,8 @@
-//! Checkpoints: the rows that the log up to an epoch has left, in parts.
+//! Checkpoints: the rows that the log up to an epoch produces, in parts.
 //!
-//! They are gleaned from the checkpoint before and from the segments that were written since, and not from the tables:
-//! no transaction hears of it, no scheme has to show a state that its snapshots may lag behind, and what is made is
-//! what recovery would have made. (FOEDUS makes its snapshots so; Kimura, SIGMOD 2015.)
+//! A checkpoint is made from the checkpoint before and the segments written since, and not from the tables: no
+//! transaction is affected, no scheme has to provide a state behind which its snapshots may lag, and the result is what
+//! recovery would have restored. (FOEDUS makes its snapshots in this way; Kimura, SIGMOD 2015.)
 
 use std::io;
 
@@ -17,7 +17,7 @@ use crate::layout::Layouts;
 use crate::manifest::{Manifest, PartSum};
 use crate::merge::Row;
 
-/// Bytes of rows in a block, about.
+/// The approximate number of bytes of rows in a block.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// Writes a part.
@@ -26,7 +26,7 @@ pub(crate) struct PartWriter {
     file: Arc<dyn File>,
     head: PartHead,
     buffer: Vec<u8>,
-    /// Where the open block begins in the buffer.
+    /// The offset in the buffer at which the open block begins.
     block: usize,
     sum: PartSum,
     chain: u32,
@@ -77,7 +77,7 @@ impl PartWriter {
         Ok(())
     }
 
-    /// Ends the part; it is to be synced.
+    /// Ends the part; the caller must sync the file.
     pub(crate) fn finish(mut self) -> io::Result<(PartSum, Arc<dyn File>)> {
         self.end(Kind::Rows, self.head.epoch);
         self.block = begin_block(&mut self.buffer);
@@ -92,16 +92,16 @@ impl PartWriter {
 pub(crate) struct PartReader {
     place: String,
     bytes: Vec<u8>,
-    /// The payloads of the blocks.
+    /// The payloads of the blocks, as start and end offsets.
     blocks: Vec<(usize, usize)>,
     next: usize,
-    /// The words of the block, and where in it the row is.
+    /// The words of the block, and the range of the row in them.
     words: Vec<u64>,
     row: core::ops::Range<usize>,
 }
 
 impl PartReader {
-    /// Reads and checks a part; one without rows if the manifest has no checkpoint.
+    /// Reads and checks a part; the part has no rows if the manifest has no checkpoint.
     pub(crate) fn open(
         directory: &dyn Directory,
         manifest: &Manifest,
@@ -166,12 +166,12 @@ impl PartReader {
         }
     }
 
-    /// Bytes of the part.
+    /// The number of bytes of the part.
     pub(crate) fn len(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// Goes on to the next row; its table.
+    /// Goes on to the next row, and returns its table.
     pub(crate) fn next(&mut self, layouts: &Layouts) -> Result<Option<u16>, OpenError> {
         while self.row.end == self.words.len() {
             let Some((from, to)) = self.blocks.get(self.next).copied() else { return Ok(None) };

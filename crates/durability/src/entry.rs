@@ -1,4 +1,4 @@
-//! A transaction as the log has it: little-endian words.
+//! The format of a transaction in the log: little-endian words.
 //!
 //! ```text
 //! word 0   words in all (bits 0..32), writes (32..64)
@@ -14,15 +14,15 @@ use storage::AnyKey;
 
 use crate::layout::Layouts;
 
-/// Words before a transaction's writes.
+/// The number of words before a transaction's writes.
 pub(crate) const HEAD: usize = 3;
 
-/// In place of a column group: all of them, one after the other.
+/// Stands for a column group: all groups, one after the other.
 pub(crate) const ALL: u16 = u16::MAX;
 
-/// A row has a value.
+/// The write gives a value.
 pub(crate) const VALUE: u8 = 1;
-/// A row has no value any more.
+/// The write deletes the row.
 pub(crate) const GONE: u8 = 2;
 
 /// The first word of a write.
@@ -31,7 +31,7 @@ pub(crate) fn head_of_write(table: u16, group: u16, kind: u8, key_words: usize) 
     u64::from(table) | u64::from(group) << 16 | u64::from(kind) << 32 | (key_words as u64) << 40
 }
 
-/// A key back from its words, if there are keys of that width.
+/// The key with these words; `None` if no keys have that width.
 pub(crate) fn key_of(words: &[u64]) -> Option<AnyKey> {
     match *words {
         [key] => Some(AnyKey::One(key)),
@@ -46,12 +46,12 @@ pub(crate) struct Write {
     pub(crate) table: u16,
     pub(crate) group: u16,
     pub(crate) is_gone: bool,
-    /// Where its key begins, in words from the transaction's first; the row follows the key.
+    /// The index at which its key begins, in words from the transaction's first; the row follows the key.
     pub(crate) key_at: usize,
     pub(crate) key_words: usize,
 }
 
-/// A logged transaction, of which only the first words are sure to be there.
+/// The head of a logged transaction. Only the words of the head are sure to be present.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub(crate) words: usize,
@@ -61,7 +61,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// That of the transaction which begins with these words.
+    /// The head of the transaction that begins with these words.
     pub(crate) fn of(words: &[u64]) -> Option<Self> {
         let [first, epoch, order] = *words.first_chunk::<HEAD>()?;
         let (len, writes) = (first as u32 as usize, (first >> 32) as usize);
@@ -69,7 +69,7 @@ impl Head {
     }
 }
 
-/// Visits the writes of the transaction that these bytes begin with; none if they make no sense.
+/// Visits the writes of the transaction at the start of these bytes; `None` if the bytes are not a valid transaction.
 pub(crate) fn writes(bytes: &[u8], layouts: &Layouts, mut see: impl FnMut(&Head, Write)) -> Option<Head> {
     let head = Head::of(&[word(bytes, 0)?, word(bytes, 1)?, word(bytes, 2)?])?;
     let mut at = HEAD;
@@ -97,16 +97,16 @@ pub(crate) fn writes(bytes: &[u8], layouts: &Layouts, mut see: impl FnMut(&Head,
     (at == head.words).then_some(head)
 }
 
-/// The word of a number, as bytes have it.
+/// The word number `nth` of little-endian bytes.
 #[inline]
 pub(crate) fn word(bytes: &[u8], nth: usize) -> Option<u64> {
     bytes.get(nth * 8..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Puts words, as bytes have them, in place of others.
+/// Copies little-endian words over other words.
 ///
 /// # Panics
-/// When there are not as many.
+/// When their numbers differ.
 #[inline]
 pub(crate) fn copy_words(to: &mut [u64], from: &[u8]) {
     assert_eq!(to.len() * 8, from.len(), "a row has its width");

@@ -1,26 +1,27 @@
-//! The log's epochs: a number that grows, and who is committing in which.
+//! The log's epochs: a number that grows, and the epoch in which each session is committing.
 //!
-//! Who commits *opens*: says which epoch it has drawn, and looks again whether that is the present one. Who ends an
-//! epoch moves the number on, and waits until nobody is open in what has ended. So every commit of an epoch has been
-//! handed over when it is sealed (invariant (2) of the crate), and no commit waits for that.
+//! A session that commits *opens*: it publishes the epoch that it has drawn, and checks again that this is the current
+//! epoch. The thread that ends an epoch advances the number, and waits until no session is open in the ended epoch. So
+//! every commit of an epoch has been handed over when the epoch is sealed (invariant (2) of the crate), and no commit
+//! waits for that.
 //!
-//! INVARIANT  Of two commits, of which the first opens before something that the second opens after, the second has
-//! drawn no smaller epoch: both have read one word that only grows, in that order.
+//! INVARIANT  If one commit opens before an event and another commit opens after that event, the second has drawn no
+//! smaller epoch: both have read one word that only grows, in that order.
 
 use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering, fence};
 
-/// In place of an epoch: nobody is committing. Epochs are above it.
+/// Stands for an epoch: the seat is not committing. Epochs are above it.
 const IDLE: u64 = 0;
 
-/// The present epoch, and who is open in which.
+/// The current epoch, and the epoch in which each seat is open.
 #[derive(Debug)]
 pub struct Epochs {
     now: Padded<AtomicU64>,
     seats: Box<[Padded<AtomicU64>]>,
 }
 
-/// Who has opened.
+/// The result of opening an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
     /// The epoch that was drawn.
@@ -28,32 +29,31 @@ pub struct Open {
 }
 
 impl Epochs {
-    /// Epochs that begin with `first`, above 0, for so many at a time.
+    /// Epochs that begin with `first`, above 0, for `seats` sessions at a time.
     pub fn new(first: u64, seats: usize) -> Self {
         assert!(first > IDLE, "epochs begin at 1");
         let seats = (0..seats).map(|_| Padded(AtomicU64::new(IDLE)));
         Self { now: Padded(AtomicU64::new(first)), seats: seats.collect() }
     }
 
-    /// The present epoch. What was read before had been written in it, or earlier.
+    /// The current epoch. Everything that was read before the call was written in this epoch, or earlier.
     #[inline]
     pub fn now(&self) -> u64 {
-        // Acquire: pairs with the Release in `advance`; orders nothing else but that the number does not come too
-        // early.
+        // Acquire: pairs with the Release in `advance`; its only effect is that the number is not read too early.
         self.now.load(Ordering::Acquire)
     }
 
-    /// Opens in the present epoch, which is not sealed before `close`.
+    /// Opens in the current epoch, which is not sealed before `close`.
     #[inline]
     pub fn open(&self, seat: usize) -> Open {
         let word = &self.seats[seat].0;
         let mut epoch = self.now();
         loop {
-            // Release: pairs with the Acquire in `is_closed`. Who sees a later epoch open here than the one that has
-            // ended sees what was handed over before.
+            // Release: pairs with the Acquire in `is_closed`. A thread that sees this seat open in an epoch later than
+            // the ended one sees everything that was handed over before.
             word.store(epoch, Ordering::Release);
-            // SeqCst fence: pairs with the one in `advance`. Either who ends this epoch sees that it is open here, or
-            // it is seen here that it has ended.
+            // SeqCst fence: pairs with the one in `advance`. Either the thread that ends this epoch sees that it is
+            // open here, or this thread sees that it has ended.
             fence(Ordering::SeqCst);
             // Acquire: as in `now`.
             let now = self.now.load(Ordering::Acquire);
@@ -64,14 +64,14 @@ impl Epochs {
         }
     }
 
-    /// All that was to be handed over has been.
+    /// Closes the epoch: everything that was to be handed over has been.
     #[inline]
     pub fn close(&self, seat: usize) {
         // Release: pairs with the Acquire in `is_closed`.
         self.seats[seat].0.store(IDLE, Ordering::Release);
     }
 
-    /// Ends the present epoch, and begins the next; the one that has ended.
+    /// Ends the current epoch, and begins the next. Returns the ended epoch.
     pub fn advance(&self) -> u64 {
         // Release: pairs with the Acquire in `now`.
         let ended = self.now.fetch_add(1, Ordering::Release);
@@ -80,7 +80,8 @@ impl Epochs {
         ended
     }
 
-    /// Whether all who opened up to this epoch, which has ended, have closed: what they handed over can be seen.
+    /// Whether all commits that opened in this epoch, which has ended, or earlier have closed: what they handed over
+    /// can be seen.
     pub fn is_closed(&self, epoch: u64) -> bool {
         self.seats.iter().all(|seat| {
             // Acquire: pairs with the Release in `close`, and in `open`.

@@ -1,4 +1,4 @@
-//! What can go wrong, and what the caller must do.
+//! Errors, and what the caller must do about them.
 
 use core::error::Error as StdError;
 use core::{fmt, ops};
@@ -9,26 +9,26 @@ use sync::Arc;
 use crate::layout::Mismatch;
 use crate::store::Torn;
 
-/// Why nothing becomes durable any more. What was durable before stays so, and the database may still be read; to write
-/// durably again, the process must be restarted.
+/// The reason for which nothing becomes durable any more. Commits that were durable stay so, and the database may still
+/// be read; to write durably again, the process must be restarted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogError {
-    /// A device has no room left: make some, then restart.
+    /// A device has no room left: free some, then restart.
     Full {
-        /// Where.
+        /// The device.
         place: String,
     },
     /// A device failed to write: look at it, then restart.
     Write {
-        /// Where.
+        /// The device.
         place: String,
         /// The error of the system.
         kind: ErrorKind,
     },
-    /// A device failed to make durable what it had taken. What it has of that is unknown, whatever it says now: look at
-    /// it, then restart.
+    /// A device failed to sync bytes that it had taken. Which of them are durable is unknown, whatever the device says
+    /// now: look at it, then restart.
     Sync {
-        /// Where.
+        /// The device.
         place: String,
         /// The error of the system.
         kind: ErrorKind,
@@ -75,8 +75,8 @@ impl fmt::Display for LogError {
 
 impl StdError for LogError {}
 
-/// An error of the system, with its text. Errors that have it can be copied and compared: two are equal that say the
-/// same.
+/// An error of the system, with its text. Errors that contain it can be cloned and compared: two are equal if they have
+/// the same kind, code and text.
 #[derive(Clone)]
 pub struct SystemError(Arc<Error>);
 
@@ -123,25 +123,25 @@ impl fmt::Display for SystemError {
     }
 }
 
-/// An operation that was asked of the system.
+/// An operation that was requested from the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
-    /// To say what there is at a path.
+    /// Finding out what exists at a path.
     Look,
-    /// To make a file or a directory.
+    /// Making a file or a directory.
     Make,
-    /// To lock a file.
+    /// Locking a file.
     Lock,
-    /// To list the files of a directory.
+    /// Listing the files of a directory.
     List,
-    /// To open a file.
+    /// Opening a file.
     Open,
-    /// To read it.
+    /// Reading a file.
     Read,
-    /// To write it, and to make it durable.
+    /// Writing a file, and making it durable.
     Write,
-    /// To remove it.
+    /// Removing a file.
     Remove,
 }
 
@@ -160,14 +160,14 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Bytes that are not what was written, where they cannot be a tail that a crash has torn.
+/// Corrupt bytes: they differ from what was written, and cannot be a tail that a crash has torn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corruption {
     /// The directory and the file.
     pub file: String,
-    /// Where in the file it begins, in bytes.
+    /// The offset in the file at which the damage begins, in bytes.
     pub offset: u64,
-    /// What is wrong there.
+    /// A description of the damage.
     pub found: String,
 }
 
@@ -179,48 +179,49 @@ impl fmt::Display for Corruption {
     }
 }
 
-/// Why a directory was not opened. Nothing of it has changed.
+/// The reason for which a directory was not opened. Nothing in it has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// The system refuses: see to it, and try again.
+    /// The system refuses an operation: remove the cause, and try again.
     Io {
         /// The operation.
         operation: Operation,
         /// The directory or the file.
         place: String,
-        /// Its error.
+        /// The error of the system.
         error: SystemError,
     },
-    /// The log was not closed, and [`Options::require_closed`](crate::Options::require_closed) says that it must be.
-    /// Its writer was ended, which loses nothing; or the end of the log is damaged.
+    /// The log was not closed, and [`Options::require_closed`](crate::Options::require_closed) requires that it was.
+    /// Either its writer was ended, which loses nothing, or the end of the log is damaged.
     Unclosed {
-        /// The file in which it ends.
+        /// The file in which the log ends.
         file: String,
-        /// Where in the file.
+        /// The offset of the end in that file.
         offset: u64,
-        /// Bytes behind that, of each device that has any.
+        /// The bytes behind the end, for each device that has any.
         torn: Vec<Torn>,
     },
-    /// The directory has what this version does not read: use the version that wrote it.
+    /// The directory has a format version that this program does not read: use the version that wrote it.
     Version {
         /// The file.
         file: String,
-        /// The version that it has.
+        /// The version of the file.
         found: u32,
     },
-    /// The tables are not those that were logged: open it with the schema that it was made with.
+    /// The tables are not those that were logged: open the database with the schema that it was made with.
     Schema(Mismatch),
-    /// There are more or fewer devices than the log was made with, or others: give those that it had, in their order.
+    /// The devices are not those that the log was made with, or their number differs: give the same devices, in their
+    /// order.
     Devices {
-        /// What is wrong with them.
+        /// A description of the difference.
         found: String,
     },
-    /// Bytes that were durable are not what was written: restore a copy.
+    /// Bytes that were durable differ from what was written: restore a copy.
     Corrupt(Corruption),
 }
 
 impl OpenError {
-    /// Makes an open error of what the system refuses at a place.
+    /// Makes an open error of an operation that the system refuses at a place.
     pub fn io(operation: Operation, place: impl Into<String>) -> impl Fn(Error) -> Self {
         let place = place.into();
         move |error| Self::Io { operation, place: place.clone(), error: error.into() }

@@ -1,16 +1,16 @@
-//! What stands in files, byte by byte. The chapter `Durability` of the book has the same in tables.
+//! The format of the files, byte by byte. The chapter `Durability` of the book has the same in tables.
 //!
 //! A file of the log, a *segment*, or of a checkpoint, a *part*, is a page with a head, then blocks. Everything is
-//! little-endian, and covered by a checksum: CRC-32C over all of a head or a block but the checksum itself, begun with
-//! the number of the database, so that no other database's bytes are taken for its own.
+//! little-endian, and covered by a checksum: CRC-32C over a whole head or block except the checksum itself. The
+//! checksum of a block starts with the number of the database, so that no other database's bytes are taken for its own.
 
-/// Bytes of a page: what a device writes at a time, so that no page with durable bytes is written again.
+/// The size of a page in bytes: the unit in which a device writes, so that no page with durable bytes is written again.
 pub(crate) const PAGE: usize = 4096;
-/// Bytes of a block before its payload.
+/// The number of bytes of a block before its payload.
 pub(crate) const BLOCK: usize = 48;
 /// The version of manifests and of parts of checkpoints.
 pub(crate) const VERSION: u32 = 1;
-/// The version of segments that are written. Those of version 1 do not say how long they are, and are read.
+/// The version of segments that are written. Segments of version 1, which do not record their length, can be read.
 pub(crate) const SEGMENT_VERSION: u32 = 2;
 
 pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"CNTDLOG\n";
@@ -18,15 +18,15 @@ pub(crate) const PART_MAGIC: [u8; 8] = *b"CNTDPRT\n";
 pub(crate) const MANIFEST_MAGIC: [u8; 8] = *b"CNTDMAN\n";
 const BLOCK_MAGIC: u32 = 0x6b6c_6243;
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Kind {
     /// Transactions of one epoch, or of several that follow each other.
     Commits = 1,
-    /// Nothing but zeroes up to the end of its page: all commits up to its epoch stand before it.
+    /// Only zeroes up to the end of its page: all commits up to its epoch stand before it.
     Seal = 2,
-    /// As a seal, and the log was closed behind it.
+    /// Like a seal, and the log was closed behind it.
     Close = 3,
     /// Rows of a part of a checkpoint.
     Rows = 4,
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// Takes values off the front of bytes, as long as there are enough.
+/// A reader that takes values off the front of bytes, as long as there are enough.
 #[derive(Clone, Debug)]
 pub(crate) struct Bytes<'b>(pub(crate) &'b [u8]);
 
@@ -96,15 +96,15 @@ pub(crate) struct BlockHead {
     pub(crate) incarnation: u32,
 }
 
-/// Begins a block: its payload is appended behind it, and [`end_block`] ends it.
+/// Begins a block: its payload is appended behind it, and [`end_block`] ends it. Returns its offset.
 pub(crate) fn begin_block(to: &mut Vec<u8>) -> usize {
     let at = to.len();
     to.resize(at + BLOCK, 0);
     at
 }
 
-/// Writes the head of the block that begins at `at` and ends where the bytes do; its checksum. Of the head, `payload`
-/// and `checksum` are found here.
+/// Writes the head of the block that begins at `at` and ends where the bytes do, and returns its checksum. The fields
+/// `payload` and `checksum` of `head` are computed here.
 pub(crate) fn end_block(bytes: &mut [u8], at: usize, head: BlockHead, database: u64) -> u32 {
     let block = &mut bytes[at..];
     let payload = block.len() - BLOCK;
@@ -123,8 +123,8 @@ pub(crate) fn end_block(bytes: &mut [u8], at: usize, head: BlockHead, database: 
     checksum
 }
 
-/// The block that begins `bytes`, if there is one whose checksum is right. Without `checks` the checksum is not looked
-/// at.
+/// The head of the block at the start of `bytes`, if there is one whose checksum is right. Without `checks` the
+/// checksum is not verified.
 pub(crate) fn read_block(bytes: &[u8], database: u64, checks: bool) -> Option<BlockHead> {
     let mut head = Bytes(bytes);
     if head.u32()? != BLOCK_MAGIC {
@@ -184,20 +184,20 @@ pub(crate) struct SegmentHead {
     pub(crate) base: u64,
     pub(crate) epoch: u64,
     pub(crate) chain: u32,
-    /// The length of the file, which it has from before its first block on; none in version 1.
+    /// The length of the file, which it has before its first block is written; `None` in version 1.
     pub(crate) bytes: Option<u64>,
 }
 
-/// What is wrong with a file's head.
+/// The fault of a file's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Headless {
-    /// It is not what was written.
+    /// The head differs from what was written.
     Torn,
-    /// It has another version.
+    /// The file has a version that this program does not read.
     Version(u32),
 }
 
-/// The page, with the version and the checksum filled in.
+/// A head page, with the version and the checksum filled in.
 fn page(magic: [u8; 8], version: u32, database: u64, fields: &[u8]) -> Vec<u8> {
     let mut page = Vec::with_capacity(PAGE);
     page.extend(magic);
@@ -211,7 +211,7 @@ fn page(magic: [u8; 8], version: u32, database: u64, fields: &[u8]) -> Vec<u8> {
     page
 }
 
-/// The version, one of those up to `newest`; the number of the database, and the fields.
+/// Reads a head page: the version, which is at most `newest`, the number of the database, and the fields.
 fn open_page(
     bytes: &[u8],
     magic: [u8; 8],
@@ -334,7 +334,7 @@ pub(crate) fn segment_name(number: u64) -> String {
     format!("log-{number:012}")
 }
 
-/// The number of the segment of this name, if it is one.
+/// The number of the segment with this name; `None` if the name is not that of a segment.
 pub(crate) fn segment_number(name: &str) -> Option<u64> {
     name.strip_prefix("log-").filter(|number| number.len() == 12)?.parse().ok()
 }
@@ -344,7 +344,7 @@ pub(crate) fn part_name(checkpoint: u64, part: u32) -> String {
     format!("checkpoint-{checkpoint:08}-{part:04}")
 }
 
-/// Whether this is the name of a part of a checkpoint: the number of the checkpoint.
+/// The number of the checkpoint, if this is the name of a part of one.
 pub(crate) fn part_number(name: &str) -> Option<u64> {
     let (checkpoint, _) = name.strip_prefix("checkpoint-")?.split_once('-')?;
     checkpoint.parse().ok()

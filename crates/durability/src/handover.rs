@@ -1,11 +1,11 @@
-//! How a session hands its commits to the log's thread: a ring of words with one writer and one reader, and a box
-//! beside it for what has no room there. The writer never waits for the reader, and writes a transaction where it will
-//! be read: what is not complete is not given yet.
+//! The handover of a session's commits to the log's thread: a ring of words with one writer and one reader, and a list
+//! beside it for transactions that have no room there. The writer never waits for the reader, and writes a transaction
+//! directly where it will be read: an incomplete transaction is not given yet.
 //!
 //! INVARIANTS
-//! (1) Words from `taken` to `given` belong to the reader, the others to the writer: each moves its own number on when
-//!     it is done with what it gives away.
-//! (2) What is in the ring is whole transactions, one after the other, in the order of their epochs.
+//! (1) Words from `taken` to `given` belong to the reader, the others to the writer: each side advances its own number
+//!     when it is done with the words that it gives away.
+//! (2) The ring contains whole transactions, one after the other, in the order of their epochs.
 
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::{Arc, Latched, Padded, hint, words};
@@ -16,13 +16,13 @@ use crate::entry::{HEAD, Head};
 #[derive(Debug)]
 pub struct Handover {
     words: Box<[AtomicU64]>,
-    /// Words that the writer has given.
+    /// The number of words that the writer has given.
     given: Padded<AtomicU64>,
-    /// Words that the reader has taken.
+    /// The number of words that the reader has taken.
     taken: Padded<AtomicU64>,
-    /// Transactions that had no room.
+    /// The transactions that had no room in the ring.
     others: Latched<Vec<Box<[u64]>>>,
-    /// Words of those: what tells the writer to wait before it begins another one.
+    /// The number of words of those transactions; it tells the writer to wait before it begins another transaction.
     waiting: AtomicUsize,
 }
 
@@ -30,34 +30,34 @@ pub struct Handover {
 #[derive(Debug)]
 pub struct Giver {
     handover: Arc<Handover>,
-    /// Where the transaction begins: what was given before.
+    /// The position at which the transaction begins: everything before it was given.
     start: u64,
-    /// Where its next word goes.
+    /// The position of its next word.
     at: u64,
-    /// Up to where the ring is known to be the writer's.
+    /// The position up to which the ring is known to belong to the writer.
     free: u64,
-    /// Up to where the writer has asked for the ring's lines.
+    /// The position up to which the writer has prefetched the ring's cache lines.
     asked: u64,
     /// The transaction, if it has no room in the ring.
     beside: Vec<u64>,
     is_beside: bool,
 }
 
-/// Words of a cache line.
+/// The number of words of a cache line.
 const LINE: u64 = 8;
-/// How far ahead of its words the writer asks for the lines of the ring, which the reader had last: about what a few
-/// transactions have.
+/// The number of words by which the prefetch of the ring's cache lines, which the reader had last, is ahead of the
+/// writer: about the size of a few transactions.
 const AHEAD: u64 = 256;
 
 impl Giver {
-    /// The writer of a ring, of which there is one at a time.
+    /// The writer of a ring; there must be one at a time.
     pub fn new(handover: Arc<Handover>) -> Self {
-        // Relaxed: the writer's own; of two writers, the second begins after the first has ended.
+        // Relaxed: only the writer writes it; of two writers, the second begins after the first has ended.
         let start = handover.given.load(Ordering::Relaxed);
         Self { handover, start, at: start, free: start, asked: start, beside: Vec::new(), is_beside: false }
     }
 
-    /// Begins a transaction, in place of the one that was not ended, if there is any.
+    /// Begins a transaction, which replaces a transaction that was not ended, if there is one.
     #[inline]
     pub fn begin(&mut self, epoch: u64, order: u64) {
         self.at = self.start;
@@ -65,7 +65,7 @@ impl Giver {
         self.append(0, &[epoch, order], &[]);
     }
 
-    /// Words of the transaction so far.
+    /// The number of words of the transaction so far.
     pub(crate) fn len(&self) -> usize {
         if self.is_beside { self.beside.len() } else { (self.at - self.start) as usize }
     }
@@ -85,13 +85,13 @@ impl Giver {
         self.at += len as u64;
     }
 
-    /// As `append`, where the ring comes round or may have no room.
+    /// Like `append`, where the ring wraps around or may have no room.
     #[cold]
     fn append_in_pieces(&mut self, pieces: [&[u64]; 3]) {
         let len = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         if !self.is_beside {
             let handover = &*self.handover;
-            // Acquire: pairs with the Release in `take`, so that what is written over was read.
+            // Acquire: pairs with the Release in `take`, so that words which are overwritten have been read.
             self.free = handover.taken.load(Ordering::Acquire) + handover.words.len() as u64;
             if self.at + len <= self.free {
                 for piece in pieces {
@@ -104,7 +104,7 @@ impl Giver {
             }
             self.beside.resize(self.len(), 0);
             handover.copy(self.start, &mut self.beside);
-            // From here on nothing has room in the ring.
+            // From here on no word has room in the ring.
             (self.at, self.free, self.is_beside) = (self.start, self.start, true);
         }
         for piece in pieces {
@@ -112,7 +112,7 @@ impl Giver {
         }
     }
 
-    /// Ends the transaction, which has so many writes, and hands it over.
+    /// Ends the transaction, which has `writes` writes, and hands it over.
     #[inline]
     pub fn end(&mut self, writes: u64) {
         let first = self.len() as u64 | writes << 32;
@@ -132,16 +132,16 @@ impl Giver {
     fn end_beside(&mut self, first: u64) {
         self.beside[0] = first;
         self.handover.others.lock().push(self.beside.as_slice().into());
-        // Relaxed: what is in the box is ordered by its latch, and that something is due there, by the end of the
-        // epoch.
+        // Relaxed: the latch orders the contents of the list, and the end of the epoch orders the fact that some of
+        // them are due.
         self.handover.waiting.fetch_add(self.beside.len(), Ordering::Relaxed);
     }
 
-    /// Asks for the lines that are written next: they are here when the next transaction is.
+    /// Prefetches the lines that are written next, so that they are in the cache for the next transaction.
     #[inline]
     fn ask_ahead(&mut self) {
         let ring = &*self.handover.words;
-        // What was longer than that was not asked for.
+        // The words of a transaction longer than the distance were not prefetched.
         self.asked = self.asked.max(self.at);
         while self.asked < self.at + AHEAD {
             hint::prefetch_for_write(&raw const ring[self.asked as usize & (ring.len() - 1)]);
@@ -149,7 +149,7 @@ impl Giver {
         }
     }
 
-    /// Words that had no room in the ring and were not taken yet.
+    /// The number of words that had no room in the ring and have not been taken yet.
     #[inline]
     pub fn waiting(&self) -> usize {
         self.handover.waiting()
@@ -157,7 +157,7 @@ impl Giver {
 }
 
 impl Handover {
-    /// One with a ring of at least so many words.
+    /// A handover whose ring has at least this many words.
     pub fn new(words: usize) -> Self {
         let words = (0..words.next_power_of_two()).map(|_| AtomicU64::new(0));
         Self {
@@ -175,15 +175,15 @@ impl Handover {
         [&self.words[from..from + first], &self.words[..len - first]]
     }
 
-    /// Words that had no room in the ring and were not taken yet.
+    /// The number of words that had no room in the ring and have not been taken yet.
     #[inline]
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed) // Relaxed: see `end_beside`.
     }
 
-    /// Takes all transactions up to an epoch, and appends them as bytes; the only reader calls it.
+    /// Takes all transactions up to an epoch, and appends them as bytes; only one reader may call it.
     pub fn take(&self, epoch: u64, to: &mut Vec<u8>) {
-        // Relaxed: the reader's own. Acquire: pairs with the Release in `end`.
+        // Relaxed: only the reader writes it. Acquire: pairs with the Release in `end`.
         let (taken, given) = (self.taken.load(Ordering::Relaxed), self.given.load(Ordering::Acquire));
         let mut until = taken;
         while until < given {
@@ -238,7 +238,7 @@ mod tests {
 
     fn give(giver: &mut Giver, len: usize, epoch: u64, fill: u64) {
         giver.begin(epoch, fill);
-        // In pieces of four words, as writes are, and what is left.
+        // In pieces of four words, as writes are, and a last piece with the rest.
         let mut left = len - HEAD;
         while left > 0 {
             let words = left.min(4) - 1;
@@ -298,7 +298,7 @@ mod tests {
             giver.begin(1, 1);
             giver.append(2, &[], &vec![2; room]);
             assert_eq!(taken(&handover, 9), []);
-            // Of the next writer, too.
+            // The transaction of an earlier writer that was not ended is not given by the next writer either.
             let mut giver = Giver::new(Arc::clone(&handover));
             give(&mut giver, 5, 1, 3);
             assert_eq!(taken(&handover, 9), transaction(5, 1, 3));

@@ -1,5 +1,5 @@
-//! The shape of what is logged: which tables there are, how wide their keys and column groups. It knows neither schemes
-//! nor indexes, so that a database opens again under another scheme, and with other secondary indexes.
+//! The shape of logged data: the tables, and the widths of their keys and column groups. It depends neither on schemes
+//! nor on indexes, so that a database opens again under another scheme, and with other secondary indexes.
 
 use core::fmt;
 
@@ -9,9 +9,9 @@ use storage::{Lookup, TableStore, Tables, Which};
 /// The shape of a table's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableLayout {
-    /// Its name.
+    /// The name of the table.
     pub name: String,
-    /// Whether its rows are found by no key: it takes inserts, and nothing else.
+    /// Whether the table is a heap: its rows are found by no key, and it takes only inserts.
     pub is_heap: bool,
     /// The width of its keys in 8-byte words.
     pub key_words: u32,
@@ -19,7 +19,7 @@ pub struct TableLayout {
     pub groups: Vec<u32>,
 }
 
-/// The shapes of all tables, by their numbers.
+/// The shapes of all tables, by table number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layouts(pub Vec<TableLayout>);
 
@@ -33,19 +33,19 @@ impl TableLayout {
         }
     }
 
-    /// The words of a whole row.
+    /// The number of words of a whole row.
     pub fn row_words(&self) -> usize {
         self.groups.iter().map(|words| *words as usize).sum()
     }
 }
 
 impl Layouts {
-    /// Those of a database's tables.
+    /// The shapes of a database's tables.
     pub fn of<S: Scheme>(tables: &Tables<S>) -> Self {
         Self(tables.iter().map(TableLayout::of).collect())
     }
 
-    /// The words of a row's column group, or of all if `group` is [`ALL`](crate::entry::ALL).
+    /// The number of words of a row's column group, or of all groups if `group` is [`ALL`](crate::entry::ALL).
     pub(crate) fn width(&self, table: usize, group: u16) -> Option<usize> {
         let table = self.0.get(table)?;
         if group == crate::entry::ALL {
@@ -67,7 +67,7 @@ impl Layouts {
         }
     }
 
-    /// The shapes back from bytes.
+    /// Reads the shapes from bytes.
     pub(crate) fn decode(from: &mut crate::format::Bytes<'_>) -> Option<Self> {
         let mut tables = Vec::new();
         for _ in 0..from.u32()? {
@@ -84,7 +84,7 @@ impl Layouts {
         Some(Self(tables))
     }
 
-    /// What differs, if anything does, between the tables that were logged and those that are asked for.
+    /// The first difference between the tables that were logged and the tables that are asked for.
     pub(crate) fn compare(&self, asked: &Self) -> Option<Mismatch> {
         for (number, logged) in self.0.iter().enumerate() {
             let Some(asked) = asked.0.get(number) else {
@@ -105,22 +105,22 @@ impl Layouts {
                 return Some(Mismatch::Groups { table, logged, asked });
             }
         }
-        // Tables that come after those that were logged are new, and empty.
+        // Tables behind those that were logged are new, and empty.
         None
     }
 }
 
-/// How the tables that are asked for differ from those that were logged.
+/// A difference between the tables that are asked for and the tables that were logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// A table is not there any more.
+    /// A table does not exist any more.
     Missing {
         /// The table that was logged.
         table: String,
     },
     /// A table has another name.
     Name {
-        /// Its number.
+        /// The number of the table.
         number: usize,
         /// The name that was logged.
         logged: String,
@@ -131,7 +131,7 @@ pub enum Mismatch {
     Heap {
         /// The table.
         table: String,
-        /// Whether it was one when it was logged.
+        /// Whether it was a heap when it was logged.
         logged: bool,
     },
     /// Keys have another width, in words.
@@ -143,7 +143,7 @@ pub enum Mismatch {
         /// The width that it has now.
         asked: u32,
     },
-    /// Column groups have other widths, in words, or another number.
+    /// Column groups have other widths, in words, or their number differs.
     Groups {
         /// The table.
         table: String,

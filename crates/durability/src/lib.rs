@@ -1,23 +1,24 @@
-//! The redo log, checkpoints and recovery: what makes committed transactions outlive the process.
+//! The redo log, checkpoints and recovery, which let committed transactions outlive the process.
 //!
-//! Each session of a database has a [`LogSink`], which hears of its commits and hands them to the log's own thread.
-//! That writes them in rounds, an epoch at a time, to one or several devices, and says which epoch is durable; whoever
-//! holds an answer back until then waits for a [`Ticket`]. [`Store::open`] finds out what a directory has, and
-//! [`Found::start`] goes on from there. A checkpoint is made of the log, not of the tables, by the same code that
-//! recovers.
+//! Each session of a database has a [`LogSink`], which is told of its commits and hands them to the log's own thread.
+//! That thread writes them in rounds, an epoch at a time, to one or several devices, and publishes which epoch is
+//! durable; a caller that holds an answer back until then waits for a [`Ticket`]. [`Store::open`] finds out what a
+//! directory contains, and [`Found::start`] continues the log from there. A checkpoint is made of the log, not of the
+//! tables, by the same code that recovers.
 //!
-//! ORDER       What orders commits is drawn by the sink between `precommit` and `install`, from numbers that only grow:
-//!             the log's epoch, and within it the processor's counter, or one of the log's own. Decision 0029 says why
-//!             that is a serial order of what conflicts under every scheme.
+//! ORDER       The sink draws the order of commits between `precommit` and `install`, from numbers that only grow: the
+//!             log's epoch, and within it the processor's counter, or a counter of the log. Decision 0029 says why that
+//!             is a serial order of conflicting commits under every scheme.
 //! INVARIANTS
-//! (1) What is synced is never written again: each round begins on a page of its own.
-//! (2) An epoch is sealed when all who drew it have handed over, on all devices, and only then is it durable.
-//! (3) A byte that was known to be durable when something else was written cannot be lost but by corruption: each block
-//!     says up to where that was.
-//! (4) What a directory has is what its manifest says, which is replaced as a whole.
+//! (1) Bytes that are synced are never written again: each round begins on a page of its own.
+//! (2) An epoch is sealed when all commits that drew it have been handed over, on all devices, and only then is it
+//!     durable.
+//! (3) A byte that was known to be durable when a later byte was written can be lost by corruption only: each block
+//!     says up to which position all was durable when it was written.
+//! (4) The contents of a directory are those that its manifest names. The manifest is replaced as a whole.
 //! (5) After an error of a device nothing becomes durable any more.
-//! (6) A segment has its length, and is named in the manifest, before it has a commit: one that is missing or shorter
-//!     was damaged.
+//! (6) A segment has its length, and is named in the manifest, before it has a commit: a segment that is missing or
+//!     shorter was damaged.
 #![forbid(unsafe_code)]
 
 mod backup;

@@ -1,4 +1,4 @@
-//! The log while transactions run: what sessions share, and the thread that writes rounds.
+//! The log while transactions run: the state that sessions share, and the thread that writes rounds.
 
 use core::mem;
 use std::io;
@@ -15,59 +15,60 @@ use crate::plants::Plant;
 use crate::store::{Cut, Home, Order};
 use crate::writer::Device;
 
-/// When a client may hear that it has committed.
+/// The moment at which a client may be told that it has committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// At once, and nothing is logged.
+    /// At the commit; nothing is logged.
     None,
-    /// At once; after a crash the commits of the last few milliseconds may be gone, in whole and in order.
+    /// At the commit; after a crash the commits of the last few milliseconds may be gone, whole commits from the end of
+    /// the order.
     Async,
-    /// When the commit, and all that it has seen, survives a crash.
+    /// When the commit, and everything that it has seen, survives a crash.
     Group,
 }
 
-/// What a commit waits for to be durable.
+/// The epoch that must be durable before a commit counts as durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket {
     /// The epoch of the commit; 0 before the first.
     pub epoch: u64,
 }
 
-/// What sessions, the log's thread and who waits share.
+/// State shared by the sessions, the log's thread and waiting callers.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) epochs: Epochs,
-    /// The last epoch in which anybody has begun to commit writes.
+    /// The last epoch in which any session has begun to commit writes.
     pub(crate) used: Padded<AtomicU64>,
     pub(crate) handovers: Box<[Arc<Handover>]>,
-    /// Seats that nobody has.
+    /// The free seats.
     pub(crate) free: Latched<Vec<usize>>,
     durable: Padded<AtomicU64>,
-    /// Rung when more is durable, or nothing will be.
+    /// Rung when another epoch is durable, or when the log has failed.
     bell: Bell,
     has_failed: AtomicBool,
     failure: Latched<Option<LogError>>,
     pub(crate) order: Order,
     pub(crate) counter: Padded<AtomicU64>,
-    /// Words of a session that may wait beside its ring.
+    /// The number of words that a session may have waiting beside its ring.
     pub(crate) backlog_words: usize,
     epoch_ns: u64,
     stop: AtomicBool,
-    /// How often a checkpoint has asked for new segments.
+    /// The number of times that a checkpoint has asked for new segments.
     rolls_wanted: AtomicU64,
-    /// How often there were, and from where on.
+    /// The number of requests that were answered, and the cut of the last answer.
     rolls: Latched<(u64, Option<Cut>)>,
     pub(crate) home: Home,
-    /// What was written: rounds, and bytes of commits.
+    /// Totals of the log: rounds, and bytes of commits.
     rounds: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// The log. A handle: copies are of the same log.
+/// The log. A handle: clones refer to the same log.
 #[derive(Clone, Debug)]
 pub struct Log(pub(crate) Arc<Shared>);
 
-/// How large the log's parts are.
+/// Sizes of the log's parts.
 pub(crate) struct Sizes {
     pub(crate) sessions: usize,
     pub(crate) ring_bytes: usize,
@@ -100,24 +101,24 @@ impl Log {
         }))
     }
 
-    /// What all that has been committed so far waits for to be durable, as far as the caller can have seen it.
+    /// The ticket for everything committed so far, as far as the caller can have seen it.
     #[inline]
     pub fn present(&self) -> Ticket {
-        // Relaxed: whose writes were seen, that commit's epoch is, too: it was noted before they were installed.
+        // Relaxed: whoever has seen a commit's writes sees its epoch here, which was stored before they were installed.
         Ticket { epoch: self.0.used.load(Ordering::Relaxed) }
     }
 
     /// The last epoch that is durable: all commits up to it survive.
     #[inline]
     pub fn durable(&self) -> Ticket {
-        // Acquire: pairs with the Release in `write`; what was synced comes before it.
+        // Acquire: pairs with the Release in `publish`; the sync comes before it.
         Ticket { epoch: self.0.durable.load(Ordering::Acquire) }
     }
 
     /// Whether a commit is durable.
     ///
     /// # Errors
-    /// That it will never be, as far as is known.
+    /// The commit will never be durable, as far as is known.
     #[inline]
     pub fn is_durable(&self, ticket: Ticket) -> Result<bool, LogError> {
         if self.durable() >= ticket {
@@ -126,10 +127,10 @@ impl Log {
         self.failure().map_or(Ok(false), Err)
     }
 
-    /// Waits until a commit is durable, asleep; on a fiber, others run meanwhile.
+    /// Sleeps until a commit is durable; on a fiber, other fibers run meanwhile.
     ///
     /// # Errors
-    /// That it will never be, as far as is known.
+    /// The commit will never be durable, as far as is known.
     pub fn wait(&self, ticket: Ticket) -> Result<(), LogError> {
         let is_decided = || self.durable() >= ticket || self.has_failed();
         if waiter::in_fiber() {
@@ -146,12 +147,12 @@ impl Log {
         self.0.has_failed.load(Ordering::Acquire)
     }
 
-    /// Why nothing becomes durable any more, if that is so.
+    /// The reason for which nothing becomes durable any more; `None` if the log works.
     pub fn failure(&self) -> Option<LogError> {
         if self.has_failed() { self.0.failure.lock().clone() } else { None }
     }
 
-    /// From now on nothing becomes durable. The first reason stays.
+    /// Fails the log: from now on nothing becomes durable. The first reason stays, and is returned.
     pub(crate) fn fail(&self, error: LogError) -> LogError {
         let first = self.0.failure.lock().get_or_insert(error).clone();
         // Release: pairs with the Acquire in `has_failed`.
@@ -160,15 +161,15 @@ impl Log {
         first
     }
 
-    /// Rounds that have had commits, and bytes of those.
+    /// The number of rounds with commits, and the bytes of these commits.
     pub fn written(&self) -> (u64, u64) {
         // Relaxed: counts.
         (self.0.rounds.load(Ordering::Relaxed), self.0.bytes.load(Ordering::Relaxed))
     }
 
-    /// Has the log go on in new segments, and waits until it does: from where on.
+    /// Makes the log continue in new segments, and waits until it does. Returns the cut.
     pub(crate) fn roll(&self) -> Result<Cut, LogError> {
-        // Relaxed: a request; what is answered is ordered by the latch.
+        // Relaxed: a request; the latch orders the answer.
         let wanted = self.0.rolls_wanted.fetch_add(1, Ordering::Relaxed) + 1;
         waiter::wait_until(None, || self.0.rolls.lock().0 >= wanted || self.has_failed());
         let cut = self.0.rolls.lock().1.clone();
@@ -179,12 +180,12 @@ impl Log {
     }
 }
 
-/// What writes the log: used by its own thread, or by hand.
+/// The writer of the log: used by the log's own thread, or by hand.
 #[derive(Debug)]
 pub struct Rounds {
     log: Log,
     devices: Vec<Device>,
-    /// By device, the commits of the round.
+    /// The commits of the round, by device.
     commits: Vec<Vec<u8>>,
     /// The last epoch that was sealed.
     sealed: u64,
@@ -192,7 +193,7 @@ pub struct Rounds {
     plant: Option<Plant>,
 }
 
-/// Syncs a device beside the others.
+/// A thread that syncs one device while the others are synced.
 #[derive(Debug, Default)]
 struct Helper {
     asked: AtomicU64,
@@ -225,7 +226,7 @@ impl Helper {
     }
 
     fn answer(&self) -> io::Result<()> {
-        // Relaxed: the only one who asks.
+        // Relaxed: only this thread asks.
         let asked = self.asked.load(Ordering::Relaxed);
         // Acquire: pairs with the Release in `serve`.
         waiter::wait_until(None, || self.answered.load(Ordering::Acquire) == asked);
@@ -244,24 +245,24 @@ impl Rounds {
         self.log.clone()
     }
 
-    /// Ends the present epoch; which that was.
+    /// Ends the current epoch, and returns it.
     pub fn end_epoch(&mut self) -> u64 {
         self.log.0.epochs.advance()
     }
 
-    /// Whether all who are committing in an epoch that has ended, or before, have handed over.
+    /// Whether all commits of this epoch, which has ended, and of earlier ones have been handed over.
     pub fn is_closed(&self, epoch: u64) -> bool {
         self.plant == Some(Plant::SealsEarly) || self.log.0.epochs.is_closed(epoch)
     }
 
-    /// Writes, seals and syncs an epoch that is closed, and says that it is durable.
+    /// Writes, seals and syncs an epoch that is closed, and publishes that it is durable.
     ///
     /// # Errors
-    /// From then on nothing becomes durable.
+    /// The log has failed: from then on nothing becomes durable.
     pub fn write(&mut self, epoch: u64) -> Result<(), LogError> {
         self.collect(epoch)?;
         if self.commits.iter().all(Vec::is_empty) {
-            // Nothing is to be lost.
+            // There is no commit to lose.
             self.publish(epoch);
             return Ok(());
         }
@@ -279,7 +280,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// Writes what was collected, and the seals, and syncs.
+    /// Writes the collected commits and the seals, and syncs.
     fn seal(&mut self, epoch: u64, kind: Kind) -> Result<(), LogError> {
         let mut of_devices = self.devices.iter().zip(&self.commits);
         if !of_devices.all(|(device, commits)| device.has_room(commits.len())) {
@@ -332,10 +333,10 @@ impl Rounds {
         self.log.0.bell.ring();
     }
 
-    /// Goes on in new segments: all before stands in the ones before, up to this epoch.
+    /// Continues in new segments: everything up to the returned cut's epoch stands in the segments before.
     ///
     /// # Errors
-    /// From then on nothing becomes durable.
+    /// The log has failed: from then on nothing becomes durable.
     pub fn roll(&mut self) -> Result<Cut, LogError> {
         for (device, commits) in self.devices.iter_mut().zip(&self.commits) {
             let rolled = device.roll(self.sealed, commits.len());
@@ -343,7 +344,7 @@ impl Rounds {
         }
         let segments: Vec<u64> = self.devices.iter().map(|device| device.end().segment).collect();
         if self.plant != Some(Plant::LeavesSegmentsUnnamed) {
-            // A segment that has commits must be missed when it is gone.
+            // If a segment with commits is missing, that must be detected.
             let named = self.log.0.home.begin_segments(&segments);
             named.map_err(|error| self.log.fail(LogError::write(self.devices[0].place(), &error)))?;
         }
@@ -353,7 +354,7 @@ impl Rounds {
     /// Ends an epoch and makes it durable.
     ///
     /// # Errors
-    /// From then on nothing becomes durable.
+    /// The log has failed: from then on nothing becomes durable.
     pub fn round(&mut self) -> Result<(), LogError> {
         let epoch = self.end_epoch();
         waiter::wait_until(None, || self.is_closed(epoch) || self.log.has_failed());
@@ -367,10 +368,10 @@ impl Rounds {
         Ok(())
     }
 
-    /// Makes all durable that was handed over, and closes the log: nobody commits any more.
+    /// Makes everything durable that was handed over, and closes the log: no session commits any more.
     ///
     /// # Errors
-    /// What was not durable yet will not be.
+    /// Commits that are not durable yet never will be.
     pub fn close(mut self) -> Result<(), LogError> {
         let epoch = self.end_epoch();
         waiter::wait_until(None, || self.is_closed(epoch) || self.log.has_failed());
@@ -387,7 +388,7 @@ impl Rounds {
         if is_closed { Ok(()) } else { Err(failure) }
     }
 
-    /// Has a thread of its own write the log.
+    /// Starts a thread that writes the log.
     pub fn spawn(mut self) -> Running {
         for number in 1..self.devices.len() {
             let helper = Arc::new(Helper::default());
@@ -402,10 +403,10 @@ impl Rounds {
 
     fn run(mut self) {
         let log = self.log();
-        // A panic here would leave those who wait without an end.
+        // A panic here would leave waiting callers without an end.
         let guard = FailsUnlessEnded(&log);
         let mut next_ns = clock::now_ns();
-        // Acquire: pairs with the Release in `Running::stop`; what was committed before is written.
+        // Acquire: pairs with the Release in `Running::stop`; what was committed before it is written.
         while !log.0.stop.load(Ordering::Acquire) {
             if self.round().is_err() {
                 mem::forget(guard);
@@ -418,7 +419,7 @@ impl Rounds {
             }
         }
         mem::forget(guard);
-        // What fails is kept in the log.
+        // The log keeps the error.
         _ = self.close();
     }
 }
@@ -433,7 +434,7 @@ impl Drop for Rounds {
     }
 }
 
-/// Ends all waits if the log's thread panics.
+/// Ends all waits by failing the log, if the log's thread panics.
 struct FailsUnlessEnded<'l>(&'l Log);
 
 impl Drop for FailsUnlessEnded<'_> {
@@ -442,7 +443,7 @@ impl Drop for FailsUnlessEnded<'_> {
     }
 }
 
-/// A log that a thread of its own writes.
+/// A log that is written by its own thread.
 #[derive(Debug)]
 pub struct Running {
     log: Log,
@@ -463,10 +464,10 @@ impl Running {
         }
     }
 
-    /// Makes all durable, and ends. No session commits any more.
+    /// Makes everything durable, and ends the thread. No session commits any more.
     ///
     /// # Errors
-    /// What was not durable yet will not be.
+    /// Commits that are not durable yet never will be.
     pub fn close(mut self) -> Result<(), LogError> {
         self.stop();
         match self.log.failure() {

@@ -1,5 +1,5 @@
-//! The manifest: what of a directory counts. It is replaced as a whole: written beside, synced, renamed, and the
-//! directory synced, before anything that it does not name any more goes.
+//! The manifest: names the valid files of a directory. It is replaced as a whole: written under another name, synced,
+//! renamed, and the directory synced, before any file that it no longer names is removed.
 //!
 //! ```text
 //! 0   magic: "CNTDMAN\n"
@@ -37,31 +37,31 @@ use crate::plants::Plant;
 
 /// The name of the manifest.
 pub(crate) const MANIFEST: &str = "MANIFEST";
-/// Its name before it is complete.
+/// The name of a manifest before it is complete.
 pub(crate) const NEW: &str = "MANIFEST.new";
-/// Its name while the files that it names are being copied: whoever finds it has found half a copy.
+/// The name of a backup's manifest while its files are being copied: a directory with this file is an incomplete copy.
 pub(crate) const BACKUP: &str = "BACKUP";
 
-/// What of a device counts.
+/// The valid segments of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Named {
-    /// The first segment that counts.
+    /// The first valid segment.
     pub(crate) first: u64,
-    /// The last segment, which is named before it has a commit. Of logs in segments of version 1, the first one of the
-    /// incarnation.
+    /// The last segment, which is named before it has a commit. For logs with segments of version 1, the first segment
+    /// of the incarnation.
     pub(crate) current: u64,
-    /// Where the log was closed.
+    /// The position at which the log was closed.
     pub(crate) end: u64,
 }
 
-/// The bytes of a part of a checkpoint.
+/// The size and the checksum of a part of a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PartSum {
     pub(crate) bytes: u64,
     pub(crate) checksum: u32,
 }
 
-/// What of a directory counts.
+/// The fields of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) database: u64,
@@ -73,7 +73,7 @@ pub(crate) struct Manifest {
     pub(crate) devices: Vec<Named>,
     pub(crate) parts: Vec<PartSum>,
     pub(crate) layouts: Layouts,
-    /// What the program keeps here; the log knows nothing of it.
+    /// The program's note; the log does not interpret it.
     pub(crate) note: Vec<u8>,
 }
 
@@ -132,7 +132,7 @@ impl Manifest {
         self.replace_by(NEW, directory, plant)
     }
 
-    /// The same, with a name of the caller's before it is complete.
+    /// Like `replace`; the caller gives the name that the manifest has before it is complete.
     pub(crate) fn replace_by(
         &self,
         new: &str,
@@ -158,7 +158,7 @@ impl Manifest {
         if plant == Some(Plant::RenamesWithoutSync) { Ok(()) } else { directory.sync() }
     }
 
-    /// The manifest of a directory; none if it has none.
+    /// The manifest of a directory; `None` if it has none.
     pub(crate) fn read(
         directory: &dyn Directory,
         checks: bool,

@@ -1,9 +1,9 @@
-//! What commits have left: of each row the last writes, over what the checkpoint before had of it. The same code
+//! The result of commits: for each row the last writes, over the row's value in the checkpoint before. The same code
 //! recovers and makes checkpoints.
 //!
-//! Rows are divided by a hash of table and key into as many parts as the checkpoint has, each of which is merged by
-//! itself, in the order of tables and keys. The result depends on the log alone: not on the number of workers, and not
-//! on how often it was tried.
+//! Rows are divided by a hash of table and key into as many parts as the checkpoint has. Each part is merged
+//! separately, in the order of tables and keys. The result depends on the log alone: not on the number of workers, and
+//! not on the number of tries.
 
 use core::cmp::Ordering as Order;
 use core::ops::Range;
@@ -21,21 +21,21 @@ use crate::layout::Layouts;
 use crate::plants::Plant;
 use crate::reader::{Block, Stream};
 
-/// How many writes before it is merged the memory of one is asked for: what a core has under way.
+/// The number of writes that a prefetch is ahead of the merge: about as many misses as a core can have outstanding.
 const AHEAD: usize = 8;
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
-/// Lines of a write that are asked for at most: the processor sees by itself how a long row goes on.
+/// The largest number of cache lines prefetched of one write: the processor itself detects how a long row continues.
 const PREFETCHED_LINES: usize = 4;
 
-/// What was restored.
+/// Totals of a recovery or of a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Rows that there are.
+    /// The number of rows in the result.
     pub rows: u64,
-    /// Transactions of the log that were read.
+    /// The number of transactions of the log that were read.
     pub transactions: u64,
-    /// Bytes of the log and of the checkpoint that were read.
+    /// The number of bytes of the log and of the checkpoint that were read.
     pub bytes: u64,
 }
 
@@ -51,14 +51,14 @@ impl Restored {
 #[derive(Debug)]
 pub(crate) struct Commits<'s> {
     bytes: &'s [u8],
-    /// Where the payload of each block begins and ends.
+    /// The byte ranges of the payloads of the blocks.
     blocks: Vec<Range<usize>>,
-    /// For messages.
+    /// The file name, for messages.
     file: String,
 }
 
 impl<'s> Commits<'s> {
-    /// Those of all segments of a device, as far as they stand before `end`.
+    /// The commits of all segments of a device, as far as they stand before `end`.
     pub(crate) fn of(stream: &'s Stream, end: u64, place: &str) -> Vec<Self> {
         let segments = stream.segments.iter().map(|segment| {
             let counts = |block: &&Block| block.head.kind == Kind::Commits && block.head.position < end;
@@ -78,31 +78,31 @@ impl<'s> Commits<'s> {
     }
 }
 
-/// A write, by where it is.
+/// The location of a write.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     table: u16,
     group: u16,
     is_gone: bool,
     key_words: u8,
-    /// The first word of the key, which tells most keys apart.
+    /// The first word of the key, which distinguishes most keys.
     first: u64,
     epoch: u64,
     order: u64,
     source: u32,
-    /// Where the key begins, in words from the segment's first.
+    /// The index at which the key begins, in words from the start of the segment.
     key_at: u32,
 }
 
-/// The places of a part.
+/// The writes of a part.
 #[derive(Clone, Debug, Default)]
 struct Places {
-    /// Of heaps, in no order.
+    /// The writes of heaps, in no order.
     heaps: Vec<Place>,
     keyed: Vec<Place>,
 }
 
-/// A row as a part of a checkpoint has it.
+/// A row in the form of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'w> {
     pub(crate) table: u16,
@@ -110,7 +110,7 @@ pub(crate) struct Row<'w> {
     pub(crate) groups: &'w [u64],
 }
 
-/// Which part a row belongs to: a part of the format.
+/// The part to which a row belongs. This function belongs to the file format.
 pub(crate) fn part_of(table: u16, key: &[u64], parts: usize) -> usize {
     // Finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014), over one word after the other.
     let mix = |x: u64| {
@@ -124,12 +124,12 @@ pub(crate) fn part_of(table: u16, key: &[u64], parts: usize) -> usize {
     (hash % parts as u64) as usize
 }
 
-/// The log, sorted out by parts.
+/// The writes of the log, sorted by parts.
 #[derive(Debug)]
 pub(crate) struct Merge<'m> {
     layouts: &'m Layouts,
     commits: &'m [Commits<'m>],
-    /// By part, by worker that read. A part is taken by who merges it.
+    /// By part, and by the worker that read them. The worker that merges a part takes them.
     places: Vec<Latched<Vec<Places>>>,
     plant: Option<Plant>,
     pub(crate) read: Restored,
@@ -183,14 +183,14 @@ impl<'m> Merge<'m> {
         &self.commits[place.source as usize].bytes[at..at + width * 8]
     }
 
-    /// Asks for the memory that has the key of a write, and the row behind it.
+    /// Prefetches the memory of the key of a write, and of the row behind it.
     #[inline]
     fn prefetch(&self, place: &Place) {
         let bytes = self.commits[place.source as usize].bytes;
         let at = place.key_at as usize * 8;
         let width = self.layouts.width(usize::from(place.table), place.group).unwrap_or_default();
         let end = at + (usize::from(place.key_words) + width) * 8;
-        // A deletion has no row, and may be the last.
+        // A deletion has no row, and may be the last write.
         for line in bytes.get(at..end).unwrap_or_default().chunks(LINE_BYTES).take(PREFETCHED_LINES) {
             hint::prefetch(line.as_ptr());
         }
@@ -199,7 +199,7 @@ impl<'m> Merge<'m> {
     #[inline]
     fn compare(&self, a: &Place, b: &Place) -> Order {
         let by_first = (a.table, a.first).cmp(&(b.table, b.first));
-        // Of a table, all keys have one width, and most have one word: the others are further away.
+        // All keys of a table have one width, and most have one word: the further words are in other memory.
         if by_first.is_ne() || a.key_words == 1 { by_first } else { self.compare_keys(a, b) }
     }
 
@@ -207,7 +207,7 @@ impl<'m> Merge<'m> {
         words(self.key(a)).cmp(words(self.key(b)))
     }
 
-    /// How the key of a write compares with one of a checkpoint.
+    /// Compares the key of a write with a key of a checkpoint.
     #[inline]
     fn compare_with(&self, place: &Place, table: u16, key: &[u64]) -> Order {
         let by_first = (place.table, Some(&place.first)).cmp(&(table, key.first()));
@@ -234,7 +234,7 @@ impl<'m> Merge<'m> {
         places
     }
 
-    /// Merges a part, once: `before` are the rows that the checkpoint has, in their order.
+    /// Merges a part, once: `before` has the rows of the checkpoint, in their order.
     pub(crate) fn part(
         &self,
         part: usize,
@@ -274,7 +274,7 @@ impl<'m> Merge<'m> {
         Ok(out.rows)
     }
 
-    /// A row that was left with some of its column groups.
+    /// The error for a row that has values for only some of its column groups.
     fn half(&self, place: Option<&Place>) -> OpenError {
         let corrupt =
             place.map(|place| self.commits[place.source as usize].corrupt(place.key_at as usize * 8));
@@ -285,20 +285,20 @@ impl<'m> Merge<'m> {
     }
 }
 
-/// Sorted writes, those of a row at a time.
+/// Sorted writes, visited a row at a time.
 struct Groups<'g, 'm> {
     merge: &'g Merge<'m>,
     left: &'g [Place],
 }
 
 impl<'g> Groups<'g, '_> {
-    /// Whether there are more, and the next row is such a one.
+    /// Whether there are more writes, and the next one satisfies `is`.
     #[inline]
     fn next_is(&self, is: impl FnOnce(&Place) -> bool) -> bool {
         self.left.first().is_some_and(is)
     }
 
-    /// The writes of the next row, of which there is one.
+    /// The writes of the next row; there must be one.
     #[inline]
     fn next(&mut self) -> &'g [Place] {
         let merge = self.merge;
@@ -313,19 +313,19 @@ impl<'g> Groups<'g, '_> {
     }
 }
 
-/// Puts rows together.
+/// Assembles rows.
 struct Out<'o, 'm> {
     merge: &'o Merge<'m>,
     see: &'o mut dyn FnMut(Row<'_>) -> Result<(), OpenError>,
     key: Vec<u64>,
     row: Vec<u64>,
-    /// By column group: whether it has a value.
+    /// By column group, whether it has a value.
     known: Vec<bool>,
     rows: u64,
 }
 
 impl Out<'_, '_> {
-    /// One row: what it was, and what was written since.
+    /// Assembles one row from its earlier value and the writes since.
     fn put(&mut self, before: Option<(u16, &[u64])>, writes: &[Place]) -> Result<(), OpenError> {
         let Some(table) = before.map(|(table, _)| table).or(writes.first().map(|place| place.table)) else {
             return Ok(());
@@ -375,7 +375,7 @@ impl Out<'_, '_> {
     }
 }
 
-/// Sorts the writes of a segment out by parts.
+/// Sorts the writes of a segment by parts.
 fn sort_out(
     commits: &Commits<'_>,
     source: u32,
@@ -414,7 +414,7 @@ fn sort_out(
     Ok(read)
 }
 
-/// What each of several workers returns, or the first error.
+/// Runs `work` on several workers; returns the result of each, or the first error.
 pub(crate) fn each<T: Send>(
     count: usize,
     work: impl Fn(usize) -> Result<T, OpenError> + Sync,
@@ -425,7 +425,8 @@ pub(crate) fn each<T: Send>(
     workers::run(count, false, work).into_iter().collect()
 }
 
-/// Merges all parts, each by one of several workers; `work` is given the number of the part. What was restored.
+/// Merges all parts, each by one of several workers; `work` gets the numbers of the worker and of the part. Returns the
+/// totals.
 pub(crate) fn all_parts(
     merge: &Merge<'_>,
     workers: usize,

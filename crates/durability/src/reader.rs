@@ -1,13 +1,13 @@
-//! Reads a device's log: finds its end, and tells a tail that a crash has torn from bytes that were lost later.
+//! Reads a device's log: finds its end, and distinguishes a tail that a crash has torn from bytes that were lost later.
 //!
 //! A crash may lose any part of what was written since the last sync, and nothing else. So a block that cannot be read
-//! is the end of the log if all that comes after it was written before the next sync; and if anything was written
-//! later, by someone who knew that the block was durable, then it was lost since. Who wrote later tells by `synced` in
-//! its blocks and by the segments that follow, which are begun when all before them is durable.
+//! is the end of the log if everything after it was written before the next sync. If anything was written later, by a
+//! writer that knew that the block was durable, then the block was lost since. A later writer shows this by `synced` in
+//! its blocks, and by the segments that follow, which are begun when everything before them is durable.
 //!
-//! A segment has its whole length before the manifest names it, and the manifest names it before it has a commit. So
-//! one that is named and is missing, has no head, or is shorter than its head says was damaged, however little of it
-//! is left; and what stands behind its last block is zeroes, unless a crash has torn the block that came next.
+//! A segment has its whole length before the manifest names it, and the manifest names it before it has a commit. So a
+//! named segment that is missing, has no head, or is shorter than its head says was damaged, however little of it is
+//! left. The bytes behind its last block are zeroes, unless a crash has torn the block that came next.
 
 use sync::Arc;
 
@@ -23,36 +23,36 @@ use crate::writer::End;
 /// A block that was read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
-    /// Where its payload begins in the segment.
+    /// The offset in the segment at which its payload begins.
     pub(crate) at: usize,
     pub(crate) head: BlockHead,
 }
 
-/// A segment, and the blocks of it that count.
+/// A segment, and its valid blocks.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) number: u64,
     /// The position of its first block.
     pub(crate) base: u64,
-    /// Its bytes, but for the zeroes at its end.
+    /// Its bytes, without the zeroes at its end.
     pub(crate) bytes: Vec<u8>,
     pub(crate) blocks: Vec<Block>,
 }
 
 impl Segment {
-    /// Where in the file a position is.
+    /// The offset of a position in the file, in bytes.
     pub(crate) fn offset(&self, position: u64) -> u64 {
         PAGE as u64 + position.wrapping_sub(self.base)
     }
 }
 
-/// A seal, and where the log would go on behind it.
+/// A seal, and the place behind it where the log would continue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seal {
     pub(crate) epoch: u64,
     pub(crate) end: End,
     pub(crate) is_close: bool,
-    /// Whether this is the head of a segment, which seals what stands before.
+    /// Whether this is the head of a segment, which seals everything before it.
     pub(crate) is_head: bool,
 }
 
@@ -60,17 +60,17 @@ pub(crate) struct Seal {
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) segments: Vec<Segment>,
-    /// The last seals: what the segments begin with, then those of the last incarnation.
+    /// The last seals: the heads of the segments, and the seals of the last incarnation.
     pub(crate) seals: Vec<Seal>,
 }
 
-/// What is read.
+/// The parameters of reading a device's log.
 #[derive(Debug)]
 pub(crate) struct Scan<'s> {
     pub(crate) directory: &'s Arc<dyn Directory>,
     pub(crate) manifest: &'s Manifest,
     pub(crate) device: usize,
-    /// Only segments before this one, whose head says where they end.
+    /// If given, only segments before this one are read; its head says where they end.
     pub(crate) until: Option<u64>,
     pub(crate) plant: Option<Plant>,
 }
@@ -98,7 +98,7 @@ impl Scan<'_> {
         read_all(&*file).map_err(refused(Operation::Read))
     }
 
-    /// The numbers of the segments that are there.
+    /// The numbers of the segments in the directory.
     fn numbers(&self) -> Result<Vec<u64>, OpenError> {
         let names = self.directory.files().map_err(OpenError::io(Operation::List, self.directory.name()))?;
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| segment_number(name)).collect();
@@ -106,7 +106,7 @@ impl Scan<'_> {
         Ok(numbers)
     }
 
-    /// The heads of the segments that count, in order, with their bytes.
+    /// The heads of the valid segments, in order, with their bytes.
     fn heads(&self) -> Result<Vec<(SegmentHead, Vec<u8>)>, OpenError> {
         let (named, numbers) = (self.named(), self.numbers()?);
         let mut heads = Vec::new();
@@ -135,7 +135,7 @@ impl Scan<'_> {
                     }
                     break;
                 }
-                // Begun by who never came to name it.
+                // The segment was begun by an incarnation that ended before the manifest named it.
                 Ok(head) if head.incarnation > self.manifest.incarnation && !must => break,
                 Ok(head) => {
                     self.fits(&head, number)?;
@@ -164,7 +164,7 @@ impl Scan<'_> {
         Some(self.corrupt(head.number, bytes.min(length) as usize, found))
     }
 
-    /// Whether a later segment of the last incarnation is there.
+    /// Whether a later segment of the last incarnation exists.
     fn is_followed(&self, number: u64, numbers: &[u64]) -> Result<bool, OpenError> {
         for later in numbers.iter().filter(|later| **later > number) {
             let head = SegmentHead::decode(&self.read(*later)?, self.checks());
@@ -177,8 +177,8 @@ impl Scan<'_> {
         Ok(false)
     }
 
-    /// Whether a segment without a head has a block of which something was durable when it was written: then the head
-    /// was, too.
+    /// Whether a segment without a head has a block that was written when something in the segment was durable: then
+    /// the head was durable, too.
     fn has_durable(&self, bytes: &[u8]) -> bool {
         self.blocks_after(bytes, PAGE).next().is_some()
     }
@@ -224,14 +224,14 @@ impl Scan<'_> {
                 return Err(self.corrupt(number, 48, "the segment does not go on where the one before ends"));
             }
             let begin = End { segment: number, position: head.base, chain: head.checksum() };
-            // What an earlier incarnation has sealed is what the next one has begun with.
+            // The head of a segment repeats the seal of the incarnation before it.
             seals.push(Seal { epoch: head.epoch, end: begin, is_close: false, is_head: true });
             if self.until == Some(number) {
                 break;
             }
             let until = heads.peek().map(|(next, _)| (next.base, next.chain));
             let until = until.map(|(base, _)| base);
-            // A block ends with its page, whose last bytes may be zeroes.
+            // A block ends at the end of a page, and its last bytes may be zeroes.
             let in_use = without_zeroes(&bytes).len().next_multiple_of(PAGE).min(bytes.len());
             bytes.truncate(in_use);
             bytes.shrink_to_fit();
@@ -253,7 +253,7 @@ impl Scan<'_> {
         Ok(Stream { segments, seals })
     }
 
-    /// The blocks of a segment, which must come up to `until`, if that is given.
+    /// The blocks of a segment, which must reach `until`, if that is given.
     fn blocks(
         &self,
         segment: &SegmentHead,
@@ -291,7 +291,7 @@ impl Scan<'_> {
         Ok(blocks)
     }
 
-    /// Whether somebody who wrote later knew that what is at an offset was durable.
+    /// Whether a later block was written when it was known that the bytes at this offset were durable.
     fn is_synced_past(&self, segment: &SegmentHead, bytes: &[u8], at: usize) -> bool {
         let position_of = |at: usize| segment.base.wrapping_add((at - PAGE) as u64);
         self.blocks_after(bytes, at)
@@ -299,9 +299,9 @@ impl Scan<'_> {
     }
 }
 
-/// Bytes without the zeroes that they end with.
+/// The bytes without the zeroes at their end.
 pub(crate) fn without_zeroes(bytes: &[u8]) -> &[u8] {
-    // A page at a time: there may be many.
+    // A page at a time, since there may be many zeroes.
     let pages =
         bytes.chunks(PAGE).rposition(|page| page != &[0; PAGE][..page.len()]).map_or(0, |last| last + 1);
     let bytes = &bytes[..(pages * PAGE).min(bytes.len())];

@@ -1,4 +1,4 @@
-//! What a session tells the log.
+//! The sink through which a session tells the log of its commits.
 
 use core::convert::Infallible;
 
@@ -14,21 +14,21 @@ use crate::log::{Log, Ticket};
 use crate::store::Order;
 use crate::touched::Touched;
 
-/// The sink of one session: gathers the writes of a commit, and hands them over when it is complete.
+/// The sink of one session: gathers the writes of a commit, and hands them over when the commit is complete.
 ///
-/// A commit opens the epoch between `precommit` and `install`, and draws its order within the epoch then: see the
-/// header of the crate. Who only reads waits for the last epoch in which anybody has committed, since it may have seen
-/// that.
+/// A commit opens the epoch between `precommit` and `install`, and then draws its order within the epoch: see the
+/// header of the crate. A read-only transaction waits for the last epoch in which any session has committed, since it
+/// may have seen that commit's writes.
 #[derive(Debug)]
 pub struct LogSink {
     log: Log,
     seat: usize,
-    /// By table: whether its column groups share a record.
+    /// By table, whether its column groups share a record.
     are_shared: Vec<bool>,
-    /// The words of a mark, which may stand behind those of a row.
+    /// The number of words of a mark, which may stand behind the words of a row.
     mark_words: usize,
     touched: Touched,
-    /// Where the transaction is written.
+    /// The writer of the transaction's words.
     giver: Giver,
     writes: u64,
     is_open: bool,
@@ -39,7 +39,7 @@ impl Log {
     /// A sink for a session of a database with these tables.
     ///
     /// # Panics
-    /// When there are as many already as the log was opened for.
+    /// When all sessions for which the log was opened have sinks.
     pub fn sink<S: Scheme>(&self, tables: &Tables<S>) -> LogSink {
         let mut sink = self.plain_sink();
         sink.are_shared.extend(tables.iter().map(TableStore::is_shared));
@@ -47,10 +47,10 @@ impl Log {
         sink
     }
 
-    /// A sink that is told of writes by [`write`](LogSink::write) alone.
+    /// A sink that is told of writes only by [`write`](LogSink::write).
     ///
     /// # Panics
-    /// As [`sink`](Self::sink).
+    /// The same as [`sink`](Self::sink).
     pub fn plain_sink(&self) -> LogSink {
         let seat = self.0.free.lock().pop().expect("the log was opened for as many sessions");
         LogSink {
@@ -68,7 +68,7 @@ impl Log {
 }
 
 impl LogSink {
-    /// What the last commit of the session waits for to be durable, and with it all that it has seen.
+    /// The ticket of the session's last commit: when it is durable, so is everything that the commit has seen.
     #[inline]
     pub fn ticket(&self) -> Ticket {
         self.ticket
@@ -84,13 +84,15 @@ impl LogSink {
     pub fn open(&mut self) {
         let shared = &*self.log.0;
         let epoch = shared.epochs.open(self.seat).epoch;
-        // Relaxed: see `Log::present`. Looked at first, the word is written once for an epoch, and not for a commit.
+        // Relaxed: see `Log::present`. The load before the update makes the word change once per epoch, not once per
+        // commit.
         if shared.used.load(Ordering::Relaxed) < epoch {
             shared.used.fetch_max(epoch, Ordering::Relaxed);
         }
         let order = match shared.order {
             Order::Ticks => clock::between(),
-            // Relaxed: of two commits that conflict, the second draws after it has seen what the first has installed.
+            // Relaxed: of two commits that conflict, the second draws after it has seen the first one's installed
+            // writes.
             Order::Counter => shared.counter.fetch_add(1, Ordering::Relaxed),
         };
         self.is_open = true;
@@ -99,8 +101,8 @@ impl LogSink {
         self.writes = 0;
     }
 
-    /// A write of the open commit: the words of a column group, or none if the row has no value any more. `None` in
-    /// place of the column group means all of them, one after the other.
+    /// Appends a write to the open commit: the words of a column group, or `None` if the row has no value any more.
+    /// `None` in place of the column group means all groups, one after the other.
     #[inline]
     pub fn write(&mut self, table: TableId, group: Option<u16>, key: AnyKey, row: Option<&[u64]>) {
         let kind = if row.is_some() { VALUE } else { GONE };
@@ -174,7 +176,7 @@ impl Sink for LogSink {
         }
     }
 
-    /// Back pressure: who is ahead of the devices waits before the next attempt.
+    /// Back pressure: a session that is ahead of the devices waits before its next attempt.
     #[inline]
     fn ended(&mut self) {
         if self.giver.waiting() > self.log.0.backlog_words {
@@ -186,7 +188,7 @@ impl Sink for LogSink {
 impl Drop for LogSink {
     fn drop(&mut self) {
         if self.is_open {
-            // Of this commit something may be installed that is not logged.
+            // A part of this commit may be installed and not logged.
             self.log.fail(LogError::CutShort);
             self.log.0.epochs.close(self.seat);
         }
@@ -194,22 +196,22 @@ impl Drop for LogSink {
     }
 }
 
-/// Has another loader load rows, and logs them: a few hundred to a commit. Until it is dropped the last of them are not
-/// logged.
+/// Lets another loader load rows, and logs them: a few hundred to a commit. The last rows are logged only when it is
+/// dropped.
 #[derive(Debug)]
 pub struct LoggedLoader<'l, L> {
     loader: &'l mut L,
     sink: LogSink,
 }
 
-/// Words of rows that are logged as one commit.
+/// The number of words of rows that are logged as one commit.
 const COMMIT_WORDS: usize = 1 << 14;
 
 impl<'l, L: Loader> LoggedLoader<'l, L> {
-    /// Logs what a loader loads.
+    /// Logs the rows that a loader loads.
     ///
     /// # Panics
-    /// As [`Log::sink`].
+    /// The same as [`Log::sink`].
     pub fn new(log: &Log, loader: &'l mut L) -> Self {
         Self { loader, sink: log.plain_sink() }
     }

@@ -1,4 +1,4 @@
-//! Directories of a database: what they have, how it is opened, and how a checkpoint takes the place of the log.
+//! The directories of a database: their contents, how they are opened, and how a checkpoint replaces the log before it.
 
 use core::{fmt, mem};
 use std::io::{self, ErrorKind};
@@ -20,7 +20,7 @@ use crate::plants::Plant;
 use crate::reader::{Scan, Stream, without_zeroes};
 use crate::writer::{Course, Device, End};
 
-/// What orders the commits of an epoch.
+/// The source of the order of the commits of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The processor's time stamp counter. Only where [`clock::ticks_are_shared`].
@@ -29,30 +29,30 @@ pub enum Order {
     Counter,
 }
 
-/// How a database is opened.
+/// Options for opening a database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Sessions at a time, at most, loaders included.
+    /// The largest number of sessions at a time, loaders included.
     pub sessions: usize,
-    /// How often an epoch ends, if the devices keep up.
+    /// The length of an epoch in nanoseconds, if the devices keep up.
     pub epoch_ns: u64,
-    /// What orders the commits of an epoch.
+    /// The source of the order of the commits of an epoch.
     pub order: Order,
-    /// Bytes of all rings together. A session has 8 KiB at least and 2 MiB at most: what it commits while
-    /// a device is synced should have room.
+    /// The size of all rings together, in bytes. A session's ring has at least 8 KiB and at most 2 MiB: the commits of
+    /// a session during one sync of a device should fit.
     pub ring_bytes: usize,
-    /// Bytes of all sessions together that may wait beside their rings before sessions wait.
+    /// The number of bytes that may wait beside the rings, of all sessions together, before sessions wait.
     pub backlog_bytes: usize,
-    /// Bytes of a segment at most, unless one round has more. A segment has its whole length from its beginning on; the
-    /// first ones are shorter, and each is twice as long as what was needed of the one before.
+    /// The largest size of a segment in bytes, unless one round is larger. A segment has its whole length from its
+    /// beginning on; the first ones are shorter, and each is twice as long as the part of the one before that was used.
     pub segment_bytes: u64,
-    /// Parts of a checkpoint, if there is none yet.
+    /// The number of parts of a checkpoint, if there is none yet.
     pub parts: usize,
-    /// The number of a database that is made, by which its files are told from those of others.
+    /// The number of a new database, which distinguishes its files from those of other databases.
     pub database: u64,
     /// Whether a log that was not closed is refused with [`OpenError::Unclosed`].
     pub require_closed: bool,
-    /// What the program keeps in the manifest: see [`Store::note`].
+    /// The program's note in the manifest: see [`Store::note`].
     pub note: Vec<u8>,
     /// A planted bug, for tests.
     #[doc(hidden)]
@@ -77,21 +77,21 @@ impl Default for Options {
     }
 }
 
-/// Bytes of a segment at most, whatever is asked for: where writes are in it is told in words by 32 bits, and a round
-/// may be as large as a block.
+/// The largest size of a segment in bytes, whatever is asked for: the place of a write in it is a 32-bit number of
+/// words, and a round may be as large as a block.
 const SEGMENT_BYTES_MAX: u64 = 16 << 30;
 
-/// Bytes behind the end of a log that nobody has closed: a part of what was being written when it ended. None of
-/// it was acknowledged, unless the device has lost what it had said to be durable.
+/// Bytes behind the end of a log that was not closed: a part of what was being written when the log ended. None of it
+/// was acknowledged, unless the device has lost bytes that it had reported as durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torn {
     /// The directory and the file.
     pub file: String,
-    /// The number of the segment, which is that of the file.
+    /// The number of the segment, which is also the number of the file.
     pub segment: u64,
-    /// Where in the file it begins, in bytes.
+    /// The offset in the file at which they begin, in bytes.
     pub offset: u64,
-    /// Bytes of it, up to the last one that is not zero.
+    /// The number of bytes, up to the last one that is not zero.
     pub bytes: u64,
 }
 
@@ -101,20 +101,20 @@ impl fmt::Display for Torn {
     }
 }
 
-/// From where on the log goes on in new segments.
+/// The point from which the log continues in new segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// All commits up to this epoch stand before.
+    /// All commits up to this epoch stand before the cut.
     pub(crate) epoch: u64,
-    /// By device: the first segment behind the cut.
+    /// By device, the first segment behind the cut.
     pub(crate) segments: Vec<u64>,
 }
 
-/// The directories, and what of them counts.
+/// The directories, and their current manifest.
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) directories: Vec<Arc<dyn Directory>>,
-    /// Locked while it is replaced.
+    /// The manifest; locked while it is replaced.
     pub(crate) manifest: Latched<Manifest>,
     /// The number of the last checkpoint that was begun.
     tried: AtomicU64,
@@ -123,11 +123,11 @@ pub(crate) struct Home {
     plant: Option<Plant>,
 }
 
-/// Opens directories.
+/// Functions that open directories.
 #[derive(Debug)]
 pub enum Store {}
 
-/// What directories have.
+/// The contents of the directories of a database.
 #[derive(Debug)]
 pub struct Found {
     directories: Vec<Arc<dyn Directory>>,
@@ -136,37 +136,37 @@ pub struct Found {
     options: Options,
     streams: Vec<Stream>,
     ends: Vec<End>,
-    /// Bytes that are cut off, by device.
+    /// The bytes that a start cuts off, for each device that has any.
     torn: Vec<Torn>,
     epoch: u64,
 }
 
 impl Store {
-    /// What the program that opened a database the last time has left in its manifest; none if there is no database.
-    /// Nothing is changed.
+    /// The note that the program which last opened the database has left in its manifest; `None` if there is no
+    /// database. Nothing is changed.
     ///
     /// # Errors
-    /// The manifest cannot be read or believed.
+    /// The manifest cannot be read or is corrupt.
     pub fn note(directory: &dyn Directory) -> Result<Option<Vec<u8>>, OpenError> {
         let manifest = Manifest::read(directory, true)?;
         Ok(manifest.filter(|manifest| manifest.incarnation > 0).map(|manifest| manifest.note))
     }
 
-    /// The tables of a database as they were when it was opened the last time, for whoever does not know them; none if
+    /// The tables of a database as they were when it was last opened, for a caller that does not know them; `None` if
     /// there is no database. Nothing is changed.
     ///
     /// # Errors
-    /// The manifest cannot be read or believed.
+    /// The manifest cannot be read or is corrupt.
     pub fn layouts(directory: &dyn Directory) -> Result<Option<Layouts>, OpenError> {
         let manifest = Manifest::read(directory, true)?;
         Ok(manifest.filter(|manifest| manifest.incarnation > 0).map(|manifest| manifest.layouts))
     }
 
-    /// Finds out what the directories of a database have, one for each device of its log; the first has the manifest
-    /// and the checkpoints, too. Nothing is changed.
+    /// Reads the contents of the directories of a database, one directory for each device of its log; the first also
+    /// has the manifest and the checkpoints. Nothing is changed.
     ///
     /// # Errors
-    /// What there is cannot be believed, or is not what is asked for.
+    /// The contents are corrupt, or do not match the layouts, the devices or the options.
     pub fn open(
         directories: Vec<Arc<dyn Directory>>,
         layouts: &Layouts,
@@ -213,7 +213,7 @@ impl Store {
 }
 
 impl Found {
-    /// Without a manifest there must be nothing that one would name.
+    /// Fails if there is a file of a database without a manifest.
     fn is_empty(&self) -> Result<(), OpenError> {
         for directory in &self.directories {
             let place = directory.name();
@@ -233,7 +233,7 @@ impl Found {
         Ok(())
     }
 
-    /// The last epoch that all devices have sealed, and where the log goes on behind it.
+    /// Finds the last epoch that all devices have sealed, and the place behind it where the log continues.
     fn find_end(&mut self, manifest: &Manifest) -> Result<(), OpenError> {
         let last = self.streams.iter().map(|stream| stream.seals.last().map_or(0, |seal| seal.epoch));
         let believes_one = self.options.plant == Some(Plant::BelievesOneDevice);
@@ -260,8 +260,8 @@ impl Found {
         Ok(())
     }
 
-    /// Bytes behind the end of a device's log, if there are any. Segments are begun when all before them counts,
-    /// so it stands in one.
+    /// The bytes behind the end of a device's log, if there are any. A segment is begun when everything before it is
+    /// valid, so these bytes are all in one segment.
     fn find_torn(&self, device: usize) -> Option<Torn> {
         let end = self.ends[device];
         let mut segments =
@@ -276,7 +276,7 @@ impl Found {
         })
     }
 
-    /// The file in which a device's log ends, and the byte.
+    /// The file in which a device's log ends, and the offset of the end.
     fn place_of(&self, device: usize, end: End) -> (String, u64) {
         let file = format!("{}/{}", self.directories[device].name(), segment_name(end.segment));
         let last = self.streams[device].segments.iter().find(|segment| segment.number == end.segment);
@@ -293,28 +293,28 @@ impl Found {
         self.manifest.as_ref().is_none_or(|manifest| manifest.incarnation == 0)
     }
 
-    /// The last epoch whose commits there are.
+    /// The last epoch whose commits are present.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Whether the log was closed by who wrote it, or is a backup, which is complete, too.
+    /// Whether the log was closed by its writer, or is a backup, which is complete, too.
     pub fn was_closed(&self) -> bool {
         self.manifest.as_ref().is_some_and(|manifest| manifest.is_closed)
     }
 
-    /// Bytes that a crash has left behind the last epoch that is whole, which does not count; of each device that has
-    /// any.
+    /// The bytes that a crash has left behind the last complete epoch, which are not valid; one entry for each device
+    /// that has any.
     pub fn torn(&self) -> &[Torn] {
         &self.torn
     }
 
-    /// Bytes of that.
+    /// The total number of these bytes.
     pub fn torn_bytes(&self) -> u64 {
         self.torn.iter().map(|torn| torn.bytes).sum()
     }
 
-    /// Bytes of the log behind the checkpoint.
+    /// The number of bytes of the log behind the checkpoint.
     pub fn log_bytes(&self) -> u64 {
         let segments = self.streams.iter().flat_map(|stream| &stream.segments);
         segments.map(|segment| segment.bytes.len() as u64).sum()
@@ -325,12 +325,12 @@ impl Found {
         self.manifest.as_ref().map_or((0, 0), |manifest| (manifest.checkpoint, manifest.checkpoint_epoch))
     }
 
-    /// Restores all rows by several workers, each of which has its rows put into the database by what `make` gives it:
-    /// a table, a key and the words of its column groups, one after the other. A row comes once. The log is left as it
-    /// is: whatever happens, the next try restores the same.
+    /// Restores all rows by several workers. For each row, the worker calls the function that `make` returned for it,
+    /// which puts the row into the database: it gets a table, a key and the words of its column groups, one after the
+    /// other. Each row comes once. The log is unchanged: whatever happens, the next try restores the same rows.
     ///
     /// # Errors
-    /// What there is cannot be believed. Rows may have been restored.
+    /// The contents are corrupt. Some rows may have been restored.
     pub fn restore<E: FnMut(TableId, AnyKey, &[u64])>(
         &self,
         workers: usize,
@@ -359,10 +359,10 @@ impl Found {
         })
     }
 
-    /// Goes on behind what there is: cuts what a crash has torn, removes what does not count, and begins new segments.
+    /// Continues the log: cuts off what a crash has torn, removes files that are not valid, and begins new segments.
     ///
     /// # Errors
-    /// The system refuses. Nothing is lost: opening may be tried again.
+    /// The system refuses an operation. Nothing is lost: opening may be tried again.
     pub fn start(self) -> Result<Rounds, OpenError> {
         let Self { directories, manifest, layouts, mut options, ends, epoch, .. } = self;
         let plant = options.plant;
@@ -427,7 +427,7 @@ impl Found {
     }
 }
 
-/// Removes what does not count: segments that are not `kept`, parts of other checkpoints, a manifest that was not
+/// Removes files that are not valid: segments that are not `kept`, parts of other checkpoints, a manifest that was not
 /// completed.
 fn clear(
     directory: &dyn Directory,
@@ -447,20 +447,20 @@ fn clear(
     if has_removed { directory.sync() } else { Ok(()) }
 }
 
-/// Why no checkpoint was made. The log goes on, unless it says otherwise.
+/// The reason for which no checkpoint was made. The log continues, unless the error says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointError {
-    /// The log does not go on.
+    /// The log has failed.
     Log(LogError),
-    /// Another one is being made: wait for it.
+    /// Another checkpoint is being made: wait for it.
     Busy,
-    /// What was to be gleaned cannot be believed: keep the directory, and restore a copy.
+    /// The log or the checkpoint that was to be read is corrupt: keep the directory, and restore a copy.
     Read(OpenError),
-    /// The checkpoint could not be written: see to it, and try again.
+    /// The checkpoint could not be written: remove the cause, and try again.
     Write {
-        /// Where.
+        /// The file or the directory.
         place: String,
-        /// What the system said.
+        /// The error of the system.
         kind: ErrorKind,
     },
 }
@@ -479,20 +479,20 @@ impl fmt::Display for CheckpointError {
 impl core::error::Error for CheckpointError {}
 
 impl Log {
-    /// Makes a checkpoint of all that is durable now, by several workers, and removes the log before it. Transactions
-    /// run meanwhile, and hear nothing of it.
+    /// Makes a checkpoint of everything that is durable now, by several workers, and removes the log before it.
+    /// Transactions run meanwhile and are not affected.
     ///
     /// # Errors
-    /// None was made; what there was before stays.
+    /// No checkpoint was made; the one before stays.
     pub fn checkpoint(&self, workers: usize) -> Result<Restored, CheckpointError> {
         let cut = self.roll().map_err(CheckpointError::Log)?;
         self.glean(&cut, workers)
     }
 
-    /// As [`checkpoint`](Self::checkpoint), of what stands before a cut, which [`Rounds::roll`] has made.
+    /// Like [`checkpoint`](Self::checkpoint), of everything before a cut, which [`Rounds::roll`] has made.
     ///
     /// # Errors
-    /// As there.
+    /// The same.
     pub fn glean(&self, cut: &Cut, workers: usize) -> Result<Restored, CheckpointError> {
         self.0.home.alone(|| self.glean_alone(cut, workers)).unwrap_or(Err(CheckpointError::Busy))
     }
@@ -521,7 +521,7 @@ impl Log {
         if home.plant == Some(Plant::TruncatesEarly) {
             home.truncate(&old, cut);
         }
-        // After an error it is unknown which manifest there is: both may be believed, as long as nothing is removed and
+        // After an error it is unknown which manifest is there: either may be read, as long as nothing is removed and
         // nothing is sealed that only one of them would find.
         if let Err(error) = home.change(change) {
             let place = format!("{}/{MANIFEST}", home.directories[0].name());
@@ -533,9 +533,9 @@ impl Log {
 }
 
 impl Home {
-    /// Does something with the files that counts on no other doing so: none if another is at it.
+    /// Does work on the files that no other such work may overlap; `None` if other work is in progress.
     pub(crate) fn alone<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
-        // Acquire and Release: of two, the second finds what the first has made.
+        // Acquire and Release: the second of two works sees what the first has done.
         if self.is_busy.swap(true, Ordering::Acquire) {
             return None;
         }
@@ -597,7 +597,7 @@ impl Home {
         Ok((parts.into_inner(), restored))
     }
 
-    /// Removes what a checkpoint that was not made has left, as far as that is possible.
+    /// Removes the parts of a checkpoint, as far as that is possible.
     fn forget_parts(&self, number: u64) {
         let directory = &self.directories[0];
         for name in directory.files().unwrap_or_default() {
@@ -607,7 +607,7 @@ impl Home {
         }
     }
 
-    /// Removes what a manifest names no more. What is left is removed when the database is opened the next time.
+    /// Removes files that the manifest names no more. A file that cannot be removed is removed at the next start.
     fn truncate(&self, old: &Manifest, cut: &Cut) {
         for (directory, (old, end)) in self.directories.iter().zip(old.devices.iter().zip(&cut.segments)) {
             (old.first..*end).for_each(|number| _ = directory.remove(&segment_name(number)));
@@ -627,7 +627,7 @@ impl Home {
         Ok(())
     }
 
-    /// The log goes on in these segments, one of each device, which are durable.
+    /// Names the segments in which the log continues, one of each device; they are durable.
     pub(crate) fn begin_segments(&self, numbers: &[u64]) -> io::Result<()> {
         self.change(|manifest| {
             for (named, number) in manifest.devices.iter_mut().zip(numbers) {
@@ -636,7 +636,7 @@ impl Home {
         })
     }
 
-    /// The log was closed: where it ends.
+    /// Names the ends of the log, which was closed.
     pub(crate) fn close(&self, ends: &[End]) -> io::Result<()> {
         self.change(|manifest| {
             manifest.is_closed = true;

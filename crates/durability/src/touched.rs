@@ -1,8 +1,8 @@
-//! The keys under which an attempt knows the records that it may write.
+//! The keys of the records that an attempt may write.
 
 use storage::AnyKey;
 
-/// How far from the last record the next one is looked for, before all are searched.
+/// The distance from the last record at which the next one is searched, before all are searched.
 const NEAR: usize = 4;
 
 /// A record and its key.
@@ -11,19 +11,19 @@ struct Entry {
     record: usize,
     /// The width of the key.
     words: usize,
-    /// The key, or where among the wide ones it is.
+    /// The key, or its index in `wide`.
     key: [u64; 2],
 }
 
-/// Keys by record. Records are mostly asked for in the order in which they were touched, or against it.
+/// Keys by record. Records are mostly looked up in the order in which they were touched, or in reverse.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
-    /// A record may be there several times, with one key.
+    /// The touched records. A record may be there several times, with the same key.
     entries: Vec<Entry>,
     wide: Vec<[u64; 6]>,
-    /// Where the last record was that was asked for; behind them all before the first.
+    /// The index of the record that was last looked up; behind all entries before the first lookup.
     last: usize,
-    /// All of them in order, once one was not near the last.
+    /// All records and their indexes, sorted; filled when a lookup first finds no record near the last.
     order: Vec<(usize, usize)>,
 }
 
@@ -76,7 +76,7 @@ impl Touched {
     #[cold]
     fn search(&mut self, record: usize) -> usize {
         let near = self.last.saturating_sub(NEAR)..(self.last + NEAR + 1).min(self.entries.len());
-        // All in order begin with the first.
+        // A lookup in touching order begins with the first.
         let mut places = near.chain(0..NEAR.min(self.entries.len()));
         if let Some(at) = places.find(|at| self.entries[*at].record == record) {
             return at;

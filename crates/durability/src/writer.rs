@@ -10,10 +10,10 @@ use crate::plants::Plant;
 
 /// The shortest segment is the longest one divided by this.
 const SHORTEST: u64 = 1 << 8;
-/// Zeroes that are written at a time where rounds will be, at most.
+/// The largest number of zeroes, in bytes, that are written ahead of the rounds at a time.
 const AHEAD_BYTES: u64 = 256 << 10;
 
-/// Where a device's log goes on: what a reader found, or a writer left.
+/// The end of a device's log, where it continues: found by a reader, or left by a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     /// The number of the last segment.
@@ -24,21 +24,22 @@ pub(crate) struct End {
     pub(crate) chain: u32,
 }
 
-/// What all segments of an incarnation have in common.
+/// The properties that all segments of an incarnation share.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     pub(crate) database: u64,
     pub(crate) incarnation: u64,
     pub(crate) device: u32,
     pub(crate) devices: u32,
-    /// The longest segment, unless one round is longer.
+    /// The size of the longest segment, unless one round is longer.
     pub(crate) segment_bytes: u64,
     pub(crate) plant: Option<Plant>,
 }
 
 impl Course {
-    /// How long the segment is that follows one of which so much was needed, and that has room for a round of so many
-    /// bytes: long enough that there are few, and no longer than what is worth reading when it stays empty.
+    /// The length of the next segment, if `used` bytes of the segment before were used and there must be room for a
+    /// round of `round` bytes: long enough that there are few segments, and no longer than is worth reading if the
+    /// segment stays empty.
     fn length(&self, used: u64, round: u64) -> u64 {
         let shortest = (self.segment_bytes / SHORTEST).max(2 * PAGE as u64);
         let suited = used.saturating_mul(2).clamp(shortest, self.segment_bytes.max(shortest));
@@ -46,13 +47,13 @@ impl Course {
     }
 }
 
-/// Bytes of a round with so many bytes of commits.
+/// The size of a round with `commits` bytes of commits.
 fn round_bytes(commits: usize) -> u64 {
     let commits = if commits > 0 { BLOCK + commits } else { 0 };
     (commits + BLOCK).next_multiple_of(PAGE) as u64
 }
 
-/// How many bytes of zeroes are written at a time in a segment.
+/// The number of zero bytes that are written at a time in a segment of this length.
 fn ahead_of(length: u64) -> u64 {
     (length / 4).next_multiple_of(PAGE as u64).min(AHEAD_BYTES)
 }
@@ -64,13 +65,13 @@ pub(crate) struct Device {
     course: Course,
     file: Arc<dyn File>,
     number: u64,
-    /// Bytes of the segment that are in use: where the next round begins.
+    /// The number of bytes of the segment that are in use: the next round begins there.
     bytes: u64,
-    /// Bytes of the file, of which the head tells.
+    /// The length of the file in bytes, which its head repeats.
     length: u64,
-    /// Up to where something was written, be it zeroes.
+    /// The offset up to which the file was written, zeroes included.
     filled: u64,
-    /// Where the next block goes.
+    /// The position of the next block.
     position: u64,
     synced: u64,
     chain: u32,
@@ -79,7 +80,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Begins the segment after `end`. All up to `epoch` stands before it.
+    /// Begins the segment after `end`. Everything up to `epoch` stands before it.
     pub(crate) fn begin(directory: Arc<dyn Directory>, course: Course, end: End, epoch: u64) -> Result<Self> {
         let length = course.length(0, 0);
         let (file, chain) = begin_segment(&*directory, &course, end, epoch, length)?;
@@ -98,12 +99,12 @@ impl Device {
         })
     }
 
-    /// Where the log goes on.
+    /// The end of the log, where it continues.
     pub(crate) fn end(&self) -> End {
         End { segment: self.number, position: self.position, chain: self.chain }
     }
 
-    /// Whether the segment has room for a round with so many bytes of commits.
+    /// Whether the segment has room for a round with `commits` bytes of commits.
     pub(crate) fn has_room(&self, commits: usize) -> bool {
         self.bytes + round_bytes(commits) <= self.length
     }
@@ -112,8 +113,8 @@ impl Device {
         self.directory.name()
     }
 
-    /// Goes on in a new segment, which has room for a round with so many bytes of commits; all is synced. It counts
-    /// when the manifest names it.
+    /// Continues in a new segment, which has room for a round with `commits` bytes of commits; everything must be
+    /// synced. The segment is valid when the manifest names it.
     pub(crate) fn roll(&mut self, epoch: u64, commits: usize) -> Result<()> {
         let length = self.course.length(self.bytes, round_bytes(commits));
         let (file, chain) = begin_segment(&*self.directory, &self.course, self.end(), epoch, length)?;
@@ -161,7 +162,7 @@ impl Device {
         self.put()
     }
 
-    /// Puts what there is of the round into the file.
+    /// Writes the bytes of the round so far into the file.
     fn put(&mut self) -> Result<()> {
         let round = self.round.len() as u64;
         assert!(self.bytes + round <= self.length, "no segment is longer than its head says");
@@ -172,9 +173,9 @@ impl Device {
         self.fill_ahead(round)
     }
 
-    /// Once for many rounds, writes zeroes where the next ones will be. To write over something takes the file system
-    /// no record of its own, so that a sync has less to do; and a device that is full says so before there is nothing
-    /// left. Rounds that are as long as these zeroes do without.
+    /// Writes zeroes where the next rounds will be, once for many rounds. An overwrite needs no record of the file
+    /// system, so that a sync has less to do; and a full device reports that before nothing is left. Rounds that are at
+    /// least as long as these zeroes do without them.
     fn fill_ahead(&mut self, round: u64) -> Result<()> {
         let ahead = ahead_of(self.length);
         if self.bytes < self.filled || round >= ahead {
@@ -186,19 +187,19 @@ impl Device {
         Ok(())
     }
 
-    /// The file that is to be synced after `write`.
+    /// The file that must be synced after `write`.
     pub(crate) fn file(&self) -> Arc<dyn File> {
         Arc::clone(&self.file)
     }
 
-    /// All that was written has been synced.
+    /// Notes that everything written so far has been synced.
     pub(crate) fn is_synced(&mut self) {
         self.synced = self.position;
     }
 }
 
-/// Makes a segment of so many bytes, whose head, length and name are durable before it has anything else. The file, and
-/// the checksum that its first block repeats.
+/// Makes a segment of `length` bytes; its head, length and name are durable before it contains anything else. Returns
+/// the file, and the checksum that its first block repeats.
 fn begin_segment(
     directory: &dyn Directory,
     course: &Course,
@@ -221,7 +222,7 @@ fn begin_segment(
     let mut first = head.encode();
     first.resize((PAGE as u64 + ahead_of(length)).min(length) as usize, 0);
     write_all(&*file, 0, &first)?;
-    // A file is as long as its last byte says, on any file system.
+    // A file is at least as long as its last written byte requires, on any file system.
     if (first.len() as u64) < length {
         write_all(&*file, length - 1, &[0])?;
     }

@@ -1,5 +1,5 @@
-//! Model of how commits reach the log: whoever ends an epoch and waits until it is closed takes every commit that has
-//! drawn it, whole, and none twice, also where the ring comes round and where it has no room.
+//! Model of how commits reach the log: a thread that ends an epoch and waits until it is closed takes every commit that
+//! has drawn it, whole, and none twice, also where the ring wraps around and where it has no room.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p contend-durability --test loom_handover`
 #![cfg(loom)]
@@ -13,7 +13,7 @@ struct Shared {
     handover: sync::Arc<Handover>,
 }
 
-/// A session commits: of so many words, each of which is the number of the commit but the first two.
+/// Commits a transaction of `words` words, each of which, except the first two, is the number of the commit.
 fn commit(shared: &Shared, giver: &mut Giver, number: u64, words: usize) -> u64 {
     let epoch = shared.epochs.open(0).epoch;
     giver.begin(epoch, number);
@@ -25,7 +25,7 @@ fn commit(shared: &Shared, giver: &mut Giver, number: u64, words: usize) -> u64 
     epoch
 }
 
-/// Ends an epoch, and takes what it has: the epochs and numbers of the commits.
+/// Ends an epoch, and takes its commits: their epochs and numbers.
 fn round(shared: &Shared, taken: &mut Vec<(u64, u64)>) -> u64 {
     let ended = shared.epochs.advance();
     while !shared.epochs.is_closed(ended) {

@@ -1,4 +1,4 @@
-//! A database: tables under a scheme; how it is loaded, and how it is looked at when nothing runs.
+//! A database: tables under a scheme; how it is loaded, and how it is inspected when nothing runs.
 
 use core::cell::RefCell;
 use core::convert::Infallible;
@@ -25,20 +25,20 @@ pub struct Database<S: Scheme> {
     moves: Moves,
 }
 
-/// Why a database was not made.
+/// The reasons why a database was not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MakeError {
     /// The settings contradict each other. Change them as the text says.
     Setting(SettingError),
-    /// There is no memory for the rows that are expected. Expect fewer.
+    /// There is no memory for the expected rows. Expect fewer.
     Memory(NoMemory),
 }
 
 impl<S: Scheme> Database<S> {
-    /// An empty database.
+    /// Makes an empty database.
     ///
     /// # Errors
-    /// When the scheme's settings contradict each other, or there is no memory for the rows that are expected.
+    /// When the scheme's settings contradict each other, or there is no memory for the expected rows.
     pub fn new(schema: &Schema, values: &Values, env: Env) -> Result<Self, SettingError> {
         Self::try_new(schema, values, env).map_err(|error| match error {
             MakeError::Setting(error) => error,
@@ -46,12 +46,12 @@ impl<S: Scheme> Database<S> {
         })
     }
 
-    /// As [`new`](Self::new), with an error that tells the one from the other.
+    /// Like [`new`](Self::new), with an error that tells the two causes apart.
     ///
     /// # Errors
-    /// As there.
+    /// As [`new`](Self::new).
     pub fn try_new(schema: &Schema, values: &Values, env: Env) -> Result<Self, MakeError> {
-        // Whoever looks at the quiesced database looks at a few rows at a time, perhaps on every core.
+        // A reader of the quiesced database looks at a few rows at a time, perhaps on every core.
         let slots = env.slots.max(View::<S>::NESTED * workers::cores());
         let scheme = S::new(values, Env { slots, ..env }).map_err(MakeError::Setting)?;
         let mut schema = schema.clone();
@@ -82,7 +82,7 @@ impl<S: Scheme> Database<S> {
         &self.leftovers
     }
 
-    /// Whether some of those may leave, for all one knows.
+    /// Whether some leftovers may leave the indexes now: a hint.
     #[inline]
     pub(crate) fn may_unlink(&self) -> bool {
         self.leftovers.may_leave(|| self.scheme.watermark().unwrap_or_default())
@@ -94,15 +94,15 @@ impl<S: Scheme> Database<S> {
         &self.moves
     }
 
-    /// A session.
+    /// Opens a session.
     ///
     /// # Panics
-    /// When there are as many already as the database was made for.
+    /// When as many sessions are open as the database was made for.
     pub fn session(&self) -> Session<'_, S> {
         self.session_with((), ())
     }
 
-    /// A session whose history is observed and whose writes are logged.
+    /// Opens a session whose history is observed and whose writes are logged.
     ///
     /// # Panics
     /// As [`session`](Self::session), and when the observer gives values marks and the schema does not, or the
@@ -146,7 +146,7 @@ impl<S: Scheme> Database<S> {
         self.tables.bytes()
     }
 
-    /// What the memory is used for, a line a table.
+    /// The use of the memory, a line a table.
     pub fn memory(&self) -> Vec<TableMemory> {
         self.tables.memory()
     }
@@ -156,7 +156,7 @@ impl<S: Scheme> Database<S> {
 struct Load<'db, S: Scheme> {
     db: &'db Database<S>,
     slot: Slot<'db, S>,
-    /// The value of a record that several column groups share, while these are put into it.
+    /// The value of a record that several column groups share, while the groups are put into it.
     row: Vec<u64>,
 }
 
@@ -257,19 +257,19 @@ impl<'db, L: storage::LeafMeta> Watcher<'db, L> for Unwatched {
 /// A database in which no transaction runs.
 pub struct View<'db, S: Scheme> {
     db: &'db Database<S>,
-    /// Those that lend no row now: a closure that sees a row may look at another.
+    /// Private states that lend no row now: a closure that sees a row may look at another row.
     idle: RefCell<Vec<S::Txn<'db>>>,
 }
 
 impl<'db, S: Scheme> View<'db, S> {
-    /// How many rows may be seen at a time, one from within the closure that sees another.
+    /// The maximum number of rows that may be seen at a time, each from within the closure that sees the one before.
     const NESTED: usize = 4;
 
     pub(crate) fn db(&self) -> &'db Database<S> {
         self.db
     }
 
-    /// Appends the words of a row that has a value, without marks; whether it has one.
+    /// Appends the words of a row, without marks, if it has a value. Returns whether it has one.
     pub(crate) fn append(&self, row: RowRef<'db, S>, to: &mut Vec<u64>) -> bool {
         let idle = self.idle.borrow_mut().pop();
         let mut txn = idle.unwrap_or_else(|| self.db.scheme.attach(self.db.tables.slot()));

@@ -1,7 +1,7 @@
-//! What could not leave the indexes when its time came, because someone might yet need it: rows without a
-//! value, and stale entries of rows that have moved. Kept by database, not by session: one that ends, or whose
-//! client thinks, would keep their keys from everyone else. And kept by primary key: the row that stands there
-//! in the end may be another.
+//! Leftovers: rows without a value, and stale entries of rows that have moved, which could not leave the indexes in
+//! time because some attempt might still need them. They are kept by database, not by session: a session that ends, or
+//! whose client thinks, would keep their keys from everyone else. And they are kept by primary key: the row that is
+//! found there in the end may be another.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use storage::{AnyKey, TableId, Which};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Latched, Padded};
 
-/// A row that is to leave, whole or in part.
+/// A row that is to leave the indexes, whole or in part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leftover {
     pub(crate) table: TableId,
@@ -17,33 +17,33 @@ pub(crate) struct Leftover {
     pub(crate) part: Part,
 }
 
-/// What of a row is to leave.
+/// The part of a row that is to leave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
-    /// The row, which stands under these secondary keys.
+    /// The whole row, which stands under these secondary keys.
     Row([Option<(Which, AnyKey)>; 2]),
-    /// The entries that are stale: see [`Moves`](crate::moves::Moves).
+    /// The stale entries: see [`Moves`](crate::moves::Moves).
     Stale,
 }
 
-/// When another try would not be in vain.
+/// The conditions under which another try can succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     /// The epoch of storage that must have ended.
     pub(crate) stamp: u64,
-    /// What the scheme's watermark must have come to.
+    /// The value that the scheme's watermark must have reached.
     pub(crate) watermark: u64,
 }
 
-/// The leftovers of a database. They wait in line: who comes later is due no earlier.
+/// The leftovers of a database. They wait in line: a later one is due no earlier.
 #[derive(Debug)]
 pub(crate) struct Leftovers {
-    /// The watermark at which the first is due; `NONE` when there is none.
+    /// The watermark at which the first leftover is due; `NONE` when there is none.
     first: Padded<AtomicU64>,
     rows: Latched<VecDeque<(Due, Leftover)>>,
 }
 
-/// Above every watermark.
+/// A number above every watermark.
 const NONE: u64 = u64::MAX;
 
 impl Default for Leftovers {
@@ -53,8 +53,7 @@ impl Default for Leftovers {
 }
 
 impl Leftovers {
-    /// Whether the scheme's watermark lets one try, for all one knows: a hint that keeps most attempts away from
-    /// the latch.
+    /// Whether the scheme's watermark may let a leftover leave: a hint that keeps most attempts away from the latch.
     #[inline]
     pub(crate) fn may_leave(&self, watermark: impl FnOnce() -> u64) -> bool {
         let first = self.first.load(Ordering::Relaxed); // Relaxed: a hint.
@@ -67,7 +66,7 @@ impl Leftovers {
         self.show_first(&rows);
     }
 
-    /// Takes the one that waits longest, if it is due and nobody else is at it.
+    /// Takes the leftover that waits longest, if it is due and no other thread holds the latch.
     pub(crate) fn pop(&self, is_due: impl FnOnce(Due) -> bool) -> Option<Leftover> {
         let mut rows = self.rows.try_lock()?;
         let (_, row) = rows.pop_front_if(|(due, _)| is_due(*due))?;

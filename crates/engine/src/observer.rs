@@ -1,4 +1,4 @@
-//! The seam of the history recorder: what hears of each read, write, scan, install and outcome.
+//! The interface of the history recorder: observers that hear of each read, write, scan, install and outcome.
 
 use core::ops::Bound;
 
@@ -6,16 +6,16 @@ use storage::{AnyKey, Direction, IndexedKey, RecordRef, Shape, TableId, Which};
 
 use crate::{Abort, Sink, Stamp};
 
-/// A column group as one of its table's indexes shows it: what a history calls a table, since reads of different
-/// column groups do not conflict, and the ranges of a secondary index are its own. Groups that share a record are
-/// one, the first.
+/// A column group as one of its table's indexes shows it. It is the table of a history, since reads of different column
+/// groups do not conflict, and the ranges of a secondary index are its own. Groups that share a record are one facet,
+/// that of the first group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facet {
     /// The table.
     pub table: TableId,
     /// The column group.
     pub group: usize,
-    /// The secondary index of that group, or none: by primary key.
+    /// The secondary index of the group; `None` for the primary key.
     pub index: Option<u16>,
 }
 
@@ -26,7 +26,7 @@ impl Facet {
         Self { table, group, index: None }
     }
 
-    /// What an index shows of a column group.
+    /// The facet of a column group in an index.
     #[inline]
     pub const fn of(table: TableId, which: Which, group: usize) -> Self {
         match which {
@@ -36,40 +36,40 @@ impl Facet {
     }
 }
 
-/// Hears what attempts see and do, or a part of it. `()` hears nothing and compiles to nothing.
+/// Hears of what attempts see and do, or of a part of it. `()` hears nothing and compiles to nothing.
 ///
-/// Which value was read is told by the value itself: each carries a *mark* of its writer's, so that what is heard is
-/// what a read really returned, and not what a scheme's metadata claims.
+/// The value itself tells which value was read: each value carries a *mark* of its writer. The observer so hears of the
+/// value that a read really returned, and not of the value that a scheme's metadata claims.
 pub trait Observer {
-    /// Whether it listens.
+    /// Whether the observer listens.
     const ON: bool;
-    /// Whether it gives values marks. Its database is made from a schema that
-    /// [marks values](crate::Schema::mark_values), and no other observer's is.
+    /// Whether the observer marks values. The database is then made from a schema that [marks
+    /// values](crate::Schema::mark_values), and for no other observer.
     const MARKS: bool = false;
 
-    /// Whether it listens, for whoever has one of any type.
+    /// Whether the observer listens, for callers that have an observer of any type.
     #[inline]
     fn listens(&self) -> bool {
         Self::ON
     }
 
-    /// An attempt begins.
+    /// Called when an attempt begins.
     #[inline]
     fn begin(&mut self) {}
 
-    /// An attempt saw the value with this mark under a key, or that there is none. Only if values have marks.
+    /// Called when an attempt saw the value with this mark under a key, or no value. Only if values have marks.
     #[inline]
     fn read<K: IndexedKey>(&mut self, _facet: Facet, _key: K, _mark: Option<u64>) {}
 
-    /// An attempt gives the record of this id, which it has under a primary key, a value, or takes it away: the
-    /// mark of the value. Only if values have marks.
+    /// Called when an attempt gives the record with this id a value, or takes it away; `_key` is the record's primary
+    /// key. Returns the mark of the value. Only if values have marks.
     #[inline]
     fn write<K: IndexedKey>(&mut self, _record: usize, _facet: Facet, _key: K, _deletes: bool) -> u64 {
         0
     }
 
-    /// The write before this changed what secondary indexes show: the row stood under the first keys, by position,
-    /// and stands under the second. Only if values have marks.
+    /// Called when the last write changed the entries of secondary indexes: the row stood under the keys `_from`, by
+    /// position, and stands under the keys `_to`. Only if values have marks.
     #[inline]
     fn entries(
         &mut self,
@@ -80,21 +80,21 @@ pub trait Observer {
     ) {
     }
 
-    /// An attempt begins to scan a range of keys. Its rows follow, and nothing else before the scan is over. Only
-    /// if values have marks.
+    /// Called when an attempt begins to scan a range of keys. The scan's rows follow, and nothing else before the scan
+    /// is over. Only if values have marks.
     #[inline]
     fn scan<K: IndexedKey>(&mut self, _facet: Facet, _keys: (Bound<K>, Bound<K>), _direction: Direction) {}
 
-    /// The scan came to a row.
+    /// Called when the scan came to a row.
     #[inline]
     fn row<K: IndexedKey>(&mut self, _key: K, _mark: u64) {}
 
-    /// The scan came to the end of its range.
+    /// Called when the scan came to the end of its range.
     #[inline]
     fn scanned(&mut self) {}
 
-    /// A commit replaced `before`, as storage held it, by `after`, which no observer has marked if the schema does
-    /// not mark values. Each record that the attempt changed is told of once.
+    /// Called when a commit replaced `_before`, as storage held it, by `_after`, which carries no mark of an observer
+    /// if the schema does not mark values. Called once for each record that the attempt changed.
     #[inline]
     fn installed<S: Shape>(
         &mut self,
@@ -104,7 +104,7 @@ pub trait Observer {
     ) {
     }
 
-    /// The attempt ended.
+    /// Called when the attempt ended.
     #[inline]
     fn outcome(&mut self, _outcome: Result<Stamp, Abort>) {}
 }
@@ -125,13 +125,13 @@ pub(crate) fn row_words_mut<O: Observer>(words: &mut [u64]) -> &mut [u64] {
     if O::MARKS { words.split_last_mut().expect("a marked row has a word more").1 } else { words }
 }
 
-/// The mark behind the words of a row.
+/// The mark after the words of a row.
 #[inline]
 pub(crate) fn mark_of(words: &[u64]) -> u64 {
     *words.last().expect("a marked row has a word more")
 }
 
-/// Writes the mark behind the words of a row.
+/// Writes the mark after the words of a row.
 #[inline]
 pub(crate) fn set_mark(words: &mut [u64], mark: u64) {
     *words.last_mut().expect("a marked row has a word more") = mark;
@@ -139,35 +139,35 @@ pub(crate) fn set_mark(words: &mut [u64], mark: u64) {
 
 /// Gives the sessions of a run their observers and their sinks.
 pub trait Observe: Sync {
-    /// What a session is given to be observed.
+    /// The observer of a session.
     type Observer: Observer + Send;
-    /// What a session is given to be logged.
+    /// The sink of a session, for its log.
     type Sink: Sink + Send;
 
-    /// An observer for one session more.
+    /// Makes an observer for another session.
     fn observer(&self) -> Self::Observer;
 
-    /// A sink for one session more.
+    /// Makes a sink for another session.
     fn sink(&self) -> Self::Sink;
 
-    /// What all that has committed so far waits for before clients hear of it, as far as the caller can have seen it;
-    /// none if they hear at once. Either there always is such a number in a run, or never; what commits later never
-    /// waits for a smaller one.
+    /// A number for everything that has committed so far, as far as the caller can have seen it: clients hear of these
+    /// commits when the number is assured. `None` if they hear at once. Either there always is such a number in a run,
+    /// or never. A later commit never waits for a smaller number.
     ///
-    /// A driver asks after a client's transaction has committed, or after those of a batch have: who promises that
-    /// commits are durable says here when they are.
+    /// A driver asks after a client's transaction has committed, or after those of a batch have: an implementation that
+    /// promises durable commits defines here when they are durable.
     #[inline]
     fn present(&self) -> Option<u64> {
         None
     }
 
-    /// Whether clients may hear of what waits for this number: of all that waits for a smaller one, too.
+    /// Whether clients may hear of the commits that wait for this number, or for a smaller one.
     #[inline]
     fn is_assured(&self, _present: u64) -> bool {
         true
     }
 
-    /// Waits until they may. On a fiber, others run meanwhile.
+    /// Waits until clients may hear of them. On a fiber, other fibers run meanwhile.
     #[inline]
     fn assure(&self, _present: u64) {}
 }

@@ -1,11 +1,12 @@
 //! The recorder: the observer that writes down histories, which a checker judges afterwards.
 //!
-//! A session's recorder appends to a log of its own and shares nothing with others while attempts run: what sessions
-//! shared would order them, and hide the races that it is there to find.
+//! A session's recorder appends to a log of its own and shares nothing with other sessions while attempts run: shared
+//! state would order the sessions, and hide the races that the recorder is there to find.
 //!
-//! What a history calls a table is a [`Facet`]. A secondary index is one of its own, in which each row stands with
-//! all of its column group's words: so a write of the group is also a write of each entry, with versions that follow
-//! that of the write, by position. That is how a mark, which names only the first, tells them all.
+//! The tables of a history are [`Facet`]s. A secondary index is a facet of its own, in which each row stands with all
+//! words of its column group. A write of the group is therefore also a write of each index entry. The versions of the
+//! entries follow the version of the write, in the order of positions. So a mark, which names only the first of these
+//! versions, tells them all.
 
 use core::ops::Bound;
 
@@ -18,7 +19,7 @@ use sync::clock;
 use crate::observer::{Facet, Observe, Observer, mark_of};
 use crate::{Abort, Stamp};
 
-/// Facets of a table: those of its column groups, and behind them two for each of these.
+/// Facets of a table: one for each column group, followed by two for the secondary indexes of each column group.
 const FACETS: usize = 16;
 /// Tables whose facets have numbers.
 const TABLES: u16 = 1 << 12;
@@ -63,13 +64,14 @@ pub struct Records {
 }
 
 impl Records {
-    /// None yet. Each log has memory for so many attempts and words from the beginning: for runs that are measured
-    /// while they are recorded, since new memory costs more than what is written to it.
+    /// Returns an empty collection whose logs each have memory for `attempts` attempts and `words` words from the
+    /// beginning: for runs that are measured while they are recorded, since new memory costs more than the writes to
+    /// it.
     pub fn with_room(attempts: usize, words: usize) -> Self {
         Self { room: (attempts, words), ..Self::default() }
     }
 
-    /// What all sessions that have ended have seen and done.
+    /// Returns everything that the ended sessions have seen and done.
     pub fn into_history(self) -> History {
         History::new(self.logs.into_inner())
     }
@@ -99,25 +101,25 @@ pub struct Recorder<'h> {
     scan: Walk,
 }
 
-/// The scan that rows belong to.
+/// The scan that the next rows belong to.
 #[derive(Clone, Copy, Debug)]
 enum Walk {
-    /// None, or one over a range in which no key can be.
+    /// No scan, or a scan of a range in which no key can be.
     None,
-    /// Of a facet whose versions are so many behind those of the writes.
+    /// A scan of a facet whose versions are `behind` versions behind those of the writes.
     Of { behind: u32 },
 }
 
-/// Buckets of what an attempt has written, at first: most attempts write fewer records than that.
+/// The initial number of buckets for the writes of an attempt: most attempts write fewer records than that.
 const BUCKETS: usize = 256;
 
-/// What the running attempt has written, found by record.
+/// The writes of the running attempt, found by record.
 #[derive(Debug)]
 struct Own {
     keys: Vec<OwnKey>,
-    /// By hashed record: the attempt that wrote there last, and the last of its keys.
+    /// By hashed record: the last attempt that wrote a record of the bucket, and the last of its keys there.
     heads: Box<[(u32, u32)]>,
-    /// The running attempt, from one.
+    /// The number of the running attempt, from 1.
     attempt: u32,
 }
 
@@ -125,12 +127,12 @@ struct Own {
 #[derive(Clone, Copy, Debug)]
 struct OwnKey {
     record: usize,
-    /// What it wrote there last.
+    /// The version that the attempt wrote last under this key.
     version: Version,
-    /// The key of the same bucket before this one, if there is one.
+    /// The previous key of the same bucket, if there is one.
     next: Option<u32>,
     number: u16,
-    /// How many versions behind that of the record's write.
+    /// The distance, in versions, from the version of the record's write.
     behind: u8,
     /// Whether the row stood under this key before the attempt.
     was_there: bool,
@@ -153,7 +155,7 @@ impl Own {
         });
     }
 
-    /// Fibonacci hashing: records lie at multiples of their size.
+    /// The bucket of a record, by Fibonacci hashing: records lie at multiples of their size.
     #[inline]
     fn bucket(&self, record: usize) -> usize {
         ((record as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.heads.len().ilog2())) as usize
@@ -191,7 +193,8 @@ impl Own {
         self.heads[self.bucket(record)] = (self.attempt, at as u32);
     }
 
-    /// Gives an attempt that writes more than others as many buckets as it has keys, which stay.
+    /// Doubles the buckets, for an attempt that writes more records than others. The buckets are kept for later
+    /// attempts.
     #[cold]
     fn grow(&mut self) {
         self.heads = vec![(0, 0); 2 * self.heads.len()].into();
@@ -219,7 +222,7 @@ impl Words {
         &self.0[..self.1]
     }
 
-    /// The next key, or the one before; none at the end.
+    /// The next key, or the previous one; `None` at the end.
     fn step(mut self, is_up: bool) -> Option<Self> {
         for word in self.0[..self.1].iter_mut().rev() {
             let (next, is_carried) = if is_up { word.overflowing_add(1) } else { word.overflowing_sub(1) };
@@ -231,7 +234,7 @@ impl Words {
         None
     }
 
-    /// The first or last key that a bound lets in.
+    /// The first or last key within a bound.
     fn bound<K: IndexedKey>(bound: Bound<K>, is_low: bool) -> Option<Self> {
         match bound {
             Bound::Included(key) => Some(Self::of(key.any())),
@@ -241,7 +244,7 @@ impl Words {
     }
 }
 
-/// The version of a facet's entry that a value with this mark has.
+/// The version of a facet's entry for a value with this mark.
 #[inline]
 fn version(mark: u64, behind: u32) -> Version {
     let version = Version::from_word(mark);
@@ -252,7 +255,7 @@ fn version(mark: u64, behind: u32) -> Version {
 }
 
 impl Recorder<'_> {
-    /// Writes down the write of a key, and that it was this record's.
+    /// Records the write of a key, and that the key belongs to this record.
     #[inline]
     fn wrote(&mut self, record: usize, facet: Facet, key: AnyKey, was_there: bool, deletes: bool) -> Version {
         let (number, behind) = (facet.number(), behind(facet) as u8);
@@ -273,7 +276,7 @@ impl Recorder<'_> {
     }
 }
 
-/// How many versions behind that of a write the versions of a facet's entries are.
+/// The distance, in versions, from the version of a write to the version of this facet's entry.
 #[inline]
 fn behind(facet: Facet) -> u32 {
     facet.index.map_or(0, |position| 1 + u32::from(position))
@@ -306,7 +309,7 @@ impl Observer for Recorder<'_> {
             let number = facet.number();
             !self.own.of(record).any(|at| self.own.keys[at].number == number)
         });
-        // In the order of positions, and before all deletions: so that versions follow that of the write.
+        // In the order of positions, and before all deletions, so that the versions follow the version of the write.
         for (position, key) in to.iter().enumerate() {
             if let Some(key) = *key {
                 let was_there = is_first[position] && from[position] == Some(key);
@@ -359,7 +362,7 @@ impl Observer for Recorder<'_> {
             let behind = u32::from(own.behind);
             let was_there = before.filter(|_| own.was_there);
             let before = was_there.map_or(Version::ABSENT, |before| version(mark_of(before), behind));
-            // What storage holds afterwards, whatever was to be written.
+            // The version that storage holds afterwards, whatever the attempt meant to write.
             let after = match after {
                 Some(after) if behind == 0 => Version::from_word(mark_of(after)),
                 None if !own.version.is_absent() => Version::ABSENT,

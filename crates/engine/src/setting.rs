@@ -3,18 +3,18 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-/// What a setting may be.
+/// The legal values of a setting.
 #[derive(Clone, Copy, Debug)]
 pub enum Range {
-    /// A whole number between the two, both included.
+    /// A whole number between two bounds, both included.
     Int(u64, u64),
-    /// A number between the two, both included.
+    /// A number between two bounds, both included.
     Real(f64, f64),
     /// `true` or `false`.
     Switch,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A small language of its own: how it looks, and whether a text is of it.
+    /// A text in a small language of its own: a description of its form, and a test for it.
     Text(&'static str, fn(&str) -> bool),
 }
 
@@ -53,13 +53,13 @@ pub struct Setting {
     pub range: Range,
     /// The unit of a quantity, or empty.
     pub unit: &'static str,
-    /// One sentence: what it does, and when it pays.
+    /// One sentence: its effect, and when it pays.
     pub doc: &'static str,
-    /// One phrase: what a change of it stresses.
+    /// One phrase: the part of the system that a change of it stresses.
     pub stresses: &'static str,
 }
 
-/// Why settings were refused. The text names the way out.
+/// The reason for which settings were refused. The text names the way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError(pub String);
 

@@ -1,4 +1,4 @@
-//! What a stored procedure sees of the engine. It names no scheme.
+//! The interface of the engine for stored procedures. It names no scheme.
 
 use core::ops::{ControlFlow, RangeBounds};
 
@@ -8,11 +8,10 @@ use crate::Abort;
 
 /// One attempt to execute a transaction, as its procedure sees it.
 ///
-/// Every method may abort; the procedure passes the error on with `?` and the driver retries. A closure
-/// sees a validated copy or a protected version, never torn words, but under an optimistic scheme what
-/// it sees may turn out not to be consistent with what was read before: the attempt then aborts at
-/// commit. A procedure therefore must not panic on what it reads; it returns [`Abort::ReadChanged`]
-/// where data contradicts itself.
+/// Every method may abort; the procedure passes the error on with `?` and the driver retries. A closure sees a
+/// validated copy or a protected version, never torn words. Under an optimistic scheme, its data may still turn out to
+/// be inconsistent with earlier reads: the attempt then aborts at commit. A procedure therefore must not panic on the
+/// data that it reads; it returns [`Abort::ReadChanged`] where data contradicts itself.
 pub trait Transaction {
     /// Reads a row: `None` when the key is not there.
     fn read<R: Row + ?Sized, O>(
@@ -31,9 +30,8 @@ pub trait Transaction {
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<Option<O>, Abort>;
 
-    /// Adds to a row: `false` when the key is not there. `amounts` is given a row of zeros and puts into its
-    /// columns what is to be added to the row's, wrapping at 64 bits. Later reads of this transaction see the
-    /// sum.
+    /// Adds to a row: `false` when the key is not there. `amounts` is given a row of zeros and sets its columns to the
+    /// amounts to be added to the row's columns, wrapping at 64 bits. Later reads of this transaction see the sum.
     ///
     /// It is for sums that many transactions add to and few read: the row is not read, so that under schemes
     /// which add when they commit ([`Scheme::DELTAS`](crate::Scheme::DELTAS)) transactions that add to one row
@@ -90,12 +88,12 @@ pub trait Transaction {
         amounts: impl FnOnce(&mut R),
     ) -> Result<bool, Abort>;
 
-    /// Overwrites a whole row: `false` when the key is not there. A blind write, which reads nothing, unless
-    /// the row has secondary indexes: what leaves them must be known.
+    /// Overwrites a whole row: `false` when the key is not there. A blind write, which reads nothing, unless the row
+    /// has secondary indexes: the entries that leave them must be known.
     fn replace<R: Row + ?Sized>(&mut self, table: Table<R>, key: R::Key, row: &R) -> Result<bool, Abort>;
 
-    /// Inserts a row, all its column groups: `false` when the key is there already. In a heap table the
-    /// key only says where the row lives.
+    /// Inserts a row, all its column groups: `false` when the key is there already. In a heap table the key only says
+    /// in which home partition the row lives.
     fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>) -> Result<bool, Abort>;
 
     /// Deletes a row with all its column groups: `false` when the key is not there.
@@ -110,7 +108,7 @@ pub trait Transaction {
         see: impl FnMut(R::Key, &R) -> ControlFlow<()>,
     ) -> Result<(), Abort>;
 
-    /// Visits the rows whose secondary keys are in a range, in the order of those, until `see` breaks.
+    /// Visits the rows whose secondary keys are in a range, in the order of the secondary keys, until `see` breaks.
     fn scan_by<R: Row, I: IndexOn<R>>(
         &mut self,
         index: Index<R, I>,
@@ -119,12 +117,12 @@ pub trait Transaction {
         see: impl FnMut(I::Key, &R) -> ControlFlow<()>,
     ) -> Result<(), Abort>;
 
-    /// Says that the procedure will not roll back from here on. A hint: a scheme may show to others what the
-    /// transaction has written, although it has not ended. If it rolls back nevertheless, nothing of it stays, and
-    /// whoever has seen of it executes again.
+    /// Declares that the procedure will not roll back from here on. A hint: a scheme may show the writes of the
+    /// transaction to others, although it has not ended. If it rolls back nevertheless, nothing of it stays, and every
+    /// transaction that has seen its writes executes again.
     fn decided(&mut self) {}
 
-    /// Says that these column groups of these rows will be accessed soon, so that the cache misses of all of
-    /// them may overlap. A hint: it reads nothing in the sense of isolation.
+    /// Declares that these column groups of these rows will be accessed soon, so that all their cache misses may
+    /// overlap. A hint: it reads nothing in the sense of isolation.
     fn prefetch<G: Groups>(&mut self, groups: G, keys: impl Iterator<Item = G::Key> + Clone);
 }

@@ -1,4 +1,4 @@
-//! What a workload is: tables, inputs, procedures and checks, written once for all schemes.
+//! The contract of a workload: tables, inputs, procedures and checks, written once for all schemes.
 
 use core::fmt;
 use core::ops::{ControlFlow, RangeBounds};
@@ -18,13 +18,12 @@ pub struct TxnType {
     pub read_only: bool,
 }
 
-/// What a client waits for around a request of some type, when it keeps to the workload's pace.
+/// The waits of a client around a request of some type, when it keeps to the workload's pace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
-    /// Nanoseconds before it is sent: for keying it in.
+    /// Nanoseconds before the request is sent: keying time.
     pub before_ns: u64,
-    /// Nanoseconds after it was answered, in the mean: for thinking about the answer. Distributed exponentially, up to
-    /// ten times the mean.
+    /// Mean nanoseconds after the answer: think time. Distributed exponentially, up to ten times the mean.
     pub after_mean_ns: u64,
 }
 
@@ -40,9 +39,9 @@ pub struct ClientId(pub u32);
 /// One of several equal parts of a job, for example of loading.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Which part, from 0.
+    /// The number of this part, from 0.
     pub index: usize,
-    /// How many parts there are.
+    /// The number of parts.
     pub of: usize,
 }
 
@@ -58,7 +57,7 @@ impl Share {
     }
 }
 
-/// The homes (see [`storage::Home`]) that an input will touch, for partition-owned schemes: a small set
+/// The home partitions (see [`storage::Home`]) that an input will touch, for partition-owned schemes: a small set
 /// without allocation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Homes {
@@ -67,15 +66,15 @@ pub struct Homes {
 }
 
 impl Homes {
-    /// The largest number of homes that are kept apart.
+    /// The maximum number of homes in the set.
     pub const MAX: usize = 16;
 
-    /// No home yet.
+    /// Returns an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a home unless it is there.
+    /// Adds a home unless the set has it already.
     ///
     /// # Panics
     /// When the set already holds [`Self::MAX`] others.
@@ -102,7 +101,7 @@ pub trait Loader {
     fn insert<G: Groups>(&mut self, table: G, key: G::Key, rows: G::Rows<'_>);
 }
 
-/// A database in which no transaction runs: what checks look at.
+/// A database in which no transaction runs: the view of the checks.
 pub trait Quiesced {
     /// Reads a row.
     fn read<R: Row + ?Sized, O>(&self, table: Table<R>, key: R::Key, see: impl FnOnce(&R) -> O) -> Option<O>;
@@ -131,12 +130,12 @@ pub trait Quiesced {
     );
 }
 
-/// What a consistency check found wrong, in words, with the keys that show it.
+/// A violation that a consistency check found, in words, with the keys that show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The condition, for example `TPC-C 3.3.2.1`.
     pub condition: &'static str,
-    /// What was found, and what was expected.
+    /// The finding, and the expectation.
     pub found: String,
 }
 
@@ -146,7 +145,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What was stated before a run: what its settings stress, in plain words, and how much memory it needs.
+/// A statement before a run: what its settings stress, in plain words, and how much memory it needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forecast {
     /// Sentences for `contend explain`.
@@ -157,14 +156,14 @@ pub struct Forecast {
     pub rows: u64,
     /// Bytes of rows that a committed transaction adds, in the mean, without indexes and headers.
     pub growth_bytes: u64,
-    /// Rows that it adds, in the mean.
+    /// Rows that a committed transaction adds, in the mean.
     pub growth_rows: f64,
-    /// What the settings come to, by name: quantities that conclusions are better stated in than in the settings that
-    /// they are made of. The same names under all settings of a workload.
+    /// Quantities that follow from the settings, by name: conclusions are better stated in them than in the settings.
+    /// The same names under all settings of a workload.
     pub features: Vec<(&'static str, f64)>,
 }
 
-/// Where and how a run drives a workload, as far as the workload may know.
+/// The part of a run's settings that the workload may know.
 #[derive(Clone, Copy, Debug)]
 pub struct Drive {
     /// Threads that execute.
@@ -187,34 +186,34 @@ pub trait Workload: Sized + Send + Sync + 'static {
     type Input: Clone + Send + Sync;
     /// A worker's private buffers, so that procedures allocate nothing.
     type Scratch: Default + Send;
-    /// What a committed transaction returns to its client, which may be another worker's.
+    /// The output of a committed transaction for its client, which may be another worker's.
     type Output: Send;
-    /// What a worker counts about commits for the checks after the run.
+    /// A worker's counts of commits, for the checks after the run.
     type Ledger: Default + Send + Sync;
 
     /// Takes the settings (already known to be in range) and refuses those that contradict each other;
     /// declares the tables.
     fn declare(values: &Values, drive: Drive, schema: &mut Schema) -> Result<Self, SettingError>;
 
-    /// How many clients there are, if these settings make them terminals of people, who keep to the workload's
+    /// The number of clients, if these settings make them terminals of people, who keep to the workload's
     /// [`pace`](Self::pace).
     fn terminals(_values: &Values) -> Option<u64> {
         None
     }
 
-    /// What a terminal waits for around a request of a type.
+    /// The waits of a terminal around a request of a type.
     fn pace(&self, _kind: usize) -> Pace {
         Pace::NONE
     }
 
-    /// What the settings stress and how much they load.
+    /// States what the settings stress and how much they load.
     fn forecast(&self) -> Forecast;
 
     /// Loads this share of the initial rows. Every row is a pure function of (seed, table, key).
     fn load(&self, share: Share, loader: &mut impl Loader);
 
-    /// A client's request number `sequence`, counted from 0; `rng` is derived from (seed, client,
-    /// sequence), so that requests can be generated ahead and in any order.
+    /// Generates a client's request number `sequence`, counted from 0; `rng` is derived from (seed, client, sequence),
+    /// so that requests can be generated ahead and in any order.
     fn generate(&self, client: ClientId, sequence: u64, rng: &mut Rng) -> Self::Input;
 
     /// The input's type, an index into [`Self::TYPES`].
@@ -231,9 +230,9 @@ pub trait Workload: Sized + Send + Sync + 'static {
         txn: &mut T,
     ) -> Result<Self::Output, Abort>;
 
-    /// What the client sends at once after this has committed, as a part of the same request: for requests
-    /// that are several transactions. A request has committed, and its latency ends, with the last of them;
-    /// what is left of it when the run ends is not sent.
+    /// The next transaction of the same request, which the client sends at once after this one has committed: for
+    /// requests that are several transactions. A request has committed, and its latency ends, with the last of them.
+    /// The rest of a request is not sent when the run ends before.
     #[inline]
     fn rest(&self, _input: &Self::Input, _output: &Self::Output) -> Option<Self::Input> {
         None
@@ -246,8 +245,8 @@ pub trait Workload: Sized + Send + Sync + 'static {
     /// after loading.
     fn check(&self, view: &impl Quiesced, share: Share, ledgers: &[Self::Ledger]) -> Result<(), Violation>;
 
-    /// Checks of this share what must hold whichever requests were committed: of a database that was recovered, whose
-    /// ledgers nobody has kept.
+    /// Checks in this share what must hold whichever requests were committed: for a recovered database, whose ledgers
+    /// were not kept.
     fn check_state(&self, _view: &impl Quiesced, _share: Share) -> Result<(), Violation> {
         Ok(())
     }

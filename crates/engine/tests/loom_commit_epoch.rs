@@ -13,13 +13,13 @@ use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Epochs that a model may reach, counted from 0, which is none.
 const EPOCHS: usize = 8;
 
-/// A commit epoch whose time is always over, and what commits leave behind.
+/// A commit epoch whose time is always over, and the traces of commits.
 struct Shared {
     epoch: CommitEpoch,
-    /// What the commits of each epoch install. Loom's cell refuses an access that is not ordered after every
+    /// Data that the commits of each epoch install. Loom's cell refuses an access that is not ordered after every
     /// conflicting one.
     installed: [UnsafeCell<()>; EPOCHS],
-    /// By slot: the lock on the record that it writes.
+    /// By slot: the lock on the record that the slot writes.
     locks: [AtomicBool; 2],
     /// By slot: the epoch of a commit that has been validated; 0 while there is none.
     committed: [AtomicU64; 2],

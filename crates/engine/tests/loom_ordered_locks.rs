@@ -1,4 +1,5 @@
-//! Model of the locks of a batch: who has a lock sees what all before it did, however many of them had it together.
+//! Model of the locks of a batch: a holder sees the writes of all earlier holders, however many of them had it
+//! together.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p contend-engine --test loom_ordered_locks`
 #![cfg(loom)]
@@ -10,8 +11,8 @@ use loom::sync::Arc;
 use loom::thread;
 use sync::waiter;
 
-/// What the transactions of a batch want of the same record, which nobody touches in two conflicting ways at once:
-/// loom's cell refuses it.
+/// The locks of a batch, the modes in which its transactions want the same record, and the record. No two of them touch
+/// the record in conflicting ways at once: loom's cell refuses it.
 struct Shared {
     locks: OrderedLocks,
     modes: [Mode; 3],

@@ -1,5 +1,5 @@
-//! Model of read locks that writers wait for: whoever has one comes before the writer's number if it saw the version
-//! before, and not if it saw the writer's; no lock is given up unseen, so that the writer comes at last.
+//! Model of read locks that writers wait for: a holder comes before the writer's number if it saw the version before,
+//! and not if it saw the writer's; no lock is given up unseen, so that the writer comes at last.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p contend-engine --test loom_read_locks`
 #![cfg(loom)]
@@ -18,8 +18,8 @@ struct Shared {
     numbers: Timestamps,
     /// The number of that version; 0 before it has one.
     number: AtomicU64,
-    /// What readers share and the writer has alone, while nobody is let in. Loom's cell refuses an access that is not
-    /// ordered after every conflicting one.
+    /// Data that readers share and that the writer has alone, while no reader is let in. Loom's cell refuses an access
+    /// that is not ordered after every conflicting one.
     data: UnsafeCell<()>,
 }
 

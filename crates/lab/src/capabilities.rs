@@ -1,5 +1,5 @@
-//! What can be run together: every scheme, every workload and every option, as a [`Plan`] decides it.
-//! Nothing is listed here that is not refused or admitted there.
+//! The combinations of scheme, workload and option that can be run. A [`Plan`] decides each combination, so that the
+//! list agrees with the refusals of real runs.
 
 use runs::WorkloadInfo;
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::text::{Lines, Table};
 use crate::{Arrival, Catalogue, Mode, Plan, Refusal, Request, Retry};
 
-/// Clients where there are many.
+/// The number of clients in the options that need many clients.
 const MANY: u64 = 64;
 
-/// What may be chosen beside a scheme and a workload: how it is called, and what it makes of a request.
+/// An option beside the scheme and the workload: its name, and the function that sets it in a request.
 type Choice = (&'static str, fn(Request) -> Request);
 
 const OPTIONS: &[Choice] = &[
@@ -27,26 +27,25 @@ const OPTIONS: &[Choice] = &[
     (UNHINTED, |request| Request { set: vec![UNHINTED.to_owned()], ..request }),
 ];
 
-/// Without read-for-update hints.
+/// The option that turns read-for-update hints off.
 const UNHINTED: &str = "run.read_for_update=off";
-/// Why a scheme is as it is without them.
+/// The reason why this option makes no difference to a scheme.
 const AS_IT_IS: &str =
     "runs as it is: it does not lock records by mode when they are accessed, and a hint tells it nothing";
 
-/// Whether a scheme can run a workload with an option.
+/// A scheme, a workload and an option, with the answer whether they can be run together.
 #[derive(Clone, Debug)]
 struct Pair {
     scheme: &'static str,
     workload: &'static str,
     option: &'static str,
-    /// Why not.
+    /// The reason of the refusal; `None` if the combination can be run.
     refused: Option<String>,
-    /// Why the option makes no difference to the scheme.
+    /// The reason why the option makes no difference to the scheme; `None` if it makes one.
     idle: Option<&'static str>,
 }
 
-/// Which schemes run which workloads with which options, as tables for people: one for all workloads of which the same
-/// is true.
+/// Returns all combinations as tables for people. Workloads with the same answers share one table.
 pub fn text() -> String {
     let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
     for workload in Catalogue.workloads() {
@@ -64,7 +63,7 @@ pub fn text() -> String {
     lines.0
 }
 
-/// The same as objects for programs.
+/// Returns all combinations as objects for programs.
 pub fn json() -> Value {
     let pairs = Catalogue.workloads().iter().flat_map(pairs);
     let object = |Pair { scheme, workload, option, refused, idle }: Pair| {
@@ -93,7 +92,8 @@ fn pairs(workload: &WorkloadInfo) -> Vec<Pair> {
     Catalogue.schemes().iter().flat_map(|info| of(info.name)).collect()
 }
 
-/// A row a scheme, a column an option; what is refused, or makes no difference, has the number of the reason below.
+/// Returns a table with one row for each scheme and one column for each option. A cell that is refused, or whose option
+/// makes no difference, has the number of its reason; the reasons are listed below the table.
 fn told(pairs: &[Pair]) -> String {
     let mut reasons: Vec<&str> = Vec::new();
     let mut table = Table::default();
@@ -101,7 +101,7 @@ fn told(pairs: &[Pair]) -> String {
     for row in pairs.chunks(OPTIONS.len()) {
         let cells = row.iter().map(|pair| {
             let Some(told) = pair.refused.as_deref().or(pair.idle) else { return "yes".to_owned() };
-            // Several schemes have the same reason.
+            // The scheme's name is removed, so that several schemes can share one reason.
             let says = told.strip_prefix(pair.scheme).unwrap_or(told).trim_start_matches([':', ' ']);
             let at = reasons.iter().position(|reason| *reason == says).unwrap_or(reasons.len());
             if at == reasons.len() {

@@ -1,5 +1,5 @@
-//! Where a study is made, one of conditions or of sensitivity: what varies, what is the same in all runs, and what
-//! makes them. Its points become runs here.
+//! The ground of a study of conditions or of sensitivity: the settings that vary, the settings that are fixed, and the
+//! build that makes the runs. The points of the study become runs here.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,26 @@ use crate::registry::pairs;
 use crate::sweep::{DRIVES, Recipe, Scalar, Unit};
 use crate::{Catalogue, Plan, Refusal, Space};
 
-/// The ground of a study.
+/// The ground of a study: its space, its fixed settings, and its build.
 #[derive(Clone, Debug)]
 pub struct Ground {
-    /// What varies.
+    /// The settings that vary, with their ranges.
     pub space: Space,
-    /// The names of what varies.
+    /// The names of the settings that vary.
     pub axes: Vec<String>,
-    /// What makes the runs.
+    /// The build that makes the runs.
     pub build: String,
     recipe: Recipe,
 }
 
-/// How each run of a study is made.
+/// The options that all runs of a study share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct How {
-    /// Seconds that are measured.
+    /// Measured seconds of each run.
     pub(crate) seconds: f64,
-    /// Seconds before them.
+    /// Seconds of warm-up before the measured time.
     pub(crate) warmup: f64,
-    /// What all random numbers begin with.
+    /// The seed of all random numbers.
     pub(crate) seed: u64,
     /// Whether workers stay on their cores.
     pub(crate) pin: bool,
@@ -36,12 +36,13 @@ pub(crate) struct How {
 }
 
 impl Ground {
-    /// The ground on which `vary` and `set`, as they are typed, are about `workload`, or without one about that of the
-    /// settings that are named. It needs no reasons: what is off the standard is what was asked.
+    /// Returns the ground for `vary` and `set`, as they are typed on the command line. Without a `workload`, the
+    /// workload is the one that the named settings belong to. Unlike a recipe, a study needs no reasons for settings
+    /// off their standard values: the user asked for them.
     ///
     /// # Errors
-    /// Unknown names, no workload, what is fixed twice or varied as well, and settings of schemes that are not
-    /// compared.
+    /// Unknown names, no workload, a setting that is fixed twice or both fixed and varied, and settings of schemes that
+    /// are not compared.
     pub(crate) fn new(
         workload: Option<&str>,
         schemes: &[&str],
@@ -54,7 +55,8 @@ impl Ground {
         let mut settings = settings(schemes, &axes, set)?;
         let is_open = !axes.iter().chain(settings.keys()).any(|name| name == "workers");
         if is_open && axes.iter().any(|axis| axis == "run.durability") {
-            // The standard leaves a core to the log where there is one, and what varies is to change nothing else.
+            // The standard number of workers leaves a core to the log if there is one. It is fixed here, so that a
+            // change of `run.durability` changes nothing else.
             settings.insert("workers".to_owned(), Scalar::Int(standard_workers(true) as i64));
         }
         let workload = workload_of(workload, settings.keys().chain(&axes))?;
@@ -79,19 +81,19 @@ impl Ground {
         Ok(Self { space, axes, build: build.to_owned(), recipe })
     }
 
-    /// The run of a scheme at a point; each repetition has requests of its own.
+    /// Returns the run of a scheme at a point. Each repetition has its own requests.
     ///
     /// # Errors
-    /// When the point cannot be run.
+    /// A point that cannot be run.
     pub(crate) fn unit(&self, scheme: &'static str, point: &[f64], repetition: u64) -> Result<Unit, Refusal> {
         let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
         Unit::new(&self.recipe, &self.build, (scheme, &self.axes, &values), repetition)
     }
 
-    /// The plan of a scheme's runs at a point.
+    /// Returns the plan of a scheme's runs at a point.
     ///
     /// # Errors
-    /// When the point cannot be run.
+    /// A point that cannot be run.
     pub(crate) fn plan(&self, scheme: &'static str, point: &[f64]) -> Result<Plan, Refusal> {
         let values: Vec<String> = self.space.named(point).into_iter().map(|(_, value)| value).collect();
         let (_, plan) = Unit::planned(&self.recipe, &self.build, (scheme, &self.axes, &values), 0)?;
@@ -99,28 +101,28 @@ impl Ground {
         Ok(plan)
     }
 
-    /// The same with one more thing fixed, or fixed to another value.
+    /// Returns this ground with `name` fixed to `value`, in place of an earlier value.
     pub(crate) fn with(&self, name: &str, value: &str) -> Self {
         let mut changed = self.clone();
         changed.recipe.settings.insert(name.to_owned(), Scalar::Text(value.to_owned()));
         changed
     }
 
-    /// The workload's name.
+    /// Returns the workload's name.
     pub fn workload(&self) -> &str {
         &self.recipe.workload
     }
 
-    /// What is fixed, by name.
+    /// Returns the fixed settings, by name.
     pub fn fixed(&self) -> BTreeMap<String, String> {
         self.recipe.settings.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
     }
 }
 
-/// Refuses a time for a study that is none.
+/// Refuses an invalid time budget of a study.
 ///
 /// # Errors
-/// Minutes that are no number above 0, or too many.
+/// Minutes that are not a number above 0, and more than 100000 minutes.
 pub(crate) fn judge_budget(minutes: f64) -> Result<(), Refusal> {
     if minutes > 0.0 && minutes <= 100_000.0 {
         return Ok(());
@@ -128,7 +130,7 @@ pub(crate) fn judge_budget(minutes: f64) -> Result<(), Refusal> {
     Err(Refusal(format!("`--budget`: {minutes} minutes are none or too many: give up to 100000")))
 }
 
-/// What is fixed.
+/// Returns the fixed settings of `set`, checked against the axes and the schemes.
 fn settings(schemes: &[&str], axes: &[String], set: &[String]) -> Result<BTreeMap<String, Scalar>, Refusal> {
     let mut settings = BTreeMap::new();
     for (name, value) in pairs(set)? {
@@ -152,7 +154,7 @@ fn settings(schemes: &[&str], axes: &[String], set: &[String]) -> Result<BTreeMa
     Ok(settings)
 }
 
-/// The workload that was named, or that the settings belong to.
+/// Returns the named workload, or else the workload that the settings belong to.
 fn workload_of<'n>(
     named: Option<&str>,
     mut settings: impl Iterator<Item = &'n String>,

@@ -1,5 +1,5 @@
-//! Inquiries: which schemes are checked for their isolation, how much, and under which settings. Everything is
-//! refused here that cannot be done.
+//! Inquiries: which schemes are checked for their isolation, how thoroughly, and under which settings. Impossible
+//! requests are refused here.
 
 use engine::{Admits, levers};
 use trials::{Budget, Campaign, Limit, SEARCHES, Schedule, Subject, find_plant, plants_of};
@@ -7,48 +7,48 @@ use trials::{Budget, Campaign, Limit, SEARCHES, Schedule, Subject, find_plant, p
 use crate::registry::pairs;
 use crate::{Catalogue, Refusal};
 
-/// What was asked for.
+/// A request to check the isolation of schemes, as it is typed.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// Schemes; without any, all that exclude others.
+    /// The schemes. If empty, all schemes that protect transactions from each other.
     pub schemes: Vec<String>,
-    /// Seconds for each scheme.
+    /// Seconds of checking for each scheme.
     pub seconds: f64,
-    /// Schedules to be explored for each beside those of the searches, in place of half of the time; with 0 nothing is
-    /// searched, either.
+    /// The number of schedules to explore for each scheme, in addition to those of the searches. It replaces one half
+    /// of `seconds`. With 0, there are no searches either.
     pub schedules: Option<u64>,
-    /// Transactions to be run on threads for each, in place of the other half.
+    /// The number of transactions to run on threads for each scheme. It replaces the other half of `seconds`.
     pub transactions: Option<u64>,
-    /// The first seed.
+    /// The first seed of the trials.
     pub seed: u64,
-    /// `name=value` pairs: settings of the schemes, and levers of the engine for all of them.
+    /// `name=value` pairs: settings of the schemes, and levers of the engine, which apply to all schemes.
     pub set: Vec<String>,
-    /// A bug to be planted.
+    /// The name of a bug to plant.
     pub plant: Option<String>,
-    /// The seed of a single explored trial to be shown, or the name of a program.
+    /// The seed of an explored trial, or the name of a searched program, to show instead of a campaign.
     pub replay: Option<String>,
-    /// Its schedule, if it is not its own.
+    /// The schedule of the shown trial, if it differs from the trial's own schedule.
     pub schedule: Option<String>,
 }
 
-/// What is done about it.
+/// A question that was found possible, with the campaigns that answer it.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
-    /// A campaign a scheme.
+    /// One campaign for each scheme.
     pub campaigns: Vec<Campaign>,
-    /// What each may cost.
+    /// The budget of each campaign.
     pub budget: Budget,
-    /// The explored trial to be shown instead, and its schedule, if it is not its own.
+    /// The explored trial to show instead, and its schedule, if it differs from the trial's own schedule.
     pub replay: Option<(Subject, Option<Schedule>)>,
-    /// What has to be typed to ask the same of one scheme again, but for the seed.
+    /// For each campaign, the command that checks this scheme again, without the seed.
     commands: Vec<String>,
 }
 
 impl Inquiry {
-    /// What a question asks for.
+    /// Returns the inquiry that answers a question.
     ///
     /// # Errors
-    /// Whatever cannot be done, in words that say what to do instead.
+    /// Anything impossible. The text says what to do instead.
     pub fn new(question: &Question) -> Result<Self, Refusal> {
         let names = schemes(question)?;
         let given = pairs(&question.set)?;
@@ -83,10 +83,11 @@ impl Inquiry {
         Ok(Self { campaigns, budget: budget(question)?, replay, commands })
     }
 
-    /// The line that brings an explored trial back, of the campaign at a position.
+    /// Returns the command line that repeats an explored trial of the campaign at a position.
     pub fn command(&self, position: usize, subject: Subject, schedule: &Schedule) -> String {
         let runs = schedule.to_string();
-        // The plainest schedule has no runs, and a command line no empty words: it begins with the first worker.
+        // The plainest schedule has no runs, but a command line cannot hold an empty word. `0` is the same schedule: it
+        // begins with the first worker.
         let runs = if runs.is_empty() { "0" } else { &runs };
         format!("{} --replay {subject} --schedule {runs}", self.commands[position])
     }
@@ -113,7 +114,7 @@ fn schemes(question: &Question) -> Result<Vec<&'static str>, Refusal> {
     Ok(schemes.iter().map(|info| info.name).collect())
 }
 
-/// Settings of schemes that are not checked would be forgotten in silence.
+/// Refuses settings of schemes that are not checked: otherwise they would be ignored silently.
 fn refuse_foreign(schemes: &[&str], given: &[(String, String)]) -> Result<(), Refusal> {
     for (name, _) in given.iter().filter(|(name, _)| !levers::is_lever(name)) {
         let Some(owner) = Catalogue.owner(name) else {
@@ -153,7 +154,7 @@ fn budget(question: &Question) -> Result<Budget, Refusal> {
             "`--seconds {seconds}`: must be a number above 0, up to a million, such as `--seconds 10`"
         )));
     }
-    // A planted bug is not in what runs on threads.
+    // Runs on threads do not contain the planted bug, so the explored trials get all of the time.
     let share = if question.plant.is_some() { seconds } else { seconds / 2.0 };
     let limit = |count: Option<u64>| count.map_or(Limit::Seconds(share), Limit::Count);
     Ok(Budget {

@@ -1,10 +1,10 @@
-//! Results as JSON: one object a line, versioned. Names and units do not change within a version; new
-//! ones may come.
+//! Results as JSON: one object a line, with a version. Names and units do not change within a version; new names may be
+//! added.
 //!
-//! Every object of a kind has the same keys, so that a script need not ask which are there. Of a run that
-//! is no result, because its check failed or because it was ended before anything was measured, the
-//! figures are `null`: nothing can take them for a measurement. What was counted stays, since it says how
-//! far the run came, which whoever looks for the defect wants to know.
+//! Every object of a kind has the same keys, so that a script need not test which keys are present. A run is no result
+//! if its check failed or if it ended before anything was measured. The figures of such a run are `null`, so that
+//! nobody takes them for a measurement. Its counts stay: they show how far the run came, which helps to find the
+//! defect.
 
 use engine::setting::Range;
 use engine::{Abort, Info};
@@ -21,10 +21,10 @@ use crate::steady::Steadiness;
 use crate::traffic::{Arrival, rate_txn_s};
 use crate::{Catalogue, Machine, Plan, Record, Results, Spread, Starvation};
 
-/// The version of what the objects mean.
+/// The version of the objects' names and units.
 pub const SCHEMA: u32 = 1;
 
-/// A run.
+/// Returns the object of a run.
 pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
     let mut object = conditions(plan, record.subject);
     let totals = record.totals();
@@ -67,7 +67,7 @@ pub fn run(plan: &Plan, record: &Record, machine: &Machine) -> Value {
     Value::Object(object)
 }
 
-/// How a run went on, and what came of the requests that arrived by themselves.
+/// Returns the part of a run's object about its course: open-loop arrivals, warm-up, turns, and throughput by interval.
 fn course(plan: &Plan, record: &Record) -> Value {
     let series = &record.measured.series;
     let offer = record.offer(plan);
@@ -87,7 +87,7 @@ fn course(plan: &Plan, record: &Record) -> Value {
     })
 }
 
-/// What the runs of a scheme say together; its figures are `null` when none of them is a result.
+/// Returns the summary of all runs of a scheme. Its figures are `null` if none of the runs is a result.
 pub fn summary(plan: &Plan, results: &Results, machine: &Machine, subject: usize) -> Value {
     let mut object = conditions(plan, subject);
     let ratio = results.ratio_to_first(plan, machine, subject);
@@ -107,7 +107,7 @@ pub fn summary(plan: &Plan, results: &Results, machine: &Machine, subject: usize
     Value::Object(object)
 }
 
-/// The schemes.
+/// Returns the schemes of the catalogue.
 pub fn schemes() -> Value {
     let scheme = |info: &Info| {
         json!({
@@ -123,7 +123,7 @@ pub fn schemes() -> Value {
     Catalogue.schemes().iter().map(scheme).collect()
 }
 
-/// The workloads.
+/// Returns the workloads of the catalogue.
 pub fn workloads() -> Value {
     let workload = |info: &runs::WorkloadInfo| {
         let types: Vec<Value> =
@@ -133,7 +133,7 @@ pub fn workloads() -> Value {
     Catalogue.workloads().iter().map(workload).collect()
 }
 
-/// The settings.
+/// Returns the settings of the catalogue.
 pub fn settings() -> Value {
     let setting = |(of, setting): (SettingOf, &engine::setting::Setting)| {
         let (kind, owner) = match of {
@@ -155,7 +155,7 @@ pub fn settings() -> Value {
     Catalogue.settings().map(setting).collect()
 }
 
-/// What was seen of a scheme's isolation.
+/// Returns the result of checking a scheme's isolation.
 pub fn report(report: &Report) -> Value {
     let violation = |violation: &Violation| {
         let (kind, seed, name, schedule) = match &violation.replay {
@@ -195,7 +195,7 @@ pub fn report(report: &Report) -> Value {
     })
 }
 
-/// The planted bugs.
+/// Returns the bugs that can be planted.
 pub fn plants() -> Value {
     let of_scheme = |info: &'static Info| {
         trials::plants_of(info.name)
@@ -204,12 +204,12 @@ pub fn plants() -> Value {
     Catalogue.schemes().iter().flat_map(of_scheme).collect()
 }
 
-/// The programs that are searched.
+/// Returns the programs that are searched.
 pub fn searches() -> Value {
     trials::SEARCHES.iter().map(|program| json!({ "name": program.name, "says": program.says })).collect()
 }
 
-/// What was chosen: the same for all runs of a scheme in a plan.
+/// Returns the conditions of a run: all choices, which are the same for all runs of a scheme in a plan.
 pub(crate) fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
     let subject = &plan.subjects[subject];
     let settings: Map<String, Value> =
@@ -245,7 +245,7 @@ pub(crate) fn conditions(plan: &Plan, subject: usize) -> Map<String, Value> {
     object
 }
 
-/// A setting's value: a number or a switch where it is one.
+/// Returns a setting's value: as a number or a switch if the setting's range is one, else as text.
 fn setting(name: &str, value: &str) -> Value {
     let found = Catalogue.settings().find(|(_, setting)| setting.name == name);
     match found.map(|(_, setting)| setting.range) {
@@ -260,8 +260,8 @@ fn extend(object: &mut Map<String, Value>, more: Value) {
     object.extend(more);
 }
 
-/// What was counted; the latency, which is a figure, only of a result. Where no request may wait before it is served,
-/// service is latency, and its histogram is not written twice.
+/// Returns the counts, and the latencies if the run is a result. If no request may wait before it is served, the
+/// service time equals the latency, and its histogram is not written a second time.
 fn counts(totals: &Totals, may_queue: bool, is_result: bool) -> Value {
     let reasons = Abort::ALL.into_iter().zip(totals.aborts).filter(|(_, count)| *count > 0);
     let aborts: Map<String, Value> =
@@ -277,8 +277,8 @@ fn counts(totals: &Totals, may_queue: bool, is_result: bool) -> Value {
     })
 }
 
-/// A histogram as a whole: the longest duration of each bucket that is not empty, and what it has; what is longer than
-/// any bucket is counted apart.
+/// Returns a whole histogram: for each nonempty bucket its longest duration and its count. Durations beyond the last
+/// bucket are counted separately.
 fn histogram(ns: &Histogram) -> Value {
     let buckets: Vec<[u64; 2]> = ns.buckets().map(|(upper_ns, count)| [upper_ns, count]).collect();
     json!({ "unit": "ns", "buckets": buckets, "beyond_range": ns.overflows() })
@@ -300,7 +300,7 @@ fn latency(ns: &Histogram) -> Value {
     })
 }
 
-/// Shares of the sampled time; `null` when nothing was sampled.
+/// Returns the share of each phase in the sampled time; `null` if nothing was sampled.
 fn breakdown(ticks: &[u64; Phase::COUNT]) -> Value {
     let sum: u64 = ticks.iter().sum();
     if sum == 0 {
@@ -321,13 +321,13 @@ pub(crate) fn check(verdict: &Verdict) -> Value {
     }
 }
 
-/// The share of each type among the requests of clients.
+/// Returns the share of each type of transaction among the requests of clients.
 fn mix(plan: &Plan, shares: &[f64]) -> Value {
     let types = plan.workload.types.iter().zip(shares);
     types.map(|(of, share)| (of.name.to_owned(), Value::from(*share))).collect()
 }
 
-/// The types of transaction that hardly commit in these runs of a scheme, taken together.
+/// Returns the starved types of transaction of these runs of a scheme, taken together.
 fn starved_types<'r>(records: impl IntoIterator<Item = &'r Record>, plan: &Plan) -> Value {
     let mut starvation = Starvation::default();
     records.into_iter().for_each(|record| record.add_to(plan, &mut starvation));
@@ -335,7 +335,7 @@ fn starved_types<'r>(records: impl IntoIterator<Item = &'r Record>, plan: &Plan)
     told.map(|of| json!({ "type": of.name, "commits": of.commits, "expected": of.expected })).collect()
 }
 
-/// What was logged, and into what.
+/// Returns the figures of the log, and the file systems that it was written to.
 fn log(plan: &Plan, logged: &Logged) -> Value {
     let Logged { bytes, rounds, checkpoints, checkpoint_ns, digest } = logged;
     json!({
@@ -348,12 +348,12 @@ fn log(plan: &Plan, logged: &Logged) -> Value {
     })
 }
 
-/// A number all of whose 64 bits count: many readers of JSON keep 53.
+/// Returns a 64-bit number as hexadecimal text: many readers of JSON keep only 53 bits of a number.
 pub(crate) fn hex(number: u64) -> String {
     format!("{number:#018x}")
 }
 
-/// What tables use memory for: a line each, in the order of their declaration.
+/// Returns the memory of each table, in the order of their declaration.
 fn memory(tables: &[TableMemory]) -> Value {
     tables.iter().map(table_memory).collect()
 }
@@ -376,7 +376,7 @@ fn table_memory(table: &TableMemory) -> Value {
     })
 }
 
-/// A machine and its state.
+/// Returns a machine and its state.
 pub(crate) fn machine(machine: &Machine) -> Value {
     json!({
         "cpu": machine.cpu,
@@ -427,12 +427,13 @@ mod tests {
             .expect("legal")
     }
 
-    /// What the objects of runs have at least, whatever came of them.
+    /// The keys that every object of a run has, whatever its outcome.
     const RELIED_ON: &str = "schema kind workload scheme isolation workers clients retry seed settings load_s \
                              measured_s commits user_aborts aborts throughput_txn_s abort_rate latency_us by_type \
                              mix starved_types breakdown check peak_rss_bytes starved machine version";
 
-    /// The names in an object and in the objects within, as paths; what maps data to values is left out.
+    /// Returns the names in an object and in the objects within, as paths. The names of abort reasons are left out,
+    /// since they depend on the run.
     fn paths(object: &Value, prefix: &str) -> Vec<String> {
         let own = object.as_object().into_iter().flatten();
         own.flat_map(|(name, value)| {
@@ -463,7 +464,7 @@ mod tests {
 
     #[test]
     fn types_that_hardly_commit_are_told_of_a_run_and_of_all_runs_together() {
-        // Two rounds decide what one does not: nine ends in each would be the share of the second type.
+        // The share of the second type would be nine ends in each round: too few in one round, enough in two.
         let of_round = |round| Record { mix: vec![0.991, 0.009], ..record(0, round, 995) };
         let object = run(&plan(), &of_round(0), &Machine::default());
         assert_eq!(object["starved_types"], json!([]), "none of nine says little");
@@ -512,7 +513,7 @@ mod tests {
         let open = run(&Plan::new(&request).expect("legal"), &record, &Machine::default());
         assert_eq!((&open["service_us"]["max"], &open["latency_us"]["max"]), (&1.5.into(), &2.5.into()));
         assert_eq!(open["service_histogram"]["buckets"].as_array().map(Vec::len), Some(1));
-        // 400 commits and a rollback of the 405 that came in the second.
+        // Of the 405 requests that arrived in the second, 400 committed and one rolled back.
         assert_eq!((&open["target_sustained"], &open["skipped"]), (&true.into(), &3.into()));
         assert_eq!((&open["offered_txn_s"], &open["rate_txn_s"]), (&405.0.into(), &1000.0.into()));
         record.measured.arrived.offered = 406;

@@ -1,4 +1,4 @@
-//! The laboratory: plans runs, measures them, and says what came out and under which conditions.
+//! The laboratory: plans runs, measures them, and reports the results and the conditions under which they hold.
 #![forbid(unsafe_code)]
 
 mod ground;
@@ -47,7 +47,7 @@ pub use stats::Spread;
 pub use traffic::{Arrival, rtt_us};
 pub use trials::Report;
 
-/// Why something was refused before anything was loaded. The text names the way out.
+/// The reason why something was refused before anything was loaded. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub String);
 

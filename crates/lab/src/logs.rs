@@ -1,4 +1,4 @@
-//! The logs of a plan's runs: where they are, how they begin, and which of them stays.
+//! The logs of a plan's runs: their directories, their descriptions, and their removal.
 
 use std::fs;
 use std::io;
@@ -10,18 +10,18 @@ use serde_json::Value;
 
 use crate::{Plan, Refusal, Request, json};
 
-/// What says of a log which run has written it.
+/// The file beside a log that describes the run that wrote it.
 pub(crate) const DESCRIPTION: &str = "run.json";
 
-/// The file by which a directory is held.
+/// The file whose lock holds a directory.
 const LOCK: &str = "LOCK";
 
-/// The logs of a plan's runs. Each run begins one anew in the same place.
+/// The logs of a plan's runs. Each run begins a new log in the same directories.
 #[derive(Clone, Debug)]
 pub(crate) struct Logs {
-    /// One for each device; the first has the checkpoints, too.
+    /// One directory for each device. The first also has the checkpoints.
     directories: Vec<PathBuf>,
-    /// Whether nobody has asked for the log itself, so that none stays.
+    /// Whether the user gave no directory for the log, so that it is removed after each run.
     is_scratch: bool,
     durability: Durability,
     epoch_ns: u64,
@@ -29,10 +29,10 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Those that are asked for, if any are.
+    /// Returns the logs that a request asks for; `None` if nothing is logged.
     ///
     /// # Errors
-    /// A directory that has files, or is none; a place for a log that there will not be.
+    /// A path that is a nonempty directory or no directory; a directory for a log although nothing is logged.
     pub(crate) fn new(request: &Request, values: &Values) -> Result<Option<Self>, Refusal> {
         let durability = match values.text("run.durability") {
             "async" => Durability::Async,
@@ -69,8 +69,8 @@ impl Logs {
         Logging { directories, durability, epoch_ns, checkpoint_ns }
     }
 
-    /// Makes room for the log of the run at a position of the plan, and says beside it what the run is. What a run
-    /// before it has left goes.
+    /// Prepares the directories for the log of the run at a position of the plan, and writes a description of the run
+    /// there. Removes the log of an earlier run.
     pub(crate) fn begin(&self, plan: &Plan, position: usize) -> Result<Begun<'_>, Refusal> {
         let refused = |path: &Path, error: io::Error| {
             Refusal(format!(
@@ -92,7 +92,7 @@ impl Logs {
         Ok(begun)
     }
 
-    /// Says beside the log of a run what the run is, and once it has ended what its rows came to.
+    /// Writes the description of a run beside its log. `digest` is the digest of the rows, once the run has ended.
     fn describe(&self, plan: &Plan, position: usize, digest: Option<u64>) -> io::Result<()> {
         let mut description = json::conditions(plan, plan.order[position].0);
         description.insert("digest".to_owned(), digest.map(json::hex).into());
@@ -100,7 +100,7 @@ impl Logs {
         fs::write(self.directories[0].join(DESCRIPTION), text)
     }
 
-    /// What a reader of the results must know of where the log was.
+    /// Returns a note for readers of the results about the place of the log.
     pub(crate) fn note(&self) -> String {
         let names: Vec<String> = self.directories.iter().map(|path| path.display().to_string()).collect();
         let stays = if self.is_scratch { ", removed after each run" } else { "" };
@@ -114,13 +114,13 @@ impl Logs {
         format!("log: {} ({}{stays}){in_memory}", names.join(", "), kinds.join(", "))
     }
 
-    /// The file systems of the directories, as far as they are known.
+    /// Returns the kinds of file system of the directories; `None` where the kind is unknown.
     pub(crate) fn file_systems(&self) -> Vec<Option<String>> {
         self.directories.iter().map(|path| file_system(path)).collect()
     }
 }
 
-/// The log of a run: gone when this is, if nobody has asked for it.
+/// The log of a run. If the user gave no directory for it, dropping this value removes it.
 pub(crate) struct Begun<'l> {
     logs: &'l Logs,
     #[expect(dead_code, reason = "nobody reads what the run still writes")]
@@ -128,7 +128,7 @@ pub(crate) struct Begun<'l> {
 }
 
 impl Begun<'_> {
-    /// The run has ended with these rows.
+    /// Adds the digest of the rows to the description, after the run has ended.
     pub(crate) fn end(&self, plan: &Plan, position: usize, digest: u64) -> Result<(), Refusal> {
         self.logs.describe(plan, position, Some(digest)).map_err(|error| {
             let place = self.logs.directories[0].display();
@@ -142,7 +142,7 @@ impl Begun<'_> {
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         if self.logs.is_scratch {
-            // What cannot be removed is a file too much in a place for such.
+            // If the removal fails, only a temporary file is left in the directory of temporary files.
             self.logs.directories.iter().for_each(|path| _ = fs::remove_dir_all(path));
         }
     }
@@ -168,7 +168,8 @@ fn refuse_what_has_files(path: &Path) -> Result<(), Refusal> {
     )))
 }
 
-/// Removes all files but the one that is locked: were it removed, two could have locked files of the same name.
+/// Removes all files except the locked one. If that file were removed, two processes could each lock a file of this
+/// name.
 fn remove_files(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -179,9 +180,9 @@ fn remove_files(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What kind of file system a directory is in, as the system lists its mounts.
+/// Returns the kind of file system that a directory is in, from the system's list of mounts.
 fn file_system(path: &Path) -> Option<String> {
-    // The directory itself may not be there any more.
+    // The directory itself may already be removed.
     let there = path.ancestors().find_map(|path| {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         fs::canonicalize(path).ok()
@@ -189,7 +190,7 @@ fn file_system(path: &Path) -> Option<String> {
     kind_of(&fs::read_to_string("/proc/self/mounts").ok()?, &there)
 }
 
-/// The kind of the innermost mount that has a path; of two in the same place the later one counts.
+/// Returns the kind of the innermost mount that contains a path. Of two mounts in the same place, the later one counts.
 fn kind_of(mounts: &str, path: &Path) -> Option<String> {
     let mounts = mounts.lines().filter_map(|line| {
         let mut words = line.split(' ');

@@ -1,4 +1,4 @@
-//! Measuring: one run of a plan, and what the runs of a plan say together.
+//! Measuring: one run of a plan, and the results of all runs of a plan.
 
 use engine::Abort;
 use engine::driver::{Arrived, Retry, TypeTally};
@@ -13,38 +13,38 @@ use crate::steady::Steadiness;
 use crate::traffic::rate_txn_s;
 use crate::{Machine, Ratios, Refusal, json, machine};
 
-/// Workers that get a smaller share of the processor time they ask for are starved: others used their
-/// cores, and the figures say as much about those.
+/// Workers that get a smaller share of the processor time they ask for are starved: other programs used their cores,
+/// and the figures depend on those programs as well.
 pub(crate) const STARVED_BELOW: f64 = 0.95;
 
-/// An open loop of which so many arrivals were answered has sustained its rate.
+/// The least share of answered arrivals with which an open loop has sustained its rate.
 const SUSTAINED_FROM: f64 = 0.99;
 
-/// What came of the arrivals of an open loop.
+/// Statistics of open-loop arrivals: offered, answered, skipped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Offer {
-    /// Arrivals a second. Random ones are not exactly as many as asked for.
+    /// Arrivals a second. If arrivals are random, this differs slightly from the requested rate.
     pub(crate) offered_txn_s: f64,
-    /// Those that were committed, rolled back or dropped, a second.
+    /// Requests a second that were committed, rolled back or dropped.
     pub(crate) answered_txn_s: f64,
-    /// Those that nobody had room for.
+    /// Requests that were skipped because the queue was full.
     pub(crate) skipped: u64,
-    /// Whether nearly all were answered.
+    /// Whether nearly all requests were answered.
     pub(crate) is_sustained: bool,
 }
 
-/// A run that was made.
+/// A finished run of a plan.
 #[derive(Debug)]
 pub struct Record {
-    /// The position of its scheme in the plan.
+    /// The position of the run's scheme in the plan.
     pub subject: usize,
-    /// Its round, from 0.
+    /// The round of the run, from 0.
     pub round: usize,
-    /// What was measured.
+    /// The measurements of the run.
     pub measured: Measured,
-    /// The most memory that the process had resident during it, in bytes; 0 when unknown.
+    /// The peak resident memory of the process during the run, in bytes; 0 if unknown.
     pub peak_rss_bytes: u64,
-    /// The share of each type among the requests of its clients, in the order of the workload's types.
+    /// The share of each type of transaction among the clients' requests, in the order of the workload's types.
     pub mix: Vec<f64>,
 }
 
@@ -55,12 +55,12 @@ pub(crate) struct Totals {
     pub(crate) user_aborts: u64,
     pub(crate) aborts: [u64; Abort::ALL.len()],
     pub(crate) latency_ns: Histogram,
-    /// Empty where it is the same.
+    /// Empty if the service time equals the latency.
     pub(crate) service_ns: Histogram,
 }
 
 impl Totals {
-    /// Adds what `other` has counted.
+    /// Adds the counts of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.commits += other.commits;
         self.user_aborts += other.user_aborts;
@@ -76,7 +76,7 @@ impl Plan {
     /// Makes the run at a position of [`Plan::order`].
     ///
     /// # Errors
-    /// None that [`Plan::new`] did not look for, but what the devices of its log say, if it has one.
+    /// Errors of the log's devices, if the run has a log. [`Plan::new`] has excluded all other errors.
     pub fn measure(&self, position: usize, monitor: &Monitor) -> Result<Record, Refusal> {
         let (subject, round) = self.order[position];
         let mix = self.mix()?;
@@ -96,23 +96,23 @@ impl Record {
         !matches!(self.measured.verdict, Verdict::Failed(_)) && self.measured.measured_ns > 0
     }
 
-    /// Whether its check failed.
+    /// Whether the run's check failed.
     pub fn is_failed(&self) -> bool {
         matches!(self.measured.verdict, Verdict::Failed(_))
     }
 
-    /// Commits a second of measured time; none when it is not a result.
+    /// Returns the commits a second of measured time; `None` if the run is no result.
     pub fn throughput(&self) -> Option<f64> {
         let seconds = self.measured.measured_ns as f64 / 1e9;
         self.is_result().then(|| self.totals().commits as f64 / seconds)
     }
 
-    /// Whether others used the workers' cores.
+    /// Whether other programs used the workers' cores.
     pub fn is_starved(&self) -> bool {
         self.measured.cpu_share < STARVED_BELOW
     }
 
-    /// Adds what the run was starved of to what others were.
+    /// Adds this run to `starvation`: its processor time, and its counts by type of transaction.
     pub(crate) fn add_to(&self, plan: &Plan, starvation: &mut Starvation) {
         starvation.add_processor_time(self.is_starved(), Some(self.measured.cpu_share));
         if !self.is_result() {
@@ -132,8 +132,7 @@ impl Record {
         totals
     }
 
-    /// What came of the arrivals of an open loop: a second, those that came and those that were answered; whether the
-    /// asked rate was sustained.
+    /// Returns the statistics of open-loop arrivals; `None` if the loop is closed or the run is no result.
     pub(crate) fn offer(&self, plan: &Plan) -> Option<Offer> {
         rate_txn_s(&plan.job.traffic).filter(|_| self.is_result())?;
         let totals = self.totals();
@@ -149,13 +148,13 @@ impl Record {
         })
     }
 
-    /// Whether the measured time was steady; none when it was too short to say.
+    /// Returns whether the measured time was steady; `None` if it was too short to judge, or if the run is no result.
     pub(crate) fn steadiness(&self) -> Option<Steadiness> {
         self.is_result().then(|| Steadiness::of(&self.measured.series)).flatten()
     }
 }
 
-/// System aborts as a share of all attempts but those that rolled back by their own wish.
+/// Returns the aborts by the scheme as a share of all attempts, user aborts excluded.
 pub(crate) fn abort_rate(commits: u64, aborts: &[u64]) -> f64 {
     let aborts: u64 = aborts.iter().sum();
     if aborts == 0 { 0.0 } else { aborts as f64 / (commits + aborts) as f64 }
@@ -168,15 +167,15 @@ impl From<&TypeTally> for Totals {
     }
 }
 
-/// The runs of a plan that were made.
+/// The finished runs of a plan.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// In the order in which they were made.
+    /// The runs, in the order in which they were made.
     pub records: Vec<Record>,
 }
 
 impl Results {
-    /// The runs of a scheme that are results, in the order of their rounds.
+    /// Returns the runs of a scheme that are results, in the order of their rounds.
     pub fn of(&self, subject: usize) -> Vec<&Record> {
         let own = self.records.iter().filter(|record| record.subject == subject && record.is_result());
         let mut own: Vec<&Record> = own.collect();
@@ -184,13 +183,14 @@ impl Results {
         own
     }
 
-    /// The throughput of a scheme over its rounds, in transactions a second.
+    /// Returns the spread of a scheme's throughput over its rounds, in transactions a second.
     pub fn throughput(&self, subject: usize) -> Option<Spread> {
         Spread::of(self.of(subject).into_iter().filter_map(Record::throughput))
     }
 
-    /// The ratio of a scheme to the plan's first scheme: of the pairs of the same round, which were run one soon after
-    /// the other. Where runs were starved it is by processor time: see [`Basis`](crate::Basis).
+    /// Returns the ratios of a scheme to the plan's first scheme. Each ratio is of two runs of the same round, which
+    /// were made soon after one another. If runs were starved, the ratio is by processor time: see
+    /// [`Basis`](crate::Basis).
     pub fn ratio_to_first(&self, plan: &Plan, machine: &Machine, subject: usize) -> Option<Ratios> {
         let speed = |record: &Record| Speed::of(&json::run(plan, record, machine));
         let first = self.of(0);
@@ -202,8 +202,8 @@ impl Results {
         speed::ratios(&self.of(subject).iter().filter_map(pair).collect::<Vec<_>>())
     }
 
-    /// The scheme with the highest median throughput; if runs were starved, with the highest ratio to the first, which
-    /// takes that into account.
+    /// Returns the scheme with the highest median throughput. If runs were starved, returns the scheme with the highest
+    /// ratio to the first scheme, because the ratio corrects for starvation.
     pub fn winner(&self, plan: &Plan, machine: &Machine) -> Option<usize> {
         let is_starved = self.records.iter().any(Record::is_starved);
         let ratio = |subject| self.ratio_to_first(plan, machine, subject).map(|ratio| ratio.spread.median);
@@ -214,19 +214,19 @@ impl Results {
         merits.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(subject, _)| subject)
     }
 
-    /// How much these runs were starved.
+    /// Returns the starvation of these runs.
     pub fn starvation(&self, plan: &Plan) -> Starvation {
         let mut all = Starvation::default();
         self.records.iter().for_each(|record| record.add_to(plan, &mut all));
         all
     }
 
-    /// Whether a check failed.
+    /// Whether the check of any run failed.
     pub fn is_failed(&self) -> bool {
         self.records.iter().any(Record::is_failed)
     }
 
-    /// Whether a run was ended early.
+    /// Whether any run was ended early.
     pub fn is_interrupted(&self) -> bool {
         self.records.iter().any(|record| record.measured.is_interrupted)
     }
@@ -241,7 +241,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::{Basis, Request};
 
-    /// A run of one second with some commits and, of its attempts, some aborts.
+    /// Returns a run of one second with `commits` commits, a quarter as many aborts, and one user abort.
     pub(crate) fn record(subject: usize, round: usize, commits: u64) -> Record {
         let mut tally = TypeTally { commits, user_aborts: 1, ..TypeTally::default() };
         tally.aborts[Abort::ReadChanged as usize] = commits / 4;
@@ -265,7 +265,7 @@ pub(crate) mod tests {
         Record { subject, round, measured, peak_rss_bytes: 1 << 20, mix: vec![1.0, 0.0] }
     }
 
-    /// The record of a run whose check failed.
+    /// Returns a run whose check failed.
     pub(crate) fn failed(subject: usize, round: usize) -> Record {
         let mut record = record(subject, round, 100);
         let violation = Violation { condition: "money is conserved", found: "2 is not 3".to_owned() };

@@ -1,7 +1,7 @@
-//! The mix: how often each type of transaction is among the requests that clients send.
+//! The mix: the share of each type of transaction among the requests that clients send.
 //!
-//! A run says of each type how often it was committed; only beside the mix does that say whether it had its share. The
-//! requests of a run follow from its seed, so that they can be drawn here again, without executing them.
+//! A run counts the commits of each type. Only together with the mix do these counts show whether a type got its share.
+//! The requests of a run follow from its seed, so that they can be drawn here again without executing them.
 
 use engine::setting::{SettingError, Values};
 use engine::{ClientId, Drive, Schema, Workload};
@@ -12,18 +12,18 @@ use workloads::stock::StockTable;
 use workloads::tpcc::Tpcc;
 use workloads::ycsb::{LongKey, ShortKey, Ycsb};
 
-/// Requests that are drawn: of a type with a share of 4% it is known to within a tenth of that.
+/// The number of requests that are drawn. With it, a share of 4% is known to within a tenth of its value.
 const DRAWN: u64 = 8_192;
-/// As many clients are asked for theirs.
+/// The maximum number of clients whose requests are drawn.
 const CLIENTS_MAX: u32 = 64;
 
-/// The share of each type among the requests of a workload, in the order of its types.
+/// Returns the share of each type of transaction among the requests of a workload, in the order of its types.
 ///
 /// # Errors
 /// Settings that contradict each other.
 ///
 /// # Panics
-/// When there is no workload of this name: names are looked up in the catalogue before.
+/// If there is no workload of this name: the caller looks up names in the catalogue first.
 pub(crate) fn shares(workload: &str, values: &Values, drive: Drive) -> Result<Vec<f64>, SettingError> {
     match workload {
         Tpcc::NAME => of::<Tpcc>(values, drive),
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn it_is_that_of_the_specification_and_of_the_settings() {
-        // TPC-C 5.2.3 leaves the terminals room; new orders are what is left.
+        // TPC-C 5.2.3 gives minimum shares, and leaves the rest to the terminals: here, new orders have it.
         let full = mix("tpcc", &[]);
         for (found, wanted) in full.iter().zip([0.45, 0.43, 0.04, 0.04, 0.04, 0.0]) {
             assert!((found - wanted).abs() < 0.02, "{full:?}");

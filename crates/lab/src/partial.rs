@@ -1,10 +1,10 @@
-//! Files that have their names only once they are whole and on the disk: whoever finds one can trust it.
+//! Files that get their final names only when they are complete and on the disk, so that readers can trust them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// A file that is not whole yet, under a name that says so. Dropped before it is published, it is gone.
+/// An incomplete file, under a temporary name. It is removed if this value is dropped before it is published.
 #[derive(Debug)]
 pub struct Partial {
     file: File,
@@ -13,31 +13,31 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Makes the file that is to be called `whole`, and is called `path` until then.
+    /// Creates a file that is called `path` until it is published, and `whole` then.
     ///
     /// # Errors
-    /// Those of the system; there is a file called `path`.
+    /// Errors of the system; a file called `path` exists.
     pub fn create(path: PathBuf, whole: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
         Ok(Self { file, path, whole: whole.to_owned() })
     }
 
-    /// Writes, and waits until the disk has it: some systems say only then that there is no room.
+    /// Writes the content, and waits until the disk has it: some systems report a full disk only then.
     ///
     /// # Errors
-    /// Those of the system and of `write`.
+    /// Errors of the system and of `write`.
     pub fn fill(&mut self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         write(&mut self.file)?;
         self.file.sync_all()
     }
 
-    /// Gives the file its name, unless another has it.
+    /// Gives the file its final name, unless another file has that name.
     ///
     /// # Errors
-    /// Those of the system; there is a file of this name ([`ErrorKind::AlreadyExists`]), which stays as it is.
+    /// Errors of the system; a file of this name exists ([`ErrorKind::AlreadyExists`]), and stays as it is.
     pub fn publish(self) -> io::Result<()> {
         match fs::hard_link(&self.path, &self.whole) {
-            // Some file systems know no second names: there the question and the answer are two steps.
+            // Some file systems have no hard links: there, the test for the name and the renaming are two steps.
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                 if fs::exists(&self.whole)? {
                     return Err(ErrorKind::AlreadyExists.into());
@@ -48,11 +48,11 @@ impl Partial {
         }
     }
 
-    /// Gives the file its name, in place of one that may have it: for what is derived from other files and can be made
-    /// again.
+    /// Gives the file its final name, and replaces a file that has that name. Use it for content that is derived from
+    /// other files and can be made again.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn replace(self) -> io::Result<()> {
         fs::rename(&self.path, &self.whole)
     }
@@ -60,7 +60,8 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // When the system does not let go of it, its name says what it is; renamed, it is not there.
+        // If the removal fails, the name still marks the file as incomplete. After a rename, there is no file of this
+        // name.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! Plans: a request checked whole, before anything is loaded.
+//! Plans: requests that are checked completely before anything is loaded.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,61 +16,61 @@ use crate::registry::{Catalogue, pairs};
 use crate::traffic::{Arrival, traffic};
 use crate::{Refusal, json, machine, mix, steady};
 
-/// The most workers and clients: far above what a machine has, and below what it could not start.
+/// The maximum numbers of workers and of clients: far more than a machine needs, and few enough to start.
 const WORKERS_MAX: u64 = 1_024;
 const CLIENTS_MAX: u64 = 20_000;
-/// The longest run, a day, in seconds.
+/// The maximum of each time of a run, in seconds: a day.
 const SECONDS_MAX: f64 = 86_400.0;
 const REPEAT_MAX: u64 = 1_000;
 
-/// What was asked for.
+/// A request for runs, as it is typed or as a recipe has it.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The workload's name.
     pub workload: String,
-    /// Names of schemes with commas between them, or `all`; without it those of the comparison.
+    /// Names of schemes with commas between them, or `all`. If `None`, the schemes that are no baselines.
     pub schemes: Option<String>,
-    /// Threads that execute; without it the cores, but one for the log where there is one.
+    /// The number of threads that execute. If `None`, one for each core; if there is a log, one core is left to it.
     pub workers: Option<u64>,
-    /// Logical sessions in flight; without it one a worker, or the workload's terminals.
+    /// The number of logical sessions in flight. If `None`, one for each worker, or the workload's terminals.
     pub clients: Option<u64>,
-    /// Seconds that are measured.
+    /// Measured seconds.
     pub seconds: f64,
-    /// Seconds before them, or at most so many, where the warm-up ends when the run is steady.
+    /// Seconds of warm-up before the measured time. It is a maximum if the warm-up ends when the run is steady.
     pub warmup: f64,
     /// Whether the warm-up ends as soon as the run is steady.
     pub until_steady: bool,
-    /// Seconds after them in which the load goes on.
+    /// Seconds after the measured time during which the load goes on.
     pub cooldown: f64,
-    /// Runs of each scheme.
+    /// The number of runs of each scheme.
     pub repeat: u64,
-    /// What all random numbers begin with.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Settings as `name=value`.
     pub set: Vec<String>,
-    /// What a client does after an abort.
+    /// The reaction of a client to an abort by the scheme.
     pub retry: Retry,
-    /// What a client sends in a message.
+    /// The content of a client's message.
     pub mode: Mode,
-    /// Microseconds of a round trip between a client and its worker; without it there is no network between.
+    /// Microseconds of a round trip between a client and its worker. If `None`, there is no network between them.
     pub rtt_us: Option<u64>,
-    /// Requests that a client sends in one message.
+    /// The number of requests that a client sends in one message.
     pub batch: u64,
-    /// How requests arrive.
+    /// The arrival process of requests.
     pub arrivals: Arrival,
-    /// How many arrive a second, if they do so by themselves.
+    /// Arrivals a second, if the arrivals are open-loop.
     pub rate: Option<f64>,
     /// Whether workers stay on their cores.
     pub pin: bool,
-    /// Directories to log to, one for each device, where `run.durability` says that there is a log; without one a log
-    /// goes to where temporary files go, and does not stay.
+    /// Directories of the log, one for each device, if `run.durability` asks for a log. If empty, the log goes to the
+    /// directory of temporary files, and is removed after the run.
     pub log: Vec<PathBuf>,
     /// Whether runs are checked.
     pub check: bool,
 }
 
 impl Request {
-    /// The standard request for a workload.
+    /// Returns the standard request for a workload.
     pub fn new(workload: &str) -> Self {
         Self {
             workload: workload.to_owned(),
@@ -97,10 +97,10 @@ impl Request {
     }
 }
 
-/// What a warm-up is to be, as it is written: seconds, or `auto`.
+/// The length of a warm-up, as it is written: seconds, or `auto`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WarmUp {
-    /// So many seconds.
+    /// This number of seconds.
     Seconds(f64),
     /// Until the run is steady.
     Auto,
@@ -120,7 +120,7 @@ impl core::str::FromStr for WarmUp {
 }
 
 impl WarmUp {
-    /// Seconds at most, and whether it may end earlier: what a [`Request`] has of it.
+    /// Returns the two fields of a [`Request`]: the seconds at most, and whether the warm-up may end earlier.
     pub fn of_request(self) -> (f64, bool) {
         match self {
             Self::Seconds(seconds) => (seconds, false),
@@ -129,44 +129,44 @@ impl WarmUp {
     }
 }
 
-/// A scheme of a plan with the values of its settings and of the workload's.
+/// A scheme of a plan, with the values of its own settings and of the workload's settings.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// The scheme.
     pub scheme: &'static Info,
-    /// The values.
+    /// The values of the settings.
     pub values: Values,
-    /// The clients of its runs: as many as were asked for, or more where the scheme needs more.
+    /// The number of clients of its runs: the requested number, or more if the scheme needs more.
     pub clients: usize,
 }
 
 impl Subject {
-    /// What the scheme promises under these values.
+    /// Returns the isolation that the scheme promises under these values.
     pub fn isolation(&self) -> Isolation {
         runs::isolation(self.scheme.name, &self.values)
     }
 }
 
-/// A request that was found possible: runs in the order in which they are to be made.
+/// A request that was found possible, with its runs in the order in which they are to be made.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The workload.
     pub workload: &'static WorkloadInfo,
-    /// The schemes, in the order asked for.
+    /// The schemes, in the requested order.
     pub subjects: Vec<Subject>,
-    /// How runs are driven.
+    /// The way in which runs are driven.
     pub job: Job,
-    /// Runs of each scheme.
+    /// The number of runs of each scheme.
     pub repeat: usize,
-    /// Whether they are checked.
+    /// Whether runs are checked.
     pub check: bool,
-    /// What the settings stress.
+    /// The forecast of a run: what the settings stress, and how much is loaded.
     pub forecast: Forecast,
-    /// Bytes that the system is asked for before each run.
+    /// Bytes of memory that are requested from the system before each run.
     pub reserve_bytes: usize,
-    /// The logs of the runs, if they have any.
+    /// The logs of the runs; `None` if nothing is logged.
     pub(crate) logs: Option<Logs>,
-    /// Pairs of a scheme's position and a round, in the order in which they are run.
+    /// The runs in their order. Each is a pair of a scheme's position in `subjects` and a round.
     pub order: Vec<(usize, usize)>,
 }
 
@@ -174,17 +174,17 @@ impl Plan {
     /// Checks a request.
     ///
     /// # Errors
-    /// Whatever is unknown, out of range, contradictory, or beyond the memory available.
+    /// Anything unknown, out of range, contradictory, or beyond the available memory.
     pub fn new(request: &Request) -> Result<Self, Refusal> {
         let plan = Self::for_any_scheme(request)?;
         plan.subjects.iter().try_for_each(|subject| plan.suits(subject))?;
         Ok(plan)
     }
 
-    /// Checks all of a request but whether its schemes can run it: that [`suits`](Self::suits) says.
+    /// Checks everything about a request except whether its schemes can run it, which [`suits`](Self::suits) checks.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     pub(crate) fn for_any_scheme(request: &Request) -> Result<Self, Refusal> {
         let workload = Catalogue.workload(&request.workload)?;
         let schemes = Catalogue.schemes_of(request.schemes.as_deref())?;
@@ -212,21 +212,21 @@ impl Plan {
         Ok(Self { workload, subjects, job, repeat, check, forecast, reserve_bytes, logs, order })
     }
 
-    /// Whether a scheme can run what is planned, which others may be able to.
+    /// Checks that a scheme can run the plan. Other schemes may be able to if this one is not.
     ///
     /// # Errors
-    /// What it cannot do, and what to change.
+    /// A scheme that cannot run the plan. The text says why, and what to change.
     pub(crate) fn suits(&self, subject: &Subject) -> Result<(), Refusal> {
         refuse_for_scheme(subject.scheme, &self.job)?;
         Ok(runs::admit(&self.spec(subject))?)
     }
 
-    /// The schemes that have more clients than were asked for.
+    /// Returns the schemes that have more clients than requested.
     pub(crate) fn raised(&self) -> impl Iterator<Item = &Subject> {
         self.subjects.iter().filter(|subject| subject.clients > self.job.clients)
     }
 
-    /// Seconds before, during and after the measured time of a run.
+    /// Returns the seconds of a run's warm-up, measured time, and cool-down.
     pub(crate) fn times_s(&self) -> [f64; 3] {
         let Limit::Time { warmup_ns, measured_ns, cooldown_ns } = self.job.limit else {
             panic!("plans are of timed runs")
@@ -234,23 +234,24 @@ impl Plan {
         [warmup_ns, measured_ns, cooldown_ns].map(|ns| ns as f64 / 1e9)
     }
 
-    /// Seconds that the transactions of a run take at most, but for those in flight at its end.
+    /// Returns the maximum seconds of a run, without loading, checking, and the transactions in flight at its end.
     pub fn lasts_s(&self) -> f64 {
         self.times_s().iter().sum()
     }
 
-    /// The share of each type among the requests that clients will send, in the order of the workload's types.
+    /// Returns the share of each type of transaction among the requests that clients will send, in the order of the
+    /// workload's types.
     ///
     /// # Errors
-    /// None that [`new`](Self::new) did not look for.
+    /// None: [`new`](Self::new) has excluded all errors.
     pub(crate) fn mix(&self) -> Result<Vec<f64>, Refusal> {
         let Job { workers, clients, seed, .. } = self.job;
         let drive = Drive { workers: workers as u32, clients: clients as u32, seed };
         Ok(mix::shares(self.workload.name, &self.subjects[0].values, drive)?)
     }
 
-    /// The names of all that is chosen for the first scheme's runs and is otherwise in those of another plan, with
-    /// every standard resolved: settings, workers, clients and the like.
+    /// Returns the names of all choices for the first scheme's runs that differ from those of another plan: settings,
+    /// workers, clients and the like. Standard values are resolved first.
     pub(crate) fn differs(&self, other: &Self) -> BTreeSet<String> {
         let flat = |plan: &Self| {
             let mut chosen = json::conditions(plan, 0);
@@ -264,7 +265,7 @@ impl Plan {
         names.filter(|name| own.get(*name) != others.get(*name)).cloned().collect()
     }
 
-    /// The run of a subject.
+    /// Returns the specification of a subject's runs.
     pub(crate) fn spec<'p>(&'p self, subject: &'p Subject) -> Spec<'p> {
         Spec {
             workload: self.workload.name,
@@ -323,12 +324,13 @@ fn job(request: &Request, values: &Values, terminals: Option<u64>) -> Result<Job
     })
 }
 
-/// As many workers as there are cores, but one for the log's thread, which needs one, too.
+/// Returns the standard number of workers: one for each core. If there is a log, there is one worker less, since the
+/// log's thread needs a core, too. There is at least one worker.
 pub(crate) fn standard_workers(is_logged: bool) -> u64 {
     workers::cores().saturating_sub(usize::from(is_logged)).max(1) as u64
 }
 
-/// Workers that were asked for, or as many as there are cores.
+/// Returns the requested number of workers, or else the number of cores.
 pub(crate) fn workers(asked: Option<u64>) -> Result<usize, Refusal> {
     Ok(within("--workers", asked.unwrap_or(workers::cores() as u64), 1, WORKERS_MAX)? as usize)
 }
@@ -373,24 +375,24 @@ fn refuse_for_scheme(scheme: &Info, job: &Job) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Bytes that a row needs beside its columns, by the most expensive scheme: header, version, index entry
-/// at two thirds fill.
+/// Bytes that a row needs beside its columns under the most expensive scheme: header, version, and index entry at a
+/// fill of two thirds.
 const ROW_OVERHEAD: u64 = 160;
 
-/// Bytes of memory that loaded data takes, growth during the run left aside.
+/// Returns the bytes of memory that the loaded data takes, without growth during the run.
 pub(crate) fn needed_bytes(forecast: &Forecast) -> u64 {
-    // A quarter more for versions of rows that are updated while they are loaded with their first.
+    // A quarter more for later versions of rows that are updated: rows are loaded with their first version only.
     forecast.row_bytes.saturating_mul(5) / 4 + forecast.rows.saturating_mul(ROW_OVERHEAD)
 }
 
-/// Refuses what will not fit, growth during the run left aside.
+/// Refuses data that does not fit into memory, without growth during the run.
 fn refuse_beyond_memory(
     workload: &WorkloadInfo,
     values: &Values,
     (forecast, has_versions_apart): (&Forecast, bool),
     available: Option<u64>,
 ) -> Result<(), Refusal> {
-    // Records keep the room for a version that stands elsewhere, with a head of its own.
+    // Records keep the room for a version although it stands elsewhere, with its own head.
     let of_versions =
         forecast.row_bytes.saturating_add(forecast.rows.saturating_mul(ROW_OVERHEAD_BYTES as u64));
     let needed = needed_bytes(forecast).saturating_add(if has_versions_apart { of_versions } else { 0 });
@@ -406,13 +408,12 @@ fn refuse_beyond_memory(
     )))
 }
 
-/// Commits a second and worker that memory is reserved for: more than a worker makes where rows are added.
+/// Commits a second and worker that memory is reserved for: more than a worker makes if transactions add rows.
 const FAST_TXN_S: f64 = 250_000.0;
-/// Bytes that a row takes beside its columns: the heads of record and version, and what rounding to cache lines
-/// leaves.
+/// Bytes that a row takes beside its columns: the heads of record and version, and the loss by rounding to cache lines.
 const ROW_OVERHEAD_BYTES: f64 = 64.0;
 
-/// Bytes to ask the system for before a run.
+/// Returns the bytes of memory to request from the system before a run.
 fn reserve_bytes(
     values: &Values,
     job: &Job,
@@ -440,8 +441,8 @@ fn reserve_bytes(
     }
 }
 
-/// The order of runs: one round of all schemes after the other, each in an order of its own, so that
-/// what changes slowly on the machine meets all schemes alike. A single round keeps the order asked for.
+/// Returns the order of runs: round after round, each with all schemes in its own random order, so that slow changes of
+/// the machine affect all schemes alike. A single round keeps the requested order.
 fn order(schemes: usize, rounds: usize, seed: u64) -> Vec<(usize, usize)> {
     let round = |round: usize| {
         let mut schemes: Vec<usize> = (0..schemes).collect();

@@ -1,4 +1,4 @@
-//! The probe: what this machine is, what fits on it, and what its figures will not show.
+//! The probe: the facts about this machine, the sizes that fit on it, and the limits of figures measured on it.
 
 use engine::Drive;
 use runs::WorkloadInfo;
@@ -9,32 +9,32 @@ use crate::sweep::Sweep;
 use crate::text::{Lines, bytes, count, plural};
 use crate::{Catalogue, Machine};
 
-/// The share of the free memory that loaded data may take: the rest is for rows and versions that a run adds.
+/// The share of the free memory that loaded data may take. The rest is for rows and versions that a run adds.
 const LOADED_SHARE: f64 = 0.5;
-/// Runnable threads from which on a machine is not idle.
+/// The load average above which a machine is not idle, in runnable threads.
 const BUSY: f64 = 0.5;
 
-/// A size that follows from the machine.
+/// The maximum of a size on a machine, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What it is the size of: a setting, or a drive of a run.
+    /// The name of the size: of a setting, or of a drive of a run such as `workers`.
     pub name: String,
-    /// At most this.
+    /// The maximum.
     pub at_most: u64,
-    /// Why.
+    /// The reason for this maximum.
     pub why: String,
 }
 
-/// What a reader of figures from the machine must know.
+/// A warning for readers of figures from a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// What it is about, in a word.
+    /// The subject of the warning, in a word.
     pub name: &'static str,
-    /// What follows.
+    /// The warning in words.
     pub says: String,
 }
 
-/// The sizes that follow from a machine.
+/// Returns the maximum sizes for a machine.
 pub fn rules(machine: &Machine) -> Vec<Rule> {
     let mut rules = vec![workers(machine)];
     for workload in Catalogue.workloads() {
@@ -44,7 +44,7 @@ pub fn rules(machine: &Machine) -> Vec<Rule> {
     rules
 }
 
-/// Workers that have a core each, without the one that the system needs.
+/// Returns the maximum number of workers that have a core each, with one core left to the system.
 fn workers(machine: &Machine) -> Rule {
     let (cores, physical) = (machine.cores.max(1), machine.physical_cores);
     let is_shared = physical > 0 && physical < cores;
@@ -68,14 +68,15 @@ fn workers(machine: &Machine) -> Rule {
     Rule { name: "workers".to_owned(), at_most: at_most as u64, why }
 }
 
-/// What a workload's scale takes: bytes with everything, and bytes of columns alone, of the least and of each further.
+/// The memory cost of a workload's scale: in `memory` the bytes of everything, in `columns` those of columns alone.
+/// Each pair holds the bytes at the scale `base`, and the bytes of each further unit of scale.
 struct Cost {
     base: u64,
     memory: (u64, u64),
     columns: (u64, u64),
 }
 
-/// Asks a workload's forecast for two scales, between and beyond which it is a line.
+/// Returns the cost of a workload's scale, from its forecasts at two scales. The cost is linear in the scale.
 fn cost(workload: &WorkloadInfo) -> Option<Cost> {
     let forecast = |scale: u64| {
         let given = [(workload.scale.to_owned(), scale.to_string())];
@@ -92,7 +93,7 @@ fn cost(workload: &WorkloadInfo) -> Option<Cost> {
     })
 }
 
-/// The greatest scale that takes no more than some bytes; none if nothing does.
+/// Returns the greatest scale that takes at most `bytes`; `None` if no scale does.
 fn scale_within(base: u64, (at_base, each): (u64, u64), bytes: u64) -> Option<u64> {
     let each = each.max(1);
     let scale = if bytes >= at_base {
@@ -127,7 +128,7 @@ fn scale_in_cache(workload: &WorkloadInfo, machine: &Machine) -> Option<Rule> {
     Some(Rule { name: format!("{} in cache", workload.scale), at_most, why })
 }
 
-/// What a reader of figures from a machine must know.
+/// Returns the warnings for readers of figures from a machine.
 pub fn warnings(machine: &Machine) -> Vec<Warning> {
     of_cores(machine).into_iter().chain(of_the_system(machine)).flatten().collect()
 }
@@ -136,7 +137,7 @@ fn warning(applies: bool, name: &'static str, says: String) -> Option<Warning> {
     applies.then_some(Warning { name, says })
 }
 
-/// What follows from which cores this process has.
+/// Returns the warnings about the cores that this process has.
 fn of_cores(machine: &Machine) -> [Option<Warning>; 5] {
     let (cores, physical, nodes) = (machine.cores, machine.physical_cores, machine.numa_nodes);
     let quota = machine.cpu_quota.unwrap_or(f64::INFINITY);
@@ -171,7 +172,7 @@ fn of_cores(machine: &Machine) -> [Option<Warning>; 5] {
     ]
 }
 
-/// What follows from how the system is set up, and how busy it is.
+/// Returns the warnings about the configuration and the load of the system.
 fn of_the_system(machine: &Machine) -> [Option<Warning>; 5] {
     let (load, governor, clock) = (machine.load_average, &machine.governor, &machine.clock_source);
     [
@@ -206,7 +207,7 @@ fn of_the_system(machine: &Machine) -> [Option<Warning>; 5] {
     ]
 }
 
-/// What applies to a sweep on a machine, a line each.
+/// Returns the warnings that apply to a sweep on a machine, one a line.
 pub fn applying(sweep: &Sweep, machine: &Machine) -> String {
     let mut lines = Lines::default();
     let advised = workers(machine);
@@ -224,7 +225,7 @@ pub fn applying(sweep: &Sweep, machine: &Machine) -> String {
     lines.0
 }
 
-/// A machine, its rules and warnings, for people.
+/// Returns a machine, its rules and its warnings as text for people.
 pub fn text(machine: &Machine) -> String {
     let mut lines = Lines::default();
     for (name, fact) in facts(machine) {
@@ -244,7 +245,7 @@ pub fn text(machine: &Machine) -> String {
     lines.0
 }
 
-/// What is known of a machine, by name.
+/// Returns the known facts about a machine, by name.
 fn facts(machine: &Machine) -> [(&'static str, String); 13] {
     let told = |known: bool, text: String| if known { text } else { "unknown".to_owned() };
     let word = |word: &str| told(!word.is_empty(), word.to_owned());
@@ -286,7 +287,7 @@ fn facts(machine: &Machine) -> [(&'static str, String); 13] {
     ]
 }
 
-/// A machine, its rules and warnings, for programs.
+/// Returns a machine, its rules and its warnings as an object for programs.
 pub fn json(machine: &Machine) -> Value {
     let rule = |Rule { name, at_most, why }: Rule| json!({ "name": name, "at_most": at_most, "why": why });
     let warning = |Warning { name, says }: Warning| json!({ "name": name, "says": says });

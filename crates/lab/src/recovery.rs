@@ -1,5 +1,5 @@
-//! `contend recover`: what a log comes to, under the scheme of the run that has left it or another; and whether the
-//! directory of any other database is whole.
+//! `contend recover`: recovers the log of a run under the scheme of that run or under another one. It also checks
+//! whether the directory of a database that another program wrote is intact.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -13,30 +13,30 @@ use crate::registry::Catalogue;
 use crate::text::{self, Lines, Table};
 use crate::{Plan, Refusal, Request, json};
 
-/// A recovery that was asked for.
+/// A recovery of a log or of a database.
 #[derive(Debug)]
 pub struct Recovery {
-    /// The run that has left the log, if one has.
+    /// The run that left the log; `None` for a database of another program.
     run: Option<Run>,
     held: Held,
     workers: usize,
 }
 
-/// What is known of the run that has left a log.
+/// The run that left a log, from its description.
 #[derive(Debug)]
 struct Run {
     plan: Plan,
-    /// What the rows came to at its end, if it has come to its end.
+    /// The digest of the rows at the end of the run; `None` if the run did not reach its end.
     digest: Option<u64>,
 }
 
 impl Recovery {
-    /// Recovers what directories have, one for each device: the log that a run has left, under its own scheme or
-    /// another; or the database of some other program, which is read as a whole and not kept. Until this is dropped,
-    /// nobody opens it or logs there.
+    /// Prepares a recovery from directories, one for each device. They hold the log that a run left, which is recovered
+    /// under its own scheme or another; or the database of another program, which is read completely and not kept. The
+    /// directories stay locked until this value is dropped: nobody else can open the database or log there.
     ///
     /// # Errors
-    /// Nothing is there, or not what this version can read, or it is open.
+    /// Directories without a database, with one that this version cannot read, or with one that is open.
     pub fn new(
         directories: &[PathBuf],
         scheme: Option<&str>,
@@ -52,11 +52,12 @@ impl Recovery {
                  was given it, and of several the first one first"
             ))
         };
-        // What has none is left alone.
+        // A directory without a database is not locked, and so not changed.
         if !home.join("MANIFEST").is_file() {
             fs::metadata(&description).map_err(|error| nothing(&error))?;
         }
-        // Before anything is read: a run that ends meanwhile would leave what does not go together.
+        // The lock is taken before anything is read. Otherwise, a run that ends meanwhile could change the description,
+        // and it would not match the log.
         let held = Held::to_read(directories)?;
         let run = match fs::read_to_string(&description) {
             Ok(text) => Some(Run::new(&description, &text, scheme, check)?),
@@ -73,10 +74,10 @@ impl Recovery {
         Ok(Self { run, held, workers: crate::plan::workers(workers)? })
     }
 
-    /// Recovers.
+    /// Recovers the log, or reads and checks the database.
     ///
     /// # Errors
-    /// What there is cannot be read or believed.
+    /// Files that cannot be read, or that are damaged.
     pub fn recover(&self, progress: &Progress) -> Result<Recovered, Refusal> {
         let Some(Run { plan, digest }) = &self.run else {
             return Ok(runs::verify(&self.held, self.workers, progress)?);
@@ -100,7 +101,7 @@ impl Recovery {
         Ok(recovered)
     }
 
-    /// What came of it, for people.
+    /// Returns the result of the recovery as text for people.
     pub fn text(&self, recovered: &Recovered) -> String {
         let mut lines = Lines::default();
         let whose = self.run.as_ref().map_or_else(String::new, |Run { plan, .. }| {
@@ -149,7 +150,7 @@ impl Recovery {
         }
     }
 
-    /// The same for programs.
+    /// Returns the result of the recovery as an object for programs.
     pub fn json(&self, recovered: &Recovered) -> Value {
         let plan = self.run.as_ref().map(|run| &run.plan);
         let tables: Map<String, Value> =
@@ -184,14 +185,14 @@ impl Recovery {
         })
     }
 
-    /// Rows a second and worker, reading included.
+    /// Returns the recovered rows a second and worker. The time includes reading the files.
     fn rate(&self, recovered: &Recovered) -> f64 {
         let ns = recovered.read_ns + recovered.restore_ns;
         recovered.rows() as f64 * 1e9 / ns.max(1) as f64 / self.workers as f64
     }
 }
 
-/// How the log ends.
+/// Adds lines about the end of the log: whether it was closed, its last whole epoch, and torn writes.
 fn tell_end(recovered: &Recovered, lines: &mut Lines) {
     if recovered.was_closed {
         return lines.add("the log was closed: all that was committed is there");
@@ -206,7 +207,7 @@ fn tell_end(recovered: &Recovered, lines: &mut Lines) {
 }
 
 impl Run {
-    /// Reads what a run has left beside its log.
+    /// Reads the description that a run left beside its log.
     fn new(path: &Path, text: &str, scheme: Option<&str>, check: bool) -> Result<Self, Refusal> {
         let unknown = |what: &str| {
             let name = path.display();
@@ -219,7 +220,7 @@ impl Run {
         let settings = told["settings"].as_object().ok_or_else(|| unknown("has no `settings`"))?;
         let of_rows = |name: &str| {
             let is_of_workload = workload.settings.iter().any(|setting| setting.name == name);
-            // What else there is says how the run was made, and not what its rows are.
+            // The other settings say how the run was made, and do not affect its rows.
             is_of_workload || name == "run.splitting"
         };
         let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);

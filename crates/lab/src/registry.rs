@@ -1,4 +1,4 @@
-//! Names: of workloads, schemes and settings; known ones are found, others refused with the nearest.
+//! The names of workloads, schemes and settings. Unknown names are refused with the nearest known name.
 
 use engine::setting::{Range, Setting, Values, nearest};
 use engine::{Admits, Family, Info, levers};
@@ -7,7 +7,7 @@ use schemes::catalogue;
 
 use crate::Refusal;
 
-/// Settings of a run whatever its workload and scheme.
+/// The settings that every run has, whatever its workload and scheme.
 pub(crate) const RUN_SETTINGS: &[Setting] = &[
     Setting {
         name: "run.abort_us",
@@ -150,33 +150,33 @@ pub(crate) const RUN_SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Whose a setting is.
+/// The owner of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingOf {
-    /// Of every run.
+    /// Every run.
     Run,
-    /// Of the workload with this name.
+    /// The workload with this name.
     Workload(&'static str),
-    /// Of the scheme with this name.
+    /// The scheme with this name.
     Scheme(&'static str),
 }
 
-/// Everything that has a name.
+/// The catalogue of all schemes, workloads and settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Catalogue;
 
 impl Catalogue {
-    /// All schemes.
+    /// Returns all schemes.
     pub fn schemes(self) -> &'static [Info] {
         catalogue::INFO
     }
 
-    /// All workloads.
+    /// Returns all workloads.
     pub fn workloads(self) -> &'static [WorkloadInfo] {
         WORKLOADS
     }
 
-    /// All settings, with whose they are.
+    /// Returns all settings, each with its owner.
     pub fn settings(self) -> impl Iterator<Item = (SettingOf, &'static Setting)> {
         let of_run = RUN_SETTINGS.iter().chain(levers::SETTINGS).map(|setting| (SettingOf::Run, setting));
         let of_workloads = WORKLOADS.iter().flat_map(|workload| {
@@ -189,17 +189,17 @@ impl Catalogue {
         of_run.chain(of_workloads).chain(of_schemes)
     }
 
-    /// The setting with this name.
+    /// Returns the setting with this name.
     ///
     /// # Errors
-    /// When there is none, with the nearest name.
+    /// An unknown name. The text has the nearest known name.
     pub fn setting(self, name: &str) -> Result<&'static Setting, Refusal> {
         let names = self.settings().map(|(_, setting)| setting.name);
         let found = self.settings().find(|(_, setting)| setting.name == name);
         found.map(|(_, setting)| setting).ok_or_else(|| unknown("setting", "settings", name, names))
     }
 
-    /// The scheme that a setting belongs to, if it is one of a scheme.
+    /// Returns the scheme that a setting belongs to; `None` if it is not a setting of a scheme.
     pub fn owner(self, name: &str) -> Option<&'static str> {
         self.settings().find_map(|(of, setting)| match of {
             SettingOf::Scheme(scheme) if setting.name == name => Some(scheme),
@@ -207,10 +207,10 @@ impl Catalogue {
         })
     }
 
-    /// The workload with this name.
+    /// Returns the workload with this name.
     ///
     /// # Errors
-    /// When there is none, with the nearest name.
+    /// An unknown name. The text has the nearest known name.
     pub fn workload(self, name: &str) -> Result<&'static WorkloadInfo, Refusal> {
         let names = WORKLOADS.iter().map(|workload| workload.name);
         WORKLOADS
@@ -219,10 +219,10 @@ impl Catalogue {
             .ok_or_else(|| unknown("workload", "workloads", name, names))
     }
 
-    /// The scheme with this name.
+    /// Returns the scheme with this name.
     ///
     /// # Errors
-    /// When there is none, with the nearest name.
+    /// An unknown name. The text has the nearest known name.
     pub fn scheme(self, name: &str) -> Result<&'static Info, Refusal> {
         let names = catalogue::INFO.iter().map(|info| info.name);
         catalogue::INFO
@@ -231,11 +231,11 @@ impl Catalogue {
             .ok_or_else(|| unknown("scheme", "schemes", name, names))
     }
 
-    /// The schemes of a list: names with commas between them, or `all`: every scheme that admits any
-    /// number of workers. Without a list: those of them that are no baselines.
+    /// Returns the schemes of a list. The list is names with commas between them, or `all` for every scheme that admits
+    /// any number of workers. Without a list, returns the schemes of `all` that are no baselines.
     ///
     /// # Errors
-    /// An unknown name, one that is given twice, or an empty list.
+    /// An unknown name, a name that is given twice, or an empty list.
     pub fn schemes_of(self, list: Option<&str>) -> Result<Vec<&'static Info>, Refusal> {
         let general = catalogue::INFO.iter().filter(|info| info.workers == Admits::Any);
         match list {
@@ -256,11 +256,11 @@ impl Catalogue {
         }
     }
 
-    /// The values of all settings of a run of `workload` under `scheme`. Of the `given` ones those of other
+    /// Returns the values of all settings of a run of `workload` under `scheme`. Values in `given` that belong to other
     /// schemes are left out.
     ///
     /// # Errors
-    /// A name that is unknown or of another workload, or a value out of range.
+    /// A name that is unknown or belongs to another workload, or a value out of range.
     pub fn values(
         self,
         workload: &WorkloadInfo,
@@ -294,7 +294,7 @@ impl Catalogue {
     }
 }
 
-/// Pairs of names and values from `name=value`.
+/// Returns the names and values of texts such as `name=value`.
 ///
 /// # Errors
 /// A text without `=`.

@@ -1,4 +1,4 @@
-//! Spaces: settings that vary, each between two values or among some words.
+//! Spaces: settings that vary, each between two numbers or among some words.
 
 use engine::setting::{Range, Values};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use stdx::Rng;
 
 use crate::sweep::DRIVES;
 use crate::{Catalogue, Refusal};
-/// Where settings are looked at when no range is given: what the literature varies, as far as a small machine holds it.
+/// The range of a setting if none is given: the range that the literature uses, as far as a small machine can run it.
 const EXPLORED: [(&str, &str); 20] = [
     ("workers", "1..4"),
     ("clients", "2..64"),
@@ -31,12 +31,12 @@ const EXPLORED: [(&str, &str); 20] = [
     ("micro.theta", "0..0.99"),
 ];
 
-/// Whole numbers are spaced by ratio when the last is this many times the first.
+/// Whole numbers are spaced by ratio if the last is at least this many times the first.
 const WIDE: f64 = 8.0;
-/// Other numbers are so from here on.
+/// Other numbers are spaced by ratio if the last is at least this many times the first.
 const VERY_WIDE: f64 = 100.0;
 
-/// Settings that vary.
+/// A space: the settings that vary, each as an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Space(Vec<Axis>);
 
@@ -44,8 +44,8 @@ impl Space {
     /// Reads axes such as `tpcc.warehouses`, `ycsb.theta=0..0.99` or `retry=same|drop`.
     ///
     /// # Errors
-    /// Unknown names, ranges that are none or are not legal, names without a range that have no usual one, and no axis
-    /// at all, with the way out.
+    /// Unknown names, ranges that cannot be read or are illegal, names without a range that have no usual range, names
+    /// that are given twice, and no axis at all. The text says what to do.
     pub fn parse(items: &[String]) -> Result<Self, Refusal> {
         let axes = items.iter().map(|item| axis(item)).collect::<Result<Vec<_>, _>>()?;
         if axes.is_empty() {
@@ -60,27 +60,27 @@ impl Space {
         Ok(Self(axes))
     }
 
-    /// Its axes.
+    /// Returns the axes.
     pub fn axes(&self) -> &[Axis] {
         &self.0
     }
 
-    /// The point at coordinates from 0 to 1, with values that a person would write.
+    /// Returns the point at coordinates from 0 to 1. Its values are rounded to numbers that a person would write.
     ///
     /// # Panics
-    /// When there are not as many coordinates as axes.
+    /// If the number of coordinates differs from the number of axes.
     pub fn point(&self, units: &[f64]) -> Vec<f64> {
         let values = Axis::point(&self.0, units);
         self.0.iter().zip(values).map(|(axis, value)| axis.legible(value)).collect()
     }
 
-    /// A point at random, all alike.
+    /// Returns a random point, uniform in coordinates.
     pub fn random(&self, rng: &mut Rng) -> Vec<f64> {
         let units: Vec<f64> = self.0.iter().map(|_| rng.unit()).collect();
         self.point(&units)
     }
 
-    /// All of its points, if there are at most so many.
+    /// Returns all points of the space, if there are at most `most` points; else `None`.
     pub fn all(&self, most: usize) -> Option<Vec<Vec<f64>>> {
         let mut points = vec![Vec::new()];
         for axis in &self.0 {
@@ -96,17 +96,17 @@ impl Space {
         Some(points)
     }
 
-    /// The coordinates of a point.
+    /// Returns the coordinates of a point, from 0 to 1.
     pub fn units(&self, point: &[f64]) -> Vec<f64> {
         self.0.iter().zip(point).map(|(axis, &value)| axis.unit_of(value)).collect()
     }
 
-    /// The values of a point, by name, as settings.
+    /// Returns the values of a point as settings: pairs of name and value.
     pub fn named(&self, point: &[f64]) -> Vec<(String, String)> {
         self.0.iter().zip(point).map(|(axis, &value)| (axis.name().to_owned(), axis.text(value))).collect()
     }
 
-    /// The axes as objects for programs.
+    /// Returns the axes as objects for programs.
     pub fn json(&self) -> Value {
         let axis = |axis: &Axis| {
             let (low, high) = axis.ends();
@@ -124,7 +124,7 @@ impl Space {
         self.0.iter().map(axis).collect()
     }
 
-    /// What [`parse`](Self::parse) makes this space of.
+    /// Returns the texts from which [`parse`](Self::parse) makes this space.
     pub fn items(&self) -> Vec<String> {
         let item = |axis: &Axis| match axis.choices() {
             Some(words) => format!("{}={}", axis.name(), words.join("|")),
@@ -133,10 +133,10 @@ impl Space {
         self.0.iter().map(item).collect()
     }
 
-    /// The space of such objects.
+    /// Returns the space of objects that [`json`](Self::json) made.
     ///
     /// # Errors
-    /// When they are not what [`json`](Self::json) makes, or are not legal here.
+    /// Objects that [`json`](Self::json) does not make, or whose names or ranges are illegal in this version.
     pub fn of_json(value: &Value) -> Result<Self, Refusal> {
         let axes = value.as_array().into_iter().flatten().map(|axis| {
             let name = axis["name"].as_str()?;
@@ -151,10 +151,10 @@ impl Space {
         Self::parse(&items)
     }
 
-    /// A point of an object of names and values.
+    /// Returns the point of an object of names and values.
     ///
     /// # Errors
-    /// When a value is missing or of another kind.
+    /// A value that is missing or of another kind.
     pub fn point_of_json(&self, value: &Value) -> Result<Vec<f64>, Refusal> {
         let of = |axis: &Axis| {
             let value = &value[axis.name()];
@@ -167,7 +167,7 @@ impl Space {
         self.0.iter().map(of).collect()
     }
 
-    /// A point as such an object.
+    /// Returns a point as an object of names and values.
     pub fn point_json(&self, point: &[f64]) -> Value {
         let of = |(axis, &value): (&Axis, &f64)| {
             let told = match axis.scale() {
@@ -203,7 +203,7 @@ fn axis(item: &str) -> Result<Axis, Refusal> {
     Ok(axis)
 }
 
-/// Where a setting is looked at if nothing is said.
+/// Returns the usual range of a setting, for the case that none is given.
 fn explored(name: &str) -> Result<&'static str, Refusal> {
     if let Some((_, range)) = EXPLORED.iter().find(|(other, _)| *other == name) {
         return Ok(range);
@@ -225,14 +225,15 @@ fn words(name: &str, range: &str) -> Result<Scale, Refusal> {
     Ok(Scale::Choice(words))
 }
 
-/// The scale between two numbers: by the kind of the setting, and by ratio if they are far apart.
+/// Returns the scale between two numbers. It follows from the kind of the setting, and is by ratio if the numbers are
+/// far apart.
 fn numbers(name: &str, low: &str, high: &str, range: Option<Range>) -> Result<Scale, Refusal> {
     let refusal = || {
         Refusal(format!(
             "`--vary {name}={low}..{high}`: both ends must be numbers, the first the smaller one"
         ))
     };
-    // What drives a run is counted.
+    // The drives of a run, such as workers, have no range of their own: they are counts.
     if range.is_none_or(|range| matches!(range, Range::Int(..))) {
         let end =
             |text: &str| text.trim().parse::<f64>().ok().filter(|end| end.fract() == 0.0 && end.abs() < 1e15);

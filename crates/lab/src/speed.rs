@@ -1,46 +1,47 @@
-//! How fast runs were, and by what they are compared when other work took processor time from their workers.
+//! The speed of runs, and the basis on which they are compared if other work took processor time from their workers.
 //!
 //! Commits a second of wall time compare two runs only if the workers of both got the processor time that they asked
-//! for. A run beside a busy neighbour commits less, and its ratio to another run is one of neighbours. So where a run
-//! is *starved*, which means that its workers got less than 95% of what they asked for, the ratio is of commits a
-//! second of processor time: of the throughput divided by the share that the workers got. Comparisons and tables take
-//! their ratios from here, so that the same runs have the same ratio in both.
+//! for. A run beside a busy neighbour commits less, and then its ratio to another run depends on the neighbour. A run
+//! is *starved* if its workers got less than 95% of the processor time that they asked for. If a run is starved, the
+//! ratio is of commits a second of processor time: of the throughput divided by the share that the workers got.
+//! Comparisons and tables take their ratios from here, so that the same runs have the same ratio in both.
 //!
-//! Processor time is not exact either, and no repetition makes it so: the error is the same in each. The interval of
-//! such a ratio therefore widens by how much the correction moves it. With a correction that divides by the share to
-//! the power of `e`, it reaches from `e = 0.9` to `e = 1.1` for runs of one worker (a neighbour takes caches, too),
-//! and to `e = 2` for runs of several: a worker that does not run holds up others, which use their own processor time
-//! to wait for it. Where both sides are starved alike, the correction moves nothing, and nothing widens.
+//! The correction is not exact, and repetitions do not help: the error is the same in each repetition. Therefore, the
+//! interval of such a ratio widens with the size of the correction. The correction divides by the share to the power of
+//! `e`. The interval reaches from `e = 0.9` to `e = 1.1` for runs of one worker (a neighbour takes caches, too), and to
+//! `e = 2` for runs of several workers: a worker that does not run delays other workers, which use their own processor
+//! time to wait for it. If both sides are starved alike, the correction does not move the ratio, and the interval does
+//! not widen.
 //!
 //! Runs that wait by design (for a clock, a person, a network or a device) do not turn more processor time into more
-//! commits. Their ratio stays that by wall time, and its interval reaches over that by processor time as well: the
-//! truth lies between the two, and nobody knows where.
+//! commits. Their ratio is by wall time, and its interval also includes the ratio by processor time: the true ratio is
+//! somewhere between the two.
 
 use serde_json::Value;
 use stats::{CompareError, Comparison, Interval, Paired, Spread, paired, unpaired};
 
 use crate::measure::STARVED_BELOW;
 
-/// The least part of the correction that is believed.
+/// The least exponent `e` of the correction.
 const LEAST: f64 = 0.9;
-/// The most, for runs of a single worker.
+/// The greatest exponent `e` of the correction, for runs of a single worker.
 const MOST_ALONE: f64 = 1.1;
-/// The most, for runs of several workers.
+/// The greatest exponent `e` of the correction, for runs of several workers.
 const MOST_TOGETHER: f64 = 2.0;
 
-/// By what runs are compared.
+/// The basis on which runs are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Commits a second of wall time: no run is starved, or arrivals say how many commits there are.
+    /// Commits a second of wall time: no run is starved, or the rate of arrivals determines the number of commits.
     WallTime,
     /// Commits a second of processor time: at least one run is starved.
     ProcessorTime,
-    /// Both: at least one run is starved, and clients or workers wait by design.
+    /// Both wall time and processor time: at least one run is starved, and clients or workers wait by design.
     Both,
 }
 
 impl Basis {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::WallTime => "wall_time",
@@ -49,7 +50,7 @@ impl Basis {
         }
     }
 
-    /// Its name in tables.
+    /// Returns the name in tables.
     pub(crate) const fn told(self) -> &'static str {
         match self {
             Self::WallTime => "wall time",
@@ -59,45 +60,48 @@ impl Basis {
     }
 }
 
-/// How fast a run was.
+/// The speed of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Speed {
-    /// Commits a second of wall time. A run without a commit is taken for one that committed once, or it had no ratio.
+    /// Commits a second of wall time. A run without a commit counts as a run with one commit, since it would have no
+    /// ratio otherwise.
     wall_txn_s: f64,
-    /// The share of the processor time that the workers could have got and asked for: below 1 if other work took some.
+    /// The share that the workers got of the processor time that they asked for and that the cores could give them. It
+    /// is below 1 if other work took some.
     share: f64,
     is_starved: bool,
-    /// The wait that it has by design.
+    /// The wait that the run has by design; `None` if it has none.
     waits: Option<&'static str>,
     has_many_workers: bool,
     has_commits: bool,
 }
 
-/// How two series of runs compare, and by what.
+/// The comparison of two series of runs, with its basis.
 #[derive(Clone, Debug)]
 pub(crate) struct Judged {
-    /// By what.
+    /// The basis of the ratios.
     pub(crate) basis: Basis,
-    /// The comparison that verdicts are made of; its interval is widened as the basis asks for.
+    /// The comparison from which verdicts follow. Its interval is widened as the basis requires.
     pub(crate) comparison: Comparison,
     /// The comparison by wall time.
     pub(crate) by_wall: Comparison,
     /// The ratio by processor time, unless no run is starved.
     pub(crate) ratio_processor: Option<f64>,
-    /// Between which ratios the truth lies however often the runs are repeated; both are the same by wall time.
+    /// The least and the greatest ratio of the allowed corrections, which repetitions do not bring closer. Both are
+    /// equal if the basis is wall time.
     pub(crate) centres: (f64, f64),
-    /// The wait that runs have by design, if that is why the basis is both.
+    /// The wait that runs have by design, if it is the reason why the basis is [`Basis::Both`].
     pub(crate) waits: Option<&'static str>,
 }
 
 impl Speed {
-    /// Of an object of [`json::run`](crate::json::run); `None` if the run is no result.
+    /// Returns the speed of a run from an object of [`json::run`](crate::json::run); `None` if the run is no result.
     pub(crate) fn of(run: &Value) -> Option<Self> {
         let throughput = run["throughput_txn_s"].as_f64()?;
         let seconds = run["measured_s"].as_f64().filter(|seconds| *seconds > 0.0).unwrap_or(1.0);
         let wall_txn_s = if throughput > 0.0 { throughput } else { 1.0 / seconds };
         let workers = run["workers"].as_f64().unwrap_or(1.0);
-        // More workers than cores take turns, which is no other work: all of them get no more than the cores.
+        // More workers than cores take turns. This is no other work: together they cannot get more than the cores.
         let crowd =
             run["machine"]["cores"].as_f64().filter(|cores| *cores > 0.0).map_or(1.0, |n| workers / n);
         let is_given = run["target_sustained"] == true;
@@ -113,7 +117,8 @@ impl Speed {
         })
     }
 
-    /// The same of the commits of one type of transaction; `None` if the run has no such type.
+    /// Returns the speed of a run in commits of one type of transaction; `None` if the run has no such type or is no
+    /// result.
     pub(crate) fn of_type(run: &Value, name: &str) -> Option<Self> {
         let commits = run["by_type"][name]["commits"].as_f64()?;
         let seconds = run["measured_s"].as_f64().filter(|seconds| *seconds > 0.0)?;
@@ -121,7 +126,7 @@ impl Speed {
         Some(Self { wall_txn_s, has_commits: commits > 0.0, ..Self::of(run)? })
     }
 
-    /// The product of two, for ratios of ratios: each factor is corrected by the share of its own run.
+    /// Returns the product of two speeds, for ratios of ratios. Each factor is corrected by the share of its own run.
     pub(crate) fn times(&self, other: &Self) -> Self {
         Self {
             wall_txn_s: self.wall_txn_s * other.wall_txn_s,
@@ -133,18 +138,18 @@ impl Speed {
         }
     }
 
-    /// Commits a second as a single number stands for them in ratios: of processor time if the run is starved, and
-    /// does not wait by design.
+    /// Returns the commits a second as a single number for use in ratios: of processor time if the run is starved and
+    /// does not wait by design, else of wall time.
     pub(crate) fn in_ratios(&self) -> f64 {
         if self.is_starved && self.waits.is_none() { self.by_processor() } else { self.wall_txn_s }
     }
 
-    /// Whether other work took more of the cores than ratios by wall time bear.
+    /// Whether other work took so much processor time that ratios by wall time are not valid.
     pub(crate) fn is_starved(&self) -> bool {
         self.is_starved
     }
 
-    /// Whether anything was committed.
+    /// Whether the run committed anything.
     pub(crate) fn has_commits(&self) -> bool {
         self.has_commits
     }
@@ -154,8 +159,8 @@ impl Speed {
         self.wall_txn_s
     }
 
-    /// Commits a second of processor time: as many as a second of wall time had seen if all that the workers asked for
-    /// had been theirs.
+    /// Returns the commits a second of processor time: those that a second of wall time would have had if the workers
+    /// had got all the processor time that they asked for.
     pub(crate) fn by_processor(&self) -> f64 {
         self.corrected(1.0)
     }
@@ -164,7 +169,7 @@ impl Speed {
         self.wall_txn_s / self.share.powf(power)
     }
 
-    /// The least that the run may have done if nobody had disturbed it.
+    /// Returns the least speed that the run may have had without other work.
     fn least(&self) -> f64 {
         if self.waits.is_some() { self.wall_txn_s } else { self.corrected(LEAST) }
     }
@@ -173,7 +178,7 @@ impl Speed {
 /// Compares the first run of each pair with the second.
 ///
 /// # Errors
-/// As [`paired`](stats::paired()).
+/// Those of [`paired`](stats::paired()).
 pub(crate) fn compare_pairs(
     pairs: &[(Speed, Speed)],
     by: Paired,
@@ -186,10 +191,10 @@ pub(crate) fn compare_pairs(
     })
 }
 
-/// Compares two series of runs that are no pairs.
+/// Compares two series of runs that do not form pairs.
 ///
 /// # Errors
-/// As [`unpaired`](stats::unpaired()).
+/// Those of [`unpaired`](stats::unpaired()).
 pub(crate) fn compare_apart(a: &[Speed], b: &[Speed], confidence: f64) -> Result<Judged, CompareError> {
     let all: Vec<&Speed> = a.iter().chain(b).collect();
     judge(&all, |of_a, of_b| {
@@ -198,7 +203,7 @@ pub(crate) fn compare_apart(a: &[Speed], b: &[Speed], confidence: f64) -> Result
     })
 }
 
-/// By what these runs are compared.
+/// Returns the basis on which these runs are compared.
 fn basis(runs: &[&Speed]) -> Basis {
     if !runs.iter().any(|run| run.is_starved()) {
         Basis::WallTime
@@ -209,7 +214,7 @@ fn basis(runs: &[&Speed]) -> Basis {
     }
 }
 
-/// How a run becomes a number.
+/// A function that makes a number of a run's speed.
 type Of<'f> = &'f dyn Fn(&Speed) -> f64;
 
 fn judge(
@@ -233,7 +238,7 @@ fn judge(
     let at = |power: f64| move |run: &Speed| run.corrected(power);
     let by_processor = compare(&at(1.0), &at(1.0))?;
     let ends = if basis == Basis::Both {
-        // Which of the two waits more is not known, so each may be at its own end.
+        // It is unknown which of the two runs waits more, so each run may need the least or the greatest correction.
         [compare(&Speed::least, &at(most))?, compare(&at(most), &Speed::least)?]
     } else {
         [compare(&at(LEAST), &at(LEAST))?, compare(&at(most), &at(most))?]
@@ -248,7 +253,7 @@ fn judge(
         high: greatest(|one| one.interval.high),
         confidence: least(|one| one.interval.confidence),
     };
-    // What the correction decides on its own is no evidence.
+    // A difference whose direction depends on the chosen correction is no evidence.
     let is_one_sided = centres.0 > 1.0 || centres.1 < 1.0;
     let p_value = if is_one_sided { greatest(|one| one.p_value) } else { 1.0 };
     let comparison = Comparison { interval, p_value, ..middle };
@@ -256,18 +261,19 @@ fn judge(
     Ok(Judged { basis, comparison, by_wall, ratio_processor: Some(by_processor.ratio), centres, waits })
 }
 
-/// The ratios of pairs of runs, of which few are told without an interval.
+/// The ratios of pairs of runs, as a spread: for pairs too few for an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratios {
-    /// By what.
+    /// The basis of the ratios.
     pub basis: Basis,
-    /// The first run of each pair against the second. By both, from the least to the greatest of either.
+    /// The ratios of the first run of each pair to the second. With [`Basis::Both`], the spread reaches from the least
+    /// to the greatest ratio by wall time or by processor time, and its median is by wall time.
     pub spread: Spread,
-    /// By wall time.
+    /// The ratios by wall time.
     pub by_wall: Spread,
 }
 
-/// The ratios of pairs of runs; none without a pair.
+/// Returns the ratios of pairs of runs; `None` if there is no pair.
 pub(crate) fn ratios(pairs: &[(Speed, Speed)]) -> Option<Ratios> {
     let basis = basis(&pairs.iter().flat_map(|(a, b)| [a, b]).collect::<Vec<_>>());
     let of = |speed: fn(&Speed) -> f64| Spread::of(pairs.iter().map(|(a, b)| speed(a) / speed(b)));
@@ -283,7 +289,7 @@ pub(crate) fn ratios(pairs: &[(Speed, Speed)]) -> Option<Ratios> {
     Some(Ratios { basis, spread, by_wall })
 }
 
-/// The median ratio of pairs of runs; none without a pair.
+/// Returns the median ratio of pairs of runs; `None` if there is no pair.
 pub(crate) fn median_ratio(pairs: &[(Speed, Speed)]) -> Option<f64> {
     let basis = basis(&pairs.iter().flat_map(|(a, b)| [a, b]).collect::<Vec<_>>());
     let of = if basis == Basis::ProcessorTime { Speed::by_processor } else { Speed::by_wall };
@@ -291,7 +297,8 @@ pub(crate) fn median_ratio(pairs: &[(Speed, Speed)]) -> Option<f64> {
     Some(Spread::of(logs)?.median.exp())
 }
 
-/// The wait that a run has by design: then it does not get as much more done as it gets more processor time.
+/// Returns the wait that a run has by design; `None` if it has none. The commits of a run that waits do not grow in
+/// proportion to its processor time.
 fn waits(run: &Value) -> Option<&'static str> {
     let is_set = |value: &Value, standard: &str| !value.is_null() && *value != *standard;
     let setting = |name: &str| &run["settings"][name];
@@ -327,18 +334,18 @@ pub(crate) mod tests {
     }
 
     impl Speed {
-        /// Of a run that got all the processor time that it asked for.
+        /// Returns the speed of a run that got all the processor time that it asked for.
         pub(crate) fn undisturbed(throughput: f64) -> Self {
             speed(throughput, 1.0, 1)
         }
 
-        /// Of a run of one worker that got this share of it.
+        /// Returns the speed of a run of one worker that got this share of the processor time.
         pub(crate) fn disturbed(throughput: f64, share: f64) -> Self {
             speed(throughput, share, 1)
         }
     }
 
-    /// A pair of undisturbed runs with this ratio.
+    /// Returns a pair of undisturbed runs with this ratio.
     pub(crate) fn pair(ratio: f64) -> (Speed, Speed) {
         (Speed::undisturbed(1_000.0 * ratio), Speed::undisturbed(1_000.0))
     }
@@ -347,7 +354,7 @@ pub(crate) mod tests {
         Speed::of(&run(throughput, share, workers)).expect("a result")
     }
 
-    /// Six pairs that differ by a thousandth or two.
+    /// Returns six pairs, made by `of` from factors between 1.001 and 1.006.
     fn six(of: impl Fn(f64) -> (Speed, Speed)) -> Vec<(Speed, Speed)> {
         (1..=6).map(|nth| of(1.0 + 0.001 * f64::from(nth))).collect()
     }
@@ -389,7 +396,7 @@ pub(crate) mod tests {
         assert!(
             width(1.0, 1) < width(0.9, 1) && width(0.9, 1) < width(0.5, 1) && width(0.5, 1) < width(0.5, 2)
         );
-        // Where both sides are starved alike there is nothing to be moved.
+        // If both sides are starved alike, the correction does not move the ratio.
         let alike = judged(&six(|by| (speed(800.0 * by, 0.5, 2), speed(1_000.0, 0.5, 2))));
         assert!(
             alike.basis == Basis::ProcessorTime
@@ -432,7 +439,7 @@ pub(crate) mod tests {
             let pair = [(of(900.0, 0.6), of(1_000.0, 1.0))];
             let ratios = ratios(&pair).expect("a pair");
             assert_eq!(ratios.spread, Spread { median: 0.9, min: 0.9, max: 1.5 });
-            // Ten times slower by wall time is no neighbour's doing, whatever is divided by.
+            // No allowed correction for a neighbour explains a run that is ten times slower by wall time.
             let slower = judged(&six(|by| (of(100.0 * by, 0.6), of(1_000.0, 1.0))));
             assert!(slower.comparison.interval.high < 0.5, "{name}: {slower:?}");
         }

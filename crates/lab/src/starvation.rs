@@ -1,11 +1,13 @@
-//! Starvation: what runs did not get. Workers that others keep from their cores make a run slower than its scheme is;
-//! types of transaction that hardly commit make it look faster, since whoever never finishes long transactions has time
-//! for short ones. A conclusion that rests on such runs has to say so.
+//! Starvation: of runs, whose workers do not get their processor time, and of types of transaction that hardly commit.
+//! If other programs use the cores, a run looks slower than its scheme is. If a type hardly commits, a run looks faster
+//! than its scheme is, since workers that never finish long transactions have time for short ones. A conclusion from
+//! such runs has to say so.
 //!
-//! A type is *starved* where it ends, committed or rolled back by its own wish, less than a tenth as often as its share
-//! of the mix would have it, given how many transactions of all types ended. Rollbacks count: who is answered is not
-//! starved. All runs of a scheme under the same settings are taken together, and of fewer than ten expected ends
-//! nothing is said: none in ten is then one of chance in twenty thousand cases.
+//! A transaction *ends* if it commits or rolls back (a user abort). A type is *starved* if its transactions end less
+//! than a tenth as often as expected. The expected number is the type's share of the mix, times the number of
+//! transactions of all types that ended. User aborts count, since the client gets an answer. All runs of a scheme under
+//! the same settings are taken together. A type with fewer than ten expected ends is not judged; if ten are expected,
+//! none happens by chance in one of twenty thousand cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +16,16 @@ use serde_json::{Map, Value, json};
 use crate::reproduce::Trust;
 use crate::text::{count, percent};
 
-/// A type is starved below this part of its share.
+/// A type is starved if it ends less often than this part of the expected number.
 const PART: f64 = 0.1;
-/// Ends that are expected of a type at least, before anything is said of it.
+/// The least number of expected ends for which a type is judged.
 const EXPECTED_MIN: f64 = 10.0;
-/// From this share of starved runs on, they lower the trust in what rests on them by one level.
+/// The share of starved runs from which on they lower the trust in conclusions by one level.
 const SOME: f64 = 0.05;
-/// And from this share on by two.
+/// The share of starved runs from which on they lower the trust in conclusions by two levels.
 const MOST: f64 = 0.5;
 
-/// How much some runs were starved.
+/// The starvation of some runs: of their workers, and of types of transaction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Starvation {
     runs: usize,
@@ -32,9 +34,9 @@ pub struct Starvation {
     cells: BTreeMap<Cell, Counts>,
 }
 
-/// The key of runs that are repetitions of each other: the scheme, and all that was chosen.
+/// The key of runs that are repetitions of each other: the scheme, and all other choices.
 type Cell = (String, String);
-/// Of each type what was counted, in all runs of a cell.
+/// The counts of each type in all runs of a cell, by the type's name.
 type Counts = BTreeMap<String, Count>;
 
 /// Counts of a type.
@@ -64,28 +66,28 @@ pub struct StarvedType {
     pub scheme: String,
     /// The type.
     pub name: String,
-    /// Its commits, where it is starved.
+    /// The commits of the type at the points at which it is starved.
     pub commits: u64,
-    /// As many as it would have ended there if it had its share of the mix.
+    /// The number of transactions of the type that would have ended at these points if it had its share of the mix.
     pub expected: f64,
-    /// Points at which it is starved.
+    /// The number of points at which the type is starved.
     pub points: usize,
-    /// Points at which the scheme was measured.
+    /// The number of points at which the scheme was measured.
     pub of_points: usize,
 }
 
-/// The figures of a type in a run: its name, its commits, its rollbacks, and its share of the mix.
+/// The figures of a type in a run: its name, commits, user aborts, and share of the mix.
 pub(crate) type Ended<'n> = (&'n str, u64, u64, f64);
 
 impl Starvation {
-    /// Of some runs, objects of [`json::run`](crate::json::run).
+    /// Returns the starvation of some runs, which are objects of [`json::run`](crate::json::run).
     pub fn of<'v>(runs: impl IntoIterator<Item = &'v Value>) -> Self {
         let mut all = Self::default();
         runs.into_iter().for_each(|run| all.add(run));
         all
     }
 
-    /// Adds a run, an object of [`json::run`](crate::json::run).
+    /// Adds a run, which is an object of [`json::run`](crate::json::run).
     pub fn add(&mut self, run: &Value) {
         self.add_processor_time(run["starved"] == true, run["cpu_share"].as_f64());
         let is_result = run["throughput_txn_s"].is_number();
@@ -102,7 +104,7 @@ impl Starvation {
         self.add_types((run["scheme"].as_str().unwrap_or_default(), &place(run)), &ended);
     }
 
-    /// Adds what was seen of a run's processor time.
+    /// Adds a run's processor time: whether the run is starved, and the share that its workers got.
     pub(crate) fn add_processor_time(&mut self, is_starved: bool, cpu_share: Option<f64>) {
         self.runs += 1;
         self.starved += usize::from(is_starved);
@@ -110,7 +112,7 @@ impl Starvation {
         self.cpu_share_min = least;
     }
 
-    /// Adds what was counted of the types in a run of `scheme` at `place`.
+    /// Adds the counts by type of a run of `scheme` at `place`.
     pub(crate) fn add_types(&mut self, (scheme, place): (&str, &str), types: &[Ended<'_>]) {
         let all: u64 = types.iter().map(|(_, commits, rollbacks, _)| commits + rollbacks).sum();
         let cell = self.cells.entry((scheme.to_owned(), place.to_owned())).or_default();
@@ -121,7 +123,7 @@ impl Starvation {
         }
     }
 
-    /// Adds what was seen of other runs.
+    /// Adds the starvation of other runs.
     pub fn merge(&mut self, other: &Self) {
         self.runs += other.runs;
         self.starved += other.starved;
@@ -135,17 +137,17 @@ impl Starvation {
         }
     }
 
-    /// Runs.
+    /// Returns the number of runs.
     pub fn runs(&self) -> usize {
         self.runs
     }
 
-    /// Those in which the workers got less than 95% of the processor time that they asked for.
+    /// Returns the number of runs in which the workers got less than 95% of the processor time that they asked for.
     pub fn starved(&self) -> usize {
         self.starved
     }
 
-    /// The types that are starved, by scheme.
+    /// Returns the types that are starved, by scheme.
     pub fn types(&self) -> Vec<StarvedType> {
         let mut found: BTreeMap<(&str, &str), (Count, usize)> = BTreeMap::new();
         for ((scheme, _), counts) in &self.cells {
@@ -167,27 +169,27 @@ impl Starvation {
         told.collect()
     }
 
-    /// The schemes under which a type is starved somewhere.
+    /// Returns the schemes under which a type is starved at some point.
     pub fn schemes(&self) -> BTreeSet<String> {
         self.types().into_iter().map(|of| of.scheme).collect()
     }
 
-    /// By how many levels the trust in what rests on these runs is lower than if none had been starved.
+    /// Returns the number of levels by which starvation lowers the trust in conclusions from these runs.
     pub fn levels(&self) -> usize {
         let share = self.starved as f64 / self.runs.max(1) as f64;
         let of_runs = usize::from(share >= SOME) + usize::from(share >= MOST);
         of_runs + usize::from(!self.types().is_empty())
     }
 
-    /// The trust in what rests on these runs, where it would be `whole` if none had been starved.
+    /// Returns the trust in conclusions from these runs. `whole` is the trust without starvation.
     pub fn trust(&self, whole: Trust) -> Trust {
         const ALL: [Trust; 4] = [Trust::A, Trust::B, Trust::C, Trust::D];
         let at = ALL.iter().position(|trust| *trust == whole).expect("all are there");
-        // A measurement, however disturbed, is more than a model of costs.
+        // A measurement, even a disturbed one, deserves more trust than a model of costs.
         ALL[(at + self.levels()).min(at.max(2))]
     }
 
-    /// What must be said beside a conclusion that rests on these runs, in half sentences; none where nothing was
+    /// Returns the remarks that a conclusion from these runs must carry, in half sentences; empty if nothing was
     /// starved.
     pub fn reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
@@ -198,7 +200,7 @@ impl Starvation {
         reasons
     }
 
-    /// The same as lines for people.
+    /// Returns the starvation as lines for people.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.starved > 0 {
@@ -215,12 +217,12 @@ impl Starvation {
         lines
     }
 
-    /// Of these the lines about types of transaction.
+    /// Returns those lines of [`lines`](Self::lines) that are about types of transaction.
     pub(crate) fn type_lines(&self) -> Vec<String> {
         self.types().iter().map(|of| format!("STARVED TYPE: {}.", of.in_words())).collect()
     }
 
-    /// As an object for programs.
+    /// Returns an object for programs.
     pub fn json(&self) -> Value {
         json!({
             "runs": self.runs,
@@ -233,7 +235,7 @@ impl Starvation {
 }
 
 impl StarvedType {
-    /// In a half sentence.
+    /// Returns the starved type as half a sentence.
     pub fn in_words(&self) -> String {
         let at = match (self.points, self.of_points) {
             (1, 1) => String::new(),
@@ -248,7 +250,7 @@ impl StarvedType {
         )
     }
 
-    /// As an object for programs.
+    /// Returns an object for programs.
     pub fn json(&self) -> Value {
         json!({
             "scheme": self.scheme,
@@ -261,8 +263,8 @@ impl StarvedType {
     }
 }
 
-/// The shares of the types among the requests of a run. Older results do not have them; those that drop what aborts say
-/// them all the same, since then each request ends in one way.
+/// Returns the shares of the types among the requests of a run. Older results do not state them. If a run drops aborted
+/// requests, the shares follow from its counts, since each request then has one outcome.
 fn mix(run: &Value, types: &Map<String, Value>) -> Option<BTreeMap<String, f64>> {
     if let Some(mix) = run["mix"].as_object() {
         return Some(mix.iter().map(|(name, share)| (name.clone(), share.as_f64().unwrap_or(0.0))).collect());
@@ -279,7 +281,7 @@ fn mix(run: &Value, types: &Map<String, Value>) -> Option<BTreeMap<String, f64>>
     Some(types.iter().map(|(name, of)| (name.clone(), requests(of) as f64 / all.max(1) as f64)).collect())
 }
 
-/// The settings of a run beside its scheme and what repetitions differ in.
+/// Returns the settings of a run, without its scheme and without the choices in which repetitions differ.
 fn place(run: &Value) -> String {
     const CHOSEN: [&str; 9] = [
         "workload",
@@ -300,7 +302,8 @@ fn place(run: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// A run under `retry=drop` of which some requests of two types ended and some were dropped.
+    /// Returns a run under `retry=drop` with two types of transaction. Some requests of both types ended, and some were
+    /// dropped.
     fn run(scheme: &str, stock_levels: [u64; 3]) -> Value {
         let [commits, user_aborts, aborts] = stock_levels;
         json!({

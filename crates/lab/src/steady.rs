@@ -1,41 +1,41 @@
-//! Whether a run was steady: when its warm-up may end, and whether what was measured had a trend.
+//! The steadiness of a run: when its warm-up may end, and whether the measured throughput had a trend.
 
 use engine::driver::Series;
 use stats::{Trend, WarmUp, warm_up};
 
 use crate::text::percent;
 
-/// Intervals that are judged as one: the usual number (White, Cobb and Spratt, WSC 2000).
+/// The number of intervals that are judged as one batch: the usual number (White, Cobb and Spratt, WSC 2000).
 const BATCH: usize = 5;
-/// Changes within it do not matter: the margin that ratios of runs are judged by.
+/// The share below which changes do not matter: the margin by which ratios of runs are judged.
 const MATTERS_FROM: f64 = 0.05;
 /// Seconds after which `--warmup auto` gives up.
 pub(crate) const WARMUP_S_MAX: f64 = 30.0;
 
-/// Whether a warm-up may end, by its rates so far.
+/// Returns whether a warm-up may end, given its rates so far.
 pub(crate) fn is_warm(rates: &[f64]) -> bool {
     rates.len().is_multiple_of(BATCH) && matches!(warm_up(rates, BATCH), WarmUp::Ends { .. })
 }
 
-/// What the rates of the measured time say.
+/// The course of the throughput during the measured time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Steadiness {
-    /// Nothing that matters changed.
+    /// The throughput did not change by as much as matters.
     Steady,
-    /// It began by so much above or below the rest, a share of it: the warm-up was too short.
+    /// The throughput began above or below its later level: the warm-up was too short.
     Began {
-        /// The difference, as a share of the rest.
+        /// The difference of the first part from the rest, as a share of the rest.
         off_by: f64,
     },
-    /// It changed up to its end, by so much, a share of its median.
+    /// The throughput changed until the end.
     Changed {
-        /// The change from the first interval to the last, as a share of the mean.
+        /// The change from the first batch of intervals to the last by the trend, as a share of the mean.
         by: f64,
     },
 }
 
 impl Steadiness {
-    /// None when there are too few intervals to be judged.
+    /// Returns the steadiness of a series; `None` if it has too few intervals to be judged.
     pub(crate) fn of(series: &Series) -> Option<Self> {
         let rates = &series.measured_txn_s;
         match warm_up(rates, BATCH) {
@@ -53,7 +53,7 @@ impl Steadiness {
         }
     }
 
-    /// In words, if there is something to say.
+    /// Returns the steadiness in words; `None` if the run was steady.
     pub(crate) fn told(self) -> Option<String> {
         let by = |share: f64| format!("{}{}", if share < 0.0 { "-" } else { "+" }, percent(share.abs()));
         match self {
@@ -80,9 +80,9 @@ fn mean(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The judgement of so many rates around 100.
+    /// Returns the judgement of `count` rates around 100, to each of which `rate` is added.
     fn judged(count: usize, rate: impl Fn(usize) -> f64) -> Option<Steadiness> {
-        // A sequence without a period that is a batch's.
+        // A sequence whose period differs from the length of a batch.
         let noise = |i: usize| (i * i * 7 % 13) as f64 / 13.0;
         let measured_txn_s = (0..count).map(|i| 100.0 + noise(i) + rate(i)).collect();
         Steadiness::of(&Series { measured_txn_s, ..Series::default() })

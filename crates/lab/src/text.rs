@@ -54,7 +54,7 @@ impl Table {
     }
 }
 
-/// What is run, in two lines.
+/// Returns the header of a plan: the runs and their settings.
 pub fn header(plan: &Plan) -> String {
     let [warmup_s, measured_s, cooldown_s] = plan.times_s();
     let warmup =
@@ -94,7 +94,7 @@ pub fn header(plan: &Plan) -> String {
     lines.0
 }
 
-/// The schemes that promise something else under their settings than under the standard ones.
+/// Returns a sentence for each scheme whose isolation under the plan's settings differs from its standard isolation.
 fn changed_promises(plan: &Plan) -> impl Iterator<Item = String> {
     plan.subjects.iter().filter(|subject| subject.isolation() != subject.scheme.isolation).map(|subject| {
         let (name, isolation) = (subject.scheme.name, subject.isolation().name());
@@ -105,7 +105,7 @@ fn changed_promises(plan: &Plan) -> impl Iterator<Item = String> {
     })
 }
 
-/// The settings of a plan that are not at their standard values, each once.
+/// Returns the settings of a plan that are not at their standard values, each once.
 fn changed_settings(plan: &Plan) -> Vec<(&'static Setting, String)> {
     let value = |setting: &Setting| {
         let values = plan.subjects.iter().map(|subject| &subject.values);
@@ -119,7 +119,7 @@ fn changed_settings(plan: &Plan) -> Vec<(&'static Setting, String)> {
         .collect()
 }
 
-/// The table of all schemes of a plan.
+/// Returns the table of results of all schemes of a plan.
 pub fn results(plan: &Plan, results: &Results, machine: &Machine) -> String {
     let has_rounds = plan.repeat > 1;
     let has_ratio = plan.subjects.len() > 1;
@@ -162,12 +162,12 @@ pub fn results(plan: &Plan, results: &Results, machine: &Machine) -> String {
     table.render()
 }
 
-/// Whether a ratio is another one than that by wall time.
+/// Whether ratios have another basis than wall time, because runs were starved.
 fn is_starved(ratios: &Ratios) -> bool {
     ratios.basis != Basis::WallTime
 }
 
-/// By what ratios are, where it is not wall time.
+/// Returns a line for each basis of ratios that is not wall time.
 fn bases(plan: &Plan, results: &Results, machine: &Machine) -> Vec<String> {
     let of = |basis: Basis| {
         let is_of = |position: &usize| {
@@ -194,7 +194,7 @@ fn bases(plan: &Plan, results: &Results, machine: &Machine) -> Vec<String> {
     lines
 }
 
-/// What a reader of the table must know beside it: a line each.
+/// Returns the notes for readers of the table of results, one a line.
 pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     let mut lines = Lines::default();
     let (made, planned) = (results.records.len(), plan.order.len());
@@ -253,7 +253,7 @@ pub fn notes(plan: &Plan, results: &Results, machine: &Machine) -> String {
     lines.0
 }
 
-/// What is to be said of how runs went on: of warm-ups, of changes, and of rates that were not sustained.
+/// Returns notes about the course of runs: warm-ups, changes of throughput, and rates that were not sustained.
 fn courses(plan: &Plan, results: &Results) -> Vec<String> {
     let mut lines = Vec::new();
     for record in &results.records {
@@ -284,7 +284,7 @@ fn courses(plan: &Plan, results: &Results) -> Vec<String> {
     lines
 }
 
-/// A single run by type of transaction, and where its time went.
+/// Returns a single run by type of transaction, with its abort reasons and the shares of phases in its time.
 pub fn details(plan: &Plan, record: &Record) -> String {
     let mut table = Table::default();
     let may_queue = plan.job.traffic.may_queue();
@@ -326,7 +326,7 @@ pub fn details(plan: &Plan, record: &Record) -> String {
     lines.0
 }
 
-/// What the settings stress, before anything runs.
+/// Returns an explanation of what the settings stress, before anything runs.
 pub fn explanation(plan: &Plan, machine: &Machine) -> String {
     let mut lines = Lines::default();
     let own = [data(plan, machine), concurrency(plan, machine)];
@@ -345,7 +345,7 @@ pub fn explanation(plan: &Plan, machine: &Machine) -> String {
     lines.0
 }
 
-/// What is to be known of column groups that share a record.
+/// Returns a note about column groups that share a record; `None` if each group has its own record.
 fn unsplit(plan: &Plan) -> Option<String> {
     let is_unsplit = plan.subjects.iter().any(|subject| subject.values.text("run.splitting") == "off");
     is_unsplit.then(|| {
@@ -394,7 +394,7 @@ fn concurrency(plan: &Plan, machine: &Machine) -> String {
     text
 }
 
-/// The schemes.
+/// Returns the list of schemes.
 pub fn schemes() -> String {
     let mut lines = Lines::default();
     for info in Catalogue.schemes() {
@@ -406,7 +406,7 @@ pub fn schemes() -> String {
     lines.0
 }
 
-/// The planted bugs of each scheme.
+/// Returns the list of bugs that can be planted in each scheme.
 pub fn plants() -> String {
     let mut lines = Lines::default();
     for info in Catalogue.schemes() {
@@ -417,7 +417,7 @@ pub fn plants() -> String {
     lines.0
 }
 
-/// The programs that are searched.
+/// Returns the list of programs that are searched.
 pub fn searches() -> String {
     let mut lines = Lines::default();
     for program in trials::SEARCHES {
@@ -426,7 +426,7 @@ pub fn searches() -> String {
     lines.0
 }
 
-/// What was seen of the isolation of each scheme.
+/// Returns the table of the isolation checks of each scheme.
 pub fn reports(reports: &[Report]) -> String {
     let mut table = Table::default();
     table.row([
@@ -455,7 +455,7 @@ pub fn reports(reports: &[Report]) -> String {
     table.render()
 }
 
-/// What is to be said of a scheme in a word.
+/// Returns the verdict on a scheme in a word or two.
 fn verdict(report: &Report) -> &'static str {
     if !report.violations.is_empty() {
         "BROKEN"
@@ -468,7 +468,7 @@ fn verdict(report: &Report) -> &'static str {
     }
 }
 
-/// What is to be said below the table of reports.
+/// Returns the notes below the table of isolation checks.
 pub fn report_notes(reports: &[Report]) -> String {
     let mut lines = Lines::default();
     for report in reports {
@@ -492,7 +492,7 @@ pub fn report_notes(reports: &[Report]) -> String {
     lines.0
 }
 
-/// The workloads.
+/// Returns the list of workloads.
 pub fn workloads() -> String {
     let mut lines = Lines::default();
     for info in Catalogue.workloads() {
@@ -502,7 +502,7 @@ pub fn workloads() -> String {
     lines.0
 }
 
-/// The settings.
+/// Returns the list of settings.
 pub fn settings() -> String {
     let mut lines = Lines::default();
     for (_, setting) in Catalogue.settings() {
@@ -513,7 +513,7 @@ pub fn settings() -> String {
     lines.0
 }
 
-/// A machine in one line.
+/// Returns a machine in one line.
 fn machine(machine: &Machine) -> String {
     let mut parts = vec![machine.cpu.clone(), plural(machine.cores, "core")];
     if machine.memory_bytes > 0 {
@@ -536,7 +536,7 @@ fn merged(records: &[&Record]) -> Totals {
     })
 }
 
-/// Of the time that serving took, beside latencies that have the wait before it.
+/// The heads of the columns of service time. Latencies include the wait before the service.
 const SERVICE_HEADS: [&str; 2] = ["service p50", "service p99"];
 
 fn service(ns: &Histogram) -> [String; 2] {
@@ -557,12 +557,12 @@ fn all(runs: usize) -> String {
     if runs == 1 { "the run".to_owned() } else { format!("all {runs} runs") }
 }
 
-/// A number and what it counts.
+/// Returns a number with its noun, in the singular or plural.
 pub(crate) fn plural(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// A share as a percentage; what is not nothing is not shown as 0.0%.
+/// Returns a share as a percentage. A share above 0 is never shown as 0.0%.
 pub fn percent(share: f64) -> String {
     match 100.0 * share {
         percent if percent == 0.0 || percent >= 0.05 => format!("{percent:.1}%"),
@@ -571,7 +571,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// The interval of a ratio, with as many digits as it takes to see on which side of 1 its ends are.
+/// Returns the interval of a ratio, with enough digits to show on which side of 1 its ends are.
 pub(crate) fn ratio_interval(low: f64, high: f64) -> String {
     let end = |end: f64| {
         let is_one = end.to_bits() == 1_f64.to_bits();
@@ -582,7 +582,7 @@ pub(crate) fn ratio_interval(low: f64, high: f64) -> String {
     format!("({} .. {})", end(low), end(high))
 }
 
-/// A number in groups of three digits.
+/// Returns a number in groups of three digits.
 pub fn count(number: f64) -> String {
     let digits = format!("{:.0}", number.max(0.0));
     let mut grouped = String::new();
@@ -595,7 +595,7 @@ pub fn count(number: f64) -> String {
     grouped
 }
 
-/// A long time, as people say it.
+/// Returns a long time in seconds, minutes or hours.
 pub fn duration_s(seconds: f64) -> String {
     match seconds {
         s if s < 90.0 => format!("{s:.0} s"),
@@ -604,7 +604,7 @@ pub fn duration_s(seconds: f64) -> String {
     }
 }
 
-/// Nanoseconds in the unit that leaves one to three digits before the point.
+/// Returns nanoseconds in the unit that leaves one to three digits before the point.
 pub fn duration(ns: u64) -> String {
     match ns as f64 {
         ns if ns < 1e3 => format!("{ns} ns"),
@@ -614,7 +614,7 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
-/// Bytes in the unit, of powers of 1024, that leaves one to four digits before the point.
+/// Returns bytes in the unit, of powers of 1024, that leaves one to four digits before the point.
 pub fn bytes(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
     let mut size = bytes as f64;
@@ -788,7 +788,7 @@ mod tests {
         assert!(table.contains("ratio  by wall time") && table.contains("1.20          0.60"), "{table}");
         let says = notes(&plan, &made, &machine);
         assert!(says.contains("ratio: of mvto by commits a second of processor time"), "{says}");
-        // Who pauses after aborts does not commit more with more processor time.
+        // A client that pauses after aborts does not commit more if it gets more processor time.
         let pausing = Plan::new(&request(Retry::Backoff)).expect("legal");
         let table = results(&pausing, &made, &machine);
         assert!(table.contains("0.60          0.60"), "{table}");

@@ -1,4 +1,4 @@
-//! How requests come and what their messages cost: as it is asked for, and as it is told.
+//! Traffic: the arrival of requests and the costs of their messages, from a request for runs and as text.
 
 use engine::driver::{Arrivals, Mode, Open, Process, Traffic};
 use engine::setting::Values;
@@ -11,30 +11,30 @@ use crate::text::{count, duration, plural};
 const RTT_US_MAX: u64 = 1_000_000;
 /// Round trips that have a name, in microseconds: RDMA on 56 Gb/s, TCP on 10 Gb/s, and two distances.
 const RTTS: [(&str, u64); 4] = [("rdma", 3), ("tcp", 50), ("10ms", 10_000), ("100ms", 100_000)];
-/// Requests of a message.
+/// The maximum number of requests in a message.
 const BATCH_MAX: u64 = 10_000;
-/// More arrivals a second cannot be drawn in time.
+/// The maximum of arrivals a second: more cannot be drawn in time.
 const RATE_MAX: f64 = 1e7;
 
-/// How requests arrive.
+/// The arrival process of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arrival {
-    /// A client sends the next when the last was answered.
+    /// Closed loop: a client sends the next request when the last one was answered.
     #[default]
     Closed,
-    /// By themselves, at equal distances.
+    /// Open loop: requests arrive at equal distances in time.
     Constant,
-    /// By themselves, at random.
+    /// Open loop: requests arrive at random times, as a Poisson process.
     Poisson,
-    /// By themselves, at random, in bursts.
+    /// Open loop: requests arrive at random times, in bursts.
     Bursty,
 }
 
 impl Arrival {
-    /// All.
+    /// All arrival processes.
     pub const ALL: [Self; 4] = [Self::Closed, Self::Constant, Self::Poisson, Self::Bursty];
 
-    /// The name on the command line and in results.
+    /// Returns the name on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -44,7 +44,7 @@ impl Arrival {
         }
     }
 
-    /// That of a job.
+    /// Returns the arrival process of a job's traffic.
     pub(crate) fn of(traffic: &Traffic) -> Self {
         match traffic.arrivals {
             Arrivals::Closed => Self::Closed,
@@ -55,10 +55,10 @@ impl Arrival {
     }
 }
 
-/// Microseconds of a round trip: a number or a name.
+/// Returns the microseconds of a round trip from a number or a name.
 ///
 /// # Errors
-/// Whatever is neither, with the names.
+/// A text that is neither a whole number in range nor a name. The error lists the names.
 pub fn rtt_us(text: &str) -> Result<u64, Refusal> {
     let named = RTTS.iter().find(|(name, _)| *name == text).map(|(_, us)| *us);
     let us = named.or_else(|| text.parse().ok());
@@ -71,10 +71,10 @@ pub fn rtt_us(text: &str) -> Result<u64, Refusal> {
     })
 }
 
-/// The traffic of a request.
+/// Returns the traffic of a request for runs.
 ///
 /// # Errors
-/// Numbers out of range, and what does not go together.
+/// Numbers out of range, and options that contradict each other.
 pub(crate) fn traffic(request: &Request, values: &Values, is_paced: bool) -> Result<Traffic, Refusal> {
     let refuse = |says: String| Err(Refusal(says));
     let Request { mode, batch, .. } = *request;
@@ -140,7 +140,7 @@ fn arrivals(request: &Request, values: &Values) -> Result<Arrivals, Refusal> {
     Ok(Arrivals::Open(Open { process, rate_txn_s, queue_max: values.int("run.queue_max") as usize }))
 }
 
-/// The asked rate of an open loop.
+/// Returns the requested rate of an open loop, in transactions a second; `None` for a closed loop.
 pub(crate) fn rate_txn_s(traffic: &Traffic) -> Option<f64> {
     match traffic.arrivals {
         Arrivals::Closed => None,
@@ -148,7 +148,7 @@ pub(crate) fn rate_txn_s(traffic: &Traffic) -> Option<f64> {
     }
 }
 
-/// Traffic in words, unless clients just send one request after the other.
+/// Returns the traffic in words; `None` if clients send one request after the other without a network.
 pub(crate) fn told(traffic: &Traffic) -> Option<String> {
     let mut parts = Vec::new();
     if traffic.rtt_ns > 0 {

@@ -1,12 +1,12 @@
-//! The experiments of the many-core study: their recipes have the conditions that the study states, so that a verdict
-//! is about its claims.
+//! Tests of the experiments of the many-core study: their recipes have the conditions that the study states, so that
+//! the verdicts are about the study's claims.
 
 use std::collections::BTreeSet;
 
 use lab::reproduce::{Experiment, Rule, find, recipe};
 use lab::sweep::{Recipe, Sweep, Unit};
 
-/// The eight schemes of the study, by their names here: its MVCC is `mvto`.
+/// The eight schemes of the study, by their names in this project: the study's MVCC is `mvto`.
 const SCHEMES: [&str; 8] = ["dl_detect", "hstore", "mvto", "no_wait", "occ", "silo", "tictoc", "wait_die"];
 
 fn sweeps(experiment: &Experiment) -> Vec<Sweep> {
@@ -17,7 +17,7 @@ fn sweeps(experiment: &Experiment) -> Vec<Sweep> {
     experiment.recipes.iter().map(sweep).collect()
 }
 
-/// The value that a run sets, or the standard.
+/// Returns the value of a setting in a run, or else `standard`.
 fn number(unit: &Unit, name: &str, standard: f64) -> f64 {
     let value = unit.request.set.iter().find_map(|set| set.strip_prefix(name)?.strip_prefix('='));
     value.map_or(standard, |value| value.parse().expect("a number"))
@@ -85,7 +85,7 @@ fn all_eight_schemes_are_measured_and_asked_for_where_the_study_speaks_of_all() 
     }
 }
 
-/// The scheme that a rule is about.
+/// Returns the scheme that a rule is about.
 fn subject(rule: &Rule) -> Option<&str> {
     match rule {
         Rule::Ratio { of, .. } | Rule::Figure { of, .. } | Rule::Trend { of, .. } => Some(&of.scheme),

@@ -1,10 +1,10 @@
-//! Rules that all recipes of the literature keep.
+//! Rules that all recipes of experiments from the literature keep.
 
 use lab::reproduce::{all, recipe};
 use lab::sweep::{Recipe, Sweep};
 
-/// Published engines do not keep clients from beginning, and have nobody wait for who is aborted again and again: what
-/// a document says of many clients is tested without either.
+/// Published engines do not limit the number of clients that begin, and no client waits for a request that is aborted
+/// again and again. So a document's claims about many clients are tested without either mechanism.
 #[test]
 fn all_clients_begin_where_workers_have_several() {
     let mut seen = 0;

@@ -22,7 +22,7 @@ pub(crate) enum Command {
     List,
 }
 
-/// What to run.
+/// The arguments of `run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
     /// The workload.
@@ -31,7 +31,7 @@ pub(crate) struct Run {
     /// The stores, separated by commas [default: all of this build; `postgres` where `--postgres` is given]
     #[arg(long, value_delimiter = ',')]
     pub(crate) peers: Vec<String>,
-    /// What a commit that has returned survives: none, async (with the operating system), group (on the device).
+    /// Durability of a commit after its return: none, async (with the operating system), group (on the device).
     #[arg(long, default_value = "none", value_parser = durability)]
     pub(crate) durability: Durability,
     /// Threads that execute transactions.
@@ -88,7 +88,7 @@ pub(crate) enum WorkloadName {
     Tpcc,
 }
 
-/// How results are printed.
+/// The output format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// A table.
@@ -105,7 +105,7 @@ fn durability(text: &str) -> Result<Durability, String> {
 }
 
 impl Run {
-    /// The settings of YCSB.
+    /// Returns the settings of YCSB.
     pub(crate) fn ycsb(&self) -> Result<ycsb::Settings, String> {
         if self.warehouses.is_some() {
             return Err("`--warehouses` is for `--workload tpcc`: leave it out".to_owned());
@@ -121,7 +121,7 @@ impl Run {
         })
     }
 
-    /// The settings of TPC-C.
+    /// Returns the settings of TPC-C.
     pub(crate) fn tpcc(&self) -> Result<tpcc::Settings, String> {
         let of_ycsb = [
             ("--records", self.records.is_some()),

@@ -1,6 +1,6 @@
-//! Other stores beside the library `contend`: the same workloads, written once over one trait, on each of them, at
-//! stated isolation and durability. A package of its own, outside of the workspace, so that nobody builds other stores
-//! to run the tests of this one.
+//! Other stores beside the library `contend`: the same workloads, written once over one trait, run on each store with
+//! a stated isolation and durability. The crate is a package outside of the workspace, so that the tests of the
+//! workspace do not build the other stores.
 #![deny(unsafe_code)]
 
 pub mod measure;

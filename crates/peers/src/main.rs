@@ -1,6 +1,6 @@
-//! The command `peers`: measures other stores beside Contend, in turns, and says what came out.
+//! The command `peers`: measures other stores beside Contend, in turns, and reports the results.
 //!
-//! Exit codes: 0 all is well, 1 a store failed or a check found a wrong result, 2 refused before anything was loaded.
+//! Exit codes: 0 success, 1 a store failed or a check found a wrong result, 2 refused before anything was loaded.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -21,9 +21,9 @@ use peers::{tpcc, ycsb};
 
 use args::{Args, Command, Format, Run, WorkloadName};
 
-/// A store failed, or a check found a wrong result.
+/// Exit code: a store failed, or a check found a wrong result.
 const FAILED: u8 = 1;
-/// The request was refused.
+/// Exit code: the request was refused.
 const REFUSED: u8 = 2;
 
 fn main() -> ExitCode {
@@ -43,13 +43,13 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Why a run did not end well.
+/// The reason why a run did not succeed.
 enum Ended {
     Refused(String),
     Failed(String),
 }
 
-/// Prints to the standard output; whoever has closed it wants no more.
+/// Prints to the standard output. Errors are ignored: a reader that has closed the output needs no more text.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
@@ -58,7 +58,7 @@ fn complain(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// What every store of this build gives for every durability.
+/// Lists the isolation and the durability that each store of this build gives for each requested durability.
 fn list() -> String {
     let mut rows = vec![["peer", "durability", "what that is", "isolation"].map(str::to_owned)];
     for name in NAMES {
@@ -75,7 +75,7 @@ fn list() -> String {
     report::table(&rows)
 }
 
-/// The plan of what is asked for.
+/// Creates the plan from the arguments.
 fn plan(args: &Run) -> Result<Plan, String> {
     let refuse = |says: &str| Err(says.to_owned());
     if args.workers == 0 || args.workers > 1_024 {
@@ -102,7 +102,7 @@ fn plan(args: &Run) -> Result<Plan, String> {
     })
 }
 
-/// The stores that are asked for, or all that can run.
+/// Returns the requested stores or, without a request, all stores that can run.
 fn peers_of(args: &Run) -> Result<Vec<String>, String> {
     if args.peers.is_empty() {
         let is_built = |name: &&&str| gives(name, Durability::None).is_ok();
@@ -169,7 +169,7 @@ fn run_on(args: &Run, plan: &Plan, work: &impl Workload, about: &str, scans: boo
     };
     let ended: Result<Vec<Measured>, String> = measure(plan, work, &mut heard);
     if is_ours {
-        // A folder for what may be lost: what cannot be removed is the system's to remove.
+        // The folder is a temporary one. Files that cannot be removed are left to the system.
         let _ = fs::remove_dir_all(dir);
     }
     let all = ended.map_err(Ended::Failed)?;

@@ -1,5 +1,5 @@
-//! Several stores in turns: in every round each of them once, in an order drawn anew, freshly loaded, with the same
-//! requests. What a machine does meanwhile then falls on all of them.
+//! Measurements of several stores in turns: in every round each store runs once, in a new random order, freshly
+//! loaded, with the same requests. Disturbances of the machine then fall on all stores.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,41 +11,42 @@ use crate::peer::{Durability, Given, Peer, Place};
 use crate::peers::{Visit, with};
 use crate::work::{Length, Outcome, Workload, run};
 
-/// What is asked for, beside the workload.
+/// The plan of a measurement, without the workload.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The stores, by name.
     pub peers: Vec<String>,
-    /// What all of them must give, or something near.
+    /// The durability that each store must give, or one near to it.
     pub durability: Durability,
-    /// Threads.
+    /// The number of worker threads.
     pub workers: u32,
-    /// What comes before each measurement.
+    /// The duration of the warm-up before each measurement.
     pub warmup: Duration,
-    /// How long each measurement is.
+    /// The duration of each measurement.
     pub measured: Duration,
-    /// How often each store has its turn.
+    /// The number of turns of each store.
     pub rounds: u32,
-    /// Decides the order.
+    /// The seed of the order of turns.
     pub seed: u64,
-    /// Where stores put their data, each in a folder that is removed after its turn.
+    /// The folder for the stores' data. Each store has a subfolder, which is removed after its turn.
     pub dir: PathBuf,
-    /// Where a server of `PostgreSQL` is.
+    /// The address of a `PostgreSQL` server.
     pub postgres: Option<String>,
 }
 
-/// A store and what came of its turns.
+/// A store and the results of its turns.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Its name.
+    /// The store's name.
     pub peer: String,
-    /// What it gives at the plan's durability, or why it was left out.
+    /// The isolation and durability of the store for the plan's durability, or the reason why the store was left
+    /// out.
     pub given: Result<Given, &'static str>,
-    /// One for each round, in their order.
+    /// The outcomes of the turns, one for each round, in order.
     pub outcomes: Vec<Outcome>,
 }
 
-/// Asks a store what it gives.
+/// Visits a store and returns what it gives for a durability.
 struct Ask(Durability);
 
 impl Visit for Ask {
@@ -56,15 +57,15 @@ impl Visit for Ask {
     }
 }
 
-/// What a store gives for a durability, or why it has none that is near enough.
+/// Returns what a store gives for a durability, or the reason why it gives nothing near enough.
 ///
 /// # Errors
-/// That there is no such store in this build.
+/// If this build has no such store.
 pub fn gives(peer: &str, durability: Durability) -> Result<Result<Given, &'static str>, String> {
     with(peer, Ask(durability))
 }
 
-/// Gives a store its turn.
+/// Visits a store and runs its turn.
 struct Turn<'t, W> {
     plan: &'t Plan,
     work: &'t W,
@@ -93,10 +94,10 @@ impl<W: Workload> Visit for Turn<'_, W> {
     }
 }
 
-/// Measures all stores of a plan on a workload, and tells `heard` of each turn.
+/// Measures all stores of a plan on a workload, and passes the outcome of each turn to `heard`.
 ///
 /// # Errors
-/// What a store or a check says.
+/// The message of a store or of a failed check.
 pub fn measure(
     plan: &Plan,
     work: &impl Workload,
@@ -123,10 +124,10 @@ pub fn measure(
     Ok(all)
 }
 
-/// The middle of some numbers, with the least and the greatest.
+/// The median of some numbers, with the least and the greatest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Half of the numbers are not above, half not below it.
+    /// The median: half of the numbers are not above it, and half are not below it.
     pub median: f64,
     /// The least.
     pub least: f64,
@@ -134,7 +135,7 @@ pub struct Spread {
     pub greatest: f64,
 }
 
-/// The spread of some numbers; none of none.
+/// Returns the spread of some numbers, or `None` if there are none.
 pub fn spread(numbers: impl IntoIterator<Item = f64>) -> Option<Spread> {
     let mut numbers: Vec<f64> = numbers.into_iter().collect();
     numbers.sort_by(f64::total_cmp);
@@ -149,13 +150,13 @@ pub fn spread(numbers: impl IntoIterator<Item = f64>) -> Option<Spread> {
 }
 
 impl Measured {
-    /// Commits a second.
+    /// The spread of the turns' throughputs, in commits a second.
     pub fn rate(&self) -> Option<Spread> {
         spread(self.outcomes.iter().map(Outcome::rate))
     }
 
-    /// How many times as fast `other` is, round by round; none where they do not compare: either gives less than
-    /// serializability to a workload that needs it, or was left out.
+    /// The throughput of `other` divided by that of this store, round by round. `None` if the stores are not
+    /// comparable: one was left out, or gives less than serializability to a workload that needs it.
     pub fn times(&self, other: &Self, scans: bool) -> Option<Spread> {
         let gives_all = |of: &Self| of.given.is_ok_and(|given| !(scans && given.has_phantoms));
         if !gives_all(self) || !gives_all(other) {
@@ -197,7 +198,7 @@ mod tests {
         assert_eq!(less.times(&full, false).map(|times| times.median), Some(2.0));
         assert_eq!(less.times(&full, true), None);
         assert_eq!(full.times(&measured(Err("it cannot"), 0), false), None);
-        // What committed nothing is infinitely slower, which says nothing.
+        // A store without commits would be infinitely slower. That is no result.
         assert_eq!(measured(Ok(given(false)), 0).times(&full, false), None);
     }
 }

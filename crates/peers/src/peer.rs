@@ -1,47 +1,48 @@
-//! What a store must offer to be measured: a place, a durability, sessions, and transactions that read and write rows
-//! by ordered byte keys. Workloads are written once over [`Txn`], so that every store executes the same logic.
+//! The interface of a store that can be measured: a place, a durability, sessions, and transactions that read and
+//! write rows by ordered byte keys. Workloads are written once over [`Txn`], so that every store executes the same
+//! logic.
 
 use std::path::PathBuf;
 
 use crate::tables::{Part, TableId};
 
-/// Why an attempt did not commit.
+/// The reason why an attempt did not commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Another transaction was in the way. Execute it again.
+    /// Another transaction conflicted. Retry.
     Conflict,
-    /// A row that must be there was not. Where reads are not of one moment, this is a conflict that shows early; after
-    /// many attempts it is a defect.
+    /// A row that must exist was not found. In a store whose reads are not of one moment, this is a conflict that is
+    /// detected early. After many attempts it is a defect.
     Missing(&'static str),
-    /// The transaction's own wish: nothing of it stays, and it is not executed again.
+    /// A user abort: the transaction leaves no changes, and is not retried.
     Rollback,
-    /// The store is broken, or is used wrongly. End the run and say so.
+    /// The store is broken, or is used wrongly. End the run and report the error.
     Failed(String),
 }
 
 impl Stop {
-    /// The store's error, in words.
+    /// Creates a `Failed` with the store's error as text.
     pub fn failed(error: impl std::fmt::Display) -> Self {
         Self::Failed(error.to_string())
     }
 }
 
-/// When a commit survives what.
+/// The event that a commit survives, and from when on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
     /// Nothing is promised: data in memory, or in files that are never synced and need no recovery.
     None,
-    /// A commit is with the operating system, or is soon, when it returns: it may be lost with the machine.
+    /// The operating system has the commit when it returns, or soon after: a crash of the machine may lose it.
     Async,
-    /// A commit is on the device when it returns; several may share one sync.
+    /// The commit is on the device when it returns. Several commits may share one sync.
     Group,
 }
 
 impl Durability {
-    /// All, the weakest first.
+    /// All durabilities, the weakest first.
     pub const ALL: [Self; 3] = [Self::None, Self::Async, Self::Group];
 
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -51,39 +52,39 @@ impl Durability {
     }
 }
 
-/// What a store actually gives where a durability is asked for.
+/// The guarantees that a store gives for a requested durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// The isolation of read-write transactions as the workloads here use the store.
+    /// The isolation of read-write transactions, with the workloads' use of the store.
     pub isolation: &'static str,
-    /// Whether that isolation covers ranges, so that it is serializable.
+    /// `true` if that isolation does not cover ranges, so that transactions with scans are not serializable.
     pub has_phantoms: bool,
-    /// What is promised of a commit that has returned.
+    /// The guarantee for a commit that has returned.
     pub durability: &'static str,
 }
 
-/// Where a store may put its data.
+/// The places for a store's data.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// An empty folder of its own.
+    /// An empty folder for this store alone.
     pub dir: PathBuf,
-    /// How a server of `PostgreSQL` is reached, as its client library has it, for example
+    /// The address of a `PostgreSQL` server in the syntax of its client library, for example
     /// `host=/run/x user=contend dbname=contend`.
     pub postgres: Option<String>,
 }
 
-/// A table that a workload uses.
+/// A table that a workload uses, with its expected size.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     /// The table.
     pub table: TableId,
-    /// Rows that are loaded.
+    /// The number of loaded rows.
     pub rows: usize,
 }
 
 /// A transactional store.
 pub trait Peer: Sized + Sync {
-    /// Its name on the command line and in tables.
+    /// The store's name on the command line and in tables.
     const NAME: &'static str;
 
     /// A connection that one thread uses.
@@ -91,25 +92,25 @@ pub trait Peer: Sized + Sync {
     where
         Self: 'p;
 
-    /// What it gives for a durability, or why it has none that is near enough.
+    /// Returns the guarantees for a durability, or the reason why the store gives nothing near enough.
     fn gives(durability: Durability) -> Result<Given, &'static str>;
 
-    /// An empty store with these tables.
+    /// Creates an empty store with these tables.
     ///
     /// # Errors
-    /// What is wrong, and what to do about it.
+    /// The problem and its remedy, as text.
     fn open(place: &Place, durability: Durability, tables: &[Expected]) -> Result<Self, String>;
 
-    /// A session for the calling thread.
+    /// Creates a session for the calling thread.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// The problem, as text.
     fn session(&self) -> Result<Self::Session<'_>, String>;
 
-    /// Does after loading what a store wants done then, for example statistics of its tables.
+    /// Hook after loading, for example for statistics of the tables.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// The problem, as text.
     fn loaded(&self) -> Result<(), String> {
         Ok(())
     }
@@ -117,13 +118,13 @@ pub trait Peer: Sized + Sync {
 
 /// A connection to a store.
 pub trait Session {
-    /// Executes a transaction, once where the store leaves it to the caller to try again, or until it commits.
+    /// Executes a transaction: once if the store leaves retries to the caller, else until it commits.
     ///
     /// # Errors
-    /// See [`Stop`]. Nothing of the transaction stays.
+    /// See [`Stop`]. The transaction leaves no changes.
     fn attempt(&mut self, body: &mut impl Body) -> Result<(), Stop>;
 
-    /// Inserts rows that are not there, in one transaction.
+    /// Inserts rows with new keys, in one transaction.
     ///
     /// # Errors
     /// See [`Stop`].
@@ -134,44 +135,44 @@ pub trait Session {
 
 /// A transaction's logic, which may be executed several times before it commits.
 pub trait Body {
-    /// Whether it writes nothing, so that a store may give it a snapshot.
+    /// `true` if the transaction writes nothing, so that a store may execute it on a snapshot.
     fn is_read_only(&self) -> bool;
 
-    /// Executes it.
+    /// Executes the transaction's operations.
     ///
     /// # Errors
-    /// What the store says, or [`Stop::Rollback`].
+    /// The store's error, or [`Stop::Rollback`].
     fn run(&mut self, txn: &mut impl Txn) -> Result<(), Stop>;
 }
 
-/// A transaction under way.
+/// A running transaction.
 pub trait Txn {
     // ANCHOR: txn
-    /// Shows a row; `false` when the key is not there.
+    /// Passes a row to `see`. Returns `false` if the key does not exist.
     ///
     /// # Errors
     /// See [`Stop`].
     fn get(&mut self, table: TableId, key: &[u8], see: impl FnMut(&[u8])) -> Result<bool, Stop>;
 
-    /// Reads a row and writes it as `change` leaves it; `false` when the key is not there.
+    /// Reads a row and writes it back as changed by `change`. Returns `false` if the key does not exist.
     ///
     /// # Errors
     /// See [`Stop`].
     fn update(&mut self, table: TableId, key: &[u8], change: impl FnMut(&mut [u8])) -> Result<bool, Stop>;
 
-    /// Inserts a row whose key the caller knows to be new. Stores that find out at no cost refuse one that is there.
+    /// Inserts a row whose key the caller knows to be new. Stores that detect an existing key without cost refuse it.
     ///
     /// # Errors
     /// See [`Stop`].
     fn insert(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<(), Stop>;
 
-    /// Deletes a row; `false` when the key is not there.
+    /// Deletes a row. Returns `false` if the key does not exist.
     ///
     /// # Errors
     /// See [`Stop`].
     fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool, Stop>;
 
-    /// Shows keys and rows from `from` on and before `to`, in order, `limit` of them at most.
+    /// Passes keys and rows from `from` (inclusive) to `to` (exclusive) in order, at most `limit` of them.
     ///
     /// # Errors
     /// See [`Stop`].
@@ -185,7 +186,7 @@ pub trait Txn {
     ) -> Result<(), Stop>;
     // ANCHOR_END: txn
 
-    /// Shows a part of a row; `false` when the key is not there.
+    /// Passes a part of a row to `see`. Returns `false` if the key does not exist.
     ///
     /// # Errors
     /// See [`Stop`].
@@ -193,8 +194,8 @@ pub trait Txn {
         self.get(part.table, key, |row| see(&row[part.bytes()]))
     }
 
-    /// Reads a part of a row, and one beside it if that is asked for, and writes the first as `change` leaves it;
-    /// `false` when the key is not there.
+    /// Reads a part of a row and, if requested, a second part, and writes the first part back as changed by `change`.
+    /// Returns `false` if the key does not exist.
     ///
     /// # Errors
     /// See [`Stop`].
@@ -214,7 +215,7 @@ pub trait Txn {
         })
     }
 
-    /// Adds to a row that is one number, whose value the caller does not ask for; `false` when the key is not there.
+    /// Adds to a row that is one number, without returning its value. Returns `false` if the key does not exist.
     ///
     /// # Errors
     /// See [`Stop`].
@@ -225,21 +226,21 @@ pub trait Txn {
         })
     }
 
-    /// Says that rows will be asked for soon. Stores that make nothing of it ignore it.
+    /// Announces rows that will be read soon. Stores that cannot use the hint ignore it.
     fn expect(&mut self, table: TableId, keys: impl Iterator<Item = Key>) {
         _ = (table, keys);
     }
 }
 
-/// What a snapshot of a store can do.
+/// The operations of a store's snapshot.
 pub trait Reads {
-    /// As [`Txn::get`].
+    /// Like [`Txn::get`].
     ///
     /// # Errors
     /// See [`Stop`].
     fn get(&mut self, table: TableId, key: &[u8], see: impl FnMut(&[u8])) -> Result<bool, Stop>;
 
-    /// As [`Txn::scan`].
+    /// Like [`Txn::scan`].
     ///
     /// # Errors
     /// See [`Stop`].
@@ -253,10 +254,10 @@ pub trait Reads {
     ) -> Result<(), Stop>;
 }
 
-/// A snapshot as a transaction whose writes fail.
+/// A snapshot in the role of a transaction. Writes fail.
 pub struct ReadOnly<R>(pub R);
 
-/// What a transaction says that promised to read only, and writes.
+/// The error of a transaction that is declared read-only and writes.
 fn refuse<O>() -> Result<O, Stop> {
     Err(Stop::Failed("a transaction that is read-only writes: this is a defect of the workload".into()))
 }
@@ -290,7 +291,7 @@ impl<R: Reads> Txn for ReadOnly<R> {
     }
 }
 
-/// A key: columns as big-endian bytes, one after the other, so that bytes compare as the columns do.
+/// A key: its columns as big-endian bytes, one after the other, so that the bytes compare as the columns do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     bytes: [u8; Self::BYTES_MAX],
@@ -298,15 +299,15 @@ pub struct Key {
 }
 
 impl Key {
-    /// The longest key of any table.
+    /// The length of the longest key of any table, in bytes.
     pub const BYTES_MAX: usize = 40;
 
-    /// No column yet.
+    /// Creates a key without columns.
     pub const fn new() -> Self {
         Self { bytes: [0; Self::BYTES_MAX], len: 0 }
     }
 
-    /// With a column of bytes.
+    /// Appends a column of bytes.
     #[must_use]
     pub fn bytes(mut self, column: &[u8]) -> Self {
         self.bytes[self.len..self.len + column.len()].copy_from_slice(column);
@@ -314,25 +315,25 @@ impl Key {
         self
     }
 
-    /// With a column.
+    /// Appends a column.
     #[must_use]
     pub fn u8(self, column: u8) -> Self {
         self.bytes(&[column])
     }
 
-    /// With a column.
+    /// Appends a column.
     #[must_use]
     pub fn u16(self, column: u16) -> Self {
         self.bytes(&column.to_be_bytes())
     }
 
-    /// With a column.
+    /// Appends a column.
     #[must_use]
     pub fn u32(self, column: u32) -> Self {
         self.bytes(&column.to_be_bytes())
     }
 
-    /// With a column.
+    /// Appends a column.
     #[must_use]
     pub fn u64(self, column: u64) -> Self {
         self.bytes(&column.to_be_bytes())
@@ -353,20 +354,20 @@ impl std::ops::Deref for Key {
     }
 }
 
-/// A key of at most eight bytes as a number that compares as the key does, for stores whose integers are signed.
+/// Converts a key of at most eight bytes to a number that compares as the key does, for stores with signed integers.
 pub fn signed(key: &[u8]) -> i64 {
     let mut bytes = [0; 8];
     bytes[8 - key.len()..].copy_from_slice(key);
     (u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed()
 }
 
-/// The key of so many bytes that was made a number.
+/// Converts the number made by [`signed`] back to the key of `bytes` bytes.
 pub fn unsigned(number: i64, bytes: usize) -> Key {
     let all = (number.cast_unsigned() ^ (1 << 63)).to_be_bytes();
     Key::new().bytes(&all[8 - bytes..])
 }
 
-/// A batch of rows as a transaction.
+/// A transaction that loads a batch of rows.
 struct Load<'r> {
     table: TableId,
     rows: &'r [(Key, Vec<u8>)],
@@ -382,7 +383,7 @@ impl Body for Load<'_> {
     }
 }
 
-/// A page of rows, for checks after a run.
+/// A transaction that reads a page of rows, for checks after a run.
 struct Page {
     table: TableId,
     from: Key,
@@ -390,7 +391,7 @@ struct Page {
     rows: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Rows of a page.
+/// The number of rows of a page.
 const PAGE_ROWS: usize = 1_000;
 
 impl Body for Page {
@@ -406,10 +407,10 @@ impl Body for Page {
     }
 }
 
-/// Shows all rows of a range while nothing else runs, a page to a transaction.
+/// Passes all rows of a range to `see`, one transaction for each page. Nothing else may run.
 ///
 /// # Errors
-/// What the store says.
+/// The store's error.
 pub fn read_range(
     session: &mut impl Session,
     table: TableId,
@@ -424,7 +425,7 @@ pub fn read_range(
             return Ok(());
         };
         let mut next = Key::new().bytes(last);
-        // The next number with as many digits: keys of a table are equally long.
+        // The next key of the same length: all keys of a table have the same length.
         for byte in next.bytes[..next.len].iter_mut().rev() {
             *byte = byte.wrapping_add(1);
             if *byte != 0 {
@@ -435,10 +436,10 @@ pub fn read_range(
     }
 }
 
-/// Is shown a key, and its row if there is one.
+/// A callback for a key and its row, `None` if the key has no row.
 pub type Seen<'s> = &'s mut dyn FnMut(&[u8], Option<&[u8]>);
 
-/// Rows by their keys, for checks after a run.
+/// A transaction that reads rows by their keys, for checks after a run.
 struct Look<'k> {
     table: TableId,
     keys: &'k [Key],
@@ -461,10 +462,10 @@ impl Body for Look<'_> {
     }
 }
 
-/// Shows the rows of these keys while nothing else runs, some to a transaction.
+/// Passes the rows of these keys to `see`, several in each transaction. Nothing else may run.
 ///
 /// # Errors
-/// What the store says.
+/// The store's error.
 pub fn read_keys(
     session: &mut impl Session,
     table: TableId,
@@ -483,7 +484,7 @@ pub fn read_keys(
     }
 }
 
-/// Executes what nothing is in the way of; conflicts with what a store does behind the scenes are tried again.
+/// Executes a transaction while no other runs. Conflicts with the store's own background work are retried.
 fn settle(session: &mut impl Session, body: &mut impl Body) -> Result<(), String> {
     const ATTEMPTS: u32 = 100;
     let mut last = Stop::Conflict;

@@ -1,4 +1,4 @@
-//! Results as a table for people, and as JSON.
+//! Formats results as a table for people, and as JSON.
 
 use peers::measure::{Measured, Plan, Spread};
 use peers::peer::Peer as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::args::WorkloadName;
 
-/// A table whose columns are as wide as their widest cell.
+/// Formats a table. Each column is as wide as its widest cell.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
     let widths: [usize; N] = std::array::from_fn(width);
@@ -22,7 +22,7 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     text
 }
 
-/// A table of what was measured.
+/// Formats the table of results.
 pub(crate) fn text(all: &[Measured], plan: &Plan, about: &str, scans: bool) -> String {
     let mut rows = vec![
         [
@@ -77,7 +77,7 @@ pub(crate) fn text(all: &[Measured], plan: &Plan, about: &str, scans: bool) -> S
     text
 }
 
-/// The share of executions that did not end a transaction, and percentiles of latency in microseconds, of all rounds.
+/// Returns the share of executions that were retried, and percentiles of latency in microseconds, over all rounds.
 fn of_all(measured: &Measured) -> (f64, f64, f64) {
     let sum = |count: fn(&Outcome) -> u64| measured.outcomes.iter().map(count).sum::<u64>() as f64;
     let (retries, completed) = (sum(|outcome| outcome.retries), sum(|outcome| outcome.completed));
@@ -87,7 +87,7 @@ fn of_all(measured: &Measured) -> (f64, f64, f64) {
     (retries / (retries + completed).max(1.0), us(0.5), us(0.99))
 }
 
-/// A turn as an object.
+/// Converts the outcome of a turn to a JSON object.
 pub(crate) fn turn(peer: &str, round: u32, outcome: &Outcome, plan: &Plan, workload: WorkloadName) -> Value {
     json!({
         "kind": "turn",
@@ -108,7 +108,7 @@ pub(crate) fn turn(peer: &str, round: u32, outcome: &Outcome, plan: &Plan, workl
     })
 }
 
-/// An object for each store, a line each.
+/// Formats a JSON object for each store, one on each line.
 pub(crate) fn json(all: &[Measured], plan: &Plan, workload: WorkloadName, scans: bool) -> String {
     let spread = |spread: Option<Spread>| {
         spread.map_or(Value::Null, |Spread { median, least, greatest }| json!([least, median, greatest]))

@@ -1,4 +1,4 @@
-//! What a workload is to the stores, and how it is run on one: loaded, executed by threads, checked.
+//! The interface of a workload, and its run on a store: load, execution by threads, check.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
@@ -10,35 +10,35 @@ use stdx::{Histogram, Rng};
 use crate::peer::{Body, Expected, Key, Peer, Session, Stop, Txn};
 use crate::tables::TableId;
 
-/// Rows that are loaded in one transaction.
+/// The number of rows that are loaded in one transaction.
 const LOAD_ROWS: usize = 1_000;
-/// Attempts of a transaction before the store is taken for broken.
+/// The number of attempts of a transaction after which the store is considered broken.
 const ATTEMPTS: u32 = 1_000_000;
-/// A pause after a conflict is a random time below a ceiling, in nanoseconds, that doubles with each attempt from the
-/// first of these to the second, as the library's own is.
+/// The range of the ceiling of pauses, in nanoseconds. A pause after a conflict is a random time below a ceiling that
+/// doubles with each attempt from the first value to the second, as in the library.
 const PAUSE_NS: (u64, u64) = (250, 100_000);
 
 /// A workload.
 pub trait Workload: Sync {
-    /// What one thread asks for: its current request is the body of a transaction.
+    /// A source of requests for one thread. Its current request is the body of a transaction.
     type Client: Client;
 
-    /// The tables it uses.
+    /// Returns the tables that the workload uses.
     fn tables(&self) -> Vec<Expected>;
 
-    /// Gives every row that is there at first, table after table.
+    /// Passes every initial row to `give`, table after table.
     ///
     /// # Errors
-    /// What the receiver says.
+    /// The error that `give` returns.
     fn rows(&self, give: &mut dyn FnMut(TableId, Key, Vec<u8>) -> Result<(), String>) -> Result<(), String>;
 
-    /// A client, by number from 0; its requests are the same for every store.
+    /// Creates the client with this number, from 0. Its requests are the same for every store.
     fn client(&self, number: u32) -> Self::Client;
 
-    /// Checks what the clients have made of the data.
+    /// Checks the data against the counts of the clients.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The violated condition.
     fn check(&self, session: &mut impl Session, clients: &[Self::Client]) -> Result<(), String>;
 }
 
@@ -47,38 +47,38 @@ pub trait Client: Body + Send {
     /// Draws the next request.
     fn draw(&mut self);
 
-    /// Hears that the request has committed.
+    /// Tells the client that its request has committed.
     fn committed(&mut self);
 }
 
-/// How long a run is.
+/// The length of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Length {
-    /// So long a warm-up, and so long measured.
+    /// A warm-up time, followed by a measured time.
     Time {
-        /// What comes before.
+        /// The duration of the warm-up.
         warmup: Duration,
-        /// What is measured.
+        /// The duration of the measurement.
         measured: Duration,
     },
-    /// So many requests of each client, all measured.
+    /// A number of requests of each client, all measured.
     Requests(u64),
 }
 
-/// What came of a run.
+/// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Transactions that committed, or rolled back by their own wish, in the measured time.
+    /// The number of transactions that committed or rolled back (user aborts) in the measured time.
     pub completed: u64,
-    /// Those that committed.
+    /// The number of transactions that committed.
     pub commits: u64,
-    /// Executions of a body that did not lead to either.
+    /// The number of executions of a body that ended in neither a commit nor a rollback.
     pub retries: u64,
-    /// The measured time.
+    /// The measured time in seconds.
     pub seconds: f64,
-    /// Seconds that loading took.
+    /// The duration of loading in seconds.
     pub load_seconds: f64,
-    /// From the first attempt to the commit, in nanoseconds.
+    /// The time from the first attempt to the commit, in nanoseconds.
     pub latency_ns: Histogram,
 }
 
@@ -92,7 +92,7 @@ impl Outcome {
 /// Loads a workload into an empty store.
 ///
 /// # Errors
-/// What the store says.
+/// The store's error.
 pub fn load<P: Peer>(peer: &P, work: &impl Workload) -> Result<(), String> {
     let mut session = peer.session()?;
     let mut batch: (Option<TableId>, Vec<(Key, Vec<u8>)>) = (None, Vec::with_capacity(LOAD_ROWS));
@@ -115,10 +115,10 @@ pub fn load<P: Peer>(peer: &P, work: &impl Workload) -> Result<(), String> {
     peer.loaded()
 }
 
-/// Loads a workload, runs it on so many threads, and checks what came of it.
+/// Loads a workload, runs it on `workers` threads, and checks the result.
 ///
 /// # Errors
-/// What the store or the check says.
+/// The store's error, or the violated condition.
 pub fn run<P: Peer, W: Workload>(
     peer: &P,
     work: &W,
@@ -134,7 +134,7 @@ pub fn run<P: Peer, W: Workload>(
     Ok(Outcome { load_seconds, ..outcome })
 }
 
-/// Where a run stands, as its workers see it.
+/// The state of a run, shared by its workers.
 struct Stage {
     phase: AtomicU8,
     is_broken: AtomicBool,
@@ -146,7 +146,7 @@ const WARMUP: u8 = 0;
 const MEASURED: u8 = 1;
 const OVER: u8 = 2;
 
-/// What a worker counted.
+/// The counts of one worker.
 struct Counted<C> {
     client: C,
     completed: u64,
@@ -174,7 +174,7 @@ fn execute<P: Peer, W: Workload>(
                 let stage = &stage;
                 scope.spawn(move || {
                     let counted = worker(peer, work, number, length, stage);
-                    // Release and Acquire: the time keeper stops at once when one cannot go on.
+                    // Release and Acquire: the time keeper stops at once when a worker cannot continue.
                     stage.is_broken.fetch_or(counted.is_err(), Ordering::Release);
                     stage.left.fetch_sub(1, Ordering::Release);
                     counted
@@ -208,18 +208,19 @@ fn execute<P: Peer, W: Workload>(
     Ok((outcome, clients))
 }
 
-/// Lets the phases pass; the seconds of the measured one.
+/// Advances the phases. Returns the duration of the measured phase in seconds.
 fn keep_time(stage: &Stage, length: Length) -> f64 {
     const LOOK: Duration = Duration::from_millis(10);
     stage.start.wait();
     let until = |at: Instant| {
-        // Acquire: pairs with the Release of a worker that gave up.
+        // Acquire: pairs with the Release of a worker that failed.
         while Instant::now() < at && !stage.is_broken.load(Ordering::Acquire) {
             thread::sleep(LOOK.min(at.saturating_duration_since(Instant::now())));
         }
     };
     let mut begin = Instant::now();
-    // Relaxed, below: phases are told apart by their number alone, and who sees one late counts a transaction there.
+    // Relaxed, below: phases are distinguished by their number alone. A worker that sees a phase late counts a
+    // transaction in the phase that it sees.
     match length {
         Length::Time { warmup, measured } => {
             until(begin + warmup);
@@ -238,7 +239,7 @@ fn keep_time(stage: &Stage, length: Length) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
-/// Counts how often a body is executed.
+/// A body that counts its executions.
 struct Executed<'c, C> {
     client: &'c mut C,
     times: u64,
@@ -299,7 +300,7 @@ fn worker<P: Peer, W: Workload>(
     Ok(counted)
 }
 
-/// Attempts a transaction until it commits or rolls back; whether it committed, and nothing when the run is over.
+/// Attempts a transaction until it commits or rolls back. Returns whether it committed, or `None` if the run is over.
 fn until_it_ends(
     session: &mut impl Session,
     body: &mut impl Body,
@@ -314,7 +315,7 @@ fn until_it_ends(
             Err(Stop::Failed(says)) => return Err(says),
             Err(stop) => last = stop,
         }
-        // Relaxed: see `keep_time`. Who is refused for ever must not keep up the others' end.
+        // Relaxed: see `keep_time`. A client whose transaction never commits must not delay the end of the run.
         if stage.phase.load(Ordering::Relaxed) == OVER {
             return Ok(None);
         }
@@ -323,7 +324,7 @@ fn until_it_ends(
     Err(format!("a transaction met {last:?} {ATTEMPTS} times"))
 }
 
-/// Waits before the next attempt, without giving up the processor: sleeping takes longer than most pauses are.
+/// Waits before the next attempt without giving up the processor: sleeping takes longer than most pauses.
 fn pause(rng: &mut Rng, attempt: u32) {
     let ceiling_ns = (PAUSE_NS.0 << attempt.min(20)).min(PAUSE_NS.1);
     let end = Instant::now() + Duration::from_nanos(rng.below(ceiling_ns));

@@ -1,8 +1,9 @@
-//! YCSB as transactions of several operations (Cooper et al., 2010): the laboratory's, of ten operations on one table,
-//! half of them read-modify-writes, keys by Zipf's distribution.
+//! YCSB with transactions of several operations (Cooper et al., 2010), as in the laboratory: ten operations on one
+//! table, half of them read-modify-writes, keys by Zipf's distribution.
 //!
-//! A row's words are, as there: 0 the version counter, to which an update adds 1; 1 the key, so that a row read under
-//! another's key shows; the rest columns. The sum of the counters is that of the committed updates.
+//! The words of a row are, as in the laboratory: 0 the version counter, to which an update adds 1; 1 the key, which
+//! shows a row that was read under another's key; the rest columns. The sum of the counters equals the number of
+//! committed updates.
 
 use stdx::{Permutation, Rng, Zipf};
 
@@ -10,25 +11,25 @@ use crate::peer::{Body, Expected, Key, Session, Stop, Txn, read_keys};
 use crate::tables::{TableId, USERTABLE_100, USERTABLE_1000};
 use crate::work::{Client, Workload};
 
-/// What a seed's parts are for.
+/// The purposes of streams of random numbers.
 const STREAM_REQUESTS: u64 = 1;
 const STREAM_ROWS: u64 = 2;
 const STREAM_PLACES: u64 = 3;
 
-/// What can be chosen.
+/// The settings of the workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Rows.
+    /// The number of rows.
     pub records: u64,
-    /// Bytes of a row: 100, which become 104, or 1,000.
+    /// The bytes of a row: 100, which are rounded up to 104, or 1,000.
     pub row_bytes: usize,
-    /// Operations of a transaction, on different rows.
+    /// The number of operations of a transaction, on different rows.
     pub ops: usize,
     /// Percentage of operations that are updates.
     pub update_pct: u64,
     /// Exponent of Zipf's distribution; 0 is uniform.
     pub theta: f64,
-    /// The same seed makes the same requests.
+    /// The seed. The same seed makes the same requests.
     pub seed: u64,
 }
 
@@ -43,15 +44,15 @@ pub struct Ycsb {
     settings: Settings,
     table: TableId,
     zipf: Option<Zipf>,
-    /// From ranks to keys, so that hot rows are no neighbours.
+    /// Maps ranks to keys, so that hot rows are not adjacent.
     places: Permutation,
 }
 
 impl Ycsb {
-    /// The workload with these settings.
+    /// Creates the workload with these settings.
     ///
     /// # Errors
-    /// What is wrong with them, and what to take instead.
+    /// The invalid setting and its remedy, as text.
     pub fn new(settings: Settings) -> Result<Self, String> {
         let Settings { records, row_bytes, ops, update_pct, theta, seed } = settings;
         let table = match row_bytes {
@@ -138,7 +139,7 @@ struct Op {
     value: u64,
 }
 
-/// A client's requests.
+/// A client, which draws requests.
 pub struct Requests {
     table: TableId,
     settings: Settings,
@@ -147,7 +148,7 @@ pub struct Requests {
     rng: Rng,
     ops: Vec<Op>,
     updates: u64,
-    /// What makes reading all columns necessary.
+    /// A sum of all columns read. It prevents the compiler from removing the reads.
     digest: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The command: what it refuses, with which words and exit code, and what it prints.
+//! Tests of the command: its refusals with their messages and exit codes, and its output.
 
 use std::process::{Command, Output};
 

@@ -1,5 +1,5 @@
-//! What every store must do: both workloads with their checks, and transfers that conserve money, at its stated
-//! isolation.
+//! Requirements for every store, at its stated isolation: both workloads pass their checks, and transfers
+//! conserve money.
 
 use std::path::PathBuf;
 use std::process;
@@ -14,7 +14,7 @@ use stdx::Rng;
 
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
-/// A folder that is there for as long as a test.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -32,7 +32,7 @@ impl Drop for Folder {
     }
 }
 
-/// Runs a workload on a store.
+/// Visits a store and runs a workload on it.
 struct Run<'w, W> {
     work: &'w W,
     durability: Durability,
@@ -54,11 +54,11 @@ impl<W: Workload> Visit for Run<'_, W> {
     }
 }
 
-/// Runs a workload on a store at every durability that it has.
+/// Runs a workload on a store at every durability that the store gives.
 fn at_all_durabilities<W: Workload>(name: &str, work: impl Fn() -> W, requests: u64) {
     let mut are_some = false;
     for durability in Durability::ALL {
-        // Syncs take milliseconds.
+        // Fewer requests with syncs: each sync takes milliseconds.
         let requests = if durability == Durability::Group { requests / 10 } else { requests };
         let outcome = with(name, Run { work: &work(), durability, requests }).expect("it is in this build");
         if let Some(outcome) = outcome {
@@ -115,7 +115,7 @@ fn a_name_that_is_none_is_refused_with_those_that_are() {
     assert!(says.contains("lmdb"), "{says}");
 }
 
-/// Loads a workload, and tells clients that requests have committed which nobody has executed.
+/// A workload whose clients count requests as committed that nobody executed. Its check must fail.
 struct Lossy<W>(W);
 
 impl<W: Workload> Visit for Lossy<W> {
@@ -129,7 +129,7 @@ impl<W: Workload> Visit for Lossy<W> {
         let mut session = peer.session().expect("it gives sessions");
         self.0.check(&mut session, &[]).expect("what was loaded is right");
         let mut client = self.0.client(0);
-        // Enough for one that writes.
+        // 20 requests contain at least one that writes.
         for _ in 0..20 {
             client.draw();
             client.committed();
@@ -148,15 +148,15 @@ fn checks_find_what_is_lost() {
     assert!(says.unwrap_err().contains("W_YTD grew by what was paid"));
 }
 
-/// What every account holds at first.
+/// The initial balance of every account.
 const FIRST: u64 = 1_000;
 
-/// Accounts, between which money is transferred.
+/// A workload of transfers between accounts.
 struct Bank {
     accounts: u64,
 }
 
-/// A client that transfers, and now and then sums up all accounts, which must see all money.
+/// A client that sends transfers and, from time to time, sums all accounts. The sum must be the total.
 struct Teller {
     accounts: u64,
     rng: Rng,
@@ -222,7 +222,7 @@ impl Body for Teller {
             }
             return Ok(());
         }
-        // Reads first, so that a store that does not isolate them loses updates.
+        // The balance is read before the update, so that a store that does not isolate reads loses updates.
         let mut left = 0;
         txn.get(ACCOUNT, &Key::new().u64(self.from), |row| left = balance(row))?;
         if left < self.amount {

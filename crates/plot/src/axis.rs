@@ -4,35 +4,35 @@ use crate::Scale;
 use crate::frame::LABEL;
 use crate::svg::fit;
 
-/// A word on an axis is no wider.
+/// Greatest width of a word on an axis, in pixels.
 const WORD_MAX: f64 = 90.0;
 
 /// An axis of a plot.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it shows, with its unit.
+    /// The label: the quantity, with its unit.
     pub label: String,
-    /// How values lie along it.
+    /// The scale of the values.
     pub scale: Scale,
-    /// Where it is labelled, and with what.
+    /// The ticks: values, and their labels.
     pub ticks: Vec<(f64, String)>,
 }
 
 impl Axis {
-    /// An axis of numbers, labelled at round ones.
+    /// Makes an axis of numbers, labelled at round numbers.
     pub fn numbers(label: impl Into<String>, scale: Scale, show: fn(f64) -> String) -> Self {
         let ticks = scale.ticks(5).into_iter().map(|tick| (tick, show(tick))).collect();
         Self { label: label.into(), scale, ticks }
     }
 
-    /// An axis of numbers that was measured at these, and is labelled there.
+    /// Makes an axis of numbers, labelled at the values that were measured.
     pub fn measured_at(label: impl Into<String>, values: &[f64], show: fn(f64) -> String) -> Self {
         let scale = Scale::of_setting(values.iter().copied());
         let ticks = values.iter().map(|&value| (value, show(value))).collect();
         Self { label: label.into(), scale, ticks }
     }
 
-    /// An axis of words: the first is at 0, the second at 1, and so on.
+    /// Makes an axis of words: the first is at 0, the second at 1, and so on.
     pub fn words(label: impl Into<String>, words: &[String]) -> Self {
         let scale = Scale::linear(-0.4, words.len() as f64 - 0.6);
         let ticks =

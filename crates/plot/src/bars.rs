@@ -1,4 +1,4 @@
-//! Bars of parts: what a whole is made of, row by row.
+//! Bars of parts: each bar shows the parts of a whole.
 
 use crate::frame::{LABEL, NAME, NAME_MAX, line};
 use crate::svg::{Element, fit, head, title, width};
@@ -7,9 +7,9 @@ use crate::{Axis, Look, Panel};
 /// A plot of bars.
 #[derive(Clone, Debug)]
 pub struct Bars<'a> {
-    /// What stands above it.
+    /// The title above the plot.
     pub title: &'a str,
-    /// What it shows, for those who cannot see it.
+    /// A description of the plot for screen readers.
     pub name: &'a str,
     /// The scale of all bars, from zero.
     pub x: &'a Axis,
@@ -19,20 +19,20 @@ pub struct Bars<'a> {
     pub bars: Vec<Bar>,
     /// Width in pixels.
     pub width: f64,
-    /// By what a page finds it.
+    /// The key by which a page finds the element.
     pub key: &'a str,
 }
 
-/// A bar.
+/// A bar of a plot.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Its name.
+    /// The name of the bar.
     pub label: String,
     /// A value for each part.
     pub values: Vec<f64>,
-    /// What each part says when it is pointed at.
+    /// The tooltip of each part.
     pub says: Vec<String>,
-    /// By what a page finds it.
+    /// The key by which a page finds the element.
     pub key: String,
 }
 
@@ -40,7 +40,7 @@ const STEP: f64 = 23.0;
 const THICK: f64 = 17.0;
 
 impl Bars<'_> {
-    /// Draws it. A part that has room for its name is labelled.
+    /// Draws the plot. A part that has room for its name is labelled.
     pub fn panel(&self) -> Panel {
         let left =
             self.bars.iter().map(|bar| width(&fit(&bar.label, NAME, NAME_MAX), NAME)).fold(0.0, f64::max)
@@ -82,7 +82,7 @@ impl Bars<'_> {
                 .set("class", format!("bar {}", part.1.class()))
                 .at("x", start)
                 .at("y", y);
-            // A hair of background between parts tells neighbours apart without their colours.
+            // A thin gap between parts separates neighbours even without their colours.
             marks +=
                 &rect.at("width", (end - start - 1.0).max(0.5)).at("height", THICK).holding(&title(says));
             if width(&part.0, LABEL) + 6.0 < end - start {

@@ -1,16 +1,16 @@
-//! The frame of a plot with two axes: title, grid, ticks and labels, and where values lie in it.
+//! The frame of a plot with two axes: title, grid, ticks and labels, and the places of values in it.
 
 use crate::svg::{BOLD, Element, fit, head, width};
 use crate::{Axis, Panel};
 
-/// Of the labels at ticks, in pixels.
+/// Font size of the labels at ticks, in pixels.
 pub(crate) const LABEL: f64 = 11.0;
-/// Of the names of series, which are bold.
+/// Font size of the names of series, which are bold.
 pub(crate) const NAME: f64 = LABEL * BOLD;
-/// The name of a series beside its plot is no wider.
+/// Greatest width of the name of a series beside its plot, in pixels.
 pub(crate) const NAME_MAX: f64 = 110.0;
 
-/// A frame, and what was drawn into it.
+/// A frame, and the marks that were drawn into it.
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
     x: &'a Axis,
@@ -24,7 +24,7 @@ pub(crate) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// A frame of such a size with room at its right for what is written there.
+    /// Makes a frame of a size, with room at its right for texts.
     pub(crate) fn new(title: &str, (x, y): (&'a Axis, &'a Axis), size: (f64, f64), room: f64) -> Self {
         let widest = |axis: &Axis| axis.ticks.iter().map(|(_, text)| width(text, LABEL)).fold(0.0, f64::max);
         let left = widest(y) + 12.0;
@@ -53,12 +53,12 @@ impl<'a> Frame<'a> {
         self.bottom - self.y.scale.place(value) * (self.bottom - self.top)
     }
 
-    /// Where what is written at the right of the plot begins.
+    /// The place at which texts at the right of the plot begin.
     pub(crate) const fn right(&self) -> f64 {
         self.right
     }
 
-    /// Between what heights values lie.
+    /// The least and the greatest height of values.
     pub(crate) const fn heights(&self) -> (f64, f64) {
         (self.top, self.bottom)
     }
@@ -67,7 +67,7 @@ impl<'a> Frame<'a> {
         Panel { name, width: self.size.0, height: self.size.1, key: key.to_owned(), body: self.body }
     }
 
-    /// A line across at a value that means something.
+    /// Draws a horizontal line at a reference value.
     pub(crate) fn reference(&mut self, value: f64) {
         let y = self.y(value);
         self.body += &line("ref", (self.left, y), (self.right, y));
@@ -82,7 +82,7 @@ impl<'a> Frame<'a> {
             self.body += &text.set("text-anchor", "end").saying(label);
         }
         self.body += &line("axis", (self.left, self.bottom), (self.right, self.bottom));
-        // A label that would touch another is left out, and its tick stays. The ends matter most.
+        // A label that would touch another is left out, and its tick stays. The labels at the ends have priority.
         let mut ticks: Vec<&(f64, String)> = self.x.ticks.iter().collect();
         if let Some(last) = ticks.pop() {
             ticks.insert(0, last);
@@ -106,8 +106,8 @@ pub(crate) fn line(class: &str, from: (f64, f64), to: (f64, f64)) -> String {
     line.at("x2", to.0).at("y2", to.1).empty()
 }
 
-/// Heights for texts that would like to be at these, in the same order: no two closer than `gap`, none beyond the ends
-/// as long as there is room.
+/// Returns heights for texts near the wanted heights, in the same order: no two are closer than `gap`, and none is
+/// beyond the ends as long as there is room.
 pub(crate) fn apart(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));

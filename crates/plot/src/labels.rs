@@ -1,6 +1,6 @@
-//! Numbers on axes: short, without false digits.
+//! Labels of numbers on axes: short, without meaningless digits.
 
-/// A number with the digits that it needs, six at most.
+/// Formats a number with as few digits as it needs, six at most.
 pub fn plain(value: f64) -> String {
     if value != 0.0 && !(1e-4..1e7).contains(&value.abs()) {
         return format!("{value:.0e}");
@@ -9,7 +9,7 @@ pub fn plain(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A number with k, M or G for thousands, millions and thousands of millions.
+/// Formats a number with k, M or G for thousands, millions and thousands of millions.
 pub fn si(value: f64) -> String {
     let (scaled, suffix) = match value.abs() {
         v if v >= 1e9 => (value / 1e9, "G"),
@@ -20,12 +20,12 @@ pub fn si(value: f64) -> String {
     format!("{}{suffix}", plain((scaled * 1e3).round() / 1e3))
 }
 
-/// A share as a percentage.
+/// Formats a share as a percentage.
 pub fn percent(value: f64) -> String {
     format!("{}%", plain((value * 1e6).round() / 1e4))
 }
 
-/// Microseconds in the unit that leaves one to three digits before the point.
+/// Formats microseconds in the unit that leaves one to three digits before the point.
 pub fn micros(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         v if v >= 1e6 => (value / 1e6, "s"),

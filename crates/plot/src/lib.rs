@@ -1,14 +1,14 @@
-//! Plots as SVG: what the laboratory draws, and nothing else.
+//! Plots as SVG, of the kinds that the laboratory draws.
 //!
-//! A plot is a [`Panel`]: a drawing with a size and a name for those who cannot see it. A page shows panels beside each
-//! other ([`Panel::inline`]); a paper takes them as one file with title and legend ([`Sheet`]). Colours are classes, so
-//! that one style sheet ([`style`]) serves light pages, dark ones and paper.
+//! A plot is a [`Panel`]: a drawing with a size, and a description for screen readers. A page shows panels beside each
+//! other ([`Panel::inline`]); a paper uses them as one file with title and legend ([`Sheet`]). Colours are classes, so
+//! that one style sheet ([`style`]) serves light pages, dark pages and paper.
 //!
-//! *Invariants:* the same plot gives the same bytes; no text reaches the markup unescaped; no series is told from
-//! another by its colour alone: each [`Look`] has a marker and a dash of its own, and lines are named where they end.
+//! *Invariants:* the same plot gives the same bytes; no text reaches the markup unescaped; no series differs from
+//! another by its colour alone: each [`Look`] has a marker and a dash of its own, and lines are named at their ends.
 //!
-//! A mark may carry a *key*, words that the plot does not understand and writes to `data-k`: by them a page hides what
-//! its reader does not want to see.
+//! A mark may have a *key*: words that the plot does not interpret, and writes to the attribute `data-k`. With these a
+//! page hides marks that its reader does not want to see.
 #![forbid(unsafe_code)]
 
 mod axis;

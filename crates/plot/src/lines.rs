@@ -1,4 +1,4 @@
-//! Lines with intervals, each named where it ends.
+//! Plots of lines with intervals. Each line is named at its right end.
 
 use crate::frame::{Frame, LABEL, NAME, NAME_MAX, apart, line};
 use crate::svg::{Element, fit, short, title, width};
@@ -7,57 +7,57 @@ use crate::{Axis, Look, Panel};
 /// A plot of lines.
 #[derive(Clone, Debug)]
 pub struct Lines<'a> {
-    /// What stands above it.
+    /// The title above the plot.
     pub title: &'a str,
-    /// What it shows, for those who cannot see it.
+    /// A description of the plot for screen readers.
     pub name: &'a str,
-    /// Across.
+    /// The horizontal axis.
     pub x: &'a Axis,
-    /// Up.
+    /// The vertical axis.
     pub y: &'a Axis,
-    /// A value of `y` that means something: 1 for ratios.
+    /// A value of `y` to mark, for example 1 for ratios.
     pub reference: Option<f64>,
     /// The lines.
     pub series: Vec<Series>,
     /// Width and height in pixels.
     pub size: (f64, f64),
-    /// By what a page finds it.
+    /// The key by which a page finds the plot.
     pub key: &'a str,
 }
 
-/// A line.
+/// A line of a plot.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Its name.
+    /// The name of the line.
     pub name: String,
-    /// How it looks.
+    /// The look of the line.
     pub look: Look,
-    /// By what a page finds all of it.
+    /// The key by which a page finds the whole line.
     pub key: String,
-    /// Its points, from left to right.
+    /// The points, from left to right.
     pub points: Vec<Point>,
 }
 
 /// A point of a line.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Across.
+    /// The horizontal value.
     pub x: f64,
-    /// Up.
+    /// The vertical value.
     pub y: f64,
     /// The interval of `y`.
     pub interval: Option<(f64, f64)>,
-    /// By what a page finds it, besides the line.
+    /// A further key of the point, in addition to the key of the line.
     pub key: String,
-    /// What it says when it is pointed at; without it there is no marker.
+    /// The tooltip of the point; if it is empty, the point has no marker.
     pub says: String,
 }
 
-/// Points of different series at the same place are so far beside each other that their intervals can be told apart.
+/// Distance in pixels between points of different series at the same place, so that their intervals do not overlap.
 const BESIDE: f64 = 4.0;
 
 impl Lines<'_> {
-    /// Draws it.
+    /// Draws the plot.
     pub fn panel(&self) -> Panel {
         let names = self.series.iter().map(|series| width(&fit(&series.name, NAME, NAME_MAX), NAME));
         let mut frame = Frame::new(self.title, (self.x, self.y), self.size, names.fold(0.0, f64::max) + 14.0);
@@ -96,7 +96,7 @@ impl Series {
     fn draw(&self, frame: &Frame<'_>, beside: f64) -> String {
         let place = |point: &Point| (frame.x(point.x) + beside, frame.y(point.y));
         let mut body = String::new();
-        // Point by point, so that a page can hide one.
+        // Drawn segment by segment, so that a page can hide a point.
         for pair in self.points.windows(2) {
             let ((x1, y1), (x2, y2)) = (place(&pair[0]), place(&pair[1]));
             let path = format!("M{} {}L{} {}", short(x1), short(y1), short(x2), short(y2));
@@ -118,7 +118,7 @@ impl Series {
     }
 }
 
-/// An upright interval.
+/// Draws a vertical interval.
 fn whisker(x: f64, low: f64, high: f64, look: Look) -> String {
     let class = format!("iv {}", look.class());
     let cap = |y: f64| line(&class, (x - 2.6, y), (x + 2.6, y));

@@ -1,17 +1,17 @@
 //! Looks: colour, marker and dash of a series, and the style sheet of all plots.
 //!
 //! The colours are those of Okabe and Ito (Color Universal Design, 2008), darkened or lightened until each has the
-//! contrast with its background that text needs; markers and dashes tell series apart where colours do not.
+//! contrast with its background that text needs. Markers and dashes distinguish series where colours do not.
 
 use core::fmt::Write;
 
 use crate::svg::{Element, short};
 
-/// How a series looks. Looks with numbers below nine all differ; beyond, colours come again with other dashes.
+/// The look of a series. Looks with numbers below nine all differ; from nine on, colours repeat with other dashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Look(pub usize);
 
-/// What a plot is shown on.
+/// The background of a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Theme {
     /// Paper, or a light page.
@@ -20,7 +20,7 @@ pub enum Theme {
     Dark,
 }
 
-/// Colours on light and on dark.
+/// Colours on a light and on a dark background.
 const COLOURS: [(&str, &str); 9] = [
     ("#0067b0", "#5fb4f2"),
     ("#c8430a", "#ff8d5c"),
@@ -33,7 +33,7 @@ const COLOURS: [(&str, &str); 9] = [
     ("#5b45b8", "#ab9dff"),
 ];
 const DASHES: [&str; 9] = ["", "7 3", "2 2.5", "8 3 2 3", "4 2", "1 3", "10 4", "6 2 1 2 1 2", "3 3"];
-/// From slower by a factor of two or more to faster by it.
+/// Colours of ratios, from slower by a factor of two or more to faster by that factor.
 const TONES: [(&str, &str); 9] = [
     ("#b23a05", "#e8713a"),
     ("#dc7a4d", "#b0562f"),
@@ -45,7 +45,7 @@ const TONES: [(&str, &str); 9] = [
     ("#4b90c7", "#2e72ad"),
     ("#0b5c9c", "#4fa3e3"),
 ];
-/// Tones on which text is white on light pages, and black on dark ones.
+/// Tones on which text has the colour of the page: white on light pages, dark on dark pages.
 const STRONG: [usize; 4] = [0, 1, 7, 8];
 
 impl Look {
@@ -53,12 +53,12 @@ impl Look {
         format!("s{}", self.0 % COLOURS.len())
     }
 
-    /// The dash of its lines; empty for a line without gaps.
+    /// The dash pattern of the look's lines; empty for a line without gaps.
     pub(crate) fn dash(self) -> &'static str {
         DASHES[(self.0 + self.0 / COLOURS.len()) % DASHES.len()]
     }
 
-    /// Its marker around a point.
+    /// Draws the look's marker around a point.
     pub(crate) fn marker(self, x: f64, y: f64, size: f64) -> Element {
         let path = outline(self.0 % COLOURS.len()).iter().enumerate().fold(
             String::new(),
@@ -72,7 +72,7 @@ impl Look {
     }
 }
 
-/// The corners of a marker of size 1, of about the same area each.
+/// The corners of a marker of size 1. All markers have about the same area.
 fn outline(number: usize) -> Vec<(f64, f64)> {
     let polygon = |corners: u32, size: f64, turn: f64| {
         let corner = |at: u32| {
@@ -109,7 +109,7 @@ fn outline(number: usize) -> Vec<(f64, f64)> {
     }
 }
 
-/// A line and its marker, as a legend shows them.
+/// Draws a line with its marker, for a legend.
 pub fn swatch(look: Look) -> String {
     let line = Element::new("path").set("class", format!("ln {}", look.class())).set("d", "M1 6L27 6");
     let line = line.set("stroke-dasharray", look.dash()).empty();
@@ -122,7 +122,7 @@ pub fn swatch(look: Look) -> String {
     svg.set("aria-hidden", "true").holding(&format!("{line}{marker}"))
 }
 
-/// The style sheet of all plots on such a background.
+/// Returns the style sheet of all plots on this background.
 pub fn style(theme: Theme) -> String {
     let of = |pair: (&'static str, &'static str)| if theme == Theme::Light { pair.0 } else { pair.1 };
     let (ink, soft, faint, paper) = match theme {
@@ -159,7 +159,7 @@ pub fn style(theme: Theme) -> String {
     css + &format!(".plot text.inbar{{fill:{paper}}}")
 }
 
-/// The number of the tone for a ratio: 4 for none, 0 and 8 from a factor of two on.
+/// Returns the number of the tone for a ratio: 4 for a ratio near 1, 0 or 8 from a factor of two on.
 pub(crate) fn tone(ratio: f64) -> usize {
     let steps = (ratio.max(f64::MIN_POSITIVE).log2() * 4.0).round().clamp(-4.0, 4.0);
     (steps + 4.0) as usize

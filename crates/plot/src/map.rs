@@ -1,4 +1,4 @@
-//! Maps: two settings, and in each cell what came out.
+//! Maps: a grid over the values of two settings, with a result in each cell.
 
 use crate::frame::{LABEL, NAME_MAX};
 use crate::look::tone;
@@ -8,61 +8,62 @@ use crate::{Look, Panel};
 /// A map of cells.
 #[derive(Clone, Debug)]
 pub struct Map<'a> {
-    /// What stands above it.
+    /// The title above the map.
     pub title: &'a str,
-    /// What it shows, for those who cannot see it.
+    /// A description of the map for screen readers.
     pub name: &'a str,
-    /// What is across, and its values from the left.
+    /// The name of the horizontal setting, and its values from the left.
     pub x: (&'a str, &'a [String]),
-    /// What is up, and its values from below.
+    /// The name of the vertical setting, and its values from below.
     pub y: (&'a str, &'a [String]),
     /// The cells.
     pub cells: Vec<Cell>,
-    /// By what a page finds it.
+    /// The key by which a page finds the element.
     pub key: &'a str,
 }
 
-/// A cell.
+/// A cell of a map.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Its value across, by number.
+    /// The number of its horizontal value.
     pub x: usize,
-    /// Its value up, by number.
+    /// The number of its vertical value.
     pub y: usize,
-    /// What it looks like.
+    /// The colour of the cell.
     pub paint: Paint,
-    /// The text in it.
+    /// The text in the cell.
     pub text: String,
-    /// A smaller one below.
+    /// A smaller text below.
     pub below: String,
-    /// Whether what it shows is decided; a dot marks it.
+    /// Whether the cell's result is decided. A dot marks a decided result, unless the colour is of a series.
     pub is_decided: bool,
-    /// What it says when it is pointed at.
+    /// The tooltip of the cell.
     pub says: String,
-    /// By what a page finds it.
+    /// The key by which a page finds the element.
     pub key: String,
 }
 
 /// The colour of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Paint {
-    /// Of a ratio: one colour above 1, another below, stronger the further, up to a factor of two.
+    /// The colour of a ratio: one colour above 1, another below 1, the stronger the further from 1, up to a factor of
+    /// two.
     Ratio(f64),
-    /// Of a series.
+    /// The colour of a series.
     Of(Look),
-    /// None.
+    /// No colour.
     Blank,
 }
 
 const HIGH: f64 = 46.0;
-/// A cell is no wider.
+/// Greatest width of a cell, in pixels.
 const WIDE_MAX: f64 = 170.0;
-/// Of the text in a cell, and of the one below it.
+/// Font sizes of the text in a cell, and of the smaller text below it.
 const TEXT: f64 = 12.0 * BOLD;
 const SMALL: f64 = 10.5;
 
 impl Map<'_> {
-    /// Draws it.
+    /// Draws the map.
     pub fn panel(&self) -> Panel {
         let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0, f64::max);
         let label = widest(&mut self.y.1.iter().map(|text| width(text, LABEL))).min(NAME_MAX);

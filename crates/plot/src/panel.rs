@@ -1,25 +1,25 @@
-//! Panels, and sheets of them for papers.
+//! Panels, and sheets of panels for papers.
 
 use crate::look::{Look, Theme, style, swatch};
 use crate::svg::{Element, escape, fit, short, width};
 
-/// A drawing.
+/// A finished drawing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What it shows, for those who cannot see it.
+    /// A description of the drawing for screen readers.
     pub name: String,
-    /// Its width in pixels.
+    /// The width in pixels.
     pub width: f64,
-    /// Its height in pixels.
+    /// The height in pixels.
     pub height: f64,
-    /// By what a page finds it.
+    /// The key by which a page finds the drawing.
     pub key: String,
-    /// Its markup.
+    /// The markup inside the `svg` element.
     pub body: String,
 }
 
 impl Panel {
-    /// As an element of a page, with the page's style.
+    /// Returns the drawing as an element of a page, which has the style.
     pub fn inline(&self) -> String {
         self.element().set("role", "img").set("aria-label", &self.name).holding(&self.body)
     }
@@ -37,23 +37,23 @@ impl Panel {
 /// Panels beside and below each other with a title and a legend: a file for a paper.
 #[derive(Clone, Debug)]
 pub struct Sheet<'a> {
-    /// Its title.
+    /// The title.
     pub title: &'a str,
-    /// The names of the series; none where lines are named otherwise.
+    /// The names of the series; empty if the lines are named otherwise.
     pub legend: &'a [(String, Look)],
-    /// What it shows.
+    /// The panels.
     pub panels: &'a [Panel],
-    /// Panels beside each other at most.
+    /// Most panels beside each other.
     pub columns: usize,
 }
 
-/// Around the sheet.
+/// Margin around the sheet, in pixels.
 const MARGIN: f64 = 12.0;
-/// Of a line of text.
+/// Height of a line of text, in pixels.
 const LINE: f64 = 20.0;
 
 impl Sheet<'_> {
-    /// As a file: it needs nothing beside it, and renderers without style variables can show it.
+    /// Returns the sheet as a file. It is self-contained, and renderers without style variables can show it.
     pub fn file(&self) -> String {
         let columns = self.columns.clamp(1, self.panels.len().max(1));
         let cell = |of: fn(&Panel) -> f64| self.panels.iter().map(of).fold(0.0, f64::max) + MARGIN;
@@ -89,7 +89,7 @@ impl Sheet<'_> {
         )
     }
 
-    /// The legend in lines that are no wider than this.
+    /// Breaks the legend into lines that are at most `max` wide.
     fn legend_lines(&self, max: f64) -> Vec<Vec<(&str, Look, f64)>> {
         let mut lines: Vec<Vec<(&str, Look, f64)>> = Vec::new();
         let mut x = f64::INFINITY;

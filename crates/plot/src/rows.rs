@@ -1,4 +1,4 @@
-//! Rows: one value each with its interval, on a common scale.
+//! Rows: one value in each row, with its interval, on a common scale.
 
 use crate::frame::{NAME, NAME_MAX, line};
 use crate::svg::{Element, fit, head, title, width};
@@ -7,44 +7,44 @@ use crate::{Axis, Look, Panel};
 /// A plot of rows.
 #[derive(Clone, Debug)]
 pub struct Rows<'a> {
-    /// What stands above it.
+    /// The title above the plot.
     pub title: &'a str,
-    /// What it shows, for those who cannot see it.
+    /// A description of the plot for screen readers.
     pub name: &'a str,
     /// The scale of all rows.
     pub x: &'a Axis,
-    /// A value that means something: 1 for ratios.
+    /// A value to mark, for example 1 for ratios.
     pub reference: Option<f64>,
     /// The rows, from above.
     pub rows: Vec<Row>,
     /// Width in pixels.
     pub width: f64,
-    /// By what a page finds it.
+    /// The key by which a page finds the element.
     pub key: &'a str,
 }
 
-/// A row.
+/// A row of a plot.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Its name.
+    /// The name of the row.
     pub label: String,
-    /// How it looks.
+    /// The look of the row.
     pub look: Look,
-    /// Its value.
+    /// The value.
     pub value: f64,
     /// The interval of the value.
     pub interval: Option<(f64, f64)>,
-    /// What stands at its right.
+    /// The text at the right of the row, which is also its tooltip.
     pub says: String,
-    /// By what a page finds it.
+    /// The key by which a page finds the element.
     pub key: String,
 }
 
-/// Between rows.
+/// Distance between rows, in pixels.
 const STEP: f64 = 24.0;
 
 impl Rows<'_> {
-    /// Draws it.
+    /// Draws the plot.
     pub fn panel(&self) -> Panel {
         let widest =
             |of: fn(&Row) -> &str| self.rows.iter().map(|row| width(of(row), NAME)).fold(0.0, f64::max);

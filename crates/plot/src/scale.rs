@@ -1,10 +1,10 @@
-//! Scales: from values to places between 0 and 1, with ticks at round values.
+//! Scales, which map values to places between 0 and 1, with ticks at round values.
 
 /// Ticks of a decade of a logarithmic scale, from few to many.
 const OF_DECADE: [&[f64]; 4] =
     [&[1.0], &[1.0, 3.0], &[1.0, 2.0, 5.0], &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]];
 
-/// How values lie along an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     low: f64,
@@ -13,7 +13,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Equal differences are equally far apart. The ends are as given; where both are the same, there is room around.
+    /// Makes a linear scale: equal differences are equally far apart. The ends are as given; if both are the same,
+    /// there is room around them.
     pub fn linear(low: f64, high: f64) -> Self {
         if low < high {
             return Self { low, high, is_log: false };
@@ -22,7 +23,7 @@ impl Scale {
         Self { low: low - room, high: low + room, is_log: false }
     }
 
-    /// Equal ratios are equally far apart; ends that are not positive leave nothing but a linear scale.
+    /// Makes a logarithmic scale: equal ratios are equally far apart. If an end is not positive, the scale is linear.
     pub fn log(low: f64, high: f64) -> Self {
         if low <= 0.0 {
             return Self::linear(low, high);
@@ -34,7 +35,7 @@ impl Scale {
         }
     }
 
-    /// From zero to a round value that none of these exceeds.
+    /// Makes a linear scale from zero to a round value that none of the values exceeds.
     pub fn from_zero(values: impl IntoIterator<Item = f64>) -> Self {
         let high = finite(values).fold(0.0, f64::max);
         if high <= 0.0 {
@@ -44,7 +45,7 @@ impl Scale {
         Self::linear(0.0, (high / step - 1e-9).ceil() * step)
     }
 
-    /// Logarithmic over these values, with a little room; linear when one is not positive.
+    /// Makes a logarithmic scale over these values, with a little room; linear if a value is not positive.
     pub fn log_over(values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = ends(values);
         if low <= 0.0 {
@@ -54,14 +55,14 @@ impl Scale {
         Self::log(low / room, high * room)
     }
 
-    /// Linear over these values, with a little room.
+    /// Makes a linear scale over these values, with a little room.
     pub fn over(values: impl IntoIterator<Item = f64>) -> Self {
         let (low, high) = ends(values);
         let room = (high - low) * 0.06;
         Self::linear(low - room, high + room)
     }
 
-    /// The scale on which numbers of a setting are best seen: logarithmic when they span a factor of 30 or more.
+    /// Makes a scale for the values of a setting: logarithmic if they span a factor of 30 or more.
     pub fn of_setting(values: impl IntoIterator<Item = f64> + Clone) -> Self {
         let (low, high) = ends(values.clone());
         if low > 0.0 && high / low >= 30.0 { Self::log_over(values) } else { Self::over(values) }
@@ -77,7 +78,7 @@ impl Scale {
         (self.low, self.high)
     }
 
-    /// Where a value lies: 0 at the lower end and 1 at the upper one; beyond them no further than an end.
+    /// The place of a value: 0 at the lower end and 1 at the upper end. Values beyond an end are placed at that end.
     pub fn place(&self, value: f64) -> f64 {
         let share = if self.is_log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
@@ -87,14 +88,14 @@ impl Scale {
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
     }
 
-    /// Round values within the scale, about so many.
+    /// Returns round values within the scale, approximately `about` of them.
     pub fn ticks(&self, about: usize) -> Vec<f64> {
         if !self.is_log {
             return self.linear_ticks(about);
         }
         let every = (((self.high / self.low).log10() / about as f64).ceil() as i32).max(1);
         let sparse = OF_DECADE.iter().map(|digits| self.log_ticks(digits, every));
-        // The first that is enough; what spans too little for any is read as differences.
+        // The sparsest set with enough ticks; a range that is too narrow for any gets the ticks of a linear scale.
         let enough = sparse.into_iter().find(|ticks| ticks.len() >= about.min(4));
         enough.unwrap_or_else(|| self.linear_ticks(about))
     }
@@ -123,15 +124,15 @@ fn finite(values: impl IntoIterator<Item = f64>) -> impl Iterator<Item = f64> {
     values.into_iter().filter(|value| value.is_finite())
 }
 
-/// The least and the greatest of some values; 0 and 1 without any.
+/// The least and the greatest of some values; 0 and 1 if there are none.
 fn ends(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let ends = finite(values)
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
     if ends.0 <= ends.1 { ends } else { (0.0, 1.0) }
 }
 
-/// The step of 1, 2 or 5 times a power of ten that divides a range into about so many parts (Heckbert, Graphics Gems,
-/// 1990).
+/// The step of 1, 2 or 5 times a power of ten that divides a range into approximately `about` parts (Heckbert, Graphics
+/// Gems, 1990).
 fn step(range: f64, about: usize) -> f64 {
     let rough = range / about.max(1) as f64;
     let power = 10_f64.powf(rough.log10().floor());

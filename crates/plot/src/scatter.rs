@@ -1,4 +1,4 @@
-//! Scatters: points of a plane, of several kinds, over regions.
+//! Scatter plots: points of several kinds in a plane, over regions.
 
 use crate::frame::Frame;
 use crate::svg::{Element, title};
@@ -7,15 +7,15 @@ use crate::{Axis, Look, Panel};
 /// A scatter plot.
 #[derive(Clone, Debug)]
 pub struct Scatter<'a> {
-    /// What stands above it.
+    /// The title above the plot.
     pub title: &'a str,
-    /// What it shows, for those who cannot see it.
+    /// A description of the plot for screen readers.
     pub name: &'a str,
-    /// Across.
+    /// The horizontal axis.
     pub x: &'a Axis,
-    /// Up.
+    /// The vertical axis.
     pub y: &'a Axis,
-    /// What lies below the points.
+    /// The regions, which are drawn below the points.
     pub regions: Vec<Region>,
     /// The points.
     pub dots: Vec<Dot>,
@@ -23,34 +23,34 @@ pub struct Scatter<'a> {
     pub size: (f64, f64),
 }
 
-/// A box of the plane, to its edge where an end is missing.
+/// A box of the plane. Where an end is missing, the box reaches the edge of the plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Region {
-    /// Its ends across.
+    /// The horizontal ends.
     pub x: (Option<f64>, Option<f64>),
-    /// Its ends up.
+    /// The vertical ends.
     pub y: (Option<f64>, Option<f64>),
 }
 
-/// A point.
+/// A point of a plot.
 #[derive(Clone, Debug)]
 pub struct Dot {
-    /// Across.
+    /// The horizontal value.
     pub x: f64,
-    /// Up.
+    /// The vertical value.
     pub y: f64,
-    /// How it looks.
+    /// The look of the point.
     pub look: Look,
-    /// Whether it is drawn as an outline.
+    /// Whether the point is drawn as an outline.
     pub is_hollow: bool,
-    /// Its size in pixels.
+    /// The size in pixels.
     pub size: f64,
-    /// What it says when it is pointed at.
+    /// The tooltip of the point.
     pub says: String,
 }
 
 impl Scatter<'_> {
-    /// Draws it.
+    /// Draws the plot.
     pub fn panel(&self) -> Panel {
         let mut frame = Frame::new(self.title, (self.x, self.y), self.size, 18.0);
         let mut body = String::new();

@@ -1,9 +1,9 @@
-//! Markup: elements whose attributes and texts are escaped, and numbers written short.
+//! Markup: elements with escaped attributes and texts, and numbers with few digits.
 
 use core::fmt::{Display, Write};
 
-/// Text as it may stand in markup, between tags or in an attribute. What XML does not admit at all, control characters,
-/// becomes the replacement character.
+/// Escapes a text for markup, between tags or in an attribute. Characters that XML does not admit at all, control
+/// characters, become the replacement character.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -21,14 +21,14 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A coordinate with as many digits as one can see.
+/// Formats a coordinate with two digits after the point at most: more are not visible.
 pub(crate) fn short(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// The width of a text, guessed by a font that is wider than most: nobody knows the one that it will be shown in.
+/// Estimates the width of a text with a font that is wider than most, since the font of the reader is unknown.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
         'i' | 'j' | 'l' => 0.31,
@@ -42,10 +42,10 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }
 
-/// Bold text is so much wider.
+/// The factor by which bold text is wider.
 pub(crate) const BOLD: f64 = 1.1;
 
-/// As much of a text as fits, with an ellipsis where something is missing.
+/// Cuts a text to a width, and ends it with an ellipsis if it was cut.
 pub(crate) fn fit(text: &str, size: f64, max: f64) -> String {
     if width(text, size) <= max {
         return text.to_owned();
@@ -61,12 +61,12 @@ pub(crate) fn fit(text: &str, size: f64, max: f64) -> String {
     fitting + "\u{2026}"
 }
 
-/// Of the titles of panels.
+/// Font size of panel titles.
 const HEAD: f64 = 12.0 * BOLD;
-/// Between their lines.
+/// Distance between the lines of a title, in pixels.
 const HEAD_LINE: f64 = 15.0;
 
-/// A title that is broken at its commas into lines no wider than this, and the height that it takes.
+/// Draws a title, broken at its commas into lines at most `max` wide. Returns the markup and its height.
 pub(crate) fn head(title: &str, max: f64) -> (String, f64) {
     let mut lines: Vec<String> = Vec::new();
     for part in title.split(", ").filter(|part| !part.is_empty()) {
@@ -88,7 +88,7 @@ pub(crate) fn head(title: &str, max: f64) -> (String, f64) {
     (markup, if lines.is_empty() { 0.0 } else { HEAD_LINE * lines.len() as f64 + 3.0 })
 }
 
-/// An element of SVG or HTML that is being written.
+/// An element of SVG or HTML under construction.
 #[derive(Debug)]
 pub struct Element {
     name: &'static str,
@@ -96,47 +96,47 @@ pub struct Element {
 }
 
 impl Element {
-    /// An element without attributes.
+    /// Makes an element without attributes.
     pub fn new(name: &'static str) -> Self {
         Self { name, text: format!("<{name}") }
     }
 
-    /// With an attribute.
+    /// Adds an attribute.
     #[must_use]
     pub fn set(mut self, name: &str, value: impl Display) -> Self {
         write!(self.text, " {name}=\"{}\"", escape(&value.to_string())).expect("a string takes any text");
         self
     }
 
-    /// With a coordinate.
+    /// Adds a coordinate as an attribute.
     #[must_use]
     pub fn at(self, name: &str, value: f64) -> Self {
         self.set(name, short(value))
     }
 
-    /// With a key, if it is not empty.
+    /// Adds a key, unless it is empty.
     #[must_use]
     pub fn key(self, key: &str) -> Self {
         if key.is_empty() { self } else { self.set("data-k", key) }
     }
 
-    /// Without content.
+    /// Returns the markup of the element without content.
     pub fn empty(self) -> String {
         self.text + "/>"
     }
 
-    /// With markup in it, which is taken as it is.
+    /// Returns the markup of the element with markup in it, which is not escaped.
     pub fn holding(self, markup: &str) -> String {
         format!("{}>{markup}</{}>", self.text, self.name)
     }
 
-    /// With a text in it.
+    /// Returns the markup of the element with a text in it.
     pub fn saying(self, text: &str) -> String {
         self.holding(&escape(text))
     }
 }
 
-/// What a mark says when it is pointed at; nothing when it says nothing.
+/// Returns the tooltip of a mark as markup; empty if there is no text.
 pub(crate) fn title(says: &str) -> String {
     if says.is_empty() { String::new() } else { Element::new("title").saying(says) }
 }

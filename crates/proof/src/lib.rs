@@ -1,8 +1,8 @@
-//! What is tried on a scheme to show that it does not isolate.
+//! Deterministic tests of a scheme's isolation.
 //!
-//! A scheme is believed when nobody can show that it breaks its promise. Here are the ways to try that need no
-//! luck: [`script`] plays the anomalies of the literature step by step, each on every scheme, and knows what may come
-//! of them.
+//! A scheme is believed as long as nobody can show that it breaks its promise. This crate contains the tests that need
+//! no luck: [`script`] plays the anomalies of the literature step by step on every scheme, and knows which outcomes are
+//! allowed.
 #![forbid(unsafe_code)]
 
 pub mod script;

@@ -1,26 +1,27 @@
-//! Every script on every scheme, under its standard settings and under others that change what it promises or does.
+//! Plays every script on every scheme, under its standard settings and under others that change its promise or
+//! behavior.
 
 use engine::setting::Values;
 use engine::{Isolation, Scheme};
 use proof::script::{self, Claim, Fact, Outcome, SCRIPTS, Script, Subject};
 use schemes::catalogue::{self, Visit};
 
-/// Values of a scheme's settings that are not the standard ones.
+/// Values of a scheme's settings that differ from the standard ones.
 type Given = &'static [(&'static str, &'static str)];
 
 /// Short epochs, each of which makes a snapshot that read-only transactions read.
 const SNAPSHOTS: Given = &[("silo.snapshots", "on"), ("silo.epoch_ms", "1"), ("silo.snapshot_epochs", "1")];
 
-/// Attempts that are lost go on to their commit.
+/// Attempts that cannot commit any more run on to their commit.
 const LATE_ABORT: Given = &[("occ.early_abort", "off")];
 
-/// Whatever is written is shown before the commit, and nobody is put before others.
+/// Every write is shown before the commit, and no reader is put before younger writers.
 const ALL_SHOWN: Given = &[("bamboo.delta_pct", "0"), ("bamboo.read_preimage", "off")];
 
-/// Nothing is shown before the commit.
+/// No write is shown before the commit.
 const NOTHING_SHOWN: Given = &[("bamboo.retire", "off")];
 
-/// Attempts see what is committed while they run.
+/// Attempts see committed versions while they run.
 const READ_COMMITTED: Given = &[("ssn.base", "rc")];
 
 /// No certifier.
@@ -29,42 +30,42 @@ const LINE_SI: Given = &[("ermia.line", "si")];
 /// Dangerous structures are refused.
 const LINE_SSI: Given = &[("ermia.line", "ssi"), ("ermia.indirection", "off")];
 
-/// Attempts see what is committed while they run.
+/// Attempts see committed versions while they run.
 const LINE_SSN_RC: Given = &[("ermia.line", "ssn_rc")];
 
 /// Read-only transactions read safe snapshots, each its own.
 const SAFE_SNAPSHOTS: Given = &[("ermia.safe_snapshots", "on"), ("ermia.snapshot_us", "0")];
 
-/// They share safe snapshots, and the others refuse dangerous structures.
+/// Read-only transactions share safe snapshots, and the other transactions refuse dangerous structures.
 const SHARED_SNAPSHOTS: Given =
     &[("ermia.line", "ssi"), ("ermia.safe_snapshots", "on"), ("ermia.snapshot_us", "1000")];
 
-/// Everything is stale, and no read of it is remembered.
+/// Every version is stale, and reads of stale versions are not remembered.
 const NOTHING_REMEMBERED: Given =
     &[("ermia.read_mostly", "on"), ("ermia.read_mostly_after", "0"), ("ermia.stale_kb", "0")];
 
-/// What is uncertain is waited for.
+/// Attempts wait for uncertain versions instead of speculating.
 const NOT_IN_ADVANCE: Given = &[("hekaton_locking.speculation", "off")];
 
 /// A lock for each read.
 const LOCKING: Given = &[("mocc.hot", "0")];
 
-/// Attempts that only read see a moment ago.
+/// Read-only attempts see a state of a moment ago.
 const STALE_SNAPSHOTS: Given = &[("mv2pl.snapshots", "stale")];
 
-/// Attempts that only read are like others.
+/// Read-only attempts run like the others.
 const NO_SNAPSHOTS: Given = &[("cicada.snapshots", "off")];
 
-/// A lock for each read, and commits that wait for none out of order.
+/// A lock for each read, and commits that do not wait for a lock out of order.
 const LOCKING_TRIED: Given = &[("foedus.hot_threshold", "0"), ("foedus.force_canonical", "off")];
 
 /// Every record is contended, and settled after each batch.
 const ALL_CONTENDED: Given = &[("caracal.contended", "1"), ("caracal.collect_every", "1")];
 
-/// What aborts in a batch is not executed again in it.
+/// A transaction that aborts in a batch is not executed again in that batch.
 const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 
-/// One test a scheme, or a scheme under settings.
+/// A test for each scheme, and for each scheme under other settings.
 macro_rules! subjects {
     ($($name:ident $(: $scheme:ident under $given:ident)?),+ $(,)?) => {
         $(#[test]
@@ -137,7 +138,7 @@ fn scripts() -> Vec<Script> {
     parsed.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Plays all scripts under a scheme, and says what went wrong.
+/// Plays all scripts under a scheme, and returns the verdicts with errors.
 struct Play(Given);
 
 impl Visit for Play {
@@ -202,7 +203,7 @@ fn what_scripts_say_of_levels_is_so() {
     }
 }
 
-/// A level that no script tells from the next stricter one would be claimed in vain.
+/// A level would be claimed in vain if no script distinguished it from the next stricter one.
 #[test]
 fn scripts_tell_every_level_from_the_others() {
     let scripts = scripts();
@@ -217,7 +218,7 @@ fn scripts_tell_every_level_from_the_others() {
     }
 }
 
-/// What one script comes to under a scheme.
+/// Plays one script under a scheme, and returns its outcome.
 struct PlayOne<'s>(&'s Script);
 
 impl Visit for PlayOne<'_> {

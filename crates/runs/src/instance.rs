@@ -1,4 +1,4 @@
-//! What is done with a scheme and a workload once their types are known.
+//! Operations on a scheme and a workload whose types are known.
 
 use core::marker::PhantomData;
 
@@ -13,62 +13,62 @@ use crate::recovery::{self, Held, Progress, Recovered};
 use crate::workload::{self, Visit};
 use crate::{Measured, Monitor, RunError, Spec, Step, Verdict};
 
-/// What the settings of a run stress and how much they load.
+/// Returns the forecast of a run: what its settings stress, and how much they load.
 ///
 /// # Errors
-/// Settings of the workload that contradict each other.
+/// The settings of the workload contradict each other.
 pub fn forecast(workload: &str, values: &Values, drive: Drive) -> Result<Forecast, SettingError> {
     workload::with(workload, values, ForecastOf { values, drive })
 }
 
-/// What a scheme promises under its settings.
+/// Returns the isolation that a scheme promises under its settings.
 pub fn isolation(scheme: &str, values: &Values) -> Isolation {
     let isolation = catalogue::with(scheme, IsolationUnder(values));
     isolation.unwrap_or_else(|| panic!("no scheme `{scheme}`"))
 }
 
-/// Whether a scheme has no version of a record within it under its settings, wherever others have theirs.
+/// Whether a scheme under its settings stores no version of a record in the record itself, even where other schemes do.
 pub fn has_versions_apart(scheme: &str, values: &Values) -> bool {
     with_scheme(scheme, VersionsApart(values))
 }
 
-/// Whether a scheme locks records to be read otherwise than to be written, when they are accessed.
+/// Whether a scheme locks records when they are accessed, with different locks for reads and for writes.
 pub fn upgrades(scheme: &str) -> bool {
     with_scheme(scheme, Upgrades)
 }
 
-/// How many clients there are if the settings make them terminals, who wait as the workload says.
+/// Returns the number of clients if the settings make them terminals, which wait as the workload says.
 pub fn terminals(workload: &str, values: &Values) -> Option<u64> {
     workload::with(workload, values, TerminalsOf(values))
 }
 
-/// Refuses what a run would refuse, before anything is loaded.
+/// Checks whether a run would be refused, before anything is loaded.
 ///
 /// # Errors
-/// Settings of the workload, or of the scheme, that contradict each other, and what the scheme's driver cannot do.
+/// The settings of the workload or of the scheme contradict each other, or the scheme's driver cannot do what is asked.
 pub fn admit(spec: &Spec<'_>) -> Result<(), SettingError> {
     forecast(spec.workload, spec.values, spec.drive())?;
     with_scheme(spec.scheme, Admit(spec))
 }
 
-/// How many clients a run under the scheme has: it may need more than are `asked` for.
+/// Returns the number of clients of a run under the scheme, which may need more clients than are `asked` for.
 pub fn clients(scheme: &str, values: &Values, asked: usize) -> usize {
     with_scheme(scheme, Clients { values, asked })
 }
 
-/// Loads, runs and checks.
+/// Loads the database, runs the workload, and checks the result.
 ///
 /// # Errors
-/// As [`admit`]; and what the devices of its log say, if it has one.
+/// Those of [`admit`], and those of the devices of the log, if the run has one.
 pub fn run(spec: &Spec<'_>, monitor: &Monitor) -> Result<Measured, RunError> {
     workload::with(spec.workload, spec.values, Run { spec, monitor, pair: Measure })
 }
 
-/// Recovers what a run of the same workload has logged, by so many workers, and checks it. The directories stay as they
-/// are.
+/// Recovers the log of a run of the same workload with this many workers, and checks the rows. The directories are not
+/// changed.
 ///
 /// # Errors
-/// What there is cannot be read or believed, or the settings are others.
+/// The files cannot be read or are not valid, or the settings differ from those of the run.
 pub fn recover(
     spec: &Spec<'_>,
     held: &Held,
@@ -86,12 +86,12 @@ impl Spec<'_> {
     }
 
     fn env<S: Scheme>(&self) -> Env {
-        // Each loader and each checker has a session, too, when no client has one.
+        // Each loader and each checker has a session, too, while no client has one.
         Env { slots: S::Driver::sessions(&self.job).max(helpers()), workers: self.job.workers }
     }
 }
 
-/// Workers that load and check: all cores, whatever the run takes.
+/// Returns the number of workers that load and check: all cores, however many workers the run has.
 fn helpers() -> usize {
     workers::cores()
 }
@@ -179,7 +179,7 @@ impl catalogue::Visit for Clients<'_> {
     }
 }
 
-/// What is done with a scheme and a workload.
+/// An operation on a scheme and a workload.
 trait Pair: Copy {
     type Out;
 
@@ -218,7 +218,7 @@ impl<W: Workload, P: Pair> catalogue::Visit for RunWorkload<'_, W, P> {
     }
 }
 
-/// An empty database, and its workload.
+/// Returns an empty database, and its workload.
 fn open<S: Scheme, W: Workload>(spec: &Spec<'_>) -> Result<(Database<S>, W), SettingError> {
     let mut schema = Schema::new();
     schema.lay_out(spec.layout);
@@ -295,7 +295,7 @@ impl Pair for Recover<'_> {
     }
 }
 
-/// Checks all shares of a database side by side.
+/// Checks all shares of a database in parallel.
 fn verdict(check: impl Fn(Share) -> Result<(), Violation> + Sync) -> Verdict {
     let of = helpers();
     let found = workers::run(of, false, |index| check(Share { index, of }));
@@ -303,7 +303,7 @@ fn verdict(check: impl Fn(Share) -> Result<(), Violation> + Sync) -> Verdict {
     if violations.is_empty() { Verdict::Passed } else { Verdict::Failed(violations) }
 }
 
-/// The result of `work`, and how many nanoseconds it took.
+/// Returns the result of `work`, and the nanoseconds that it took.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let start_ns = clock::now_ns();
     let result = work();

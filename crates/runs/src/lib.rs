@@ -1,4 +1,4 @@
-//! The one crate that instantiates schemes over workloads. Names become types here, once a run; the loop
+//! The one crate that instantiates schemes over workloads. Names become types here, once for each run, so that the loop
 //! inside holds no `dyn`.
 #![forbid(unsafe_code)]
 
@@ -24,28 +24,29 @@ pub use recovery::{Held, Progress, Recovered, verify};
 pub use storage::{Layout, TableMemory};
 pub use workload::{WORKLOADS, WorkloadInfo};
 
-/// A run: a scheme, a workload, and all that can be chosen about them.
+/// The specification of a run: a scheme, a workload, and all that can be chosen about them.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec<'s> {
     /// The workload's name.
     pub workload: &'s str,
     /// The scheme's name.
     pub scheme: &'s str,
-    /// The settings of both.
+    /// The settings of the workload and of the scheme.
     pub values: &'s Values,
-    /// How it is driven.
+    /// The way in which the run is driven.
     pub job: Job,
-    /// How its tables are laid out.
+    /// The layout of the tables.
     pub layout: Layout,
-    /// Bytes that the system is asked for before the run, so that growing tables wait for no page faults.
+    /// Bytes of memory that are requested from the system before the run, so that growing tables wait for no page
+    /// faults.
     pub reserve_bytes: usize,
-    /// How its commits are logged, if they are.
+    /// The logging of commits; `None` if commits are not logged.
     pub logging: Option<Logging<'s>>,
-    /// Whether its consistency is checked afterwards.
+    /// Whether the consistency of the database is checked after the run.
     pub check: bool,
 }
 
-/// Why a run was refused, or came to nothing. The text names the way out.
+/// The reason why a run was refused or has no result. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunError(pub String);
 
@@ -63,54 +64,55 @@ impl From<SettingError> for RunError {
     }
 }
 
-/// What came of a run.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Measured {
-    /// By the workload's types of transaction.
+    /// Counts by the workload's types of transaction.
     pub types: Vec<TypeTally>,
-    /// What came of the arrivals of an open loop.
+    /// Statistics of open-loop arrivals: offered and skipped requests.
     pub arrived: Arrived,
-    /// Requests that ended in a turn of their worker, and of the database: see [`Job::turn_after`].
+    /// Requests that ended in a turn of their worker, and requests that ended in a turn of the database: see
+    /// [`Job::turn_after`].
     pub turns: [u64; 2],
-    /// How fast it went.
+    /// The throughput by interval.
     pub series: Series,
     /// Ticks of sampled transactions by [`Phase`].
     pub phase_ticks: [u64; Phase::COUNT],
     /// Nanoseconds that loading took.
     pub load_ns: u64,
-    /// Nanoseconds that were measured.
+    /// Nanoseconds of the measured time.
     pub measured_ns: u64,
     /// Nanoseconds that the check took.
     pub check_ns: u64,
     /// Processor time that the workers got, as a share of what they asked for.
     pub cpu_share: f64,
-    /// Whether it was ended early.
+    /// Whether the run was ended early.
     pub is_interrupted: bool,
-    /// What the check said.
+    /// The verdict of the consistency check.
     pub verdict: Verdict,
-    /// What the memory was used for when all was loaded, a line a table.
+    /// The memory use after loading, by table.
     pub memory_loaded: Vec<TableMemory>,
-    /// The same at the end: what is more came of the transactions.
+    /// The memory use at the end, by table: the growth since loading is due to the transactions.
     pub memory: Vec<TableMemory>,
-    /// What was logged, if anything was.
+    /// Statistics of the log, if commits were logged.
     pub logged: Option<Logged>,
 }
 
-/// What the consistency check after a run said.
+/// The verdict of the consistency check after a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// All conditions hold.
     Passed,
-    /// None was looked at.
+    /// No condition was checked.
     Skipped,
-    /// These do not hold: one a share of the check at most.
+    /// These conditions do not hold: at most one for each share of the check.
     Failed(Vec<Violation>),
 }
 
-/// Where a run is, for those who watch it from another thread.
+/// The progress of a run, for watchers on another thread.
 #[derive(Debug)]
 pub struct Monitor {
-    /// Its commits and aborts so far, and the way to end it early.
+    /// The commits and aborts so far, and the way to end the run early.
     pub control: Control,
     step: AtomicU32,
 }
@@ -119,7 +121,7 @@ pub struct Monitor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Step {
-    /// First rows are inserted.
+    /// The initial rows are inserted.
     Load,
     /// Transactions run.
     Run,
@@ -128,14 +130,14 @@ pub enum Step {
 }
 
 impl Monitor {
-    /// For a run with this many workers.
+    /// Creates the monitor of a run with this many workers.
     pub fn new(workers: usize) -> Self {
         Self { control: Control::new(workers), step: AtomicU32::new(Step::Load as u32) }
     }
 
-    /// The present step.
+    /// Returns the present step.
     pub fn step(&self) -> Step {
-        // Relaxed: for display; nothing is read on its strength.
+        // Relaxed: for display; no other memory access depends on the value.
         match self.step.load(Ordering::Relaxed) {
             0 => Step::Load,
             1 => Step::Run,
@@ -143,7 +145,7 @@ impl Monitor {
         }
     }
 
-    /// Says that the run has come to `step`.
+    /// Records that the run has reached `step`.
     pub fn enter(&self, step: Step) {
         self.step.store(step as u32, Ordering::Relaxed); // Relaxed: as in `step`.
     }

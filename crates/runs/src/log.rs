@@ -1,4 +1,4 @@
-//! The log of a run: where its commits go if they are to outlive it, and what its clients wait for.
+//! The log of a run: it makes commits durable, and decides when clients hear of them.
 
 use std::path::PathBuf;
 
@@ -11,31 +11,32 @@ use sync::{Arc, Background, Latched, clock, waiter, workers};
 
 use crate::{RunError, recovery};
 
-/// How the commits of a run are logged.
+/// The logging of a run's commits.
 #[derive(Clone, Copy, Debug)]
 pub struct Logging<'s> {
-    /// A directory for each device, which is there and holds no database yet.
+    /// A directory for each device, which exists and holds no database yet.
     pub directories: &'s [PathBuf],
-    /// What clients wait for; not [`Durability::None`].
+    /// The durability that clients wait for; not [`Durability::None`].
     pub durability: Durability,
-    /// Nanoseconds of an epoch, if the devices keep up.
+    /// Nanoseconds of an epoch, if the devices are fast enough.
     pub epoch_ns: u64,
     /// Nanoseconds from one checkpoint to the next; 0 for none.
     pub checkpoint_ns: u64,
 }
 
-/// What was logged while transactions ran: nothing of the first load.
+/// Statistics of the log while transactions ran; the initial load is not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logged {
-    /// Bytes of commits.
+    /// Bytes of logged commits.
     pub bytes: u64,
-    /// Epochs that had commits, each of which was synced once on each device.
+    /// The number of epochs with commits. Each of them was synced once on each device.
     pub rounds: u64,
-    /// Checkpoints that were made.
+    /// The number of checkpoints that were made.
     pub checkpoints: u64,
-    /// Nanoseconds that they took together, on a thread of their own.
+    /// Nanoseconds that the checkpoints took in total, on a thread of their own.
     pub checkpoint_ns: u64,
-    /// What the rows came to at the end, by [`View::digest`](engine::View::digest): what a recovery must come to.
+    /// The digest of all rows at the end, by [`View::digest`](engine::View::digest). A recovery must end with the same
+    /// digest.
     pub digest: u64,
 }
 
@@ -44,12 +45,12 @@ pub(crate) struct RunLog {
     running: Running,
     is_awaited: bool,
     checkpoints: Option<Checkpoints>,
-    /// What had been written when the transactions began.
+    /// Rounds and bytes that had been written when the transactions began.
     before: (u64, u64),
 }
 
 impl RunLog {
-    /// Begins the log of a database that is empty, with so many sessions at a time.
+    /// Begins the log of an empty database, for at most `sessions` sessions at a time.
     pub(crate) fn begin<S: Scheme>(
         logging: &Logging<'_>,
         db: &Database<S>,
@@ -68,7 +69,7 @@ impl RunLog {
         Ok(Self { running, is_awaited, checkpoints: None, before: (0, 0) })
     }
 
-    /// Logs the rows that a workload loads, and begins with the checkpoints.
+    /// Logs the rows that a workload loads, and then starts the checkpoints.
     pub(crate) fn load<W: Workload>(
         &mut self,
         workload: &W,
@@ -86,8 +87,9 @@ impl RunLog {
         Ok(())
     }
 
-    /// The epoch that all that has been committed waits for, if that is what was asked for. Without a device to write
-    /// to the run comes to nothing, and ends; here and below.
+    /// Returns the epoch for which all commits so far wait, if clients wait for durability (group commit). If the log
+    /// has failed (there is no device to write to), the run is interrupted and has no result. The same holds for the
+    /// functions below.
     fn present(&self, control: &Control) -> Option<u64> {
         let log = self.running.log();
         if log.failure().is_some() {
@@ -96,7 +98,7 @@ impl RunLog {
         self.is_awaited.then(|| log.present().epoch)
     }
 
-    /// Whether an epoch is durable, or never will be.
+    /// Whether an epoch is durable, or can never become durable.
     fn is_assured(&self, epoch: u64, control: &Control) -> bool {
         self.running.log().is_durable(Ticket { epoch }).unwrap_or_else(|_| {
             control.interrupt();
@@ -104,14 +106,14 @@ impl RunLog {
         })
     }
 
-    /// Waits until it is.
+    /// Waits until an epoch is durable, or can never become durable.
     fn assure(&self, epoch: u64, control: &Control) {
         if self.running.log().wait(Ticket { epoch }).is_err() {
             control.interrupt();
         }
     }
 
-    /// Makes all durable, and ends.
+    /// Makes all commits durable, and closes the log.
     pub(crate) fn end<S: Scheme>(self, db: &Database<S>) -> Result<Logged, RunError> {
         let (checkpoints, checkpoint_ns) = self.checkpoints.map_or(Ok((0, 0)), Checkpoints::end)?;
         let (rounds, bytes) = self.running.log().written();
@@ -127,7 +129,7 @@ impl RunLog {
     }
 }
 
-/// What all rows of a quiesced database come to.
+/// Returns the digest of all rows of a quiesced database.
 pub(crate) fn digest<S: Scheme>(db: &Database<S>) -> u64 {
     let of = workers::cores();
     let shares = workers::run(of, false, |index| db.quiesced().digest(Share { index, of }));
@@ -138,7 +140,7 @@ fn failed(error: &LogError) -> RunError {
     RunError(format!("the log has failed, and the run is no result: {error}"))
 }
 
-/// Loads into nothing: rows are loaded into the database by others.
+/// A loader that discards the rows: they are loaded into the database separately.
 struct Nowhere;
 
 impl Loader for Nowhere {
@@ -166,9 +168,9 @@ impl Checkpoints {
         Self { shared, thread: Background::start("checkpoints", move || theirs.make(&log, every_ns)) }
     }
 
-    /// How many there were, and how long they took.
+    /// Stops the thread, and returns the number of checkpoints and the nanoseconds that they took.
     fn end(self) -> Result<(u64, u64), RunError> {
-        // Relaxed, here and below: the end of the thread orders what it has counted.
+        // Relaxed, here and below: joining the thread orders its counts.
         self.shared.stop.store(true, Ordering::Relaxed);
         self.thread.join();
         let Made { count, lasted_ns, failure, .. } = &*self.shared;
@@ -196,7 +198,7 @@ impl Made {
     }
 }
 
-/// Gives the sessions of a run their sinks, if it is logged.
+/// Gives the sessions of a run their sinks, if the run is logged.
 pub(crate) struct Logs<'r, S: Scheme> {
     pub(crate) db: &'r Database<S>,
     pub(crate) log: Option<&'r RunLog>,
@@ -231,8 +233,8 @@ impl<S: Scheme> Observe for Logs<'_, S> {
     }
 }
 
-/// The sink of a session of a run that is logged or not: a branch for each write, in place of every scheme and workload
-/// compiled twice.
+/// The sink of a session, whether the run is logged or not. It costs a branch for each write, but every scheme and
+/// workload is compiled once and not twice.
 pub(crate) struct MaybeLogged(Option<Box<LogSink>>);
 
 impl Sink for MaybeLogged {

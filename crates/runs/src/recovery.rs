@@ -1,4 +1,4 @@
-//! Recovery of what was logged: into the database of a run, or into none, to see whether it is whole.
+//! Recovery of a log into the database of a run, or verification of a log without a database.
 
 use core::fmt;
 use std::io;
@@ -15,53 +15,54 @@ use crate::instance::timed;
 use crate::log::digest;
 use crate::{RunError, Verdict};
 
-/// What came of a recovery.
+/// The results of a recovery.
 #[derive(Clone, Debug)]
 pub struct Recovered {
-    /// Rows, by table.
+    /// The number of rows, by table.
     pub tables: Vec<(String, u64)>,
-    /// Transactions of the log behind the checkpoint.
+    /// The number of transactions in the log after the checkpoint.
     pub transactions: u64,
-    /// Bytes of the checkpoint and of the log behind it.
+    /// Bytes of the checkpoint and of the log after it.
     pub bytes: u64,
     /// The number of the checkpoint; 0 if there is none.
     pub checkpoint: u64,
-    /// The last epoch whose commits there are.
+    /// The last epoch whose commits were recovered.
     pub epoch: u64,
-    /// Whether the log was closed by who wrote it, or is a backup, which is complete, too.
+    /// Whether the log was closed by its writer, or is a backup, which is complete, too.
     pub was_closed: bool,
-    /// Bytes behind the last whole epoch, and does not count: the rest of what was being written when the process
-    /// ended; of each device that has any.
+    /// Bytes after the last whole epoch, for each device that has any. They do not count: they are the rest of the
+    /// writes under way when the process ended.
     pub torn: Vec<Torn>,
     /// Nanoseconds that reading and checking the files took.
     pub read_ns: u64,
-    /// Nanoseconds that making the rows took, and the indexes if there is a database.
+    /// Nanoseconds that making the rows took and, if there is a database, making its indexes.
     pub restore_ns: u64,
-    /// What the rows come to, by [`View::digest`](engine::View::digest), if there is a database.
+    /// The digest of the rows, by [`View::digest`](engine::View::digest), if there is a database.
     pub digest: Option<u64>,
-    /// What the check of the recovered rows said: no more than what holds whichever requests were committed.
+    /// The verdict of the check of the recovered rows. It covers only conditions that hold whichever requests were
+    /// committed.
     pub verdict: Verdict,
 }
 
 impl Recovered {
-    /// Rows of all tables.
+    /// Returns the number of rows of all tables.
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(|(_, rows)| rows).sum()
     }
 }
 
-/// How far a recovery is, for those who watch it from another thread.
+/// The progress of a recovery, for watchers on another thread.
 #[derive(Debug, Default)]
 pub struct Progress(AtomicU64);
 
 impl Progress {
-    /// Rows that are there again, about.
+    /// Returns the approximate number of rows that were recovered so far.
     pub fn rows(&self) -> u64 {
         self.0.load(Ordering::Relaxed) // Relaxed: for display.
     }
 }
 
-/// Directories, one for each device, that nobody else takes until this is dropped.
+/// Locked directories, one for each device. They stay locked until this value is dropped.
 #[derive(Debug)]
 pub struct Held {
     directories: Vec<PathBuf>,
@@ -70,19 +71,19 @@ pub struct Held {
 }
 
 impl Held {
-    /// Holds directories to read what is in them; others may read it meanwhile. They get an empty file `LOCK`, where
-    /// they have none.
+    /// Locks directories for reading; others may read them at the same time. A directory without the file `LOCK` gets
+    /// an empty one.
     ///
     /// # Errors
-    /// One is not there, or somebody writes there.
+    /// A directory does not exist, or somebody writes there.
     pub fn to_read(directories: &[PathBuf]) -> Result<Self, RunError> {
         Self::hold(directories, RealDirectory::lock_to_read, WRITTEN)
     }
 
-    /// Holds directories, which are there, to write a log.
+    /// Locks existing directories for writing a log.
     ///
     /// # Errors
-    /// One is not there, or somebody reads or writes there.
+    /// A directory does not exist, or somebody reads or writes there.
     pub fn to_write(directories: &[PathBuf]) -> Result<Self, RunError> {
         Self::hold(directories, RealDirectory::lock, IN_USE)
     }
@@ -105,11 +106,11 @@ const WRITTEN: &str = "is open: close the program that has it, or wait until it 
 const IN_USE: &str =
     "is open, or is read by `contend recover`: wait until that ends, or give another directory";
 
-/// Reads the files of a database and all rows in them, by so many workers, and keeps none: whether they are whole. The
-/// directories stay as they are.
+/// Checks whether the files of a database are whole: reads the files and all rows in them, with this many workers, and
+/// keeps no row. The directories are not changed.
 ///
 /// # Errors
-/// What there is cannot be read or believed.
+/// The files cannot be read or are not valid.
 pub fn verify(held: &Held, workers: usize, progress: &Progress) -> Result<Recovered, RunError> {
     let directories = &held.directories;
     let home = directory(&directories[0])?;
@@ -176,7 +177,8 @@ fn recovered<P: FnMut(TableId, AnyKey, &[u64])>(
     })
 }
 
-/// Rows of one worker, by table, told to the others now and then and at the end.
+/// The numbers of rows of one worker, by table. They are added to the common progress now and then, and to the common
+/// sums at the end.
 struct Count<'c> {
     progress: &'c Progress,
     rows: &'c Latched<Vec<u64>>,
@@ -185,7 +187,7 @@ struct Count<'c> {
 }
 
 impl Count<'_> {
-    /// Rows after which the others are told.
+    /// The number of rows after which the common progress is updated.
     const TOLD_EVERY: u64 = 1 << 14;
 
     #[inline]
@@ -205,7 +207,7 @@ impl Drop for Count<'_> {
     }
 }
 
-/// Looks what directories have.
+/// Opens directories, and finds the database in them.
 pub(crate) fn find(directories: &[PathBuf], layouts: &Layouts, options: Options) -> Result<Found, RunError> {
     let opened: Result<Vec<_>, RunError> = directories.iter().map(|path| directory(path)).collect();
     Store::open(opened?, layouts, options).map_err(|error| RunError(error.to_string()))
@@ -215,7 +217,7 @@ fn directory(path: &Path) -> Result<Arc<dyn Directory>, RunError> {
     Ok(Arc::new(open(path)?))
 }
 
-/// A directory that is there.
+/// Opens an existing directory.
 fn open(path: &Path) -> Result<RealDirectory, RunError> {
     if !path.is_dir() {
         return Err(refused(path, &"there is no such directory"));

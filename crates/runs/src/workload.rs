@@ -1,4 +1,4 @@
-//! The workloads: one line each. Lists and dispatch are derived from it.
+//! The catalogue of workloads, and the dispatch from a workload's name to its type.
 
 use engine::setting::{Setting, Values};
 use engine::{TxnType, Workload};
@@ -8,18 +8,18 @@ use workloads::stock::StockTable;
 use workloads::tpcc::Tpcc;
 use workloads::ycsb::{LongKey, ShortKey, Ycsb};
 
-/// What is known of a workload without making one.
+/// The facts about a workload that are known without an instance.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadInfo {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// One sentence: what it is.
+    /// One sentence that says what the workload is.
     pub idea: &'static str,
-    /// Its types of transaction.
+    /// The types of transaction.
     pub types: &'static [TxnType],
-    /// Its settings.
+    /// The settings.
     pub settings: &'static [Setting],
-    /// The setting that the size of its data is proportional to.
+    /// The setting to which the size of the data is proportional.
     pub scale: &'static str,
 }
 
@@ -65,19 +65,19 @@ pub const WORKLOADS: &[WorkloadInfo] = &[
     },
 ];
 
-/// Something to be done with a workload whose type is known only at run time.
+/// An operation on a workload whose type is known only at run time.
 pub(crate) trait Visit {
-    /// What comes of it.
+    /// The result of the operation.
     type Out;
 
-    /// Does it with the workload `W`.
+    /// Runs the operation on the workload `W`.
     fn visit<W: Workload>(self) -> Self::Out;
 }
 
 /// Calls `visitor` with the workload of this name.
 ///
 /// # Panics
-/// When there is none: names are looked up in [`WORKLOADS`] before.
+/// No workload has this name: callers look names up in [`WORKLOADS`] first.
 pub(crate) fn with<V: Visit>(name: &str, values: &Values, visitor: V) -> V::Out {
     match name {
         Tpcc::NAME => visitor.visit::<Tpcc>(),

@@ -3,29 +3,29 @@
 use engine::setting::Setting;
 use engine::{Info, Scheme};
 
-/// Something to be done with a scheme whose type is known only at run time: a visitor stands in for the
-/// generic closure that Rust lacks.
+/// An operation on a scheme whose type is known only at run time: a visitor stands in for the generic closure that
+/// Rust lacks.
 pub trait Visit {
-    /// What comes of it.
+    /// The result of the operation.
     type Out;
 
-    /// Does it with the scheme `S`.
+    /// Applies the operation to the scheme `S`.
     fn visit<S: Scheme>(self) -> Self::Out;
 }
 
-/// The scheme for those who name none: strictly serializable, and of those that are the fastest where it was measured
-/// (docs/performance.md) unless most transactions update the same few records. Its readers hold up nobody.
+/// The scheme for callers that name none: strictly serializable, and the fastest of such schemes where it was
+/// measured (docs/performance.md), unless most transactions update the same few records. Its readers hold up nobody.
 pub type Standard = crate::optimistic::silo::Silo;
 
 macro_rules! catalogue {
     ($($path:path),+ $(,)?) => {
-        /// What is known of each scheme, in the order of the catalogue.
+        /// The descriptions of the schemes, in the order of the catalogue.
         pub const INFO: &[Info] = &[$(<$path as Scheme>::INFO),+];
 
         /// The settings of each scheme, in the order of the catalogue.
         pub const SETTINGS: &[&[Setting]] = &[$(<$path as Scheme>::SETTINGS),+];
 
-        /// Calls `visitor` with the scheme of this name; `None` when there is none.
+        /// Calls `visitor` with the scheme of this name; `None` when there is no such scheme.
         pub fn with<V: Visit>(name: &str, visitor: V) -> Option<V::Out> {
             $(
                 if name == <$path as Scheme>::INFO.name {

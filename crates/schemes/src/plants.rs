@@ -242,7 +242,8 @@ sync::plants! {
         "leaves exposed what a transaction has written that does not commit, as if it had";
 }
 
-/// The bugs that can be planted in each scheme, its own and those of what it shares with others.
+/// The bugs that can be planted in each scheme: its own, and those of the parts that it shares with
+/// other schemes.
 pub static OF_SCHEMES: &[(&str, &[&Plant])] = &[
     (
         "no_wait",

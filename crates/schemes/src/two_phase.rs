@@ -1,9 +1,9 @@
-//! Strict two-phase locking (Eswaran, Gray, Lorie, Traiger, CACM 1976), but for the question what becomes of a
-//! lock that cannot be had at once: that is a [`Rule`], and each rule is a scheme of its own.
+//! Strict two-phase locking (Eswaran, Gray, Lorie, Traiger, CACM 1976). It leaves one question open: what happens
+//! when a lock cannot be had at once. A [`Rule`] answers it, and each rule is a scheme of its own.
 //!
-//! IDEA        Whoever reads a record first locks it shared, whoever writes it exclusively, and keeps the lock
-//!             to the end. Writes are buffered, so that an abort has nothing to undo.
-//! RECORD      The rule's header, which says beside the lock whether there is a value and whether the record is
+//! IDEA        An attempt locks a record shared before it first reads it, exclusively before it writes it, and keeps
+//!             the lock to the end. Writes are buffered, so that an abort has nothing to undo.
+//! RECORD      The rule's header, which holds beside the lock whether there is a value and whether the record is
 //!             retired.
 //! COMMIT      1. All locks are held: the lock point, at which the attempt takes effect. 2. Fence; check that
 //!             each leaf read has its gap version. 3. Install each value, then unlock it.
@@ -29,12 +29,12 @@ use crate::plants;
 
 pub use engine::parts::{Left, LockMode as Mode};
 
-/// What a record carries for a rule: its lock, and what is to be known of its value.
+/// The header of a record under a rule: its lock, and the state of its value.
 pub trait Header: Meta {
-    /// The record was loaded with a value, and nobody knows it yet.
+    /// Notes that the record was loaded with a value. Nobody knows the record yet.
     fn load(&self);
 
-    /// Whether the record has a value: for those who have locked it, and in quiesced databases.
+    /// Whether the record has a value: for attempts that have locked it, and in quiesced databases.
     fn has_value(&self) -> bool;
 
     /// See [`Scheme::retire`].
@@ -56,20 +56,20 @@ impl Header for LockWord {
     }
 }
 
-/// What becomes of a lock that cannot be had at once, and all that depends on it.
+/// The treatment of a lock that cannot be had at once, and everything that depends on it.
 ///
 /// The locks of an attempt are numbered from 0 in the order in which it asks for them. After an error the attempt has
 /// the locks that it had before.
 pub trait Rule: Sized + core::fmt::Debug + Send + Sync + 'static {
-    /// What is known of the scheme.
+    /// The description of the scheme.
     const INFO: Info;
-    /// Its settings.
+    /// The settings of the scheme.
     const SETTINGS: &'static [Setting];
     /// See [`Scheme::WAITS`].
     const WAITS: bool;
-    /// What each record carries.
+    /// The header of each record.
     type Header: Header;
-    /// What the rule knows of an attempt: made once per slot.
+    /// The rule's state of an attempt: made once per slot.
     type Party: core::fmt::Debug + Send;
 
     /// A rule for a new database.
@@ -81,17 +81,17 @@ pub trait Rule: Sized + core::fmt::Debug + Send + Sync + 'static {
     /// The private state of a slot's attempts.
     fn attach(&self, slot: usize) -> Self::Party;
 
-    /// A transaction is about to try again: see [`Scheme::await_others`].
+    /// Called when a transaction is about to try again: see [`Scheme::await_others`].
     #[inline]
     fn await_others(&self, _party: &mut Self::Party) {}
 
-    /// An attempt begins.
+    /// Called when an attempt begins.
     fn begin(&self, party: &mut Self::Party, ticket: &Ticket);
 
     /// Locks a record of which the attempt has no lock yet, and says whether it has a value.
     ///
     /// # Errors
-    /// [`Abort::ReadChanged`] if the record is retired, or what the rule thinks of a lock that is held.
+    /// [`Abort::ReadChanged`] if the record is retired, or the rule's abort for a lock that is held.
     fn lock(
         &self,
         party: &mut Self::Party,
@@ -100,17 +100,17 @@ pub trait Rule: Sized + core::fmt::Debug + Send + Sync + 'static {
         mode: Mode,
     ) -> Result<bool, Abort>;
 
-    /// Makes the attempt's n-th lock exclusive, which was shared.
+    /// Makes the attempt's n-th lock, which was shared, exclusive.
     ///
     /// # Errors
-    /// What the rule thinks of others who share the record.
+    /// The rule's abort because of others that share the record.
     fn upgrade(&self, party: &mut Self::Party, header: &Self::Header, nth: usize) -> Result<(), Abort>;
 
-    /// The attempt has all its locks, and has read nothing that has changed: the last that can fail. From here on it
-    /// waits for nobody.
+    /// Called when the attempt has all its locks, and has read nothing that has changed. This is the last step that
+    /// can fail: from here on the attempt waits for nobody.
     ///
     /// # Errors
-    /// What others think of it.
+    /// The abort to which other attempts have condemned this one.
     #[inline]
     fn decide(&self, _party: &mut Self::Party, _end: End) -> Result<(), Abort> {
         Ok(())
@@ -123,7 +123,7 @@ pub trait Rule: Sized + core::fmt::Debug + Send + Sync + 'static {
 /// Whether every slot can have requests of its own in lock queues.
 ///
 /// # Errors
-/// When there are too many.
+/// When there are too many slots.
 pub fn room_for(env: Env) -> Result<(), SettingError> {
     let most = RequestId::SLOTS_MAX;
     if env.slots <= most {
@@ -143,7 +143,7 @@ pub struct TwoPhase<R> {
 enum Value {
     /// As stored in the record.
     Stored,
-    /// None.
+    /// The record has no value.
     Absent,
     /// Written by this attempt.
     Own(WordRange),
@@ -436,7 +436,7 @@ impl<R: Rule> TwoPhase<R> {
 }
 
 impl<R: Rule> Txn<'_, R> {
-    /// The attempt gives a record that it has locked a value: room for it.
+    /// Makes room for the value that the attempt gives to a record that it has locked.
     #[inline]
     fn change(&mut self, position: usize) -> WordRange {
         let lock = self.locks.get_mut(position);
@@ -446,7 +446,7 @@ impl<R: Rule> Txn<'_, R> {
         value
     }
 
-    /// All locks are released.
+    /// Forgets all locks after they were released.
     #[inline]
     fn forget(&mut self) {
         self.locks.clear();
@@ -463,7 +463,7 @@ impl<R: Rule> Lock<'_, R> {
         self.mode == Mode::Shared && (is_missed || is_planted(&plants::TWO_PHASE_UNLOCKS_READS))
     }
 
-    /// What an attempt that commits leaves of the record.
+    /// The state of the record that an attempt leaves when it commits.
     #[inline]
     fn left(&self) -> Left {
         match self.value {

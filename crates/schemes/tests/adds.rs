@@ -1,5 +1,5 @@
-//! What is promised of additions: under every scheme they are seen as updates are; under schemes that add when
-//! they commit, they do not conflict with each other, and with all else as they must.
+//! Claims about additions. Under every scheme they are seen as updates are. Under schemes that add at the
+//! commit, additions do not conflict with each other, and conflict with everything else as they must.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn stage<S: Scheme>(given: Given) -> (Database<S>, Table<Cell>) {
         [X, Y].into_iter().try_for_each(|key| txn.insert(table, key, &Cell::new(VALUE)).map(drop))
     };
     assert_eq!(commit(&mut db.session(), prepare), Ok(()));
-    // Where snapshots show these values, a row that is deleted stays in the index without a value.
+    // Where snapshots show these values, a deleted row stays in the index without a value.
     drain(&db);
     (db, table)
 }
@@ -132,7 +132,7 @@ impl Claim for Nothing {
         });
         assert_eq!(rolled_back, Err(Abort::Rollback));
         assert_eq!(commit(&mut session, |txn| add(txn, table, NONE, 1)), Ok(false));
-        // What a buffer holds from before is in no later sum.
+        // The earlier contents of a buffer are in no later sum.
         assert_eq!(commit(&mut session, |txn| add(txn, table, X, 0)), Ok(true));
         let values = [X, Y, NONE].map(|key| value(&db, table, key));
         assert_eq!(values, [Some(VALUE), Some(VALUE), None], "under {}", S::INFO.name);
@@ -160,7 +160,7 @@ trait DeltaClaim {
     fn check<S: Scheme>(given: Given);
 }
 
-/// Checks it, if the scheme is one, and says whether it is.
+/// Checks a delta claim about a scheme that adds at the commit. Returns whether the scheme does so.
 struct CheckDeltas<C>(Given, PhantomData<C>);
 
 impl<C: DeltaClaim> Visit for CheckDeltas<C> {
@@ -186,7 +186,8 @@ fn check_deltas<C: DeltaClaim>() {
 
 type Body<'b, S> = dyn Fn(&mut Attempt<'_, '_, S>, Table<Cell>) -> Result<(), Abort> + 'b;
 
-/// How an attempt ends within which, after it has done its part, another does its own and commits.
+/// The end of an attempt during which, after it has done its part, another attempt does its own part and
+/// commits.
 fn overlap<S: Scheme>(
     given: Given,
     first: &Body<'_, S>,
@@ -386,7 +387,7 @@ impl DeltaClaim for RollbacksAreValidated {
                 update(txn, table, Y)
             });
             assert_eq!(both, Ok(()));
-            // One is from before the other attempt, one from after.
+            // One value is from before the other attempt, one from after it.
             assert_eq!((old, txn.read(table, X, Cell::value)?), (Some(VALUE), Some(VALUE + 2)));
             Err(Abort::Rollback)
         });

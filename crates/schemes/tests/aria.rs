@@ -85,8 +85,8 @@ fn run(plan: Plan, requests: u64, pause_ns: u64) -> Run {
     Run { outcome: ledger, aborts, user_aborts, executions, after }
 }
 
-/// What falls back executes a second time, after commits of its own batch that clients have heard of: counts
-/// it with its batch.
+/// Counts executions that fall back with their batch: they execute a second time, after commits of their own
+/// batch of which clients have heard.
 fn name_batches(executions: &mut [Execution]) {
     let (mut batch, mut executed) = (0, BTreeSet::new());
     for execution in executions {
@@ -98,11 +98,12 @@ fn name_batches(executions: &mut [Execution]) {
     }
 }
 
-/// Whether what a program does to `cells` on a state can be told from what it saw of the state.
+/// Whether the effect of a program on `cells` in a state can be told from what the program saw of the state.
 fn depends(program: &Program, before: &Model, after: &Model, cells: &BTreeSet<Cell>) -> bool {
     let mut changed = before.clone();
     changed.adopt(after, cells);
-    // Two states that agree on all else: the program depends on the cells if they make it see anything else.
+    // Two states that agree on everything else: the program depends on the cells if they make it see
+    // anything else.
     program_sees(program, before) != program_sees(program, &changed)
 }
 
@@ -111,8 +112,8 @@ fn program_sees(program: &Program, state: &Model) -> Option<Vec<Seen>> {
 }
 
 /// Checks a history of one worker batch by batch: what each commit saw, that one commit writes a cell, that
-/// some serial order agrees with all, and that what fell back did so one by one in the order of the batch.
-/// Returns the first executions of each batch with whether they committed.
+/// some serial order agrees with all commits, and that the programs which fell back did so one by one in the
+/// order of the batch. Returns the first executions of each batch, each with whether it committed.
 fn check(plan: Plan, run: &Run) -> Vec<Vec<(Program, bool)>> {
     let mut state = Model::loaded(plan.mix);
     let mut batches = Vec::new();
@@ -123,7 +124,8 @@ fn check(plan: Plan, run: &Run) -> Vec<Vec<(Program, bool)>> {
         };
         let firsts = if plan.fallback { (0..chunk.len()).take_while(is_first).count() } else { chunk.len() };
         let (batch, fallen) = chunk.split_at(firsts);
-        // A batch without commits is followed by one with the same count: a program executes again in it.
+        // A batch without commits is followed by a batch with the same count: one of its programs executes
+        // again there.
         let committed = |execution: &Execution| {
             let program = &execution.program;
             let last =
@@ -172,11 +174,11 @@ fn check(plan: Plan, run: &Run) -> Vec<Vec<(Program, bool)>> {
     batches
 }
 
-/// Takes away, again and again, what depends on no write of another that is left.
+/// Removes, again and again, a program that depends on no write of another program that is left.
 fn assert_serializable(before: &Model, written: &[(&Program, BTreeSet<Cell>, Model)]) {
     let mut left: Vec<_> = written.iter().collect();
     while !left.is_empty() {
-        // The last in some order: nobody who is left must come after it.
+        // The removed program is the last in some order: no other that is left must come after it.
         let last = left.iter().position(|(program, _, _)| {
             let mut others = left.iter().filter(|(other, _, _)| other != program);
             others.all(|(_, cells, after)| !depends(program, before, after, cells))
@@ -236,7 +238,7 @@ fn every_transaction_ends_in_its_batch_when_it_falls_back() {
 #[test]
 fn what_falls_back_has_a_batch_number_of_its_own() {
     for fallback in [false, true] {
-        // One place a batch: nothing aborts. Twenty-four: something does in nearly every batch.
+        // With one place in a batch nothing aborts; with twenty-four, something does in nearly every batch.
         for clients in [1, 24] {
             let plan = Plan { clients, batch: clients, fallback, ..PLAN };
             let (db, programs) = database(plan);
@@ -269,7 +271,7 @@ fn what_falls_back_has_a_batch_number_of_its_own() {
     }
 }
 
-/// Hears of installed values and of the last stamp.
+/// Records the installed values and the last stamp.
 #[derive(Default)]
 struct Heard {
     installed: Vec<(Option<u64>, Option<u64>)>,
@@ -307,7 +309,7 @@ fn observers_hear_of_the_value_before() {
     assert_eq!(heard, &[(None, Some(7)), (Some(7), Some(8)), (Some(8), None)]);
 }
 
-/// The cells that a program of [`Mix::Records`] only reads, and those that it writes.
+/// The cells that a program of [`Mix::Records`] only reads, and the cells that it writes.
 fn records(program: &Program) -> (BTreeSet<u64>, BTreeSet<u64>) {
     let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
     for op in &program.ops {
@@ -416,7 +418,7 @@ fn requests_that_take_a_round_trip_to_come_end_once_whatever_the_number_of_worke
         let outcome = driver::run(&db, &programs, &job, &Control::new(workers));
         let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
         assert_eq!(ended, 20 * plan.clients as u64);
-        // All but the first requests have been under way, and that is a part of their latency.
+        // All but the first requests have been under way, and that time is a part of their latency.
         let at_once = outcome.types.iter().map(|tally| tally.latency_ns.quantile(0.5)).min();
         assert!(at_once.is_some_and(|ns| ns >= 20_000), "{at_once:?}");
         Model::of(&db, &programs);

@@ -1,5 +1,5 @@
-//! Claims about what waits for commits to be assured: clients do, under every driver, and batches only while there is
-//! nothing to form one of.
+//! Claims about waits for commits to be assured: clients wait under every driver, and batches wait only while there
+//! is nothing of which to form one.
 
 mod common;
 
@@ -22,8 +22,8 @@ use sync::{Arc, Latched, clock, waiter};
 use common::counters::Counters;
 use common::programs::{Model, Program, Programs, Seen};
 
-/// Draws a number whenever it is asked what commits wait for, and assures one when so many more were drawn, or when
-/// somebody has waited for it.
+/// Draws a number whenever it is asked for what commits wait. Assures a number when `lag` further ones were drawn, or
+/// when somebody has waited for it.
 #[derive(Default)]
 struct Gate {
     lag: AtomicU64,
@@ -34,11 +34,11 @@ struct Gate {
     /// Commits before each number was drawn.
     commits_before: Latched<Vec<u64>>,
     heard: AtomicU64,
-    /// The run ends early when this number was drawn.
+    /// The number whose draw ends the run early.
     interrupts: Option<(u64, Arc<Control>)>,
 }
 
-// Relaxed: what is asserted of several workers holds of any value from before.
+// Relaxed: the claims about several workers hold for any earlier value.
 impl Gate {
     fn drawn(&self) -> u64 {
         self.drawn.load(Ordering::Relaxed)
@@ -53,7 +53,7 @@ impl Gate {
         self.waits.load(Ordering::Relaxed)
     }
 
-    /// A client hears of a commit whose transaction was executed after so many numbers were drawn.
+    /// Notes that a client hears of a commit whose transaction was executed after `drawn` numbers were drawn.
     fn hear(&self, drawn: u64) {
         let heard = self.heard.fetch_add(1, Ordering::Relaxed) + 1;
         let assured = self.assured();
@@ -109,8 +109,8 @@ impl Observe for Gate {
     }
 }
 
-/// A workload each of whose executions notes what the gate had drawn by then, so that whoever hears of a commit can
-/// tell whether a number drawn after it is assured.
+/// A workload in which each execution notes how many numbers the gate had drawn by then, so that a client that hears
+/// of the commit can tell whether a number drawn after it is assured.
 struct Watched<W> {
     workload: W,
     gate: Arc<Gate>,
@@ -176,14 +176,14 @@ struct Plan {
     workers: usize,
     clients: usize,
     requests: u64,
-    /// How many numbers are drawn before one is assured.
+    /// How many numbers are drawn before the first of them is assured.
     lag: u64,
     given: &'static [(&'static str, &'static str)],
 }
 
 const PLAN: Plan = Plan { workers: 1, clients: 4 * BATCH, requests: 20, lag: NEVER, given: &[] };
 
-/// Until somebody waits.
+/// A lag that only a wait ends.
 const NEVER: u64 = u64::MAX;
 
 struct Ran<S: Scheme, W: Workload> {
@@ -198,11 +198,11 @@ impl<S: Scheme, W: Workload> Ran<S, W> {
     }
 
     fn aborts(&self) -> u64 {
-        // Who has seen what did not come to pass is no part of what comes of a batch.
+        // Aborts because of runs that did not come to pass do not belong to the outcome of a batch.
         self.sum(|tally| tally.aborts.iter().sum::<u64>() - tally.aborts[Abort::Cascade as usize])
     }
 
-    /// Numbers drawn of batches, and waits between them: each worker asks once before and waits once at the end.
+    /// Numbers drawn for batches, and waits between batches: each worker asks once before and waits once at the end.
     fn batches_and_waits(&self, workers: usize) -> (u64, u64) {
         (self.watched.gate.drawn() - 2 * workers as u64, self.watched.gate.waits() - workers as u64)
     }
@@ -238,7 +238,7 @@ fn run<S: Scheme, W: Workload>(plan: Plan) -> Ran<S, W> {
     ran
 }
 
-/// And those that execute alone, which there are.
+/// The claim also holds for transactions that execute alone, and there are some.
 fn no_client_hears_of_a_commit_before_it_is_assured<S: Scheme>(plan: Plan) {
     for lag in [NEVER, 2, 1] {
         for workers in [1, 3] {
@@ -250,20 +250,20 @@ fn no_client_hears_of_a_commit_before_it_is_assured<S: Scheme>(plan: Plan) {
 }
 
 fn other_clients_fill_batches_while_some_wait<S: Scheme>() {
-    // The first of four batches is assured when the third has ended, which is seen in the fourth.
+    // The first of four batches is assured when the third has ended, and this is seen in the fourth.
     let ran = run::<S, Counters>(Plan { lag: 2, ..PLAN });
     assert_eq!(ran.batches_and_waits(1), (4 * PLAN.requests, 0), "full batches, and no wait");
 }
 
 fn batches_wait_when_all_clients_do<S: Scheme>() {
-    // Four batches are executed, and then one for each that was waited for.
+    // Four batches are executed, and then one for each batch that was waited for.
     let ran = run::<S, Counters>(PLAN);
     assert_eq!(ran.batches_and_waits(1), (4 * PLAN.requests, 4 * (PLAN.requests - 1)));
     let ran = run::<S, Counters>(Plan { clients: BATCH, ..PLAN });
     assert_eq!(ran.batches_and_waits(1), (PLAN.requests, PLAN.requests - 1));
 }
 
-/// What came of a run, whatever the workers.
+/// The outcome of a run, which does not depend on the workers.
 #[derive(Debug, PartialEq)]
 struct Came {
     ledger: Vec<(Program, Vec<Seen>)>,
@@ -291,7 +291,7 @@ fn batches_are_the_same_for_any_number_of_workers<S: Scheme>(plan: Plan) {
     }
 }
 
-/// Assures a commit when so many nanoseconds have passed.
+/// Assures a commit when this number of nanoseconds has passed.
 struct Later(u64);
 
 impl Observe for Later {

@@ -1,4 +1,5 @@
-//! Bamboo: what is shown before the commit, who commits after whom, and who aborts with whom.
+//! Claims about Bamboo: which writes are shown before the commit, which attempts commit after
+//! which, and which abort with which.
 
 mod common;
 
@@ -17,7 +18,7 @@ const MIDDLE: u64 = 20;
 const YOUNG: u64 = 30;
 
 const STANDARD: Given = &[];
-/// Writes are shown, and an older reader wounds who shows one.
+/// Writes are shown, and an older reader wounds the writer that shows one.
 const NOBODY_PASSED: Given = &[("bamboo.read_preimage", "off")];
 /// Writes are shown up to the end, or in the first half of a transaction.
 const TO_THE_END: Given = &[("bamboo.delta_pct", "0")];
@@ -33,7 +34,7 @@ const CASCADE: Ended = Err(Abort::Cascade);
 
 type Txn<'o, 't, 'db> = On<'o, 't, 'db, Bamboo>;
 
-/// Writes cell 0 in turn 1 and goes on to another, which shows what was written.
+/// Writes cell 0 in turn 1 and goes on to another cell, which shows the write.
 fn shows(txn: &mut Txn<'_, '_, '_>) -> Ended {
     txn.count(0)?;
     txn.read(7)?;
@@ -231,7 +232,7 @@ fn near_its_usual_end_an_attempt_shows_nothing_unless_it_is_to_show_all() {
     let mut schema = Schema::new();
     let table = schema.table("cells", Lookup::Point, 8).group();
     let at = |number| Place::new(0, number);
-    // The last is beyond the usual end.
+    // The last write is beyond the usual end.
     for (given, written, shown) in [(HALF, 2, None), (TO_THE_END, 2, Some(1)), (TO_THE_END, 5, Some(1))] {
         let db = database_with::<Bamboo>(&schema, 2, 1, given);
         let (has_written, seen, seen_meanwhile) = (Flag::new(false), Flag::new(None), Flag::new(None));

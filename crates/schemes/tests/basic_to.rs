@@ -13,7 +13,7 @@ use schemes::timestamp::basic_to::BasicTo;
 const AT: Place = Place::new(0, 5);
 const MISSING: Place = Place::new(0, 6);
 const ALL: core::ops::RangeInclusive<Place> = Place::new(0, 0)..=Place::new(0, 9);
-/// Nobody waits: all attempts of a script are open in one thread.
+/// No attempt waits: all attempts of a script are open in one thread.
 const AT_ONCE: Given = &[("basic_to.wait_us", "0")];
 const THOMAS: Given = &[("basic_to.wait_us", "0"), ("basic_to.thomas", "on")];
 

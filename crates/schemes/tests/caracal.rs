@@ -1,5 +1,5 @@
-//! What is special of Caracal: arrays of many versions, marks to ignore some, what becomes of contended records, and
-//! how long versions stand.
+//! Claims about Caracal's own features: arrays of many versions, marks to ignore some of them, the treatment of
+//! contended records, and the time for which versions stand.
 
 use engine::driver::{self, Control, Job, Limit};
 use engine::setting::{Setting, SettingError, Values};
@@ -30,11 +30,11 @@ impl Row for Count {
     type Indexes = ();
 }
 
-/// Every request counts at key 0 but those of every fifth client, which count at a key of their own; those of every
-/// third client roll back after that. Keys from 1 on are the clients'.
+/// A workload in which every request counts at key 0, except the requests of every fifth client, which count at a
+/// key of its own. The requests of every third client roll back after that. Keys from 1 on are the clients'.
 struct Counts {
     table: Table<Count>,
-    /// Who executed: the number of the worker's scratch, the client, the sequence number.
+    /// The executions: the number of the worker's scratch, the client, the sequence number.
     executions: Latched<Vec<(u64, u64, u64)>>,
 }
 
@@ -54,7 +54,7 @@ impl Request {
     }
 }
 
-/// Tells workers apart.
+/// Numbers the workers.
 struct Scratch(u64);
 
 impl Default for Scratch {
@@ -128,7 +128,7 @@ struct Run {
     /// By request, in the order of batches.
     seen: Vec<(u64, u64, Count)>,
     executions: Vec<(u64, u64, u64)>,
-    /// Versions that stand in arrays after the run, and for how many there is room.
+    /// The number of versions that stand in arrays after the run, and the number for which there is room.
     versions: (usize, usize),
     after: Vec<Count>,
 }
@@ -164,7 +164,7 @@ fn run(given: Given<'_>, workers: usize, requests: u64) -> Run {
     }
 }
 
-/// What the requests of some batches see one after the other, and the rows after them.
+/// The values that the requests of some batches see one after the other, and the rows after them.
 fn expected(requests: u64) -> (Vec<(u64, u64, Count)>, Vec<Count>) {
     let mut rows = vec![Count { times: 0, last: 0, sum: 0 }; BATCH + 1];
     let mut seen = Vec::new();
@@ -206,7 +206,7 @@ fn who_writes_a_contended_record_executes_where_all_do_who_write_it() {
     for (split, contended, are_together) in [("on", "8", true), ("off", "8", false), ("on", "10000", false)] {
         let ran = run(&[("caracal.split", split), ("caracal.contended", contended)], 3, 6);
         for sequence in 0..6 {
-            // Each was rehearsed on the worker of its client, and executed after all were rehearsed.
+            // Each request was rehearsed on the worker of its client, and executed after all were rehearsed.
             let of_batch = ran.executions.iter().filter(|execution| execution.2 == sequence);
             let executed: Vec<_> = of_batch.skip(BATCH).collect();
             assert_eq!(executed.len(), BATCH);

@@ -1,5 +1,5 @@
-//! What Cicada promises and permits, conflict by conflict. The attempts of a test have their timestamps in the order of
-//! their begins: all clocks go by the same counter here.
+//! The promises and permissions of Cicada, conflict by conflict. The attempts of a test have their timestamps in the
+//! order of their begins: all clocks go by the same counter here.
 
 mod common;
 
@@ -13,14 +13,14 @@ use schemes::multiversion::cicada::Cicada;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Latched, waiter, workers};
 
-/// Nobody waits for an undecided version.
+/// No attempt waits for an undecided version.
 const NO_WAIT: Given = &[("cicada.pending", "abort")];
-/// Nothing is done in advance.
+/// No checks or sorting in advance.
 const HASTY: Given = &[("cicada.early_check", "off"), ("cicada.sort", "off")];
 
 type Txn<'s, 'db> = Attempt<'s, 'db, Cicada>;
 
-/// What an attempt does.
+/// The actions of an attempt.
 type Does<'s, T> = &'s dyn Fn(&mut Txn<'_, '_>) -> Result<T, Abort>;
 
 fn stage(given: Given) -> (Database<Cicada>, Table<Cell>) {
@@ -88,7 +88,7 @@ fn a_write_of_any_kind_below_a_later_version_is_too_late() {
     assert_eq!(attempt(&db, |txn| txn.read(table, X, Cell::value)), Ok(Some(6)));
 }
 
-/// What an attempt does after it has read `X`, which an earlier one then changes.
+/// The outcome of actions that an attempt takes after it has read `X`, which an earlier attempt then changes.
 fn reads_too_early(given: Given, then: impl Fn(&mut Txn<'_, '_>, Table<Cell>) -> Result<(), Abort>) -> Abort {
     let (db, table) = stage(given);
     let (order, late) = (Order::default(), Flag::new(Ok(())));
@@ -206,7 +206,8 @@ fn read_only_attempts_are_like_others_where_there_are_no_snapshots() {
     assert_eq!(earlier, Err(Abort::TooLate));
 }
 
-/// What a later reader of a version that is undecided sees, if the writer may go on before it looks, or afterwards.
+/// The value that a later reader of an undecided version sees, if the writer may go on before the reader looks, or
+/// afterwards.
 fn meets_an_undecided_version(given: Given, is_let_go: bool) -> Result<Option<u64>, Abort> {
     let (db, table) = stage(given);
     let (step, seen) = (AtomicU64::new(0), Latched::new(Ok(None)));

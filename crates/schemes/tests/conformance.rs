@@ -1,5 +1,5 @@
-//! What every scheme of the catalogue promises, claim by claim. What a scheme does not promise is asserted
-//! as permitted.
+//! The promises of every scheme of the catalogue, claim by claim. What a scheme does not promise, the
+//! tests assert as permitted.
 
 mod common;
 
@@ -173,7 +173,7 @@ fn twins_are_alike_and_moving_rows_are_seen_once_where_column_groups_share_a_rec
     }
 }
 
-/// What a scheme promises under some settings.
+/// The isolation that a scheme promises under some settings.
 struct Promise(Given);
 
 impl Visit for Promise {
@@ -197,7 +197,8 @@ impl Subject {
 
 fn counts_every_increment_once(subject: Subject) {
     run::<Counters>(subject.scheme, subject.given);
-    // Partition schemes learn what the input did not say; to the others it is the same.
+    // Schemes with partitions learn the homes that the input did not name; to other schemes the two are
+    // the same.
     run::<Counters<false>>(subject.scheme, subject.given);
 }
 
@@ -236,7 +237,7 @@ fn keeps_quotas_if_serializable(subject: Subject) {
 struct Interleave(Subject, Ending);
 
 impl Visit for Interleave {
-    /// By kind of skew: who has acted, and who said that they committed.
+    /// By kind of skew: which sides have acted, and which reported a commit.
     type Out = Vec<(&'static str, [bool; 2], [bool; 2])>;
 
     fn visit<S: Scheme>(self) -> Self::Out {

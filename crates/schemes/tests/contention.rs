@@ -17,7 +17,8 @@ fn crowd(pause_ns: u64, requests: u64) -> Plan {
     Plan { workers: 1, clients: 50, requests, pause_ns, rtt_ns: 0, seed: 1 }
 }
 
-/// Runs a plan of [`Movers`], whose twelve rows change places all the time; aborts a request, rounded up.
+/// Runs a plan of [`Movers`], whose twelve rows change places all the time. Returns the aborts for each request,
+/// rounded up.
 struct Aborts<'p>(&'p Plan, fn(Job) -> Job);
 
 impl Visit for Aborts<'_> {
@@ -39,7 +40,7 @@ impl Visit for Aborts<'_> {
     }
 }
 
-/// By scheme.
+/// The aborts of each scheme.
 fn aborts(plan: &Plan, change: fn(Job) -> Job) -> impl Iterator<Item = (&'static str, u64, [u64; 2])> {
     catalogue::INFO.iter().filter_map(move |info| {
         let found = catalogue::with(info.name, Aborts(plan, change)).expect("a scheme of the catalogue");
@@ -49,7 +50,7 @@ fn aborts(plan: &Plan, change: fn(Job) -> Job) -> impl Iterator<Item = (&'static
 
 #[test]
 fn pauses_grow_with_attempts_however_long_these_last() {
-    // As long as on a machine a thousand times slower: far above what any pause is at the beginning.
+    // As long as on a machine a thousand times slower: far above any pause at the beginning.
     for pause_ns in [5_000, 2_000_000] {
         let plan = crowd(pause_ns, 2);
         let without_turns = |job| Job { retry: Retry::Backoff, ..job };
@@ -66,7 +67,7 @@ fn turns_bound_what_requests_fail_where_nobody_steps_aside() {
     let at_once = |job| Job { retry: Retry::Fixed, backoff_ns: 0, turn_after: 16, ..job };
     let mut has_turns = false;
     for (scheme, aborts, turns) in aborts(&plan, at_once) {
-        // Fifty until it has its worker's turn, and one more.
+        // Fifty until the request has its worker's turn, and one more.
         assert!(aborts <= 52, "{scheme}: {aborts} aborts a request");
         has_turns |= turns[0] > 0;
     }

@@ -1,4 +1,5 @@
-//! `DL_DETECT`, circle by circle: who waits is served in turn, and of those who wait for each other one aborts.
+//! Claims about `DL_DETECT`, circle by circle: waiters are served in turn, and of those that wait for each
+//! other one aborts.
 
 mod common;
 
@@ -16,9 +17,9 @@ const YOUNG: u64 = 30;
 const STANDARD: Given = &[];
 const AT_ONCE: Given = &[("dl_detect.delay_us", "0")];
 const BY_LOCKS: Given = &[("dl_detect.victim", "fewest_locks")];
-/// The first look is the last for longer than a test lasts.
+/// After the first look there is no other within the time of a test.
 const ONE_LOOK: Given = &[("dl_detect.period_us", "1000000")];
-/// A first look at once, and a second one when all are long where they wait.
+/// A first look at once, and a second one when all have long been waiting.
 const TWO_LOOKS: Given = &[("dl_detect.delay_us", "0"), ("dl_detect.period_us", "300000")];
 const TIMEOUT: Given = &[("dl_detect.timeout_us", "1000")];
 
@@ -28,7 +29,7 @@ const VICTIM: Ended = Err(Abort::Deadlock);
 
 type Txn<'o, 't, 'db> = On<'o, 't, 'db, DlDetect>;
 
-/// Writes one cell in a turn, and another in another turn, which `all` come before.
+/// Writes one cell in turn `turn`, and another one in turn `all + turn`.
 fn writes_two(cells: [u64; 2], turn: u32, all: u32) -> impl Fn(&mut Txn<'_, '_, '_>) -> Ended {
     move |txn| {
         txn.turn(turn);
@@ -111,26 +112,26 @@ fn a_circle_leads_through_those_who_wait_before_one() {
             linger();
             Ok(())
         }),
-        // Waits for it first, and has what the next one waits for.
+        // Waits for cell 0 first, and has what the next one waits for.
         (YOUNG, &|first| {
             first.turn(2);
             first.count(1)?;
             first.count(0)
         }),
-        // Waits behind it, and has nothing that it waits for: no circle.
+        // Waits behind it, and has nothing for which it waits: no circle.
         (MIDDLE, &|second| {
             second.turn(3);
             second.count(2)?;
             second.count(0)
         }),
-        // Has what the owner wants in the end: none either.
+        // Has what the owner wants in the end: no circle either.
         (40, &|third| {
             third.turn(4);
             third.count(2)
         }),
     ]);
     assert_eq!(ended, [COMMITS; 4]);
-    // Who waits in the queue waits for those before it, who wait for it elsewhere.
+    // An attempt that waits in the queue waits for those before it, which wait for it elsewhere.
     let ended = scene.play(&[
         (OLD, &|owner| {
             owner.count(0)?;

@@ -1,4 +1,5 @@
-//! ERMIA: its lines, its log's space, safe snapshots, reads that nobody remembers, and where its versions are.
+//! Claims about ERMIA: its lines, its log's space, safe snapshots, reads that nobody remembers, and the places of
+//! its versions.
 
 mod common;
 
@@ -14,7 +15,7 @@ use schemes::multiversion::si::Si;
 const BY_DEFAULT: Given = &[];
 /// The standard line, with shared snapshots.
 const SHARED: Given = &[("ermia.safe_snapshots", "on"), ("ermia.snapshot_us", "1000")];
-/// The other certifier, and a snapshot for each.
+/// The other certifier, and a snapshot for each reader.
 const SAFE_SSI: Given = &[("ermia.line", "ssi"), ("ermia.safe_snapshots", "on"), ("ermia.snapshot_us", "0")];
 /// The other certifier, for which everything is stale.
 const STALE_SSI: Given = &[
@@ -49,7 +50,7 @@ fn look<T>(
     rows.db.session().attempt(&ticket, |txn| body(txn))
 }
 
-/// Each of two reads what the other overwrites; the second to commit.
+/// Write skew: each of two attempts reads what the other overwrites. The outcome of the second to commit.
 fn write_skew(given: Given) -> Done {
     let rows = rows_under::<Ermia>(given);
     rows.commit(|txn| {
@@ -63,7 +64,7 @@ fn write_skew(given: Given) -> Done {
     })
 }
 
-/// What becomes of the first of a dangerous structure that closes no circle.
+/// The outcome of the first attempt of a dangerous structure that closes no circle.
 fn before_a_pivot(given: Given) -> Done {
     let rows = rows_under::<Ermia>(given);
     rows.commit(|first| {
@@ -158,7 +159,7 @@ fn versions_stand_apart_unless_they_may_stand_within() {
     assert_eq!(bytes::<Ermia>(&[("ermia.indirection", "off")]), bytes::<Si>(BY_DEFAULT));
 }
 
-/// The first reads what the second overwrites; a snapshot shows the second and not the first, which commits then.
+/// The first reads what the second overwrites. A snapshot shows the second and not the first, which commits then.
 #[test]
 fn what_a_safe_snapshot_shows_is_not_overtaken() {
     for is_read in [false, true] {
@@ -221,12 +222,12 @@ fn who_reads_a_safe_snapshot_writes_nothing() {
     _ = look(&rows, |txn| rows.add(txn, A));
 }
 
-/// Neither of two remembers what it has read: the second to commit was told, or knows that there was somebody.
+/// Neither of two attempts remembers its reads: the second to commit was told, or knows that there was a reader.
 #[test]
 fn reads_that_nobody_remembers_are_found_out_by_either_side() {
     for given in [NOTHING_REMEMBERED, STALE_SSI] {
         assert_eq!(write_skew(given), REFUSED, "{given:?}");
-        // The one that was overtaken has committed first: the other must find that it read.
+        // The overtaken attempt has committed first: the other must find that it read.
         let rows = rows_under::<Ermia>(given);
         let outcome = rows.commit(|txn| {
             rows.read(txn, A)?;
@@ -260,7 +261,7 @@ fn who_remembers_nothing_is_refused_nothing_for_old_reads_alone() {
     }
 }
 
-/// What was told to an attempt that is over is no concern of the next.
+/// A notice to an attempt that is over does not concern the next one.
 #[test]
 fn what_is_told_is_told_to_those_who_are_there() {
     let rows = rows_under::<Ermia>(NOTHING_REMEMBERED);
@@ -281,14 +282,14 @@ fn what_is_told_is_told_to_those_who_are_there() {
     assert_eq!(next, Ok(()));
 }
 
-/// An attempt remembers its first reads, and of later ones those that are not stale.
+/// An attempt remembers its first reads, and later reads only if they are not stale.
 #[test]
 fn what_is_not_stale_is_remembered() {
     let given: Given =
         &[("ermia.read_mostly", "on"), ("ermia.read_mostly_after", "0"), ("ermia.stale_kb", "1000")];
     for (given, is_told) in [(given, false), (NOTHING_REMEMBERED, true)] {
         let rows = rows_under::<Ermia>(given);
-        // Somebody has read C after an update of what this attempt has not read.
+        // Another attempt has read C after an update of something that this attempt has not read.
         let outcome = rows.commit(|txn| {
             rows.read(txn, A)?;
             assert_eq!(rows.updated(B), Ok(()));
@@ -306,7 +307,7 @@ fn what_is_not_stale_is_remembered() {
     }
 }
 
-/// What a scan finds in place of a row that it should not.
+/// The entries that a scan finds in place of a row that it should not find.
 #[test]
 fn a_safe_snapshot_shows_no_keys_that_come_later() {
     let rows = rows_under::<Ermia>(SAFE_SNAPSHOTS);

@@ -1,5 +1,5 @@
-//! FOEDUS: whom its locks keep waiting and who passes them, what a retry locks beforehand, and that what was inserted
-//! in vain leaves nothing behind.
+//! Claims about FOEDUS: which attempts its locks keep waiting and which pass them, which records a retry locks
+//! beforehand, and that inserts in vain leave nothing behind.
 
 mod common;
 
@@ -15,17 +15,17 @@ type Txn<'o, 't, 'db> = On<'o, 't, 'db, Foedus>;
 const COMMITS: Ended = Ok(());
 const FAILS: Ended = Err(Abort::ReadChanged);
 
-/// Whatever is read is locked.
+/// Every read locks its record.
 const LOCKING: Given = &[("foedus.hot_threshold", "0")];
-/// So it is, and a commit gives up no lock.
+/// The same, and a commit gives up no lock.
 const TRYING: Given = &[("foedus.hot_threshold", "0"), ("foedus.force_canonical", "off")];
-/// So it is, and a retry knows of none.
+/// The same, and a retry has no list.
 const NOBODY_WAITS: Given =
     &[("foedus.hot_threshold", "0"), ("foedus.force_canonical", "off"), ("foedus.rll", "off")];
-/// Each attempt is as the first.
+/// Each attempt is like the first.
 const NO_LIST: Given = &[("foedus.rll", "off")];
 
-/// Two cells in both orders: which address is the smaller one is nobody's business.
+/// Two cells in both orders: which of them has the smaller address is not known.
 const PAIRS: [(u64, u64); 2] = [(0, 5), (5, 0)];
 
 #[test]
@@ -55,7 +55,7 @@ fn who_cannot_wait_passes_a_lock_and_fails_when_it_commits() {
     assert_eq!(seen, [waits, passes], "in canonical order, and out of it");
 }
 
-/// Reads cell 0 twice as often as it is tried, each time under the eyes of a writer, and writes another.
+/// Reads cell 0 in each of up to two attempts, each time while a writer comes, and writes another cell.
 fn reads_under_writers(scene: &Scene<Foedus>) -> (Vec<Ended>, String) {
     let tries = Flag::new(0);
     let ended = scene.play_tries(
@@ -177,7 +177,7 @@ fn either_commits_wait_or_retries_do() {
 fn locks_are_taken_on_the_way_and_nobody_waits_for_ever() {
     for (first, second) in PAIRS {
         let scene = Scene::<Foedus>::new(LOCKING);
-        // Each reads what the other writes.
+        // Each attempt reads what the other writes.
         let ended = scene.play_tries(
             &[
                 (1, &move |txn: &mut Txn<'_, '_, '_>| {
@@ -213,7 +213,7 @@ fn what_is_inserted_in_vain_leaves_no_key_behind() {
         assert_eq!(undone, Err(Abort::Rollback));
     }
     assert_eq!(entries(), 0, "nobody else knew the records");
-    // Two flip the mark of one record: one after the other, and the second is told.
+    // Two attempts flip the mark of one record: one after the other, and the second is told.
     let insert = |txn: &mut Attempt<'_, '_, Foedus>| txn.insert(table, at(0), &Cell::new(2));
     let lost = session.attempt(&ticket, |txn| {
         assert_eq!(txn.insert(table, at(0), &Cell::new(1)), Ok(true));
@@ -222,7 +222,7 @@ fn what_is_inserted_in_vain_leaves_no_key_behind() {
     });
     assert_eq!(lost, Err(Abort::WriteConflict));
     assert_eq!(session.attempt(&ticket, |txn| txn.read(table, at(0), Cell::value)), Ok(Some(2)));
-    // Somebody holds on to what was missing until after the key has come and gone.
+    // An attempt keeps what it found missing until after the key has come and gone.
     let missed = session.attempt(&ticket, |txn| {
         let deleted = |txn: &mut Attempt<'_, '_, Foedus>| txn.delete(table, at(0));
         assert_eq!(txn.read(table, at(0), Cell::value), Ok(Some(2)));

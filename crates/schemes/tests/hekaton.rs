@@ -1,4 +1,4 @@
-//! What Hekaton promises and permits, conflict by conflict.
+//! The promises and permissions of Hekaton, conflict by conflict.
 
 mod common;
 
@@ -80,7 +80,8 @@ fn the_first_to_write_wins_and_the_second_finds_out_at_once() {
     assert_eq!(outcome, Ok(()));
 }
 
-/// The key comes back in a record that the attempt has never seen, by someone who comes before it and after it.
+/// The key comes back in a record that the attempt has never seen. Another transaction, which comes both before
+/// the attempt and after it, brings it back.
 #[test]
 fn a_miss_is_not_believed_once_its_record_has_left_the_index() {
     let (db, table) = stage();

@@ -1,4 +1,5 @@
-//! Hekaton with locks, wait by wait: writers go on over what others have locked, and end after them.
+//! Claims about Hekaton with locks, wait by wait: writers go on over records that others have
+//! locked, and end after them.
 
 mod common;
 
@@ -25,7 +26,7 @@ const REFUSED: Ended = Err(Abort::LockBusy);
 
 type Txn<'o, 't, 'db> = On<'o, 't, 'db, HekatonLocking>;
 
-/// A cell that nobody has made.
+/// A cell that does not exist.
 const MISSING: u64 = 77;
 
 #[test]
@@ -102,7 +103,7 @@ fn who_adds_a_key_ends_after_those_who_found_it_missing() {
     }
 }
 
-/// Reads one cell in a turn, and writes another in another turn, which `all` come before.
+/// Reads one cell in turn `turn`, and writes another one in turn `all + turn`.
 fn reads_and_writes(cells: [u64; 2], turn: u32, all: u32) -> impl Fn(&mut Txn<'_, '_, '_>) -> Ended {
     move |txn| {
         txn.turn(turn);
@@ -228,7 +229,7 @@ fn an_update_locks_the_record_first_only_without_a_hint() {
     }
 }
 
-/// Who put the key into the leaf is gone when another gives its record a value.
+/// The attempt that put the key into the leaf is gone when another gives its record a value.
 #[test]
 fn who_fills_a_record_that_an_abort_has_left_waits_for_those_who_had_locked_its_leaf() {
     let scene = Scene::<HekatonLocking>::new(STANDARD);

@@ -1,5 +1,5 @@
-//! The levers of the engine: which transactions conflict if the column groups of a row share a record, and which do
-//! not.
+//! Claims about the levers of the engine: which transactions conflict if the column groups of a row share a record,
+//! and which do not.
 
 mod common;
 
@@ -24,7 +24,7 @@ impl Row for Quiet {
     type Indexes = ();
 }
 
-/// A database of two rows of three column groups, of which others are additive.
+/// A database of two rows of three column groups; the groups other than `Quiet` are additive.
 struct Stage<S: Scheme> {
     db: Database<S>,
     first: Table<Cell>,
@@ -48,7 +48,7 @@ impl<S: Scheme> Stage<S> {
         stage
     }
 
-    /// What the row has.
+    /// The values of the row's column groups.
     fn row(&self) -> (Option<u64>, Option<Quiet>, Option<u64>) {
         let read = attempt(&mut self.db.session(), |txn| {
             let first = txn.read(self.first, AT, Cell::value)?;

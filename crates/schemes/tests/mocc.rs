@@ -1,4 +1,5 @@
-//! MOCC: what it locks beforehand, and that its locks keep others waiting and nobody for ever.
+//! Claims about MOCC: which records it locks beforehand, and that its locks keep others waiting,
+//! but nobody for ever.
 
 mod common;
 
@@ -15,12 +16,12 @@ type Txn<'o, 't, 'db> = On<'o, 't, 'db, Mocc>;
 const COMMITS: Ended = Ok(());
 const FAILS: Ended = Err(Abort::ReadChanged);
 
-/// A failure is enough to make a record hot.
+/// One failure is enough to make a record hot.
 const SOON_HOT: Given = &[("mocc.hot", "1"), ("mocc.epoch_ms", "1"), ("mocc.era_epochs", "1")];
-/// No record ever is.
+/// No record is ever hot.
 const NEVER_HOT: Given = &[("mocc.hot", "21")];
 
-/// Reads cell 0 in turn 1, and lets another have turn 2 and all the time that it wants.
+/// Reads cell 0 in turn 1, and lets another attempt take turn 2 and all the time that it wants.
 fn reads(txn: &mut Txn<'_, '_, '_>) -> Ended {
     txn.read(0)?;
     txn.turn(1);
@@ -35,7 +36,7 @@ fn writes(txn: &mut Txn<'_, '_, '_>) -> Ended {
     txn.count(0)
 }
 
-/// How the reader ends, if a writer comes after its read.
+/// The end of the reader, if a writer comes after its read.
 fn read_and_written(scene: &Scene<Mocc>) -> (Vec<Ended>, String) {
     (scene.play(&[(1, &reads), (2, &writes)]), scene.events())
 }

@@ -1,4 +1,4 @@
-//! What MV2PL does for those who write and for those who only read, conflict by conflict.
+//! The behaviour of MV2PL for writers and for read-only transactions, conflict by conflict.
 
 mod common;
 
@@ -105,7 +105,7 @@ fn a_lock_is_waited_for_as_long_as_is_set() {
     assert_eq!(look(&db, |txn| txn.read(table, X, Cell::value)), Ok(Some(1)));
 }
 
-/// Does something when its commit has drawn its number and put its first version in place.
+/// Runs an action when its commit has drawn its number and put its first version in place.
 struct Midway<F>(F);
 
 impl<F: Fn() + Send> Observer for Midway<F> {
@@ -153,7 +153,7 @@ fn a_fresh_snapshot_shows_what_its_client_knows_to_be_committed_and_never_half_o
                     add(txn, table, Y)
                 });
                 assert_eq!(both, Ok(()), "who only reads is in nobody's way");
-                // SeqCst, here and below: what one client tells the other.
+                // SeqCst, here and below: one client tells the other of its commits.
                 known.fetch_add(1, Ordering::SeqCst);
             } else {
                 let least = known.load(Ordering::SeqCst);

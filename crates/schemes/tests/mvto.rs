@@ -144,7 +144,8 @@ fn a_gap_that_was_read_stays_read_when_its_leaf_splits() {
     });
 }
 
-/// Timestamps in the order of the fibers: the late one is between the one that begins first and the others.
+/// Timestamps are in the order of the fibers: the late attempt is between the one that begins first and the
+/// others.
 #[test]
 fn what_was_read_stays_read_when_a_key_leaves_and_enters_the_index() {
     check(Lookup::Ordered, |db, table| {

@@ -1,5 +1,5 @@
-//! What the two forms of optimistic validation promise and permit, record by record and central: scripts of a few
-//! attempts, one inside the other.
+//! The promises and permissions of the two forms of optimistic validation, record by record and central: scripts
+//! of a few attempts, one inside the other.
 
 mod common;
 
@@ -26,7 +26,7 @@ type Txn<'s, 'db, S> = Attempt<'s, 'db, S>;
 struct Stage<S: Scheme> {
     db: Database<S>,
     cells: Table<Cell>,
-    /// With the key 0.
+    /// A table with the key 0.
     keys: Table<Cell>,
 }
 
@@ -50,7 +50,7 @@ impl<S: Scheme> Stage<S> {
         self.db.session().attempt(&Ticket::new(0, Homes::new()), body)
     }
 
-    /// Another attempt, which commits.
+    /// Runs another attempt, which commits.
     fn commit(&self, body: impl FnOnce(&mut Txn<'_, '_, S>) -> Result<(), Abort>) {
         assert_eq!(self.attempt(body), Ok(()));
     }
@@ -116,7 +116,7 @@ both!(
     an_attempt_that_stalls_holds_up_nobody,
 );
 
-/// It may have read before the other wrote, for all that is known at the end.
+/// At its end the attempt cannot tell whether it read before the other wrote.
 fn an_attempt_writes_over_nothing_that_was_written_since_its_begin<S: Scheme>(stage: &Stage<S>) {
     for reads_before in [true, false] {
         let outcome = stage.attempt(|txn| {
@@ -207,7 +207,7 @@ fn a_rollback_for_what_never_was_together_is_not_believed<S: Scheme>(stage: &Sta
     });
 }
 
-/// Reads, while another inserts it and rolls back, that a key is missing.
+/// Reads that a key is missing, while another attempt inserts it and rolls back.
 fn miss<S: Scheme>(stage: &Stage<S>, txn: &mut Txn<'_, '_, S>) {
     let rolled_back = stage.attempt(|other| {
         stage.insert(other, MISSING)?;
@@ -217,7 +217,8 @@ fn miss<S: Scheme>(stage: &Stage<S>, txn: &mut Txn<'_, '_, S>) {
     assert_eq!(rolled_back, Err(Abort::Rollback));
 }
 
-/// The key comes back in a record that the attempt has never seen, by someone who comes before it and after it.
+/// The key comes back in a record that the attempt has never seen. Another transaction, which comes both before
+/// the attempt and after it, brings it back.
 fn a_miss_is_not_believed_once_its_record_has_left_the_index<S: Scheme>(stage: &Stage<S>) {
     let outcome = stage.attempt(|txn| {
         miss(stage, txn);

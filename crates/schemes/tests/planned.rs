@@ -1,5 +1,5 @@
-//! Schemes that fix the order of a batch before, against a model: its transactions do what they would do one after the
-//! other, in their order; and the outcome does not depend on the workers.
+//! Claims about schemes that fix the order of a batch before they execute it, against a model: the transactions of a
+//! batch have the same effects as one after the other, in their order; and the outcome does not depend on the workers.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn database<S: Scheme>(plan: Plan) -> (Database<S>, Programs) {
     database_with(plan, 12 * plan.workers + 2)
 }
 
-/// With room for so many sessions.
+/// A database with room for `slots` sessions.
 fn database_with<S: Scheme>(plan: Plan, slots: usize) -> (Database<S>, Programs) {
     let given = [(format!("{}.batch", S::INFO.name), plan.batch.to_string())];
     let values = Values::new(S::SETTINGS, &given).expect("legal");
@@ -65,7 +65,7 @@ fn run<S: Scheme>(plan: Plan, requests: u64, pause_ns: u64) -> Run {
     let sum = |of: fn(&driver::TypeTally) -> u64| outcome.types.iter().map(of).sum::<u64>();
     let (commits, user_aborts) = (sum(|tally| tally.commits), sum(|tally| tally.user_aborts));
     assert_eq!(commits + user_aborts, plan.clients as u64 * requests, "every request ends once");
-    // What has to do with others that did not come to pass has nothing to do with what comes of the batch.
+    // Aborts because of runs that did not come to pass do not belong to the outcome of the batch.
     let aborts = sum(|tally| tally.aborts[Abort::Footprint as usize]);
     let cascades = sum(|tally| tally.aborts[Abort::Cascade as usize]);
     let all = sum(|tally| tally.aborts.iter().sum());
@@ -96,7 +96,7 @@ fn a_batch_does_what_its_transactions_do_in_their_order<S: Scheme>() {
                 executed.iter().map(|(program, _)| program.client).collect()
             };
             let clients: Vec<u64> = order(executed);
-            // Those that run alone come after the others.
+            // Transactions that run alone come after the others.
             let planned = 1 + clients.windows(2).take_while(|pair| pair[0] < pair[1]).count();
             assert!(clients[planned..].is_sorted(), "in their order: {clients:?}");
             alone += (clients.len() - planned) as u64;
@@ -108,7 +108,7 @@ fn a_batch_does_what_its_transactions_do_in_their_order<S: Scheme>() {
             }
         }
         assert_eq!(state, run.after);
-        // The first of those may follow the last of the others as if it were one of them.
+        // The first of those that ran alone may follow the last of the others as if it were one of them.
         assert!(alone <= run.aborts, "what touches what it did not request, and nothing else, runs alone");
         assert_eq!(run.executions.len(), 2 * plan.clients * 150, "everything ends in its batch");
         assert!(run.user_aborts > 0 && (run.aborts > 0) == (mix == Mix::All), "{} aborts", run.aborts);

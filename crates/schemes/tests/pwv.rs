@@ -1,6 +1,6 @@
-//! Claims about PWV: writes are seen while their transactions go on, once these have said that they will not roll back
-//! and after the last write of the record; and what comes of a batch is what its order says, even if a transaction that
-//! has shown a write does not come to the end that its rehearsal promised.
+//! Claims about PWV. Writes are seen while their transactions go on, once these have announced that they will not roll
+//! back and after the last write of the record. The outcome of a batch is that of its order, even if a transaction that
+//! has exposed a write does not come to the end that its rehearsal promised.
 
 use engine::driver::{self, Control, Job, Limit};
 use engine::setting::{Setting, SettingError, Values};
@@ -27,9 +27,9 @@ impl Row for Cell {
 }
 
 const CELLS: u64 = 40;
-/// What a transaction that shows writes early writes first.
+/// The cell that a transaction which exposes writes early writes first.
 const HOT: u64 = 0;
-/// Says what another transaction touches.
+/// The cell whose value names the cell that another transaction touches.
 const POINTER: u64 = 1;
 
 #[derive(Clone, Copy, Debug)]
@@ -37,24 +37,24 @@ enum Move {
     /// Adds one to a cell.
     Add(u64),
     Read(u64),
-    /// As `Read`, of a cell that may be missing: that counts as 0.
+    /// Like `Read`, for a cell that may be missing, which counts as 0.
     Peek(u64),
     Delete(u64),
-    /// With the value 7.
+    /// Inserts the cell with the value 7.
     Insert(u64),
-    /// Says that there will be no rollback.
+    /// Announces that there will be no rollback.
     Decide,
-    /// Waits until somebody has read the hot cell in a run of its own, so many milliseconds at most. In rehearsals it
-    /// does not.
+    /// Waits until the hot cell was read outside of a rehearsal, at most this number of milliseconds. Does not wait in
+    /// rehearsals.
     AwaitReader(u64),
-    /// Adds one to the cell that the pointer says, which another transaction of the batch has moved.
+    /// Adds one to the cell that the pointer names. Another transaction of the batch has moved the pointer.
     Follow,
-    /// Adds one to the hot cell as often as the pointer says.
+    /// Adds one to the hot cell as many times as the pointer's value.
     AddAsOften,
-    /// Writes what was read last into a cell.
+    /// Writes the value that was read last into a cell.
     Note(u64),
     RollBack,
-    /// Rolls back if what was read last is this.
+    /// Rolls back if the value that was read last is this one.
     RollBackIf(u64),
     GiveWay,
 }
@@ -66,7 +66,7 @@ use Move::{
 
 type Part = &'static [Move];
 
-/// One request a client, the moves of which are given.
+/// One request for each client, with the given moves.
 struct Play {
     cells: Table<Cell>,
     parts: &'static [Part],
@@ -74,9 +74,9 @@ struct Play {
     runs: Vec<AtomicU64>,
     /// How often the hot cell was read outside of rehearsals.
     reads: AtomicU64,
-    /// What was read in which run, by client; the rehearsal is run 0.
+    /// The values read, with their runs, by client; the rehearsal is run 0.
     seen: Latched<Vec<(u64, u64, u64)>>,
-    /// Whether those who waited for a reader met one.
+    /// Whether the transactions that waited for a reader met one.
     met: Latched<Vec<bool>>,
 }
 
@@ -124,7 +124,7 @@ impl Workload for Play {
         (): &mut (),
         txn: &mut T,
     ) -> Result<(), Abort> {
-        // Relaxed, here and below: it orders nothing that is looked at while the run goes on.
+        // Relaxed, here and below: it orders nothing that is read while the run goes on.
         let run = self.runs[client as usize].fetch_add(1, Ordering::Relaxed);
         let mut last = 0;
         let add =
@@ -177,11 +177,11 @@ impl Workload for Play {
     }
 }
 
-/// What came of a play.
+/// The outcome of a play.
 #[derive(Debug)]
 struct Played {
     cells: Vec<u64>,
-    /// What each client read in its runs, rehearsals left out.
+    /// The values that each client read in its runs, rehearsals left out.
     seen: Vec<Vec<u64>>,
     met: Vec<bool>,
     commits: u64,
@@ -222,9 +222,9 @@ fn play(parts: &'static [Part], workers: usize, given: &[(&str, &str)]) -> Playe
     Played { cells, seen, met, commits, user_aborts, footprint, cascades }
 }
 
-/// With one worker nothing but a wait lets the next transaction begin, so that what meets is known.
+/// With one worker only a wait lets the next transaction begin, so that it is known which transactions meet.
 const ONE: usize = 1;
-/// Milliseconds after which there is something wrong.
+/// Milliseconds after which something must be wrong.
 const LONG: u64 = 20_000;
 
 #[test]
@@ -280,7 +280,7 @@ fn only_the_last_write_of_a_record_is_seen() {
 
 #[test]
 fn who_read_what_did_not_come_to_pass_executes_again_in_its_place() {
-    // The pointer is moved by the first, so that the second touches what it had not declared, after it has shown its
+    // The first moves the pointer, so that the second touches a cell that it had not declared, after it has exposed its
     // write to the third; it then comes last.
     let parts: &[Part] = &[
         &[Add(POINTER)],
@@ -326,7 +326,7 @@ fn a_rollback_due_to_what_did_not_come_to_pass_is_not_believed() {
         &[Add(POINTER)],
         &[Decide, Add(HOT), Read(2), AwaitReader(LONG), Follow],
         &[Read(HOT), Add(3), RollBackIf(1)],
-        // And so with what is lacking in a footprint.
+        // The same holds for an access that is lacking in a footprint.
         &[Read(HOT), RollBackIf(1), Add(4)],
     ];
     let played = play(parts, ONE, &[]);
@@ -346,7 +346,7 @@ fn a_rollback_that_was_not_to_come_leaves_nothing() {
 
 #[test]
 fn who_writes_once_more_what_it_has_shown_comes_last() {
-    // It was rehearsed with one addition, and makes two.
+    // The transaction was rehearsed with one addition, and makes two.
     let parts: &[Part] = &[&[Add(POINTER)], &[Decide, AddAsOften], &[Read(HOT), Note(3)]];
     let played = play(parts, ONE, &[]);
     assert_eq!((played.cells[HOT as usize], played.cells[3], played.footprint), (2, 0, 1));

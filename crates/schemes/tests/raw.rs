@@ -1,5 +1,6 @@
-//! Transactions over words: the same scripts through `Transaction` and through `RawTxn` see the same and leave
-//! the same behind, under every scheme; and what no type rules out is an error that undoes the attempt.
+//! Claims about transactions over words. The same scripts through `Transaction` and through `RawTxn` see the
+//! same and leave the same behind, under every scheme. Misuse that no type rules out is an error that undoes
+//! the attempt.
 
 mod common;
 
@@ -157,8 +158,8 @@ impl Made for Tagged {
     }
 }
 
-/// The tables: two column groups, one of them indexed; by equality; long keys and two indexes; a heap; and
-/// those of which misuse is made.
+/// The tables: one with two column groups, one of them indexed; one found by equality; one with long keys and
+/// two indexes; a heap; and tables for misuse.
 #[derive(Clone, Copy)]
 struct World {
     people: (Table<Named>, Table<Cell>),
@@ -192,7 +193,7 @@ impl World {
     }
 }
 
-/// What is done to a row.
+/// An operation on a row.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Get,
@@ -201,17 +202,17 @@ enum Deed {
     Delete,
 }
 
-/// A key range, as homes and numbers, of an index.
+/// A key range of an index, as homes and numbers.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     from: Bound<(u64, u64)>,
     to: Bound<(u64, u64)>,
     direction: Direction,
-    /// After how many rows the visitor breaks.
+    /// The number of rows after which the visitor breaks.
     limit: usize,
 }
 
-/// A step of a script; the number says on which of the tables or indexes.
+/// A step of a script. The number selects one of the tables or indexes.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Row(u64, Place, Deed),
@@ -220,7 +221,7 @@ enum Step {
     Scan(u64, Range),
 }
 
-/// What a step saw: keys and words.
+/// The rows that a step saw: keys and words.
 type Seen = Vec<(Option<AnyKey>, Vec<u64>)>;
 
 fn told(result: bool) -> Seen {
@@ -296,7 +297,7 @@ fn take(way: &mut impl Way, world: &World, step: Step) -> Result<Seen, RawError>
 
 struct Typed<'t, T>(&'t mut T);
 
-/// Writes down what a scan sees, up to a limit.
+/// Adds what a scan sees to the list, up to a limit.
 fn note(seen: &mut Seen, limit: usize, key: AnyKey, words: &[u64]) -> ControlFlow<()> {
     seen.push((Some(key), words.to_vec()));
     if seen.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -439,7 +440,7 @@ fn new_world<S: Scheme>() -> (World, Database<S>) {
     laid_out(Layout::default())
 }
 
-/// A world whose tables are laid out so.
+/// A world whose tables have this layout.
 fn laid_out<S: Scheme>(layout: Layout) -> (World, Database<S>) {
     let mut schema = Schema::new();
     schema.lay_out(layout);
@@ -453,7 +454,7 @@ fn ticket(retries: u32) -> Ticket {
     Ticket { retries, ..Ticket::new(1, common::at_home(0)) }
 }
 
-/// Makes attempts until one commits or is rolled back for good.
+/// Makes attempts until one commits or rolls back for good.
 fn end<S: Scheme>(
     db: &Database<S>,
     mut attempt: impl FnMut(&Ticket) -> Result<(), RawError>,
@@ -467,7 +468,7 @@ fn end<S: Scheme>(
     panic!("nobody is in the way under {}", S::INFO.name);
 }
 
-/// All that a quiesced database holds.
+/// The entire contents of a quiesced database.
 fn state<S: Scheme>(db: &Database<S>, world: &World) -> Vec<Seen> {
     fn rows<S: Scheme, R: Row>(db: &Database<S>, table: Table<R>) -> Seen {
         let mut seen = Seen::new();
@@ -522,7 +523,8 @@ impl Claim for Scripts {
     fn check<S: Scheme>(self) {
         let mut steps_that_did = 0;
         for seed in 0..12 {
-            // Whether column groups share a record changes what conflicts, and nothing that is seen or left.
+            // Whether column groups share a record changes which transactions conflict, and nothing that is
+            // seen or left.
             let [of_typed, of_raw] =
                 [0, 1].map(|bit| Layout { is_unsplit: seed >> bit & 1 == 1, ..Layout::default() });
             let ((world, typed), (raw_world, raw)) = (laid_out::<S>(of_typed), laid_out::<S>(of_raw));
@@ -580,7 +582,7 @@ fn scripts_over_words_see_and_leave_what_typed_ones_do() {
 /// A call.
 type Call<'w> = dyn Fn(&mut dyn RawTxn) -> Result<bool, RawError> + 'w;
 
-/// A call, and the error that it is answered with.
+/// A call, and the error with which it is answered.
 type Wrong<'w> = (&'w Call<'w>, Misuse);
 
 #[derive(Clone, Copy)]
@@ -597,7 +599,7 @@ impl Misuses {
             let mut is_overlooked = false;
             for _ in 0..2 {
                 let ended = session.transact(&ticket(0), &mut |txn| {
-                    // A hint makes no sense at times, and is passed over.
+                    // A hint that makes no sense is passed over.
                     txn.prefetch(TableId(9), 0..1, &[key]);
                     txn.prefetch(people, 0..3, &[key]);
                     txn.prefetch(people, 0..0, &[key]);

@@ -1,5 +1,5 @@
-//! Secondary keys that change, script by script: an attempt finds a row under the key that it gave it, nobody
-//! finds it in two places or in none, and no entry stays that leads to a row with another key.
+//! Secondary keys that change, script by script: an attempt finds a row under the key that it gave the row, no attempt
+//! finds a row in two places or in none, and no entry stays that leads to a row with another key.
 
 mod common;
 
@@ -82,7 +82,7 @@ impl<S: Scheme> Stage<S> {
         Ok(())
     }
 
-    /// Checks that these are all rows, for those who scan and in the index itself.
+    /// Checks that these are all rows, as scans find them and in the index itself.
     fn check(&self, names: &[(u64, u64)]) {
         let scheme = S::INFO.name;
         assert_eq!(self.attempt(|txn| self.find(txn, 0, 99)), Ok(names.to_vec()), "under {scheme}");
@@ -98,7 +98,7 @@ impl<S: Scheme> Stage<S> {
         assert_eq!(self.attempt(|txn| self.find(txn, 0, 99)), Ok(names.to_vec()), "drained, under {scheme}");
     }
 
-    /// Checks that row 1 is found under the name that it has, whatever that is.
+    /// Checks that row 1 is found under its name, whatever the name is.
     fn check_one(&self) {
         let name = self.attempt(|txn| txn.read(self.rows, ONE, |row| row.0));
         let name = name.expect("nobody is in the way").expect("row 1 is there");
@@ -134,8 +134,8 @@ impl Visit for Waits {
     }
 }
 
-/// Checks a claim about the schemes of these families, or of all. Claims about families have several attempts open
-/// in one thread, of which one that waits for another would wait for ever: no scheme that waits is among them.
+/// Checks a claim about the schemes of these families, or of all. Claims about families have several attempts open in
+/// one thread, where an attempt that waits for another would wait for ever: no scheme that waits is among them.
 fn check<C: Claim>(claim: impl Fn() -> C, families: &[Family]) {
     let mut checked = 0;
     for info in catalogue::INFO.iter().filter(|info| families.is_empty() || families.contains(&info.family)) {
@@ -148,7 +148,7 @@ fn check<C: Claim>(claim: impl Fn() -> C, families: &[Family]) {
     assert!(checked > 0, "there is a scheme to check");
 }
 
-/// Those whose attempts may be open at the same time in one thread, unless they wait.
+/// The families whose attempts may be open at the same time in one thread, unless they wait.
 const NESTING: &[Family] =
     &[Family::Locking, Family::Optimistic, Family::TimestampOrdering, Family::MultiVersion];
 
@@ -303,7 +303,7 @@ impl Claim for Rivals {
                 Ok(())
             });
             stage.check_one();
-            // The other way round.
+            // The same, the other way round.
             let stage = Stage::<S>::new();
             _ = stage.attempt(|outer| {
                 let mut found = Ok(());
@@ -340,7 +340,7 @@ fn a_key_that_several_enter_stays_for_the_one_that_commits() {
 struct Gone;
 
 impl Gone {
-    /// Nothing leads to row 1, nor, when its memory serves others, to them under its names.
+    /// Checks that nothing leads to row 1, and that its names do not lead to the rows that its memory serves next.
     fn check<S: Scheme>(stage: &Stage<S>) {
         let is_there = stage.attempt(|txn| txn.read(stage.rows, ONE, |_| ())).expect("nobody is in the way");
         if is_there.is_some() {
@@ -404,13 +404,13 @@ fn no_entry_outlives_a_row_that_is_deleted_while_it_moves() {
     check(|| Gone, NESTING);
 }
 
-/// While a commit that has renamed both rows installs the second, gives the first its old name back.
+/// A sink: while a commit that has renamed both rows installs the second, it gives the first its old name back.
 struct MovesBack<'s, S: Scheme> {
     stage: &'s Stage<S>,
     /// The new names, in the order of installation.
     installed: RefCell<Vec<u64>>,
-    /// Whether the first could be given back: a scheme may keep others out of all that a commit writes until the
-    /// last of it is installed.
+    /// Whether the first row could be given its name back. A scheme may keep others out of all that a commit writes
+    /// until the last write is installed.
     is_back: RefCell<bool>,
 }
 
@@ -517,8 +517,8 @@ fn an_early_snapshot_finds_a_row_where_it_was() {
 struct LateDeletion;
 
 impl Claim for LateDeletion {
-    /// The stale entries are left over first, and cannot leave when their time comes, because of a snapshot that
-    /// began after they were; so the row, which was left over later, leaves before them.
+    /// The stale entries are left over first. They cannot leave when their time comes, because of a snapshot that began
+    /// after they were left; so the row, which was left over later, leaves before them.
     fn check<S: Scheme>() {
         let stage = Stage::<S>::new();
         let ticket = || Ticket::new(1, at_home(0));
@@ -526,7 +526,7 @@ impl Claim for LateDeletion {
         let moved =
             early.attempt(&ticket(), |_| session.attempt(&ticket(), |txn| stage.rename(txn, ONE, 30)));
         assert_eq!(moved, Ok(()));
-        // One step of reclamation, and not the two after which the entry would leave.
+        // One step of reclamation, and not the two steps after which the entry would leave.
         for _ in 0..8 {
             assert_eq!(session.attempt(&ticket(), |_| Ok(())), Ok(()));
         }
@@ -634,8 +634,9 @@ fn a_move_takes_the_partitions_of_both_keys() {
     assert_eq!(found, Ok(vec![Place::new(2, 1)]));
 }
 
-/// Two transactions insert a row. The older one wounds the younger, whose entry may not leave while the older one is at
-/// it, and goes on only when it has: so the younger may hold up no entry while it waits for the older one's end.
+/// Two transactions insert a row. The older one wounds the younger. The younger's entry may not leave while the older
+/// one is at it, and the older one goes on only when the entry has left: so the younger may hold up no entry while it
+/// waits for the older one's end.
 fn waits_out_of_the_way<S: Scheme>(given: Given) {
     const THREE: Place = Place::new(0, 3);
     let stage = Stage::<S>::given(given);

@@ -1,5 +1,5 @@
-//! Silo's snapshots: who reads one is never aborted, sees one state whatever happens meanwhile, and costs others
-//! no more than old values and rows that stay a while.
+//! Claims about Silo's snapshots: a reader of a snapshot is never aborted, sees one state whatever happens
+//! meanwhile, and costs others no more than old values and rows that stay for a while.
 
 mod common;
 
@@ -44,8 +44,8 @@ fn rows() -> (Database<Silo>, Table<Cell>) {
     (db, table)
 }
 
-/// Waits until the newest snapshot shows all that was committed until now: a row that is written now, in a
-/// place of its own.
+/// Waits until the newest snapshot shows everything that was committed until now: a row that is written now, in
+/// a place of its own.
 fn age(db: &Database<Silo>, table: Table<Cell>) {
     let mut session = db.session();
     let clock = Place::new(1, 0);
@@ -62,10 +62,10 @@ fn age(db: &Database<Silo>, table: Table<Cell>) {
     }
 }
 
-/// What one transaction of a writer does.
+/// The body of one transaction of a writer.
 type Step<'s> = &'s dyn Fn(&mut Attempt<'_, '_, Silo>) -> Result<(), Abort>;
 
-/// What an attempt sees of all rows.
+/// The values of all rows that an attempt sees.
 fn see(txn: &mut Attempt<'_, '_, Silo>, table: Table<Cell>) -> Result<Vec<(u64, u64)>, Abort> {
     let mut seen = Vec::new();
     txn.scan(table, all(), Direction::Forward, |key, cell| {
@@ -92,7 +92,7 @@ fn a_reader_sees_its_point_in_time_whatever_happens_meanwhile() {
     let seen = reader.attempt(&reads(), |txn| {
         let first = see(txn, table)?;
         for round in 1..=5 {
-            // Updated, deleted, deleted and inserted again, both at once, inserted anew: an epoch apart each.
+            // Updated, deleted, deleted and inserted again, both at once, inserted anew: each an epoch apart.
             let steps: [Step<'_>; 5] = [
                 &|txn| txn.update(table, at(0), |cell| cell.set(cell.value() + round)).map(drop),
                 &|txn| txn.delete(table, at(round)).map(drop),
@@ -125,7 +125,7 @@ fn a_reader_sees_its_point_in_time_whatever_happens_meanwhile() {
 
 #[test]
 fn a_reader_may_miss_what_was_committed_before_it_began() {
-    // What is not promised: strictness. The first epochs are never over while nobody maintains them.
+    // Strictness is not promised. The first epochs are never over while nobody maintains them.
     let mut schema = Schema::new();
     let table = schema.table("rows", Lookup::Point, 8).group();
     let read = |db: &Database<Silo>| {
@@ -165,7 +165,7 @@ fn readers_never_abort_under_writers_and_see_the_sum() {
     assert!(audits[0] > 10, "{} audits", audits[0]);
 }
 
-/// Moves half of one row's value to another row, or all of it, and the row with it.
+/// Moves half of one row's value to another row; or all of it, and the row with it.
 fn move_some(txn: &mut impl Transaction, table: Table<Cell>, from: u64, to: u64) -> Result<(), Abort> {
     let (from, to) = (Place::new(0, from), Place::new(0, to));
     let Some(value) = txn.read(table, from, Cell::value)? else { return Ok(()) };
@@ -184,7 +184,7 @@ fn move_some(txn: &mut impl Transaction, table: Table<Cell>, from: u64, to: u64)
     Ok(())
 }
 
-/// Updates all rows so often, with maintenance as a driver would do it.
+/// Updates all rows `times` times, with maintenance as a driver would do it.
 fn update(db: &Database<Silo>, session: &mut Session<'_, Silo>, table: Table<Cell>, times: u64) {
     for nth in 0..times * ROWS {
         let at = Place::new(0, nth % ROWS);

@@ -1,5 +1,5 @@
-//! Snapshot isolation, read by read: what many attempts at once have read and written is replayed, on plain
-//! maps, each attempt on the state that one snapshot shows.
+//! Claims about snapshot isolation, read by read: the reads and writes of many concurrent attempts are
+//! replayed on plain maps, each attempt on the state that one snapshot shows.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn written(committed: &Committed) -> impl Iterator<Item = Place> {
     })
 }
 
-/// What the steps of an attempt leave behind on the rows that it saw.
+/// The rows that the steps of an attempt leave behind, from the rows that it saw.
 fn outcome(committed: &Committed, rows: &Rows) -> Option<Rows> {
     let mut rows = rows.clone();
     committed.steps.iter().all(|step| replays(step, &mut rows)).then_some(rows)
@@ -42,8 +42,8 @@ impl States {
         self.states.partition_point(|(number, _)| *number <= snapshot)
     }
 
-    /// Adds the state after a commit, whose attempt saw a snapshot that was taken at `since` or later and in
-    /// which nobody else had meanwhile written what it wrote.
+    /// Adds the state after a commit. Its attempt saw a snapshot that was taken at `since` or later, and no
+    /// other commit had meanwhile written what it wrote.
     fn commit(&mut self, committed: &Committed, since: u64) {
         let conflict = written(committed).filter_map(|at| self.last.get(&at)).max();
         let first = self.up_to(since.max(conflict.copied().unwrap_or(0))) - 1;

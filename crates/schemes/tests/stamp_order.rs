@@ -1,6 +1,6 @@
-//! Schemes whose stamps are a serial order: what many attempts at once have read and written is replayed one
-//! by one in the order of their stamps, on a plain map, and must come out the same. Stronger than any
-//! invariant of a workload: every read of every kind is compared.
+//! Claims about schemes whose stamps are a serial order: the reads and writes of many concurrent attempts
+//! are replayed one by one in the order of their stamps, on a plain map, and must have the same outcome.
+//! This is stronger than any invariant of a workload: every read of every kind is compared.
 
 mod common;
 
@@ -12,14 +12,14 @@ use schemes::catalogue::{self, Visit};
 use common::histories::{CLIENTS, Committed, history_under, replays};
 use common::{Given, Place, STALE_AND_WAITING, THOMAS};
 
-/// The rows after an attempt, if it comes out the same.
+/// The rows after an attempt, if the attempt has the same outcome.
 fn replay(committed: &Committed, rows: &BTreeMap<Place, u64>) -> Option<BTreeMap<Place, u64>> {
     let mut rows = rows.clone();
     committed.steps.iter().all(|step| replays(step, &mut rows)).then_some(rows)
 }
 
-/// Replays a history. Of equal stamps, those that read what others wrote come after them: no two write the
-/// same row, and none reads what another overwrites, so that any of them that can come next may.
+/// Replays a history. Of equal stamps, attempts that read what others wrote come after them. No two of them
+/// write the same row, and none reads what another overwrites, so any of them that can come next may.
 fn check(mut history: Vec<Committed>) {
     history.sort_by_key(|committed| committed.stamp);
     let mut rows = BTreeMap::new();

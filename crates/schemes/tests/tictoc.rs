@@ -1,5 +1,5 @@
-//! What `TicToc` alone promises and permits: scripts of a few attempts, one inside the other, in which stamps
-//! lie apart from the order in which attempts end.
+//! The promises and permissions of `TicToc` alone: scripts of a few attempts, one inside the other, in which
+//! stamps differ from the order in which attempts end.
 
 mod common;
 
@@ -15,9 +15,9 @@ use common::{ByName, Cell, NameKey, Named, Place, database};
 
 const X: Place = Place::new(0, 0);
 const Y: Place = Place::new(0, 1);
-/// Whoever writes it commits at 6 or later.
+/// A transaction that writes it commits at 6 or later.
 const EARLY: Place = Place::new(0, 2);
-/// Whoever writes it commits at 10 or later.
+/// A transaction that writes it commits at 10 or later.
 const LATE: Place = Place::new(0, 3);
 
 /// Keeps the stamp of a session's last commit.
@@ -40,9 +40,9 @@ type Txn<'s, 'db> = Attempt<'s, 'db, TicToc, LastStamp>;
 struct Stage {
     db: Database<TicToc>,
     cells: Table<Cell>,
-    /// With the key 0.
+    /// A table with the key 0.
     keys: Table<Cell>,
-    /// With the key 0 by the name 0.
+    /// A table with the key 0 under the name 0.
     named: Table<Named>,
     by_name: Index<Named, ByName>,
 }
@@ -81,12 +81,12 @@ impl Stage {
         self.db.session_with(LastStamp::default(), ())
     }
 
-    /// A transaction that commits at a stamp.
+    /// Runs a transaction that commits at a stamp.
     fn at(&self, stamp: u64, body: impl FnOnce(&mut Txn<'_, '_>) -> Result<(), Abort>) {
         assert_eq!(self.attempt(body), Ok(stamp));
     }
 
-    /// An attempt, and the stamp of its commit.
+    /// Runs an attempt. Returns the stamp of its commit.
     fn attempt(&self, body: impl FnOnce(&mut Txn<'_, '_>) -> Result<(), Abort>) -> Result<u64, Abort> {
         let mut session = self.session();
         session.attempt(&Ticket::new(0, Homes::new()), body)?;
@@ -146,7 +146,7 @@ fn an_insert_does_not_come_before_a_scan_that_missed_it() {
     assert_eq!(early, Err(Abort::ReadChanged));
 }
 
-/// By then the scanned leaf has split, and the key goes to one that nobody has scanned.
+/// The scanned leaf has split by then, and the key goes to a leaf that nobody has scanned.
 #[test]
 fn a_leaf_that_was_split_off_protects_what_was_scanned_before() {
     let stage = Stage::new();
@@ -162,7 +162,7 @@ fn a_leaf_that_was_split_off_protects_what_was_scanned_before() {
     assert_eq!(early, Err(Abort::ReadChanged));
 }
 
-/// The key was entered by a third attempt, and only its value comes from the early one.
+/// A third attempt entered the key, and only its value comes from the early attempt.
 #[test]
 fn a_key_that_others_entered_protects_the_gap_as_well() {
     let stage = Stage::new();
@@ -197,8 +197,8 @@ fn a_secondary_key_is_entered_after_the_scans_that_missed_it() {
     assert_eq!(early, Err(Abort::ReadChanged));
 }
 
-/// Whoever misses a key comes after the transaction that deleted it, and so after the other things which
-/// that one wrote.
+/// A transaction that misses a key comes after the transaction that deleted it, and so after that
+/// transaction's other writes.
 #[test]
 fn a_missing_key_is_not_seen_before_its_deletion() {
     let stage = Stage::new();
@@ -249,7 +249,8 @@ fn a_missing_secondary_key_is_not_seen_before_its_deletion() {
     assert_eq!(early, Err(Abort::ReadChanged));
 }
 
-/// Whoever misses an entry comes after the transaction that moved its row, though that row is still there.
+/// A transaction that misses an entry comes after the transaction that moved its row, although that row is
+/// still there.
 #[test]
 fn a_secondary_key_is_not_missed_before_its_row_has_moved() {
     let stage = Stage::new();

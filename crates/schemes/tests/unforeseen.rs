@@ -1,5 +1,6 @@
-//! Schemes that fix the order of a batch before, where a transaction finds at a key what its rehearsal did not, or does
-//! with it what its rehearsal did not: the lock of a key stands for no row that was there before the batch.
+//! Claims about schemes that fix the order of a batch before they execute it. A transaction finds at a key something
+//! else than its rehearsal did, or does something else with it: the lock of a key stands for no row that was there
+//! before the batch.
 
 use engine::driver::{self, Control, Job, Limit};
 use engine::setting::{Setting, SettingError, Values};
@@ -15,7 +16,7 @@ use stdx::Rng;
 use sync::waiter;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// A counter; a row has two of them, in a column group each.
+/// A counter. A row has two counters, each in a column group of its own.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 struct Cell {
@@ -28,11 +29,11 @@ impl Row for Cell {
 }
 
 const CELLS: u64 = 10;
-/// The row that is inserted although it is there, or deleted.
+/// The row that is inserted although it is present, or deleted.
 const ROW: u64 = 3;
-/// A row that is there all the time.
+/// A row that is present all the time.
 const OTHER: u64 = 5;
-/// The row that says whether what was not foreseen comes to pass.
+/// The row that decides whether the unforeseen moves are made.
 const GATE: u64 = 7;
 
 #[derive(Clone, Copy, Debug)]
@@ -40,21 +41,21 @@ enum Move {
     /// Adds one to the first group, if the row is there.
     Add(u64),
     Read(u64),
-    /// As the two, of the second group.
+    /// Like `Add` and `Read`, for the second group.
     AddSecond(u64),
     ReadSecond(u64),
-    /// With 70 and 70.
+    /// Inserts a row with 70 in both groups.
     Insert(u64),
     Delete(u64),
-    /// These, if the gate is open, which another transaction of the batch has done.
+    /// Makes these moves if the gate is open. Another transaction of the batch has opened it.
     IfOpen(&'static [Move]),
-    /// Milliseconds in which others can do all that they have to.
+    /// Waits for this number of milliseconds, in which others can do all that they have to.
     Wait(u64),
 }
 
 use Move::{Add, AddSecond, Delete, IfOpen, Insert, Read, ReadSecond, Wait};
 
-/// What a client sends, one transaction after the other.
+/// The moves that a client sends, one transaction after the other.
 type Part = &'static [&'static [Move]];
 /// A transaction of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +64,7 @@ struct Sent {
     sequence: usize,
 }
 
-/// What a transaction read.
+/// The values that a transaction read.
 type Seen = Vec<Option<u64>>;
 
 struct Play {
@@ -147,18 +148,18 @@ impl Workload for Play {
     }
 }
 
-/// What came of a play.
+/// The outcome of a play.
 #[derive(Debug, PartialEq, Eq)]
 struct Played {
-    /// By client, all that its transactions read.
+    /// The values that its transactions read, by client.
     seen: Vec<Seen>,
     /// By key, both groups.
     rows: Vec<Option<(u64, u64)>>,
-    /// How many ran alone.
+    /// The number of transactions that ran alone.
     alone: u64,
 }
 
-/// As many batches as each client has transactions, with a transaction of each.
+/// Runs as many batches as each client has transactions, with one transaction of each client.
 fn play<S: Scheme>(parts: &'static [Part], workers: usize) -> Played {
     let given = [(format!("{}.batch", S::INFO.name), parts.len().to_string())];
     let values = Values::new(S::SETTINGS, &given).expect("legal");
@@ -194,8 +195,8 @@ fn play<S: Scheme>(parts: &'static [Part], workers: usize) -> Played {
     Played { seen, rows, alone }
 }
 
-/// The insert has looked at one group of the row. What then comes to pass is an update of the other, or of the same,
-/// which a third transaction reads twice.
+/// The insert has looked at one group of the row. Then the row is updated, in the other group or in the same one, and a
+/// third transaction reads the updated group twice.
 fn who_changes_a_row_that_its_insert_has_found_runs_alone<S: Scheme>() {
     const THE_OTHER_GROUP: &[Part] = &[
         &[&[Add(GATE)]],
@@ -217,8 +218,8 @@ fn who_changes_a_row_that_its_insert_has_found_runs_alone<S: Scheme>() {
     }
 }
 
-/// The row goes, and another comes in its place, while a fourth transaction is about to look for it: that must not
-/// find the key missing, as it was between the two, and then what the third has done besides.
+/// The row goes, and another comes in its place, while a fourth transaction is about to look for it. The fourth must
+/// not find the key missing, as it was between the two, and then what the third has done besides.
 fn who_deletes_a_row_that_its_insert_has_found_is_not_overtaken<S: Scheme>() {
     let parts: &[Part] = &[
         &[&[Add(GATE)]],
@@ -234,8 +235,8 @@ fn who_deletes_a_row_that_its_insert_has_found_is_not_overtaken<S: Scheme>() {
     }
 }
 
-/// Whoever deletes the row is followed, in its batch, by one that has a place for a version of it, and by one that has
-/// locked it. In the next batch the key is missing for all of them.
+/// The transaction that deletes the row is followed, in its batch, by one that has a place for a version of the row,
+/// and by one that has locked the row. In the next batch the key is missing for all of them.
 fn a_row_that_others_were_about_to_write_is_gone_with_its_batch<S: Scheme>() {
     let parts: &[Part] = &[
         &[&[Delete(ROW)], &[Read(ROW), Read(OTHER)]],
@@ -250,7 +251,7 @@ fn a_row_that_others_were_about_to_write_is_gone_with_its_batch<S: Scheme>() {
     }
 }
 
-/// What was missing when it was rehearsed is covered by its key, whoever has added it meanwhile.
+/// A row that was missing at the rehearsal is covered by its key, whoever has added it meanwhile.
 fn who_finds_what_another_has_inserted_does_not_run_alone<S: Scheme>() {
     const NEW: u64 = CELLS - 1;
     let parts: &[Part] = &[

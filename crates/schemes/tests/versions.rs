@@ -1,4 +1,5 @@
-//! What versions cost: those that nobody needs are given up, whoever idles, and those that are needed stay.
+//! The cost of versions: versions that nobody needs are given up, whoever idles, and versions that are needed
+//! stay.
 
 mod common;
 
@@ -35,7 +36,7 @@ fn cells<S: Scheme>() -> (Database<S>, Table<Cell>) {
     (db, table)
 }
 
-/// Updates all records so often, one after the other.
+/// Updates all records `times` times, one after the other.
 fn update<S: Scheme>(session: &mut Session<'_, S>, table: Table<Cell>, times: u64) {
     for nth in 0..times * RECORDS {
         let at = Place::new(0, nth % RECORDS);
@@ -79,14 +80,14 @@ fn a_waiting_attempt_keeps_what_it_may_still_read<S: Scheme>() {
     assert!(version_bytes(&db) < held + held / 10, "what was held serves again");
 }
 
-/// The versions that pools hold for records, and not for the next that write.
+/// The bytes of versions that pools hold for records, without those that wait for the next writers.
 fn version_bytes_used<S: Scheme>(db: &Database<S>) -> usize {
     let memory = &db.memory()[0];
     memory.version_bytes - memory.version_bytes_free
 }
 
-/// A database of so many records more, each written once after its insertion, half of which while another attempt
-/// waits, which sees the values before.
+/// A database with `records` more records. Each was written once after its insertion, half of them while another
+/// attempt waits that sees the values before.
 fn written_once<S: Scheme>(records: u64) -> (Database<S>, Table<Cell>) {
     let (db, table) = cells::<S>();
     let (mut session, mut waiting) = (db.session(), db.session());
@@ -118,7 +119,7 @@ fn written_once<S: Scheme>(records: u64) -> (Database<S>, Table<Cell>) {
 
 fn records_written_once_keep_one_value<S: Scheme>() {
     const WRITTEN: u64 = 5_000;
-    // What any number of attempts has in motion, or in stock to write.
+    // The versions that any number of attempts has in motion, or in stock to write.
     const IN_MOTION: usize = 200 * 64;
     let (db, table) = written_once::<S>(WRITTEN);
     assert!(version_bytes(&db) >= WRITTEN as usize / 2 * 64, "the waiting attempt has kept versions");
@@ -135,8 +136,8 @@ fn records_written_once_keep_one_value<S: Scheme>() {
     }
 }
 
-/// Who is to bring records down to one version may find them being written, and leave them to the writer; who may
-/// take back what it wrote.
+/// A slot that is to bring records down to one version may find them being written, and leave them to the writer;
+/// the writer may take back what it wrote.
 fn records_being_written_meanwhile_keep_one_value<S: Scheme>() {
     let (db, table) = cells::<S>();
     let (mut session, mut other) = (db.session(), db.session());
@@ -162,7 +163,7 @@ fn records_being_written_meanwhile_keep_one_value<S: Scheme>() {
         assert_eq!(other.attempt(&ticket(), |txn| txn.read(table, at, Cell::value)), Ok(Some(1)));
     }
     drop((session, other));
-    // What these had to wait for, whoever comes next does.
+    // The next session does the work for which these had to wait.
     let mut next = db.session();
     for _ in 0..100 {
         assert_eq!(

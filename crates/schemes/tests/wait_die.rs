@@ -1,4 +1,4 @@
-//! `WAIT_DIE`, by age: who waits, who dies, and that everybody has a turn.
+//! Claims about `WAIT_DIE`, by age: who waits, who dies, and that everybody has a turn.
 
 mod common;
 
@@ -59,7 +59,7 @@ fn the_younger_dies_and_comes_back_as_old_as_it_was() {
     let scene = Scene::<WaitDie>::new(STANDARD);
     assert_eq!(scene.play(&[(OLD, &writes_first), (MIDDLE, &writes_second)]), [COMMITS, DIES]);
     assert_eq!(scene.events(), "20 aborts, 10 commits");
-    // Somebody younger was first this time.
+    // A younger transaction was first this time.
     assert_eq!(scene.play(&[(YOUNG, &writes_first), (MIDDLE, &writes_second)]), [COMMITS, COMMITS]);
     assert_eq!(scene.value(0), 3);
 }
@@ -97,7 +97,8 @@ fn waiters_are_served_from_the_youngest_to_the_oldest() {
     assert_eq!(scene.events(), "40 commits, 30 commits, 20 commits, 10 commits");
 }
 
-/// One reads, an older one waits to write, and a third comes to read: who has ended how, and in which order.
+/// One attempt reads, an older one waits to write, and a third comes to read. Returns how each ended, and
+/// the order of events.
 fn reader_behind_writer(given: Given, birth: u64) -> (Vec<Ended>, String) {
     let scene = Scene::<WaitDie>::new(given);
     let ended = scene.play(&[

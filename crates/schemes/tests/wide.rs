@@ -1,5 +1,5 @@
-//! Wide transactions: whatever an attempt keeps of what it has touched, an operation costs the same whether it is
-//! the thousandth or the hundred-thousandth of its attempt, under every scheme.
+//! Claims about wide transactions: an operation costs the same whether it is the thousandth or the
+//! hundred-thousandth of its attempt, under every scheme, whatever the attempt keeps of its earlier accesses.
 
 mod common;
 
@@ -20,13 +20,13 @@ use stdx::Rng;
 enum Kind {
     /// It scans all rows.
     Scan,
-    /// It looks for keys that are missing, each in another bucket than most.
+    /// It looks for keys that are missing, most of them in different buckets.
     Misses,
     /// It updates all rows, and scans them.
     Updates,
     /// It scans all rows, and inserts one beside each, in no order.
     Inserts,
-    /// The same from the last to the first, and rolls back.
+    /// Like `Inserts`, from the last row to the first, and rolls back.
     Rollback,
     /// It deletes all rows, and scans what is left.
     Deletes,
@@ -36,7 +36,7 @@ enum Kind {
     Moves,
 }
 
-/// Which table has rows from the beginning.
+/// The table that has rows from the beginning.
 enum Needs {
     Ordered,
     Named,
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// The workload: rows with even numbers in tables of each kind, which one transaction touches all.
+/// The workload: rows with even numbers in tables of each kind. One transaction touches all of them.
 #[derive(Debug)]
 struct Wide {
     ordered: Table<Cell>,
@@ -162,7 +162,7 @@ fn at(number: u64) -> Place {
     Place::new(0, 2 * number)
 }
 
-/// A place between those of rows, which has none.
+/// A place between those of rows, which has no row.
 fn between(number: u64) -> Place {
     Place::new(0, 2 * number + 1)
 }
@@ -174,7 +174,7 @@ impl Wide {
         let by_name = of_names.index(named, "by_name");
         Self {
             ordered: schema.table("ordered", Lookup::Ordered, 0).group(),
-            // As many buckets as the rows fill, which are leaves for those who miss keys.
+            // As many buckets as the rows fill. Each bucket is a leaf for a search that misses a key.
             point: schema.table("point", Lookup::Point, rows as usize).group(),
             named,
             by_name,
@@ -189,12 +189,12 @@ impl Wide {
 
     /// The numbers in another order, in which neighbours are far apart.
     fn shuffled(&self) -> impl Iterator<Item = u64> {
-        // An odd factor makes each of them another one.
+        // An odd factor maps them to different numbers.
         let (rows, all) = (self.rows, self.rows.next_power_of_two());
         (0..all).map(move |number| number * 0x9e37_79b1 % all).filter(move |number| *number < rows)
     }
 
-    /// How many rows a scan sees.
+    /// The number of rows that a scan sees.
     fn scan<T: Transaction>(&self, txn: &mut T) -> Result<u64, Abort> {
         let mut seen = 0;
         txn.scan(self.ordered, self.all(), Direction::Forward, |_, _| {
@@ -204,7 +204,7 @@ impl Wide {
         Ok(seen)
     }
 
-    /// How many rows a scan by their names sees.
+    /// The number of rows that a scan by their names sees.
     fn scan_names<T: Transaction>(&self, txn: &mut T) -> Result<u64, Abort> {
         let mut seen = 0;
         txn.scan_by(self.by_name, NameKey::all(0, 0..=10 * self.rows), Direction::Forward, |_, _| {
@@ -220,7 +220,7 @@ impl Wide {
     }
 }
 
-/// Executes one wide transaction of a kind under a scheme, by its driver where that plans it.
+/// Executes one wide transaction of a kind under a scheme; by the scheme's driver where that plans it.
 struct Alone {
     kind: Kind,
     rows: u64,
@@ -241,7 +241,7 @@ impl Visit for Alone {
             let [tally] = &outcome.types[..] else { panic!("there is one type of transaction") };
             let ended = (tally.commits, tally.user_aborts);
             assert_eq!(ended, (u64::from(!is_rolled_back), u64::from(is_rolled_back)), "under {scheme}");
-            // A plan that cannot say what a transaction touches has it run once more.
+            // A plan that cannot tell what a transaction touches makes it run once more.
             assert!(tally.aborts.iter().sum::<u64>() <= 1, "under {scheme} nobody is in its way");
             return;
         }
@@ -253,7 +253,7 @@ impl Visit for Alone {
     }
 }
 
-/// Each of the kinds, alone, over so many rows, under every scheme: in one attempt.
+/// Runs each of the kinds alone, over `rows` rows, under every scheme: in one attempt.
 fn check(kinds: &[Kind], rows: u64) {
     for info in catalogue::INFO {
         for &kind in kinds {
@@ -263,13 +263,15 @@ fn check(kinds: &[Kind], rows: u64) {
     }
 }
 
-/// It would take minutes if each leaf were compared with all before it, since a key that is missing stands for one.
+/// The test would take minutes if each leaf were compared with all before it, since a missing key stands for a
+/// leaf.
 #[test]
 fn a_hundred_thousand_rows_and_misses_are_read_in_one_attempt() {
     check(&[Kind::Scan, Kind::Misses], 100_000);
 }
 
-/// It would take minutes if each row that is moved, deleted or inserted were compared with all others that are.
+/// The test would take minutes if each row that is moved, deleted or inserted were compared with all others that
+/// are.
 #[test]
 fn many_rows_are_written_moved_and_read_again_in_one_attempt() {
     check(&[Kind::Updates, Kind::Inserts, Kind::Rollback, Kind::Deletes, Kind::Returns, Kind::Moves], 10_000);

@@ -24,7 +24,7 @@ fn database(lookup: Lookup) -> Database<Silo> {
 #[test]
 fn all_rows_are_found_when_the_loader_is_gone() {
     for lookup in [Lookup::Point, Lookup::Ordered] {
-        // Fewer than are entered later, as many, and more.
+        // Fewer rows than are entered later, as many, and more.
         for count in [0, 1, 16, 17, 100] {
             let db = database(lookup);
             let mut loader = db.word_loader();

@@ -1,4 +1,4 @@
-//! `WOUND_WAIT`, by age: who waits, who is wounded, and that everybody has a turn.
+//! Claims about `WOUND_WAIT`, by age: who waits, who is wounded, and that everybody has a turn.
 
 mod common;
 

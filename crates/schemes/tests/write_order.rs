@@ -1,5 +1,5 @@
-//! Claims about the order in which write sets are locked: that the setting of a scheme is what its attempts go by. What
-//! each order is, the part says that locks.
+//! Claims about the order in which write sets are locked: attempts follow the scheme's setting. The part that locks
+//! defines what each order is.
 
 use core::fmt::Debug;
 
@@ -10,7 +10,7 @@ use schemes::optimistic::silo::Silo;
 use schemes::optimistic::tictoc::TicToc;
 use storage::Tables;
 
-/// What an attempt's private state says of the order, under the standard value of the setting and under each.
+/// The order in an attempt's private state, under the standard value of the setting and under each value.
 fn orders<S: Scheme>(setting: &str) -> [Option<&'static str>; 4]
 where
     for<'db> S::Txn<'db>: Debug,

@@ -1,23 +1,23 @@
-//! Schedules for the stepped build: who runs next is decided at every access to a shared word.
+//! A scheduler for the stepped build: at every access to a shared word it decides which worker runs next.
 //!
-//! The twins of the crates are built over `sync_sim`, in which every access to a shared word is a
-//! step. This crate decides, at every step, which worker goes on; so a failure that shows once a
-//! week on real threads shows again and again under its seed.
+//! The twins of the crates are built over `sync_sim`, in which every access to a shared word is a step. This crate
+//! decides, at every step, which worker goes on. So a failure that occurs once a week on real threads occurs in every
+//! run with its seed.
 //!
-//! There are three ways to a schedule:
+//! There are three sources of a schedule:
 //!
-//! - A seed. [`Explorer`] draws the choices by a [`Strategy`]: uniformly, such that switches are rare, or by
-//!   priorities that change at a few random moments. [`Strategy::of_seed`] lets one number stand for all of it.
-//! - A search. [`Search`] tries all schedules with at most so many preemptions, and says when it has.
-//! - A [`Schedule`]: every exploration writes down what it chose. It fits on a line, and [`Explorer::replay`]
-//!   brings the exploration back from it, to the last step. [`shrink`] removes from a failing one what
-//!   the failure does not need; what is left reads as its story.
+//! - A seed. [`Explorer`] draws the choices by a [`Strategy`]: uniformly, with rare switches, or by priorities that
+//!   change at a few random moments. [`Strategy::of_seed`] derives the strategy from a number, too.
+//! - A search. [`Search`] tries all schedules with a bounded number of preemptions, and says when it has tried all.
+//! - A [`Schedule`]: every exploration records its choices. A schedule fits on a line, and [`Explorer::replay`] repeats
+//!   the exploration from it, to the last step. [`shrink`] removes from a failing schedule what the failure does not
+//!   need; the rest reads as the story of the failure.
 //!
-//! All strategies share what makes an exploration of waiting programs end: a worker that spins, yields or waits
-//! steps aside until another one writes; time passes when all have; and that nothing changes any more is a
-//! deadlock. Strategies that let a worker run on see to it that whoever is waited for gets its turn.
+//! All strategies share the rules that make an exploration of waiting programs end. A worker that spins, yields or
+//! waits steps aside until another worker writes. Time passes when all workers are aside. If nothing changes any more,
+//! that is a deadlock. Strategies that let a worker run on ensure that the worker for which others wait gets its turn.
 //!
-//! What a schedule cannot show is a missing memory ordering: all steps are sequentially consistent.
+//! Schedules cannot show a missing memory ordering: all steps are sequentially consistent.
 
 #![forbid(unsafe_code)]
 
@@ -44,26 +44,26 @@ use crate::scheduler::chooser::Chooser;
 use crate::scheduler::replay::Replay;
 use crate::scheduler::steered::Steered;
 
-/// What a schedule was, for comparing two.
+/// Counts and a hash of a schedule, for comparing two schedules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trace {
-    /// Steps that all workers made together.
+    /// The number of steps of all workers together.
     pub steps: u64,
-    /// How often one of several workers that could run was chosen.
+    /// The number of times that one of several workers that could run was chosen.
     pub choices: u64,
-    /// A hash of all steps in their order: who made it, and of what kind. Addresses are not in it, so
-    /// the same seed gives the same hash in every process.
+    /// A hash of all steps in their order: the worker and the kind of each step. Addresses are not in it, so the same
+    /// seed gives the same hash in every process.
     pub hash: u64,
 }
 
-/// What came of an exploration.
+/// The result of an exploration.
 #[derive(Debug)]
 pub struct Explored<R> {
-    /// What the body returned, or how it failed.
+    /// The value that the body returned, or its failure.
     pub outcome: Result<R, Failure>,
-    /// What the schedule was, for comparing.
+    /// The trace of the schedule, for comparing.
     pub trace: Trace,
-    /// What the schedule was, for [`Explorer::replay`].
+    /// The schedule, for [`Explorer::replay`].
     pub schedule: Schedule,
 }
 
@@ -72,13 +72,13 @@ pub struct Explored<R> {
 pub enum Cause {
     /// The body or a worker panicked.
     Panic,
-    /// All workers wait, none of them for a moment, and nothing changes any more.
+    /// All workers wait, none of them until a moment, and nothing changes any more.
     Deadlock,
-    /// More steps were made than allowed.
+    /// The number of steps reached its bound.
     Endless,
 }
 
-/// A panic of the body or of a worker, a deadlock, or more steps than allowed.
+/// A failed exploration: a panic of the body or of a worker, a deadlock, or more steps than allowed.
 pub struct Failure {
     cause: Cause,
     message: String,
@@ -100,24 +100,24 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// One exploration: what decides its schedule, and its bound.
+/// One exploration: the source of its schedule, and its bound.
 #[derive(Debug, Clone)]
 pub struct Explorer {
     origin: Origin,
     steps_max: u64,
 }
 
-/// Where a schedule comes from.
+/// The source of a schedule.
 #[derive(Debug, Clone)]
 pub(crate) enum Origin {
     Seed(u64, Strategy),
     Replay(Schedule),
-    /// A search: what it chose is all there is to say.
+    /// A search: the recorded schedule says all that it decided.
     Search,
 }
 
 impl Explorer {
-    /// Steps after which an exploration is taken for endless, unless told otherwise.
+    /// The number of steps after which an exploration counts as endless, unless another bound is set.
     pub const STEPS_MAX: u64 = 10_000_000;
 
     /// An exploration of the schedule that `seed` stands for under [`Strategy::Random`].
@@ -125,8 +125,8 @@ impl Explorer {
         Self { origin: Origin::Seed(seed, Strategy::Random), steps_max: Self::STEPS_MAX }
     }
 
-    /// An exploration that brings a schedule back. Where the schedule does not fit, because the program is not
-    /// the one that it was written down from, the exploration goes on in a way that depends on nothing else.
+    /// An exploration that repeats a schedule. Where the schedule does not fit, because the program differs from the
+    /// one that it was recorded from, the exploration goes on deterministically.
     pub fn replay(schedule: Schedule) -> Self {
         Self { origin: Origin::Replay(schedule), steps_max: Self::STEPS_MAX }
     }
@@ -160,12 +160,13 @@ impl Explorer {
         }
     }
 
-    /// Runs `body`, whose calls of [`sync_sim::workers::run`] run under the schedule, and tells what it was.
+    /// Runs `body`, whose calls of [`sync_sim::workers::run`] run under the schedule, and returns its result and
+    /// schedule.
     ///
-    /// It fails when `body` or a worker panics, when the bound is reached, and when all workers wait and nothing
-    /// changes any more. The message says what decided the schedule, and the step. In all these cases what the
-    /// suspended workers own is leaked, their stacks among it, of which a process has room for some
-    /// ten thousand; and a latch that one of them holds stays held.
+    /// The exploration fails when `body` or a worker panics, when the bound is reached, and when all workers wait and
+    /// nothing changes any more. The message names the source of the schedule, and the step. In all these cases
+    /// everything that the suspended workers own is leaked, including their stacks, of which a process has room for
+    /// some ten thousand; and a latch that a suspended worker holds stays held.
     pub fn explore<R>(self, body: impl FnOnce() -> R) -> Explored<R> {
         let chooser = match &self.origin {
             Origin::Seed(seed, strategy) => Chooser::new(*strategy, *seed),
@@ -225,7 +226,7 @@ pub fn explore(seed: u64, workers: usize, f: impl Fn(usize) + Sync) -> Trace {
     Explorer::new(seed).run(|| workers::run(workers, false, f)).1
 }
 
-/// Puts the scheduler before this one back when dropped.
+/// Restores the previous scheduler when dropped.
 struct Installed(Option<Rc<dyn Scheduler>>);
 
 impl Drop for Installed {

@@ -1,11 +1,10 @@
-//! Schedules as values: what was decided in an exploration, in a form that fits on a line and comes back
-//! from it.
+//! Schedules as values: the decisions of an exploration, in a form that can be written on one line and parsed back.
 //!
-//! A schedule says what differs from the plainest way to run: a worker goes on until it ends or steps aside
-//! (spins, yields, waits), and then the next in the order of their numbers does, in a circle. Each of its *runs* is a
-//! worker, and for how many steps it runs if it is preempted: `0x12,1,0x3,2` lets worker 0 make 12 steps,
-//! then worker 1 go as far as it can, then worker 0 make 3 more, then worker 2 go as far as it can; and
-//! what comes after that is the plainest. So the number of preemptions is the number of `x`. Where a body calls
+//! A schedule records the differences from the plainest way to run: a worker goes on until it ends or steps aside
+//! (spins, yields, waits), and then the next worker in the circle of their numbers runs. Each of its *runs* is a
+//! worker, with the number of steps after which it is preempted, if it is. For example, `0x12,1,0x3,2` lets worker 0
+//! make 12 steps, then worker 1 go as far as it can, then worker 0 make 3 more, then worker 2 go as far as it can;
+//! everything after that is the plainest way. So the number of preemptions is the number of `x`. Where a body calls
 //! [`sync_sim::workers::run`] several times with more than one worker, `/` stands between the calls.
 
 use core::fmt;
@@ -21,11 +20,11 @@ pub struct Schedule {
     pub(crate) calls: Vec<Vec<Run>>,
 }
 
-/// One worker runs.
+/// A run of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Run {
     pub(crate) worker: u32,
-    /// After how many steps it is preempted; none if it runs until it cannot go on.
+    /// The number of steps after which it is preempted; `None` if it runs until it cannot go on.
     pub(crate) steps: Option<NonZeroU32>,
 }
 
@@ -37,7 +36,7 @@ impl Schedule {
         Self { calls }
     }
 
-    /// How often a worker is interrupted that could have gone on.
+    /// The number of times that a worker is interrupted that could have gone on.
     pub fn preemptions(&self) -> usize {
         self.calls.iter().flatten().filter(|run| run.steps.is_some()).count()
     }
@@ -59,7 +58,7 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// A text that is no schedule: it must be written as in the module's example.
+/// The error for a text that is not a schedule: it must be written as in the module's example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoSchedule {
     run: String,
@@ -102,25 +101,25 @@ impl FromStr for Run {
     }
 }
 
-/// Writes down what is decided.
+/// Records the choices of an exploration.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     calls: Vec<Vec<Run>>,
-    /// The run that is under way.
+    /// The worker and the number of steps of the current run.
     worker: usize,
     steps: u32,
-    /// How many runs of the call there are up to the last that was not the plainest choice.
+    /// The number of runs of the call up to the last one that was not the plainest choice.
     needed: usize,
 }
 
 impl Recorder {
-    /// A call begins.
+    /// Begins a call.
     pub(crate) fn begin(&mut self) {
         self.end();
         self.calls.push(Vec::new());
     }
 
-    /// Worker `next` is chosen to run.
+    /// Notes that worker `next` is chosen to run.
     #[inline]
     pub(crate) fn note(&mut self, turns: &Turns, next: usize) {
         if self.steps > 0 && turns.is_continued_by(next) {
@@ -145,7 +144,7 @@ impl Recorder {
         runs.push(Run { worker: self.worker as u32, steps: is_preempted.then_some(steps) });
     }
 
-    /// The call ends, if there is one.
+    /// Ends the current call, if there is one.
     pub(crate) fn end(&mut self) {
         self.close(false);
         if let Some(runs) = self.calls.last_mut() {
@@ -153,7 +152,7 @@ impl Recorder {
         }
     }
 
-    /// What was written down.
+    /// Takes the recorded schedule.
     pub(crate) fn take(&mut self) -> Schedule {
         self.end();
         Schedule::new(core::mem::take(&mut self.calls))

@@ -1,4 +1,4 @@
-//! What all strategies share: who can run, virtual time, the bound, fairness, and the trace.
+//! The rules that all strategies share: which worker can run, virtual time, the bound, fairness, and the trace.
 
 pub(crate) mod bounded;
 pub(crate) mod chooser;
@@ -11,49 +11,49 @@ use sync_sim::hook::Access;
 
 use crate::{Cause, Trace};
 
-/// Virtual time that a step takes, in nanoseconds: about that of a cache miss to another core.
+/// The virtual time of a step, in nanoseconds: about that of a cache miss to another core.
 const STEP_NS: u64 = 50;
 
-/// Virtual time that passes when all workers wait, none for a moment.
+/// The virtual time, in nanoseconds, that passes when all workers wait, none of them until a moment.
 const IDLE_NS: u64 = 1_000;
 
-/// How often in a row all workers may look in vain for what they wait for, with time passing in
+/// The number of consecutive rounds in which all workers may look in vain for what they wait for, with time passing in
 /// between, before that counts as a deadlock.
 const VAIN_ROUNDS_MAX: u64 = 1_000;
 
-/// How many steps in a row a worker makes that could be interrupted before it is held to be overdue, like one
-/// that steps aside: it may be retrying in vain what only another can make possible. Far more than a
-/// small transaction has.
+/// The number of consecutive steps, each of which could be interrupted, after which a worker counts as overdue, like a
+/// worker that steps aside: it may be retrying in vain an operation that only another worker can make possible. A small
+/// transaction has far fewer steps.
 const PATIENCE_STEPS: u32 = 1_000;
 
 /// The turns of the workers of one exploration.
 ///
-/// A worker that is idle (spins, yields, waits) steps aside until another one writes, until its moment
-/// comes, or until no other can run. So a schedule is not filled with looks in vain, and a
-/// worker that waits for one that the scheduler left standing does not wait for ever.
+/// A worker that is idle (spins, yields, waits) steps aside until another worker writes, until its moment comes, or
+/// until no other worker can run. So a schedule is not filled with looks in vain, and a worker that waits for a worker
+/// that the scheduler has left standing does not wait for ever.
 #[derive(Debug)]
 pub(crate) struct Turns {
     workers: Vec<Worker>,
     running: usize,
-    /// Those that can run, in no order that matters, but always in the same.
+    /// The workers that can run, in an arbitrary but deterministic order.
     ready: Vec<usize>,
-    /// The earliest moment that one of those aside waits for.
+    /// The earliest moment for which a worker that is aside waits.
     earliest_ns: u64,
     now_ns: u64,
-    /// Whether anything was written since all were last aside.
+    /// Whether any worker has written since all workers were last aside.
     has_changed: bool,
     vain_rounds: u64,
     steps: u64,
     steps_max: u64,
     choices: u64,
     hash: u64,
-    /// Whether the running worker could make another step, were it chosen.
+    /// Whether the running worker could make another step, if it were chosen.
     goes_on: bool,
-    /// Steps of the running worker in a row that another could have made.
+    /// The number of consecutive steps of the running worker at which another worker could have run.
     streak: u32,
-    /// Whether all have looked since the last change, and wait for no moment: who looks sees what it saw before.
+    /// Whether all workers have looked since the last change, and none waits for a moment: another look sees the same.
     is_quiet: bool,
-    /// Why the exploration was given up, if it was.
+    /// The reason for which the exploration was given up, if it was.
     given_up: Option<Cause>,
 }
 
@@ -61,9 +61,9 @@ pub(crate) struct Turns {
 struct Worker {
     last: Access,
     state: State,
-    /// Who has run since it last stepped aside, a bit each.
+    /// The workers that have run since this worker last stepped aside, one bit each.
     others_ran: u64,
-    /// Who is to run before it does, in a fair schedule, a bit each.
+    /// The workers that must run before this worker in a fair schedule, one bit each.
     behind: u64,
 }
 
@@ -102,7 +102,7 @@ impl Turns {
         self.workers.resize(count, worker);
         self.ready.clear();
         self.ready.extend(0..count);
-        // Nobody, before worker 0 in the circle.
+        // No worker yet; the next in the circle is worker 0.
         self.running = count;
         self.earliest_ns = u64::MAX;
         self.has_changed = true;
@@ -125,24 +125,24 @@ impl Turns {
         self.running
     }
 
-    /// Whether the running worker could make another step now: whoever chooses another preempts it.
+    /// Whether the running worker could make another step now: the choice of another worker preempts it.
     #[inline]
     pub(crate) fn goes_on(&self) -> bool {
         self.goes_on
     }
 
-    /// Whether all look in vain for what they wait for: their order makes no difference.
+    /// Whether all workers look in vain for what they wait for: their order makes no difference.
     pub(crate) fn is_quiet(&self) -> bool {
         self.is_quiet
     }
 
-    /// Whether the running worker is about to make a fence, which changes nothing where all steps are
-    /// sequentially consistent.
+    /// Whether the running worker is about to execute a fence, which changes nothing where all steps are sequentially
+    /// consistent.
     pub(crate) fn is_at_fence(&self) -> bool {
         self.goes_on && self.workers[self.running].last == Access::Fence
     }
 
-    /// Whether choosing `next` leaves the running worker running, as far as a schedule tells.
+    /// Whether the choice of `next` continues the run of the running worker, as a schedule counts runs.
     #[inline]
     pub(crate) fn is_continued_by(&self, next: usize) -> bool {
         next == self.running && (self.goes_on || self.ready == [next])
@@ -156,17 +156,17 @@ impl Turns {
         self.ready.iter().copied().min_by_key(|&worker| self.distance(worker)).expect("somebody is ready")
     }
 
-    /// How far a worker is behind the running one in the circle.
+    /// The distance of a worker from the running worker in the circle.
     pub(crate) fn distance(&self, worker: usize) -> usize {
         if worker > self.running { worker - self.running } else { worker + self.count() - self.running }
     }
 
-    /// Those among whom a fair schedule chooses: a worker that stepped aside twice while another could have run
-    /// lets that one run first (Musuvathi and Qadeer, Fair stateless model checking, PLDI 2008).
+    /// The workers among which a fair schedule chooses: a worker that stepped aside twice while another could have run
+    /// lets that other worker run first (Musuvathi and Qadeer, Fair stateless model checking, PLDI 2008).
     pub(crate) fn fair(&self) -> impl Iterator<Item = usize> + Clone {
         let ready = self.ready_bits();
         let is_fair = move |worker: &usize| self.workers[*worker].behind & ready == 0;
-        // Two that wait for each other's turn would be nobody's turn.
+        // If workers wait for each other's turn, all of them may be chosen.
         let is_any = self.ready.iter().any(is_fair);
         self.ready.iter().copied().filter(move |worker| !is_any || is_fair(worker))
     }
@@ -188,7 +188,7 @@ impl Turns {
         worker
     }
 
-    /// The running worker makes a step.
+    /// Counts a step of the running worker.
     pub(crate) fn step(&mut self, access: Access) {
         self.count_step(access);
         self.workers[self.running].last = access;
@@ -206,7 +206,7 @@ impl Turns {
         self.pass_time(STEP_NS);
     }
 
-    /// The running worker ends.
+    /// Ends the running worker.
     pub(crate) fn end(&mut self) {
         self.ready.retain(|&worker| worker != self.running);
         self.workers[self.running].state = State::Ended;
@@ -215,7 +215,7 @@ impl Turns {
         self.pass_time(0);
     }
 
-    /// Reads the clock, which is never seen to stand still.
+    /// Reads the clock, which advances with every read.
     pub(crate) fn read_clock(&mut self) -> u64 {
         self.now_ns += 1;
         self.now_ns
@@ -225,7 +225,7 @@ impl Turns {
         Trace { steps: self.steps, choices: self.choices, hash: self.hash }
     }
 
-    /// Why the exploration was given up, if it was.
+    /// The reason for which the exploration was given up, if it was.
     pub(crate) fn given_up(&self) -> Option<Cause> {
         self.given_up
     }
@@ -273,7 +273,7 @@ impl Turns {
         self.ready.iter().fold(0, |bits, &worker| bits | bit(worker))
     }
 
-    /// Lets time pass, at least until somebody can run.
+    /// Lets time pass, at least until a worker can run.
     fn pass_time(&mut self, ns: u64) {
         self.now_ns += ns;
         if self.now_ns >= self.earliest_ns {
@@ -302,7 +302,7 @@ impl Turns {
         self.return_those(|_| true);
     }
 
-    /// Makes those aside ready whose moment satisfies `is_due`.
+    /// Makes the workers ready that are aside and whose moment satisfies `is_due`.
     fn return_those(&mut self, is_due: impl Fn(u64) -> bool) {
         if self.ready.len() == self.workers.len() {
             return;
@@ -320,7 +320,7 @@ impl Turns {
         }
     }
 
-    /// What each worker last did.
+    /// The text of each worker's last access.
     fn describe(&self) -> String {
         let describe = |(number, worker): (usize, &Worker)| match worker.state {
             State::Ended => format!("worker {number} has ended"),
@@ -330,7 +330,7 @@ impl Turns {
     }
 }
 
-/// The bit of a worker. Those beyond 64 have none, and fairness does not know them.
+/// The bit of a worker. Workers beyond 64 have no bit, and fairness does not apply to them.
 #[inline]
 fn bit(worker: usize) -> u64 {
     1_u64.checked_shl(worker as u32).unwrap_or(0)

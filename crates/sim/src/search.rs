@@ -1,16 +1,17 @@
-//! Exhaustive search over all schedules with at most so many preemptions.
+//! An exhaustive search over all schedules with a bounded number of preemptions.
 
 use crate::scheduler::bounded::{Bounded, Stack};
 use crate::scheduler::chooser::Chooser;
 use crate::{Explored, Explorer, Origin};
 
-/// A depth-first search over all schedules with a bounded number of preemptions (Musuvathi and Qadeer, PLDI
-/// 2007). Most defects show with two, and with a bound the number of schedules is a polynomial of the length
-/// of the program: about `(choices * workers) ^ preemptions`, times the orders in which workers that end or step aside
-/// can be followed.
+/// A depth-first search over all schedules with a bounded number of preemptions (Musuvathi and Qadeer, PLDI 2007). Most
+/// defects show with two preemptions. With a bound the number of schedules is a polynomial of the length of the
+/// program: about `(choices * workers) ^ preemptions`, times the number of orders in which other workers can follow
+/// those that end or step aside.
 ///
-/// What it leaves out makes no difference, but for one thing: a worker that has stepped aside twice while another could
-/// have run is not chosen again before that one has run, or has made a thousand steps while others waited.
+/// The schedules that it leaves out make no difference, with one exception: a worker that has stepped aside twice while
+/// another could have run is not chosen again before that one has run. The same holds for a worker that has made a
+/// thousand steps while others waited.
 ///
 /// ```
 /// use sim::Search;
@@ -65,8 +66,8 @@ impl Search {
         Self { steps_max, ..self }
     }
 
-    /// Runs `body` under the next schedule; none when there is no other, or the cap is reached. The body must
-    /// do the same under the same choices. A failure does not end the search.
+    /// Runs `body` under the next schedule; `None` when there is no other, or the cap is reached. The body must do the
+    /// same under the same choices. A failure does not end the search.
     pub fn run<R>(&mut self, body: impl FnOnce() -> R) -> Option<Explored<R>> {
         if self.is_exhausted || self.tried == self.cap {
             return None;
@@ -82,7 +83,7 @@ impl Search {
         Some(explored)
     }
 
-    /// How many schedules were tried.
+    /// The number of schedules that were tried.
     pub fn tried(&self) -> u64 {
         self.tried
     }

@@ -1,34 +1,34 @@
-//! Makes a failing schedule simple: delta debugging (Zeller, Hildebrandt, TSE 2002) over its runs.
+//! Simplification of a failing schedule: delta debugging (Zeller, Hildebrandt, TSE 2002) over its runs.
 //!
-//! A preemption is removed in one of three ways. Two of them leave each worker's later preemptions where they
-//! were in its program: the interrupted run is joined by the same worker's next one (what came between comes
-//! later), or it is joined to that (it comes later itself). By the third it is not interrupted any more.
+//! A preemption is removed in one of three ways. Two of them leave each worker's later preemptions at the same places
+//! in its program: the same worker's next run is moved up to the interrupted run (the runs between come later), or the
+//! interrupted run is moved into that next run (it comes later itself). In the third the run is not interrupted any
+//! more.
 
 use core::num::NonZeroU32;
 
 use crate::Schedule;
 use crate::schedule::Run;
 
-/// A schedule that was made simpler.
+/// The result of a simplification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shrunk {
-    /// The simplest one that was found, which fails.
+    /// The simplest schedule that was found, which fails.
     pub schedule: Schedule,
-    /// How many others were tried.
+    /// The number of other schedules that were tried.
     pub tries: u64,
-    /// Whether no single preemption can be removed from it such that it still fails; else the budget
-    /// was used up.
+    /// Whether it would no longer fail without any single one of its preemptions; if false, the budget was used up.
     pub is_minimal: bool,
 }
 
-/// Makes a failing schedule simpler, by at most `budget` tries whether another `fails`, too. The same
-/// arguments give the same result.
+/// Simplifies a failing schedule, with at most `budget` calls of `fails` on other schedules. The same arguments give
+/// the same result.
 pub fn shrink(schedule: &Schedule, budget: u64, mut fails: impl FnMut(&Schedule) -> bool) -> Shrunk {
     let mut shrunk = Shrunk { schedule: schedule.clone(), tries: 0, is_minimal: false };
     let mut chunk = runs(schedule).div_ceil(2).max(1);
     loop {
         let mut is_simpler = false;
-        // From the end: what comes after the failure goes first, all at once.
+        // From the end: runs after the failure are removed first, all at once.
         let mut end = runs(&shrunk.schedule);
         while end > 0 {
             let start = end.saturating_sub(chunk);
@@ -62,7 +62,7 @@ fn runs(schedule: &Schedule) -> usize {
     schedule.calls.iter().map(Vec::len).sum()
 }
 
-/// What becomes smaller.
+/// The measure that a simplification makes smaller: preemptions, then runs.
 fn size(schedule: &Schedule) -> (usize, usize) {
     (schedule.preemptions(), runs(schedule))
 }
@@ -70,7 +70,7 @@ fn size(schedule: &Schedule) -> (usize, usize) {
 /// A way to remove the preemptions with which the runs of a range end.
 type Join = fn(&[Run], core::ops::Range<usize>) -> Vec<Run>;
 
-/// The schedule without the runs of a range, counted over all calls, as far as `join` leaves them out.
+/// The schedule without the runs of a range, counted over all calls, as far as `join` removes them.
 fn simpler(schedule: &Schedule, range: core::ops::Range<usize>, join: Join) -> Schedule {
     let mut first = 0;
     let calls = schedule.calls.iter().map(|runs| {
@@ -82,7 +82,7 @@ fn simpler(schedule: &Schedule, range: core::ops::Range<usize>, join: Join) -> S
     Schedule::new(calls.collect())
 }
 
-/// Leaves the runs of the range to the same workers' next ones.
+/// Moves the runs of the range into the next run of the same worker.
 fn delay(runs: &[Run], range: core::ops::Range<usize>) -> Vec<Run> {
     let mut owed: Vec<Run> = Vec::new();
     let mut kept = Vec::new();
@@ -100,7 +100,7 @@ fn delay(runs: &[Run], range: core::ops::Range<usize>) -> Vec<Run> {
     kept
 }
 
-/// Lets the runs of the range go on with the same workers' next ones.
+/// Moves the next run of the same worker up to each preempted run of the range.
 fn advance(runs: &[Run], range: core::ops::Range<usize>) -> Vec<Run> {
     let mut runs = runs.to_vec();
     for at in range.rev() {
@@ -120,7 +120,7 @@ fn finish(runs: &[Run], range: core::ops::Range<usize>) -> Vec<Run> {
     runs
 }
 
-/// Makes one run of those in a row between which nothing happens.
+/// Merges consecutive runs of a worker between which no other worker runs.
 fn merge(runs: Vec<Run>) -> Vec<Run> {
     let mut merged: Vec<Run> = Vec::new();
     for run in runs {
@@ -134,7 +134,7 @@ fn merge(runs: Vec<Run>) -> Vec<Run> {
     merged
 }
 
-/// The steps of two runs in one: as far as it can go, if the second goes so far.
+/// The steps of two runs as one run: unbounded if either run is.
 fn sum(first: Option<NonZeroU32>, second: Option<NonZeroU32>) -> Option<NonZeroU32> {
     Some(first?.saturating_add(second?.get()))
 }

@@ -1,35 +1,35 @@
-//! How a seed becomes a schedule.
+//! Strategies, which turn a seed into a schedule.
 
 use crate::scheduler::random::Stream;
 
-/// How choices are drawn, each in its own way a function of the seed.
+/// A way to draw choices; the choices are a function of the seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Strategy {
-    /// At every step each worker that can run is as likely as any other.
+    /// At every step each worker that can run is equally likely.
     #[default]
     Random,
-    /// A worker goes on for a while, and then each that can run is as likely as any other.
+    /// A worker runs for a while, and then each worker that can run is equally likely.
     Sparse {
-        /// How many steps it makes on average.
+        /// The average number of steps of a run.
         mean_steps: u32,
     },
     /// Random priorities that change at `depth - 1` random choices (Burckhardt et al., ASPLOS 2010): finds
     /// a defect that shows whenever `depth` steps come in a certain order with a probability of at least
     /// `1 / (workers * choices ^ (depth - 1))`.
     Pct {
-        /// How many steps must come in a certain order, at least 1.
+        /// The number of steps that must come in a certain order, at least 1.
         depth: u32,
-        /// About how many choices the exploration has: see [`crate::Trace::choices`].
+        /// The approximate number of choices of the exploration: see [`crate::Trace::choices`].
         choices: u64,
     },
 }
 
 impl Strategy {
-    /// A strategy drawn from a seed, so that one number stands for the strategy and its choices, with
-    /// `Explorer::new(seed)`. `choices` is about how many choices the exploration has; it is part of what
-    /// decides, so it must be the same when the seed is to bring its schedule back.
+    /// A strategy drawn from a seed, so that one number determines the strategy and, with `Explorer::new(seed)`, its
+    /// choices. `choices` is the approximate number of choices of the exploration; it influences the strategy, so the
+    /// same value is needed to repeat the schedule of a seed.
     pub fn of_seed(seed: u64, choices: u64) -> Self {
-        // Another stream than that of the choices, which begins with the seed itself.
+        // A stream other than that of the choices, which begins with the seed itself.
         let mut stream = Stream::new(seed ^ 0x7374_7261_7465_6779);
         match stream.below(8) {
             0..=1 => Self::Random,

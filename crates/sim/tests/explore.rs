@@ -1,4 +1,4 @@
-//! Claims about the stepped build: a seed is a schedule, and schedules find what is planted.
+//! Tests of the stepped build: a seed determines a schedule, and schedules find planted bugs.
 
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
@@ -11,7 +11,7 @@ use sync_sim::{Barrier, Latched, VersionLatch, clock, memory, waiter, words, wor
 
 const SEEDS: u64 = 50;
 
-/// Three workers that add ten each with a load and a store. Returns the sum.
+/// The sum of three workers that add ten each, with a load and a store.
 fn racy_sum(seed: u64) -> (u64, Trace) {
     let sum = AtomicU64::new(0);
     let trace = explore(seed, 3, |_| {
@@ -24,7 +24,7 @@ fn racy_sum(seed: u64) -> (u64, Trace) {
     (sum.into_inner(), trace)
 }
 
-/// The message of the panic that `f` must end with.
+/// The message of the panic with which `f` must end.
 fn panic_of<R>(f: impl FnOnce() -> R) -> String {
     let panic = catch_unwind(AssertUnwindSafe(f)).err().expect("a panic");
     panic.downcast_ref::<String>().expect("a message with the seed").clone()
@@ -68,8 +68,8 @@ fn an_atomic_update_is_never_lost() {
     }
 }
 
-/// One worker writes a record of three equal words again and again, two copy it. Returns whether a
-/// copy that was believed was torn.
+/// Whether an accepted copy was torn: one worker writes a record of three equal words again and again, two workers copy
+/// the record.
 fn sees_torn_copy(seed: u64, believe: impl Fn(&VersionLatch, u64) -> bool + Sync) -> bool {
     let record = [const { AtomicU64::new(0) }; 3];
     let (latch, is_torn) = (VersionLatch::new(), AtomicBool::new(false));
@@ -112,7 +112,7 @@ fn a_latch_admits_one() {
             for _ in 0..5 {
                 let mut value = value.lock();
                 value.0 += 1;
-                // A step in the middle, so that others come by.
+                // A step in the middle, so that other workers can run here.
                 is_alone.load(Ordering::Relaxed);
                 value.1 += 1;
                 is_alone.fetch_and(value.0 == value.1, Ordering::Relaxed);
@@ -246,7 +246,7 @@ fn a_panic_ends_the_exploration_and_the_next_one_works() {
         let value = Latched::new(0);
         let message = panic_of(|| {
             explore(seed, 3, |worker| {
-                // A destructor that needs a latch which a suspended worker may hold.
+                // A destructor that needs a latch, which a suspended worker may hold.
                 let _adds = Adds(&value);
                 let mut crew = Crew::new();
                 crew.spawn(STACK_BYTES, || {
@@ -297,7 +297,7 @@ fn without_a_scheduler_accesses_are_plain_and_workers_are_refused() {
 #[test]
 fn addresses_ascend_in_the_order_of_allocation() {
     let layout = |bytes| Layout::from_size_align(bytes, 4096).expect("a small power of two");
-    // More than a thread's addresses have room for at a time, among small pieces.
+    // More than the addresses of a thread have room for at a time, among small pieces.
     let sizes = [5_000, 1 << 21, 1, 1 << 16, 1 << 25, 1 << 25, 1, 1 << 27, 1];
     let starts = sizes.map(|bytes| memory::allocate(layout(bytes)));
     assert!(starts.is_sorted());

@@ -1,4 +1,4 @@
-//! Claims about the ways to a schedule: what is planted is found, what is found comes back and becomes simple.
+//! Tests of the sources of schedules: planted bugs are found, and what was found can be repeated and simplified.
 
 use core::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,7 @@ use sim::{Explored, Explorer, Schedule, Search, Strategy, shrink};
 use sync_sim::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync_sim::{Latched, VersionLatch, hint, words, workers};
 
-/// The strategies that a seed drives, as for programs of about a hundred choices.
+/// The strategies that take a seed, for programs of about a hundred choices.
 const STRATEGIES: [Strategy; 5] = [
     Strategy::Random,
     Strategy::Sparse { mean_steps: 4 },
@@ -16,10 +16,10 @@ const STRATEGIES: [Strategy; 5] = [
     Strategy::Pct { depth: 3, choices: 100 },
 ];
 
-/// Enough for the rarest of what is planted under the strategy that suits it least.
+/// Enough seeds for the rarest planted bug under the strategy that suits it least.
 const SEEDS: Range<u64> = 0..5_000;
 
-/// A program that says whether it went wrong.
+/// A program that returns whether it went wrong.
 type Program = fn() -> bool;
 
 /// Two workers add two each, with a load and a store.
@@ -34,7 +34,7 @@ fn loses_update() -> bool {
     sum.into_inner() < 4
 }
 
-/// One worker writes a record of three equal words, two copy it and believe what they see.
+/// One worker writes a record of three equal words, two workers copy it and trust what they see.
 fn tears_copy() -> bool {
     let record = [const { AtomicU64::new(0) }; 3];
     let (latch, is_torn) = (VersionLatch::new(), AtomicBool::new(false));
@@ -64,8 +64,8 @@ fn deadlocks() -> bool {
     false
 }
 
-/// Goes wrong only if one step of worker 1 comes between two certain steps of worker 0, among many: a defect of depth 2
-/// if worker 0 starts.
+/// Goes wrong only if one of worker 1's steps comes between two certain steps of worker 0, among many: a defect of
+/// depth 2 if worker 0 starts.
 fn is_overtaken() -> bool {
     let [published, filled, seen] = [const { AtomicU64::new(0) }; 3];
     workers::run(2, false, |worker| {
@@ -92,7 +92,7 @@ fn has_failed(explored: &Explored<bool>) -> bool {
     !matches!(explored.outcome, Ok(false))
 }
 
-/// The first of these seeds under which a program goes wrong.
+/// The exploration of the first of these seeds under which a program goes wrong.
 fn found(program: Program, strategy: Strategy, mut seeds: Range<u64>) -> Option<Explored<bool>> {
     seeds.find_map(|seed| {
         let explored = Explorer::new(seed).strategy(strategy).steps_max(10_000).explore(program);
@@ -127,7 +127,7 @@ fn one_preemption_is_enough_for_what_is_planted() {
     }
 }
 
-/// How many schedules a search over two workers of two steps tries, all of them different.
+/// The number of schedules that a search over two workers of two steps tries; all of them must differ.
 fn schedules_of_two_by_two(preemptions: u32) -> u64 {
     let mut search = Search::bounded(preemptions);
     let mut hashes = Vec::new();
@@ -152,15 +152,16 @@ fn schedules_of_two_by_two(preemptions: u32) -> u64 {
 
 #[test]
 fn a_search_tries_exactly_the_schedules_within_its_bound() {
-    // A worker of two steps has three pieces: before, between and behind them. Let a schedule begin with either
-    // worker. Without preemptions there is one each; with one, the first is interrupted at 2 places; with two, the
-    // second as well, at 2 places; with three, the first twice and the second at 2 places; with four, both twice.
+    // A worker of two steps has three pieces: before, between and behind the steps. A schedule begins with either
+    // worker. Without preemptions there is one schedule for each first worker. With one, the first is interrupted at 2
+    // places; with two, the second as well, at 2 places; with three, the first twice and the second at 2 places; with
+    // four, both twice.
     let with = [2, 2 * 2, 2 * 2 * 2, 2 * 2, 2];
     for preemptions in 0..=5 {
         let expected: u64 = with.iter().take(preemptions + 1).sum();
         assert_eq!(schedules_of_two_by_two(preemptions as u32), expected, "{preemptions} preemptions");
     }
-    // All orders of three and three pieces.
+    // The number of all orders of three and three pieces.
     assert_eq!(with.iter().sum::<u64>(), 6 * 5 * 4 / (3 * 2));
 }
 
@@ -254,11 +255,11 @@ fn priorities_find_a_defect_of_depth_two_as_often_as_promised() {
     let strategy = Strategy::Pct { depth: 2, choices };
     let finds = |&seed: &u64| Explorer::new(seed).strategy(strategy).run(is_overtaken).0;
     let found = (0..SEEDS).filter(finds).count() as f64;
-    // 1 / (workers * choices ^ (depth - 1)) of them, and no more: only one moment and one order of priorities will do.
-    // Of so many draws three standard deviations are to be expected.
+    // 1 / (workers * choices ^ (depth - 1)) of them, and no more: only one moment and one order of priorities makes it
+    // fail. With this many draws, deviations of up to three standard deviations are to be expected.
     let promised = SEEDS as f64 / (2 * choices) as f64;
     assert!((found - promised).abs() < 3.0 * promised.sqrt(), "{found} instead of {promised}");
-    // One that needs a change of priorities is not found without.
+    // A bug that needs a change of priorities is not found without such a change.
     let plain = Strategy::Pct { depth: 1, choices };
     assert!(!(0..SEEDS).any(|seed| Explorer::new(seed).strategy(plain).run(is_overtaken).0));
 }
@@ -266,7 +267,7 @@ fn priorities_find_a_defect_of_depth_two_as_often_as_promised() {
 #[test]
 fn a_schedule_brings_an_exploration_back_by_way_of_its_text() {
     for (name, program) in PLANTED {
-        // Under the plain bound a deadlock would be a failure of its own.
+        // Under the usual bound a deadlock would be a failure of its own.
         for seed in 0..100 {
             let strategy = Strategy::of_seed(seed, 60);
             let explored = Explorer::new(seed).strategy(strategy).explore(program);
@@ -350,7 +351,7 @@ fn what_is_shrunk_fails_and_needs_each_of_its_preemptions() {
             let [shrunk, again] = [0; 2].map(|_| shrink(&found.schedule, 10_000, fails_under(program)));
             assert_eq!(shrunk, again, "{name}: the same result each time");
             assert!(shrunk.is_minimal && fails_under(program)(&shrunk.schedule), "{name}: {shrunk:?}");
-            // It shows with one preemption, though there are ways to it from which neither of two can be removed.
+            // The bug shows with one preemption, but some schedules have two of which neither can be removed.
             let preemptions = shrunk.schedule.preemptions();
             assert!((1..=2).contains(&preemptions), "{name} from {}: {shrunk:?}", found.schedule);
             for without in without_one(&shrunk.schedule.to_string()) {
@@ -366,7 +367,7 @@ fn what_is_shrunk_fails_and_needs_each_of_its_preemptions() {
     }
 }
 
-/// The schedules in which one of the interrupted runs is not, or does not take place.
+/// The schedules in which one of the interrupted runs is not interrupted, or does not take place.
 fn without_one(text: &str) -> Vec<Schedule> {
     let runs: Vec<&str> = text.split(',').collect();
     let interrupted = (0..runs.len()).filter(|&at| runs[at].contains('x'));

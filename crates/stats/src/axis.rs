@@ -1,60 +1,61 @@
-//! Axes of a space of settings: numbers, logarithms, whole numbers and choices behind one coordinate from 0 to 1.
+//! Axes of a space of settings: numbers, logarithms, whole numbers and choices, each mapped to a coordinate from 0 to
+//! 1.
 
 use core::fmt;
 
-/// A number takes this many values at least, between its ends: more digits would claim too much.
+/// The least number of values that rounding leaves between the ends of an axis: more digits would claim too much.
 const STEPS: f64 = 100.0;
 
-/// One setting that is varied.
+/// A setting that is varied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     name: String,
     scale: Scale,
 }
 
-/// Which values a setting takes, and which steps between them count as equal.
+/// The values of a setting, and the steps between them that count as equal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scale {
     /// Any number; equal differences count as equal.
     Linear {
-        /// The smallest.
+        /// The smallest value.
         low: f64,
-        /// The largest.
+        /// The largest value.
         high: f64,
     },
     /// Any positive number; equal ratios count as equal.
     Log {
-        /// The smallest.
+        /// The smallest value.
         low: f64,
-        /// The largest.
+        /// The largest value.
         high: f64,
     },
     /// Whole numbers; equal differences count as equal.
     Integer {
-        /// The smallest.
+        /// The smallest value.
         low: i64,
-        /// The largest.
+        /// The largest value.
         high: i64,
     },
     /// Positive whole numbers; equal ratios count as equal.
     LogInteger {
-        /// The smallest.
+        /// The smallest value.
         low: i64,
-        /// The largest.
+        /// The largest value.
         high: i64,
     },
-    /// One of some words, which have no order; the value is the word's position.
+    /// Words without an order; a value is a word's position.
     Choice(Vec<String>),
 }
 
-/// Why an axis cannot be made.
+/// The error for an axis that cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AxisError {
     /// The low end must be below the high end.
     Empty(String),
     /// Ratios need a low end above zero.
     NotPositive(String),
-    /// Choices number from 2 to [`Axis::CHOICES_MAX`].
+    /// There must be from 2 to [`Axis::CHOICES_MAX`] choices.
     Choices(String),
 }
 
@@ -71,13 +72,13 @@ impl fmt::Display for AxisError {
 impl core::error::Error for AxisError {}
 
 impl Axis {
-    /// A set of choices is a word of bits.
+    /// The most choices of an axis: a set of choices is a word of bits.
     pub const CHOICES_MAX: usize = 64;
 
-    /// An axis of a name, which rules in words will use.
+    /// Makes an axis. Rules in words use its name.
     ///
     /// # Errors
-    /// When the scale has no two values, or a logarithmic one no logarithms.
+    /// If the scale has fewer than two values, or is logarithmic and begins at or below zero.
     pub fn new(name: impl Into<String>, scale: Scale) -> Result<Self, AxisError> {
         let name = name.into();
         let (is_wide, is_positive) = match &scale {
@@ -95,22 +96,22 @@ impl Axis {
         }
     }
 
-    /// Its name.
+    /// The name of the axis.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its values.
+    /// The values of the axis.
     pub fn scale(&self) -> &Scale {
         &self.scale
     }
 
-    /// The words of a choice; none for numbers, which have an order.
+    /// The words of an axis of choices; `None` for numbers, which have an order.
     pub fn choices(&self) -> Option<&[String]> {
         if let Scale::Choice(words) = &self.scale { Some(words) } else { None }
     }
 
-    /// Whether its values are whole numbers.
+    /// Whether the values are whole numbers.
     pub fn is_whole(&self) -> bool {
         matches!(self.scale, Scale::Integer { .. } | Scale::LogInteger { .. })
     }
@@ -129,8 +130,8 @@ impl Axis {
         }
     }
 
-    /// The value at a coordinate between 0 and 1: uniform coordinates give values that are uniform on the scale. Each
-    /// whole number and each choice has a stretch of coordinates to itself.
+    /// Returns the value at a coordinate between 0 and 1. Uniform coordinates give values that are uniform on the
+    /// scale. Each whole number and each choice has an interval of coordinates of its own.
     pub fn at(&self, unit: f64) -> f64 {
         let (low, high) = self.ends();
         let unit = unit.clamp(0.0, 1.0);
@@ -142,16 +143,17 @@ impl Axis {
         }
     }
 
-    /// The point of a space at coordinates between 0 and 1, such as those of a design.
+    /// Returns the point of a space at coordinates between 0 and 1, for example those of a design.
     ///
     /// # Panics
-    /// When there are not as many coordinates as axes.
+    /// If the number of coordinates differs from the number of axes.
     pub fn point(axes: &[Self], units: &[f64]) -> Vec<f64> {
         assert_eq!(axes.len(), units.len(), "a point has a coordinate on each axis");
         axes.iter().zip(units).map(|(axis, &unit)| axis.at(unit)).collect()
     }
 
-    /// The coordinate of a value; of a whole number or choice the middle of its stretch. Undoes [`at`](Self::at).
+    /// Returns the coordinate of a value; for a whole number or a choice, the middle of its interval. The inverse of
+    /// [`at`](Self::at).
     pub fn unit_of(&self, value: f64) -> f64 {
         let (low, high) = self.ends();
         let unit = match self.scale {
@@ -166,7 +168,8 @@ impl Axis {
         unit.clamp(0.0, 1.0)
     }
 
-    /// The value in the middle of two on this scale, other than both; none when there is nothing between them.
+    /// Returns the value in the middle between two values on this scale, different from both; `None` if there is no
+    /// value between them.
     pub fn between(&self, low: f64, high: f64) -> Option<f64> {
         if self.is_whole() && high - low < 2.0 {
             return None;
@@ -191,12 +194,12 @@ impl Axis {
         rounded.clamp(low, high)
     }
 
-    /// Its values, if there are at most so many: those that [`legible`](Self::legible) leaves.
+    /// Returns the axis' values, as rounded by [`legible`](Self::legible), if there are at most `most`.
     pub fn values(&self, most: usize) -> Option<Vec<f64>> {
         let (low, high) = self.ends();
         let step = match self.scale {
             Scale::Linear { .. } => 0.1_f64.powi(digits(high - low) as i32),
-            // Their distances differ, and there are more than anybody asks for.
+            // Their distances differ, and there are more of them than any caller asks for.
             Scale::Log { .. } => return None,
             Scale::Integer { .. } | Scale::LogInteger { .. } | Scale::Choice(_) => 1.0,
         };
@@ -206,18 +209,18 @@ impl Axis {
         }
         let mut values: Vec<f64> =
             (0..=steps as u64).map(|at| self.legible(low + step * at as f64)).collect();
-        // A range may end between two of them.
+        // A range may end between two multiples of the step.
         values.push(self.legible(high));
         values.dedup_by(|a, b| a.total_cmp(b).is_eq());
         Some(values)
     }
 
-    /// What lies halfway between two values on this scale, even if it is none of the values.
+    /// Returns the point halfway between two values on this scale, even if it is not a value of the axis.
     pub(crate) fn middle(&self, low: f64, high: f64) -> f64 {
         if self.is_logarithmic() { (low * high).sqrt() } else { f64::midpoint(low, high) }
     }
 
-    /// A value as a person writes it.
+    /// Formats a value for people: the word of a choice, or the number.
     pub fn text(&self, value: f64) -> String {
         match self.choices() {
             Some(words) => words.get(value as usize).cloned().unwrap_or_default(),
@@ -226,7 +229,7 @@ impl Axis {
     }
 }
 
-/// Digits after the point that values have use for which are so far apart.
+/// The number of useful digits after the point for values whose distance is `width`.
 fn digits(width: f64) -> usize {
     (STEPS / width).log10().ceil().clamp(0.0, 15.0) as usize
 }
@@ -270,7 +273,7 @@ pub(crate) mod tests {
         };
         assert_near(share(&axes[2], 16.0), 1.0 / 16.0, 1e-3);
         assert_near(share(&axes[4], 1.0), 1.0 / 3.0, 1e-3);
-        // From 4 to 5 it is as far as from 8 to 10 on a scale of ratios.
+        // On a scale of ratios, the distance from 4 to 5 equals the distance from 8 to 10.
         assert_near(share(&axes[3], 4.0), share(&axes[3], 8.0) + share(&axes[3], 9.0), 1e-3);
         assert_near(share(&axes[3], 1.0), 2.0_f64.ln() / 65.0_f64.ln(), 1e-3);
     }

@@ -1,18 +1,18 @@
-//! Where on an axis the ranking of two schemes flips, from measurements that are noisy.
+//! A search for the places on an axis at which the ranking of two schemes flips, from noisy measurements.
 
 use crate::{Axis, Interval};
 
-/// Looks for the places at which a ratio of A to B crosses 1, one measurement at a time.
+/// A search for the places at which the ratio of A to B crosses 1, one measurement at a time.
 ///
-/// A measurement is *clear* when its interval excludes 1, and tells a side. First a grid is measured, so that several
-/// crossings can be seen; then each stretch between two clear neighbours on different sides is halved on the axis'
-/// scale. A measurement that is not clear is repeated until its interval has been told `repeats`
-/// times; if it stays unclear, the search goes on between it and its clear neighbours, and what it returns has an
-/// unclear middle: the points at which, as far as these measurements go, neither scheme is ahead.
+/// A measurement is *clear* if its interval excludes 1; it then shows which scheme is ahead. First a grid is measured,
+/// so that several crossings can be seen. Then each stretch between two clear neighbours on different sides is halved
+/// on the axis' scale. A measurement that is not clear is repeated until its interval has been told `repeats` times. If
+/// it stays unclear, the search goes on between that point and its clear neighbours, and the crossing has an unclear
+/// middle: the points at which, by these measurements, neither scheme is ahead.
 ///
-/// Telling a point again replaces what was told: merge the samples first. Intervals of confidence `c` point to a
-/// wrong side with a chance of `(1 - c) / 2` at most, and a single one such makes two crossings too many; so ask for
-/// 99 percent when many points are measured.
+/// Telling a point again replaces its earlier interval: merge the samples first. An interval of confidence `c` is on
+/// the wrong side with a probability of at most `(1 - c) / 2`, and a single such interval adds two false crossings. So
+/// use a confidence of 99 percent if many points are measured.
 #[derive(Clone, Debug)]
 pub struct Bisect {
     axis: Axis,
@@ -29,7 +29,7 @@ struct Point {
     told: u32,
 }
 
-/// Which scheme is ahead.
+/// The side of a ratio, that is, the scheme that is ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The ratio is above 1.
@@ -38,38 +38,39 @@ pub enum Side {
     Below,
 }
 
-/// What to do next.
+/// The next step of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Measure at this value of the axis, and [`tell`](Bisect::tell) the interval of the ratio.
     Measure(f64),
-    /// Measure more at this value, which is not clear yet, and tell the interval of all its measurements.
+    /// Measure more at this value, which is not clear yet, and [`tell`](Bisect::tell) the interval of all its
+    /// measurements.
     Repeat(f64),
-    /// Nothing: this is what came out.
+    /// The search is done, with these findings.
     Done(Findings),
 }
 
-/// What a search found, from the low end of the axis to the high one.
+/// The findings of a search, from the low end of the axis to the high end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Findings {
-    /// Who is ahead before the first crossing; none when no measurement was clear.
+    /// The scheme that is ahead before the first crossing; `None` if no measurement was clear.
     pub first: Option<Side>,
-    /// The crossings; none when one scheme is ahead wherever it is clear.
+    /// The crossings; empty if the same scheme is ahead at all clear points.
     pub crossings: Vec<Crossing>,
-    /// All values at which the measurements left open who is ahead.
+    /// All values at which the measurements did not decide which scheme is ahead.
     pub unclear: Vec<f64>,
 }
 
 /// A stretch of the axis within which the ratio crosses 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossing {
-    /// The last value at which it is clearly still on the one side.
+    /// The last value at which the ratio is clearly still on its earlier side.
     pub low: f64,
-    /// The first value at which it is clearly on the other.
+    /// The first value at which the ratio is clearly on the other side.
     pub high: f64,
-    /// Who is ahead from `high` on.
+    /// The scheme that is ahead from `high` on.
     pub to: Side,
-    /// From the first to the last value between these that was measured and stayed unclear.
+    /// The first and the last measured value between `low` and `high` that stayed unclear, if there are any.
     pub unclear: Option<(f64, f64)>,
 }
 
@@ -86,13 +87,13 @@ impl Point {
 }
 
 impl Bisect {
-    /// A search on an axis: `grid` points first, at least the two ends; then halves down to stretches of `tolerance`
-    /// of the axis (0.01 is a hundredth of its scale), or to neighbours where values are whole or have no more digits.
-    /// Each unclear point is measured `repeats` times at most.
+    /// Makes a search on an axis. First `grid` points are measured, at least the two ends. Then stretches are halved
+    /// down to `tolerance` of the axis (0.01 is a hundredth of its scale), or to neighbours where values are whole or
+    /// have no more digits. Each unclear point is measured `repeats` times at most.
     ///
     /// # Panics
-    /// On an axis of choices, which have no order; with less than 2 grid points or less than one measurement each;
-    /// with a tolerance that is not positive.
+    /// On an axis of choices, which have no order; with fewer than 2 grid points; with `repeats` of 0; with a tolerance
+    /// that is not positive.
     pub fn new(axis: Axis, grid: usize, tolerance: f64, repeats: u32) -> Self {
         assert!(axis.choices().is_none(), "choices have no order in which a ratio could cross");
         assert!(
@@ -102,7 +103,7 @@ impl Bisect {
         Self { axis, grid, tolerance, repeats, points: Vec::new() }
     }
 
-    /// Takes in the ratio that was measured at a value.
+    /// Records the interval of the ratio that was measured at a value.
     pub fn tell(&mut self, at: f64, ratio: Interval) {
         match self.points.binary_search_by(|point| point.at.total_cmp(&at)) {
             Ok(place) => self.points[place] = Point { at, ratio, told: self.points[place].told + 1 },
@@ -110,7 +111,7 @@ impl Bisect {
         }
     }
 
-    /// What to do next. The same until something new is told.
+    /// Returns the next step. The answer stays the same until a new interval is told.
     pub fn next(&self) -> Next {
         if let Some(at) = self.missing_of_grid() {
             return Next::Measure(at);
@@ -137,8 +138,9 @@ impl Bisect {
         (0..self.grid).map(at).find(|at| self.points.iter().all(|point| point.at.total_cmp(at).is_ne()))
     }
 
-    /// Of each crossing the two gaps in which it may still be narrowed: after its last point on the one side, and
-    /// before its first on the other. The widest of them that is wider than the tolerance.
+    /// Returns the widest gap that is wider than the tolerance, if there is one. Each crossing has one or two gaps in
+    /// which it may be narrowed: after its last clear point on the one side, and before its first clear point on the
+    /// other side.
     fn widest_gap(&self) -> Option<(f64, f64)> {
         let width = |gap: &(f64, f64)| self.axis.unit_of(gap.1) - self.axis.unit_of(gap.0);
         self.crossings()
@@ -151,7 +153,7 @@ impl Bisect {
             .max_by(|a, b| width(a).total_cmp(&width(b)))
     }
 
-    /// What is measured next between two values; none when they are neighbours, in the digits that are written.
+    /// Returns the value to measure between two values; `None` if they are neighbours in the digits that are written.
     fn middle(&self, low: f64, high: f64) -> Option<f64> {
         let middle = self.axis.legible(self.axis.between(low, high)?);
         (low < middle && middle < high).then_some(middle)
@@ -172,7 +174,7 @@ impl Bisect {
             .collect()
     }
 
-    /// What is known so far, also before the search is done.
+    /// Returns the findings so far, also before the search is done.
     pub fn findings(&self) -> Findings {
         Findings {
             first: self.points.iter().find_map(Point::side),
@@ -205,7 +207,7 @@ mod tests {
         Axis::new("warehouses", Scale::LogInteger { low: 1, high: 1_024 }).unwrap()
     }
 
-    /// Searches until it is done, and says how often it measured.
+    /// Searches until the search is done, and returns the number of measurements.
     fn search(mut bisect: Bisect, mut measure: impl FnMut(f64) -> Interval) -> (Findings, u32) {
         let mut measured = 0;
         loop {

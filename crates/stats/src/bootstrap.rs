@@ -1,4 +1,4 @@
-//! The bootstrap: intervals of any statistic, by drawing samples from the samples.
+//! The bootstrap: intervals of any statistic, by resampling the samples.
 
 use stdx::Rng;
 
@@ -11,34 +11,35 @@ use crate::spread::{mean, quantile_of_sorted, sorted};
 ///
 /// **When.** For statistics that have no exact interval: means, ratios of sums, quantiles of many samples. For the
 /// median take [`Interval::of_median`], for ratios of two schemes [`paired`](crate::paired()): these are exact. The
-/// bootstrap of the median of few samples is not: its resamples have few distinct medians, and at 7 samples 95
-/// percent asked are 87.5 percent had.
+/// bootstrap of the median of few samples is not exact: its resamples have few distinct medians, and with 7 samples an
+/// interval of 95 percent really has 87.5 percent.
 ///
-/// **Which.** [`bca`](Self::bca) corrects for bias and for an error that grows with the value, as a mean of skewed
-/// samples has; take it from some 10 samples on. With fewer, its corrections are themselves guesses, and
-/// [`percentile`](Self::percentile) is the plainer reading. Neither makes up for samples that are too few: of a mean of
-/// 10 lognormal samples both cover less than 95 percent of the time when asked to (a test holds them to 84 percent).
+/// **Which.** [`bca`](Self::bca) corrects for bias and for an error that grows with the value, like the error of a mean
+/// of skewed samples; use it from about 10 samples on. With fewer samples its corrections are unreliable, and
+/// [`percentile`](Self::percentile) is the simpler choice. Neither makes up for too few samples: for a mean of 10
+/// lognormal samples, intervals of 95 percent cover less than 95 percent of the time (a test holds them to 84 percent).
 ///
-/// Below [`SAMPLES_MIN`](Self::SAMPLES_MIN) samples there is no interval: show all of them.
+/// Below [`SAMPLES_MIN`](Self::SAMPLES_MIN) samples there is no interval: show all samples instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bootstrap {
-    /// Resamples drawn. 2,000 leave the ends of a 95 percent interval uncertain by about a twentieth of its width.
+    /// Number of resamples. With 2,000, the ends of a 95 percent interval are uncertain by about a twentieth of its
+    /// width.
     pub resamples: usize,
-    /// What decides the resamples.
+    /// The seed of the resamples.
     pub seed: u64,
 }
 
 impl Bootstrap {
-    /// The fewest samples that an interval is made of.
+    /// The fewest samples from which an interval is computed.
     pub const SAMPLES_MIN: usize = 5;
 
-    /// The interval between the quantiles of the resamples' statistics (Efron and Tibshirani, An Introduction to the
-    /// Bootstrap, 13.3). `None` below [`SAMPLES_MIN`](Self::SAMPLES_MIN) samples.
+    /// Returns the interval between the quantiles of the resamples' statistics (Efron and Tibshirani, An Introduction
+    /// to the Bootstrap, 13.3). `None` below [`SAMPLES_MIN`](Self::SAMPLES_MIN) samples.
     ///
-    /// Samples may be pairs, so that what was measured together stays together.
+    /// Samples may be pairs, so that values that were measured together stay together.
     ///
     /// # Panics
-    /// When `confidence` is not between 0 and 1, or without resamples.
+    /// If `confidence` is not between 0 and 1, or if there are no resamples.
     pub fn percentile<T: Copy>(
         &self,
         samples: &[T],
@@ -52,11 +53,11 @@ impl Bootstrap {
         Some(Interval { low: at(tail), high: at(1.0 - tail), confidence })
     }
 
-    /// The interval that is corrected for bias and acceleration (Efron, JASA 1987; Efron and Tibshirani, 14.3).
+    /// Returns the interval that is corrected for bias and acceleration (Efron, JASA 1987; Efron and Tibshirani, 14.3).
     /// `None` below [`SAMPLES_MIN`](Self::SAMPLES_MIN) samples.
     ///
     /// # Panics
-    /// When `confidence` is not between 0 and 1, or without resamples.
+    /// If `confidence` is not between 0 and 1, or if there are no resamples.
     pub fn bca<T: Copy>(
         &self,
         samples: &[T],
@@ -98,18 +99,18 @@ impl Default for Bootstrap {
     }
 }
 
-/// How far the statistic is from the middle of its replicates, in standard deviations. Replicates that equal it,
-/// which are many where few values are possible, count half.
+/// The distance of the statistic from the middle of its replicates, in standard deviations. Replicates that equal the
+/// statistic count half; they are many where few values are possible.
 fn bias(replicates: &[f64], value: f64) -> f64 {
     let below = replicates.partition_point(|&replicate| replicate < value);
     let up_to = replicates.partition_point(|&replicate| replicate <= value);
     let share = f64::midpoint(below as f64, up_to as f64) / replicates.len() as f64;
-    // One replicate is the finest step there is: all on one side say no more than that.
+    // Half a replicate is the resolution: even if all replicates are on one side, the share is not 0 or 1.
     let step = 0.5 / replicates.len() as f64;
     normal::quantile(share.clamp(step, 1.0 - step))
 }
 
-/// A sixth of the skewness of what the statistic becomes when one sample is left out.
+/// A sixth of the skewness of the statistic's values when one sample is left out at a time.
 fn acceleration<T: Copy>(samples: &[T], statistic: impl Fn(&[T]) -> f64) -> f64 {
     let without = |left_out: usize| {
         let rest: Vec<T> =
@@ -143,8 +144,8 @@ mod tests {
 
     #[test]
     fn published_intervals_of_a_variance_come_out() {
-        // Efron and Tibshirani, table 14.2: percentile (100.8, 233.9), BCa (115.8, 259.6), from 2,000 resamples, of
-        // which the ends are uncertain by some 2.
+        // Efron and Tibshirani, table 14.2: percentile (100.8, 233.9), BCa (115.8, 259.6), from 2,000 resamples, whose
+        // ends are uncertain by about 2.
         let bootstrap = Bootstrap { resamples: 20_000, seed: 1 };
         assert_near(variance(&SPATIAL), 171.5, 0.05);
         assert_near(acceleration(&SPATIAL, variance), 0.061, 0.000_5);
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn resampled_medians_of_few_samples_are_overconfident() {
-        // Why the median has an interval of its own: here 95 percent asked are 87.5 percent had.
+        // The reason for a separate interval of the median: here an interval of 95 percent really has 87.5 percent.
         let median = |values: &[f64]| median_of_sorted(&sorted(values.iter().copied()));
         let samples = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
         let interval = Bootstrap::default().percentile(&samples, median, 0.95).unwrap();

@@ -1,23 +1,25 @@
-//! What a comparison of two schemes says, and the verdict that follows from it.
+//! The result of a comparison of two schemes, and its verdict.
 
 use core::fmt;
 
 use crate::Interval;
 
-/// How A compares with B. Values are such that more is better, throughputs for example; for latencies swap A and B.
+/// A comparison of A with B. Larger values are better, as with throughputs; for latencies swap A and B.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     /// The ratio of A to B, as the method estimates it.
     pub ratio: f64,
-    /// Where the true ratio is, with the confidence that the interval has.
+    /// An interval of the true ratio, with its real confidence.
     pub interval: Interval,
-    /// How likely a difference as clear as this one would be if there were none: two-sided, between 0 and 1.
+    /// The probability of a difference at least as clear as the measured one if A and B did not differ: two-sided,
+    /// between 0 and 1.
     pub p_value: f64,
-    /// How likely it is that a measurement of A beats one of B, ties counting half: 0.5 when neither is better.
+    /// The probability that a measurement of A is above a measurement of B, ties counting half: 0.5 if neither is
+    /// better.
     pub superiority: f64,
 }
 
-/// What a comparison allows to be said of A against B, given a ratio that matters in practice.
+/// The verdict of a comparison of A with B, given a margin: the ratio that matters in practice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// A is faster by more than the margin.
@@ -26,16 +28,16 @@ pub enum Verdict {
     Slower,
     /// The two differ by no more than the margin.
     Same,
-    /// The measurements do not decide it: more of them might.
+    /// The measurements do not decide; more measurements might.
     Unclear,
 }
 
-/// Why two series cannot be compared.
+/// The error for two series that cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CompareError {
-    /// There is nothing on one side: measure it.
+    /// One side has no values: measure it.
     Empty,
-    /// Ratios need positive finite numbers, and this is none: leave the run out, and say so.
+    /// A value is not a positive finite number, which a ratio needs: leave the run out, and report that.
     NotPositive(f64),
 }
 
@@ -51,8 +53,8 @@ impl fmt::Display for CompareError {
 impl core::error::Error for CompareError {}
 
 impl Comparison {
-    /// The verdict at a margin, such as 1.05 for five percent; `Unclear` also when the samples are too few for the
-    /// `confidence` that is asked for. See [`Verdict::of`].
+    /// Returns the verdict at a margin, for example 1.05 for five percent. It is `Unclear` also if there are too few
+    /// samples for the requested `confidence`. See [`Verdict::of`].
     pub fn verdict(&self, margin: f64, confidence: f64) -> Verdict {
         if self.interval.confidence < confidence - 1e-12 {
             return Verdict::Unclear;
@@ -62,17 +64,17 @@ impl Comparison {
 }
 
 impl Verdict {
-    /// What an interval of the ratio of A to B says: it lies beyond the margin on one side, or within it on both, or
-    /// decides nothing.
+    /// Returns the verdict of an interval of the ratio of A to B: the interval lies beyond the margin on one side, or
+    /// within the margin on both sides, or decides nothing.
     ///
-    /// The three claims exclude each other, and the interval holds the truth with its confidence, so a verdict other
-    /// than `Unclear` is wrong at most that seldom, whichever of them it is: minimum-effect and equivalence tests at
-    /// once (Schuirmann, 1987, for the latter; Wellek, Testing Statistical Hypotheses of Equivalence). An interval
-    /// above 1 that reaches into the margin is unclear: there is a difference, and perhaps none that matters. With a
-    /// margin of 1 nothing but an exact tie is the same, and `Faster` means significantly so.
+    /// The three claims exclude each other, and the interval holds the true ratio with its confidence. So any verdict
+    /// other than `Unclear` is wrong with a probability of at most one minus that confidence. The method combines
+    /// minimum-effect and equivalence tests (Schuirmann, 1987, for the latter; Wellek, Testing Statistical Hypotheses
+    /// of Equivalence). An interval above 1 that reaches into the margin is unclear: there is a difference, but perhaps
+    /// none that matters. With a margin of 1, only an exact tie is `Same`, and `Faster` means significantly faster.
     ///
     /// # Panics
-    /// When the margin is below 1.
+    /// If the margin is below 1.
     pub fn of(ratio: &Interval, margin: f64) -> Self {
         assert!(margin >= 1.0, "a margin is a ratio of at least 1, {margin} is less");
         if ratio.low > margin {
@@ -87,19 +89,19 @@ impl Verdict {
     }
 }
 
-/// The probability that a value of `a` is above one of `b`, ties counting half (Vargha and Delaney's A12, 2000);
-/// Cliff's delta (Psychological Bulletin 1993) is `2 * superiority - 1`. `None` when a side is empty.
+/// The probability that a value of `a` is above a value of `b`, ties counting half (Vargha and Delaney's A12, 2000);
+/// Cliff's delta (Psychological Bulletin 1993) is `2 * superiority - 1`. `None` if a side is empty.
 pub fn superiority(a: &[f64], b: &[f64]) -> Option<f64> {
     let wins = a.iter().flat_map(|a| b.iter().map(move |b| win(*a, *b)));
     (!a.is_empty() && !b.is_empty()).then(|| wins.sum::<f64>() / (a.len() * b.len()) as f64)
 }
 
-/// 1 when `a` is above `b`, a half when they are equal.
+/// Returns 1 if `a` is above `b`, a half if they are equal, else 0.
 pub(crate) fn win(a: f64, b: f64) -> f64 {
     f64::midpoint(f64::from(a > b), f64::from(a >= b))
 }
 
-/// The logarithm of a value that ratios can be made of.
+/// Returns the logarithm of a value, or the error for a value that is not positive and finite.
 pub(crate) fn log(value: f64) -> Result<f64, CompareError> {
     if value > 0.0 && value.is_finite() { Ok(value.ln()) } else { Err(CompareError::NotPositive(value)) }
 }

@@ -1,13 +1,13 @@
-//! Where to measure: designs that fill the unit cube better than chance does. [`Axis::at`](crate::Axis::at) makes
-//! values of their coordinates.
+//! Designs, which choose the points to measure: they fill the unit cube more evenly than random points.
+//! [`Axis::at`](crate::Axis::at) converts their coordinates to values.
 
 use stdx::Rng;
 
 use crate::shuffle;
 
-/// `points` points of a Latin hypercube (`McKay`, Beckman and Conover, Technometrics 1979): when an axis is cut into
-/// as many equal stretches as there are points, each stretch has exactly one, at random within it. Good for a number
-/// of points that is known beforehand, on any number of axes.
+/// Makes `points` points of a Latin hypercube (`McKay`, Beckman and Conover, Technometrics 1979): when an axis is cut
+/// into as many equal stretches as there are points, each stretch has exactly one, at random within it. Good for a
+/// number of points that is known beforehand, on any number of axes.
 pub fn latin_hypercube(points: usize, axes: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
     let mut design = vec![Vec::with_capacity(axes); points];
     for _ in 0..axes {
@@ -20,8 +20,8 @@ pub fn latin_hypercube(points: usize, axes: usize, rng: &mut Rng) -> Vec<Vec<f64
     design
 }
 
-/// Halton's sequence (Numerische Mathematik 1960): any beginning of it fills the cube evenly, so measuring may stop
-/// at any time. For up to six axes or so; with more, neighbouring axes are correlated for long stretches, and the
+/// Halton's sequence (Numerische Mathematik 1960). Any prefix of it fills the cube evenly, so measuring may stop at any
+/// time. It suits up to about six axes. With more axes, neighbouring axes are correlated for long stretches, and the
 /// [`SobolSequence`](crate::SobolSequence) is better.
 #[derive(Clone, Debug)]
 pub struct Halton {
@@ -32,23 +32,23 @@ pub struct Halton {
 const PRIMES: [u64; Halton::AXES_MAX] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
 
 impl Halton {
-    /// The most axes that it is offered for.
+    /// The most axes that are supported.
     pub const AXES_MAX: usize = 12;
 
-    /// The sequence itself, which begins at the origin.
+    /// Makes the plain sequence, which begins at the origin.
     ///
     /// # Panics
-    /// With more than [`AXES_MAX`](Self::AXES_MAX) axes.
+    /// If there are more than [`AXES_MAX`](Self::AXES_MAX) axes.
     pub fn new(axes: usize) -> Self {
         assert!(axes <= Self::AXES_MAX, "{axes} axes are more than {}", Self::AXES_MAX);
         Self { offsets: vec![0.0; axes], index: 0 }
     }
 
-    /// The sequence moved by a random vector and wrapped around (Cranley and Patterson, SIAM Journal on Numerical
-    /// Analysis 1976): as even, with no point in a corner, and another one for each seed.
+    /// Makes the sequence moved by a random vector and wrapped around (Cranley and Patterson, SIAM Journal on Numerical
+    /// Analysis 1976). It is as even, has no point in a corner, and differs for each seed.
     ///
     /// # Panics
-    /// With more than [`AXES_MAX`](Self::AXES_MAX) axes.
+    /// If there are more than [`AXES_MAX`](Self::AXES_MAX) axes.
     pub fn moved(axes: usize, rng: &mut Rng) -> Self {
         let mut sequence = Self::new(axes);
         sequence.offsets.fill_with(|| rng.unit());

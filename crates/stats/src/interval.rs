@@ -1,4 +1,4 @@
-//! Intervals with the confidence that they really have, and the one of the median, which is exact.
+//! Intervals with their real confidence, and the interval of the median, which is exact.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -7,33 +7,33 @@ use crate::spread::sorted;
 /// A range that holds the true value with a confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The lower end, which belongs to it.
+    /// The lower end, which belongs to the interval.
     pub low: f64,
-    /// The upper end, which belongs to it.
+    /// The upper end, which belongs to the interval.
     pub high: f64,
-    /// How often such an interval holds the true value: at least this share where the method is exact, about this
-    /// share otherwise. Few samples may have less than was asked for.
+    /// The share of such intervals that hold the true value: at least this share if the method is exact, about this
+    /// share otherwise. With few samples it may be less than the requested confidence.
     pub confidence: f64,
 }
 
 impl Interval {
-    /// The shortest symmetric interval of order statistics that holds the median of what was sampled with at least
-    /// `confidence`; all samples from the smallest to the largest, with the confidence that this has, when they are
-    /// too few. `None` without values.
+    /// Returns the shortest symmetric interval of order statistics that holds the median of the sampled distribution
+    /// with at least `confidence`. If there are too few samples, it is the interval from the smallest to the largest,
+    /// with its real confidence. `None` without values.
     ///
-    /// It assumes no distribution: how many of `n` independent samples are below the median is binomial (Thompson,
-    /// Annals of Mathematical Statistics 1936; David and Nagaraja, Order Statistics, 7.1). The smallest to the largest
-    /// of `n` samples has the confidence `1 - 2^(1-n)`: 75 percent for 3, 93.75 for 5, 96.9 for 6.
+    /// It assumes no distribution: the number of `n` independent samples that are below the median is binomial
+    /// (Thompson, Annals of Mathematical Statistics 1936; David and Nagaraja, Order Statistics, 7.1). The smallest to
+    /// the largest of `n` samples has the confidence `1 - 2^(1-n)`: 75 percent for 3, 93.75 for 5, 96.9 for 6.
     ///
     /// # Panics
-    /// When `confidence` is not between 0 and 1.
+    /// If `confidence` is not between 0 and 1.
     pub fn of_median(values: &[f64], confidence: f64) -> Option<Self> {
         let sorted = sorted(values.iter().copied());
         let binomial = Binomial::new(0.5, sorted.len() as u64).expect("a half is a probability");
         Self::between_order_statistics(&sorted, confidence, |below| binomial.cdf(below as u64))
     }
 
-    /// The interval from the `k`-th smallest to the `k`-th largest value for the largest `k` that keeps the
+    /// Returns the interval from the `k`-th smallest to the `k`-th largest value for the largest `k` that keeps the
     /// confidence, or else for `k = 1`. `tail(j)` is the probability that at most `j` values are below the truth, and
     /// by symmetry that at most `j` are above it. `None` without values.
     pub(crate) fn between_order_statistics(
@@ -50,19 +50,19 @@ impl Interval {
         Some(Self { low, high, confidence: achieved(k).max(0.0) })
     }
 
-    /// Whether a value is in it.
+    /// Whether a value is in the interval.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// The same under an increasing function, such as `exp` for an interval of logarithms.
+    /// Applies an increasing function to both ends, for example `exp` to an interval of logarithms.
     #[must_use]
     pub fn map(&self, increasing: impl Fn(f64) -> f64) -> Self {
         Self { low: increasing(self.low), high: increasing(self.high), confidence: self.confidence }
     }
 }
 
-/// A confidence of 0 or 1 would be an interval of nothing or of all.
+/// Panics unless a confidence is between 0 and 1: at 0 an interval would hold no value, at 1 all values.
 pub(crate) fn check_confidence(confidence: f64) {
     assert!(0.0 < confidence && confidence < 1.0, "a confidence lies between 0 and 1, {confidence} does not");
 }
@@ -78,19 +78,19 @@ pub(crate) mod tests {
     /// A name, how a sample is drawn, and the median.
     pub(crate) type Source = (&'static str, fn(&mut Rng) -> f64, f64);
 
-    /// Distributions that throughputs of a shared host come close to.
+    /// Distributions that are similar to those of throughputs on a shared host.
     pub(crate) const SOURCES: [Source; 3] = [
         ("normal", |rng| 100.0 + 5.0 * gauss(rng), 100.0),
         ("lognormal", |rng| 100.0 * (0.5 * gauss(rng)).exp(), 100.0),
         ("two speeds", two_speeds, TWO_SPEEDS_MEDIAN),
     ];
 
-    /// A host that is 30 percent slower in four of ten runs: the median is the sixth of the quick ones.
+    /// A host that is 30 percent slower in four of ten runs: a sixth of the quick runs is below the median.
     fn two_speeds(rng: &mut Rng) -> f64 {
         if rng.percent(40.0) { 70.0 + gauss(rng) } else { 100.0 + gauss(rng) }
     }
 
-    /// Of the quick runs a sixth is below it: `100 + quantile(1/6)`.
+    /// A sixth of the quick runs is below the median: `100 + quantile(1/6)`.
     const TWO_SPEEDS_MEDIAN: f64 = 100.0 - 0.967_421_566_101_701;
 
     pub(crate) fn gauss(rng: &mut Rng) -> f64 {

@@ -1,8 +1,10 @@
-//! The statistics of the laboratory: what a few noisy measurements allow to be said, and where to measure next.
+//! The statistics of the laboratory: conclusions from a few noisy measurements, and the choice of the next
+//! measurements.
 //!
-//! Measurements of throughput are few, noisy, skewed and sometimes of two kinds, because a shared host has two
-//! speeds. So nothing here assumes a normal distribution, and what can be exact for few samples is exact: an
-//! [`Interval`] says which confidence it really has, and that of three samples is not 95 percent whatever one asks.
+//! Measurements of throughput are few, noisy, skewed and sometimes of two kinds, because a shared host has two speeds.
+//! So no comparison or interval here assumes that measurements are normally distributed, and a method is exact for few
+//! samples where that is possible. An [`Interval`] says its real confidence: with three samples it is never 95 percent,
+//! whatever is requested.
 //!
 //! | question | answer |
 //! |---|---|
@@ -21,8 +23,8 @@
 //! read or measured here; a method is named for its source, and tested against closed form, published values or
 //! enumeration.
 //!
-//! Measurements are finite. Where a ratio is made of one that is not, that is an error; elsewhere it is the caller's
-//! defect.
+//! Measurements are finite. A ratio of a measurement that is not finite is an error; elsewhere such a measurement is a
+//! defect of the caller.
 #![forbid(unsafe_code)]
 
 mod axis;
@@ -65,7 +67,7 @@ pub use trend::Trend;
 pub use unpaired::unpaired;
 pub use warm_up::{WarmUp, warm_up};
 
-/// Puts things into a random order (Fisher and Yates; Durstenfeld, 1964).
+/// Shuffles things into a random order (Fisher and Yates; Durstenfeld, 1964).
 pub fn shuffle<T>(things: &mut [T], rng: &mut stdx::Rng) {
     for last in (1..things.len()).rev() {
         things.swap(last, rng.below(last as u64 + 1) as usize);

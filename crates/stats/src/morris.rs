@@ -1,47 +1,47 @@
-//! Morris' screening: which of many settings matter at all, from few runs.
+//! Morris' screening: finds from few runs which of many settings matter.
 
 use stdx::Rng;
 
 use crate::shuffle;
 use crate::spread::mean;
 
-/// The design of Morris (Technometrics 1991): trajectories through a grid on the unit cube, along which one axis
-/// after the other is changed by the same large step. A trajectory is one point more than there are axes, and gives
-/// one *elementary effect* of each.
+/// The design of Morris (Technometrics 1991): trajectories through a grid on the unit cube. Along a trajectory, one
+/// axis after the other is changed by the same large step. A trajectory has one point more than there are axes, and
+/// gives one *elementary effect* of each axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Morris {
-    /// Values of each axis; even, usually 4. The step is `levels / (2 (levels - 1))` of an axis, so that all values are
-    /// equally likely.
+    /// Number of values of each axis; even, usually 4. The step is `levels / (2 (levels - 1))` of an axis, so that all
+    /// values are equally likely.
     pub levels: usize,
-    /// Trajectories; 10 to 50.
+    /// Number of trajectories; 10 to 50.
     pub trajectories: usize,
 }
 
-/// Points to measure, from the outcomes of which effects are computed.
+/// The points to measure. Effects are computed from the outcomes at these points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MorrisDesign {
     axes: usize,
     points: Vec<Vec<f64>>,
 }
 
-/// What an axis does to the outcome, for a change across the whole axis.
+/// The effect of an axis on the outcome, for a change across the whole axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ElementaryEffects {
-    /// The mean effect; those of opposite signs cancel.
+    /// The mean effect; effects of opposite signs cancel.
     pub mu: f64,
-    /// The mean size of the effects: how much the axis matters (Campolongo, Cariboni and Saltelli, Environmental
-    /// Modelling & Software 2007).
+    /// The mean size of the effects, which measures the importance of the axis (Campolongo, Cariboni and Saltelli,
+    /// Environmental Modelling & Software 2007).
     pub mu_star: f64,
-    /// The standard deviation of the effects: what the axis does depends on the others, or is not linear. 0 when
-    /// there is one trajectory only.
+    /// The standard deviation of the effects. It is large if the effect of the axis depends on other axes, or is not
+    /// linear. 0 if there is only one trajectory.
     pub sigma: f64,
 }
 
 impl Morris {
-    /// The points for a number of axes.
+    /// Makes the points for a number of axes.
     ///
     /// # Panics
-    /// When the number of levels is odd or less than 2.
+    /// If the number of levels is odd or less than 2.
     pub fn design(&self, axes: usize, rng: &mut Rng) -> MorrisDesign {
         assert!(self.levels >= 2 && self.levels.is_multiple_of(2), "levels are an even number");
         let points = (0..self.trajectories).flat_map(|_| self.trajectory(axes, rng)).collect();
@@ -56,7 +56,7 @@ impl Morris {
         shuffle(&mut order, rng);
         let mut points = vec![at.iter().copied().map(coordinate).collect::<Vec<f64>>()];
         for axis in order {
-            // From the lower half a step goes up, from the upper one down: there is one way to stay on the grid.
+            // From the lower half a step goes up, from the upper half down: only this direction stays on the grid.
             at[axis] = if at[axis] < half { at[axis] + half } else { at[axis] - half };
             points.push(at.iter().copied().map(coordinate).collect());
         }
@@ -70,18 +70,18 @@ impl MorrisDesign {
         &self.points
     }
 
-    /// The effects of each axis, given the outcome at each point.
+    /// Returns the effects of each axis, given the outcome at each point.
     ///
     /// # Panics
-    /// When there are not as many outcomes as points.
+    /// If the number of outcomes differs from the number of points.
     pub fn effects(&self, outcomes: &[f64]) -> Vec<ElementaryEffects> {
         self.elementary(outcomes).iter().map(|effects| ElementaryEffects::of(effects)).collect()
     }
 
-    /// For each axis its effect in each trajectory, for a change across the whole axis.
+    /// Returns for each axis its effect in each trajectory, for a change across the whole axis.
     ///
     /// # Panics
-    /// When there are not as many outcomes as points.
+    /// If the number of outcomes differs from the number of points.
     pub fn elementary(&self, outcomes: &[f64]) -> Vec<Vec<f64>> {
         assert_eq!(outcomes.len(), self.points.len(), "each point has an outcome");
         let mut effects = vec![Vec::new(); self.axes];
@@ -98,10 +98,10 @@ impl MorrisDesign {
 }
 
 impl ElementaryEffects {
-    /// What the effects of an axis come to, one a trajectory.
+    /// Summarizes the effects of an axis, one for each trajectory.
     ///
     /// # Panics
-    /// Without effects.
+    /// If there are no effects.
     pub fn of(effects: &[f64]) -> Self {
         let mu = mean(effects);
         let sizes: Vec<f64> = effects.iter().map(|effect| effect.abs()).collect();
@@ -116,8 +116,8 @@ mod tests {
     use super::*;
     use crate::assert_near;
 
-    /// The test function of Morris' paper: of 20 axes, counted from 1, the first ten matter; of these 8 to 10 on
-    /// their own.
+    /// The test function of Morris' paper. It has 20 axes, counted from 1, of which the first ten matter. Axes 8 to 10
+    /// matter on their own, without interactions.
     fn published(point: &[f64]) -> f64 {
         let w = |i: usize| {
             let x = point[i - 1];
@@ -149,7 +149,7 @@ mod tests {
             let matters = effects[..10].iter().map(|effect| effect.mu_star).fold(f64::INFINITY, f64::min);
             let does_not = effects[10..].iter().map(|effect| effect.mu_star).fold(0.0, f64::max);
             assert!(matters > 2.0 * does_not, "seed {seed}: {matters} {does_not}");
-            // What matters on its own has effects that hardly vary; the others interact.
+            // The effects of axes that matter on their own hardly vary; the other axes interact.
             assert!(effects[7..10].iter().all(|effect| effect.sigma < 0.25 * effect.mu_star), "seed {seed}");
             assert!(effects[..7].iter().all(|effect| effect.sigma > 0.25 * effect.mu_star), "seed {seed}");
         }

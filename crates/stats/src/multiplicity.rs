@@ -1,7 +1,8 @@
-//! Many comparisons at once: of a hundred p-values below 0.05 five are to be expected where nothing differs.
+//! Corrections for many comparisons: of a hundred p-values, five are expected to be below 0.05 even if nothing differs.
 
-/// P-values adjusted so that calling those below a level real errs with at most that probability in *any* of them
-/// (Holm, Scandinavian Journal of Statistics 1979). For few claims, each of which must hold. In the order given.
+/// Adjusts p-values so that, if differences below a level are called real, the probability that *any* of these claims
+/// is wrong is at most that level (Holm, Scandinavian Journal of Statistics 1979). For few claims, each of which must
+/// hold. The order is kept.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut highest = 0.0_f64;
     adjusted(p_values, ascending(p_values), |p, position| {
@@ -10,9 +11,10 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     })
 }
 
-/// P-values adjusted so that of those called real below a level at most that share is expected not to be (Benjamini and
-/// Hochberg, Journal of the Royal Statistical Society B 1995). For maps of many points. In the order given. They hold
-/// for independent p-values and for those that depend on one another positively, as ratios to one baseline do.
+/// Adjusts p-values so that, if differences below a level are called real, the expected share of wrong claims among
+/// these is at most that level (Benjamini and Hochberg, Journal of the Royal Statistical Society B 1995). For maps of
+/// many points. The order is kept. The method holds for independent p-values and for positively dependent ones, for
+/// example of ratios to the same baseline.
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let mut order = ascending(p_values);
     order.reverse();

@@ -1,4 +1,4 @@
-//! The standard normal distribution, for what approximates by it; to ten digits.
+//! The standard normal distribution, to ten digits, for normal approximations.
 
 use statrs::function::erf::{erfc, erfc_inv};
 
@@ -7,7 +7,7 @@ pub(crate) fn below(z: f64) -> f64 {
     0.5 * erfc(-z * core::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// The value that a share `p` of the distribution is below.
+/// The `p`-quantile of the distribution.
 pub(crate) fn quantile(p: f64) -> f64 {
     -core::f64::consts::SQRT_2 * erfc_inv(2.0 * p)
 }
@@ -17,7 +17,7 @@ pub(crate) fn two_sided(z: f64) -> f64 {
     erfc(z.abs() * core::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// The `z` that a share `confidence` of the distribution is nearer to zero than.
+/// The `z` for which a share `confidence` of the distribution is nearer to zero than `z`.
 pub(crate) fn critical(confidence: f64) -> f64 {
     quantile(f64::midpoint(1.0, confidence))
 }

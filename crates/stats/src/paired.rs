@@ -1,5 +1,5 @@
-//! Comparison of what was measured side by side: the same repetition, the same block, soon after one another. What
-//! slows the host slows both, and the ratio of the two stays.
+//! Comparison of measurements in pairs: of the same repetition, in the same block, soon after one another. A
+//! disturbance of the host slows both sides of a pair, so that their ratio stays the same.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -8,27 +8,29 @@ use crate::ranks::{self, doubled_ranks, signed_sums};
 use crate::spread::{median_of_sorted, sorted};
 use crate::{CompareError, Comparison, Interval, normal};
 
-/// How pairs are compared. Both work on the logarithms of the pairs' ratios, and both are exact for few pairs.
+/// The method of a paired comparison. Both methods work on the logarithms of the pairs' ratios, and both are exact for
+/// few pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paired {
-    /// By who won (the sign test). The ratio is the median of the pairs' ratios. It assumes no more than that pairs are
-    /// independent, and needs more of them to be sure of as much.
+    /// The sign test, by the winner of each pair. The ratio is the median of the pairs' ratios. The test assumes only
+    /// that pairs are independent, and needs more pairs for the same confidence.
     Signs,
-    /// By who won by how much (Wilcoxon, 1945). The ratio is the median of the geometric means of any two pairs'
-    /// ratios (Hodges and Lehmann, Annals of Mathematical Statistics 1963). It assumes that the ratios' logarithms lie
-    /// symmetrically around the truth. So they do when A is B times a factor as far as chance goes: exchanging two
-    /// measurements that differ by chance alone inverts their ratio.
+    /// The signed-rank test, by the winner of each pair and the size of the win (Wilcoxon, 1945). The ratio is the
+    /// median of the geometric means of any two pairs' ratios (Hodges and Lehmann, Annals of Mathematical Statistics
+    /// 1963). The test assumes that the ratios' logarithms lie symmetrically around the true value. That holds if A
+    /// differs from B by a factor and by chance only: exchanging two measurements that differ by chance alone inverts
+    /// their ratio.
     SignedRanks,
 }
 
-/// Compares the first of each pair with the second, by intervals that have the confidence that is asked for, or the
-/// most that so few pairs can have: 75 percent for 3, 87.5 for 4, 93.75 for 5, 96.9 for 6.
+/// Compares the first value of each pair with the second. The interval has the requested confidence, or the most that
+/// so few pairs can have: 75 percent for 3, 87.5 for 4, 93.75 for 5, 96.9 for 6.
 ///
 /// # Errors
-/// When there is no pair, or a number of which there is no logarithm.
+/// If there is no pair, or a number has no logarithm.
 ///
 /// # Panics
-/// When `confidence` is not between 0 and 1.
+/// If `confidence` is not between 0 and 1.
 pub fn paired(pairs: &[(f64, f64)], by: Paired, confidence: f64) -> Result<Comparison, CompareError> {
     let logs = pairs.iter().map(|&(a, b)| Ok(log(a)? - log(b)?)).collect::<Result<Vec<f64>, _>>()?;
     let (centre, interval, p_value) = match by {
@@ -47,13 +49,13 @@ pub fn paired(pairs: &[(f64, f64)], by: Paired, confidence: f64) -> Result<Compa
     Ok(Comparison { ratio: centre.exp(), interval: interval.map(f64::exp), p_value, superiority })
 }
 
-/// The least p-value that so many pairs can have, by either method: that of pairs which all have the same winner. More
-/// than a level means that not even they would decide anything at it.
+/// The least p-value that this number of pairs can have, by either method: the p-value if all pairs have the same
+/// winner. If it is above a level, the pairs cannot decide anything at that level.
 pub fn least_p_value(pairs: usize) -> f64 {
     if pairs == 0 { 1.0 } else { 0.5_f64.powi(pairs.min(1_000) as i32 - 1) }
 }
 
-/// The exact two-sided sign test; pairs without a winner say nothing and are left out.
+/// The exact two-sided sign test; pairs without a winner are left out.
 fn signs_p_value(logs: &[f64]) -> f64 {
     let (wins, losses) = (count(logs, |log| log > 0.0), count(logs, |log| log < 0.0));
     let binomial = Binomial::new(0.5, wins + losses).expect("a half is a probability");
@@ -70,8 +72,8 @@ fn means_of_two(values: &[f64]) -> Vec<f64> {
     sorted(pairs.map(|(a, b)| f64::midpoint(*a, *b)))
 }
 
-/// Between order statistics of the means of two: as many of them are above the centre as Wilcoxon's rank sum says
-/// (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.3).
+/// An interval between order statistics of the means of two: the number of these means above the centre is distributed
+/// as Wilcoxon's rank sum (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.3).
 fn signed_ranks_interval(means: &[f64], n: usize, confidence: f64) -> Option<Interval> {
     if n <= ranks::SIGNED_MAX {
         let tails = exact_tails(n);

@@ -1,23 +1,22 @@
-//! How many repetitions a comparison needs until it decides, judged by the repetitions that there are.
+//! Planning: the number of repetitions that a comparison needs for a decision, estimated from existing repetitions.
 
 use crate::comparison::log;
 use crate::normal::quantile;
 use crate::{Paired, paired, unpaired};
 
-/// More repetitions than this are not looked at: nobody makes them, and a larger margin or longer runs help more.
+/// The most repetitions that are considered. Nobody makes more, and a larger margin or longer runs help more.
 pub const REPETITIONS_MAX: usize = 200;
 
-/// The smallest number of pairs, of at most [`REPETITIONS_MAX`], with which [`paired`](crate::paired()) by signed ranks
-/// has the `confidence` and an interval whose ends are nearer to its centre than `distance`. `None` if even the most
-/// pairs have no such interval.
+/// Returns the smallest number of pairs, at most [`REPETITIONS_MAX`], with which [`paired`](crate::paired()) by signed
+/// ranks has the `confidence`, and an interval whose ends are nearer to its centre than `distance`. `None` if even the
+/// most pairs have no such interval.
 ///
-/// `distance` and `deviation` are of the logarithms of the pairs' ratios: how far their centre is from the ratio that
-/// matters, and their standard deviation. Pairs are taken to spread normally, and evenly, so the number is one to
-/// expect and no promise. With a deviation of 0 it is the number without which no pairs have the confidence, whatever
-/// they are.
+/// `distance` and `deviation` are of the logarithms of the pairs' ratios: the distance of their centre from the ratio
+/// that matters, and their standard deviation. Pairs are assumed to be spread normally and evenly, so the number is an
+/// expectation and no promise. With a deviation of 0, it is the least number of any pairs that have the confidence.
 ///
 /// # Panics
-/// When `confidence` is not between 0 and 1.
+/// If `confidence` is not between 0 and 1.
 pub fn pairs_to_decide(distance: f64, deviation: f64, confidence: f64) -> Option<usize> {
     smallest(|n| {
         let pairs: Vec<(f64, f64)> = evenly(n, deviation).into_iter().map(|a| (a.exp(), 1.0)).collect();
@@ -26,11 +25,11 @@ pub fn pairs_to_decide(distance: f64, deviation: f64, confidence: f64) -> Option
     })
 }
 
-/// As [`pairs_to_decide`], the number of values on each side with which [`unpaired`](crate::unpaired()) decides, given
-/// the standard deviations of the two sides' logarithms.
+/// Like [`pairs_to_decide`], returns the number of values on each side with which [`unpaired`](crate::unpaired())
+/// decides, given the standard deviations of the two sides' logarithms.
 ///
 /// # Panics
-/// When `confidence` is not between 0 and 1.
+/// If `confidence` is not between 0 and 1.
 pub fn values_to_decide(distance: f64, deviations: (f64, f64), confidence: f64) -> Option<usize> {
     smallest(|n| {
         let of = |deviation| evenly(n, deviation).into_iter().map(f64::exp).collect::<Vec<f64>>();
@@ -39,8 +38,8 @@ pub fn values_to_decide(distance: f64, deviations: (f64, f64), confidence: f64) 
     })
 }
 
-/// The standard deviation of the logarithms of values; `None` of fewer than two values, which have no spread, and of
-/// values that have no logarithm.
+/// The standard deviation of the logarithms of values; `None` for fewer than two values, and for values without a
+/// logarithm.
 pub fn log_deviation(values: &[f64]) -> Option<f64> {
     let logs = values.iter().map(|&value| log(value).ok()).collect::<Option<Vec<f64>>>()?;
     let mean = crate::spread::mean(&logs);
@@ -74,7 +73,7 @@ fn smallest(decides: impl Fn(usize) -> Option<()>) -> Option<usize> {
     Some(enough)
 }
 
-/// So many values around 0 that lie as the quantiles of a normal distribution do, with this standard deviation.
+/// Returns `n` values around 0, at the quantiles of a normal distribution, with this standard deviation.
 fn evenly(n: usize, deviation: f64) -> Vec<f64> {
     let scores: Vec<f64> = (0..n).map(|at| quantile((at as f64 + 0.5) / n as f64)).collect();
     let squares: f64 = scores.iter().map(|score| score * score).sum();

@@ -1,13 +1,13 @@
-//! Proportions: `k` of `n` held-out points agree, so how many would?
+//! Proportions: an interval of the true share, if `k` of `n` held-out points agree.
 
 use crate::{Interval, interval, normal};
 
-/// Where the true share is when `hits` of `of` were counted: Wilson's interval (JASA 1927), which is not empty at 0
-/// or all, as the textbook one is, and covers about as often as it says, on average over shares, for any `of` (Brown,
-/// Cai and `DasGupta`, Statistical Science 2001). `None` of none.
+/// An interval of the true share if `hits` of `of` were counted: Wilson's interval (JASA 1927). Unlike the textbook's
+/// interval it is not empty at 0 or all, and it has about its nominal coverage, on average over shares, for any `of`
+/// (Brown, Cai and `DasGupta`, Statistical Science 2001). `None` if `of` is 0.
 ///
 /// # Panics
-/// When more were counted than there are, or `confidence` is not between 0 and 1.
+/// If `hits` is above `of`, or `confidence` is not between 0 and 1.
 pub fn share(hits: u64, of: u64, confidence: f64) -> Option<Interval> {
     interval::check_confidence(confidence);
     assert!(hits <= of, "{hits} are more than {of}");

@@ -2,13 +2,13 @@
 //!
 //! Ranks are doubled, so that the mean of two neighbours, which equal values share, is a whole number.
 
-/// Samples up to which the distribution of a signed-rank sum is computed exactly.
+/// Most samples for which the distribution of a signed-rank sum is computed exactly.
 pub(crate) const SIGNED_MAX: usize = 200;
 
-/// Samples of both groups together up to which the distribution of a rank sum is computed exactly.
+/// Most samples of both groups together for which the distribution of a rank sum is computed exactly.
 pub(crate) const SUMMED_MAX: usize = 80;
 
-/// Twice the rank of each value, equal values sharing the mean of theirs.
+/// Twice the rank of each value; equal values share the mean of their ranks.
 pub(crate) fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -45,7 +45,7 @@ pub(crate) fn signed_sums(doubled: &[usize]) -> Vec<f64> {
 /// the ties.
 pub(crate) fn chosen_sums(doubled: &[usize], chosen: usize) -> Vec<f64> {
     let highest: usize = doubled.iter().sum();
-    // ways[count][sum]: how many choices of so many ranks have the sum.
+    // ways[count][sum]: the number of choices of `count` ranks that have the sum.
     let mut ways = vec![vec![0.0; highest + 1]; chosen + 1];
     ways[0][0] = 1.0;
     for &rank in doubled {
@@ -63,15 +63,16 @@ pub(crate) fn chosen_sums(doubled: &[usize], chosen: usize) -> Vec<f64> {
     ways
 }
 
-/// The probability of something at least as far out as `observed` on either side of a distribution: twice that of the
-/// nearer tail.
+/// The probability of a value at least as extreme as `observed`, on either side of a distribution: twice the
+/// probability of the nearer tail.
 pub(crate) fn two_sided(chances: &[f64], observed: usize) -> f64 {
     let below: f64 = chances[..=observed].iter().sum();
     let above: f64 = chances[observed..].iter().sum();
     (2.0 * below.min(above)).min(1.0)
 }
 
-/// The sum of `t^3 - t` over the sizes of all groups of equal values, by which ties narrow a normal approximation.
+/// The sum of `t^3 - t` over the sizes of all groups of equal values, by which ties reduce the variance of a normal
+/// approximation.
 pub(crate) fn ties(values: &[f64]) -> f64 {
     let sorted = crate::spread::sorted(values.iter().copied());
     let groups = sorted.chunk_by(|a, b| a.total_cmp(b).is_eq());

@@ -1,4 +1,4 @@
-//! Sobol's indices: which share of the outcome's variance each setting explains, alone and together with others.
+//! Sobol's indices: the share of the outcome's variance that each setting explains, alone and together with others.
 
 use stdx::Rng;
 
@@ -6,31 +6,31 @@ use crate::SobolSequence;
 use crate::spread::mean;
 
 /// The design of Saltelli (Computer Physics Communications 2002): two sets of points A and B, and for each axis the
-/// points of A with that axis' coordinate taken from B. It takes thousands of outcomes, so the outcomes are those of
-/// a function or of a surrogate, such as a [`tree`](crate::tree) fitted to measurements, rather than measurements.
+/// points of A with that axis' coordinate taken from B. The design needs thousands of outcomes. So they come from a
+/// function or a surrogate, for example a [`tree`](crate::tree) fitted to measurements, rather than from measurements.
 #[derive(Clone, Debug)]
 pub struct SobolDesign {
     axes: usize,
     points: Vec<Vec<f64>>,
 }
 
-/// What an axis explains of the variance, as shares of it. Estimates: those near 0 may be slightly negative.
+/// The shares of the variance that an axis explains. They are estimates: a share near 0 may be slightly negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Indices {
-    /// What it explains alone: the share of variance that would vanish if it were known. All of them together sum to
-    /// 1 when axes do not interact, and to less otherwise.
+    /// The share that the axis explains alone: the share of the variance that would vanish if the axis' value were
+    /// known. The first-order shares of all axes sum to 1 if axes do not interact, and to less otherwise.
     pub first: f64,
-    /// What it explains alone and in all its interactions: the share that would be left if all others were known. An
-    /// axis whose total is 0 does not matter.
+    /// The share that the axis explains alone and in all its interactions: the share that would be left if the values
+    /// of all other axes were known. An axis whose total is 0 does not matter.
     pub total: f64,
 }
 
 impl SobolDesign {
-    /// The design over `base` points each of A and B, `base * (axes + 2)` in all; best a power of two. The points of
-    /// A and B are halves of those of one shifted [`SobolSequence`].
+    /// Makes the design of `base` points each in A and B, `base * (axes + 2)` points in all; `base` is best a power of
+    /// two. The points of A and B are the two halves of the points of one shifted [`SobolSequence`].
     ///
     /// # Panics
-    /// With more axes than half of what the sequence has.
+    /// If there are more axes than half of the sequence's axes.
     pub fn new(base: usize, axes: usize, rng: &mut Rng) -> Self {
         let mut points = Vec::with_capacity(base * (axes + 2));
         for both in SobolSequence::shifted(2 * axes, rng).take(base) {
@@ -50,19 +50,20 @@ impl SobolDesign {
         &self.points
     }
 
-    /// The indices of each axis, given the outcome at each point: the first-order ones by Saltelli and others'
-    /// estimator, the total ones by Jansen's (both in Saltelli et al., Computer Physics Communications 2010, table
-    /// 2). `None` when all outcomes are equal.
+    /// Returns the indices of each axis, given the outcome at each point: first-order indices by the estimator of
+    /// Saltelli and others, total indices by Jansen's (both in Saltelli et al., Computer Physics Communications 2010,
+    /// table 2). `None` if all outcomes are equal.
     ///
     /// # Panics
-    /// When there are not as many outcomes as points.
+    /// If the number of outcomes differs from the number of points.
     pub fn indices(&self, outcomes: &[f64]) -> Option<Vec<Indices>> {
         assert_eq!(outcomes.len(), self.points.len(), "each point has an outcome");
         let base: Vec<f64> = outcomes.chunks_exact(self.axes + 2).flat_map(|of| [of[0], of[1]]).collect();
         let middle = mean(&base);
         let variance = base.iter().map(|outcome| (outcome - middle).powi(2)).sum::<f64>() / base.len() as f64;
         let is_constant = outcomes.iter().all(|outcome| outcome.total_cmp(&outcomes[0]).is_eq());
-        // Centred outcomes have the same indices, of which a large mean would drown the differences in rounding.
+        // Outcomes are centred, which does not change the indices: with a large mean, rounding would hide the
+        // differences.
         let share = |axis: usize, term: fn(f64, f64, f64) -> f64| {
             let terms = outcomes
                 .chunks_exact(self.axes + 2)

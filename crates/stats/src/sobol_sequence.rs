@@ -1,15 +1,15 @@
-//! Sobol's sequence: points that fill the unit cube evenly on many axes, any beginning of it a power of two long best
-//! of all.
+//! Sobol's sequence: points that fill the unit cube evenly on many axes. Prefixes whose length is a power of two are
+//! the most even.
 
 use stdx::Rng;
 
 /// Sobol's sequence (USSR Computational Mathematics and Mathematical Physics 1967) in the order of Antonov and Saleev
-/// (1979), with the direction numbers of Joe and Kuo (SIAM Journal on Scientific Computing 2008), which keep any two
-/// axes even together. Take powers of two of its points: half of them are then in either half of each axis, and so on
-/// down.
+/// (1979), with the direction numbers of Joe and Kuo (SIAM Journal on Scientific Computing 2008), which make the
+/// projections on any two axes even. Use a number of points that is a power of two: then each half of each axis has
+/// half of the points, each quarter a quarter, and so on.
 #[derive(Clone, Debug)]
 pub struct SobolSequence {
-    /// For each axis and each bit of the position what it changes in the coordinate.
+    /// For each axis and each bit of the position: the change of the coordinate.
     directions: Vec<[u32; BITS]>,
     /// The coordinates of the next point, as fractions of 2^32.
     next: Vec<u32>,
@@ -18,9 +18,9 @@ pub struct SobolSequence {
 
 const BITS: usize = 32;
 
-/// From the second axis on: the inner coefficients of a primitive polynomial over two elements, as the bits of a
-/// number, and the first direction numbers, as many as its degree (Joe and Kuo, table `new-joe-kuo-6.21201`, columns
-/// `a` and `m_i`).
+/// For each axis from the second on: the inner coefficients of a primitive polynomial over two elements, as the bits of
+/// a number, and the first direction numbers, as many as the polynomial's degree (Joe and Kuo, table
+/// `new-joe-kuo-6.21201`, columns `a` and `m_i`).
 const INITIAL: [(u32, &[u32]); SobolSequence::AXES_MAX - 1] = [
     (0, &[1]),
     (1, &[1, 3]),
@@ -64,13 +64,13 @@ const INITIAL: [(u32, &[u32]); SobolSequence::AXES_MAX - 1] = [
 ];
 
 impl SobolSequence {
-    /// The most axes that it has numbers for.
+    /// The most axes, for which there are direction numbers.
     pub const AXES_MAX: usize = 40;
 
-    /// The sequence itself, which begins at the origin.
+    /// Makes the plain sequence, which begins at the origin.
     ///
     /// # Panics
-    /// With more than [`AXES_MAX`](Self::AXES_MAX) axes.
+    /// If there are more than [`AXES_MAX`](Self::AXES_MAX) axes.
     pub fn new(axes: usize) -> Self {
         assert!(axes <= Self::AXES_MAX, "{axes} axes are more than {}", Self::AXES_MAX);
         let first = core::array::from_fn(|bit| 1 << (BITS - 1 - bit));
@@ -79,11 +79,11 @@ impl SobolSequence {
         Self { directions, next: vec![0; axes], index: 0 }
     }
 
-    /// The sequence with random bits flipped in all points alike (a digital shift: L'Ecuyer and Lemieux, 2002): as
-    /// even, and another one for each seed.
+    /// Makes the sequence with the same random bits flipped in all points (a digital shift: L'Ecuyer and Lemieux,
+    /// 2002). It is as even, and differs for each seed.
     ///
     /// # Panics
-    /// With more than [`AXES_MAX`](Self::AXES_MAX) axes.
+    /// If there are more than [`AXES_MAX`](Self::AXES_MAX) axes.
     pub fn shifted(axes: usize, rng: &mut Rng) -> Self {
         let mut sequence = Self::new(axes);
         sequence.next.fill_with(|| (rng.next_u64() >> 32) as u32);

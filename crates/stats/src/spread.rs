@@ -1,18 +1,18 @@
-//! The median of repeated runs, and between what they lie.
+//! The median and the range of repeated runs.
 
-/// The median of some measurements, and between what they lie.
+/// The median and the range of some measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Half of the measurements are not above it.
+    /// The median.
     pub median: f64,
-    /// The smallest.
+    /// The smallest measurement.
     pub min: f64,
-    /// The largest.
+    /// The largest measurement.
     pub max: f64,
 }
 
 impl Spread {
-    /// The spread of measurements; `None` when there are none.
+    /// Computes the spread of measurements; `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let sorted = sorted(values);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
@@ -20,14 +20,14 @@ impl Spread {
     }
 }
 
-/// Values in ascending order.
+/// Sorts values in ascending order.
 pub(crate) fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// The middle of sorted values, or between the two in the middle.
+/// The middle of sorted values, or the mean of the two middle values.
 pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len().is_multiple_of(2) {
@@ -37,15 +37,15 @@ pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
     }
 }
 
-/// What a share `p` of sorted values is below, with straight lines between them (definition 7 of Hyndman and Fan,
-/// The American Statistician 1996).
+/// The `p`-quantile of sorted values, with linear interpolation (definition 7 of Hyndman and Fan, The American
+/// Statistician 1996).
 pub(crate) fn quantile_of_sorted(sorted: &[f64], p: f64) -> f64 {
     let place = p.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
     let (before, after) = (place.floor() as usize, place.ceil() as usize);
     sorted[before] + (place - place.floor()) * (sorted[after] - sorted[before])
 }
 
-/// The mean; of no values it is not a number.
+/// The mean; not a number if there are no values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }

@@ -1,20 +1,21 @@
-//! Drift: whether a series rises or falls more than chance lets it.
+//! Drift: a test whether a series rises or falls more than by chance.
 
 use crate::spread::{median_of_sorted, sorted};
 use crate::{normal, ranks};
 
-/// Values up to which the distribution is computed exactly, when none are equal.
+/// Most values for which the distribution is computed exactly, if no values are equal.
 const EXACT_MAX: usize = 50;
 
 /// The trend of a series (Mann, Econometrica 1945; Kendall, Rank Correlation Methods).
 ///
-/// The test assumes that without a trend all orders are equally likely. Neighbouring intervals of one run are not that
-/// independent: feed it means of several, as [`warm_up`](crate::warm_up()) does, or one value a run.
+/// The test assumes that without a trend all orders are equally likely. Neighbouring intervals of one run are not
+/// independent enough for that: use means of several intervals, as [`warm_up`](crate::warm_up()) does, or one value for
+/// each run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// How consistent it is: 1 when every later value is above every earlier one, -1 when below, 0 without trend.
+    /// The consistency of the trend: 1 if every later value is above every earlier one, -1 if below, 0 without a trend.
     pub tau: f64,
-    /// How likely a trend as consistent would be by chance: two-sided. Exact up to 50 values without ties,
+    /// The probability of a trend at least as consistent by chance: two-sided. Exact up to 50 values without ties,
     /// approximately normal otherwise.
     pub p_value: f64,
     /// The change from one value to the next: the median of the slopes between any two (Theil, 1950; Sen, JASA 1968).
@@ -22,7 +23,7 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// The trend of a series in the order of time; `None` for less than two values.
+    /// Computes the trend of a series in the order of time; `None` for fewer than two values.
     pub fn of(series: &[f64]) -> Option<Self> {
         let n = series.len();
         let pairs = || (0..n).flat_map(|later| (0..later).map(move |earlier| (earlier, later)));
@@ -57,7 +58,7 @@ fn rising_pairs(n: usize) -> Vec<f64> {
     chances
 }
 
-/// With Kendall's correction for ties, and that for continuity.
+/// The p-value by the normal approximation, with Kendall's correction for ties and the correction for continuity.
 fn approximate_p_value(series: &[f64], score: f64) -> f64 {
     let n = series.len() as f64;
     let sorted = sorted(series.iter().copied());

@@ -1,24 +1,24 @@
-//! Comparison of two series that were not measured side by side.
+//! Comparison of two series that were not measured in pairs.
 
 use crate::comparison::log;
 use crate::ranks::{self, chosen_sums, doubled_ranks};
 use crate::spread::{median_of_sorted, sorted};
 use crate::{CompareError, Comparison, Interval, normal, superiority};
 
-/// Compares `a` with `b` by ranks. The ratio is the median of the ratios of any of `a` to any of `b` (Hodges and
-/// Lehmann, 1963), its interval lies between order statistics of these (Hollander, Wolfe and Chicken, 4.3), and the
-/// p-value is that of Mann and Whitney (1947). Exact up to 80 values in all, approximately normal
-/// beyond.
+/// Compares `a` with `b` by ranks. The ratio is the median of the ratios of any value of `a` to any value of `b`
+/// (Hodges and Lehmann, 1963), its interval lies between order statistics of these ratios (Hollander, Wolfe and
+/// Chicken, 4.3), and the p-value is that of Mann and Whitney (1947). Exact up to 80 values in all, approximately
+/// normal beyond.
 ///
-/// It assumes that all values are independent and that A is distributed as B times a factor. What slows the host
-/// while one side is measured looks like a difference: prefer [`paired`](crate::paired()). Three values a side have
-/// 90 percent at most, four 97.1.
+/// It assumes that all values are independent and that A is distributed as B times a factor. If the host is slower
+/// while one side is measured, that looks like a difference: prefer [`paired`](crate::paired()). With three values on
+/// each side the confidence is 90 percent at most, with four 97.1.
 ///
 /// # Errors
-/// When a side is empty, or there is a number of which there is no logarithm.
+/// If a side is empty, or a number has no logarithm.
 ///
 /// # Panics
-/// When `confidence` is not between 0 and 1.
+/// If `confidence` is not between 0 and 1.
 pub fn unpaired(a: &[f64], b: &[f64], confidence: f64) -> Result<Comparison, CompareError> {
     let superiority = superiority(a, b).ok_or(CompareError::Empty)?;
     let logs = |values: &[f64]| values.iter().map(|&value| log(value)).collect::<Result<Vec<f64>, _>>();
@@ -33,7 +33,7 @@ pub fn unpaired(a: &[f64], b: &[f64], confidence: f64) -> Result<Comparison, Com
     })
 }
 
-/// As many differences are below the true one as Mann and Whitney's U says.
+/// The interval of the difference: the number of differences below the true one is distributed as Mann and Whitney's U.
 fn interval(differences: &[f64], of_a: usize, of_b: usize, confidence: f64) -> Option<Interval> {
     let all = of_a + of_b;
     if all > ranks::SUMMED_MAX {
@@ -66,7 +66,7 @@ fn p_value(a: &[f64], b: &[f64]) -> f64 {
     let (mean, deviation) = moments(a.len() as f64, b.len() as f64, ranks::ties(&both));
     let above_least = observed as f64 / 2.0 - (a.len() * (a.len() + 1)) as f64 / 2.0;
     let away = ((above_least - mean).abs() - 0.5).max(0.0);
-    // All values may be equal, and then nothing deviates.
+    // If all values are equal, the deviation is 0.
     if deviation > 0.0 { normal::two_sided(away / deviation) } else { 1.0 }
 }
 

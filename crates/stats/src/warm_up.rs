@@ -1,45 +1,45 @@
-//! Warm-up: how much of the beginning of a run to leave out, and whether the rest is steady.
+//! Warm-up: the part of a run's beginning to leave out, and a test whether the rest is steady.
 
 use crate::Trend;
 use crate::spread::mean;
 
-/// What a series of throughputs per interval says of its beginning.
+/// The warm-up of a series of throughputs per interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WarmUp {
-    /// The run is steady after so many intervals; they are to be left out of its mean.
+    /// The run is steady after `cut` intervals; these are to be left out of its mean.
     Ends {
-        /// How many intervals to leave out; a multiple of the batch, 0 when the run was steady from its start.
+        /// Number of intervals to leave out; a multiple of the batch, 0 if the run was steady from its start.
         cut: usize,
     },
-    /// No steady state was reached: what is left after any cut of at most half of the run still changes. Run for
-    /// longer.
+    /// No steady state was reached: after any cut of at most half of the run, the rest still changes. Run for longer.
     NotReached,
-    /// The series is too short to say anything.
+    /// The series is too short for a decision.
     TooShort,
 }
 
-/// Batches of which a steady state is made at least: the last five are never judged by themselves, because a few
-/// values may agree by chance (Hoad, Robinson and Davies, Journal of the Operational Research Society 2010).
+/// Fewest batches of a steady state: a rest of fewer than five batches is never considered, because a few values may
+/// agree by chance (Hoad, Robinson and Davies, Journal of the Operational Research Society 2010).
 const BATCHES_MIN: usize = 5;
 
-/// The level at which what is left of the run is refused for its trend.
+/// The significance level at which the rest of the run is refused because of its trend.
 const DRIFT_LEVEL: f64 = 0.01;
 
-/// A cut beyond the middle counts when its squared error is less than this share of that of the best one before it.
+/// A cut beyond the middle counts if its squared error is less than this share of the squared error of the best cut up
+/// to the middle.
 const LATE_SHARE: f64 = 0.5;
 
-/// Where the warm-up of a run ends, by MSER (White, Simulation 1997; with batches of 5, the usual `batch`: White,
-/// Cobb and Spratt, WSC 2000): the cut of at most half of the run after which the standard error of the mean of the
-/// rest is least.
+/// Finds the end of the warm-up of a run, by MSER (White, Simulation 1997; with batches of 5, the usual `batch`: White,
+/// Cobb and Spratt, WSC 2000): the cut of at most half of the run that gives the least standard error of the mean of
+/// the rest.
 ///
-/// A run has no steady state when a cut beyond its middle would be far better, or when what is left has a [`Trend`]
-/// at 1 percent. White refuses whenever the best cut of all is beyond the middle; six in a hundred steady runs are
-/// refused so, because a few values at the end agree by chance.
+/// A run has no steady state if a cut beyond its middle is far better, or if the rest has a [`Trend`] at a level of 1
+/// percent. White's rule refuses a run whenever the best cut of all is beyond the middle. That refuses six in a hundred
+/// steady runs, because a few values at the end agree by chance.
 ///
-/// The series needs ten batches; what does not fill a batch at its end is left out.
+/// The series needs ten batches; values at its end that do not fill a batch are left out.
 ///
 /// # Panics
-/// When `batch` is 0.
+/// If `batch` is 0.
 pub fn warm_up(series: &[f64], batch: usize) -> WarmUp {
     let means: Vec<f64> = series.chunks_exact(batch).map(mean).collect();
     let middle = means.len() / 2;
@@ -55,7 +55,7 @@ pub fn warm_up(series: &[f64], batch: usize) -> WarmUp {
     if is_late || drifts() { WarmUp::NotReached } else { WarmUp::Ends { cut: cut * batch } }
 }
 
-/// The squared standard error of the mean, as MSER has it: with the number of values, not one less.
+/// The squared standard error of the mean, as MSER defines it: with the number of values, not with one less.
 fn squared_error(values: &[f64]) -> f64 {
     let middle = mean(values);
     values.iter().map(|value| (value - middle).powi(2)).sum::<f64>() / (values.len() as f64).powi(2)
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::interval::tests::gauss;
 
-    /// A run of `n` intervals around 100, of which `shape` is added.
+    /// A run of `n` intervals around 100, to which `shape` is added.
     fn run(n: usize, seed: u64, shape: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut rng = Rng::new(seed);
         (0..n).map(|i| 100.0 + 2.0 * gauss(&mut rng) + shape(i as f64)).collect()

@@ -1,4 +1,5 @@
-//! From a design over mixed axes to a tree, and from the tree to what matters: the parts fit together.
+//! The parts together: a design over mixed axes, a tree grown from its outcomes, and the settings that the tree finds
+//! to matter.
 
 use stats::tree::{Growth, Observations, Pruning, Tree, importance};
 use stats::{Axis, Morris, Scale, SobolDesign, SobolSequence};
@@ -13,7 +14,8 @@ fn axes() -> Vec<Axis> {
     ]
 }
 
-/// The logarithm of a ratio: A gains where there are few warehouses, a bit more with few reads, whatever the driver.
+/// The logarithm of a ratio: A is ahead with few warehouses, and slightly more with few reads; the driver has no
+/// effect.
 fn gain(point: &[f64]) -> f64 {
     let contention = if point[0] <= 8.0 { 0.6 } else { 0.0 };
     contention - 0.2 * point[1]

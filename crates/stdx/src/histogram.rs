@@ -1,13 +1,13 @@
-//! A histogram of latencies that says what it could not hold.
+//! A histogram of latencies that reports the values which it could not hold.
 
-/// Counts durations in nanoseconds with three significant digits, in memory that the first of them allocates.
+/// A histogram of durations in nanoseconds with three significant digits. The first duration allocates its memory.
 ///
-/// Durations above [`Histogram::LIMIT_NS`] have no bucket of their own. They are counted apart, enter
-/// the count, the mean and the maximum, and a quantile that falls among them is reported as the
-/// maximum: a bounded histogram must not pass its bound off as a measurement.
+/// Durations above [`Histogram::LIMIT_NS`] have no bucket. They are counted separately, and enter the count, the mean
+/// and the maximum. A quantile that falls among them is reported as the maximum: a bounded histogram must not report
+/// its bound as a measurement.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// 230 kB; none before something was counted that has a bucket.
+    /// The buckets, 230 kB; `None` before the first duration.
     buckets: Option<hdrhistogram::Histogram<u64>>,
     overflows: u64,
     sum_ns: u128,
@@ -53,40 +53,40 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// How many durations were counted.
+    /// The number of counted durations.
     pub fn count(&self) -> u64 {
         self.held() + self.overflows
     }
 
-    /// How many of them have a bucket.
+    /// The number of durations that have a bucket.
     fn held(&self) -> u64 {
         self.buckets.as_ref().map_or(0, hdrhistogram::Histogram::len)
     }
 
-    /// How many of them were longer than [`Self::LIMIT_NS`].
+    /// The number of durations longer than [`Self::LIMIT_NS`].
     pub fn overflows(&self) -> u64 {
         self.overflows
     }
 
-    /// The mean in nanoseconds, exact; zero when nothing was counted.
+    /// The mean in nanoseconds, exact; zero if nothing was counted.
     pub fn mean(&self) -> f64 {
         if self.count() == 0 { 0.0 } else { self.sum_ns as f64 / self.count() as f64 }
     }
 
-    /// The longest duration in nanoseconds, exact; zero when nothing was counted.
+    /// The longest duration in nanoseconds, exact; zero if nothing was counted.
     pub fn max(&self) -> u64 {
         self.max_ns
     }
 
-    /// What was counted, by duration: the longest duration of each bucket that is not empty, in nanoseconds and
-    /// rising, and how many it has. What is beyond [`Self::LIMIT_NS`] has no bucket.
+    /// The buckets that are not empty, in ascending order: the longest duration of each, in nanoseconds, and its count.
+    /// Durations longer than [`Self::LIMIT_NS`] have no bucket.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         let recorded = self.buckets.iter().flat_map(hdrhistogram::Histogram::iter_recorded);
         recorded.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
     }
 
-    /// The duration in nanoseconds that a share of `quantile` (from 0 to 1) does not exceed, to three
-    /// digits; zero when nothing was counted.
+    /// The duration in nanoseconds that a share `quantile` (from 0 to 1) of the durations does not exceed, to three
+    /// digits; zero if nothing was counted.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let rank = (quantile * self.count() as f64).ceil() as u64;
         let Some(buckets) = self.buckets.as_ref().filter(|buckets| rank <= buckets.len()) else {

@@ -1,30 +1,32 @@
-//! Histories: what transactions saw and did, written down so cheaply that it hardly changes what they do, and
-//! judged afterwards. They are here, below everything, so that native and stepped builds write the same types.
+//! Histories: records of the reads and writes of transactions. They are so cheap to record that they hardly change the
+//! run, and are checked afterwards. They are in this crate, below everything, so that native and stepped builds write
+//! the same types.
 //!
-//! Each session has a [`Log`] of its own, to which it only appends: a recorder that sessions shared would order
-//! them, and hide the races that it is there to find. A [`History`] is the logs of all sessions.
+//! Each session has a [`Log`] of its own, to which it only appends: a recorder shared by sessions would order them, and
+//! hide the races that it should find. A [`History`] consists of the logs of all sessions.
 
 use core::fmt;
 
-/// Bits of a version's place among the writes of its transaction.
+/// Bits of a version's sequence number, that is, its position among the writes of its transaction.
 const SEQUENCE_BITS: u32 = 16;
-/// Bits of a transaction's place in its session.
+/// Bits of a transaction's position in its session.
 const COUNT_BITS: u32 = 29;
 /// Bits of a session's number.
 const SESSION_BITS: u32 = 18;
 
-/// An attempt, by its session and its place there, counted from one.
+/// The id of an attempt: its session, and its position in the session, counted from one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TxnId(u64);
 
 impl TxnId {
-    /// Whoever filled the tables before the history began: before all others, and in no log.
+    /// The id of the load, which filled the tables before the history began. It comes before all other ids, and is in
+    /// no log.
     pub const LOAD: Self = Self(0);
 
-    /// The attempt with this place in the session, the first being 1.
+    /// The id of the attempt with this position in the session; the first is 1.
     ///
     /// # Panics
-    /// When one of them has more bits than a version has for it.
+    /// If a number has more bits than a version has for it, or `count` is zero.
     pub const fn new(session: u32, count: u32) -> Self {
         assert!(session >> SESSION_BITS == 0, "a history has at most 262,144 sessions");
         assert!(
@@ -34,12 +36,12 @@ impl TxnId {
         Self((session as u64) << COUNT_BITS | count as u64)
     }
 
-    /// The session.
+    /// The session's number.
     pub const fn session(self) -> u32 {
         (self.0 >> COUNT_BITS) as u32
     }
 
-    /// The place in the session, from one; zero for [`TxnId::LOAD`].
+    /// The position in the session, from one; zero for [`TxnId::LOAD`].
     pub const fn count(self) -> u32 {
         self.0 as u32 & ((1 << COUNT_BITS) - 1)
     }
@@ -54,21 +56,22 @@ impl fmt::Debug for TxnId {
     }
 }
 
-/// One value of one key, or one absence of it: who wrote it, and which of the writer's writes it was. It fits
-/// in a word, so that a value carries it and whoever reads the value reads who wrote it.
+/// One value of one key, or one absence of a value, identified by its writer and by the position of the write among the
+/// writer's writes. A version fits in a word. Values carry it, so that a reader of a value also reads its writer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(u64);
 
 impl Version {
-    /// There is no value, and nobody says since when: never, or since one of the deletions.
+    /// The absence of a value from an unknown write on: there has never been a value, or one of the deletions removed
+    /// it.
     pub const ABSENT: Self = Self(0);
-    /// What a key was loaded with. All keys share it.
+    /// The version of loaded values. All keys share it.
     pub const LOADED: Self = Self::new(TxnId::LOAD, 1, false);
 
-    /// What the transaction's write with this number, from zero, made of its key: a value or an absence.
+    /// The version made by the transaction's write with this sequence number, counted from zero: a value or an absence.
     ///
     /// # Panics
-    /// When a transaction writes more than 65,536 times.
+    /// If a transaction writes more than 65,536 times.
     pub const fn new(txn: TxnId, sequence: u32, is_tombstone: bool) -> Self {
         assert!(sequence >> SEQUENCE_BITS == 0, "a recorded transaction writes at most 65,536 times");
         Self((txn.0 << SEQUENCE_BITS | sequence as u64) << 1 | is_tombstone as u64)
@@ -79,27 +82,27 @@ impl Version {
         self.0
     }
 
-    /// The version that a value carries.
+    /// The version of the word that a value carries.
     pub const fn from_word(word: u64) -> Self {
         Self(word)
     }
 
-    /// Who wrote it; [`TxnId::LOAD`] also for an absence of which nobody says since when.
+    /// The writer; [`TxnId::LOAD`] also for [`Version::ABSENT`].
     pub const fn txn(self) -> TxnId {
         TxnId(self.0 >> (SEQUENCE_BITS + 1))
     }
 
-    /// Which of the transaction's writes it was, from zero.
+    /// The position among the transaction's writes, from zero.
     pub const fn sequence(self) -> u32 {
         (self.0 >> 1) as u32 & ((1 << SEQUENCE_BITS) - 1)
     }
 
-    /// Whether there is no value.
+    /// Whether the version is an absence.
     pub const fn is_absent(self) -> bool {
         self.0 == 0 || self.0 & 1 == 1
     }
 
-    /// Whether it was there before the history began.
+    /// Whether the version was there before the history began.
     pub const fn is_loaded(self) -> bool {
         self.0 != 0 && self.txn().0 == 0
     }
@@ -118,21 +121,21 @@ impl fmt::Debug for Version {
     }
 }
 
-/// A key of a table, or of an index that is recorded as a table of its own. Its words are those of the ordered
-/// integer that indexes compare, the most significant first, so the order of keys is the index's.
+/// A key of a table, or of an index that is recorded as a table of its own. Its words are the words of the ordered
+/// integer that indexes compare, the most significant word first, so keys have the order of the index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key<'a> {
     /// The number of the table.
     pub table: u16,
-    /// At most [`Key::WORDS_MAX`] words, as many for each key of a table.
+    /// At most [`Key::WORDS_MAX`] words; all keys of a table have the same number.
     pub words: &'a [u64],
 }
 
 impl<'a> Key<'a> {
-    /// The longest key.
+    /// The length of the longest key, in words.
     pub const WORDS_MAX: usize = 6;
 
-    /// The key of these words.
+    /// Makes a key of its words.
     #[inline]
     pub const fn new(table: u16, words: &'a [u64]) -> Self {
         Self { table, words }
@@ -149,15 +152,15 @@ impl fmt::Debug for Key<'_> {
     }
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It committed, and its scheme gave it this stamp. What it means is the scheme's own affair, unless it promises
-    /// that the order of its stamps explains all.
+    /// The attempt committed, with this stamp from its scheme. A stamp's meaning depends on the scheme, unless the
+    /// scheme promises that the order of its stamps explains the history.
     Committed(u64),
-    /// It left nothing behind.
+    /// The attempt aborted, and none of its writes stays.
     Aborted,
-    /// Nobody was told: the run was cut off.
+    /// The outcome is unknown, because the run was cut off.
     Unknown,
 }
 
@@ -176,40 +179,40 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 const INSTALL: u64 = 2;
 const SCAN: u64 = 3;
-/// An installation of a key that is not repeated: that of the write so many words back.
+/// An installation whose key is not repeated: the key is that of the write that many words back.
 const INSTALL_BACK: u64 = 4;
-/// Where the other fields of the first word begin.
+/// The positions of the other fields of the first word, in bits, and its flags.
 const WIDTH_AT: u32 = 4;
 const FORWARD: u64 = 1 << 8;
 const COMPLETE: u64 = 1 << 9;
 const TABLE_AT: u32 = 16;
 const ROWS_AT: u32 = 32;
-/// What the first word of an operation says of its key.
+/// Returns the table and the width of the key of an operation, from its first word.
 const fn key_of(first: u64) -> (u16, usize) {
     ((first >> TABLE_AT) as u16, (first >> WIDTH_AT & 0xf) as usize)
 }
 
-/// What one session saw and did, attempt by attempt, in the order in which it happened: words in one vector,
-/// a frame an attempt in another.
+/// The operations of one session, attempt by attempt, in the order in which they happened. The words are in one vector,
+/// and a frame for each attempt in another.
 #[derive(Clone, Debug)]
 pub struct Log {
     session: u32,
     words: Vec<u64>,
     frames: Vec<Frame>,
-    /// Where the first word of the last scan is.
+    /// The position of the first word of the last scan.
     scan_at: usize,
-    /// Where its next row goes.
+    /// The position of the last scan's next row.
     row_at: usize,
     /// The attempt that began last.
     txn: TxnId,
-    /// Where its writes are, by the sequence numbers of their versions.
+    /// The positions of that attempt's writes, by the sequence numbers of their versions.
     writes: Vec<usize>,
     /// The tables that were scanned, a bit each.
     scanned: Vec<u64>,
 }
 
 impl Log {
-    /// The empty log of a session. Sessions of a history have different numbers, best small ones.
+    /// Makes the empty log of a session. Sessions of a history have different numbers, preferably small ones.
     pub const fn new(session: u32) -> Self {
         assert!(session >> SESSION_BITS == 0, "a history has at most 262,144 sessions");
         Self {
@@ -224,8 +227,8 @@ impl Log {
         }
     }
 
-    /// The same with memory for so many attempts and words, all of it touched, so that what is recorded waits for no
-    /// page of it.
+    /// Like [`new`](Self::new), with memory for this many attempts and words. All of the memory is touched, so that
+    /// recording causes no page fault in it.
     pub fn with_room(session: u32, attempts: usize, words: usize) -> Self {
         let mut log = Self::new(session);
         let frame =
@@ -242,11 +245,11 @@ impl Log {
         self.session
     }
 
-    /// An attempt begins; stamps are those of one clock for the whole history, in any unit. Until it ends its
-    /// outcome is unknown.
+    /// Records the begin of an attempt. Times are those of one clock for the whole history, in any unit. Until the
+    /// attempt ends, its outcome is unknown.
     ///
     /// # Panics
-    /// When the one before responded later.
+    /// If the previous attempt ended later.
     #[inline]
     pub fn begin(&mut self, invoked: u64) -> TxnId {
         if let Some(last) = self.frames.last() {
@@ -267,10 +270,10 @@ impl Log {
         self.txn
     }
 
-    /// The attempt ends. For an outcome that stays unknown this is not called.
+    /// Records the end of the attempt. It is not called for an outcome that stays unknown.
     ///
     /// # Panics
-    /// When none has begun, or it ends before it began.
+    /// If no attempt has begun, or the attempt ends before it began.
     #[inline]
     pub fn end(&mut self, outcome: Outcome, responded: u64) {
         let frame = self.last();
@@ -279,17 +282,18 @@ impl Log {
         frame.responded = responded;
     }
 
-    /// The attempt read the key itself, not as part of a scan.
+    /// Records a read of a single key, not as part of a scan.
     #[inline]
     pub fn read(&mut self, key: Key<'_>, seen: Version) {
         self.push(READ, key, &[seen.0]);
     }
 
-    /// The attempt is about to write the key; the answer is what the value shall carry. Its own reads see it
-    /// from here on, the others' once it is installed. A deletion that finds nothing is a read.
+    /// Records that the attempt is about to write a key, and returns the version that the value must carry. The
+    /// attempt's own reads see the version from here on, reads of others once it is installed. A deletion that finds
+    /// nothing is recorded as a read.
     ///
     /// # Panics
-    /// When no attempt has begun.
+    /// If no attempt has begun.
     #[inline]
     pub fn write(&mut self, key: Key<'_>, is_tombstone: bool) -> Version {
         let sequence = self.writes.len() as u32;
@@ -300,10 +304,10 @@ impl Log {
         to
     }
 
-    /// The key that the attempt's write with this sequence number was to.
+    /// The key of the attempt's write with this sequence number.
     ///
     /// # Panics
-    /// When there was none.
+    /// If there was no such write.
     #[inline]
     pub fn written(&self, sequence: u32) -> Key<'_> {
         let at = self.writes[sequence as usize];
@@ -311,29 +315,29 @@ impl Log {
         Key::new(table, &self.words[at + 1..=at + width])
     }
 
-    /// The commit replaced what storage held by the last that the attempt wrote there. What storage held is
-    /// taken from it under the protection under which the value is replaced, whatever the scheme believes it
-    /// to be: the order of a key's versions follows from nothing else. A deletion of what the attempt itself
-    /// has inserted installs nothing.
+    /// Records that the commit replaced the version in storage, `before`, by the attempt's last write of the key,
+    /// `after`. `before` is read from storage under the same protection under which the value is replaced, whatever the
+    /// scheme believes it to be: the order of a key's versions follows from nothing else. A deletion of a row that the
+    /// attempt itself has inserted installs nothing.
     #[inline]
     pub fn install(&mut self, key: Key<'_>, before: Version, after: Version) {
         self.push(INSTALL, key, &[before.0, after.0]);
     }
 
-    /// The same for the key that the attempt's write with this sequence number was to.
+    /// Like [`install`](Self::install), for the key of the attempt's write with this sequence number.
     ///
     /// # Panics
-    /// When there was none.
+    /// If there was no such write.
     #[inline]
     pub fn install_written(&mut self, sequence: u32, before: Version, after: Version) {
         let back = self.words.len() - self.writes[sequence as usize];
         self.words.extend_from_slice(&[INSTALL_BACK | (back as u64) << ROWS_AT, before.0, after.0]);
     }
 
-    /// A scan of the keys from `low` to `high`, both included, begins. Its rows follow.
+    /// Records the begin of a scan of the keys from `low` to `high`, both included. Its rows follow.
     ///
     /// # Panics
-    /// When the two are of different length.
+    /// If `low` and `high` have different lengths.
     pub fn scan(&mut self, table: u16, low: &[u64], high: &[u64], is_forward: bool) {
         assert_eq!(low.len(), high.len(), "keys of a table are of one length");
         self.scan_at = self.words.len();
@@ -346,10 +350,10 @@ impl Log {
         self.scanned[at] |= bit;
     }
 
-    /// The scan came to a row.
+    /// Records a row that the scan reached.
     ///
     /// # Panics
-    /// When the attempt did anything else since the scan began.
+    /// If the attempt recorded another operation since the scan began.
     #[inline]
     pub fn row(&mut self, key: &[u64], seen: Version) {
         assert_eq!(self.row_at, self.words.len(), "the rows of a scan follow it");
@@ -365,8 +369,8 @@ impl Log {
         self.row_at = self.words.len();
     }
 
-    /// The scan came to the end of its range. One that was broken off does not: it has read as far as its last
-    /// row, and nothing if it has none.
+    /// Records that the scan reached the end of its range. A scan that was broken off has read only up to its last row,
+    /// or nothing if it has no rows.
     #[inline]
     pub fn scan_complete(&mut self) {
         self.words[self.scan_at] |= COMPLETE;
@@ -377,10 +381,10 @@ impl Log {
         (0..self.frames.len()).map(|at| self.attempt(at))
     }
 
-    /// The attempt with this place in the log, from zero.
+    /// The attempt at this position in the log, from zero.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is no such attempt.
     #[inline]
     pub fn attempt(&self, at: usize) -> Attempt<'_> {
         let frame = self.frames[at];
@@ -395,7 +399,7 @@ impl Log {
         }
     }
 
-    /// The tables that its attempts have scanned, in order.
+    /// The tables that attempts of this log have scanned, in order.
     pub fn scanned(&self) -> impl Iterator<Item = u16> {
         (0..).zip(&self.scanned).flat_map(|(nth, &word)| {
             let without_lowest = |bits: &u64| Some(bits & (bits - 1)).filter(|bits| *bits != 0);
@@ -404,7 +408,7 @@ impl Log {
         })
     }
 
-    /// Memory that the log fills, in bytes.
+    /// The memory that the log's entries take, in bytes.
     pub const fn bytes(&self) -> usize {
         self.words.len() * size_of::<u64>() + self.frames.len() * size_of::<Frame>()
     }
@@ -413,8 +417,8 @@ impl Log {
         self.frames.last_mut().expect("an attempt has begun")
     }
 
-    /// Appends an operation. Of the usual widths it is one store of an array, as lengths are known where this is
-    /// inlined.
+    /// Appends an operation. For the usual widths this is one store of an array, since the lengths are known where this
+    /// function is inlined.
     #[inline(always)]
     fn push(&mut self, kind: u64, key: Key<'_>, rest: &[u64]) {
         let width = key.words.len();
@@ -439,27 +443,28 @@ impl Log {
 /// One attempt of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt<'a> {
-    /// Who.
+    /// The attempt's id.
     pub id: TxnId,
-    /// When it began.
+    /// The time of its begin.
     pub invoked: u64,
-    /// When it ended; the end of time if nobody was told.
+    /// The time of its end; `u64::MAX` if the outcome is unknown.
     pub responded: u64,
-    /// How it ended.
+    /// The attempt's outcome.
     pub outcome: Outcome,
-    /// How often it wrote: the sequence numbers of its versions are below.
+    /// The number of its writes: the sequence numbers of its versions are below this.
     pub versions: u32,
     words: &'a [u64],
 }
 
 impl<'a> Attempt<'a> {
-    /// What it saw and did, in order.
+    /// The attempt's operations, in order.
     #[inline]
     pub const fn ops(&self) -> Ops<'a> {
         Ops { words: self.words, at: 0 }
     }
 
-    /// Something of all its operations, for whoever is about to go through those of many: they are in the cache then.
+    /// Reads a word of each cache line of the operations, so that they are in the cache when a caller iterates over the
+    /// operations of many attempts.
     #[inline]
     pub fn touch(&self) -> u64 {
         /// Words of a cache line.
@@ -471,30 +476,30 @@ impl<'a> Attempt<'a> {
 /// One operation of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub enum Op<'a> {
-    /// It read a key.
+    /// A read of a key.
     Read {
-        /// Which.
+        /// The key.
         key: Key<'a>,
-        /// What it saw.
+        /// The version that was read.
         seen: Version,
     },
-    /// It wrote a key for itself.
+    /// A write of a key, visible only to the attempt itself.
     Write {
-        /// Which.
+        /// The key.
         key: Key<'a>,
-        /// What it wrote.
+        /// The version that was written.
         to: Version,
     },
-    /// It wrote a key for all.
+    /// The installation of a version, visible to all.
     Install {
-        /// Which.
+        /// The key.
         key: Key<'a>,
-        /// What storage held.
+        /// The version that was in storage before.
         before: Version,
-        /// What it holds from then on.
+        /// The version that is in storage from then on.
         after: Version,
     },
-    /// It read a range.
+    /// A scan of a range.
     Scan(Scan<'a>),
 }
 
@@ -505,15 +510,15 @@ pub struct Scan<'a> {
     pub low: Key<'a>,
     /// The greatest key asked for.
     pub high: Key<'a>,
-    /// Whether it went from the least to the greatest.
+    /// Whether the scan went from the least key to the greatest.
     pub is_forward: bool,
-    /// Whether it came to the end of the range.
+    /// Whether the scan reached the end of the range.
     pub is_complete: bool,
     rows: &'a [u64],
 }
 
 impl<'a> Scan<'a> {
-    /// What it came to, in the order in which it came there.
+    /// The rows that the scan reached, in the order in which it reached them.
     pub fn rows(&self) -> impl DoubleEndedIterator<Item = (Key<'a>, Version)> + use<'a> {
         let (table, width) = (self.low.table, self.low.words.len());
         self.rows
@@ -521,7 +526,8 @@ impl<'a> Scan<'a> {
             .map(move |row| (Key::new(table, &row[..width]), Version(row[width])))
     }
 
-    /// The least and the greatest key that it has read, both included: all asked for, or as far as its last row.
+    /// The least and the greatest key of the range that was read, both included: the whole range, or the range up to
+    /// the last row. `None` if nothing was read.
     pub fn covered(&self) -> Option<(Key<'a>, Key<'a>)> {
         if self.is_complete {
             return Some((self.low, self.high));
@@ -610,7 +616,7 @@ pub struct History {
 }
 
 impl fmt::Display for History {
-    /// All attempts, one below the other, by when they began.
+    /// Writes all attempts, one below the other, by the time of their begin.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut attempts: Vec<Attempt<'_>> = self.logs.iter().flat_map(Log::attempts).collect();
         attempts.sort_by_key(|attempt| attempt.invoked);
@@ -630,10 +636,10 @@ impl fmt::Display for History {
 }
 
 impl History {
-    /// The history of these sessions.
+    /// Makes the history of these sessions.
     ///
     /// # Panics
-    /// When two have the same number.
+    /// If two sessions have the same number.
     pub fn new(mut logs: Vec<Log>) -> Self {
         logs.sort_by_key(Log::session);
         let is_unique = logs.windows(2).all(|pair| pair[0].session != pair[1].session);

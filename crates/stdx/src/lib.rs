@@ -1,5 +1,5 @@
-//! Small things without a domain of their own: random numbers, Zipf's distribution, permutations, histograms,
-//! what panics say, and the histories that isolation is judged by.
+//! General utilities: random numbers, Zipf's distribution, permutations, histograms, messages of panics, and the
+//! histories by which isolation is checked.
 #![forbid(unsafe_code)]
 
 mod histogram;

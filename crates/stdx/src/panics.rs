@@ -1,8 +1,8 @@
-//! What panics say.
+//! Messages of panics.
 
 use std::any::Any;
 
-/// The message of a panic; none if it has no text.
+/// The message of a panic; `None` if the panic has no text.
 pub fn message(panic: &(dyn Any + Send)) -> Option<String> {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

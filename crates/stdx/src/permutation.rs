@@ -1,14 +1,13 @@
-//! A random-looking permutation of a range, computed number by number: to scatter hot ranks over a key
-//! space, or to deal each of many rows another value, without a table.
+//! A pseudorandom permutation of a range, computed number by number. It scatters hot ranks over a key space, or gives
+//! each of many rows a different value, without a table.
 
 use crate::Rng;
 
-/// A bijection of `0..n` onto itself, chosen by a seed. Takes a few nanoseconds and no memory.
+/// A bijection of `0..n` onto itself, chosen by a seed. A call takes a few nanoseconds and no memory.
 ///
-/// The numbers are mixed as the bits of the smallest power of two that holds them, by steps that can
-/// each be undone (xor with a key, multiplication by an odd number, xor with the own upper half), and
-/// mixed again while the result is not below `n` (cycle walking: Black and Rogaway, CT-RSA 2002), which
-/// takes fewer than two rounds in the mean.
+/// Numbers are mixed within the smallest power of two that holds them, by steps that are each invertible (xor with a
+/// key, multiplication by an odd number, xor with the own upper half). They are mixed again while the result is not
+/// below `n` (cycle walking: Black and Rogaway, CT-RSA 2002), which takes fewer than two rounds on average.
 #[derive(Clone, Debug)]
 pub struct Permutation {
     n: u64,
@@ -24,7 +23,7 @@ impl Permutation {
     /// The permutation of `0..n` that `seed` chooses.
     ///
     /// # Panics
-    /// When `n` is zero.
+    /// If `n` is zero.
     pub fn new(n: u64, seed: u64) -> Self {
         assert!(n > 0, "there is nothing to permute");
         let last = (n - 1).max(1);
@@ -34,10 +33,10 @@ impl Permutation {
         Self { n, mask, half: mask.count_ones().div_ceil(2), keys }
     }
 
-    /// Where `number` goes.
+    /// Returns the image of `number`.
     ///
     /// # Panics
-    /// When `number` is not below `n`.
+    /// If `number` is not below `n`.
     #[inline]
     pub fn apply(&self, number: u64) -> u64 {
         assert!(number < self.n, "{number} is not below {}", self.n);

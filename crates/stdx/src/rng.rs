@@ -1,4 +1,4 @@
-//! Random numbers whose stream is fixed by this file: a seed means the same for ever.
+//! Random numbers whose streams are defined by this file alone: a seed always gives the same stream.
 
 /// xoshiro256++ (Blackman and Vigna, 2019), seeded by splitmix64. Not for secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,14 +15,15 @@ const fn splitmix(state: &mut u64) -> u64 {
 }
 
 impl Rng {
-    /// The stream of a seed.
+    /// Makes the stream of a seed.
     #[inline]
     pub const fn new(seed: u64) -> Self {
         let mut state = seed;
         Self([splitmix(&mut state), splitmix(&mut state), splitmix(&mut state), splitmix(&mut state)])
     }
 
-    /// The stream of a path of numbers, for example (seed, table, key): independent of all others.
+    /// Makes the stream of a path of numbers, for example (seed, table, key). It is independent of the streams of all
+    /// other paths.
     #[inline]
     pub fn from_path(path: &[u64]) -> Self {
         let mut state = 0x636f_6e74_656e_6421;
@@ -50,7 +51,7 @@ impl Rng {
     /// A uniform number below `bound`, without bias (Lemire, 2019).
     ///
     /// # Panics
-    /// When `bound` is zero.
+    /// If `bound` is zero.
     #[inline]
     pub const fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "there is no number below zero");
@@ -77,7 +78,7 @@ impl Rng {
         (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// True in `percent` of 100 cases.
+    /// Returns `true` in `percent` of 100 cases.
     #[inline]
     pub const fn percent(&mut self, percent: f64) -> bool {
         self.unit() * 100.0 < percent

@@ -1,20 +1,19 @@
-//! Zipf's distribution over ranks: how benchmarks make some records hotter than others.
+//! Zipf's distribution over ranks, by which benchmarks make some records hotter than others.
 //!
-//! The generator is the constant-time one of Gray et al., "Quickly Generating Billion-Record Synthetic
-//! Databases" (SIGMOD 1994), which YCSB and its ports use, so that a theta means here what it means in
-//! the literature.
+//! The generator is the constant-time generator of Gray et al., "Quickly Generating Billion-Record Synthetic Databases"
+//! (SIGMOD 1994), which YCSB and its ports use, so that a theta means here what it means in the literature.
 
 use crate::Rng;
 
 /// Ranks `0..n`, rank 0 the most frequent: rank `k` has a probability proportional to `(k + 1)^-theta`.
 ///
-/// Ranks 0 and 1 are drawn with exactly these probabilities. The others come from a continuous curve
-/// with the same total: at theta 0.99 over 100,000 ranks, rank 2 is drawn 19% too often, rank 10 3%
-/// too often and the long tail 2% too seldom, and less so for smaller thetas. That is the method's price
-/// for constant time, and part of every result that was published with it.
+/// Ranks 0 and 1 are drawn with exactly these probabilities. The others come from a continuous curve with the same
+/// total: at theta 0.99 over 100,000 ranks, rank 2 is drawn 19% too often, rank 10 3% too often and the long tail 2%
+/// too seldom; the errors are less for smaller thetas. This is the method's price for constant time, and is part of
+/// every result that was published with it.
 ///
-/// The curve is followed by chords, which costs a third of computing a power for each draw and puts a
-/// draw off by less than a thousandth of its rank.
+/// The curve is approximated by chords. A draw then costs a third of computing a power, and its error is less than a
+/// thousandth of its rank.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     n: u64,
@@ -30,7 +29,7 @@ pub struct Zipf {
 
 /// Chords of the curve: their points are 16 kB, half of a small first-level cache.
 const CHORDS: usize = 2_048;
-/// With a small theta the curve bends most at its beginning: there it is computed. With a large one its
+/// With a small theta the curve bends most at its beginning, where it is computed instead. With a large theta its
 /// beginning belongs to ranks 0 and 1.
 const COMPUTED: usize = CHORDS / 64;
 
@@ -49,10 +48,10 @@ impl Curve {
 }
 
 impl Zipf {
-    /// The distribution over `n` ranks with exponent `theta`; 0 is uniform.
+    /// Makes the distribution over `n` ranks with exponent `theta`; 0 is uniform.
     ///
     /// # Panics
-    /// When `n` is zero, or `theta` is not in `[0, 1)`, where the method is not defined.
+    /// If `n` is zero, or `theta` is not in `[0, 1)`, outside of which the method is not defined.
     pub fn new(n: u64, theta: f64) -> Self {
         assert!(n > 0, "there is no rank among none");
         assert!((0.0..1.0).contains(&theta), "theta is in [0, 1), not {theta}");
@@ -69,13 +68,13 @@ impl Zipf {
         let u = rng.unit();
         let weight = u * self.zeta_n;
         let other = self.follow(u) as u64;
-        // A select and no branch, which would often be guessed wrong.
+        // A select instead of a branch, which would often be mispredicted.
         let rank = if weight < self.zeta_2 { u64::from(weight >= 1.0) } else { other };
         // Rounding can reach n when u is close to 1.
         rank.min(self.n - 1)
     }
 
-    /// The curve, by its chords.
+    /// The value of the curve, by its chords.
     #[inline]
     fn follow(&self, u: f64) -> f64 {
         let at = u * CHORDS as f64;
@@ -101,8 +100,8 @@ impl Zipf {
 
 /// The sum of `i^-s` over `i` in `1..=n`, for `s` in `[0, 2)`.
 ///
-/// The first thousand terms are added one by one, the rest is Euler and Maclaurin's formula up to the
-/// first derivative, whose error there is below 1e-11.
+/// The first thousand terms are added one by one. The rest is computed by Euler and Maclaurin's formula up to the first
+/// derivative, with an error below 1e-11.
 fn zeta(n: u64, s: f64) -> f64 {
     const ADDED: u64 = 1_000;
     let added = n.min(ADDED);
@@ -120,7 +119,7 @@ fn integral(from: f64, to: f64, s: f64) -> f64 {
     if exponent == 0.0 {
         ratio_ln
     } else {
-        // Written so that nothing cancels as s approaches 1.
+        // Written so that no digits cancel as s approaches 1.
         from.powf(exponent) * (exponent * ratio_ln).exp_m1() / exponent
     }
 }
@@ -138,14 +137,14 @@ mod tests {
         (0..count).map(|rank| zipf.probability(rank)).sum()
     }
 
-    /// The probability with which the method itself draws a rank: the curve's inverse at both its ends.
+    /// The probability with which the method draws a rank, from the inverse of the curve at both ends of the rank.
     fn drawn(zipf: &Zipf, rank: u64) -> f64 {
         let share = |k: u64| (k as f64 / zipf.n as f64).powf(1.0 - zipf.theta);
         let eta = (1.0 - share(2)) / (1.0 - zipf.zeta_2 / zipf.zeta_n);
         if rank < 2 { zipf.probability(rank) } else { (share(rank + 1) - share(rank)) / eta }
     }
 
-    /// How often each of the first ranks is drawn, and how often any other.
+    /// Counts of draws for each of the first ranks, and for all others together.
     fn histogram(zipf: &Zipf, ranks: usize, draws: u64) -> Vec<u64> {
         let mut rng = Rng::new(42);
         let mut counts = vec![0; ranks + 1];

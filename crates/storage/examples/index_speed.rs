@@ -1,5 +1,5 @@
-//! How fast the indexes are on their own: nanoseconds of each operation, in the best of some rounds so
-//! short that most are undisturbed.
+//! The speed of the indexes on their own: nanoseconds of each operation, in the best of several rounds
+//! so short that most are undisturbed.
 //!
 //! `cargo run --release -p contend-storage --example index_speed`
 #![allow(clippy::print_stdout, reason = "an example shows its figures")]

@@ -14,12 +14,12 @@ impl Column for u64 {}
 impl Column for i64 {}
 impl<C: Column, const N: usize> Column for [C; N] {}
 
-/// Does not compile for what is no [`Column`].
+/// Accepts a [`Column`] only: for any other type the call does not compile.
 #[doc(hidden)]
 pub fn column(_: &impl Column) {}
 
-/// Makes a type an [`Additive`] row of a key. All its columns are named, of tuples by number; it does not compile
-/// if one is missing or is not a 64-bit integer.
+/// Makes a type an [`Additive`] row of a key. All its columns are named (those of tuples by number); it does not
+/// compile if a column is missing or is not a 64-bit integer.
 ///
 /// ```
 /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -48,7 +48,7 @@ pub fn column(_: &impl Column) {}
 /// storage::additive!(Sales of u64 { cents, count, returned });
 /// ```
 ///
-/// And none is forgotten:
+/// A column that is left out does not compile either:
 ///
 /// ```compile_fail,E0027
 /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -79,7 +79,7 @@ macro_rules! additive {
     };
 }
 
-/// Adds amounts to a row, word by word; what passes 64 bits is lost.
+/// Adds amounts to a row, word by word; sums wrap at 64 bits.
 ///
 /// # Panics
 /// When the widths differ.

@@ -62,20 +62,20 @@ impl Reserve {
 pub(crate) struct BlockArena {
     stride: usize,
     state: Padded<Latched<State>>,
-    /// Whether somebody should make the next chunk: the last is half used up.
+    /// Whether the next chunk should be made soon: the last is half used up.
     is_low: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     chunks: Vec<Chunk>,
-    /// Blocks carved from the last chunk; the others have no room for another.
+    /// Blocks carved from the last chunk; the earlier chunks have no room for another block.
     carved: usize,
-    /// Given back, ready for use.
+    /// Blocks that were given back, ready for use.
     free: Vec<Block>,
     /// The next chunk of `HUGE` bytes.
     next: Option<Chunk>,
-    /// Whether somebody makes it.
+    /// Whether a thread is making the next chunk.
     is_coming: bool,
 }
 
@@ -106,8 +106,8 @@ impl BlockArena {
         Self { stride, state: Padded::default(), is_low: AtomicBool::new(false) }
     }
 
-    /// Moves `count` blocks to the end of `to`, with `reuse` those given back first; `build` makes those
-    /// that were never used.
+    /// Moves `count` blocks to the end of `to`. With `reuse`, blocks that were given back come first; `build` makes the
+    /// blocks that were never used.
     pub(crate) fn take(
         &self,
         to: &mut Vec<Block>,
@@ -137,13 +137,13 @@ impl BlockArena {
             |chunk: &Chunk| chunk.layout.size() == HUGE && 2 * state.carved > chunk.blocks(self.stride);
         if state.next.is_none() && !state.is_coming && state.chunks.last().is_some_and(is_half_used) {
             state.is_coming = true;
-            // Relaxed: a hint. Whoever takes it up finds the rest under the latch.
+            // Relaxed: a hint. The thread that takes it up finds the rest under the latch.
             self.is_low.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Makes the next chunk when the last is half used up. Called without a latch: its pages take long to come, and who
-    /// takes blocks holds others up.
+    /// Makes the next chunk when the last is half used up. Called without a latch: the system takes long to provide its
+    /// pages, and a thread that takes blocks holds others up.
     #[inline]
     pub(crate) fn populate_ahead(&self, reserve: &Reserve) {
         // Relaxed, twice: it shares the work out and orders nothing.
@@ -160,21 +160,21 @@ impl BlockArena {
         self.state.lock().free.extend(from.drain(keep..));
     }
 
-    /// Says that nobody may touch what a block holds behind its first `head` bytes any more before
+    /// Declares that nobody may touch the contents of a block behind its first `head` bytes before
     /// [`reuse`](Self::reuse).
     #[inline]
     pub(crate) fn retire(&self, block: Block, head: usize) {
         recycled::poison(offset(block, head), self.stride - head);
     }
 
-    /// Says that a block serves again.
+    /// Declares that a block serves again.
     #[inline]
     pub(crate) fn reuse(&self, block: Block) {
         recycled::unpoison(block, self.stride);
     }
 
-    /// Visits the `index`-th of `of` shares of all blocks ever built, free ones included. The caller
-    /// sees to it that none is being written.
+    /// Visits the `index`-th of `of` shares of all blocks ever built, free ones included. The caller ensures that no
+    /// block is being written.
     pub(crate) fn for_each(&self, index: usize, of: usize, mut visit: impl FnMut(Block)) {
         let spans: Vec<_> = {
             let state = self.state.lock();
@@ -193,7 +193,7 @@ impl BlockArena {
         self.stride
     }
 
-    /// Bytes of the blocks ever built, and of those the bytes that were given back.
+    /// Bytes of all blocks ever built, and the bytes among these that were given back.
     pub(crate) fn bytes(&self) -> (usize, usize) {
         let state = self.state.lock();
         let carved: usize = state.carved(self.stride).sum();
@@ -201,8 +201,8 @@ impl BlockArena {
     }
 }
 
-/// Asks the system for the pages of memory that belongs to the caller, ahead of their use. What the memory holds
-/// stays as it is.
+/// Asks the system for the pages of memory that belongs to the caller, ahead of their use. The contents of the memory
+/// stay as they are.
 pub(crate) fn populate(start: Block, bytes: usize) {
     #[cfg(target_os = "linux")]
     {
@@ -234,7 +234,7 @@ impl Chunk {
         Self::over(sync::memory::allocate(layout), layout)
     }
 
-    /// A chunk of a size that a caller decides; `None` when there is no such memory.
+    /// A chunk of a size that a caller decides; `None` when there is no memory for it.
     pub(crate) fn try_new(bytes: usize) -> Option<Self> {
         let layout = Self::layout(bytes)?;
         Some(Self::over(sync::memory::try_allocate(layout)?, layout))

@@ -1,5 +1,6 @@
-//! What the types of keys and rows know, kept as functions over words. Typed calls have their types and need
-//! none of it; whoever reaches a table by number has only what was captured when it was declared.
+//! The properties of the types of keys and rows, kept as functions over words. Typed calls have the types and need
+//! none of these functions; a caller that reaches a table by number has only what was captured when the table was
+//! declared.
 
 use core::any::TypeId;
 use core::ops::Range;
@@ -33,7 +34,7 @@ impl KeyWidth {
         }
     }
 
-    /// The narrowest that has room for so many bytes.
+    /// The narrowest width that has room for `bytes` bytes.
     fn of_bytes(bytes: usize) -> Self {
         match bytes {
             ..=8 => Self::One,
@@ -52,10 +53,11 @@ impl KeyWidth {
 }
 
 impl AnyKey {
-    /// The most bytes that a key has.
+    /// The maximum number of bytes of a key.
     pub const BYTES_MAX: usize = 48;
 
-    /// The key that compares as these bytes do, among keys of as many bytes: the narrowest that has room for them.
+    /// The key that compares as these bytes do, among keys of the same number of bytes. It has the narrowest width
+    /// with room for them.
     ///
     /// # Panics
     /// When there are more than [`BYTES_MAX`](Self::BYTES_MAX).
@@ -73,7 +75,7 @@ impl AnyKey {
         }
     }
 
-    /// The bytes given to [`from_bytes`](Self::from_bytes), behind zeros.
+    /// The bytes given to [`from_bytes`](Self::from_bytes), preceded by zeros.
     #[inline]
     pub fn to_bytes(self) -> [u8; Self::BYTES_MAX] {
         let words = match self {
@@ -99,8 +101,8 @@ impl AnyKey {
     }
 }
 
-/// The number that eight bytes at most are. Of pieces that may overlap, and not byte by byte through memory: what was
-/// just written in other pieces would be waited for.
+/// The integer that at most eight bytes represent, the highest byte first. It is put together from pieces that may
+/// overlap, and not byte by byte through memory: that would wait for bytes that were just written in other pieces.
 #[inline]
 fn word_of(bytes: &[u8]) -> u64 {
     fn piece<const N: usize>(bytes: Option<&[u8; N]>) -> [u8; N] {
@@ -122,16 +124,16 @@ fn word_of(bytes: &[u8]) -> u64 {
     }
 }
 
-/// What the type of a key knows. The functions expect its width.
+/// The properties of a key's type. The functions expect keys of its width.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyDecl {
     pub(crate) width: KeyWidth,
     pub(crate) suffix_bits: u32,
-    /// Said of the table.
+    /// Declared of the table, not known from the type.
     pub(crate) is_numbered: bool,
-    /// The greatest integer that a key is.
+    /// The greatest integer that is a key.
     greatest: AnyKey,
-    /// What a type knows beyond that; none of bytes, each of which is a key, whose row lives at home 0.
+    /// The further properties of a type. `None` for keys of bytes: every value is a key, and its row lives at home 0.
     typed: Option<TypedKey>,
 }
 
@@ -159,7 +161,7 @@ impl KeyDecl {
         }
     }
 
-    /// Keys that are so many bytes, whatever they mean. All rows live at one home.
+    /// Keys of `bytes` bytes, whatever they mean. All their rows live at one home.
     fn of_bytes(bytes: usize) -> Self {
         assert!(bytes <= AnyKey::BYTES_MAX, "a key has {} bytes at most, not {bytes}", AnyKey::BYTES_MAX);
         Self {
@@ -188,40 +190,42 @@ impl KeyDecl {
     }
 }
 
-/// Bytes of which a secondary key of rows without a type is made. Compared as bytes, from the first to the last.
+/// Bytes that are a part of a secondary key of rows without a type. Such keys compare as bytes, from the first to the
+/// last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPart {
-    /// Of the primary key.
+    /// Bytes of the primary key.
     OfKey(Range<usize>),
-    /// Of the row's column group.
+    /// Bytes of the row's column group.
     OfRow(Range<usize>),
 }
 
-/// A column group of a table of which nothing is known but its bytes.
+/// A column group of a table without types: only its bytes are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlainGroup {
     /// Its width in words, one at least.
     pub words: usize,
     /// Whether amounts may be added to it, word by word.
     pub is_additive: bool,
-    /// The secondary indexes: a name, and the parts of a key before the primary key, which ends it. Rows' bytes are
-    /// those of the group. Two at most.
+    /// The secondary indexes, two at most: a name, and the parts of a key that stand before the primary key, which
+    /// ends it. The bytes of rows are those of the group.
     pub indexes: Vec<(&'static str, Vec<KeyPart>)>,
 }
 
-/// The keys and rows of a table of which nothing is known but their bytes.
+/// The keys and rows of a table without types: only their bytes are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainTable {
-    /// How many bytes the primary key has: see [`AnyKey::from_bytes`].
+    /// The number of bytes of the primary key: see [`AnyKey::from_bytes`].
     pub key_bytes: usize,
-    /// The last bytes of it that number what grows under those before them: see [`Key::SUFFIX_BITS`].
+    /// The number of last bytes of the primary key that number the rows of one prefix, the bytes before them: see
+    /// [`Key::SUFFIX_BITS`].
     pub suffix_bytes: Option<usize>,
     /// The column groups, one at least.
     pub groups: Vec<PlainGroup>,
 }
 
 impl PlainTable {
-    /// The most secondary indexes that a table of plain rows has.
+    /// The maximum number of secondary indexes of a table of plain rows.
     pub const INDEXES_MAX: usize = 2;
 
     pub(crate) fn key(&self) -> KeyDecl {
@@ -232,7 +236,7 @@ impl PlainTable {
     /// The secondary indexes of a column group.
     ///
     /// # Panics
-    /// When there are too many, or their keys are too long, or made of what is not there.
+    /// When there are too many, or their keys are too long, or made of bytes that do not exist.
     pub(crate) fn index_decls(&self, group: &PlainGroup) -> Vec<IndexDecl> {
         assert!(group.indexes.len() <= Self::INDEXES_MAX, "a table has two secondary indexes at most");
         group.indexes.iter().map(|(name, parts)| self.index_decl(group, name, parts)).collect()
@@ -253,7 +257,7 @@ impl PlainTable {
     }
 }
 
-/// A declared secondary index, and what is known of its keys.
+/// A declared secondary index, and the properties of its keys.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexDecl {
     pub(crate) name: &'static str,
@@ -261,16 +265,16 @@ pub(crate) struct IndexDecl {
     keys: Keys,
 }
 
-/// How the keys of a secondary index are made.
+/// The way in which the keys of a secondary index are made.
 #[derive(Clone, Debug)]
 enum Keys {
-    /// As their type knows.
+    /// By functions of their type.
     Typed {
         of_row: fn(AnyKey, &[u64]) -> AnyKey,
         primary: fn(AnyKey) -> AnyKey,
         holds: fn(AnyKey, &[u64]) -> bool,
     },
-    /// Of bytes, the primary key last.
+    /// From bytes, the primary key last.
     Parts { parts: Box<[KeyPart]>, key_bytes: usize, bytes: usize },
 }
 
@@ -327,7 +331,7 @@ impl IndexDecl {
     }
 }
 
-/// Keys and rows whose types the caller does not know.
+/// Access to keys and rows whose types the caller does not know.
 ///
 /// # Panics
 /// Where a key or a row has another width than the table's, or there is no such column group or index.
@@ -346,14 +350,14 @@ impl<S: Shape> TableStore<S> {
         self.key_decl(which).width.words()
     }
 
-    /// Whether a key is one that the type of the index's keys can be. One of the right width need not be, if the type
-    /// has fewer values than the integer.
+    /// Whether a key is a value of the type of the index's keys. A key of the right width need not be one, if the
+    /// type has fewer values than the integer.
     #[inline]
     pub fn is_key(&self, which: Which, key: &AnyKey) -> bool {
         self.key_decl(which).admits(key)
     }
 
-    /// As [`is_key`](Self::is_key), of a primary key.
+    /// Like [`is_key`](Self::is_key), for a primary key.
     #[inline]
     pub fn is_primary_key(&self, key: &AnyKey) -> bool {
         self.key().admits(key)
@@ -365,7 +369,7 @@ impl<S: Shape> TableStore<S> {
         self.key_decl(which).home(key)
     }
 
-    /// Above how many low bits the keys of an index differ that grow apart: see [`Key::SUFFIX_BITS`].
+    /// The number of low bits below the prefix of an index's keys: see [`Key::SUFFIX_BITS`].
     #[inline]
     pub fn suffix_bits(&self, which: Which) -> u32 {
         self.key_decl(which).suffix_bits
@@ -381,7 +385,7 @@ impl<S: Shape> TableStore<S> {
         self.secondary_decl(group, position).of_row(key, words)
     }
 
-    /// As [`IndexOn::holds`]; a primary index holds a row under no other key than its own.
+    /// Like [`IndexOn::holds`]; a primary index holds a row under its own key only.
     pub fn holds(&self, which: Which, key: AnyKey, words: &[u64]) -> bool {
         match which {
             Which::Primary => true,

@@ -1,11 +1,11 @@
-//! Epoch-based reclamation: memory that others may still look at is used again only after every attempt
-//! that could know of it has ended (Fraser, `PhD` 2004).
+//! Epoch-based reclamation: memory that others may still look at is used again only after every attempt that
+//! could know of it has ended (Fraser, `PhD` 2004).
 //!
 //! INVARIANTS
 //! (1) A participant pins before it follows shared pointers and unpins after its last use of them.
 //! (2) The epoch advances from `e` only when every pinned participant is pinned at `e`.
-//! (3) What was unlinked at epoch `e` is used again at `e + 2` or later: by (2) everyone who was pinned at
-//!     the unlinking has unpinned since.
+//! (3) Memory that was unlinked at epoch `e` is used again at `e + 2` or later: by (2) everyone who was pinned
+//!     at the unlinking has unpinned since.
 //!
 //! An unpinned participant, however long it idles, holds up nothing.
 
@@ -64,11 +64,11 @@ impl Epochs {
         self.now.load(Ordering::Relaxed)
     }
 
-    /// The epoch to stamp on what the caller has unlinked before.
+    /// The epoch to stamp on memory that the caller has unlinked before.
     #[inline]
     pub(crate) fn stamp(&self) -> u64 {
-        // SeqCst fence: pairs with the one in `pin`. Whoever still found what was unlinked pinned before
-        // this point, at an epoch that the load below cannot miss.
+        // SeqCst fence: pairs with the one in `pin`. A participant that still found the unlinked memory has
+        // pinned before this point, at an epoch that the load below cannot miss.
         fence(Ordering::SeqCst);
         self.now()
     }
@@ -94,7 +94,7 @@ impl Epochs {
         }
     }
 
-    /// Whether what was unlinked at `epoch` may be used again.
+    /// Whether memory that was unlinked at `epoch` may be used again.
     #[inline]
     pub(crate) fn is_past(&self, epoch: u64) -> bool {
         // Acquire: pairs with the Release in `try_advance`.
@@ -113,8 +113,8 @@ impl Participant<'_> {
     #[inline]
     pub(crate) fn pin(&mut self) {
         let now = self.epochs.now();
-        // Release: pairs with the Acquire in `try_advance`, like the one in `unpin`, whose store this one
-        // may hide: who sees only that the seat is pinned again must see the earlier uses done, too.
+        // Release: pairs with the Acquire in `try_advance`, like the one in `unpin`, whose store this one may
+        // hide: a thread that sees only that the seat is pinned again must see the earlier uses done, too.
         self.epochs.seats[self.seat].pinned.store(now, Ordering::Release);
         // SeqCst fence: pairs with the one in `try_advance`; the pin is visible before any pointer is read.
         fence(Ordering::SeqCst);

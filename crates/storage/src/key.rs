@@ -1,4 +1,4 @@
-//! Keys: what a workload names a row by, and the fixed-width integers that indexes compare.
+//! Keys: the names by which a workload refers to rows, and the fixed-width integers that indexes compare.
 
 use core::fmt::Debug;
 
@@ -10,17 +10,17 @@ pub trait Key: Copy + Eq + Debug + Send + Sync + 'static {
     /// The integer, or array of integers, that indexes store and compare.
     type Ordered: IndexedKey;
 
-    /// The low bits of the integer that number what grows under one *prefix*, the bits above. Ordered indexes
-    /// keep keys of different prefixes in different leaves: a leaf protects its gaps as one, so whoever reads
-    /// the first keys of one prefix would otherwise conflict with whoever inserts the last of the one before.
-    /// Each prefix costs a leaf at least, so there should be many keys of each. All keys have one prefix
-    /// unless stated otherwise.
+    /// The number of low bits of the integer that number the rows of one *prefix*, the bits above. Ordered
+    /// indexes keep keys of different prefixes in different leaves: a leaf protects its gaps as one, so a
+    /// reader of the first keys of one prefix would otherwise conflict with an inserter of the last key of
+    /// the prefix before. Each prefix costs at least one leaf, so there should be many keys of each. All keys
+    /// have one prefix unless stated otherwise.
     const SUFFIX_BITS: u32 = u32::MAX;
 
-    /// The key as an integer, order kept.
+    /// Converts the key to its integer; the order is kept.
     fn ordered(self) -> Self::Ordered;
 
-    /// The key back from its integer.
+    /// Converts an integer back to its key.
     fn from_ordered(ordered: Self::Ordered) -> Self;
 
     /// Where the row lives, for schemes that own partitions. Homes ascend with keys: of two keys of an

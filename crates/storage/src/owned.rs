@@ -62,7 +62,7 @@ impl<'db> Claim<'db> {
         self.partitions.len()
     }
 
-    /// The number of the partition that owns what lives at a home.
+    /// The number of the partition that owns the rows of a home.
     #[inline]
     pub fn partition_of(&self, home: u64) -> usize {
         self.partitions.of_home(home)
@@ -74,7 +74,8 @@ impl<'db> Claim<'db> {
         self.held.iter().any(|held| held.number == number)
     }
 
-    /// Adds a partition if nobody holds it. Asking again for one that this claim holds never succeeds.
+    /// Adds a partition if nobody holds it. Asking again for a partition that this claim holds never
+    /// succeeds.
     #[inline]
     pub fn try_hold(&mut self, number: usize) -> bool {
         let partition = self.partitions.get(number);

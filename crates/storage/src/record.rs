@@ -68,8 +68,8 @@ pub(crate) const fn head_bytes<S: Shape>() -> usize {
     bytes.next_multiple_of(8)
 }
 
-/// Makes the memory at `at` a record with a default header and no value; `words` counts what is behind its
-/// head, see [`tail_words`]. Without a home, no version will ever stand within it.
+/// Makes the memory at `at` a record with a default header and no value; `words` counts the words behind its head,
+/// see [`tail_words`]. Without `has_home`, no version will ever stand within the record.
 ///
 /// # Safety
 /// `at` is aligned to 8 bytes and has room for the record's head and `words` words, and nobody else
@@ -153,15 +153,15 @@ impl<'db, S: Shape> RecordRef<'db, S> {
         self.words as usize
     }
 
-    /// Tells records apart, and orders them: records are locked in ascending order. Within a row the
-    /// column groups ascend.
+    /// An id that tells records apart and orders them: records are locked in ascending order. Within a row the column
+    /// groups ascend.
     #[inline]
     pub fn id(self) -> usize {
         self.at.as_ptr() as usize
     }
 
-    /// Asks for the record's cache lines ahead of their use; of a wide record for the first, from which the
-    /// processor goes on by itself.
+    /// Asks for the record's cache lines ahead of their use. Of a wide record it asks for the first lines only; the
+    /// processor goes on from there by itself.
     #[inline]
     pub fn prefetch(self) {
         let within = self.id() % LINE;
@@ -178,7 +178,7 @@ impl<'db, S: Shape> RecordRef<'db, S> {
         sync::hint::prefetch_for_write(self.at.as_ptr());
     }
 
-    /// The address of the record's words, which its kind of data gives a meaning.
+    /// The address of the record's words, whose meaning depends on its kind of data.
     #[inline]
     pub(crate) fn data(self) -> NonNull<u64> {
         // SAFETY: invariant (1): the words follow the head within the same block.
@@ -206,7 +206,7 @@ impl<'db, S: Shape<Data = InPlace>> RecordRef<'db, S> {
         unsafe { NonNull::slice_from_raw_parts(self.data().cast(), self.width()).as_ref() }
     }
 
-    /// Copies the record's words, perhaps torn: the scheme's header tells afterwards.
+    /// Copies the record's words. The copy may be torn: the scheme's header tells afterwards.
     ///
     /// # Panics
     /// When `to` has another width.
@@ -225,7 +225,7 @@ impl<'db, S: Shape<Data = InPlace>> RecordRef<'db, S> {
     }
 }
 
-/// Back to the state after `build`, but for the data: the row's memory is about to serve another key.
+/// Resets the record to the state after `build`, except for the data: the row's memory is about to serve another key.
 pub(crate) fn reset<S: Shape>(record: RecordRef<'_, S>, owner: *const Partition) {
     record.header().reset();
     match S::Data::KIND {
@@ -233,8 +233,8 @@ pub(crate) fn reset<S: Shape>(record: RecordRef<'_, S>, owner: *const Partition)
         DataKind::Versioned => {
             // Relaxed: publishing the record orders the store.
             record.versioned().newest.store(core::ptr::null_mut(), Ordering::Relaxed);
-            // The inline version is free already, or becomes so when the slot that cut it off a chain
-            // has waited long enough: freeing it here, too, would let that slot free it once more in use.
+            // The inline version is free already, or becomes free when the slot that cut it off a chain has waited
+            // long enough. If it were freed here, too, that slot would free it once more while it is in use.
         }
         DataKind::Owned => {
             // Relaxed: publishing the record orders the store.

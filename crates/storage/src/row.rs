@@ -16,8 +16,8 @@ pub trait Row: FromBytes + IntoBytes + KnownLayout + Immutable + Send + Sync + '
     /// The secondary indexes whose keys are computed from this column group: `()` or a tuple of
     /// [`IndexOn`] types. An update of a group with `()` touches no index.
     type Indexes: Indexes<Self>;
-    /// Whether amounts may be added to the row, which [`additive!`](crate::additive) says. For callers without
-    /// types: the others have [`Additive`](crate::Additive).
+    /// Whether amounts may be added to the row, as [`additive!`](crate::additive) declares. For callers without
+    /// types; the others have [`Additive`](crate::Additive).
     const IS_ADDITIVE: bool = false;
 }
 
@@ -32,7 +32,7 @@ pub trait IndexOn<R: Row + ?Sized>: 'static {
     /// The primary key that a secondary key contains.
     fn primary(key: Self::Key) -> R::Key;
 
-    /// Whether a row that an index holds under this key has it. It had it once, or will have it if an
+    /// Whether a row that an index holds under this key has the key now. The row had it once, or will have it if an
     /// attempt in progress commits.
     #[inline]
     fn holds(key: Self::Key, row: &R) -> bool {
@@ -42,11 +42,11 @@ pub trait IndexOn<R: Row + ?Sized>: 'static {
 
 /// A list of secondary indexes, walked at compile time.
 pub trait Indexes<R: Row + ?Sized> {
-    /// How many.
+    /// The number of indexes.
     const COUNT: usize;
 
-    /// Calls `visit` with each index's position in the list and the row's key in it, in order, until
-    /// one fails.
+    /// Calls `visit` with each index's position in the list and the row's key in that index, in order, until one
+    /// call fails.
     fn try_each<V: IndexVisit>(key: R::Key, row: &R, visit: &mut V) -> Result<(), V::Stop>;
 }
 
@@ -61,12 +61,12 @@ pub(crate) fn key_in<R: Row + ?Sized, I: IndexOn<R>>(key: R::Key, row: &R) -> I:
     secondary
 }
 
-/// What [`Indexes::try_each`] calls.
+/// The receiver of the calls of [`Indexes::try_each`].
 pub trait IndexVisit {
-    /// Why it stops early.
+    /// The reason why the calls stop early.
     type Stop;
 
-    /// One index: its position in the group's list and the key of the row in it.
+    /// Receives one index: its position in the group's list, and the key of the row in it.
     fn index<K: Key>(&mut self, position: usize, key: K) -> Result<(), Self::Stop>;
 }
 
@@ -122,7 +122,7 @@ pub fn row_of_mut<R: Row + ?Sized>(words: &mut [u64]) -> &mut R {
     R::mut_from_bytes(words.as_mut_bytes()).expect("a record has its row's width")
 }
 
-/// Which way a scan runs.
+/// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Ascending keys.
@@ -131,7 +131,7 @@ pub enum Direction {
     Backward,
 }
 
-/// Names a table.
+/// The name of a table: its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub u16);
 
@@ -139,7 +139,7 @@ pub struct TableId(pub u16);
 pub struct Table<R: ?Sized> {
     pub(crate) id: TableId,
     pub(crate) group: u16,
-    /// Whether the record of the group is that of the table's other groups, if it has any.
+    /// Whether the group shares a record with the table's other groups, if it has any.
     pub(crate) shares: bool,
     pub(crate) row: PhantomData<fn(&R)>,
 }
@@ -172,21 +172,22 @@ impl<R: ?Sized> Table<R> {
 }
 
 impl<R: Row + ?Sized> Table<R> {
-    /// Whether these words of a record, without a mark, are those of the column group alone. A type that knows its
-    /// width tells it from that: [`row_of`] compares the two anyway, so a record that is not shared costs nothing.
+    /// Whether these words of a record, without a mark, are those of the column group alone. A type of known size
+    /// decides by its width: [`row_of`] compares the widths anyway, so a record that is not shared costs nothing.
     #[inline]
     fn is_all(self, words: &[u64]) -> bool {
         let is_sized = size_of::<&R>() == size_of::<usize>();
         if is_sized { R::ref_from_bytes(words.as_bytes()).is_ok() } else { !self.shares }
     }
 
-    /// The words of the column group, of those of its record without a mark: at `place` where they are not all.
+    /// The words of the column group, taken from the words of its record without a mark. `place` is used only if the
+    /// record has other words, too.
     #[inline]
     pub fn part(self, words: &[u64], place: impl FnOnce() -> Range<usize>) -> &[u64] {
         if self.is_all(words) { words } else { &words[place()] }
     }
 
-    /// As [`part`](Self::part), to be changed.
+    /// Like [`part`](Self::part), to be changed.
     #[inline]
     pub fn part_mut(self, words: &mut [u64], place: impl FnOnce() -> Range<usize>) -> &mut [u64] {
         if self.is_all(words) { words } else { &mut words[place()] }
@@ -206,7 +207,7 @@ impl<R: ?Sized, I: ?Sized> Index<R, I> {
         self.rows.group()
     }
 
-    /// The same as a handle.
+    /// The handle of the column group over which the index is.
     #[inline]
     pub fn rows(self) -> Table<R> {
         self.rows
@@ -242,12 +243,12 @@ impl<R: ?Sized, I: ?Sized> fmt::Debug for Index<R, I> {
     }
 }
 
-/// What names all column groups of a table at once, so that a whole row can be inserted: the table's
-/// handle, a pair of handles or a triple.
+/// The handles of all column groups of a table at once, so that a whole row can be inserted: the table's handle, a
+/// pair of handles or a triple.
 pub trait Groups: Copy {
     /// The table's key.
     type Key: Key;
-    /// References to one row a group.
+    /// References to rows, one for each column group.
     type Rows<'r>: Copy;
 
     /// The table.
@@ -260,12 +261,12 @@ pub trait Groups: Copy {
     fn try_each<V: GroupVisit<Self::Key>>(self, rows: Self::Rows<'_>, visit: &mut V) -> Result<(), V::Stop>;
 }
 
-/// What [`Groups::try_each`] calls.
+/// The receiver of the calls of [`Groups::try_each`].
 pub trait GroupVisit<K: Key> {
-    /// Why it stops early.
+    /// The reason why the calls stop early.
     type Stop;
 
-    /// One column group.
+    /// Receives one column group.
     fn group<R: Row<Key = K> + ?Sized>(&mut self, table: Table<R>, row: &R) -> Result<(), Self::Stop>;
 }
 

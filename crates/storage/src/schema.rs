@@ -1,5 +1,5 @@
-//! The schema: which tables there are, how they are found, which column groups and secondary indexes
-//! they have. Declared once by a workload, before the database exists.
+//! The schema: the tables of a database, the ways to find their rows, their column groups and secondary indexes. A
+//! workload declares it once, before the database exists.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -8,7 +8,7 @@ use crate::declared::{IndexDecl, KeyDecl, PlainTable};
 use crate::key::Key;
 use crate::row::{Index, IndexOn, Indexes, Row, Table, TableId};
 
-/// How a table's primary key finds its rows.
+/// The way in which a table's primary key finds its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// By equality only: a hash index, sized for the expected number of rows.
@@ -38,20 +38,21 @@ pub(crate) struct TableDecl {
     pub(crate) groups: Vec<GroupDecl>,
 }
 
-/// What may be laid out in two ways whatever a workload declares, to see what the standard one is worth.
+/// The alternatives in the layout of tables, independent of what a workload declares: they show what the standard
+/// layout is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// Whether tables have ordered indexes even where equality is all that is asked.
     pub is_ordered_only: bool,
-    /// Whether no version of a record stands within it, so that each is a memory access further away. Records without
-    /// versions are as they were.
+    /// Whether no version of a record stands within the record, so that each version is one memory access further
+    /// away. Records without versions stay as they are.
     pub has_versions_apart: bool,
     /// Whether the column groups of a row share a record: one header, which is one unit of conflict, and one value.
     pub is_unsplit: bool,
 }
 
-/// The memory that the index of a table takes when the table is made. Hash indexes are made for the rows that are
-/// expected.
+/// The memory that the index of a table takes when the table is made. Hash indexes are made for the expected number of
+/// rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstMemory {
     /// The table.
@@ -62,8 +63,8 @@ pub struct FirstMemory {
     pub bytes: Option<usize>,
 }
 
-/// The system has not the memory that an index takes when its table is made. Expect fewer rows, or ask for an ordered
-/// index, which grows as rows come.
+/// The error that the system lacks the memory that an index takes when its table is made. Expect fewer rows, or ask
+/// for an ordered index, which grows as rows come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMemory(pub FirstMemory);
 
@@ -98,7 +99,7 @@ pub struct TableBuilder<'s, K> {
 }
 
 impl Schema {
-    /// The most tables of a database: a [`TableId`] has room for the number of each.
+    /// The maximum number of tables of a database: a [`TableId`] has room for the number of each.
     pub const TABLES_MAX: usize = 1 << u16::BITS;
 
     /// An empty schema.
@@ -122,7 +123,7 @@ impl Schema {
         TableBuilder { decl: self.tables.last_mut().expect("just pushed"), id, key: PhantomData }
     }
 
-    /// Declares a table of whose keys and rows nothing is known but their bytes.
+    /// Declares a table without types: only the bytes of its keys and rows are known.
     ///
     /// # Panics
     /// When keys are longer than [`AnyKey::BYTES_MAX`](crate::AnyKey::BYTES_MAX), or made of bytes that are not there;
@@ -150,24 +151,24 @@ impl Schema {
         TableId(u16::try_from(self.tables.len()).expect("65,536 tables at most"))
     }
 
-    /// How a table that asks for `lookup` is laid out.
+    /// The lookup with which a table that asks for `lookup` is laid out.
     fn lookup(&self, lookup: Lookup) -> Lookup {
         let is_ordered = self.layout.is_ordered_only && lookup == Lookup::Point;
         if is_ordered { Lookup::Ordered } else { lookup }
     }
 
-    /// Gives each record a word more, behind those of its row: a mark that travels with the value, by which
-    /// recorded histories tell values apart. Records are then a word wider than their rows.
+    /// Gives each record one more word, behind those of its row: a mark that travels with the value, by which recorded
+    /// histories tell values apart. Records are then a word wider than their rows.
     pub fn mark_values(&mut self) {
         self.has_marks = true;
     }
 
-    /// Lays out all tables so. Tables that are declared already keep their indexes and records.
+    /// Lays out all tables in this way from now on. Tables that are declared already keep their indexes and records.
     pub fn lay_out(&mut self, layout: Layout) {
         self.layout = layout;
     }
 
-    /// How tables are laid out.
+    /// The layout of the tables.
     pub fn layout(&self) -> Layout {
         self.layout
     }
@@ -179,9 +180,9 @@ impl Schema {
 }
 
 impl<K: Key> TableBuilder<'_, K> {
-    /// Says that transactions number the rows of each [prefix](Key::SUFFIX_BITS) one after the other: which key one
-    /// adds depends on which others came before. Schemes that order transactions ahead then take a prefix for one
-    /// thing.
+    /// Declares that transactions number the rows of each [prefix](Key::SUFFIX_BITS) one after the other: the key that
+    /// a transaction adds depends on which transactions came before. Schemes that order transactions ahead then treat
+    /// a prefix as one thing.
     #[must_use]
     pub fn numbered(self) -> Self {
         self.decl.key.is_numbered = true;
@@ -207,8 +208,8 @@ impl<K: Key> TableBuilder<'_, K> {
         Table { id: self.id, group, shares: self.decl.is_unsplit, row: PhantomData }
     }
 
-    /// Adds the next secondary index of a column group. They are declared in the order of
-    /// [`Row::Indexes`], all of them.
+    /// Adds the next secondary index of a column group. All indexes of the group are declared, in the order of
+    /// [`Row::Indexes`].
     pub fn index<R: Row<Key = K>, I: IndexOn<R>>(
         &mut self,
         table: Table<R>,

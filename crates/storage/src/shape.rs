@@ -1,14 +1,14 @@
-//! What a scheme asks of storage: the metadata that records, versions and leaves carry for it, and how
-//! a record keeps its data.
+//! The requirements of a scheme to storage: the metadata that records, versions and leaves carry for it, and
+//! the way in which a record keeps its data.
 
 /// Metadata that storage carries for a scheme without understanding it. Shared between workers, so
 /// its fields are atomic.
 pub trait Meta: Default + core::fmt::Debug + Send + Sync + 'static {
-    /// Back to the state of `default()`: the memory is about to serve a new record, version or leaf.
+    /// Resets to the state of `default()`: the memory is about to serve a new record, version or leaf.
     fn reset(&self);
 
-    /// Copies what a sealed version carries to another place where the version is about to stand, if that is
-    /// final; `false` if it may still change, or if a version is known by its place.
+    /// Copies the metadata of a sealed version to another place where the version is about to stand, if the
+    /// metadata is final. Returns `false` if it may still change, or if versions are known by their places.
     fn copy_final(&self, _to: &Self) -> bool {
         false
     }
@@ -31,11 +31,12 @@ impl LeafMeta for () {
 
 /// How a scheme's records look in memory.
 pub trait Shape: Sized + Send + Sync + 'static {
-    /// What each record carries beside its data.
+    /// The metadata of a record, beside its data.
     type Header: Meta;
-    /// What each version carries, also one that is kept beside data in place; `()` for schemes without.
+    /// The metadata of a version, also of a version that is kept beside data in place; `()` for schemes
+    /// without versions.
     type Version: Meta;
-    /// What each index leaf carries; `()` when comparing leaf versions suffices.
+    /// The metadata of an index leaf; `()` when comparing leaf versions suffices.
     type Leaf: LeafMeta;
     /// Where the data is: [`InPlace`], [`Versioned`] or [`Owned`].
     type Data: Data;
@@ -43,7 +44,7 @@ pub trait Shape: Sized + Send + Sync + 'static {
 
 /// How a record keeps its data; sealed.
 pub trait Data: sealed::Sealed + 'static {
-    /// Which of the three.
+    /// The kind of data: one of three.
     const KIND: DataKind;
 }
 
@@ -58,8 +59,9 @@ pub enum DataKind {
     Owned,
 }
 
-/// One value, overwritten in place; readers copy it as racy words and validate. If the database is made so,
-/// a record has older versions beside it, which the holder of its lock keeps before it overwrites the value.
+/// One value, overwritten in place; readers copy it as racy words and validate. In a database that keeps
+/// versions, a record has older versions beside it; the holder of the record's lock keeps the old value as
+/// one before it overwrites it.
 #[derive(Debug)]
 pub enum InPlace {}
 

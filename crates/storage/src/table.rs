@@ -34,11 +34,11 @@ pub enum AnyIndex<L: LeafMeta> {
 
 /// A key width that indexes are built for.
 pub trait IndexedKey: OrderedKey {
-    /// The ordered index of this key width, if that is what it is.
+    /// The index as an ordered index of this key width, or `None` if it is another.
     fn tree<L: LeafMeta>(index: &AnyIndex<L>) -> Option<&BTree<Self, L>>;
-    /// The hash index of this key width, if that is what it is.
+    /// The index as a hash index of this key width, or `None` if it is another.
     fn hash_index<L: LeafMeta>(index: &AnyIndex<L>) -> Option<&Hash<Self, L>>;
-    /// The key, its width known only at run time.
+    /// The key as one whose width is known only at run time.
     fn any(self) -> AnyKey;
     /// The key back from [`any`](Self::any).
     ///
@@ -47,7 +47,7 @@ pub trait IndexedKey: OrderedKey {
     fn typed(any: AnyKey) -> Self;
 }
 
-/// A key of any width: what outlives the typed call that knew it. Keys of one width are ordered as such.
+/// A key of any width: it outlives the typed call that knew the width. Keys of one width are ordered as such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AnyKey {
     /// One word.
@@ -108,7 +108,7 @@ impl<L: LeafMeta> AnyIndex<L> {
         }
     }
 
-    /// The memory that a table's primary index takes at first because of the rows that it expects.
+    /// The memory that a table's primary index takes at first for the rows that the table expects.
     pub(crate) fn first_memory(decl: &TableDecl) -> FirstMemory {
         let TableDecl { name, expected_rows, .. } = *decl;
         let bytes = match (decl.lookup, decl.key.width) {
@@ -165,8 +165,8 @@ impl<L: LeafMeta> AnyIndex<L> {
     }
 }
 
-/// Where a column group is: the record that has it, by its offset within the row's block, its width and its number
-/// among the row's records; and its own columns among the words of that.
+/// The place of a column group: the record that contains it, by its offset within the row's block, its width and
+/// its number among the row's records; and the group's own columns among the words of that record.
 #[derive(Debug)]
 struct GroupLayout {
     offset: usize,
@@ -177,7 +177,7 @@ struct GroupLayout {
 }
 
 impl GroupLayout {
-    /// Those of a table, the number of records, and the bytes of a row.
+    /// The layouts of a table's groups, the number of records, and the bytes of a row.
     fn of<S: Shape>(decl: &TableDecl, mark: u32, keeps_versions: bool) -> (Box<[Padded<Self>]>, u16, usize) {
         let bytes = |words| record::head_bytes::<S>() + record::tail_words(words, keeps_versions) * 8;
         let all = decl.groups.iter().map(|group| group.words).sum::<u32>() + mark;
@@ -213,10 +213,10 @@ pub struct TableStore<S: Shape> {
     id: TableId,
     name: &'static str,
     lookup: Lookup,
-    /// Each on lines of its own: every access reads them, and what the allocator puts beside something so small
-    /// may be written all the time.
+    /// Each on cache lines of its own: every access reads the layouts, and the allocator may put data beside them
+    /// that is written all the time.
     groups: Box<[Padded<GroupLayout>]>,
-    /// How many records a row has: one for each column group, or one for all of them.
+    /// The number of records of a row: one for each column group, or one for all of them.
     records: u16,
     is_shared: bool,
     /// Whether there are older versions beside data in place.
@@ -351,12 +351,12 @@ impl<S: Shape> TableStore<S> {
         self.key.is_numbered
     }
 
-    /// What the type of the primary key knows.
+    /// The properties of the primary key's type.
     pub(crate) fn key(&self) -> &KeyDecl {
         &self.key
     }
 
-    /// What the type of a secondary index knows.
+    /// The declaration of a secondary index, with the properties of its key type.
     pub(crate) fn secondary_decl(&self, group: u16, position: u16) -> &IndexDecl {
         &self.secondary[usize::from(group)][usize::from(position)].decl
     }
@@ -380,13 +380,13 @@ impl<S: Shape> TableStore<S> {
         self.is_shared
     }
 
-    /// The number among the row's records of the one that has a column group.
+    /// The number, among the row's records, of the record that contains a column group.
     #[inline]
     pub fn record_of(&self, group: usize) -> usize {
         usize::from(self.groups[group].record)
     }
 
-    /// Where the columns of a group are among the words of its record.
+    /// The place of a group's columns among the words of its record.
     #[inline]
     pub fn place(&self, group: usize) -> Range<usize> {
         let Range { start, end } = self.groups[group].place;
@@ -398,8 +398,8 @@ impl<S: Shape> TableStore<S> {
         self.secondary.iter().any(|indexes| !indexes.is_empty())
     }
 
-    /// The secondary keys by position of a row with this primary key, whose column groups share a record with these
-    /// words; of the one group that has any.
+    /// The secondary keys, by position, of a row with this primary key whose column groups share a record with
+    /// these words. They belong to the one group that has secondary indexes.
     pub fn entries(&self, key: AnyKey, words: &[u64]) -> [Option<AnyKey>; 2] {
         let mut entries = [None; 2];
         if let Some(group) = (0..self.groups()).find(|&group| self.indexes(group) > 0) {
@@ -437,7 +437,7 @@ impl<S: Shape> TableStore<S> {
 
     /// Makes a fresh block a row without values.
     pub(crate) fn build_row(&self, at: Block) {
-        // The first groups are of different records, as many as there are.
+        // The first groups have different records, as many as there are records.
         for group in &self.groups[..usize::from(self.records)] {
             // SAFETY: the offset is within the block, by the layout.
             let at = unsafe { at.add(group.offset) };
@@ -474,7 +474,7 @@ impl<S: Shape> TableStore<S> {
             + self.primary.bytes()
     }
 
-    /// What the table's memory is used for.
+    /// The use of the table's memory.
     pub fn memory(&self) -> TableMemory {
         let (row_bytes, row_bytes_free) = self.rows.bytes();
         let sums = self.versions.iter().map(BlockArena::bytes);
@@ -497,7 +497,7 @@ impl<S: Shape> TableStore<S> {
     }
 }
 
-/// What a table's memory is used for, in bytes.
+/// The use of a table's memory, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMemory {
     /// The table.
@@ -506,11 +506,11 @@ pub struct TableMemory {
     pub entries: usize,
     /// Memory of rows, in use or not.
     pub row_bytes: usize,
-    /// Of those, given back for reuse (without what sessions keep in stock).
+    /// The part of `row_bytes` that was given back for reuse (without the stock of sessions).
     pub row_bytes_free: usize,
     /// Memory of versions outside rows, in use or not.
     pub version_bytes: usize,
-    /// Of those, given back for reuse.
+    /// The part of `version_bytes` that was given back for reuse.
     pub version_bytes_free: usize,
     /// Memory of the primary index.
     pub index_bytes: usize,
@@ -518,16 +518,16 @@ pub struct TableMemory {
     pub secondary: Vec<(&'static str, usize, usize)>,
 }
 
-/// Which index of a table.
+/// The choice of one index of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Which {
-    /// That of the primary key.
+    /// The index of the primary key.
     Primary,
     /// A secondary index.
     Secondary {
         /// The column group from which its keys are computed.
         group: u16,
-        /// Its position among the group's.
+        /// Its position among the indexes of the group.
         position: u16,
     },
 }
@@ -547,7 +547,7 @@ impl Which {
 }
 
 impl<R: ?Sized, I: ?Sized> Index<R, I> {
-    /// Which of the table's indexes it is.
+    /// The choice of this index among the table's indexes.
     #[inline]
     pub fn which(self) -> Which {
         Which::Secondary { group: self.rows.group, position: self.position }
@@ -569,9 +569,9 @@ impl<S: Shape> Clone for IndexRef<'_, S> {
 }
 impl<S: Shape> Copy for IndexRef<'_, S> {}
 
-/// What walks over an index and is told of each leaf before the rows in it.
+/// A visitor of a walk over an index. It is told of each leaf before the rows in it.
 pub trait Walker<'db, K, S: Shape> {
-    /// Why it stops.
+    /// The reason why the walk stops.
     type Stop;
     /// A leaf that the walk has read.
     fn leaf(&mut self, leaf: LeafRef<'db, S::Leaf>) -> Result<(), Self::Stop>;
@@ -598,7 +598,7 @@ impl<'db, K, S: Shape, W: Walker<'db, K, S>> Visitor<'db, K, S::Leaf> for Typed<
     }
 }
 
-/// What became of an insertion.
+/// The outcome of an insertion.
 #[derive(Debug)]
 pub enum Placed<'db, S: Shape> {
     /// The row stands in the index.
@@ -608,7 +608,7 @@ pub enum Placed<'db, S: Shape> {
 }
 
 impl<'db, S: Shape> IndexRef<'db, S> {
-    /// Finds the row of a key; a miss is told with the leaf in whose gap the key falls.
+    /// Finds the row of a key. A miss is reported with the leaf in whose gap the key falls.
     #[inline]
     pub fn get<K: IndexedKey, E>(
         self,
@@ -623,7 +623,7 @@ impl<'db, S: Shape> IndexRef<'db, S> {
         Ok(found.map(|row| RowRef { at: row.get(), table: self.table }))
     }
 
-    /// Finds the row of a key without telling of a miss: for hints and for quiesced databases.
+    /// Finds the row of a key without reporting a miss: for hints and for quiesced databases.
     #[inline]
     pub fn peek<K: IndexedKey>(self, key: K) -> Option<RowRef<'db, S>> {
         let found =
@@ -715,7 +715,7 @@ pub struct NewRow<'db, S: Shape> {
 }
 
 impl<'db, S: Shape> NewRow<'db, S> {
-    /// The row, which nobody will know.
+    /// The row, which will not be published.
     pub(crate) fn into_row(self) -> RowRef<'db, S> {
         self.row
     }

@@ -2,14 +2,15 @@
 //! it looks at, gets memory, and gives memory back.
 //!
 //! INVARIANTS
-//! (1) A slot's attempt number grows with each pin, so that a `VersionRef` of an earlier attempt is told
-//!     from one that is still protected.
+//! (1) A slot's attempt number grows with each pin, so that a `VersionRef` of an earlier attempt is told from a
+//!     reference that is still protected.
 //! (2) What was unlinked during an attempt is stamped with the epoch when the attempt unpins, after the
 //!     unlinking, and used again only when that epoch is past.
-//! (3) A record is settled when its one version stands within it, or anywhere if none ever does. Whoever takes a
-//!     version off a record, or leaves one on it that is not settled, sees to that: at once, or because the place
-//!     within the record waits to come home (`come_home`), or through a number in `unsettled`. Who finds the record
-//!     written again leaves it to that writer, and who finds the place within it in other hands to those.
+//! (3) A record is settled when it has one version, which stands within the record, or anywhere if none ever stands
+//!     there. Whoever takes a version off a record, or leaves a version on it that is not settled, ensures that the
+//!     record is settled: at once, or because the place within the record waits to come home (`come_home`), or through
+//!     a number in `unsettled`. If the record was written again, this is left to that writer; if others hold the place
+//!     within the record, to those.
 
 use core::marker::PhantomData;
 use core::ops::{ControlFlow, Range};
@@ -50,9 +51,9 @@ pub struct Tables<S: Shape> {
     layout: Layout,
     keeps_versions: bool,
     reserve: Reserve,
-    /// What waited in slots that were given up.
+    /// Things that were waiting in slots that were given up.
     left_behind: Latched<Waiting<Unlinked>>,
-    /// Records to settle, from slots that were given up or have too many.
+    /// Records to settle, from slots that were given up or that have too many.
     unsettled: Shared<At>,
 }
 
@@ -62,12 +63,11 @@ unsafe impl<S: Shape> Send for Tables<S> {}
 unsafe impl<S: Shape> Sync for Tables<S> {}
 
 impl<S: Shape> Tables<S> {
-    /// Empty tables. `slots` bounds the sessions at a time; `partitions` is the number of owners for
-    /// schemes that own partitions; with `keeps_versions`, data in place has older versions beside it.
+    /// Empty tables. `slots` bounds the number of sessions at a time; `partitions` is the number of owners for schemes
+    /// that own partitions; with `keeps_versions`, data in place has older versions beside it.
     ///
     /// # Panics
-    /// When versions are to be kept, but the data is not in place; and when there is no memory for the rows that are
-    /// expected.
+    /// When versions are to be kept, but the data is not in place; and when there is no memory for the expected rows.
     pub fn new(schema: &Schema, slots: usize, partitions: usize, keeps_versions: bool) -> Self {
         let made = Self::try_new(schema, slots, partitions, keeps_versions);
         made.unwrap_or_else(|no_memory| panic!("{no_memory}"))
@@ -76,7 +76,7 @@ impl<S: Shape> Tables<S> {
     /// As [`new`](Self::new).
     ///
     /// # Errors
-    /// When there is no memory for the rows that are expected.
+    /// When there is no memory for the expected rows.
     ///
     /// # Panics
     /// When versions are to be kept, but the data is not in place.
@@ -103,8 +103,8 @@ impl<S: Shape> Tables<S> {
         })
     }
 
-    /// The memory that the index of each table takes at first because of the rows that it expects, before any table
-    /// is made.
+    /// The memory that the index of each table takes at first for the rows that the table expects, computed before any
+    /// table is made.
     pub fn first_memory(schema: &Schema) -> impl Iterator<Item = FirstMemory> {
         schema.tables.iter().map(AnyIndex::<S::Leaf>::first_memory)
     }
@@ -132,7 +132,7 @@ impl<S: Shape> Tables<S> {
         self.stores.get(usize::from(id.0))
     }
 
-    /// Where the columns of a group of a table are among the words of its record, which has others, too.
+    /// The place of a group's columns among the words of its record, which has other columns, too.
     #[cold]
     pub fn place(&self, id: TableId, group: usize) -> Range<usize> {
         self.get(id).place(group)
@@ -148,7 +148,7 @@ impl<S: Shape> Tables<S> {
         self.stores.iter().map(TableStore::bytes).sum()
     }
 
-    /// What the memory is used for, a line a table.
+    /// The use of the memory, one element for each table.
     pub fn memory(&self) -> Vec<TableMemory> {
         self.stores.iter().map(TableStore::memory).collect()
     }
@@ -200,7 +200,7 @@ enum Unlinked {
     Inline(TableId, u16, Block),
 }
 
-/// Where a record is, for those who may outlive whoever lends records.
+/// The place of a record, for holders that may outlive the lender of the record.
 #[derive(Clone, Copy, Debug)]
 struct At {
     table: TableId,
@@ -217,7 +217,8 @@ pub struct Slot<'db, S: Shape> {
     stock: Vec<Stock>,
     /// Stamped when the attempt that unlinked them unpins.
     waiting: Waiting<Unlinked>,
-    /// Each with the number from which on nobody needs what is older than the record's version of that number.
+    /// Each record with a number: once the watermark has reached it, nobody needs what is older than the record's
+    /// version of that number.
     unsettled: Unsettled<At>,
 }
 
@@ -237,7 +238,7 @@ impl<'db, S: Shape> Slot<'db, S> {
         self.tables
     }
 
-    /// Begins an attempt: what it looks at stays as it is until [`unpin`](Self::unpin).
+    /// Begins an attempt: the memory at which it looks is not used again before [`unpin`](Self::unpin).
     #[inline]
     pub fn pin(&mut self) {
         self.attempt = self.attempt.wrapping_add(1);
@@ -249,7 +250,7 @@ impl<'db, S: Shape> Slot<'db, S> {
     pub fn unpin(&mut self) {
         let is_due = self.attempt.is_multiple_of(ADVANCE_EVERY);
         if is_due {
-            self.reclaim(); // Pinned still: whoever moves a version looks at it.
+            self.reclaim(); // Still pinned: moving a version looks at it.
         }
         self.participant.unpin();
         self.waiting.stamp(|| self.tables.epochs.stamp());
@@ -263,7 +264,7 @@ impl<'db, S: Shape> Slot<'db, S> {
         }
     }
 
-    /// The epoch to stamp on what was unlinked before, for owners of what storage does not know.
+    /// The epoch to stamp on things unlinked before, for owners of things that storage does not know.
     #[inline]
     pub fn stamp(&self) -> u64 {
         self.tables.epochs.stamp()
@@ -290,7 +291,7 @@ impl<'db, S: Shape> Slot<'db, S> {
                 Unlinked::Version(table, group, block) => {
                     let arena = &self.tables.get(table).versions[usize::from(group)];
                     let versions = &mut self.stock[usize::from(table.0)].versions[usize::from(group)];
-                    // Whoever waits for a version to be decided may look at its head even now.
+                    // A thread that waits for a version to be decided may look at its head even now.
                     arena.retire(block, version::version_head_bytes::<S>());
                     versions.push(block);
                     if versions.len() > 2 * BATCH {
@@ -319,9 +320,9 @@ impl<'db, S: Shape> Slot<'db, S> {
         unsafe { RecordRef::new(at.block, words, at.table, at.group) }
     }
 
-    /// Gives up the versions of a row that no index leads to any more; whether some within the row must wait for
-    /// those who settle its records. Until now they were left alone: who knew the row may have pushed a version, to
-    /// take it back when it found the row given up.
+    /// Gives up the versions of a row to which no index leads any more. Returns whether some versions within the row
+    /// must wait for those who settle its records. Until now the versions were left alone: an attempt that knew the row
+    /// may have pushed a version, to take it back when it found the row given up.
     fn empty_row(&mut self, row: RowRef<'db, S>) -> bool {
         if self.tables.keeps_versions {
             row.records().for_each(|record| self.retire_kept(record, self.kept_link(record)));
@@ -329,23 +330,23 @@ impl<'db, S: Shape> Slot<'db, S> {
         let DataKind::Versioned = S::Data::KIND else { return false };
         let mut waits = false;
         for record in row.records() {
-            // AcqRel: pairs with the push of the newest version, and with `move_home`, which moves no version
-            // of this chain any more.
+            // AcqRel: pairs with the push of the newest version, and with `move_home`, which from now on moves no
+            // version of this chain.
             let newest = record.versioned().newest.swap(core::ptr::null_mut(), Ordering::AcqRel);
             waits |= self.retire_chain(record, newest);
         }
         waits
     }
 
-    /// A record's inline version, which the caller holds and nobody looks at, is to be free again. If the record's
-    /// one version is in a pool, it moves there: so who writes a record now and then leaves it in one piece,
-    /// and pools are as large as what is in motion.
+    /// Frees a record's inline version, which the caller holds and nobody looks at. If the record's one version is in a
+    /// pool, it moves into the inline place instead. So a record that is written now and then stays in one piece, and
+    /// pools are only as large as what is in motion.
     fn come_home(&mut self, record: RecordRef<'db, S>) {
         let head = record.versioned();
         while !self.move_home(record) {
             head.inline.free_inline();
-            // SeqCst fence: pairs with the one in `settle`. Of one who settles the record and finds no room in it,
-            // and one who makes room and finds the record not settled, at least one sees the other's doing.
+            // SeqCst fence: pairs with the one in `settle`. Of a thread that settles the record and finds no room in
+            // it, and a thread that makes room and finds the record not settled, at least one sees what the other did.
             fence(Ordering::SeqCst);
             // Acquire: pairs with the push of the newest version.
             let newest = NonNull::new(head.newest.load(Ordering::Acquire));
@@ -410,7 +411,7 @@ impl<'db, S: Shape> Slot<'db, S> {
 
     /// Gives up a row that was published and that no index holds any more.
     pub fn retire_row(&mut self, row: RowRef<'db, S>) {
-        // What everyone may read without a claim is never written again.
+        // A record that everyone may read without a claim is never written again.
         if !(matches!(S::Data::KIND, DataKind::Owned) && owner_of(row).is_null()) {
             self.waiting.push(Unlinked::Row(row.table.id(), row.at));
         }
@@ -434,7 +435,7 @@ impl<'db, S: Shape> Slot<'db, S> {
                 // SAFETY: the version was just claimed and is known to nobody.
                 let words = unsafe { version.head.cast::<u8>().add(version::version_head_bytes::<S>()) };
                 version.head().seal_first();
-                // Release: pairs with the load in `newest`, by whoever settles the record that the row's memory
+                // Release: pairs with the load in `newest`, by a slot that settles the record which the row's memory
                 // was before.
                 record.versioned().newest.store(version.head.as_ptr(), Ordering::Release);
                 words.cast()
@@ -458,7 +459,7 @@ impl<'db, S: Shape> Slot<'db, S> {
         Claim::new(&self.tables.partitions)
     }
 
-    /// Gives up versions that the caller has taken off their chain; whether the inline one is among them.
+    /// Gives up versions that the caller has taken off their chain. Returns whether the inline version is among them.
     fn retire_chain(&mut self, record: RecordRef<'db, S>, mut newest: *mut VersionHead<S>) -> bool {
         let mut has_inline = false;
         while let Some(head) = NonNull::new(newest) {
@@ -481,7 +482,7 @@ impl<'db, S: Shape> Slot<'db, S> {
         self.waiting.push(unlinked);
     }
 
-    /// Gives up the versions beside a record's data that a link of their chain leads to.
+    /// Gives up the versions that are kept beside a record's data, from a link of their chain on.
     fn retire_kept(&mut self, record: RecordRef<'db, S>, link: &AtomicPtr<VersionHead<S>>) {
         // AcqRel, here and below: pairs with the push of the version; see invariant (5) of `version`.
         let mut next = link.swap(core::ptr::null_mut(), Ordering::AcqRel);
@@ -557,7 +558,7 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         Some(self.version(head, record))
     }
 
-    /// A version to be written: the one kept within the record if it is free, else one of a pool.
+    /// A version to be written: the one within the record if it is free, else one of a pool.
     #[inline]
     pub fn new_version(&mut self, record: RecordRef<'db, S>) -> Pending<'db, S> {
         let version = self.inline_version(record).unwrap_or_else(|| self.pooled_version(record));
@@ -567,7 +568,7 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
 
     /// Gives back a version that was never pushed.
     pub fn discard_version(&mut self, record: RecordRef<'db, S>, pending: Pending<'db, S>) {
-        // Never published, yet an inline one may be looked at through its record: wait as for the rest.
+        // It was never published, but an inline version may be looked at through its record: it waits like the others.
         self.retire_version(record, pending.discard());
     }
 
@@ -577,10 +578,10 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         self.retire_one(record, version.head);
     }
 
-    /// Gives up the old end of a record's chain. `look` is shown one version after the other, from `newest`
-    /// on, until it breaks: with `true` where no present or future reader needs what is older.
+    /// Gives up the old end of a record's chain. `look` is shown one version after the other, from `newest` on, until
+    /// it breaks. It breaks with `true` at a version if no present or future reader needs older ones.
     ///
-    /// For the writer of the newest version, while that is pending. `true` when the record is then to be settled
+    /// For the writer of the newest version, while that is pending. Returns `true` if the record must then be settled
     /// [`later`](Self::settle_later), should the version stay.
     ///
     /// # Panics
@@ -607,8 +608,8 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
             let older = if version == newest {
                 // Acquire: pairs with the push of the older version.
                 let older = head.next.load(Ordering::Acquire);
-                // Relaxed: who still finds the old end stays pinned while it looks at it. No exchange: of a
-                // pending version nobody else takes what is older.
+                // Relaxed: a reader that still finds the old end stays pinned while it looks at it. No exchange: nobody
+                // but its writer takes older versions off a pending version.
                 head.next.store(core::ptr::null_mut(), Ordering::Relaxed);
                 older
             } else {
@@ -621,16 +622,16 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         !(is_alone && (self.is_home(head) || comes_home))
     }
 
-    /// Gives up what is older than a sealed version of a record, whether or not that is the newest: no present or
-    /// future reader needs it. Whether the place within the record becomes free by this.
+    /// Gives up what is older than a sealed version of a record, whether or not that version is the newest: no present
+    /// or future reader needs it. Returns whether the place within the record becomes free by this.
     pub fn cut_older(&mut self, record: RecordRef<'db, S>, version: VersionRef<'db, S>) -> bool {
         assert!(version.is_sealed(), "of a pending version the writer alone takes what is older");
         let older = version.head().take_older();
         self.retire_chain(record, older)
     }
 
-    /// Whether `version`, the newest of a record, is the only one and where it may stay: within the record, or about to
-    /// be, or anywhere if none ever stands there.
+    /// Whether `version`, the newest of a record, is the only one and stands where it may stay: within the record, or
+    /// about to be there, or anywhere if no version ever stands there.
     #[inline]
     pub fn is_settled(&self, version: VersionRef<'db, S>) -> bool {
         // Relaxed: a link that is null stays so.
@@ -643,7 +644,7 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         head.is_at_home() || self.tables.layout.has_versions_apart
     }
 
-    /// Notes that a record is to be settled once nobody needs what is older than its version with `number`.
+    /// Notes that a record is to be settled once nobody needs anything older than its version with `number`.
     #[inline]
     pub fn settle_later(&mut self, record: RecordRef<'db, S>, number: u64) {
         self.unsettled.push(number, At::of(record), &self.tables.unsettled);
@@ -655,9 +656,9 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         !self.unsettled.is_empty()
     }
 
-    /// Settles records that were noted with numbers up to `watermark`: up to twice as many as were noted since the
-    /// last call, and a few. `has` tells whether a version is the one of a number; what is older than that is given
-    /// up, unless the record was written again: its writer then sees to it.
+    /// Settles records that were noted with numbers up to `watermark`: up to twice as many as were noted since the last
+    /// call, and a few more. `has` tells whether a version has a given number. Anything older than that version is
+    /// given up, unless the record was written again: then its writer does so.
     pub fn settle(&mut self, watermark: u64, has: impl Fn(&S::Version, u64) -> bool) {
         let mut left = self.unsettled.budget();
         while left > 0
@@ -665,8 +666,8 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
         {
             left -= 1;
             let record = self.record(at);
-            // The record may serve another row by now. Its newest version is one all the same, and nobody
-            // uses that version, or those that it leads to, for another while this slot is pinned.
+            // The record may serve another row by now. Its newest version is a version all the same, and while this
+            // slot is pinned, neither that version nor those to which it leads are used again for another.
             if let Some(newest) = self.newest(record)
                 && newest.is_sealed()
                 && has(newest.meta(), number)
@@ -686,11 +687,11 @@ impl<'db, S: Shape<Data = Versioned>> Slot<'db, S> {
 }
 
 impl<'db, S: Shape<Data = InPlace>> Slot<'db, S> {
-    /// Keeps the present value of a record as its newest older version; `mark` writes the version's metadata.
-    /// For the holder of the record's lock, before it overwrites the value.
+    /// Keeps the present value of a record as its newest older version; `mark` writes the version's metadata. For the
+    /// holder of the record's lock, before it overwrites the value.
     ///
     /// # Panics
-    /// When the database was not made to keep versions, or another keeps one of the same record meanwhile.
+    /// When the database was not made to keep versions, or another thread keeps a version of the same record meanwhile.
     pub fn keep(&mut self, record: RecordRef<'db, S>, mark: impl FnOnce(&S::Version)) {
         let link = self.kept_link(record);
         // SAFETY: just claimed.
@@ -735,7 +736,7 @@ impl<'db, S: Shape<Data = InPlace>> Slot<'db, S> {
 }
 
 impl<S: Shape> Drop for Slot<'_, S> {
-    /// What is in stock goes back to the arenas, and what still waits to the next slot.
+    /// The stock goes back to the arenas, and things that still wait go to the next slot.
     fn drop(&mut self) {
         self.participant.unpin();
         self.waiting.stamp(|| self.tables.epochs.stamp());
@@ -976,8 +977,8 @@ mod tests {
         RowRef { at: record.at(), table }
     }
 
-    /// Pushes a version of a number, its value, over the newest, if that is sealed; takes it back every fifth
-    /// time, and gives up what is older every third. What a scheme does for that, to the letter.
+    /// Pushes a version whose value is its number over the newest, if that is sealed. Takes the version back every
+    /// fifth time, and gives up older ones every third. These are exactly the steps of a scheme.
     fn push_or_take_back<'db>(
         slot: &mut Slot<'db, Chains>,
         record: RecordRef<'db, Chains>,
@@ -1038,7 +1039,7 @@ mod tests {
                 if let Some(words) = newest.and_then(|newest| slot.words(newest)) {
                     assert_eq!(words, [words[0]; 3]);
                 }
-                // Rarely enough that versions have the time to move.
+                // Rarely enough that versions have time to move.
                 if turn % 64 == worker {
                     pushed += i32::from(push_or_take_back(&mut slot, record, (4 * turn + worker + 1) as u64));
                 }
@@ -1102,7 +1103,7 @@ mod tests {
         busy.unpin();
     }
 
-    /// Writes so many new rows; whether one of them has the memory of this one.
+    /// Writes `attempts` new rows. Returns whether one of them has the memory of `row`.
     fn serves_others<'db>(slot: &mut Slot<'db, Chains>, row: RowRef<'db, Chains>, attempts: u32) -> bool {
         let mut serves = false;
         for _ in 0..attempts {
@@ -1127,7 +1128,7 @@ mod tests {
         push(&mut writer, record, 7);
         writer.retire_row(row);
         writer.unpin();
-        // Too late to hold up the row, and in time for what stands within it.
+        // Too late to hold up the reuse of the row, but in time to hold up the reuse of what stands within it.
         serves_others(&mut writer, row, ADVANCE_EVERY);
         late.pin();
         let found = late.newest(record).expect("pushed");
@@ -1158,7 +1159,7 @@ mod tests {
         assert!(rows < 200, "{rows} rows were carved for at most a few at a time");
     }
 
-    /// Overwrites a value in place and keeps the one before, and so many of those that are older.
+    /// Overwrites a value in place, and keeps the value before it and `older` of the values before that.
     fn overwrite<'db>(slot: &mut Slot<'db, Places>, record: RecordRef<'db, Places>, value: u64, older: u64) {
         slot.pin();
         slot.keep(record, |mark| mark.0.store(value - 1, Ordering::Relaxed)); // Relaxed: `keep` publishes.

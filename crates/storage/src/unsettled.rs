@@ -1,34 +1,34 @@
-//! Records that are to be settled later: those of one slot, first in, first out, each with the number that the
-//! watermark must reach before; and those that are for any slot to settle.
+//! Records that are to be settled later: the queue of one slot, first in, first out, each record with the number
+//! that the watermark must reach before; and a shared queue for any slot to settle.
 //!
-//! A slot that idles settles nothing, so it keeps few: what is more goes to all, and whoever has nothing to do takes
-//! some.
+//! A slot that idles settles nothing, so a slot keeps few records. Further ones go to the shared queue, and slots
+//! that have nothing to settle take some from it.
 
 use std::collections::VecDeque;
 
 use sync::Latched;
 use sync::atomic::{AtomicU64, Ordering};
 
-/// Things that a slot keeps at most, but for what it takes from others.
+/// The maximum number of things that a slot keeps, apart from those that it takes from others.
 const KEPT_MAX: usize = 1024;
-/// Things that change hands at a time.
+/// The number of things that are handed over at a time.
 const HANDED: usize = KEPT_MAX / 2;
-/// Things that are looked at for each that was added, so that the queue becomes shorter.
+/// The number of things that are looked at for each that was added, so that the queue becomes shorter.
 const PER_ADDED: usize = 2;
-/// Things that are looked at besides.
+/// The number of things that are looked at in addition.
 const BESIDES: usize = 8;
 
 /// The things of one slot.
 #[derive(Debug)]
 pub(crate) struct Unsettled<T> {
     things: VecDeque<(u64, T)>,
-    /// How many were added since the budget was last asked for.
+    /// The number of things added since the budget was last asked for.
     added: usize,
-    /// As last heard of.
+    /// The watermark that was last seen.
     watermark: u64,
 }
 
-/// The things of nobody in particular.
+/// The things that any slot may take.
 #[derive(Debug)]
 pub(crate) struct Shared<T> {
     things: Latched<VecDeque<(u64, T)>>,
@@ -52,13 +52,13 @@ impl<T> Default for Shared<T> {
 }
 
 impl<T> Unsettled<T> {
-    /// Whether there are none.
+    /// Whether there are no things.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.things.is_empty()
     }
 
-    /// Adds a thing; when there are too many, the newest, which wait longest, go to `shared`.
+    /// Adds a thing. When there are too many, the newest, which wait longest, go to `shared`.
     #[inline]
     pub(crate) fn push(&mut self, number: u64, thing: T, shared: &Shared<T>) {
         if self.things.len() >= KEPT_MAX {
@@ -68,7 +68,7 @@ impl<T> Unsettled<T> {
         self.added += 1;
     }
 
-    /// How many things to look at now.
+    /// The number of things to look at now.
     #[inline]
     pub(crate) fn budget(&mut self) -> usize {
         core::mem::take(&mut self.added) * PER_ADDED + BESIDES
@@ -81,12 +81,12 @@ impl<T> Unsettled<T> {
         self.things.pop_front_if(|(number, _)| *number <= watermark)
     }
 
-    /// Takes some from `shared` if those may be looked at, and its own may not.
+    /// Takes some things from `shared` if those may be looked at but the slot's own may not.
     #[inline]
     pub(crate) fn help(&mut self, shared: &Shared<T>) {
         let first = shared.first.load(Ordering::Relaxed); // Relaxed: a hint.
         let helps = match self.things.front() {
-            // Who has had none has not heard of the watermark either.
+            // A slot without things has not heard of the watermark either.
             None => first != NONE,
             Some(&(own, _)) => first <= self.watermark && own > self.watermark,
         };

@@ -7,10 +7,11 @@
 //!     and whoever lends its words checks that.
 //! (3) A version belongs to one column group of one table: pools are per group, and an inline version is
 //!     part of its record, so that a version's width never changes.
-//! (4) A version that is alone on its chain and final may move to the place within its record: to whoever
-//!     found it before it stays what it was, by (2), and what is pushed over it there is refused.
+//! (4) A version that is alone on its chain and final may move to the place within its record. For a reader that
+//!     found it before, it stays what it was, by (2), and a push over it there is refused.
 //! (5) Whoever takes a version off the old end of a chain has exchanged the one link that led to it for null, so
-//!     that nobody else takes it, too. But for that, a link stays as it was pushed until the version is used again.
+//!     that nobody else takes it, too. Except for that, a link stays as it was pushed until the version is used
+//!     again.
 //! (6) A version kept beside data in place is sealed before its record leads to it.
 
 use core::fmt;
@@ -35,7 +36,7 @@ pub(crate) struct VersionHead<S: Shape> {
 
 /// Not in use; only inline versions are ever seen so.
 const FREE: u32 = 0;
-/// Being written through its `Pending`; of an inline version also that nobody will ever have it.
+/// The version is being written through its `Pending`. For an inline version, also: nobody will ever have it.
 const PENDING: u32 = 1;
 /// Complete and immutable.
 const SEALED: u32 = 2;
@@ -67,7 +68,7 @@ impl<S: Shape> VersionHead<S> {
         claimed
     }
 
-    /// Leaves an inline version that nobody knows yet to nobody.
+    /// Takes an inline version that nobody knows yet out of use for good.
     pub(crate) fn take_for_good(&self) {
         self.state.store(PENDING, Ordering::Relaxed); // Relaxed: publishing the record orders it.
     }
@@ -80,7 +81,7 @@ impl<S: Shape> VersionHead<S> {
             return core::ptr::null_mut();
         }
         // AcqRel: Acquire pairs with the push of the older version; Release, passed on by the fence in
-        // `Slot::settle`, tells whoever brings a version home that this one is alone.
+        // `Slot::settle`, tells the slot that brings a version home that this version is alone.
         self.next.swap(core::ptr::null_mut(), Ordering::AcqRel)
     }
 
@@ -96,8 +97,8 @@ impl<S: Shape> VersionHead<S> {
     }
 
     fn is_complete_and_alone(&self) -> bool {
-        // Acquire: pairs with the Release in `Pending::seal`. Relaxed: only a push over the version can come
-        // before a change, and then whoever wants to move the version fails to.
+        // Acquire: pairs with the Release in `Pending::seal`. Relaxed: a change can come only after a push over the
+        // version, and then an attempt to move the version fails.
         self.state.load(Ordering::Acquire) == SEALED && self.next.load(Ordering::Relaxed).is_null()
     }
 
@@ -108,7 +109,7 @@ impl<S: Shape> VersionHead<S> {
         self.state.store(SEALED, Ordering::Relaxed);
     }
 
-    /// Readies a version of a pool for use.
+    /// Prepares a version of a pool for use.
     pub(crate) fn claim_pooled(&self) {
         // Relaxed: the caller alone knows the version; publishing it orders these stores.
         self.state.store(PENDING, Ordering::Relaxed);
@@ -235,7 +236,7 @@ impl<'db, S: Shape> Pending<'db, S> {
         self.0
     }
 
-    /// Completes the version: whoever sees it sealed sees its words, and its metadata as stored before.
+    /// Completes the version: a reader that sees it sealed sees its words, and its metadata as stored before.
     #[inline]
     pub fn seal(self) -> VersionRef<'db, S> {
         // Release: pairs with the Acquire in `is_sealed`.
@@ -245,7 +246,8 @@ impl<'db, S: Shape> Pending<'db, S> {
 }
 
 impl<'db, S: Shape<Data = Versioned>> RecordRef<'db, S> {
-    /// Puts `new` before `expected` at the head of the record's chain, if that is the newest still.
+    /// Puts `new` before `expected` at the head of the record's chain, if `expected` is still the newest. Returns
+    /// whether it did.
     #[inline]
     pub fn push(self, new: &Pending<'db, S>, expected: Option<VersionRef<'db, S>>) -> bool {
         let expected = expected.map_or(core::ptr::null_mut(), |version| version.head.as_ptr());
@@ -261,8 +263,8 @@ impl<'db, S: Shape<Data = Versioned>> RecordRef<'db, S> {
             .is_ok()
     }
 
-    /// The newest version's metadata, and whether it is sealed, for whoever is pinned without a slot at
-    /// hand.
+    /// The newest version's metadata, and whether the version is sealed, for a caller that is pinned but has no
+    /// slot at hand.
     #[inline]
     pub fn newest_meta(self) -> Option<(&'db S::Version, bool)> {
         // SeqCst: as in `Slot::newest`.
@@ -276,7 +278,7 @@ impl<'db, S: Shape<Data = Versioned>> RecordRef<'db, S> {
     /// Takes `version`, which its writer gives up, off the head of the chain.
     ///
     /// # Panics
-    /// When it is not the newest: schemes with one writer at a time see to that.
+    /// When it is not the newest: schemes with one writer at a time ensure that it is.
     #[inline]
     pub fn pop(self, version: VersionRef<'db, S>) {
         let head = version.head();

@@ -1,5 +1,5 @@
-//! What was unlinked and waits until nobody can still look at it: first in, first out, in runs that were
-//! stamped with the same epoch.
+//! A queue of things that were unlinked and wait until nobody can still look at them: first in, first
+//! out, in runs that were stamped with the same epoch.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct Waiting<T> {
     things: VecDeque<T>,
-    /// Epochs, and how many things in a row each stands for; the oldest first.
+    /// Epochs, each with the number of things in a row for which it stands; the oldest first.
     stamps: VecDeque<(u64, usize)>,
     /// Things at the end that have no stamp yet.
     unstamped: usize,
@@ -20,14 +20,14 @@ impl<T> Default for Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// Adds what was just unlinked.
+    /// Adds a thing that was just unlinked.
     #[inline]
     pub(crate) fn push(&mut self, thing: T) {
         self.things.push_back(thing);
         self.unstamped += 1;
     }
 
-    /// Stamps what has no stamp, if anything, with the epoch that `epoch` tells now.
+    /// Stamps the things without a stamp, if any, with the epoch that `epoch` returns now.
     #[inline]
     pub(crate) fn stamp(&mut self, epoch: impl FnOnce() -> u64) {
         if self.unstamped == 0 {
@@ -54,7 +54,7 @@ impl<T> Waiting<T> {
         self.things.pop_front()
     }
 
-    /// Adds what waits elsewhere, stamped, to the end.
+    /// Appends the stamped things of another queue.
     pub(crate) fn append(&mut self, other: &mut Self) {
         assert!(self.unstamped == 0 && other.unstamped == 0, "what changes its place is stamped before");
         self.things.append(&mut other.things);

@@ -1,5 +1,5 @@
-//! Model of epoch-based reclamation: nothing is used again under an attempt that found it, and all that was
-//! unlinked is used again in the end.
+//! Model of epoch-based reclamation: memory is not used again under an attempt that found it, and all
+//! unlinked memory is used again in the end.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p contend-storage --test loom_epoch`
 #![cfg(loom)]
@@ -69,7 +69,7 @@ impl Shared {
         }
     }
 
-    /// What a thread does that unlinks the block and uses it again, if it may, by its own advances.
+    /// The work of a thread that unlinks the block and uses it again, if it may, by its own advances.
     fn unlink_and_use_again(&self) {
         self.unlink();
         self.advance(2);

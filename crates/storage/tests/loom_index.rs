@@ -199,7 +199,7 @@ impl Stamp {
     }
 }
 
-/// Who inserts only if nobody has read the gap.
+/// A watcher that inserts only if nobody has read the gap.
 struct BeforeReaders;
 
 impl<'t> Watcher<'t, Stamp> for BeforeReaders {
@@ -214,7 +214,7 @@ impl<'t> Watcher<'t, Stamp> for BeforeReaders {
     fn split(&mut self, _: LeafRef<'t, Stamp>, _: u64, _: LeafRef<'t, Stamp>) {}
 }
 
-/// Who reads, and marks what it reads.
+/// A visitor that reads, and marks what it reads.
 #[derive(Default)]
 struct Marking(Vec<u64>);
 
@@ -232,7 +232,7 @@ impl Visitor<'_, u64, Stamp> for Marking {
     }
 }
 
-/// Whether a reader that marks what it misses missed a key, and whether the writer's key is in.
+/// Asserts that the writer's key is not in if a reader that marks what it misses has missed it.
 fn never_in_behind_a_reader<T>(_: &T, is_missed: bool, is_in: bool) {
     assert!(!(is_missed && is_in), "the key came in behind the reader");
 }

@@ -107,7 +107,7 @@ fn settle(slot: &mut ThisSlot, _: Record) {
     slot.settle(u64::MAX, |meta, number| meta.get() == number);
 }
 
-/// Reads the newest value, which may be these: complete, and the same when looked at again.
+/// Reads the newest value, which may be one of `values`. The value is complete, and the same when it is read again.
 fn read(slot: &mut ThisSlot, record: Record, values: &[u64]) {
     let newest = slot.newest(record).expect("the record has a value at all times");
     let Some(words) = slot.words(newest) else { return };
@@ -124,20 +124,20 @@ fn two_versions(slot: &mut ThisSlot, record: Record) {
     }
 }
 
-/// A record with one version, 2 of a pool, whose writer makes the place within the record free at the end of the
-/// next attempt.
+/// A record with one version, 2 of a pool. Its writer frees the place within the record at the end of the next
+/// attempt.
 fn place_comes_home(slot: &mut ThisSlot, record: Record) {
     for number in [1, 2] {
         attempt(slot, |slot| write_for_sure(slot, record, number, End::Commit { is_enough: true }));
     }
-    // Each eighth attempt moves the epoch on, and the third of them finds it two further.
+    // Each eighth attempt moves the epoch on, and the third such attempt finds it two further.
     (3..24).for_each(|_| attempt(slot, |_| ()));
     assert!(!slot.is_settled(slot.newest(record).expect("written")));
 }
 
-/// Runs two slots, the first that of the record's writer, in every way with up to three preemptions. Then the record
-/// has one version with this value, within it, and none is missing from the pool, after further attempts that do or
-/// do not settle.
+/// Runs two slots, the first that of the record's writer, in every way with up to three preemptions. After further
+/// attempts, which settle records or do not, the record has one version with this value, within it, and no version
+/// is missing from the pool.
 fn model(
     prepare: fn(&mut ThisSlot, Record),
     threads: [fn(&mut ThisSlot, Record); 2],

@@ -1,6 +1,6 @@
-//! What the native back end costs: one commit path, built over `sync`, and built over the machine's own atomics
-//! with the rest written by hand. `cargo xtask facade` compares the two instruction by instruction; under a
-//! profiler the example shows how many each executes.
+//! The cost of the native back end: one commit path, built over `sync`, and built over the machine's own
+//! atomics with the rest written by hand. `cargo xtask facade` compares the two builds instruction by
+//! instruction; under a profiler the example shows how many instructions each executes.
 //!
 //! `cargo run --release -p contend-sync --example facade`
 #![allow(clippy::print_stdout, reason = "an example says what it did")]
@@ -18,8 +18,8 @@ const LOCKED: u64 = 1;
 const TID_STEP: u64 = 2;
 const EPOCH_SHIFT: u32 = 32;
 
-/// An attempt as Silo makes it: stable copies, then lock, fence, validate, install. It is written once, and
-/// takes the atomics, `words` and `wait_until` of the module that it is expanded in.
+/// An attempt of Silo: stable copies, then lock, fence, validate, install. The path is written once; it takes
+/// the atomics, `words` and `wait_until` of the module in which the macro is expanded.
 macro_rules! commit_path {
     () => {
         #[derive(Default)]
@@ -43,7 +43,8 @@ macro_rules! commit_path {
             for record in records {
                 lock(record);
             }
-            // SeqCst fence: pairs with that of every other commit: lock, fence, validate is Dekker's pattern.
+            // SeqCst fence: pairs with the same fence of every other commit: lock, fence, validate is Dekker's
+            // pattern.
             fence(Ordering::SeqCst);
             // Acquire: pairs with the Release of whoever advances the epoch.
             let mut tid = epoch.load(Ordering::Acquire) << EPOCH_SHIFT;
@@ -150,14 +151,16 @@ mod by_hand {
         ready() || wait(deadline_ns, Some(&mut ready))
     }
 
-    /// Whether what is waited for has come.
+    /// The condition of a wait: true when the event that the caller waits for has happened.
     type Look<'a> = &'a mut dyn FnMut() -> bool;
 
-    /// As if it were in another crate, which the real one is: the compiler may not tailor it to its callers.
+    /// A function pointer, as if the function were in another crate, as the real one is: the compiler may not
+    /// tailor it to its callers.
     #[used]
     static WAIT: fn(Option<u64>, Option<Look<'_>>) -> bool = wait;
 
-    /// Out of line and with the arguments of the real one, so that all that differs is who is called.
+    /// Out of line and with the arguments of the real function, so that the two builds differ only in the
+    /// function that they call.
     #[cold]
     #[inline(never)]
     fn wait(deadline_ns: Option<u64>, ready: Option<Look<'_>>) -> bool {

@@ -1,5 +1,5 @@
-//! What sleeping fibers cost: the time of a switch between two that run beside so many that sleep, and of a sleep and
-//! its end when all of them sleep again and again.
+//! The cost of sleeping fibers: the time of a switch between two running fibers beside many that sleep, and the time
+//! of a sleep and its end when all fibers sleep again and again.
 //!
 //! `cargo run --release -p contend-sync --example sleepers`
 #![allow(clippy::print_stdout, reason = "an example says what it did")]
@@ -25,7 +25,7 @@ fn switch_ns(sleepers: u64) -> f64 {
     let mut crew = Crew::new();
     for number in 0..sleepers {
         let awake = &awake;
-        // Moments of their own, all after the end of what is measured.
+        // Each sleeper has its own deadline, after the end of the measurement.
         crew.spawn(STACK_BYTES, move || {
             while awake.get() > 0 {
                 waiter::pause_ns(3_000_000_000 + number * 977);
@@ -45,14 +45,14 @@ fn switch_ns(sleepers: u64) -> f64 {
     elapsed_ns.get() as f64 / (2 * SWITCHES) as f64
 }
 
-/// The time of a sleep and its end, where all of so many fibers are always about to wake.
+/// The time of a sleep and its end, while `sleepers` fibers sleep again and again and are always about to wake.
 fn sleep_ns(sleepers: u64) -> f64 {
     let left = Cell::new(SLEEPS);
     let mut crew = Crew::new();
     let left = &left;
     for number in 0..sleepers {
         crew.spawn(STACK_BYTES, move || {
-            // From a half to twice of what a fiber waits for its turn, in an order that is none.
+            // Durations of half to twice the time that a fiber waits for its turn, in an order without a pattern.
             let mut spread = number;
             while left.get() > 0 {
                 left.set(left.get() - 1);

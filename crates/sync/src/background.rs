@@ -1,8 +1,9 @@
-//! A thread beside the workers, for what goes on while transactions run: it executes none of them.
+//! A background thread beside the workers, for work that goes on while transactions run. It executes no transactions.
 
 use std::thread;
 
-/// A thread that runs until its function returns. Dropped, it is waited for: its function must have been told to end.
+/// A thread that runs until its function returns. Dropping it waits for the thread, so its function must have been
+/// told to end before.
 #[derive(Debug)]
 pub struct Background(Option<thread::JoinHandle<()>>);
 
@@ -16,7 +17,7 @@ impl Background {
         Self(Some(started.expect("the system starts one thread more")))
     }
 
-    /// Waits until the function has returned; whether it did not panic.
+    /// Waits until the function has returned. Returns true if the function did not panic.
     pub fn join(mut self) -> bool {
         self.0.take().is_none_or(|thread| thread.join().is_ok())
     }
@@ -25,7 +26,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            // Who drops has no use for its panic, which has been printed.
+            // `drop` has no use for the thread's panic, which has been printed already.
             _ = thread.join();
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::{backend, hint, workers};
 
-/// Spins a little longer each time, then gives the core away: with more workers than cores the one
+/// Spins a little longer each time, then gives the core away: with more workers than cores, the worker
 /// that must act next may be waiting for this core.
 #[derive(Debug, Default)]
 pub struct Backoff {
@@ -30,7 +30,7 @@ impl Backoff {
         }
     }
 
-    /// Whether the spinning is over, so that a caller which may give up should.
+    /// Whether the spinning is over: a caller that may give up should give up now.
     #[inline]
     pub fn is_exhausted(&self) -> bool {
         self.step >= backend::BACKOFF_SPINS

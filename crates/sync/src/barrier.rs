@@ -4,7 +4,7 @@ use crate::Padded;
 use crate::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::waiter;
 
-/// Lets nobody pass until all have arrived, again and again.
+/// A reusable barrier: no member passes until all members have arrived.
 ///
 /// Waits through the waiter, because a barrier that only spins takes seconds where there are more
 /// workers than cores.
@@ -16,7 +16,7 @@ pub struct Barrier {
     is_broken: AtomicBool,
 }
 
-/// A member has left for good: the others will never all arrive again.
+/// The error that a member has left for good: the members will never all arrive again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
@@ -37,12 +37,12 @@ impl Barrier {
         self.is_broken.load(Ordering::Acquire)
     }
 
-    /// Waits until all members have called this. What they did before is seen by all afterwards. True
-    /// for exactly one of them, the leader of the phase that begins.
+    /// Waits until all members have called this. All members afterwards see everything that the others did
+    /// before. Returns true for exactly one member, the leader of the phase that begins.
     ///
     /// # Errors
-    /// When a member left before it arrived. Members that met before it left were not told: each learns of it
-    /// where it waits next.
+    /// When a member left before it arrived. A phase for which all members had arrived stays valid: its
+    /// members learn of the departure at their next wait.
     pub fn wait(&self) -> Result<bool, Broken> {
         // Relaxed: the phase cannot change before this worker arrives, and it saw the last change when
         // it left that phase.
@@ -58,11 +58,11 @@ impl Barrier {
         // Acquire: pairs with the Release of the last to arrive.
         let has_begun = || self.phase.load(Ordering::Acquire) != phase;
         while !waiter::wait_until(None, || has_begun() || self.is_broken()) {}
-        // A phase that began did so with everyone, whatever a member did afterwards.
+        // A phase that has begun had all members, even if one of them left afterwards.
         if has_begun() { Ok(false) } else { Err(Broken) }
     }
 
-    /// A member leaves for good, and nobody waits for it.
+    /// Leaves for good. From then on nobody waits for this member: the others' waits end with [`Broken`].
     pub fn leave(&self) {
         // Release: pairs with the Acquire in `wait`.
         self.is_broken.store(true, Ordering::Release);

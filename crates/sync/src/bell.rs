@@ -1,5 +1,5 @@
-//! A bell: many sleep until something has happened that one of them all waits for, and take no core meanwhile. For
-//! waits as long as a device takes; what takes less is waited for by [`waiter`](crate::waiter).
+//! A bell: many threads sleep, and use no core, until an event has happened for which at least one of them waits. For
+//! waits as long as those for a device; shorter waits use [`waiter`](crate::waiter).
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::atomic::{AtomicUsize, Ordering, fence};
 use crate::{backend, clock};
 
-/// Wakes those who wait for something that others bring about.
+/// Wakes threads that wait for an event that other threads cause.
 #[derive(Debug, Default)]
 pub struct Bell {
     sleepers: AtomicUsize,
@@ -16,19 +16,20 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// Sleeps until `ready` says true, and returns true; or until [`clock::now_ns`] reaches `deadline_ns`, and returns
-    /// what `ready` says then. It is asked at once, and whenever the bell was rung.
+    /// Sleeps until `ready` returns true, and returns true; or until [`clock::now_ns`] reaches `deadline_ns`, and then
+    /// returns the result of `ready`. `ready` is called at once, and after every ring of the bell.
     pub fn wait_until(&self, deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> bool {
         if ready() {
             return true;
         }
         let since_ns = clock::now_ns();
-        // Nothing panics while it holds the lock, but `ready`, of which it keeps nothing.
+        // Only `ready` can panic while the lock is held, and the lock keeps no state of it, so a poisoned lock is
+        // still usable.
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         // Relaxed, here and below: the fence orders it.
         self.sleepers.fetch_add(1, Ordering::Relaxed);
-        // SeqCst fence: pairs with the one in `ring`. Either it is seen there that somebody sleeps, or here what has
-        // happened.
+        // SeqCst fence: pairs with the one in `ring`. Either `ring` sees that a thread sleeps, or this thread sees the
+        // event.
         fence(Ordering::SeqCst);
         let is_ready = loop {
             if ready() {
@@ -50,7 +51,7 @@ impl Bell {
         is_ready
     }
 
-    /// Has all who sleep ask again. Whoever rings has done before what they wait for.
+    /// Makes all sleepers call `ready` again. The caller has made the awaited change before it rings.
     #[inline]
     pub fn ring(&self) {
         // SeqCst fence: pairs with the one in `wait_until`.
@@ -63,7 +64,7 @@ impl Bell {
 
     #[cold]
     fn wake(&self) {
-        // Whoever has counted itself and asked in vain holds the lock until it sleeps.
+        // A thread that has counted itself and called `ready` in vain holds the lock until it sleeps.
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
         self.rung.notify_all();
     }

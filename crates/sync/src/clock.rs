@@ -22,10 +22,10 @@ pub fn ticks() -> u64 {
     }
 }
 
-/// As [`ticks`], at a moment before all that follows: no load after it has been made.
+/// Like [`ticks`], read at a moment before everything that follows: no later load has been made yet.
 ///
-/// If one thread's [`after`] is less than another's `before`, what the one did before that comes before all that the
-/// other does after it.
+/// If one thread's [`after`] is less than another thread's `before`, everything that the first thread did before its
+/// reading comes before everything that the other thread does after its own.
 #[inline]
 pub fn before() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -41,14 +41,14 @@ pub fn before() -> u64 {
     #[cfg(not(target_arch = "x86_64"))]
     {
         let now_ns = now_ns();
-        fence(Ordering::SeqCst); // SeqCst fence: the loads that follow come after it, as the clock's own did before.
+        fence(Ordering::SeqCst); // SeqCst fence: later loads come after it, as the clock's own loads came before it.
         now_ns
     }
 }
 
-/// As [`ticks`], at a moment after all loads before it and before all stores after it: of two readings, the second of
-/// which comes after it has seen what was stored after the first, the second is not less. Loads that follow may be made
-/// before, which [`before`] excludes.
+/// Like [`ticks`], read after all earlier loads and before all later stores. Of two readings, the second is not less
+/// than the first if a value that was stored after the first was seen before the second. Later loads may be made before
+/// the reading; [`before`] excludes that.
 #[inline]
 pub fn between() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -65,7 +65,7 @@ pub fn between() -> u64 {
     }
 }
 
-/// As [`ticks`], at a moment after all that came before: all stores before it can be seen by everyone at that time.
+/// Like [`ticks`], read after everything that came before: at that moment every thread can see all earlier stores.
 #[inline]
 pub fn after() -> u64 {
     // SeqCst fence: the processor may read its counter while earlier stores are still on their way.
@@ -78,9 +78,9 @@ pub fn after() -> u64 {
     ticks()
 }
 
-/// Whether [`ticks`] of different cores can be compared: of two readings, the second of which is [`before`] all that
-/// follows and comes after something that the first came before, the second is not less. The processor must promise a
-/// constant rate in all states, and the system must have found nothing wrong with it.
+/// Whether [`ticks`] of different cores can be compared: if an event comes after a first reading, and a second reading,
+/// made with [`before`], comes after the event, then the second reading is not less than the first. The processor must
+/// promise a constant rate in all states, and the system must have found nothing wrong with the counter.
 pub fn ticks_are_shared() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -142,7 +142,7 @@ fn measure_ns_per_tick() -> u64 {
     ((u128::from(last_ns - first_ns) << SCALE_BITS) / u128::from(ticks)) as u64
 }
 
-/// Both clocks at one moment: of a few pairs the one that was read quickest, because the others were
+/// Both clocks at one moment: of a few pairs of readings the pair that was read quickest, because the others were
 /// interrupted between the two readings.
 fn simultaneous() -> (u64, u64) {
     let pair = || {

@@ -4,7 +4,7 @@
 //! The fibers of a [`Crew`] share one thread and switch only where they wait: between two waits a
 //! fiber runs as if it were alone, and the hot path knows nothing of it.
 //!
-//! What the unsafe code below rests on:
+//! Invariants on which the unsafe code below rests:
 //!
 //! 1. A `Condition` is called only while the fiber that brought it is suspended in `wait`, on
 //!    whose stack the condition and all that it borrows live.
@@ -31,8 +31,8 @@ pub const STACK_BYTES: usize = 64 * 1024;
 /// How many conditions are looked at between two fibers that run, so that hundreds of waiting fibers
 /// do not slow down the running ones.
 const LOOKS_PER_SWITCH: usize = 16;
-/// How many are looked at when no fiber can run, before the clock is read again: thousands of waiting fibers must not
-/// keep a sleeping one waiting.
+/// How many conditions are looked at when no fiber can run, before the clock is read again: thousands of waiting
+/// fibers must not delay a sleeping fiber whose deadline has come.
 const LOOKS_WHEN_IDLE: usize = 1_024;
 
 /// A condition on the stack of the fiber that waits for it, usable while that fiber is suspended.
@@ -43,11 +43,11 @@ type Yielder = corosensei::Yielder<bool, Signal>;
 
 /// Why a fiber gives the thread back to its crew.
 enum Signal {
-    /// It can go on, after the others.
+    /// The fiber can go on, after the others.
     GiveWay,
-    /// It cannot go on before the condition holds or the moment has come.
+    /// The fiber cannot go on before the condition holds or the deadline has come.
     Wait { deadline_ns: Option<u64>, ready: Option<Condition> },
-    /// It cannot go on before it is called.
+    /// The fiber cannot go on before another fiber calls it.
     Stand(NonNull<Line>),
 }
 
@@ -75,33 +75,35 @@ struct Standing {
     wait: Wait,
 }
 
-/// Fibers of one crew, in the order in which they came, each of which goes on when another calls it. A condition is
-/// looked at again and again, and every look at another fiber's stack is a cache miss: this costs nothing until then.
+/// Fibers of one crew, in the order of their arrival. Each goes on when another fiber calls it. A condition is looked
+/// at again and again, and every look at another fiber's stack is a cache miss; a line costs nothing until the call.
 #[derive(Debug, Default)]
 pub struct Line(RefCell<VecDeque<Standing>>);
 
 impl Line {
-    /// Suspends the current fiber until it is called. Outside of a fiber, and while it unwinds, it goes on at once.
+    /// Suspends the current fiber until it is called. Returns at once outside of a fiber, and on a fiber that
+    /// unwinds.
     pub fn stand(&self) {
         if in_fiber() {
             suspend(Signal::Stand(NonNull::from(self)));
         }
     }
 
-    /// Lets the first go on, after the others that can. False if nobody stands here.
+    /// Lets the first fiber in the line go on, after the others that can. Returns false if no fiber stands in the
+    /// line.
     pub fn call(&self) -> bool {
         let first = self.0.borrow_mut().pop_front();
         first.map(|standing| CALLED.with_borrow_mut(|called| called.push(standing))).is_some()
     }
 
-    /// Whether nobody stands here.
+    /// Whether no fiber stands in the line.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }
 }
 
-/// A fiber waits for a condition. Dropped by an unwinding fiber, too.
+/// Guard that counts the current fiber among those that wait for a condition. An unwinding fiber drops it, too.
 struct Waiting;
 
 impl Waiting {
@@ -123,11 +125,11 @@ pub(crate) fn waiting() -> u32 {
     WAITING.get()
 }
 
-/// Makes the fiber that was left the current one again when dropped, even by a panic.
+/// Guard that makes the fiber that was left the current one again when dropped, even by a panic.
 pub(crate) struct Reenter(*const Yielder);
 
 impl Reenter {
-    /// Leaves the current fiber, if any: another one is about to run, or the code below the fibers.
+    /// Leaves the current fiber, if any: another fiber, or the code below the fibers, is about to run.
     pub(crate) fn leave() -> Self {
         Self(CURRENT.replace(ptr::null()))
     }
@@ -145,7 +147,7 @@ pub(crate) fn in_fiber() -> bool {
     !CURRENT.get().is_null()
 }
 
-/// Lets the crew run its other fibers, on a fiber. See [`crate::waiter::give_way`].
+/// On a fiber, lets the crew run its other fibers. See [`crate::waiter::give_way`].
 #[inline]
 pub(crate) fn give_way() {
     if in_fiber() {
@@ -171,7 +173,8 @@ pub(crate) fn wait(deadline_ns: Option<u64>, ready: Option<&mut dyn FnMut() -> b
         })
 }
 
-/// Gives the thread back to the crew until it resumes the current fiber, with what it is told.
+/// Gives the thread back to the crew until the crew resumes the current fiber. Returns the answer with which it
+/// resumes.
 fn suspend(signal: Signal) -> bool {
     if std::thread::panicking() {
         // A fiber must not be suspended while it unwinds: if the crew then unwound it for another
@@ -188,12 +191,12 @@ fn suspend(signal: Signal) -> bool {
 ///
 /// A crew that is dropped unwinds its fibers where they wait, so that their destructors run.
 pub struct Crew<'a> {
-    /// Among those of its thread.
+    /// The crew's number among the crews of its thread.
     id: u64,
-    /// Each at its number; none where it has ended.
+    /// Each fiber at its number; `None` where the fiber has ended.
     fibers: Vec<Option<Fiber>>,
     live: usize,
-    /// Fibers that can go on, each with what it is told.
+    /// Fibers that can go on, each with the answer with which it is resumed.
     runnable: VecDeque<(usize, bool)>,
     /// Waits with a condition, among them some that are over.
     conditions: Vec<Wait>,
@@ -261,12 +264,12 @@ impl<'a> Crew<'a> {
         self.live += 1;
     }
 
-    /// Runs all fibers on the calling thread until all have ended, each that can go on in turn.
+    /// Runs all fibers on the calling thread until all have ended. The fibers that can go on take turns.
     ///
     /// # Panics
-    /// When a fiber panics, with its message, after the others were unwound where they wait: what
-    /// they wait for may never come. A destructor that waits then does not wait, and one that panics
-    /// ends the process.
+    /// When a fiber panics, with its message, after the other fibers were unwound where they wait: what they wait for
+    /// may never come. During this unwinding a destructor that waits returns at once, and one that panics ends the
+    /// process.
     pub fn run(mut self) {
         let (mut idle_rounds, mut idle_since) = (0, 0);
         while self.live > 0 {
@@ -278,7 +281,7 @@ impl<'a> Crew<'a> {
                 }
                 self.resume(number, is_ready);
             } else if in_fiber() {
-                // A crew inside a fiber of another crew: that one knows how to be idle.
+                // A crew inside a fiber of another crew: the outer crew knows how to be idle.
                 give_way();
             } else {
                 if idle_rounds == 0 {
@@ -332,7 +335,7 @@ impl<'a> Crew<'a> {
         self.timers.insert(deadline_ns, wait);
     }
 
-    /// Makes the fibers runnable whose moment has come or whose condition holds.
+    /// Makes the fibers runnable whose deadline has come or whose condition holds.
     fn wake(&mut self) {
         if !self.timers.is_empty() {
             self.wake_timers(clock::now_ns());
@@ -514,7 +517,7 @@ mod tests {
             assert!(line.is_empty() && !line.call());
         });
         crew.run();
-        // Whoever calls was to go on before.
+        // The calling fiber was runnable before the fiber that it called, so it goes on first.
         assert_eq!(events.in_order(), "call call a call b c");
     }
 

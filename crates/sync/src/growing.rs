@@ -7,8 +7,8 @@ const FIRST: usize = if cfg!(loom) { 1 } else { 32 };
 /// Chunks of an array: enough for more elements than memory holds.
 const CHUNKS: usize = 32;
 
-/// Elements that are made by `T::default()`, a chunk of them at a time, and stay where they are until all of
-/// them are dropped. Looking at one takes no latch.
+/// Elements that are made by `T::default()`, a chunk of them at a time, and stay where they are until all of them
+/// are dropped. Reading an element takes no latch.
 #[derive(Debug)]
 pub struct Growing<T> {
     chunks: [OnceLock<Box<[T]>>; CHUNKS],
@@ -21,10 +21,10 @@ impl<T> Default for Growing<T> {
 }
 
 impl<T: Default> Growing<T> {
-    /// One more than the greatest number of an element.
+    /// The exclusive upper bound of the element numbers.
     pub const LEN_MAX: usize = FIRST << (CHUNKS - 1);
 
-    /// An element, which is made if it is not there, and so are its neighbours.
+    /// Returns an element. Makes it, and its neighbours, if it does not exist.
     ///
     /// # Panics
     /// When the number is [`LEN_MAX`](Self::LEN_MAX) or more.
@@ -34,7 +34,8 @@ impl<T: Default> Growing<T> {
         &self.chunks[chunk].get_or_init(|| (0..room(chunk)).map(|_| T::default()).collect())[place]
     }
 
-    /// An element, if it was made. That it was is seen by everyone to whom its number was handed on since.
+    /// Returns an element, if it was made. A thread to which the element's number was handed on after that finds
+    /// it.
     #[inline]
     pub fn get(&self, number: usize) -> Option<&T> {
         let (chunk, place) = place(number);
@@ -55,7 +56,7 @@ impl<T: Default> Growing<T> {
         first
     }
 
-    /// Elements side by side, which are made if they are not there.
+    /// Returns elements side by side, and makes those that do not exist.
     ///
     /// # Panics
     /// When no run of `len` elements begins there: see [`run_from`](Self::run_from).
@@ -78,7 +79,8 @@ const fn place(number: usize) -> (usize, usize) {
     (chunk, number - room(chunk))
 }
 
-/// Elements of a chunk: after the first as many as there are before it.
+/// The number of elements of a chunk: after the first, a chunk has as many elements as all chunks before it
+/// together.
 #[inline]
 const fn room(chunk: usize) -> usize {
     FIRST << chunk.saturating_sub(1)

@@ -1,4 +1,5 @@
-//! Where the stepped build asks who runs next: the crate `sim` installs a scheduler here.
+//! The hook at which the stepped build asks who runs next: the crate `sim` installs a scheduler
+//! here.
 //!
 //! The arrow points down: this crate does not know `sim`. A scheduler belongs to one thread of the
 //! operating system, on which it decides every interleaving of the workers that
@@ -11,7 +12,8 @@ use std::rc::Rc;
 use crate::plant::Plant;
 use crate::workers;
 
-/// What a worker is about to do. Its effect comes after the step, when the worker runs again.
+/// The action that a worker is about to take. Its effect comes after the step, when the worker runs
+/// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reads a shared word.
@@ -22,9 +24,9 @@ pub enum Access {
     Update,
     /// A memory fence.
     Fence,
-    /// Nothing: another worker must act first, soon.
+    /// No access: another worker must act first, soon.
     Pause,
-    /// Nothing before virtual time `until_ns`, if there is one, or before another worker acts.
+    /// No access before virtual time `until_ns`, if given, or before another worker acts.
     Wait {
         /// When the wait is over in any case.
         until_ns: Option<u64>,
@@ -49,7 +51,7 @@ pub trait Scheduler {
     fn step(&self, access: Access) -> usize;
     /// The running worker has ended. Returns the next, or none when all have ended.
     fn end(&self) -> Option<usize>;
-    /// Virtual time in nanoseconds. It must grow with the calls: somebody may wait for it in a loop.
+    /// Virtual time in nanoseconds. It must grow with the calls: a worker may wait for it in a loop.
     fn now_ns(&self) -> u64;
 }
 
@@ -69,7 +71,8 @@ pub fn install(scheduler: Option<Rc<dyn Scheduler>>) -> Option<Rc<dyn Scheduler>
     SCHEDULER.replace(scheduler)
 }
 
-/// Plants a bug in all that runs on the calling thread, or none, and returns the one before.
+/// Plants a bug, or none, in everything that runs on the calling thread, and returns the previous
+/// plant.
 pub fn plant(plant: Option<&'static Plant>) -> Option<&'static Plant> {
     PLANTED.replace(plant)
 }
@@ -89,8 +92,8 @@ pub(crate) fn installed() -> Option<Rc<dyn Scheduler>> {
 #[inline]
 pub(crate) fn step(access: Access) {
     let Some(running) = workers::running() else { return };
-    // The destructors of a worker that panics run on undisturbed, except where they must let another
-    // worker act: the less runs after the defect, the clearer its report.
+    // The destructors of a worker that panics run on without steps, except where they must let
+    // another worker act: the less runs after the defect, the clearer its report.
     if std::thread::panicking() && !access.is_idle() {
         return;
     }
@@ -101,7 +104,7 @@ pub(crate) fn step(access: Access) {
     }
 }
 
-/// A step that waits for others, or until a moment.
+/// A step that waits for other workers, or until a moment.
 ///
 /// # Panics
 /// Outside of workers, without a moment: nobody else runs there who could end the wait.

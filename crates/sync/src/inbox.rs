@@ -1,9 +1,9 @@
-//! A bounded queue between threads that have nothing else to do than to wait for what is put into it.
+//! A bounded queue between threads whose only work is to wait for its entries.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A queue of at most so many entries. Whoever takes from it sleeps until there is one.
+/// A queue of at most `entries_max` entries. A thread that takes an entry sleeps until there is one.
 #[derive(Debug)]
 pub struct Inbox<T> {
     state: Mutex<State<T>>,
@@ -39,14 +39,14 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
-    /// Puts an entry at the end that was [taken](Self::take) before. It is never refused, be the queue full or closed:
-    /// who has taken it comes back for it.
+    /// Puts an entry that was [taken](Self::take) before at the end. It is never refused, even if the queue is full or
+    /// closed: the thread that has taken it comes back for it.
     pub fn put_back(&self, entry: T) {
         self.lock().entries.push_back(entry);
         self.changed.notify_one();
     }
 
-    /// Takes the first entry and waits for one if there is none: `None` when the queue is closed and empty.
+    /// Takes the first entry, and waits for one if there is none. Returns `None` when the queue is closed and empty.
     pub fn take(&self) -> Option<T> {
         let mut state = self.lock();
         loop {
@@ -60,7 +60,7 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// How many entries wait.
+    /// The number of waiting entries.
     pub fn len(&self) -> usize {
         self.lock().entries.len()
     }
@@ -70,13 +70,13 @@ impl<T> Inbox<T> {
         self.len() == 0
     }
 
-    /// Lets nothing in any more. What is there can be taken.
+    /// Closes the queue: no entry enters any more, but the entries in it can still be taken.
     pub fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }
 
-    /// Nothing panics while it holds the lock.
+    /// Locks the state. Nothing panics while it holds the lock, so a poisoned lock is usable.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

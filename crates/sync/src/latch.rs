@@ -3,7 +3,7 @@
 use crate::Backoff;
 use crate::atomic::{AtomicU32, Ordering};
 
-/// Held for a few instructions; never across a wait for a transaction.
+/// A latch: held for a few instructions, and never across a wait for a transaction.
 #[derive(Debug, Default)]
 pub struct Latch {
     held: AtomicU32,

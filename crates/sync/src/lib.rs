@@ -2,8 +2,8 @@
 //!
 //! Every crate above takes these from here and nowhere else, so that the same sources can be built
 //! over the machine's own primitives (this root) and over stepped ones in which a seed decides
-//! every interleaving (`sim.rs`, the root of the twin package). What does not pass through here is
-//! invisible to the schedule explorer, and is banned by `clippy.toml`.
+//! every interleaving (`sim.rs`, the root of the twin package). The schedule explorer cannot see
+//! anything that bypasses this crate, and `clippy.toml` bans it.
 
 #![allow(
     clippy::disallowed_types,
@@ -49,6 +49,6 @@ pub use growing::Growing;
 pub use inbox::Inbox;
 pub use latch::{Latch, LatchGuard};
 pub use seqlock::{VersionLatch, VersionLatchGuard};
-/// Shares a value between owners of whom nobody knows who is the last.
+/// Shares a value between owners when nobody knows which owner is the last.
 pub use std::sync::Arc;
 pub use tied::{Borrowing, Tied};

@@ -1,8 +1,9 @@
-//! Limits that the system sets this process: processor time by its control groups, and memory by these, by its limits
-//! of resources and by what the machine has. Who asks for too much would end the process, so it is asked before.
+//! Limits that the system sets for this process: processor time by its control groups; memory by its control groups,
+//! its resource limits and the machine's memory. A process that takes too much memory is ended, so the limits are read
+//! before.
 //!
-//! Of control groups (Linux, `Documentation/admin-guide/cgroup-v2.rst` and `cgroup-v1`) its own and all above it count,
-//! whichever leaves least.
+//! Of control groups (Linux, `Documentation/admin-guide/cgroup-v2.rst` and `cgroup-v1`) the process's own and all above
+//! it count; the one that leaves the least decides.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,17 +11,17 @@ use std::path::{Path, PathBuf};
 /// The text of a file of the system, empty if there is none.
 type Files<'f> = &'f dyn Fn(&Path) -> String;
 
-/// More bytes than any machine has: how version 1 says that there is no limit.
+/// More bytes than any machine has: version 1 reports such a number where there is no limit.
 const NO_LIMIT_BYTES: u64 = 1 << 60;
 
-/// The limits of the control groups; none where there is none.
+/// The limits of the control groups; `None` where there is no limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
     /// Cores' worth of processor time.
     pub cpu_quota: Option<f64>,
     /// Bytes of memory.
     pub memory_bytes: Option<u64>,
-    /// Bytes of it that can still be had; what only caches files can.
+    /// Bytes of it that can still be had. Memory that only caches files counts among them.
     pub memory_left_bytes: Option<u64>,
 }
 
@@ -40,23 +41,23 @@ pub enum Bound {
 pub struct MemoryLeft {
     /// Bytes of it.
     pub bytes: u64,
-    /// Why it is no more.
+    /// The limit that decides how many.
     pub bound: Bound,
 }
 
 impl MemoryLeft {
-    /// Asks the system for that of this process; `None` when it does not tell.
+    /// Asks the system for the memory left to this process; `None` when the system does not tell.
     pub fn of_this_process() -> Option<Self> {
         Self::told(&text)
     }
 
-    /// The limit that a system with these files sets.
+    /// The memory left in a system with these files.
     fn told(files: Files<'_>) -> Option<Self> {
         let own = Path::new("/proc/self");
         let (limits, status) = (files(&own.join("limits")), files(&own.join("status")));
         let process = [("Max address space", "VmSize"), ("Max data size", "VmData")].map(|(limit, used)| {
             let line = limits.lines().find_map(|line| line.strip_prefix(limit))?;
-            // The first of two is what holds; the other is how far the process may raise it.
+            // The first of the two is the limit in force; the other is how far the process may raise it.
             let most = line.split_whitespace().next()?.parse::<u64>().ok()?;
             Some((most.saturating_sub(kilobytes(&status, used)?), Bound::Process))
         });
@@ -68,12 +69,12 @@ impl MemoryLeft {
 }
 
 impl Limits {
-    /// Asks the system for those of this process.
+    /// Asks the system for the limits of this process.
     pub fn of_this_process() -> Self {
         Self::told(&text)
     }
 
-    /// The limit that a system with these files sets.
+    /// The limits that a system with these files sets.
     fn told(files: Files<'_>) -> Self {
         let (mut limits, top) = (Self::default(), Path::new("/sys/fs/cgroup"));
         for line in files(Path::new("/proc/self/cgroup")).lines() {
@@ -126,7 +127,7 @@ fn upwards(top: &Path, path: &str) -> Vec<PathBuf> {
     own.ancestors().take_while(|folder| folder.starts_with(top)).map(Path::to_owned).collect()
 }
 
-/// As a system tells.
+/// The text of a file of this system, empty if it cannot be read.
 fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
@@ -154,7 +155,7 @@ fn least<N: PartialOrd>(a: Option<N>, b: Option<N>) -> Option<N> {
 mod tests {
     use super::*;
 
-    /// The limit that a system with these files sets.
+    /// The answer of `ask` in a system with these files.
     fn asked<T>(files: &[(&str, &str)], ask: impl FnOnce(Files<'_>) -> T) -> T {
         let of = |path: &Path| files.iter().find(|(name, _)| Path::new("/").join(name) == path);
         ask(&|path| of(path).map_or_else(String::new, |(_, text)| (*text).to_owned()))

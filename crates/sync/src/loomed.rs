@@ -1,4 +1,5 @@
-//! The loom back end: atomics whose every allowed outcome a model tries, for the kernels in `tests/`.
+//! The loom back end, for the kernels in `tests/`: a model tries every allowed outcome of its
+//! atomics.
 
 /// Loom's atomics under the names of `core`.
 pub mod atomic {
@@ -11,22 +12,22 @@ pub mod atomic {
 pub mod hint {
     pub use loom::hint::spin_loop;
 
-    /// Nothing: it changes no outcome.
+    /// Does nothing: a prefetch changes no outcome.
     #[inline(always)]
     pub fn prefetch<T>(_address: *const T) {}
 
-    /// Nothing: it changes no outcome.
+    /// Does nothing: a prefetch changes no outcome.
     #[inline(always)]
     pub fn prefetch_for_write<T>(_address: *const T) {}
 }
 
-/// Never: this build has no planted bugs.
+/// Returns false: this build has no planted bugs.
 #[inline(always)]
 pub const fn is_planted(_plant: &'static crate::plant::Plant) -> bool {
     false
 }
 
-/// One is enough: each spin lets the others run already.
+/// One spin is enough: each spin already lets the other threads run.
 pub(crate) const BACKOFF_SPINS: u32 = 1;
 
 /// Lets another thread of the model run.
@@ -44,10 +45,10 @@ pub(crate) fn work(_until_ns: u64) {
     hint::spin_loop();
 }
 
-/// Nobody sleeps here.
+/// Does nothing: nobody sleeps in this build.
 pub(crate) fn has_slept_ns(_ns: u64) {}
 
-/// Nobody sleeps here.
+/// Returns 0: nobody sleeps in this build.
 pub(crate) fn slept_ns() -> u64 {
     0
 }

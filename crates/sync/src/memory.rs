@@ -1,7 +1,7 @@
-//! Memory for records, whose addresses schemes may compare: to lock in one order, for instance.
+//! Memory for records, whose addresses schemes may compare, for instance to lock in one order.
 //!
-//! Natively this is the allocator. In the stepped build addresses ascend in the order of the calls, or
-//! a schedule would depend on what lay in the allocator's heap before.
+//! Natively this is the allocator. In the stepped build addresses ascend in the order of the calls; otherwise a
+//! schedule would depend on the earlier contents of the allocator's heap.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -15,7 +15,8 @@ pub fn allocate(layout: Layout) -> NonNull<u8> {
     try_allocate(layout).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// Memory of this layout, as [`allocate`]; `None` when there is none left. For pieces whose size a caller decides.
+/// Memory of this layout, like [`allocate`]; `None` when there is none left. For pieces whose size a caller
+/// decides.
 ///
 /// # Panics
 /// When the size is zero.

@@ -1,9 +1,9 @@
-//! Panics that are caught, and of which it is known only later whether they count: the panic hook hears of them then,
-//! or never.
+//! Deferred reports of panics: a panic is caught, and only later it is known whether it counts. The panic hook is told
+//! of it then, or never.
 //!
-//! A hook of this module stands before the one that it has found. Of a panic within [`hold`] it notes what is to be
-//! said, and the hook before is called when somebody [tells](Reports::tell) it. That hook takes nothing but a panic, so
-//! it is given one of its own, whose text has the message and the place of the first.
+//! A hook of this module stands in front of the hook that it found. It notes the message of a panic within [`hold`],
+//! and calls the hook behind it when somebody [tells](Reports::tell) the reports. A panic hook takes nothing but a
+//! panic, so it is given a new panic whose text has the message and the place of the first.
 
 use core::any::Any;
 use core::cell::{Cell, RefCell};
@@ -18,9 +18,9 @@ static INSTALLED: Once = Once::new();
 thread_local! {
     /// How many times the thread is within `hold`.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// How many reports it keeps: spares a look at those, which are behind a destructor.
+    /// The number of reports that the thread keeps. It spares a look at `KEPT`, which is behind a destructor.
     static COUNT: Cell<usize> = const { Cell::new(0) };
-    /// The messages of its panics within `hold`, in their order.
+    /// The messages of the thread's panics within `hold`, in their order.
     static KEPT: RefCell<Vec<Report>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -32,14 +32,13 @@ struct Report {
     backtrace: Backtrace,
 }
 
-/// The messages that the hook was to print of panics that were caught. It is forgotten if nobody [tells](Self::tell)
-/// it.
+/// The messages of caught panics that the hook has not printed. They are forgotten if nobody [tells](Self::tell) them.
 #[derive(Debug, Default)]
 #[must_use = "what nobody tells is forgotten"]
 pub struct Reports(Vec<Report>);
 
-/// Puts the hook of this module before the one that the program has, once for all. A hook that is set later hears of
-/// all panics at once, unless it asks [`is_held`].
+/// Puts the hook of this module in front of the program's hook, once for the whole process. A hook that is set later
+/// hears of all panics at once, unless it asks [`is_held`].
 pub fn install() {
     // The system's hooks cannot be changed by a thread that panics; a later call does it.
     if !std::thread::panicking() {
@@ -56,12 +55,12 @@ pub fn install() {
 
 /// Whether the calling thread is within [`hold`].
 pub fn is_held() -> bool {
-    // A thread that ends has lost it, and is within nothing.
+    // A thread that ends has lost its depth, and is within no `hold`.
     DEPTH.try_with(Cell::get).is_ok_and(|depth| depth > 0)
 }
 
-/// Calls `body` and catches its panic. What the hook would have said, of that and of panics which the body has caught
-/// itself, comes along.
+/// Calls `body` and catches its panic. Also returns what the hook would have printed of that panic, and of panics that
+/// the body has caught itself.
 pub fn hold<T>(body: impl FnOnce() -> T) -> (Result<T, Box<dyn Any + Send>>, Reports) {
     let before = COUNT.get();
     DEPTH.set(DEPTH.get() + 1);
@@ -78,14 +77,15 @@ fn take_from(before: usize) -> Reports {
 }
 
 impl Reports {
-    /// Has the hook of the program say it. Within another [`hold`] it is kept, and becomes a part of what that returns.
+    /// Makes the program's hook print the messages. Within another [`hold`] the messages are kept, and become a part of
+    /// what that returns.
     pub fn tell(self) {
         if is_held() {
             return keep_all(self.0);
         }
         for report in self.0 {
             let text = report.text();
-            // What is thrown has been said, and ends here.
+            // The hook prints the panic that is thrown here; then it ends here.
             _ = catch_unwind(|| panic_any(text));
         }
     }
@@ -96,7 +96,7 @@ fn keep_all(reports: Vec<Report>) {
     KEPT.with_borrow_mut(|kept| kept.extend(reports));
 }
 
-/// Keeps back what a panic has to say, if the thread is within `hold`.
+/// Keeps the message of a panic back, if the thread is within `hold`. Returns whether it does.
 fn keep(info: &PanicHookInfo<'_>) -> bool {
     if !is_held() {
         return false;
@@ -111,17 +111,17 @@ fn keep(info: &PanicHookInfo<'_>) -> bool {
     true
 }
 
-/// Whether a panic is not caught by anybody, but ends the process when its hook returns: the two that the language has
-/// for a panic which meets another, or which leaves a function that must not panic.
+/// Whether a panic is caught by nobody and ends the process when its hook returns. The language has two such panics:
+/// for a panic that meets another, and for a panic that leaves a function that must not panic.
 fn ends_the_process(message: &str) -> bool {
     ["panic in a destructor during cleanup", "panic in a function that cannot unwind"].contains(&message)
 }
 
-/// Says what is kept, before the process ends: a hook that runs cannot be called with another panic.
+/// Prints the kept messages before the process ends: a hook that runs cannot be called with another panic.
 fn say_all() {
     KEPT.with_borrow(|kept| {
         for report in kept {
-            // Whoever has no such output any more has lost the process, too.
+            // A process without standard error has no place left to print to.
             _ = writeln!(std::io::stderr(), "panicked: {}", report.text());
         }
     });
@@ -147,7 +147,7 @@ impl Report {
 mod tests {
     use super::*;
 
-    /// The kept parts of a panic, without a hook: those of a test program are its own.
+    /// The kept parts of a panic, made without a hook: the hooks of a test program are its own.
     fn report(message: &str) -> Report {
         Report { message: message.into(), place: Some("a.rs:1:2".into()), backtrace: Backtrace::disabled() }
     }

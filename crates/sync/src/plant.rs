@@ -1,5 +1,6 @@
 //! Planted bugs: defects that the stepped build can be told to have, one at a time, to prove that the search for
-//! defects finds them. In the native build the switches are constant, and what hangs on them is not compiled.
+//! defects finds them. In the native build the switches are constant, and the code that depends on them is not
+//! compiled.
 //!
 //! A suite that has never failed proves nothing. Each plant is a slip that an author of its scheme might make: a check
 //! left out, a step too early, a stamp too low.
@@ -13,7 +14,7 @@ pub use crate::backend::is_planted;
 pub struct Plant {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What is wrong with it planted.
+    /// A description of the defect.
     pub says: &'static str,
 }
 

@@ -23,8 +23,9 @@ pub mod hint {
         let _ = address;
     }
 
-    /// Asks for the cache line at `address` to be this core's alone, ahead of a write. A line that is read first
-    /// comes from the core that wrote it last as a copy that both have, and the write has to go there again.
+    /// Asks for exclusive ownership of the cache line at `address`, ahead of a write. A line that is read first
+    /// comes, from the core that wrote it last, as a copy that both cores have, and the write has to go to that
+    /// core again.
     #[inline(always)]
     pub fn prefetch_for_write<T>(address: *const T) {
         #[cfg(target_arch = "x86_64")]
@@ -37,7 +38,7 @@ pub mod hint {
     }
 }
 
-/// Never: this build has no planted bugs.
+/// Returns false: this build has no planted bugs.
 #[inline(always)]
 pub const fn is_planted(_plant: &'static crate::plant::Plant) -> bool {
     false
@@ -52,16 +53,16 @@ pub(crate) fn yield_now() {
     std::thread::yield_now();
 }
 
-/// Passes a little time of a thread that has nothing to do before `until_ns`, if that is given. With
-/// `looking` it also waits for something that another thread may do at any moment. `round` counts the
-/// calls in vain: the longer the wait, the cheaper and the coarser. Who waits for a moment alone sleeps soon, up to
-/// nearly the end: on a busy machine, each yield in vain would wait for its turn.
+/// Passes a little time of a thread that has nothing to do before `until_ns`, if that is given. With `looking` the
+/// thread also waits for something that another thread may do at any moment. `round` counts the calls in vain: the
+/// longer the wait, the cheaper and the coarser. A thread that waits only for a moment soon sleeps, until shortly
+/// before the moment: on a busy machine, each yield in vain would wait for its turn.
 pub(crate) fn idle(round: u32, until_ns: Option<u64>, looking: bool) {
-    /// About four microseconds: longer than a lock is held by one who runs.
+    /// About four microseconds: longer than a running thread holds a lock.
     const SPIN_ROUNDS: u32 = 64;
     /// About a hundred microseconds on an idle machine; on a busy one, others run meanwhile.
     const YIELD_ROUNDS: u32 = 512;
-    /// About what the system needs to wake a thread up: shorter sleeps are not to be had.
+    /// About the time that the system needs to wake a thread up: shorter sleeps are not possible.
     const NAP_NS: u64 = 50_000;
     if round < SPIN_ROUNDS {
         core::hint::spin_loop();
@@ -78,7 +79,7 @@ pub(crate) fn idle(round: u32, until_ns: Option<u64>, looking: bool) {
     }
 }
 
-/// The calling thread has slept, since none of its work could go on.
+/// Counts time that the calling thread has slept because none of its work could go on.
 pub(crate) fn has_slept_ns(ns: u64) {
     SLEPT_NS.set(SLEPT_NS.get() + ns);
 }
@@ -87,12 +88,12 @@ thread_local! {
     static SLEPT_NS: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
 }
 
-/// Keeps the core busy, not to a moment but for a little.
+/// Keeps the core busy for a short time, not until the moment.
 pub(crate) fn work(_until_ns: u64) {
     core::hint::spin_loop();
 }
 
-/// Nanoseconds that the calling thread has slept so.
+/// Nanoseconds that the calling thread has slept because none of its work could go on.
 pub(crate) fn slept_ns() -> u64 {
     SLEPT_NS.get()
 }

@@ -1,9 +1,10 @@
-//! What `AddressSanitizer` is told of memory that we recycle, and not the allocator: nobody may touch it before it
-//! serves again. Only builds with `--cfg contend_asan` tell it anything, which `cargo xtask sanitize` makes.
+//! Reports to `AddressSanitizer` about memory that this program recycles itself, without the allocator: nobody may
+//! touch such memory before it serves again. Only builds with `--cfg contend_asan`, which `cargo xtask sanitize`
+//! makes, report anything.
 
 use core::ptr::NonNull;
 
-/// From now on a touch of this memory, which belongs to the caller, ends the process with a report.
+/// Poisons memory that belongs to the caller: from now on a touch of it ends the process with a report.
 #[inline]
 pub fn poison(start: NonNull<u8>, bytes: usize) {
     #[cfg(contend_asan)]
@@ -11,7 +12,7 @@ pub fn poison(start: NonNull<u8>, bytes: usize) {
     let _ = (start, bytes);
 }
 
-/// The memory may be touched again.
+/// Allows the memory to be touched again.
 #[inline]
 pub fn unpoison(start: NonNull<u8>, bytes: usize) {
     #[cfg(contend_asan)]

@@ -85,18 +85,19 @@ impl VersionLatch {
         }
     }
 
-    /// The word as it is now: a version that [`read`](Self::read) returned only while nothing has
-    /// changed since and no writer is at work.
+    /// The word as it is now. It equals a version that [`read`](Self::read) returned only while nothing
+    /// has changed since and no writer is at work.
     #[inline]
     pub fn current(&self) -> u64 {
         // Acquire: pairs with the Release of a writer's guard.
         self.word.load(Ordering::Acquire)
     }
 
-    /// Makes a gone thing usable again, held, and later with a version that it never had. For whoever
-    /// alone may use the thing; readers that knew it before may still look at it.
+    /// Makes a gone thing usable again: held, and after the release with a version that it never had. For
+    /// a caller that alone may use the thing; readers that knew it before may still look at it.
     pub fn revive(&self) -> VersionLatchGuard<'_> {
-        // Relaxed: nobody else writes the word of a gone thing, and who makes it gone hands it over.
+        // Relaxed: nobody else writes the word of a gone thing, and the thread that makes it gone hands it
+        // over.
         let word = self.word.load(Ordering::Relaxed);
         assert!(word & (HELD | GONE) == GONE, "only a gone thing is revived");
         let locked_word = ((word & !GONE) + CHANGE) | HELD;

@@ -1,8 +1,8 @@
 //! The one door to atomics, threads, fibers, clocks and waiting, with every step in a scheduler's hand.
 //!
 //! The second root over the modules of this crate: the package `contend-sync-sim` builds it, and the
-//! twins of the crates above build on that. Who runs next at each access to a shared word, and what
-//! time it is, is decided by the scheduler in [`hook`].
+//! twins of the crates above build on that. The scheduler in [`hook`] decides who runs next at each
+//! access to a shared word, and what time it is.
 
 #![allow(
     clippy::disallowed_types,

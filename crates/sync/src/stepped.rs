@@ -94,7 +94,7 @@ pub mod atomic {
                     self.compare_exchange(current, new, success, failure)
                 }
 
-                /// As in `core`: a load and an exchange, which others may come between.
+                /// As in `core`: a load and an exchange, between which other workers may come.
                 #[inline]
                 pub fn fetch_update(
                     &self,
@@ -162,28 +162,28 @@ pub mod atomic {
 pub mod hint {
     use crate::hook::{Access, step};
 
-    /// A step in favour of the others.
+    /// A step that lets the other workers run.
     #[inline]
     pub fn spin_loop() {
         step(Access::Pause);
     }
 
-    /// Nothing: it changes no outcome.
+    /// Does nothing: a prefetch changes no outcome.
     #[inline(always)]
     pub fn prefetch<T>(_address: *const T) {}
 
-    /// Nothing: it changes no outcome.
+    /// Does nothing: a prefetch changes no outcome.
     #[inline(always)]
     pub fn prefetch_for_write<T>(_address: *const T) {}
 }
 
-/// Whether the thread's scheduler has told the workers to be wrong in this way.
+/// Whether this bug is planted in what runs on the calling thread.
 #[inline]
 pub fn is_planted(plant: &'static crate::plant::Plant) -> bool {
     hook::planted().is_some_and(|planted| core::ptr::eq(planted, plant))
 }
 
-/// One is enough: each spin lets the others run already.
+/// One spin is enough: each spin already lets the other workers run.
 pub(crate) const BACKOFF_SPINS: u32 = 1;
 
 /// Passes virtual time: see the native back end.
@@ -191,12 +191,12 @@ pub(crate) fn idle(_round: u32, until_ns: Option<u64>, _looking: bool) {
     hook::wait(until_ns);
 }
 
-/// Passes virtual time up to a moment, of this thread alone.
+/// Passes virtual time, of this thread alone, until a moment.
 pub(crate) fn work(until_ns: u64) {
     hook::wait(Some(until_ns));
 }
 
-/// Nobody sleeps here.
+/// Returns 0: nobody sleeps in this build.
 pub(crate) fn slept_ns() -> u64 {
     0
 }

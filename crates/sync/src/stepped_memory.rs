@@ -12,22 +12,23 @@ use core::ptr::{self, NonNull};
 use std::alloc::handle_alloc_error;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Where regions are asked for, again and again from the start: within the 128 TiB that a process has.
+/// Where the search for a place of a region begins, again and again from the start: within the 128 TiB that a
+/// process has.
 const FIRST: usize = 16 << 40;
 const LAST: usize = 96 << 40;
 
-/// Bytes of a region, if nobody asks for more at a time. It is address space; only pages that were touched take
+/// Bytes of a region, unless one call asks for more. It is address space; only pages that were touched take
 /// memory.
 const REGION: usize = 64 << 20;
 
-/// How far apart places are tried when one is taken, and how many.
+/// The distance between the places that are tried when one is taken, and the number of tries.
 const STRIDE: usize = 1 << 30;
 const TRIES: usize = 16;
 
 /// The largest page that any system here uses.
 const PAGE: usize = 64 << 10;
 
-/// All regions of the process: whoever gives memory back need not be who asked for it.
+/// All regions of the process: memory may be given back by another thread than the one that asked for it.
 static REGIONS: Mutex<Regions> = Mutex::new(Regions { next: FIRST, all: Vec::new() });
 
 struct Regions {
@@ -44,11 +45,11 @@ struct Region {
     used: usize,
     /// Pieces that were not given back.
     live: usize,
-    /// Whether its thread has another now, or has ended.
+    /// Whether its thread uses another region now, or has ended.
     is_left: bool,
 }
 
-// SAFETY: a region is memory that belongs to nobody but it, wherever it is unmapped.
+// SAFETY: the memory of a region belongs to the region alone, and any thread may unmap it.
 unsafe impl Send for Region {}
 
 /// The region of a thread, by its address; it is left when the thread ends.
@@ -67,12 +68,13 @@ thread_local! {
 }
 
 fn regions() -> MutexGuard<'static, Regions> {
-    // No step: it is no shared word of the workers. Whoever panicked with it left it in order.
+    // No step: the lock is no shared word of the workers. A thread that panicked with it left the regions in
+    // order.
     REGIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Memory of this layout, at a higher address than all that this thread has and has not given back (but once in
-/// 80 TiB). Its contents are undefined; it ends the process when there is none left.
+/// Memory of this layout, at a higher address than all memory that this thread has and has not given back (except
+/// once in 80 TiB). Its contents are undefined; it ends the process when there is none left.
 ///
 /// # Panics
 /// When the size is zero.
@@ -115,13 +117,13 @@ pub unsafe fn free(start: NonNull<u8>, _layout: Layout) {
 }
 
 impl Regions {
-    /// The region that an address is of.
+    /// The region that contains an address.
     fn at(&mut self, address: usize) -> &mut Region {
         let holds = |region: &&mut Region| address.wrapping_sub(region.start.addr().get()) < region.bytes;
         self.all.iter_mut().find(holds).expect("memory is of a region")
     }
 
-    /// Serves no more from a region.
+    /// Marks a region as left: it serves no more memory.
     fn leave(&mut self, start: usize) {
         self.at(start).is_left = true;
         self.remove_left();
@@ -129,7 +131,7 @@ impl Regions {
 
     fn remove_left(&mut self) {
         for region in self.all.extract_if(.., |region| region.is_left && region.live == 0) {
-            // SAFETY: it was mapped with this size, is known to nobody any more, and nobody has memory of it.
+            // SAFETY: the region was mapped with this size, nobody knows it any more, and nobody has memory of it.
             unsafe { unmap(region.start, region.bytes) };
         }
     }

@@ -1,6 +1,6 @@
 //! Workers in the stepped build: fibers on one thread, of which a scheduler runs one at a time.
 //!
-//! What the unsafe code below rests on:
+//! Invariants on which the unsafe code below rests:
 //!
 //! 1. `RUNNING` holds the yielder of the worker that runs on this thread, while one runs.
 //! 2. The code of a worker runs only inside `run`. Normally `run` is left after all workers have
@@ -19,7 +19,7 @@ use crate::hook::{self, Access};
 /// Workers are few, and their stacks hold more than a fiber's: a crew, a driver, a test.
 const STACK_BYTES: usize = 1 << 20;
 
-/// A suspended worker says who runs next.
+/// A worker that suspends itself names the worker that runs next.
 type Yielder = corosensei::Yielder<(), usize>;
 
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ struct Running {
 thread_local! {
     static RUNNING: Cell<Option<Running>> = const { Cell::new(None) };
     /// Stacks of workers that have ended. An explorer runs many short lives, and mapping a stack takes longer
-    /// than many a life.
+    /// than many of these lives.
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn switch_to(next: usize) {
     RUNNING.set(Some(running));
 }
 
-/// A step in favour of the others.
+/// A step that lets the other workers run.
 #[inline]
 pub fn yield_now() {
     hook::step(Access::Pause);

@@ -1,5 +1,5 @@
-//! The threads of an ordinary program, which calls the engine from wherever it likes: what tells them apart, and
-//! what a thread is in the midst of. Workers have numbers of their own and need none of it.
+//! The threads of an ordinary program, which calls the engine from any thread: a number for each, and the things that
+//! a thread is in the midst of. Workers have numbers of their own and need none of it.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,26 +9,28 @@ static THREADS: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     // Relaxed: numbers are distinct, and order nothing.
     static NUMBER: usize = THREADS.fetch_add(1, Ordering::Relaxed);
-    /// What the thread is in the midst of.
+    /// The numbers of the things that the thread is in the midst of.
     static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A number of the calling thread, which no other thread of the process has or will have: small while there were few.
+/// The number of the calling thread, which no other thread of the process has or will have. Threads that come early
+/// have small numbers.
 #[inline]
 pub fn number() -> usize {
     NUMBER.with(|number| *number)
 }
 
-/// The calling thread is in the midst of something until this is dropped, by the same thread.
+/// Guard: the calling thread is in the midst of something until it drops this.
 #[derive(Debug)]
 pub struct Inside {
     what: usize,
-    /// Another thread is in the midst of other things.
+    /// Keeps the guard on its thread: another thread is in the midst of other things.
     stays: core::marker::PhantomData<*const ()>,
 }
 
 impl Inside {
-    /// The calling thread enters `what`, a number that callers agree on: `None` if it is in the midst of that already.
+    /// Enters `what`, a number on which callers agree. Returns `None` if the calling thread is in the midst of it
+    /// already.
     #[inline]
     pub fn enter(what: usize) -> Option<Self> {
         INSIDE.with_borrow_mut(|inside| {

@@ -4,20 +4,20 @@
 //! INVARIANTS
 //! (1) The owner stays where it is, and is not changed, while the value lives: it is shared, and the value is dropped
 //!     before the share in it.
-//! (2) Nobody learns that the value's borrow is said to last for ever: whoever makes or uses the value does so for
-//!     any lifetime.
+//! (2) Nobody learns that the value's borrow is declared to last for ever: the code that makes or uses the value does
+//!     so for any lifetime.
 
 use std::sync::Arc;
 
-/// A type with a lifetime: that of a value which borrows from an `O`.
+/// A type with a lifetime: the type of a value that borrows from an `O`.
 pub trait Borrowing<O: 'static>: 'static {
-    /// The type for a borrow that lasts so long.
+    /// The type for a borrow of lifetime `'o`.
     type Of<'o>;
 }
 
 /// A value, and a share in the owner that it borrows from.
 pub struct Tied<O: 'static, B: Borrowing<O>> {
-    /// Before the owner: fields are dropped in their order, invariant (1).
+    /// Stands before the owner: fields are dropped in their order, invariant (1).
     value: B::Of<'static>,
     owner: Arc<O>,
 }

@@ -6,21 +6,21 @@
 use crate::atomic::{AtomicU64, Ordering};
 use crate::{backend, clock, fiber};
 
-/// Waits until `ready` says true, and returns true; or until [`clock::now_ns`] reaches `deadline_ns`,
-/// and returns what `ready` says then.
+/// Waits until `ready` returns true, and returns true; or until [`clock::now_ns`] reaches `deadline_ns`, and
+/// then returns the result of `ready`.
 ///
-/// `ready` is called often, on a fiber by the fiber's crew: it must be short and must not wait. It
-/// sees everything that happened before what it looks for, if it looks with Acquire.
+/// `ready` is called often, on a fiber by the fiber's crew: it must be short and must not wait. If it loads
+/// with Acquire, it sees everything that happened before the store that it loads.
 ///
-/// A fiber that is being unwound by a panic cannot be suspended: there, the answer of the first look
-/// is returned at once.
+/// A fiber that is being unwound by a panic cannot be suspended: there, the result of the first call is
+/// returned at once.
 #[inline]
 pub fn wait_until(deadline_ns: Option<u64>, mut ready: impl FnMut() -> bool) -> bool {
     ready() || wait(deadline_ns, Some(&mut ready))
 }
 
-/// Waits until none of `bits` is set in a word, for example its lock bit. A hint that ends a wait: the caller
-/// looks again, with the ordering that it needs.
+/// Waits until none of `bits` is set in a word, for example its lock bit. The end of the wait is only a hint:
+/// the caller looks again, with the ordering that it needs.
 #[cold]
 pub fn wait_clear(word: &AtomicU64, bits: u64) {
     // Relaxed: see above.
@@ -52,19 +52,19 @@ pub fn in_fiber() -> bool {
     fiber::in_fiber()
 }
 
-/// How many fibers of the calling thread wait for a condition: for others, and not only for a moment to come.
+/// The number of fibers of the calling thread that wait for a condition, and not only for a moment.
 #[inline]
 pub fn waiting() -> u32 {
     fiber::waiting()
 }
 
-/// Ticks of [`clock::ticks`] so far in which the calling thread had fibers, and none of them could go on.
+/// Ticks of [`clock::ticks`] so far during which the calling thread had fibers but none of them could go on.
 pub fn stalled_ticks() -> u64 {
     fiber::stalled_ticks()
 }
 
-/// Nanoseconds that the calling thread has slept so far because none of its work could go on: time that
-/// it did not ask for.
+/// Nanoseconds that the calling thread has slept so far because none of its work could go on, not because it
+/// asked for a sleep.
 pub fn thread_idle_ns() -> u64 {
     backend::slept_ns()
 }

@@ -1,4 +1,4 @@
-//! A timer wheel: what is to happen at which moment, for many moments at a constant cost each.
+//! A timer wheel: timers for many moments, at a constant cost each.
 //!
 //! Hierarchical, as Varghese and Lauck have it (SOSP 1987, scheme 7): level 0 has a slot for each of the next 64
 //! ticks, level 1 a slot for each of the 64 rounds of level 0, and so on up to all of time. A timer goes into the
@@ -6,8 +6,8 @@
 //! ten times at most, and usually once or twice. A heap would compare it with others fourteen times among 20,000, each
 //! time in another cache line.
 //!
-//! A tick is longer than most transactions, so what is due within the present one stands in a small heap, in exact
-//! order: a timer is never early, nor late by a tick.
+//! A tick is longer than most transactions, so the timers that are due within the present tick stand in a small heap,
+//! in exact order: a timer is never early, nor late by a tick.
 
 use core::cmp::Reverse;
 use core::mem;
@@ -21,19 +21,18 @@ const SLOTS: usize = 1 << SLOT_BITS;
 /// Levels that together reach to the end of time.
 const LEVELS: usize = (u64::BITS - TICK_BITS).div_ceil(SLOT_BITS) as usize;
 
-/// Timers, each with a moment in nanoseconds and something that it is for. The order of those of one moment is that of
-/// what they are for.
+/// Timers, each with a moment in nanoseconds and a subject. Timers of one moment are ordered by their subjects.
 #[derive(Debug)]
 pub(crate) struct Wheel<T> {
     /// The tick up to which slots were emptied.
     now_tick: u64,
-    /// What is due within that tick, or was before it.
+    /// Timers that are due within that tick, or were due before it.
     due: BinaryHeap<Reverse<(u64, T)>>,
     slots: Box<[Slot<T>]>,
     /// A bit for each slot of a level that is not empty.
     occupied: [u64; LEVELS],
     len: usize,
-    /// Lent to the slot that is emptied, so that none gives its memory back.
+    /// Memory lent to the slot that is being emptied, so that no slot gives its memory back.
     spare: Vec<(u64, T)>,
 }
 
@@ -70,7 +69,7 @@ impl<T: Ord> Wheel<T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no timers.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -81,7 +80,7 @@ impl<T: Ord> Wheel<T> {
         self.place(at_ns, of);
     }
 
-    /// Puts a timer where it belongs as seen from the present tick.
+    /// Puts a timer into its place as seen from the present tick.
     fn place(&mut self, at_ns: u64, of: T) {
         let tick = at_ns >> TICK_BITS;
         if tick <= self.now_tick {
@@ -96,13 +95,13 @@ impl<T: Ord> Wheel<T> {
         slot.timers.push((at_ns, of));
     }
 
-    /// The earliest moment of all; a timer that [`retain`](Self::retain) has taken out may still count.
+    /// The earliest moment of all timers. A timer that [`retain`](Self::retain) has removed may still count.
     pub(crate) fn earliest_ns(&self) -> Option<u64> {
         let due = self.due.peek().map(|timer| timer.0.0);
         due.or_else(|| self.first_slot().map(|(level, position)| self.slot(level, position).earliest_ns))
     }
 
-    /// Takes out the earliest timer that is due by `now_ns`.
+    /// Removes and returns the earliest timer that is due by `now_ns`.
     pub(crate) fn pop(&mut self, now_ns: u64) -> Option<T> {
         while self.due.is_empty() && self.turn(now_ns >> TICK_BITS) {}
         if self.due.peek()?.0.0 > now_ns {
@@ -112,8 +111,8 @@ impl<T: Ord> Wheel<T> {
         self.due.pop().map(|timer| timer.0.1)
     }
 
-    /// Comes to the first slot that begins by `tick`, and moves its timers to where they are seen from there. When
-    /// there is none, comes to `tick` itself, and says no.
+    /// Advances to the first slot that begins by `tick`, and moves its timers to their places as seen from there. If
+    /// there is no such slot, advances to `tick` itself and returns false.
     fn turn(&mut self, tick: u64) -> bool {
         let first =
             self.first_slot().map(|(level, position)| (level, position, self.begins(level, position)));
@@ -132,7 +131,7 @@ impl<T: Ord> Wheel<T> {
         true
     }
 
-    /// The slot with the earliest timers: those of a level are all before those of the next.
+    /// The slot with the earliest timers: all timers of a level come before those of the next level.
     fn first_slot(&self) -> Option<(u32, usize)> {
         let level = self.occupied.iter().position(|slots| *slots != 0)?;
         Some((level as u32, self.occupied[level].trailing_zeros() as usize))
@@ -149,7 +148,7 @@ impl<T: Ord> Wheel<T> {
         ((round << SLOT_BITS) | position as u64) << low
     }
 
-    /// Takes out the timers of which `is_wanted` says no.
+    /// Removes the timers for which `is_wanted` returns false.
     pub(crate) fn retain(&mut self, is_wanted: impl Fn(&T) -> bool) {
         self.due.retain(|timer| is_wanted(&timer.0.1));
         self.len = self.due.len();
@@ -173,7 +172,7 @@ fn slot_of(tick: u64, level: u32) -> usize {
 mod tests {
     use super::*;
 
-    /// Numbers by chance, the same in each run.
+    /// Random numbers, the same in each run.
     struct Chance(u64);
 
     impl Chance {
@@ -190,7 +189,7 @@ mod tests {
         }
     }
 
-    /// All that is due by a moment, in the order in which it comes.
+    /// All timers that are due by a moment, in the order in which they come.
     fn all(wheel: &mut Wheel<u64>, now_ns: u64) -> Vec<u64> {
         core::iter::from_fn(|| wheel.pop(now_ns)).collect()
     }

@@ -16,31 +16,31 @@ use crate::trial::{Trial, Tried, native};
 use crate::watch::{Patience, Stuck, Watched, watched};
 use crate::{Explored, Plant};
 
-/// Violations that are reported of each kind of trial: one is enough to know, and a few to see what they share. Of a
-/// planted bug that is known.
+/// The most violations that are reported for each kind of trial. One violation shows that there is a defect, and a few
+/// show what they have in common. A planted bug is known, and needs one violation only.
 const VIOLATIONS_MAX: usize = 3;
 
-/// How long trials of one kind go on.
+/// The limit of the trials of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// For so many seconds.
+    /// A number of seconds.
     Seconds(f64),
-    /// Until there were so many: schedules, or transactions.
+    /// A number of schedules or of transactions.
     Count(u64),
 }
 
-/// How much is tried.
+/// The budget of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     /// The first seed; the others follow it.
     pub seed: u64,
-    /// Threads that try.
+    /// The number of threads that run trials.
     pub cores: usize,
-    /// Whether programs are searched, whatever time that takes.
+    /// Whether programs are searched, however long that takes.
     pub searches: bool,
-    /// Explored trials. The time of the searches is a part of theirs.
+    /// The limit of explored trials. Their time includes the time of the searches.
     pub schedules: Limit,
-    /// Transactions of native trials.
+    /// The limit of the transactions of native trials.
     pub transactions: Limit,
 }
 
@@ -58,7 +58,7 @@ pub enum Step {
     Stress,
 }
 
-/// Where a campaign is, for those who watch it from another thread.
+/// The progress of a campaign, for watchers on another thread.
 #[derive(Debug, Default)]
 pub struct Monitor {
     step: AtomicU32,
@@ -68,9 +68,9 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// The present step.
+    /// Returns the present step.
     pub fn step(&self) -> Step {
-        // Relaxed: for display; nothing is read on its strength.
+        // Relaxed: for display; no other memory access depends on the value.
         match self.step.load(Ordering::Relaxed) {
             0 => Step::Scripts,
             1 => Step::Search,
@@ -79,18 +79,18 @@ impl Monitor {
         }
     }
 
-    /// The campaign has come to `step`.
+    /// Records that the campaign has reached `step`.
     fn enter(&self, step: Step) {
         self.step.store(step as u32, Ordering::Relaxed); // Relaxed: as in `step`.
     }
 
-    /// Schedules explored and transactions checked so far.
+    /// Returns the numbers of schedules explored and of transactions checked so far.
     pub fn progress(&self) -> (u64, u64) {
         // Relaxed: as in `step`.
         (self.schedules.load(Ordering::Relaxed), self.transactions.load(Ordering::Relaxed))
     }
 
-    /// Ends the campaign early: what was tried until now counts.
+    /// Ends the campaign early. Trials that have ended by then count.
     pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Relaxed); // Relaxed: a flag that orders nothing else.
     }
@@ -100,67 +100,69 @@ impl Monitor {
     }
 }
 
-/// How a violation can be had again.
+/// The way to reproduce a violation.
 #[derive(Clone, Debug)]
 pub enum Replay {
-    /// By the explored trial of this seed or program, under this schedule.
+    /// The explored trial of this seed or program, under this schedule.
     Explored(Subject, Schedule),
-    /// By playing the script of this name.
+    /// The script of this name.
     Script(&'static str),
-    /// By trying again: threads do not run the same way twice. The seed of the requests.
+    /// Another native trial with this seed of the requests. It may not show the violation, because threads do not run
+    /// the same way twice.
     Native(u64),
 }
 
-/// Something that a scheme did and must not.
+/// A violation: something that a scheme did and must not do.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// The anomaly, or what else went wrong.
+    /// The anomaly, or another failure.
     pub what: String,
-    /// Who did what, as a small graph; empty when there is nothing to tell.
+    /// The operations of the transactions as a small graph; empty if there is nothing to tell.
     pub story: String,
-    /// How it can be had again.
+    /// The way to reproduce the violation.
     pub replay: Replay,
 }
 
-/// What a campaign has seen.
+/// The results of a campaign.
 #[derive(Debug)]
 pub struct Report {
     /// The scheme's name.
     pub scheme: &'static str,
-    /// What it promises under its settings.
+    /// The level that the scheme promises under its settings.
     pub promise: Level,
-    /// Scripts that were played.
+    /// The number of scripts that were played.
     pub scripts: u64,
-    /// Programs of which all schedules were explored that are to be.
+    /// The number of programs whose search was completed.
     pub searches: u64,
-    /// Schedules that were explored, those of the searches included.
+    /// The number of schedules that were explored, including those of the searches.
     pub schedules: u64,
-    /// Transactions that committed and were checked, explored ones included.
+    /// The number of transactions that committed and were checked, including those of explored trials.
     pub transactions: u64,
-    /// Histories of which the checker could not tell.
+    /// The number of histories that the checker could not decide.
     pub undecided: u64,
-    /// What must not happen and did, a few of each kind of trial.
+    /// The violations, a few of each kind of trial.
     pub violations: Vec<Violation>,
-    /// The anomalies that the promise permits and that showed, each with the number of histories.
+    /// The anomalies that the promise permits and that occurred, each with the number of histories.
     pub permitted_shown: BTreeMap<String, u64>,
-    /// Whether it was ended early.
+    /// Whether the campaign was ended early.
     pub is_interrupted: bool,
-    /// How transactions came to no end, if some did: then none were tried on threads, or no more of them.
+    /// The kind of endless trial, if a trial did not end. In that case no transactions, or no further ones, were tried
+    /// on threads.
     pub stuck: Option<Stuck>,
-    /// What showed of these.
+    /// The phenomena of the permitted anomalies that occurred.
     phenomena: BTreeSet<Phenomenon>,
 }
 
 impl Report {
-    /// Whether nothing showed of what the promise permits and the next stronger one forbids: then the trials may be
-    /// blind.
+    /// Whether none of the anomalies occurred that the promise permits and the next stronger level forbids. In that
+    /// case the trials may be blind.
     pub fn is_blind(&self) -> bool {
         let stronger = Level::ALL.into_iter().find(|level| *level > self.promise);
         stronger.is_some_and(|level| !self.phenomena.iter().any(|shown| level.forbids(*shown)))
     }
 }
 
-/// What is to be tried on a scheme.
+/// The trials of one scheme under given settings.
 #[derive(Clone, Debug)]
 pub struct Campaign {
     scheme: &'static str,
@@ -169,7 +171,7 @@ pub struct Campaign {
     plant: Option<&'static Plant>,
 }
 
-/// What was seen so far, by all threads.
+/// The observations of all threads so far.
 #[derive(Default)]
 struct Seen {
     transactions: u64,
@@ -221,7 +223,7 @@ impl Seen {
         }
     }
 
-    /// Adds what others saw, but for their violations.
+    /// Adds the observations of `other`, without its violations.
     fn add(&mut self, other: &Self) {
         self.transactions += other.transactions;
         self.undecided += other.undecided;
@@ -232,7 +234,7 @@ impl Seen {
         self.phenomena.extend(&other.phenomena);
     }
 
-    /// The first by seed or program, whoever came first.
+    /// Returns the first violations by seed or program, whichever thread found them first.
     fn some_violations(&mut self) -> Vec<Violation> {
         let mut violations = core::mem::take(&mut self.violations);
         violations.sort_by_key(|violation| match violation.replay {
@@ -245,7 +247,7 @@ impl Seen {
     }
 }
 
-/// A limit that threads watch.
+/// The limit of the trials of one kind, which all threads watch.
 struct Clock<'m> {
     limit: Limit,
     until_ns: u64,
@@ -259,7 +261,7 @@ impl<'m> Clock<'m> {
         Self { limit, until_ns: clock::now_ns().saturating_add(lasts_ns), violations_max, monitor }
     }
 
-    /// Whether another trial may begin after so many schedules or transactions.
+    /// Whether another trial may begin after `count` schedules or transactions.
     fn goes_on(&self, count: u64, seen: &Latched<Seen>) -> bool {
         let is_time = match self.limit {
             Limit::Seconds(_) => clock::now_ns() < self.until_ns,
@@ -268,7 +270,8 @@ impl<'m> Clock<'m> {
         is_time && self.may_go_on(seen)
     }
 
-    /// The same, whatever the limit. One trial without an end is enough: each takes as long as thousands with one.
+    /// Whether another trial may begin, apart from the limit. One endless trial is enough: each takes as long as
+    /// thousands of trials that end.
     fn may_go_on(&self, seen: &Latched<Seen>) -> bool {
         let seen = seen.lock();
         let is_enough = seen.stuck.is_some() || seen.violations.len() >= self.violations_max;
@@ -276,16 +279,16 @@ impl<'m> Clock<'m> {
     }
 }
 
-/// The size of a native trial: keys at each home, homes, sessions, and transactions of each.
+/// The sizes of native trials: keys at each home, homes, sessions, and transactions of each session.
 const ROUNDS: [(u64, u64, usize, u64); 5] =
     [(8, 2, 8, 2_000), (100, 2, 8, 4_000), (16, 1, 4, 4_000), (2_000, 4, 16, 4_000), (4, 1, 2, 4_000)];
 
 impl Campaign {
-    /// A campaign against the scheme of this name under settings of its own and of the engine; none when there is no
-    /// such scheme.
+    /// Returns a campaign against the scheme of this name, under settings of the scheme and of the engine; `None` if
+    /// there is no such scheme.
     ///
     /// # Errors
-    /// Settings that are refused.
+    /// The settings are refused.
     pub fn new(
         scheme: &str,
         given: &[(String, String)],
@@ -295,7 +298,7 @@ impl Campaign {
         Some(promise.map(|promise| Self { scheme: info.name, given: given.to_vec(), promise, plant: None }))
     }
 
-    /// The same with a bug planted, which only explored trials can show.
+    /// Returns the campaign with a bug planted, which only explored trials can show.
     #[must_use]
     pub fn plant(self, plant: &'static Plant) -> Self {
         Self { plant: Some(plant), ..self }
@@ -306,22 +309,22 @@ impl Campaign {
         self.scheme
     }
 
-    /// What the scheme promises.
+    /// Returns the level that the scheme promises.
     pub fn promise(&self) -> Level {
         self.promise
     }
 
-    /// The explored trial of a seed.
+    /// Returns the explored trial of a seed.
     pub fn case(&self, seed: u64) -> Case<'_> {
         self.trial(Subject::Seed(seed))
     }
 
-    /// The explored trial of a seed or a program.
+    /// Returns the explored trial of a seed or a program.
     pub fn trial(&self, subject: Subject) -> Case<'_> {
         Case { scheme: self.scheme, given: &self.given, subject, schedule: None, plant: self.plant }
     }
 
-    /// Tries as much as the budget allows.
+    /// Runs as many trials as the budget allows.
     pub fn run(&self, budget: &Budget, monitor: &Monitor) -> Report {
         let scripts = if self.plant.is_none() { self.play() } else { Played::default() };
         let [searched, explored, stressed] = [(); 3].map(|()| Latched::new(Seen::default()));
@@ -331,7 +334,7 @@ impl Campaign {
         let searches = if budget.searches { self.search_all(budget.cores, &clock, &searched) } else { 0 };
         monitor.enter(Step::Explore);
         let is_stuck = |seen: &Latched<Seen>| seen.lock().stuck.is_some();
-        // One way to a planted bug is enough.
+        // One violation is enough for a planted bug.
         let is_found = self.plant.is_some() && !searched.lock().violations.is_empty();
         if !is_found && !is_stuck(&searched) {
             self.explore(budget, &clock, &explored);
@@ -368,7 +371,7 @@ impl Campaign {
         }
     }
 
-    /// Plays all scripts, up to one that does not end.
+    /// Plays all scripts, up to the first script that does not end.
     fn play(&self) -> Played {
         let (scheme, given, played) = (self.scheme, self.given.clone(), Arc::new(Latched::default()));
         let theirs = Arc::clone(&played);
@@ -378,19 +381,19 @@ impl Campaign {
         let mut played = core::mem::take(&mut *played.lock());
         match ended {
             Watched::Ended(()) => {}
-            // What a scheme does in a script is caught there: this is a defect of ours.
+            // Faults of the scheme in a script are caught within the script, so a panic here is a defect of ours.
             Watched::Panicked(says) => panic!("{says}"),
             Watched::Stuck(stuck, told) => played.breaks_off(told, stuck),
         }
         played
     }
 
-    /// Searches all programs, and says how many it has searched to the end.
+    /// Searches all programs, and returns how many of the searches were completed.
     fn search_all(&self, cores: usize, clock: &Clock<'_>, seen: &Latched<Seen>) -> u64 {
         let next = AtomicUsize::new(0);
         let ended = workers::run(cores, false, |_| {
             let (mut checker, mut ended) = (Checker::new(), 0);
-            // Relaxed: each number is given out once, and orders nothing.
+            // Relaxed: each number is given out once, and the counter orders nothing.
             while let Some(program) = SEARCHES.get(next.fetch_add(1, Ordering::Relaxed)) {
                 ended += u64::from(self.search(program, clock, &mut checker, seen));
             }
@@ -399,7 +402,7 @@ impl Campaign {
         ended.into_iter().sum()
     }
 
-    /// Tries all schedules of a program up to the first that shows something; false if not all were tried.
+    /// Tries all schedules of a program, up to the first violation. Returns `false` if not all were tried.
     fn search(
         &self,
         program: &'static Program,
@@ -437,7 +440,7 @@ impl Campaign {
         });
     }
 
-    /// Writes down what came of an explored trial; whether it was a violation.
+    /// Records the result of an explored trial. Returns whether it was a violation.
     fn note(&self, subject: Subject, explored: Explored, monitor: &Monitor, seen: &Latched<Seen>) -> bool {
         let is_violation = explored.is_violation();
         let explored = if is_violation { self.simplest(subject, explored) } else { explored };
@@ -448,7 +451,7 @@ impl Campaign {
         is_violation
     }
 
-    /// What comes of a violation under a schedule with as few preemptions as it needs.
+    /// Returns the violation under a simpler schedule, with as few preemptions as it needs.
     fn simplest(&self, subject: Subject, explored: Explored) -> Explored {
         let case = self.trial(subject);
         let schedule = case.simplest(&explored.schedule);
@@ -462,7 +465,7 @@ impl Campaign {
         workers::run(budget.cores, false, |_| {
             let mut checker = Checker::new();
             loop {
-                // Threads that are stuck stay, and take processor time from those that follow.
+                // No trial follows a stuck one: stuck threads stay, and would take processor time from it.
                 let transactions = seen.lock().transactions;
                 if !clock.goes_on(transactions, seen) {
                     break;
@@ -492,8 +495,9 @@ impl Campaign {
         });
     }
 
-    /// Histories for others to judge, each with a name and with what is said of it here: of an explored trial, and of
-    /// one on threads unless a bug is planted, which only the first can have. A trial without an end has none.
+    /// Returns histories for other checkers to judge, each with a name and the verdict of our checker: the history of
+    /// an explored trial and, unless a bug is planted, that of a trial on threads. Only explored trials can have a
+    /// planted bug. A trial that does not end has no history.
     pub fn histories(&self, seed: u64) -> Vec<(&'static str, History, Verdict)> {
         let Explored { history, verdict, .. } = self.case(seed).explore();
         let explored = history.zip(verdict).map(|(history, verdict)| ("explored", history, verdict));
@@ -508,7 +512,7 @@ impl Campaign {
         explored.into_iter().chain(native).collect()
     }
 
-    /// What comes of one native trial.
+    /// Runs one native trial.
     fn native(&self, seed: u64, number: u64) -> Watched<Tried> {
         let (keys, homes, clients, requests) = ROUNDS[(number % ROUNDS.len() as u64) as usize];
         let own = |name: &str, value: u64| (name.to_owned(), value.to_string());
@@ -524,7 +528,7 @@ impl Campaign {
     }
 }
 
-/// What tables are called in stories and exported histories.
+/// Returns the name of a table in stories and exported histories.
 pub fn name_of(number: u16) -> String {
     mix::name_of(number).to_owned()
 }

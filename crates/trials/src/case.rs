@@ -1,4 +1,4 @@
-//! Explored trials: small ones, each of which a seed stands for, or a program and a schedule.
+//! Explored trials: small trials, each of which is identified by a seed, or by a program and a schedule.
 
 use core::fmt;
 
@@ -15,30 +15,30 @@ use crate::searches::Program;
 use crate::trial::{Trial, Tried, stepped};
 use crate::watch::{Progress, Stuck};
 
-/// About how many choices the schedule of a trial has.
+/// The approximate number of choices in the schedule of a trial.
 const CHOICES: u64 = 600;
-/// Schedules that are tried to make a failing one simpler, and steps that they may take together: enough for all of
-/// these schedules, unless trials come to no end.
+/// The most schedules that are tried to simplify a failing one, and the most steps that they may take together. The
+/// steps are enough for all of these schedules, unless trials do not end.
 const SHRINK_MAX: u64 = 1_000;
 const SHRINK_STEPS_MAX: u64 = 10 * STEPS_MAX;
-/// Schedules after which a search ends that would have more. It has where workers wait for each other at each step, as
-/// in batches, since it branches over who of those who stepped aside is next. Where they wait for locks it has some
-/// thousands.
+/// The number of schedules after which a search ends even if there are more. There are more if workers wait for each
+/// other at each step, as in batches, since the search branches over which of the workers that yielded runs next. If
+/// workers wait for locks, a search has some thousands of schedules.
 const SEARCHED_MAX: u64 = 30_000;
-/// Steps after which a trial is taken for endless: a hundred times what the longest take.
+/// The number of steps after which a trial counts as endless: a hundred times the number of the longest trials.
 const STEPS_MAX: u64 = 1_000_000;
 
-/// What runs in an explored trial.
+/// The subject of an explored trial: a seed or a program.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject {
-    /// What this seed draws: rows, requests, and a schedule unless another one is given.
+    /// The rows, the requests and the schedule (unless another one is given) that this seed draws.
     Seed(u64),
-    /// A program; without a schedule under the plainest one.
+    /// A program. Without a schedule it runs under the plainest one.
     Program(&'static Program),
 }
 
 impl Subject {
-    /// What a seed or the name of a program stands for, if either is what this is.
+    /// Returns the subject for a seed or the name of a program; `None` if the text is neither.
     pub fn named(text: &str) -> Option<Self> {
         let seed = text.parse().ok().map(Self::Seed);
         seed.or_else(|| Program::find(text).map(Self::Program))
@@ -54,53 +54,53 @@ impl fmt::Display for Subject {
     }
 }
 
-/// A small trial, and its schedule.
+/// A small trial with its schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'c> {
     /// The scheme's name.
     pub scheme: &'c str,
     /// Settings of the scheme and of the engine that are not the standard ones.
     pub given: &'c [(String, String)],
-    /// What runs.
+    /// The subject of the trial.
     pub subject: Subject,
-    /// Another schedule than the subject's own.
+    /// A schedule to use in place of the subject's own.
     pub schedule: Option<&'c Schedule>,
-    /// The bug that is planted.
+    /// The planted bug.
     pub plant: Option<&'static Plant>,
 }
 
-/// What came of an explored trial.
+/// The result of an explored trial.
 #[derive(Debug)]
 pub struct Explored {
-    /// What all sessions saw and did; none if it did not end well.
+    /// The history of all sessions; `None` if the trial did not end well.
     pub history: Option<History>,
-    /// What the checker made of it.
+    /// The checker's verdict on the history.
     pub verdict: Option<Verdict>,
-    /// Other failures: a panic, a deadlock, a livelock, a row that was torn.
+    /// Any other failure: a panic, a deadlock, a livelock, a torn row.
     pub failure: Option<String>,
-    /// The kind of endless trial, if it did not end.
+    /// The kind of endless trial, if the trial did not end.
     pub stuck: Option<Stuck>,
-    /// How many steps it made.
+    /// The number of steps of the trial.
     pub steps: u64,
-    /// Who ran when.
+    /// The schedule under which the trial ran.
     pub schedule: Schedule,
 }
 
 impl Explored {
-    /// Whether something happened that must not.
+    /// Whether the trial is a violation: it failed, or its history breaks the promise.
     pub fn is_violation(&self) -> bool {
         self.failure.is_some() || self.verdict.as_ref().is_some_and(|v| v.answer == Answer::Violated)
     }
 }
 
-/// How much is done in a trial: what is found by which size differs from defect to defect.
+/// The size of a trial. Different sizes find different defects.
 struct Shape {
     workers: usize,
     requests: u64,
     settings: &'static [(&'static str, &'static str)],
 }
 
-/// Each with its share, in percent.
+/// The sizes of trials, each with its share of the trials in percent.
 const SHAPES: [(u64, Shape); 6] = [
     // Three transactions at once: most anomalies need no more.
     (
@@ -111,7 +111,7 @@ const SHAPES: [(u64, Shape); 6] = [
             settings: &[("mix.keys", "2"), ("mix.homes", "1"), ("mix.ops_max", "3")],
         },
     ),
-    // A few after each other, with rows that come and go between them.
+    // A few transactions one after the other, with rows that are inserted and deleted between them.
     (
         25,
         Shape {
@@ -125,7 +125,7 @@ const SHAPES: [(u64, Shape); 6] = [
             ],
         },
     ),
-    // Long enough for memory to be used again.
+    // Long enough for memory to be reused.
     (
         10,
         Shape {
@@ -139,7 +139,7 @@ const SHAPES: [(u64, Shape); 6] = [
             ],
         },
     ),
-    // Next to nothing but writes of the same rows.
+    // Almost only writes of the same rows.
     (
         10,
         Shape {
@@ -154,7 +154,7 @@ const SHAPES: [(u64, Shape); 6] = [
             ],
         },
     ),
-    // As many keys as fill a leaf: the next one splits it.
+    // As many keys as fill a leaf: one more key splits it.
     (
         5,
         Shape {
@@ -163,7 +163,7 @@ const SHAPES: [(u64, Shape); 6] = [
             settings: &[("mix.keys", "62"), ("mix.homes", "1"), ("mix.ops_max", "4"), ("mix.read_pct", "40")],
         },
     ),
-    // Enough for leaves to come and go.
+    // Enough transactions for leaves to be added and removed.
     (
         5,
         Shape {
@@ -174,7 +174,7 @@ const SHAPES: [(u64, Shape); 6] = [
     ),
 ];
 
-/// The settings of programs: as much room as all of them need.
+/// The settings of programs: enough keys and homes for all of them.
 const PROGRAM: &[(&str, &str)] = &[("mix.keys", "64"), ("mix.homes", "2")];
 
 const _: () = {
@@ -199,19 +199,19 @@ impl Shape {
     }
 }
 
-/// The names of a scheme's settings.
+/// Returns the names of a scheme's settings.
 fn settings_of(scheme: &str) -> impl Iterator<Item = &'static str> {
     let at = catalogue::INFO.iter().position(|info| info.name == scheme);
     at.into_iter().flat_map(|at| catalogue::SETTINGS[at]).map(|setting| setting.name)
 }
 
 impl Case<'_> {
-    /// Runs the trial and judges it. Settings are known to be legal.
+    /// Runs the trial and judges it. The settings must be legal.
     pub fn explore(self) -> Explored {
         self.explore_with(&mut Checker::new())
     }
 
-    /// The same with a checker that serves for many.
+    /// Like `explore`, with a checker that is used for many trials.
     pub(crate) fn explore_with(self, checker: &mut Checker) -> Explored {
         let explorer = match (self.schedule, self.subject) {
             (Some(schedule), _) => Explorer::replay(schedule.clone()),
@@ -224,19 +224,19 @@ impl Case<'_> {
         judge(explored, &progress, checker)
     }
 
-    /// A search over the schedules of a program.
+    /// Returns a search over the schedules of a program.
     pub fn search(program: &Program) -> Search {
         Search::bounded(program.preemptions).cap(SEARCHED_MAX).steps_max(STEPS_MAX)
     }
 
-    /// Runs the trial under the next schedule of a search and judges it; none when there is no other.
+    /// Runs the trial under the next schedule of a search and judges it; `None` if there is no further schedule.
     pub fn explore_next(self, search: &mut Search, checker: &mut Checker) -> Option<Explored> {
         let progress = Arc::<Progress>::default();
         let explored = self.planted(|| search.run(|| self.run(Arc::clone(&progress))));
         explored.map(|explored| judge(explored, &progress, checker))
     }
 
-    /// Does something while the bug is planted.
+    /// Calls `run` while the bug is planted.
     fn planted<T>(self, run: impl FnOnce() -> T) -> T {
         let before = hook::plant(self.plant);
         let out = run();
@@ -254,7 +254,7 @@ impl Case<'_> {
         };
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut given: Vec<_> = settings.iter().map(own).collect();
-        // A batch as small as the rest, unless one was asked for.
+        // Batches are as small as the rest of the trial, unless a size was given.
         let batch = settings_of(self.scheme).find(|name| name.split('.').next_back() == Some("batch"));
         if let Some(batch) = batch.filter(|batch| self.given.iter().all(|(name, _)| name != batch)) {
             given.push(own(&(batch, "4")));
@@ -264,7 +264,7 @@ impl Case<'_> {
         stepped::run(trial, acts, progress).expect("a known scheme").expect("legal settings")
     }
 
-    /// A schedule of a trial that was a violation, and still is one, with fewer preemptions.
+    /// Returns a simpler schedule, with fewer preemptions, for a trial that is a violation and still is one under it.
     pub fn simplest(self, schedule: &Schedule) -> Schedule {
         let mut steps_left = SHRINK_STEPS_MAX;
         let is_violation = |other: &Schedule| {
@@ -279,7 +279,7 @@ impl Case<'_> {
     }
 }
 
-/// What came of an exploration, held to what the scheme promises.
+/// Judges the result of an exploration by the scheme's promise.
 fn judge(explored: sim::Explored<Tried>, progress: &Progress, checker: &mut Checker) -> Explored {
     let sim::Explored { outcome, schedule, trace } = explored;
     let (steps, stuck) = (trace.steps, None);
@@ -292,7 +292,8 @@ fn judge(explored: sim::Explored<Tried>, progress: &Progress, checker: &mut Chec
         Err(failure) => {
             let stuck = match failure.cause() {
                 Cause::Panic => None,
-                // Where moments are waited for, too, others than that nothing changes, time passes.
+                // If transactions also wait until a point in time, time passes although nothing else changes. A
+                // deadlock then shows as an endless trial.
                 Cause::Deadlock | Cause::Endless => Some(progress.verdict()),
             };
             let told = stuck.as_ref().map(|(_, told)| format!("{told} ({failure})"));

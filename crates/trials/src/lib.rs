@@ -1,20 +1,20 @@
-//! Trials: what is tried on every scheme to show that it does not isolate as it promises.
+//! Trials: they try to show that a scheme does not isolate as it promises.
 //!
-//! A trial runs the *mix*, small transactions made to be in each other's way, records what all of them saw and did,
-//! and has a checker judge it. There are two kinds. *Explored* trials run over stepped primitives, where every
-//! interleaving is decided, so that whatever is found can be found again: a seed decides rows, requests and schedule,
-//! or a *search* tries all schedules of a small given program. *Native* trials run on threads of this machine, where
-//! memory is as weak and schedules are as wild as they are in use.
+//! A trial runs the *mix*, small transactions made to conflict with each other, records what all of them saw and did,
+//! and has a checker judge the history. There are two kinds. *Explored* trials run over stepped primitives, where every
+//! interleaving is decided, so that every finding can be reproduced: a seed decides rows, requests and schedule, or a
+//! *search* tries all schedules of a small given program. *Native* trials run on threads of this machine, where memory
+//! ordering is as weak and schedules are as irregular as in use.
 //!
-//! A trial that does not end has a verdict, too: a *deadlock*, if all wait for ever, or a *livelock*, if all abort and
-//! are tried again for ever. An explored one is given up after a number of steps, and what was found once is not looked
-//! for on threads, which nothing can end.
+//! A trial that does not end has a verdict, too: a *deadlock* if all transactions wait for ever, or a *livelock* if all
+//! abort and are retried for ever. An explored trial is given up after a number of steps. After such a finding nothing
+//! is tried on threads, because stuck threads cannot be ended.
 //!
-//! The *scripts* of [`proof`] come first: the anomalies of the literature, step by step.
+//! The *scripts* of [`proof`] come first: they play the anomalies of the literature step by step.
 //!
-//! A [`Campaign`] makes as many of both as its budget allows, and says what a scheme was seen to do: nothing that its
-//! promise forbids, it is hoped, and of what the promise permits, enough to show that the trials are not blind. That
-//! they are not is shown once more by [planted bugs](sync_sim::plant), which explored trials have to find.
+//! A [`Campaign`] runs as many trials of both kinds as its budget allows, and reports the anomalies of the scheme.
+//! There should be none that the scheme's promise forbids, and enough of those that the promise permits to show that
+//! the trials are not blind. [Planted bugs](sync_sim::plant), which explored trials have to find, show this once more.
 #![forbid(unsafe_code)]
 
 mod campaign;

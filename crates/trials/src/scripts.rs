@@ -8,22 +8,22 @@ use sync::Latched;
 
 use crate::watch::{Progress, Stuck};
 
-/// After so many scripts in which nobody can go on no more are played: each of them takes its time to be given up.
+/// The number of stuck scripts after which no further script is played: each takes a while to be given up.
 const STUCK_MAX: u32 = 3;
 
-/// What came of the scripts.
+/// The results of the scripts.
 #[derive(Debug, Default)]
 pub(crate) struct Played {
-    /// How many were played.
+    /// The number of scripts that were played.
     pub(crate) count: u64,
-    /// Of each that went wrong its name, and what happened beside each of its lines.
+    /// The scripts that went wrong: the name of each, and its lines with what happened at each line.
     pub(crate) wrong: Vec<(&'static str, String)>,
-    /// How the last of them came to no end, if it did.
+    /// The kind of endless script, if a script did not end.
     pub(crate) stuck: Option<Stuck>,
 }
 
 impl Played {
-    /// The script after those that were played does not end.
+    /// Records that the script after those that were played does not end.
     pub(crate) fn breaks_off(&mut self, told: String, stuck: Stuck) {
         if let Some((name, _)) = SCRIPTS.get(self.count as usize) {
             self.wrong.push((name, told));
@@ -42,7 +42,8 @@ impl Visit for Play<'_> {
     type Out = ();
 
     fn visit<S: Scheme>(self) {
-        // A script says itself what is read before it is written, of rows with one column group.
+        // Levers do not apply to scripts: a script itself says what is read before it is written, and its rows have one
+        // column group.
         let own: Vec<_> = self.given.iter().filter(|(name, _)| !levers::is_lever(name)).cloned().collect();
         let values = Values::new(S::SETTINGS, &own).expect("legal settings");
         let subject =
@@ -69,8 +70,8 @@ impl Visit for Play<'_> {
     }
 }
 
-/// Plays all scripts on a scheme under settings of its own; those of the engine make no difference to them. What has
-/// come of them so far is in `played`.
+/// Plays all scripts on a scheme under settings of the scheme; settings of the engine make no difference to scripts.
+/// The results so far are in `played`.
 pub(crate) fn play(scheme: &str, given: &[(String, String)], progress: &Progress, played: &Latched<Played>) {
     catalogue::with(scheme, Play { given, progress, played }).expect("a known scheme");
 }

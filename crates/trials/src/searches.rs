@@ -1,9 +1,9 @@
-//! Searches: small programs of which all schedules with at most so many preemptions are tried. Seeds find what is
-//! common; a search finds what needs a rare moment at a known place.
+//! Searches: small programs for which all schedules with at most a given number of preemptions are tried. Random seeds
+//! find what is common; a search finds what needs a rare moment at a known place.
 //!
-//! A program is a table of the mix with few rows, and two or three sessions with every operation given. Where others
-//! have to run at a known place of a transaction, the transaction may wait there: a switch to others is then no
-//! preemption, and what would need two of them is found with none.
+//! A program is a table of the mix with few rows, and two or three sessions with every operation given. If other
+//! sessions must run at a known place of a transaction, the transaction may wait there. A switch to another session is
+//! then no preemption, and a defect that would need two preemptions is found with none.
 
 use engine_sim::Direction::{Backward, Forward};
 use workloads_sim::mix::At::{Labelled, Notes, Ordered, Points};
@@ -15,29 +15,29 @@ use crate::trial::stepped::Given;
 /// A program to be searched.
 #[derive(Debug)]
 pub struct Program {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is after.
+    /// A description of the operations.
     pub says: &'static str,
-    /// The most preemptions of a schedule.
+    /// The most preemptions of a schedule that is tried.
     pub(crate) preemptions: u32,
     rows: &'static [Rows],
-    /// Each begins when the one before has ended.
+    /// The acts. Each act begins when the one before has ended.
     acts: &'static [Act],
 }
 
 impl Program {
-    /// The program of this name.
+    /// Returns the program of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         SEARCHES.iter().find(|program| program.name == name)
     }
 
-    /// Its place among all programs.
+    /// Returns the index of the program among all programs.
     pub(crate) fn position(&self) -> usize {
         SEARCHES.iter().position(|program| program.name == self.name).expect("it is one of them")
     }
 
-    /// Sessions that it has at the same time, at most.
+    /// Returns the most sessions that the program has at the same time.
     pub(crate) fn sessions(&self) -> usize {
         self.acts.iter().map(|act| act.len()).max().unwrap_or_default()
     }
@@ -47,25 +47,25 @@ impl Program {
     }
 }
 
-/// A row that is there in most programs, and another one.
+/// A row that exists in most programs, and another row.
 const A: Spot = at(0);
 const B: Spot = at(1);
-/// Virtual nanoseconds in which others can do all that they have to.
+/// Virtual nanoseconds in which the other sessions can do all that they have to do.
 const LONG_NS: u64 = 50_000;
-/// Entries of a leaf whose keys are a word.
+/// The number of entries of a leaf with keys of one word.
 const LEAF: u64 = 31;
 
-/// The key with this number at the first home.
+/// Returns the key with this number at the first home.
 const fn at(number: u64) -> Spot {
     Spot::new(0, number)
 }
 
-/// A transaction of these operations.
+/// Returns a transaction of these operations.
 const fn txn(ops: &[Op]) -> Input {
     Input::given(ops)
 }
 
-/// A scan over the ordered table between two keys.
+/// Returns a scan over the ordered table between two keys.
 const fn scan(from: u64, to: u64) -> Op {
     Scan(Ordered, at(from), at(to), Forward, u64::MAX)
 }
@@ -74,13 +74,13 @@ const fn scan(from: u64, to: u64) -> Op {
 const BY_LABEL: Op = ScanBy(0, 0, 3, Forward, u64::MAX);
 const BY_LABEL_BACKWARD: Op = ScanBy(0, 0, 3, Backward, u64::MAX);
 
-/// One row more than fills a leaf: two of them are in a leaf of their own, since a leaf that splits at its end gives
-/// its last row away.
+/// One row more than fills a leaf. The last two rows are in a leaf of their own, since a leaf that splits at its end
+/// moves its last row to the new leaf.
 const LAST_LEAF: [Rows; 2] = [Rows(Ordered, at(0), LEAF), Rows(Ordered, at(40), 1)];
 const EMPTY_LAST_LEAF: Input = txn(&[Delete(Ordered, at(LEAF - 1)), Delete(Ordered, at(40))]);
 
-/// A row of which the versions before the last are valid for long, where timestamps are made of what was read: the
-/// second row was written often, and both were read together.
+/// An act that makes the versions of row `A` before the last valid for a long time, in schemes that compute timestamps
+/// from the rows that were read: row `B` is written often, and both rows are accessed together.
 const READ_LATE: Act = &[&[
     txn(&[Update(Points, B, 1)]),
     txn(&[Update(Points, B, 2)]),
@@ -271,7 +271,7 @@ pub static SEARCHES: &[Program] = &[
         name: "a_leaf_comes_and_goes_behind_a_mark",
         says: "inserts where a younger transaction has missed a key in a leaf that was there for a moment",
         preemptions: 0,
-        // The first insert fills the leaf, the second splits it: what is split off holds these two alone.
+        // The first insert fills the leaf, and the second one splits it: the new leaf holds only these two rows.
         rows: &[Rows(Points, A, 2), Rows(Ordered, at(0), LEAF - 1)],
         acts: &[
             READ_LATE,

@@ -6,7 +6,7 @@ use sync::Arc;
 
 use crate::watch::Progress;
 
-/// What is tried.
+/// The parameters of a trial.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial<'t> {
     /// The scheme's name.
@@ -15,29 +15,29 @@ pub(crate) struct Trial<'t> {
     pub(crate) given: &'t [(String, String)],
     /// Threads that execute.
     pub(crate) workers: usize,
-    /// Sessions in flight; a batched scheme has one for each place of its batches at least.
+    /// Sessions in flight; a batched scheme has at least one for each place of its batches.
     pub(crate) clients: usize,
-    /// Transactions of each.
+    /// Transactions of each session.
     pub(crate) requests: u64,
-    /// The seed of all requests that are drawn.
+    /// The seed of all random requests.
     pub(crate) seed: u64,
 }
 
-/// What came of a trial.
+/// The result of a trial.
 #[derive(Debug)]
 pub(crate) struct Tried {
-    /// What all sessions saw and did.
+    /// The history of all sessions.
     pub(crate) history: History,
-    /// What the scheme promises under these settings.
+    /// The level that the scheme promises under these settings.
     pub(crate) promise: Level,
-    /// Whether it promises that the order of its stamps explains all.
+    /// Whether the scheme promises that the order of its stamps explains all commits.
     pub(crate) has_serial_stamps: bool,
-    /// What transactions noticed by themselves.
+    /// A violation that transactions noticed themselves: a torn row, or a row under a key that is not its own.
     pub(crate) noticed: Option<String>,
 }
 
 impl Tried {
-    /// Holds the history to all that the scheme promises.
+    /// Judges the history by all that the scheme promises.
     pub(crate) fn judge(&self, checker: &mut Checker) -> Verdict {
         let mut verdict = checker.check(&self.history, self.promise);
         let is_right = self.has_serial_stamps && verdict.answer != Answer::Violated;
@@ -49,7 +49,7 @@ impl Tried {
     }
 }
 
-/// The same over one build of the engine.
+/// Defines trials over one build of the engine.
 macro_rules! trial {
     ($engine:ident, $schemes:ident, $workloads:ident) => {
         use stdx::Rng;
@@ -64,14 +64,14 @@ macro_rules! trial {
 
         use super::{Arc, Level, Progress, Trial, Tried};
 
-        /// What is given in place of chance: the rows, and what is sent, an act after the other.
+        /// Rows and requests that are given and not random: the acts are run one after the other.
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct Given {
             pub(crate) rows: &'static [Rows],
             pub(crate) acts: &'static [Act],
         }
 
-        /// The mix, and what has become of its transactions so far.
+        /// The mix, which records the progress of its transactions.
         #[derive(Debug)]
         struct Noted {
             mix: Mix,
@@ -173,7 +173,7 @@ macro_rules! trial {
             }
         }
 
-        /// What a checker holds a scheme to.
+        /// Returns the level by which a checker judges a scheme.
         fn promise(isolation: Isolation) -> Level {
             match isolation {
                 Isolation::StrictlySerializable => Level::StrictlySerializable,
@@ -183,16 +183,16 @@ macro_rules! trial {
             }
         }
 
-        /// The job of an act: a worker for each session, and as many requests as the longest has.
+        /// Returns the job of an act: a worker for each session, and as many requests as the longest session has.
         fn of_act(act: Act, job: Job) -> Job {
             let requests = act.iter().map(|session| session.len() as u64).max().unwrap_or_default();
             Job { workers: act.len(), limit: Limit::Requests(requests), ..job }
         }
 
-        /// Runs a trial, which notes its progress. None when there is no such scheme.
+        /// Runs a trial, which records its progress. `None` if there is no such scheme.
         ///
         /// # Errors
-        /// Settings that are refused.
+        /// The settings are refused.
         pub(crate) fn run(
             trial: Trial<'_>,
             given: Option<Given>,
@@ -203,7 +203,7 @@ macro_rules! trial {
     };
 }
 
-/// On threads of this machine.
+/// Trials on threads of this machine.
 pub(crate) mod native {
     use engine::Admits;
 
@@ -220,10 +220,11 @@ pub(crate) mod native {
         }
     }
 
-    /// What a scheme promises under settings of its own and of the engine. None when there is no such scheme.
+    /// Returns the level that a scheme promises under settings of the scheme and of the engine. `None` if there is no
+    /// such scheme.
     ///
     /// # Errors
-    /// Settings that are refused.
+    /// The settings are refused.
     pub(crate) fn promise_of(
         scheme: &str,
         given: &[(String, String)],
@@ -231,13 +232,13 @@ pub(crate) mod native {
         catalogue::with(scheme, Promise(given))
     }
 
-    /// Whether a scheme admits one worker only.
+    /// Whether a scheme admits only one worker.
     pub(crate) fn admits_one(scheme: &str) -> bool {
         catalogue::INFO.iter().any(|info| info.name == scheme && info.workers == Admits::One)
     }
 }
 
-/// Over stepped primitives: under a schedule of [`sim`], every access to a shared word is a step.
+/// Trials over stepped primitives: under a schedule of [`sim`], every access to a shared word is a step.
 pub(crate) mod stepped {
     trial!(engine_sim, schemes_sim, workloads_sim);
 }

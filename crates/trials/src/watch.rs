@@ -1,5 +1,5 @@
-//! Whether a trial gets anywhere. Transactions that wait for each other for ever end in no history: what they do is
-//! told from the outside, by what was begun and what has ended.
+//! The watch over the progress of a trial. Transactions that wait for each other for ever produce no history. Their
+//! state is found from the outside, by counting the attempts that have begun and the transactions that have ended.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,21 +7,21 @@ use stdx::panics;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Arc, Latched, Padded, threads, waiter};
 
-/// How a trial comes to no end.
+/// The kind of endless trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// All wait for each other for ever.
+    /// All transactions wait for each other for ever.
     Deadlock,
-    /// All abort and are tried again for ever.
+    /// All transactions abort and are retried for ever.
     Livelock,
 }
 
 impl Stuck {
-    /// Attempts that have begun since a transaction ended last, from which on it is no deadlock: each session has one
-    /// at most when all wait, and may have had some before the others came to wait.
+    /// The number of attempts begun since the last transaction ended from which on the trial is no deadlock. When all
+    /// sessions wait, each has at most one attempt, and may have had some before the others came to wait.
     const MANY_ATTEMPTS: u64 = 200;
 
-    /// Its name and its meaning.
+    /// Returns the name of the kind and its meaning.
     pub fn told(self, attempts: u64) -> String {
         match self {
             Self::Deadlock => "deadlock: transactions wait for each other for ever".to_owned(),
@@ -34,11 +34,11 @@ impl Stuck {
     }
 }
 
-/// Threads that count apart, so that to count does not put them in order.
+/// The number of separate sets of counters, so that counting does not order the threads.
 const SHARES: usize = 16;
 
-/// Counts of a trial so far. Its words are the machine's own, also where a trial is explored: to count is no
-/// step of a schedule.
+/// Counts of a trial so far. Its words are ordinary atomics of the machine even in an explored trial, so that counting
+/// is no step of a schedule.
 // Relaxed throughout: counts order nothing.
 #[derive(Debug, Default)]
 pub struct Progress([Padded<Share>; SHARES]);
@@ -46,9 +46,9 @@ pub struct Progress([Padded<Share>; SHARES]);
 /// The counts of one thread, or the sum of several.
 #[derive(Debug, Default)]
 struct Share {
-    /// Transactions that have ended, or requests that were made because one has.
+    /// Transactions that have ended, and requests that were generated because a transaction has ended.
     ended: AtomicU64,
-    /// Attempts that have begun since.
+    /// Attempts that have begun since a transaction of this share ended last.
     attempts: AtomicU64,
 }
 
@@ -57,14 +57,14 @@ impl Progress {
         &self.0[threads::number() % SHARES]
     }
 
-    /// Something has ended.
+    /// Records that a transaction or a script has ended.
     pub fn ended(&self) {
         let share = self.share();
         share.ended.fetch_add(1, Ordering::Relaxed); // Relaxed: see above.
         share.attempts.store(0, Ordering::Relaxed); // Relaxed: see above.
     }
 
-    /// An attempt has begun.
+    /// Records that an attempt has begun.
     pub fn attempted(&self) {
         self.share().attempts.fetch_add(1, Ordering::Relaxed); // Relaxed: see above.
     }
@@ -73,7 +73,7 @@ impl Progress {
         self.0.iter().map(|share| of(share).load(Ordering::Relaxed)).sum() // Relaxed: see above.
     }
 
-    /// The verdict on a trial that does not end, in words that begin with its name.
+    /// Returns the verdict on a trial that does not end, as text that begins with its name.
     pub fn verdict(&self) -> (Stuck, String) {
         let attempts = self.sum(|share| &share.attempts);
         let stuck = if attempts < Stuck::MANY_ATTEMPTS { Stuck::Deadlock } else { Stuck::Livelock };
@@ -81,13 +81,13 @@ impl Progress {
     }
 }
 
-/// How long a trial on threads may be without a transaction that ends.
+/// The time for which a trial on threads may go on without a transaction that ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Looks in a row that find the same. Looks are counted and not time: who is not given the processor to look has
-    /// not found that the others were given it in vain.
+    /// The number of looks in a row that find the same counts. The limit counts looks, not time: while the watcher gets
+    /// no processor time, it does not see whether the transactions got some and made no progress.
     pub looks: u32,
-    /// Nanoseconds between two of them, at least.
+    /// Nanoseconds between two looks; the first looks follow each other faster.
     pub look_ns: u64,
 }
 
@@ -100,15 +100,15 @@ impl Default for Patience {
 /// The outcome of a watched body.
 #[derive(Debug)]
 pub enum Watched<T> {
-    /// It has ended.
+    /// The body has ended.
     Ended(T),
-    /// It panicked, with these words.
+    /// The body panicked, with this message.
     Panicked(String),
-    /// It does not end. Its thread is left to itself: nothing can end it.
+    /// The body does not end. Its thread is left alone, because nothing can end it.
     Stuck(Stuck, String),
 }
 
-/// Runs `body` on a thread of its own and looks whether it gets anywhere, by what it notes.
+/// Runs `body` on a thread of its own, and watches the progress that it records.
 pub fn watched<T: Send + 'static>(
     patience: Patience,
     body: impl FnOnce(&Arc<Progress>) -> T + Send + 'static,
@@ -134,7 +134,7 @@ pub fn watched<T: Send + 'static>(
             let (stuck, told) = progress.verdict();
             return Watched::Stuck(stuck, told);
         }
-        // Most trials are over soon.
+        // The first pauses are short, because most trials end soon.
         waiter::pause_ns(patience.look_ns.min(100_000 << looks.min(10)));
     }
 }

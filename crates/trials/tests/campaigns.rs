@@ -1,4 +1,4 @@
-//! Campaigns: they find what is there and nothing else, and say how to see it again.
+//! Campaigns: they find the defects that exist and no others, and say how to reproduce them.
 
 use checker::Answer;
 use trials::{Budget, Campaign, Case, Form, Limit, Monitor, Notation, Replay, Report, Violation, find_plant};
@@ -68,7 +68,7 @@ fn exported_histories_tell_what_nearly_all_transactions_saw_and_did() {
     let text = String::from_utf8(text).expect("it is text");
     let committed = text.lines().filter(|line| line.contains(":type :ok"));
     let silent = committed.clone().filter(|line| line.contains(":value []")).count();
-    // Those that read nothing but absences.
+    // Silent transactions are those that read only missing keys.
     assert!(silent * 5 < committed.count(), "{silent} say nothing");
 }
 

@@ -1,4 +1,4 @@
-//! Explored trials come back: by a seed, and by a program with its schedule.
+//! Explored trials can be reproduced: by a seed, and by a program with its schedule.
 
 use checker::Checker;
 use trials::{Case, Explored, Subject};

@@ -1,4 +1,4 @@
-//! The planted bugs are enough, and each can be named.
+//! Every scheme has enough bugs to plant, and each bug can be named.
 
 use engine_sim::{Admits, Family};
 
@@ -8,7 +8,7 @@ use trials::plants_of;
 #[test]
 fn four_bugs_at_least_can_be_planted_in_every_scheme() {
     for info in schemes_sim::catalogue::INFO.iter().filter(|info| info.workers == Admits::Any) {
-        // A measuring stick has less in which to be wrong.
+        // A baseline has less code that can be wrong.
         let least = if info.family == Family::Baseline { 3 } else { 4 };
         assert!(plants_of(info.name).count() >= least, "{}", info.name);
     }

@@ -1,6 +1,6 @@
-//! Regressions: trials that have once shown something, each in a file of `regression/` with its story. A file names
-//! a bug that can be planted, so that the trial is known to show it still: with the bug it is a violation, and without
-//! it is none.
+//! Regressions: trials that once showed a defect, each in a file of `regression/` with its story. A file names a bug
+//! that can be planted, so that the trial is known to still show the defect: the trial is a violation with the bug, and
+//! no violation without it.
 
 use trials::{Campaign, Case, Schedule, find_plant};
 
@@ -10,7 +10,7 @@ const FILES: &[(&str, &str)] = &[
     ("snapshot_of_a_new_session", include_str!("../regression/snapshot_of_a_new_session.txt")),
 ];
 
-/// What a file says.
+/// A trial that a file names, with the bug that makes the trial a violation.
 struct Regression {
     name: &'static str,
     scheme: String,
@@ -19,7 +19,7 @@ struct Regression {
     schedule: Schedule,
 }
 
-/// Reads `scheme: .., plant: .., seed: .., schedule: ..`, a trial a line; all other lines are the story.
+/// Reads `scheme: .., plant: .., seed: .., schedule: ..`, one trial a line; all other lines are the story.
 fn regressions() -> Vec<Regression> {
     let mut found = Vec::new();
     for (name, text) in FILES {

@@ -1,10 +1,10 @@
-//! Searches of all programs: under every scheme without a bug, and with those that chance finds late or never.
+//! Searches of all programs: under every scheme without a bug, and with bugs that random trials find late or never.
 
 use engine::{Admits, Scheme};
 use schemes::catalogue::{self, INFO, Visit};
 use trials::{Budget, Campaign, Limit, Monitor, Replay, Report, SEARCHES, Subject, find_plant};
 
-/// Nothing but searches, by one thread: so that it is always the same program which finds something first.
+/// Searches only, on one thread, so that it is always the same program that finds a violation first.
 const SEARCHES_ONLY: Budget =
     Budget { seed: 1, cores: 1, searches: true, schedules: Limit::Count(0), transactions: Limit::Count(0) };
 
@@ -34,7 +34,7 @@ fn every_scheme_keeps_its_promise_under_all_schedules_of_all_programs() {
         let report = search(info.name, None);
         assert!(report.violations.is_empty(), "{}: {:?}", info.name, report.violations);
         assert_eq!(report.undecided, 0, "{}", info.name);
-        // Batches have more schedules than are tried; and of those who wait for each other's locks, two programs.
+        // In batches, programs have more schedules than are tried. Under schemes that wait for locks, two programs do.
         let left = SEARCHES.len() as u64 - report.searches;
         let waits = catalogue::with(info.name, Waits).expect("a scheme of the catalogue");
         let may_be = if info.family.is_in_batches() { left > 0 } else { left <= 2 * u64::from(waits) };

@@ -1,4 +1,4 @@
-//! Trials that come to no end have a verdict.
+//! Trials that do not end have a verdict.
 
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Arc, waiter};
@@ -21,7 +21,8 @@ fn run(scheme: &str, plant: &str, searches: bool) -> Report {
     campaign.run(&Budget { searches, ..BUDGET }, &Monitor::default())
 }
 
-/// Under the bug transactions come to no end in this way, which the report says, and a schedule that it has shows it.
+/// Asserts that transactions with the bug get stuck in this way, that the report says so, and that the report's
+/// schedule shows it.
 fn is_stuck(scheme: &str, plant: &str, stuck: Stuck, searches: bool) {
     let report = run(scheme, plant, searches);
     assert_eq!(report.stuck, Some(stuck), "{report:?}");

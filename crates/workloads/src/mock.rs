@@ -1,5 +1,5 @@
-//! A single-threaded in-memory engine for tests: what workloads do and check is tested without a
-//! scheme. Rows are words in ordered maps; a rolled back attempt is undone row by row.
+//! A single-threaded in-memory engine for tests: the operations and checks of workloads are tested
+//! without a scheme. Rows are words in ordered maps. A rolled back attempt is undone row by row.
 
 use core::any::Any;
 use core::ops::{Bound, ControlFlow, RangeBounds};
@@ -15,11 +15,13 @@ use storage::{
     GroupVisit, IndexVisit, Indexes, OrderedKey, TableId, accumulate, row_of, row_of_mut, words_of,
 };
 
-/// Any ordered key, widened in a way that keeps the order of keys of the same type.
+/// A key of any type, widened to six words. The order of the keys of one type is kept.
 type Words = [u64; 6];
-/// A row's place: its key, and in heap tables a number that tells it from others with the same key.
+/// The place of a row: its key and, in heap tables, a number that distinguishes rows of the same
+/// key.
 type Place = (Words, u64);
-/// An index of a table: the column group and the position among the group's indexes.
+/// The position of an index of a table: the column group, and the position among the group's
+/// indexes.
 type IndexPlace = (usize, usize);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +38,8 @@ struct MockTable {
     indexes: BTreeMap<IndexPlace, BTreeMap<Words, Place>>,
 }
 
-/// The engine. Equal when all rows and index entries are, whatever the order of heap rows.
+/// The engine. Two engines are equal when all rows and index entries are equal, whatever the order
+/// of heap rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mock {
     tables: Vec<MockTable>,
@@ -77,7 +80,8 @@ fn bounds<K: Key>(keys: &impl RangeBounds<K>) -> (Bound<Words>, Bound<Words>) {
     (keys.start_bound().map(|key| words_of_key(*key)), keys.end_bound().map(|key| words_of_key(*key)))
 }
 
-/// The entries of a map within bounds, in the asked direction; an inverted range is empty.
+/// Returns the entries of a map within bounds, in the requested direction. An inverted range is
+/// empty.
 fn range<K: Ord + Copy, V>(
     map: &BTreeMap<K, V>,
     (from, to): (Bound<K>, Bound<K>),
@@ -129,14 +133,14 @@ impl IndexVisit for CollectEntries<'_> {
 }
 
 impl Mock {
-    /// An empty database; `heaps` names the tables that were declared as heaps.
+    /// Creates an empty database. `heaps` names the tables that were declared as heaps.
     pub(crate) fn new(schema: &Schema, heaps: &[&str]) -> Self {
         let tables = schema.names();
         let tables = tables.map(|name| MockTable { is_heap: heaps.contains(&name), ..MockTable::default() });
         Self { tables: tables.collect() }
     }
 
-    /// Runs one attempt, and undoes what it did when it fails.
+    /// Runs one attempt, and undoes its changes when it fails.
     pub(crate) fn attempt<O>(
         &mut self,
         procedure: impl FnOnce(&mut MockTxn<'_>) -> Result<O, Abort>,
@@ -151,12 +155,12 @@ impl Mock {
         result
     }
 
-    /// How many rows a table has.
+    /// Returns the number of rows of a table.
     pub(crate) fn count<R: ?Sized>(&self, table: Table<R>) -> usize {
         self.table(table.id()).rows.len()
     }
 
-    /// Changes the rows of a heap table, and forgets those for which `keep` is false: a corruption.
+    /// Corrupts a heap table: changes its rows, and removes the rows for which `keep` is false.
     pub(crate) fn corrupt_heap<R: Row + ?Sized>(
         &mut self,
         table: Table<R>,
@@ -166,7 +170,7 @@ impl Mock {
         rows.retain(|_, row| keep(row_of_mut(&mut row.groups[table.group()])));
     }
 
-    /// Lets an entry of a secondary index lead to another row, or to none: a corruption.
+    /// Corrupts a secondary index: lets an entry lead to another row, or to none.
     pub(crate) fn corrupt_entry<R: Row, I: IndexOn<R>>(
         &mut self,
         index: Index<R, I>,
@@ -186,7 +190,7 @@ impl Mock {
         &self.tables[usize::from(id.0)]
     }
 
-    /// Sets or removes a row and its index entries; gives the row that was there.
+    /// Sets or removes a row and its index entries. Returns the previous row.
     fn put(&mut self, id: TableId, place: Place, row: Option<MockRow>) -> Option<MockRow> {
         let table = &mut self.tables[usize::from(id.0)];
         let before = table.rows.remove(&place);
@@ -305,7 +309,8 @@ impl Quiesced for Mock {
     }
 
     fn rows<R: Row + ?Sized>(&self, table: Table<R>, share: Share, mut see: impl FnMut(R::Key, &R)) {
-        // Dealt round, so that a check that takes shares for key ranges fails its tests.
+        // Rows are dealt to shares in turn, so that a check that mistakes shares for key ranges
+        // fails its tests.
         let rows = self.table(table.id()).rows.iter().skip(share.index).step_by(share.of);
         rows.for_each(|((key, _), row)| see(key_of_words(*key), row_of(&row.groups[table.group()])));
     }
@@ -321,7 +326,7 @@ impl Quiesced for Mock {
 }
 
 impl MockTxn<'_> {
-    /// Changes the words of one group of a row, index entries included.
+    /// Changes the words of one column group of a row, index entries included.
     fn change<R: Row + ?Sized, O>(
         &mut self,
         table: Table<R>,
@@ -414,12 +419,12 @@ impl Transaction for MockTxn<'_> {
     fn prefetch<G: Groups>(&mut self, _: G, _: impl Iterator<Item = G::Key> + Clone) {}
 }
 
-/// How fixtures are driven.
+/// The drive of all fixtures: workers, clients and seed.
 pub(crate) const DRIVE: Drive = Drive { workers: 2, clients: 3, seed: 11 };
-/// Shares in which they are loaded and checked.
+/// The number of shares in which fixtures are loaded and checked.
 const SHARES: usize = 3;
 
-/// A workload over its loaded database, and what was committed.
+/// A workload with its loaded database and the ledger of its commits.
 pub(crate) struct Fixture<W: Workload> {
     pub(crate) workload: W,
     pub(crate) mock: Mock,
@@ -429,7 +434,8 @@ pub(crate) struct Fixture<W: Workload> {
 }
 
 impl<W: Workload> Fixture<W> {
-    /// With settings such as `a.b=1 a.c=2`, of which later ones count more.
+    /// Creates a fixture with settings such as `a.b=1 a.c=2`. A later setting overrides an earlier
+    /// one.
     pub(crate) fn new(given: &str) -> Self {
         let mut schema = Schema::new();
         let workload = declare::<W>(given, &mut schema).expect("legal settings");
@@ -438,7 +444,7 @@ impl<W: Workload> Fixture<W> {
         Self { workload, mock, ledger: W::Ledger::default(), scratch: W::Scratch::default(), sequence: 0 }
     }
 
-    /// The next requests, so many of each client.
+    /// Returns the next `count` requests of each client.
     pub(crate) fn inputs(&mut self, count: u64) -> Vec<W::Input> {
         let sequences = self.sequence..self.sequence + count;
         self.sequence += count;
@@ -450,7 +456,7 @@ impl<W: Workload> Fixture<W> {
         sequences.flat_map(of_clients).collect()
     }
 
-    /// Executes a request alone. What commits is in the ledger.
+    /// Executes one request alone. A commit is counted in the ledger.
     pub(crate) fn execute(&mut self, input: &W::Input) -> Result<W::Output, Abort> {
         let Self { workload, mock, ledger, scratch, .. } = self;
         let output = mock.attempt(|txn| workload.execute(input, scratch, txn))?;
@@ -458,14 +464,14 @@ impl<W: Workload> Fixture<W> {
         Ok(output)
     }
 
-    /// Executes the next requests; says how many rolled back.
+    /// Executes the next requests. Returns the number of rollbacks.
     pub(crate) fn run(&mut self, count: u64) -> usize {
         let inputs = self.inputs(count);
         let ended = inputs.iter().map(|input| self.execute(input));
         ended.filter(|ended| matches!(ended, Err(abort) if is_rollback(*abort))).count()
     }
 
-    /// Changes a row behind the ledger's back.
+    /// Changes a row without counting the change in the ledger.
     pub(crate) fn tamper<R: Row + ?Sized>(
         &mut self,
         table: Table<R>,
@@ -476,14 +482,14 @@ impl<W: Workload> Fixture<W> {
         assert_eq!(changed, Ok(Some(())), "the row is there");
     }
 
-    /// Checks in shares.
+    /// Runs the check, share by share.
     pub(crate) fn check(&self) -> Result<(), Violation> {
         let ledgers = core::slice::from_ref(&self.ledger);
         let share = |index| Share { index, of: SHARES };
         (0..SHARES).try_for_each(|index| self.workload.check(&self.mock, share(index), ledgers))
     }
 
-    /// Asserts that the check fails, and by which condition.
+    /// Asserts that the check fails with this condition.
     pub(crate) fn assert_found(&self, condition: &str) {
         let violation = self.check().expect_err("the corruption is found");
         assert!(violation.condition.contains(condition), "{violation}");
@@ -506,7 +512,8 @@ pub(crate) fn declare<W: Workload>(
     W::declare(&values, DRIVE, schema)
 }
 
-/// How a workload refuses settings that are in range.
+/// Returns the message with which a workload refuses settings that are each in range but contradict
+/// each other.
 pub(crate) fn refusal<W: Workload>(given: &str) -> String {
     declare::<W>(given, &mut Schema::new()).err().expect("contradictory").0
 }

@@ -1,6 +1,6 @@
-//! What forecasts have in common: numbers as readers want them.
+//! Functions that all forecasts share: numbers formatted for readers.
 
-/// A percentage with two significant digits or more.
+/// Formats a percentage with at least two significant digits.
 pub(crate) fn percent(value: f64) -> String {
     let digits = if value >= 10.0 || value == 0.0 {
         0
@@ -10,8 +10,8 @@ pub(crate) fn percent(value: f64) -> String {
     format!("{value:.digits$}%")
 }
 
-/// The probability that something happens at all of which so much is expected, where it can happen in many ways, each
-/// of them rare.
+/// The probability that an event happens at least once when `expected` events are expected, if there are many
+/// independent ways in which it can happen and each of them is rare.
 pub(crate) fn at_least_one(expected: f64) -> f64 {
     -(-expected).exp_m1()
 }

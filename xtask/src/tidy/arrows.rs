@@ -1,10 +1,10 @@
-//! What may import what: the arrows between crates, over all manifests.
+//! The permitted dependencies between crates, checked over all manifests.
 
 use toml::{Table, Value};
 
 use super::{Findings, Tree, crate_of, folder_of, join};
 
-/// Each crate of the house with all that it may depend on.
+/// Each crate of the house, with all crates on which it may depend.
 const ARROWS: &[(&str, &str)] = &[
     ("stdx", ""),
     ("stats", "stdx"),
@@ -24,36 +24,38 @@ const ARROWS: &[(&str, &str)] = &[
     ("cli", "stdx sync engine schemes workloads checker durability sim runs trials lab"),
     ("contend_derive", ""),
     ("contend", "stdx sync storage engine schemes durability contend_derive"),
-    // Of the engine it takes what draws the requests of a workload; what it measures is the library.
+    // Of the engine, `peers` uses the generation of a workload's requests. It measures the library.
     ("peers", "stdx engine workloads contend"),
     (
         "tests",
         "stdx stats plot sync storage engine schemes workloads checker proof durability sim runs trials lab cli \
          contend",
     ),
-    // What a target does is a library of the tests, which replay its inputs.
+    // The code of the targets is in a library of the tests, which replay the targets' inputs.
     ("fuzz", "tests"),
     ("xtask", ""),
 ];
 
-/// What the tests of a crate may depend on beyond that.
+/// Further crates on which only the tests of a crate may depend.
 const ARROWS_OF_TESTS: &[(&str, &str)] = &[
-    // A workload is tested over a small store of its own, which keeps rows as storage lays them out.
+    // A workload is tested over a small store of its own, which keeps rows in the layout of
+    // `storage`.
     ("workloads", "storage"),
-    // What is tried on schemes is tested on all of them.
+    // Tools that explore schemes are tested on all of them.
     ("proof", "schemes"),
-    // What the log costs is measured under a scheme, in the mix of a workload.
+    // The cost of the log is measured under a scheme, with the mix of a workload.
     ("durability", "schemes workloads"),
 ];
 
-/// Crates that may depend on the twins (`NAME_sim`) of what they depend on. A twin may depend on the
-/// twins of what its real crate may depend on; all others, the library `contend` first, on no twin.
+/// Crates that may depend on the twins (`NAME_sim`) of their dependencies. A twin may depend on the
+/// twins of its real crate's permitted dependencies. All other crates, above all the library
+/// `contend`, may depend on no twin.
 const USERS_OF_TWINS: &[&str] = &["sim", "runs", "trials", "tests"];
 
 /// Crates that are their own twins: they touch neither atomics nor time.
 const WITHOUT_TWIN: &[&str] = &["stdx"];
 
-/// No crate depends on one that the table does not allow it.
+/// Reports a crate that depends on a crate which the table does not permit.
 pub(super) fn arrows_point_down(tree: &Tree, findings: &mut Findings) {
     let shared = tree.manifests.get("Cargo.toml").and_then(|root| root.get("workspace")?.get("dependencies"));
     for (path, manifest) in members(tree) {
@@ -74,7 +76,8 @@ pub(super) fn arrows_point_down(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// A twin is the real crate's sources under another name, over the twins of what it stands on.
+/// Reports a twin that is not made of the real crate's sources under another name, over the twins of
+/// its dependencies.
 pub(super) fn twins_build_the_real_sources(tree: &Tree, findings: &mut Findings) {
     for (path, manifest) in members(tree) {
         let folder = folder_of(path);
@@ -103,7 +106,7 @@ pub(super) fn twins_build_the_real_sources(tree: &Tree, findings: &mut Findings)
     }
 }
 
-/// A member that does not inherit the lints of the workspace is checked by none of them.
+/// Reports a member that does not inherit the lints of the workspace: no lint would check it.
 pub(super) fn lints_are_inherited(tree: &Tree, findings: &mut Findings) {
     for (path, manifest) in members(tree) {
         let inherits = manifest.get("lints").and_then(|lints| lints.get("workspace")?.as_bool());
@@ -121,7 +124,7 @@ fn row(table: &'static [(&str, &str)], name: &str) -> Option<Vec<&'static str>> 
     table.iter().find(|(of, _)| *of == name).map(|(_, may)| may.split_whitespace().collect())
 }
 
-/// What `name` may depend on in a section of its manifest.
+/// Returns the crates on which `name` may depend in a section of its manifest.
 fn allowed(name: &str, kind: &str) -> Vec<String> {
     let twin = |may: &str| if WITHOUT_TWIN.contains(&may) { may.to_owned() } else { format!("{may}_sim") };
     let real = name.trim_end_matches("_sim");
@@ -147,7 +150,7 @@ fn forbidden(name: &str, below: &str, allowed: &[String]) -> String {
     )
 }
 
-/// All dependencies of a manifest with the section that they are in, those of single platforms too.
+/// Returns all dependencies of a manifest, platform-specific ones included, with their sections.
 fn dependencies(manifest: &Table) -> Vec<(&'static str, &String, &Value)> {
     const KINDS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
     let platforms = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
@@ -158,7 +161,8 @@ fn dependencies(manifest: &Table) -> Vec<(&'static str, &String, &Value)> {
         .collect()
 }
 
-/// The crate of the house that a dependency means; none for one from a registry.
+/// Returns the crate of the house that a dependency names, or `None` for a dependency from a
+/// registry.
 fn own_crate(key: &str, value: &Value, folder: &str, shared: Option<&Value>) -> Option<String> {
     let inherited = value.get("workspace").and_then(Value::as_bool) == Some(true);
     let (value, folder) = if inherited { (shared?.get(key)?, "") } else { (value, folder) };

@@ -1,47 +1,48 @@
-//! What may not be written where, with what to write instead.
+//! Bans: code that may be written only in certain crates, with the code to write instead.
 
 use std::collections::BTreeSet;
 
 use super::source::{Source, has_word};
 use super::{Findings, Tree, crate_of};
 
-/// Something that may be written in a few crates only.
+/// Code that may be written only in a few crates.
 struct Ban {
     /// Paths or words of code.
     what: &'static [&'static str],
-    /// What to write instead, and why.
+    /// The code to write instead, and the reason.
     instead: &'static str,
-    /// Where it may be written: crates, or folders of theirs.
+    /// The crates, or folders of crates, in which the code may be written.
     only_in: &'static [&'static str],
-    /// Whether unit tests are held to it, too.
+    /// `true` if the ban applies to unit tests, too.
     in_tests: bool,
 }
 
-/// The door itself stands on the machine.
+/// The crate `sync`: the door to atomics, threads and time, which itself uses the machine.
 const DOOR: &str = "sync";
 
-/// It lends memory, and has the invariants that make that sound.
+/// The crate `storage`: it lends memory, and has the invariants that make that sound.
 const STORAGE: &str = "storage";
 
-/// The door to files.
+/// The crate `durability`: the door to files.
 const DURABILITY: &str = "durability";
 
-/// It reads specifications and writes results.
+/// The crate `lab`: it reads specifications and writes results.
 const LAB: &str = "lab";
 
-/// It talks to people.
+/// The crate `cli`: it communicates with users.
 const CLI: &str = "cli";
 
-/// It runs other stores, which have threads, clocks and files of their own.
+/// The crate `peers`: it runs other stores, which have their own threads, clocks and files.
 const PEERS: &str = "peers";
 
-/// Tests across crates read their scripts and start the binary.
+/// The tests across crates: they read their scripts and start the binary.
 const TESTS: &str = "tests";
 
-/// Tests of the library are programs that use it: they have directories, and processes to kill.
+/// The tests of the library: programs that use it, with directories, and with processes to kill.
 const PROGRAMS: &str = "contend/tests";
 
-/// It starts programs, reads the tree, times its steps and reports; it is never simulated.
+/// The crate `xtask`: it starts programs, reads the tree, times its steps and reports. It is never
+/// simulated.
 const TOOL: &str = "xtask";
 
 const BANS: &[Ban] = &[
@@ -93,20 +94,20 @@ const BANS: &[Ban] = &[
     Ban {
         what: &["std::fs", "std::net"],
         instead: "take the data or a trait: below `lab` only `durability` knows files",
-        // The topology of the machine, which `sync` reads, is in files of the system.
+        // `sync` reads the topology of the machine from files of the system.
         only_in: &[DOOR, DURABILITY, TOOL, LAB, CLI, TESTS, PROGRAMS, PEERS],
         in_tests: true,
     },
     Ban {
         what: &["unsafe"],
         instead: "use what `sync` and `storage` offer, or extend them: unsafe code lives in these two only",
-        // A memory map of a file is unsafe to open, and LMDB is one.
+        // A memory map of a file is unsafe to open, and LMDB is such a map.
         only_in: &[DOOR, STORAGE, PEERS],
         in_tests: true,
     },
 ];
 
-/// What workloads may not know, beyond what the arrows say.
+/// Code that workloads may not use, beyond the permitted dependencies.
 const ABOVE_THE_TRANSACTION: Ban = Ban {
     what: &["RecordRef", "LeafRef", "VersionRef", "KeyIndex", "sync::workers", "sync::fiber"],
     instead: "say it through `Transaction`: a workload names no scheme, no record, no index, no thread",
@@ -114,8 +115,8 @@ const ABOVE_THE_TRANSACTION: Ban = Ban {
     in_tests: false,
 };
 
-/// The doors to the world are used, and only by those who may. An example is a program of its own,
-/// and so is what measures.
+/// Reports code that bypasses the doors to the world, or uses them without permission. Examples and
+/// benchmarks are programs of their own and are not checked.
 pub(super) fn doors_are_used(tree: &Tree, findings: &mut Findings) {
     let is_program = |path: &str| path.contains("/examples/") || path.contains("/benches/");
     for (path, source) in tree.sources.iter().filter(|(path, _)| !is_program(path)) {
@@ -133,13 +134,13 @@ pub(super) fn doors_are_used(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// The compiler holds the crates above `storage` to safe code.
+/// Reports a crate above `storage` that does not forbid unsafe code.
 pub(super) fn unsafe_is_forbidden_above(tree: &Tree, findings: &mut Findings) {
     for (path, text) in &tree.texts {
         let is_root = path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs");
         let name = crate_of(path);
         let may = [DOOR, STORAGE].contains(&name.as_str());
-        // It lifts the lint, with a reason, where a store is unsafe to open.
+        // `peers` may lift the lint, with a reason, if a store is unsafe to open.
         let denies = name == PEERS && text.contains("#![deny(unsafe_code)]");
         if is_root && !may && !denies && !text.contains("#![forbid(unsafe_code)]") {
             findings.add(
@@ -151,7 +152,7 @@ pub(super) fn unsafe_is_forbidden_above(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// Nothing below the catalogue knows a scheme by name, and no scheme knows a workload.
+/// Reports a scheme's name below the catalogue, and a workload's name in a scheme.
 pub(super) fn names_stay_above(tree: &Tree, findings: &mut Findings) {
     let schemes: BTreeSet<&str> = tree.schemes().map(|(_, _, name)| name).collect();
     let workloads: BTreeSet<&str> =
@@ -180,7 +181,7 @@ pub(super) fn names_stay_above(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// The names of the workloads that a file declares: `const NAME: &'static str = "..";`.
+/// Returns the names of the workloads that a file declares: `const NAME: &'static str = "..";`.
 fn workloads<'a>(path: &str, source: &'a Source) -> impl Iterator<Item = &'a str> {
     let lines = if crate_of(path) == "workloads" { &source.lines[..source.tests_at] } else { &[] };
     lines
@@ -189,7 +190,7 @@ fn workloads<'a>(path: &str, source: &'a Source) -> impl Iterator<Item = &'a str
         .flat_map(|line| line.strings.iter().map(String::as_str))
 }
 
-/// Where a file writes what is banned, `use` declarations taken apart.
+/// Returns the lines of a file that contain banned code. `use` declarations are expanded.
 fn uses(source: &Source, ban: &Ban) -> BTreeSet<(usize, &'static str)> {
     let code = source.numbered().map(|(number, line)| (number, line.code.clone()));
     code.chain(imports(source))
@@ -200,7 +201,7 @@ fn uses(source: &Source, ban: &Ban) -> BTreeSet<(usize, &'static str)> {
         .collect()
 }
 
-/// Every path that a `use` declaration brings in, written out, with the declaration's line.
+/// Returns every path that a `use` declaration imports, in full, with the declaration's line.
 fn imports(source: &Source) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut lines = source.numbered();

@@ -1,19 +1,19 @@
-//! The book: a chapter for each scheme, all with the same headings, every page in its summary, and code that is
-//! included from the sources and never copied, so that it cannot rot. `mdbook` includes nothing where an anchor is
-//! missing, and says nothing.
+//! The book: each scheme has a chapter, all chapters have the same headings, and every page is in the summary.
+//! Code is included from the sources and never copied, so that it cannot become outdated. If an anchor is missing,
+//! `mdbook` includes nothing, without a warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::Source;
 use super::{CATALOGUE, Findings, Tree, folder_of, join};
 
-/// Where the book's pages are.
+/// The folder of the book's pages.
 const BOOK: &str = "docs/book/";
 const SUMMARY: &str = "docs/book/SUMMARY.md";
-/// Where the chapters of schemes are.
+/// The folder of the schemes' chapters.
 const CHAPTERS: &str = "docs/book/schemes/";
 
-/// The headings of a scheme's chapter, in their order: first those of its source file.
+/// The headings of a scheme's chapter, in order. The first are those of its source file.
 const HEADINGS: [&str; 8] = [
     "Idea",
     "Record",
@@ -25,10 +25,10 @@ const HEADINGS: [&str; 8] = [
     "Measured",
 ];
 
-/// Lines that an anchor may span: what a reader sees at once.
+/// The maximum number of lines of an anchor: the lines that a reader sees at once.
 const ANCHOR_LINES_MAX: usize = 40;
 
-/// Every scheme of the catalogue has a chapter with all headings, in order, and every chapter has a scheme.
+/// Reports a scheme of the catalogue without a chapter with all headings in order, and a chapter without a scheme.
 pub(super) fn schemes_have_chapters(tree: &Tree, findings: &mut Findings) {
     let schemes = tree.sources.get(CATALOGUE).map(catalogued).unwrap_or_default();
     for scheme in &schemes {
@@ -55,7 +55,7 @@ pub(super) fn schemes_have_chapters(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// The summary names every page, and nothing else.
+/// Reports a page that the summary does not name, and a name without a page.
 pub(super) fn summary_names_every_page(tree: &Tree, findings: &mut Findings) {
     let Some(summary) = tree.pages.get(SUMMARY) else {
         if !tree.pages.is_empty() {
@@ -82,7 +82,7 @@ pub(super) fn summary_names_every_page(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// A link leads to a page of the book: to what it leads else, mdbook makes no page, and says nothing.
+/// Reports a link that leads to no page of the book: `mdbook` makes no page for its target, without a warning.
 pub(super) fn links_stay_in_the_book(tree: &Tree, findings: &mut Findings) {
     for (page, text) in tree.pages.iter().filter(|(page, _)| *page != SUMMARY) {
         for (number, line) in numbered(text) {
@@ -101,7 +101,7 @@ pub(super) fn links_stay_in_the_book(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// What pages include is there.
+/// Reports an include whose target does not exist.
 pub(super) fn includes_are_there(tree: &Tree, findings: &mut Findings) {
     for (page, text) in &tree.pages {
         for (number, line) in numbered(text) {
@@ -114,7 +114,8 @@ pub(super) fn includes_are_there(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// Every anchor is closed after it was opened, has a name of its own in its file, and fits a screen.
+/// Reports an anchor that is not closed after it is opened, that has no unique name in its file, or that is too
+/// long.
 pub(super) fn anchors_are_closed(tree: &Tree, findings: &mut Findings) {
     for (path, source) in &tree.sources {
         let mut open = BTreeMap::new();
@@ -148,7 +149,7 @@ pub(super) fn anchors_are_closed(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// The names of the schemes in the catalogue, which are those of their files: lines such as
+/// Returns the names of the schemes in the catalogue, which are the names of their files. The lines are such as
 /// `crate::optimistic::silo::Silo,`.
 fn catalogued(catalogue: &Source) -> BTreeSet<&str> {
     let paths = catalogue.lines.iter().filter_map(|line| line.code.trim().strip_prefix("crate::"));
@@ -164,7 +165,7 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line))
 }
 
-/// The headings of the second level, without those in blocks of code.
+/// Returns the headings of the second level, outside of blocks of code.
 fn headings(text: &str) -> Vec<&str> {
     let mut fence: Option<&str> = None;
     let mut found = Vec::new();
@@ -180,12 +181,13 @@ fn headings(text: &str) -> Vec<&str> {
     found
 }
 
-/// The targets of a line's links.
+/// Returns the targets of a line's links.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0))
 }
 
-/// What a line includes: a path with what stands behind it. An escaped include shows how one is written.
+/// Returns the includes of a line: each a path with its anchor. An escaped include is an example and does not
+/// count.
 fn includes(line: &str) -> impl Iterator<Item = &str> {
     let places = ["{{#include ", "{{#rustdoc_include "].into_iter().flat_map(|mark| {
         line.match_indices(mark)
@@ -195,7 +197,7 @@ fn includes(line: &str) -> impl Iterator<Item = &str> {
     places.filter_map(|at| Some(line[at..].split_once("}}")?.0.trim()))
 }
 
-/// What is wrong with an include, if something is.
+/// Returns the defect of an include, if there is one.
 fn missing(tree: &Tree, page: &str, include: &str) -> Option<String> {
     let (path, anchor) =
         include.split_once(':').map_or((include, None), |(path, anchor)| (path, Some(anchor)));
@@ -213,7 +215,7 @@ fn missing(tree: &Tree, page: &str, include: &str) -> Option<String> {
         .then(|| format!("{path} has no anchor `{anchor}`: put `// ANCHOR: {anchor}` where it is to begin"))
 }
 
-/// Where an anchor begins or ends.
+/// The begin or the end of an anchor.
 #[derive(PartialEq, Eq)]
 enum Mark<'s> {
     Begin(&'s str),
@@ -229,7 +231,7 @@ fn marks(source: &Source) -> impl Iterator<Item = (usize, Mark<'_>)> {
     })
 }
 
-/// Whether a file is a page of the book.
+/// Returns `true` if a file is a page of the book.
 pub(super) fn is_page(path: &str) -> bool {
     path.starts_with(BOOK) && super::has_extension(path, "md")
 }

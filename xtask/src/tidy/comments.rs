@@ -1,5 +1,5 @@
-//! What must be said, and what must not: headers, headings, reasons of orderings, and remarks that
-//! do not outlive their day.
+//! Required and forbidden comments: headers, headings, reasons of orderings, and remarks that become
+//! outdated.
 
 use super::source::{Line, Source, has_word};
 use super::{Findings, Tree};
@@ -7,10 +7,11 @@ use super::{Findings, Tree};
 /// The paragraphs of a scheme's header, in their order.
 const HEADINGS: [&str; 5] = ["IDEA", "RECORD", "COMMIT", "INVARIANTS", "DEPARTURES"];
 
-/// How far above an ordering its reason may stand: one comment may cover the few accesses of a step.
+/// The maximum distance from an ordering to its reason, in lines: one comment may cover several accesses
+/// of a step.
 const REASON_LINES_MAX: usize = 12;
 
-/// Every file opens with what it is and why it exists.
+/// Reports a file that does not open with its subject and purpose.
 pub(super) fn files_say_what_they_are(tree: &Tree, findings: &mut Findings) {
     for (path, text) in tree.texts.iter().filter(|(path, _)| tree.sources.contains_key(*path)) {
         if !text.starts_with("//! ") {
@@ -19,7 +20,25 @@ pub(super) fn files_say_what_they_are(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// Every scheme's header has the five paragraphs, in order.
+/// Reports a doc comment whose first sentence is a riddle: it opens with `What`, and does not name its subject.
+pub(super) fn doc_comments_name_their_subject(tree: &Tree, findings: &mut Findings) {
+    let texts = tree.texts.iter().filter(|(path, _)| tree.sources.contains_key(*path));
+    for (path, text) in texts {
+        let mut is_inside = false;
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim_start();
+            let prose = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+            let is_first = !core::mem::replace(&mut is_inside, prose.is_some());
+            if is_first && prose.is_some_and(|prose| prose.trim_start().starts_with("What ")) {
+                let says = "open with a noun phrase or a verb in the third person, not with `What`: \
+                            `Statistics of arrivals`, `Returns the first key`";
+                findings.add(path, number + 1, says);
+            }
+        }
+    }
+}
+
+/// Reports a scheme whose header does not have the five paragraphs, in order.
 pub(super) fn schemes_have_their_five_headings(tree: &Tree, findings: &mut Findings) {
     for (path, _, _) in tree.schemes() {
         let header = tree.texts[path].lines().map_while(|line| line.strip_prefix("//!"));
@@ -35,7 +54,8 @@ pub(super) fn schemes_have_their_five_headings(tree: &Tree, findings: &mut Findi
     }
 }
 
-/// No comment promises work, or speaks of tickets, conversations or one person's machine.
+/// Reports a comment that promises work, or that mentions tickets, conversations or one person's
+/// machine.
 pub(super) fn comments_outlive_their_day(tree: &Tree, findings: &mut Findings) {
     for (path, source) in &tree.sources {
         for (number, line) in source.numbered() {
@@ -55,7 +75,7 @@ pub(super) fn comments_outlive_their_day(tree: &Tree, findings: &mut Findings) {
 
 const MARKS: [&str; 4] = ["TODO", "FIXME", "XXX", "HACK"];
 
-/// The words of a comment that mean something outside the tree.
+/// Returns the words of a comment that refer to something outside the tree.
 fn passing_remark(comment: &str) -> Option<&str> {
     const REMARKS: [&str; 9] = [
         "this session",
@@ -74,7 +94,8 @@ fn passing_remark(comment: &str) -> Option<&str> {
     comment.get(at..at + length)
 }
 
-/// Where a ticket is named by its number: after `issue`, or after a hash that stands alone.
+/// Returns the position and length of a ticket's number: after `issue`, or after a hash that stands
+/// alone.
 fn ticket(lower: &str) -> Option<(usize, usize)> {
     let digits = |at: usize| lower[at..].chars().take_while(char::is_ascii_digit).count();
     let after_word = lower.match_indices("issue").map(|(at, word)| {
@@ -92,9 +113,10 @@ fn ticket(lower: &str) -> Option<(usize, usize)> {
     after_word.chain(after_hash).find_map(numbered)
 }
 
-/// Every memory ordering has its reason or its partner in a comment: on its line, in one shortly
-/// above that names it, or in the file's header: for all Relaxed of a file at once, for the others where
-/// the line says `See the header.` A comment within a file may speak for all Relaxed after it, too.
+/// Reports a memory ordering without its reason or its partner in a comment. The comment is on the
+/// ordering's line, shortly above with the ordering's name, or in the file's header: there for all
+/// Relaxed of a file at once, for the other orderings if the line says `See the header.` A comment
+/// within a file may apply to all Relaxed after it, too.
 pub(super) fn orderings_are_explained(tree: &Tree, findings: &mut Findings) {
     for (path, source) in tree.sources.iter().filter(|(path, _)| path.starts_with("crates/")) {
         if path.contains("/tests/") || path.ends_with("/tests.rs") || path.ends_with("/testing.rs") {
@@ -142,6 +164,15 @@ mod tests {
     fn a_file_without_a_header_is_caught() {
         assert_eq!(check(files_say_what_they_are, "use a::b;\n"), 1);
         assert_eq!(check(files_say_what_they_are, "//! A file that exists to pass.\nuse a::b;\n"), 0);
+    }
+
+    #[test]
+    fn a_doc_comment_that_opens_with_a_riddle_is_caught() {
+        let check = |text: &str| check(doc_comments_name_their_subject, text);
+        assert_eq!(check("//! What a log is.\n"), 1);
+        assert_eq!(check("    /// What came of it.\n    a: u64,\n"), 1);
+        let good = "/// The results of a run.\n/// What is missing is told.\n// What follows is sorted.\nlet a = \"/// What \";\n";
+        assert_eq!(check(good), 0);
     }
 
     #[test]

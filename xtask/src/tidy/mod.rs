@@ -1,6 +1,6 @@
 //! Tidy: the rules of the house that a machine can check, in one pass over the tree. Every finding
-//! names what to write instead. The rules see an in-memory tree, so that each can be tested with a
-//! sample that it must catch and one that it must let pass.
+//! tells what to write instead. The rules read an in-memory tree, so that each rule can be tested
+//! with a sample that it must report and a sample that it must accept.
 
 mod arrows;
 mod bans;
@@ -17,10 +17,10 @@ use std::path::Path;
 use crate::house::{House, Outcome};
 use source::Source;
 
-/// Where schemes are listed.
+/// The path of the catalogue, which lists all schemes.
 const CATALOGUE: &str = "crates/schemes/src/catalogue.rs";
 
-/// A rule looks at the whole tree and says what it finds.
+/// A rule: reads the whole tree and adds its findings.
 type Rule = fn(&Tree, &mut Findings);
 
 const RULES: &[Rule] = &[
@@ -36,6 +36,7 @@ const RULES: &[Rule] = &[
     book::includes_are_there,
     book::anchors_are_closed,
     comments::files_say_what_they_are,
+    comments::doc_comments_name_their_subject,
     comments::schemes_have_their_five_headings,
     comments::comments_outlive_their_day,
     comments::orderings_are_explained,
@@ -46,7 +47,7 @@ const RULES: &[Rule] = &[
     shape::lints_are_lifted_with_reasons,
 ];
 
-/// Checks the tree and prints what is found.
+/// Checks the tree and prints the findings.
 pub(crate) fn run(house: &House) -> Outcome {
     let tree = Tree::read(&house.root)?;
     let findings = tree.check(RULES);
@@ -62,18 +63,18 @@ pub(crate) fn run(house: &House) -> Outcome {
     }
 }
 
-/// The files that rules look at, by path from the root with `/` between the parts.
+/// The files that rules read, by path from the root with `/` between the parts.
 #[derive(Default)]
 struct Tree {
     texts: BTreeMap<String, String>,
     sources: BTreeMap<String, Source>,
     manifests: BTreeMap<String, toml::Table>,
-    /// Of the book.
+    /// The pages of the book.
     pages: BTreeMap<String, String>,
     broken_manifests: Vec<(String, String)>,
 }
 
-/// What the rules found: path, line (0 for the file as a whole), sentence.
+/// The findings of the rules: path, line (0 for the file as a whole), sentence.
 #[derive(Default)]
 struct Findings(Vec<(String, usize, String)>);
 
@@ -127,7 +128,7 @@ impl Tree {
         self.texts.insert(path.to_owned(), text);
     }
 
-    /// What `rules` find, in the order of the tree, as lines for a terminal.
+    /// Returns the findings of `rules`, in the order of the tree, as lines for a terminal.
     fn check(&self, rules: &[Rule]) -> Vec<String> {
         let mut findings = Findings::default();
         for (path, error) in &self.broken_manifests {
@@ -144,7 +145,7 @@ impl Tree {
         findings.0.into_iter().map(show).collect()
     }
 
-    /// The files of one-file schemes: path, family and name.
+    /// Returns the files of one-file schemes: path, family and name.
     fn schemes(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.sources.keys().filter_map(|path| {
             let (family, name) = path.strip_prefix("crates/schemes/src/")?.split_once('/')?;
@@ -158,8 +159,8 @@ fn has_extension(path: &str, extension: &str) -> bool {
     Path::new(path).extension().is_some_and(|e| e == extension)
 }
 
-/// The crate that a path belongs to: the folder under `crates` (a twin counts as its own crate,
-/// `NAME_sim`), or the top folder.
+/// Returns the crate to which a path belongs: the folder under `crates` (a twin counts as a crate
+/// of its own, `NAME_sim`), or the top folder.
 fn crate_of(path: &str) -> String {
     let mut parts = path.split('/');
     match (parts.next(), parts.next(), parts.next()) {
@@ -169,12 +170,12 @@ fn crate_of(path: &str) -> String {
     }
 }
 
-/// The folder of a file.
+/// Returns the folder of a file.
 fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// `path` as seen from `folder`, with `.` and `..` resolved.
+/// Resolves `path` relative to `folder`, with `.` and `..` resolved.
 fn join(folder: &str, path: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
@@ -187,7 +188,7 @@ fn join(folder: &str, path: &str) -> String {
     parts.join("/")
 }
 
-/// What `rule` finds in a tree of these files. For the rules' own tests.
+/// Returns the findings of `rule` in a tree of these files. For the rules' own tests.
 #[cfg(test)]
 fn found(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
     let mut tree = Tree::default();

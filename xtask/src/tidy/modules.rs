@@ -1,4 +1,4 @@
-//! Files that nothing compiles: each Rust file must be the root of a target or a module below one,
+//! Files that no target compiles: each Rust file must be the root of a target or a module below one,
 //! and each scheme must be in the catalogue.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::source::{Attribute, Source};
 use super::{CATALOGUE, Findings, Tree, folder_of, join};
 
-/// Every Rust file is compiled by some target of some member.
+/// Reports a Rust file that no target of any member compiles.
 pub(super) fn files_are_reachable(tree: &Tree, findings: &mut Findings) {
     let mut reached = BTreeSet::new();
     for (path, manifest) in &tree.manifests {
@@ -21,7 +21,7 @@ pub(super) fn files_are_reachable(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// Every scheme is in the catalogue, or no command knows it.
+/// Reports a scheme that is not in the catalogue: no command would know it.
 pub(super) fn schemes_are_catalogued(tree: &Tree, findings: &mut Findings) {
     let catalogue = tree.sources.get(CATALOGUE);
     for (path, family, name) in tree.schemes() {
@@ -37,7 +37,7 @@ pub(super) fn schemes_are_catalogued(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// The roots of a manifest's targets, named by it or found by cargo's own rules.
+/// Returns the roots of a manifest's targets, explicit or found by cargo's own rules.
 fn roots(tree: &Tree, folder: &str, manifest: &Table) -> Vec<String> {
     let named = |target: &Value| Some(join(folder, target.get("path")?.as_str()?));
     let mut roots: Vec<String> =
@@ -54,7 +54,8 @@ fn roots(tree: &Tree, folder: &str, manifest: &Table) -> Vec<String> {
     roots
 }
 
-/// Whether cargo takes `path` for a target of its own: a file in the folder, or `main.rs` one below.
+/// Returns `true` if cargo takes `path` for a target: a file in the folder, or `main.rs` one level
+/// below.
 fn is_target(path: &str, prefix: &str) -> bool {
     let Some(rest) = path.strip_prefix(prefix) else { return false };
     match rest.split_once('/') {
@@ -63,8 +64,8 @@ fn is_target(path: &str, prefix: &str) -> bool {
     }
 }
 
-/// Adds `path` and all modules below it to `reached`. `owns_folder`: its modules lie beside it, and
-/// not in a folder with its name.
+/// Adds `path` and all modules below it to `reached`. `owns_folder`: the modules lie beside the
+/// file, and not in a folder with its name.
 fn reach(tree: &Tree, path: &str, owns_folder: bool, reached: &mut BTreeSet<String>) {
     let Some(source) = tree.sources.get(path) else { return };
     if !reached.insert(path.to_owned()) {
@@ -81,7 +82,7 @@ fn reach(tree: &Tree, path: &str, owns_folder: bool, reached: &mut BTreeSet<Stri
     }
 }
 
-/// The modules that a file declares, with the paths that `path` attributes give them.
+/// Returns the modules that a file declares, with the paths given by `path` attributes.
 fn modules(source: &Source) -> Vec<(String, Vec<String>)> {
     let attributes: BTreeMap<usize, Attribute> =
         source.attributes().into_iter().map(|attribute| (attribute.last_line, attribute)).collect();

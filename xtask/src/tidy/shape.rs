@@ -1,21 +1,23 @@
-//! The shape of a file: how long, how wide, in which characters, and with which lints lifted.
+//! The shape of a file: its length, width and characters, and its lifted lints.
 
 use super::source::has_word;
 use super::{Findings, Tree, crate_of};
 
-/// Lines of code that a file may have: neither blank, nor comment, nor unit test.
+/// The maximum number of lines of code of a file, without blank lines, comments and unit tests.
 const CODE_LINES_MAX: usize = 800;
 
-/// The same for a scheme: one file is one scheme, read in one sitting.
+/// The maximum number of lines of code of a scheme: one file is one scheme, read in one sitting.
 const SCHEME_CODE_LINES_MAX: usize = 400;
 
-/// The list of planted bugs, a paragraph each: it grows with every scheme.
+/// The list of planted bugs, with a paragraph for each. The list grows with every scheme, and is
+/// not limited as a scheme.
 const PLANTS: &str = "crates/schemes/src/plants.rs";
 
-/// Characters in a line. The formatter breaks code earlier; this holds comments and strings.
+/// The maximum number of characters of a line. The formatter breaks code earlier; the limit is for
+/// comments and strings.
 const COLUMNS_MAX: usize = 120;
 
-/// No file is longer than a reader's patience.
+/// Reports a file with too many lines.
 pub(super) fn files_are_short(tree: &Tree, findings: &mut Findings) {
     for (path, source) in &tree.sources {
         let is_scheme = path.starts_with("crates/schemes/src/") && path != PLANTS;
@@ -32,7 +34,7 @@ pub(super) fn files_are_short(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// Every line fits and is plain ASCII.
+/// Reports a line that is too wide or not plain ASCII.
 pub(super) fn lines_fit_and_are_ascii(tree: &Tree, findings: &mut Findings) {
     for (path, text) in tree.texts.iter().filter(|(path, _)| tree.sources.contains_key(*path)) {
         for (index, line) in text.lines().enumerate() {
@@ -55,7 +57,7 @@ pub(super) fn lines_fit_and_are_ascii(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// A lint is lifted with its reason beside it.
+/// Reports a lint that is lifted without a reason beside it.
 pub(super) fn lints_are_lifted_with_reasons(tree: &Tree, findings: &mut Findings) {
     for (path, source) in &tree.sources {
         for attribute in source.attributes() {

@@ -1,44 +1,45 @@
-//! Rust text taken apart line by line into code, comments and strings, so that a rule about one of
-//! them cannot be fooled by another. A scanner and not a parser: the rules need no more than that.
+//! Rust text split line by line into code, comments and strings, so that a rule about one of them is
+//! not deceived by another. The module is a scanner and not a parser: the rules need no more.
 
 /// One line of a Rust file.
 #[derive(Default)]
 pub(crate) struct Line {
-    /// The code with comments removed and the insides of strings and characters emptied.
+    /// The code, with comments removed and the contents of strings and characters emptied.
     pub(crate) code: String,
-    /// The text of the comments on this line, markers removed, documentation included.
+    /// The text of the comments on this line, without markers, documentation included.
     pub(crate) comment: String,
-    /// The insides of the string literals that start on this line.
+    /// The contents of the string literals that start on this line.
     pub(crate) strings: Vec<String>,
 }
 
-/// A Rust file taken apart.
+/// A Rust file, split into lines.
 pub(crate) struct Source {
-    /// Its lines, the first at index 0.
+    /// The lines, the first at index 0.
     pub(crate) lines: Vec<Line>,
-    /// The index of the line where the unit tests at the bottom begin; the line count without any.
+    /// The index of the line where the unit tests at the bottom begin, or the line count if there are
+    /// none.
     pub(crate) tests_at: usize,
 }
 
 impl Source {
-    /// Takes `text` apart. Text that does not compile gives lines all the same.
+    /// Splits `text`. Text that does not compile also gives lines.
     pub(crate) fn new(text: &str) -> Self {
         let lines = Scanner::new(text).scan();
         let tests_at = tests_at(&lines);
         Self { lines, tests_at }
     }
 
-    /// The lines above the unit tests, with their numbers from 1.
+    /// Returns the lines above the unit tests, with their numbers from 1.
     pub(crate) fn above_tests(&self) -> impl Iterator<Item = (usize, &Line)> {
         self.numbered().take(self.tests_at)
     }
 
-    /// All lines with their numbers from 1.
+    /// Returns all lines with their numbers from 1.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &Line)> {
         self.lines.iter().enumerate().map(|(index, line)| (index + 1, line))
     }
 
-    /// The attributes that open a line, across line breaks.
+    /// Returns the attributes that open a line, across line breaks.
     pub(crate) fn attributes(&self) -> Vec<Attribute> {
         let mut found = Vec::new();
         let mut open: Option<(Attribute, i32)> = None;
@@ -69,17 +70,17 @@ impl Source {
 /// An attribute, inner or outer.
 #[derive(Default)]
 pub(crate) struct Attribute {
-    /// The number of its first line.
+    /// The number of the attribute's first line.
     pub(crate) line: usize,
-    /// The number of its last line.
+    /// The number of the attribute's last line.
     pub(crate) last_line: usize,
-    /// Its code, strings emptied.
+    /// The attribute's code, with strings emptied.
     pub(crate) code: String,
-    /// The insides of the strings on its lines.
+    /// The contents of the strings on the attribute's lines.
     pub(crate) strings: Vec<String>,
 }
 
-/// Whether `code` holds `word` with no letter, digit or underscore on either side.
+/// Returns `true` if `code` contains `word` with no letter, digit or underscore on either side.
 pub(crate) fn has_word(code: &str, word: &str) -> bool {
     let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     code.match_indices(word).any(|(at, _)| {
@@ -87,7 +88,8 @@ pub(crate) fn has_word(code: &str, word: &str) -> bool {
     })
 }
 
-/// Unit tests begin at a `#[cfg(test)]`, or another `cfg` that asks for `test`, above `mod tests`.
+/// Returns the index of the line where the unit tests begin: at a `#[cfg(test)]`, or another `cfg`
+/// that asks for `test`, above `mod tests`.
 fn tests_at(lines: &[Line]) -> usize {
     let is_attribute = |line: &Line| line.code.trim_start().starts_with("#[");
     let Some(module) = lines.iter().position(|line| line.code.trim_start().starts_with("mod tests {")) else {
@@ -194,7 +196,8 @@ impl Scanner {
         self.end_string(inside, first_line);
     }
 
-    /// Whether a raw string starts here, and not a name that ends in `r` or a raw name (`r#type`).
+    /// Returns `true` if a raw string starts here, and not a name that ends in `r` or a raw name
+    /// (`r#type`).
     fn starts_raw_string(&self) -> bool {
         let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
         if before.is_some_and(|c| c.is_alphanumeric() || *c == '_') {
@@ -231,7 +234,8 @@ impl Scanner {
         self.end_string(inside, first_line);
     }
 
-    /// A string that runs over a line's end leaves a quote on both lines, so that neither looks blank.
+    /// Adds a character to a string. A string that spans lines leaves a quote on both lines, so that
+    /// neither seems blank.
     fn string_char(&mut self, c: char, inside: &mut String) {
         inside.push(c);
         if c == '\n' {
@@ -251,7 +255,7 @@ impl Scanner {
         }
     }
 
-    /// A quote opens a character, or else a lifetime, which stays code.
+    /// Scans a quote, which opens a character or a lifetime. A lifetime stays code.
     fn quote(&mut self) {
         let width = match (self.peek(1), self.peek(2)) {
             (Some('\\'), _) => self.text.iter().skip(self.at + 3).position(|c| *c == '\'').map(|n| n + 4),

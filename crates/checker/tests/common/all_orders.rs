@@ -1,24 +1,24 @@
-//! Isolation by definition: tries all orders in which transactions can have taken effect, on a plain map.
+//! An oracle for isolation: tries all orders in which transactions can have taken effect, on a plain map.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use checker::Level;
 use stdx::history::{Attempt, History, Key, Log, Op, Outcome, Version};
 
-/// A key of the oracle's own.
+/// An owned key for the oracle.
 type Named = (u16, Vec<u64>);
 
-/// What the map holds: each key's version, a tombstone or [`Version::ABSENT`] where there is no value.
+/// The contents of the map: each key's version, a tombstone or [`Version::ABSENT`] where there is no value.
 type State = BTreeMap<Named, Version>;
 
-/// What a transaction needs and does.
+/// The needs and the effects of a transaction.
 struct Needs {
     session: u32,
     invoked: u64,
     responded: u64,
-    /// What it saw of others, absences in scanned ranges included.
+    /// The versions of other transactions that it saw, absences in scanned ranges included.
     seen: Vec<(Named, Version)>,
-    /// What it replaced by what.
+    /// Its installs: the key, the version that was replaced, and the new version.
     installs: Vec<(Named, Version, Version)>,
 }
 
@@ -44,7 +44,7 @@ fn named(key: Key<'_>) -> Named {
     (key.table, key.words.to_vec())
 }
 
-/// What each key held at first: it was loaded if anyone says so.
+/// The first state of each key: loaded if any attempt met the loaded version.
 fn first_state(attempts: &[Attempt<'_>]) -> State {
     let mut state = State::new();
     let mut meet = |key: Key<'_>, version: Version| {
@@ -68,7 +68,7 @@ fn matches(held: Version, said: Version) -> bool {
     held == said || said == Version::ABSENT && held.is_absent()
 }
 
-/// What a transaction needs, unless nothing can explain it.
+/// The needs of a transaction; `None` if nothing can explain it.
 fn needs(attempt: Attempt<'_>, first: &State) -> Option<Needs> {
     let mut own: BTreeMap<Named, Version> = BTreeMap::new();
     let mut installed: BTreeSet<Named> = BTreeSet::new();
@@ -133,7 +133,7 @@ fn needs(attempt: Attempt<'_>, first: &State) -> Option<Needs> {
     Some(needs)
 }
 
-/// Whether the transactions that are not done yet can follow those that are; the last state is the current one.
+/// Whether the transactions that are left can follow those that are done; the last state is the current one.
 fn orders(all: &[Needs], level: Level, states: &mut Vec<State>, done: &mut Vec<usize>) -> bool {
     if done.len() == all.len() {
         return true;
@@ -165,11 +165,11 @@ fn may_follow(all: &[Needs], level: Level, states: &[State], done: &[usize], nex
     }
     let sees = |state: &State| txn.seen.iter().all(|(key, seen)| matches(state[key], *seen));
     match level {
-        // Each read by itself saw some state so far.
+        // Each read on its own saw some earlier state.
         Level::ReadCommitted => {
             txn.seen.iter().all(|(key, seen)| states.iter().any(|state| matches(state[key], *seen)))
         }
-        // All reads saw one state, since which nobody wrote what it writes.
+        // All reads saw one state, and since then no transaction wrote a key that this one writes.
         Level::SnapshotIsolation => states
             .iter()
             .any(|state| sees(state) && txn.installs.iter().all(|(key, _, _)| state[key] == now[key])),

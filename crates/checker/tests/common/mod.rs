@@ -1,8 +1,8 @@
-//! What the tests of the checker share: histories that are put together operation by operation.
+//! Helpers of the checker's tests: histories that are put together operation by operation.
 
 use stdx::history::{History, Key, Log, Outcome, Version};
 
-/// An operation of a history that is put together.
+/// An operation of such a history.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     Read(Place, Version),
@@ -14,7 +14,7 @@ pub(crate) enum Act {
 /// A table and a key of one word.
 pub(crate) type Place = (u16, u64);
 
-/// An attempt of a history that is put together.
+/// An attempt of such a history.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     pub(crate) session: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Script {
     pub(crate) acts: Vec<Act>,
 }
 
-/// The history of the scripts, each session's in their order.
+/// The history of the scripts; the scripts of a session keep their order.
 pub(crate) fn history(scripts: &[Script]) -> History {
     let mut sessions: Vec<u32> = scripts.iter().map(|script| script.session).collect();
     sessions.sort_unstable();

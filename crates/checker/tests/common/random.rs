@@ -1,4 +1,4 @@
-//! Small histories by chance: executions at some level, mostly with something falsified.
+//! Small random histories: executions at some level, mostly with one falsified fact.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use stdx::history::{Outcome, TxnId, Version};
 
 use super::common::{Act, Place, Script};
 
-/// How a history is executed before it is falsified.
+/// The reads of an execution before the history is falsified.
 #[derive(Clone, Copy)]
 enum Reads {
-    /// All of a transaction at its commit.
+    /// All reads of a transaction see the state at its commit.
     AtCommit,
-    /// All of a transaction at one moment before.
+    /// All reads of a transaction see the state of one earlier moment.
     AtSnapshot,
-    /// All transactions of a batch at its beginning.
+    /// All transactions of a batch see the state at the beginning of the batch.
     AtBatch,
-    /// Each at a moment before of its own.
+    /// Each read sees the state of an earlier moment of its own.
     Anywhere,
 }
 
-/// Keys of each of the two tables.
+/// The number of keys of each of the two tables.
 const KEYS: u64 = 3;
 
-/// A transaction that executes.
+/// A transaction in execution.
 struct Running<'r> {
     rng: &'r mut Rng,
     id: TxnId,
@@ -44,7 +44,7 @@ impl Running<'_> {
         self.own.get(&at).copied().unwrap_or_else(|| self.states[moment][&at])
     }
 
-    /// How a version is told: of an absence not always since when.
+    /// The version as it is recorded: most absences do not name their deletion.
     fn told(&mut self, version: Version) -> Version {
         if version.is_absent() && self.rng.below(4) > 0 { Version::ABSENT } else { version }
     }
@@ -87,7 +87,7 @@ impl Running<'_> {
         self.acts.push(Act::Scan { table: 0, low, high, is_forward, is_complete, rows });
     }
 
-    /// Makes its writes everybody's.
+    /// Installs its writes.
     fn commit(&mut self) -> BTreeMap<Place, Version> {
         let mut state = self.states.last().expect("there is a first one").clone();
         for (at, after) in std::mem::take(&mut self.own) {
@@ -103,7 +103,7 @@ impl Running<'_> {
     }
 }
 
-/// The scripts of a history of at most so many transactions.
+/// The scripts of a history of at most `txns_max` transactions.
 pub(crate) fn scripts(rng: &mut Rng, txns_max: u64) -> Vec<Script> {
     let txns = rng.between(2, txns_max) as usize;
     let kinds = [Reads::AtCommit, Reads::AtCommit, Reads::AtSnapshot, Reads::AtBatch, Reads::Anywhere];
@@ -123,7 +123,7 @@ pub(crate) fn scripts(rng: &mut Rng, txns_max: u64) -> Vec<Script> {
             let first = 10 * (nth - nth % batch) as u64 + 100;
             (invoked, responded) = (first, first + 10 * batch as u64 - 1);
         }
-        // A session of its own, unless the one that is drawn is free.
+        // A session of its own, unless the drawn session is free.
         let drawn = rng.below(sessions) as u32;
         let mut of_drawn = scripts.iter().filter(|script| script.session == drawn);
         let is_free = of_drawn.all(|script| script.responded <= invoked);
@@ -152,7 +152,7 @@ pub(crate) fn scripts(rng: &mut Rng, txns_max: u64) -> Vec<Script> {
     scripts
 }
 
-/// Changes one thing.
+/// Falsifies one fact of a history.
 fn falsify(rng: &mut Rng, scripts: &mut [Script], states: &[BTreeMap<Place, Version>]) {
     let which = rng.below(scripts.len() as u64) as usize;
     if rng.below(8) == 0 {

@@ -1,4 +1,4 @@
-//! A simulated device whose syncs are kept back, or fail, at a test's word.
+//! A simulated device whose syncs a test can block, or let fail.
 
 use std::io;
 
@@ -6,12 +6,12 @@ use durability::disk::{Directory, File, SimulatedDisk};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Arc, waiter};
 
-/// What a sync does.
+/// The states of a gate: a sync passes, waits, or fails.
 pub(crate) const OPEN: u64 = 0;
 pub(crate) const SHUT: u64 = 1;
 pub(crate) const BROKEN: u64 = 2;
 
-/// Keeps syncs of files back, or has them fail: what it does, and how many wait for it.
+/// A gate before the syncs of files: its state, and the number of syncs that wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate(Arc<[AtomicU64; 2]>);
 

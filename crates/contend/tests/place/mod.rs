@@ -1,4 +1,4 @@
-//! Directories for tests, which go when the test ends, however it does.
+//! Directories for tests, which are removed when the test ends, even by a panic.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Place(PathBuf);
 
 impl Place {
-    /// One that is not there yet. The name is the test's.
+    /// A directory that does not exist yet. The name is the test's.
     pub(crate) fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         _ = fs::remove_dir_all(&path);

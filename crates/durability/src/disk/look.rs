@@ -1,5 +1,5 @@
-//! What there is where a database is to be, looked at before anything is made there: a path that was mistyped must not
-//! become a database.
+//! Finds out what exists at the path of a database before anything is made there: a mistyped path must not become a
+//! database.
 
 use std::fs;
 use std::io::{ErrorKind, Result};
@@ -9,7 +9,7 @@ use super::LOCK;
 use crate::format::{part_number, segment_number};
 use crate::manifest::{BACKUP, MANIFEST, NEW};
 
-/// The file that says that a database is being made, and was never open. Whoever has made it removes it.
+/// A marker file: a database is being made, and was never open. The program that makes the database removes it.
 pub const MAKING: &str = "MAKING";
 
 /// A directory that each mounted file system may have at its root.
@@ -27,26 +27,26 @@ pub enum Instead {
     File,
     /// A symbolic link that leads nowhere.
     DanglingLink {
-        /// Where it leads.
+        /// The target of the link.
         to: PathBuf,
     },
-    /// A directory in which there was a database, of which nothing is left but the file that is locked.
+    /// A directory in which there was a database, of which only the lock file or an incomplete manifest is left.
     Remains,
-    /// A directory with files of others.
+    /// A directory with other files.
     OtherFiles {
-        /// One of them.
+        /// The name of one of them.
         example: String,
     },
 }
 
-/// The thing found at a path in place of a database, and where: at the path itself, or at a part of it that is in the
-/// way. None if there is a database, or a part of one: [`Store::open`](crate::Store::open) says what is missing of
+/// Finds what is at a path in place of a database, and where: at the path itself, or at a part of it that is in the
+/// way. `None` if there is a database, or a part of one: [`Store::open`](crate::Store::open) says what is missing of
 /// it.
 ///
 /// # Errors
-/// Those of the system.
+/// The errors of the system.
 pub fn look(path: &Path) -> Result<Option<(PathBuf, Instead)>> {
-    // Without a slash at its end, behind which a link is followed.
+    // Without a slash at its end, which would make the system follow a link.
     let path = path.components().as_path();
     let kind = match fs::metadata(path) {
         Ok(found) if found.is_dir() => return Ok(look_into(path)?.map(|instead| (path.to_owned(), instead))),
@@ -54,7 +54,7 @@ pub fn look(path: &Path) -> Result<Option<(PathBuf, Instead)>> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => error.kind(),
         Err(error) => return Err(error),
     };
-    // The last part that is there says what is wrong.
+    // The last part that exists shows the fault.
     for part in path.ancestors().filter(|part| !part.as_os_str().is_empty()) {
         let Ok(found) = fs::symlink_metadata(part) else { continue };
         if found.is_symlink() && fs::metadata(part).is_err() {

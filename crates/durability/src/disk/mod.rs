@@ -1,5 +1,5 @@
-//! The one door to files. Directories are flat; what a real one promises is what the simulated one does at its worst:
-//! bytes are volatile until their file is synced, and names until their directory is.
+//! The interface through which all files are accessed. Directories are flat. A real directory promises what the
+//! simulated one keeps at its worst: bytes are volatile until their file is synced, and names until their directory is.
 
 mod look;
 mod real;
@@ -14,21 +14,21 @@ pub use look::{Instead, MAKING, look};
 pub use real::{DirectoryLock, LOCK, RealDirectory};
 pub use simulated::{Fault, Power, Rotten, SimulatedDirectory, SimulatedDisk};
 
-/// A directory of files, on a device of its own or not.
+/// A directory of files, which may be on a device of its own.
 pub trait Directory: Debug + Send + Sync {
-    /// What people call it, for messages.
+    /// The name of the directory, for messages.
     fn name(&self) -> String;
 
-    /// The names of its files, in order.
+    /// The names of the files, in order.
     fn files(&self) -> Result<Vec<String>>;
 
-    /// Makes an empty file, which must not be there.
+    /// Makes an empty file, which must not exist yet.
     fn create(&self, file: &str) -> Result<Arc<dyn File>>;
 
-    /// Opens a file that is there.
+    /// Opens a file that exists.
     fn open(&self, file: &str) -> Result<Arc<dyn File>>;
 
-    /// Gives a file another name, in place of the file that has it, if there is one.
+    /// Renames a file; a file that has the new name already is replaced.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
 
     /// Removes a file.
@@ -40,23 +40,24 @@ pub trait Directory: Debug + Send + Sync {
 
 /// An open file.
 pub trait File: Debug + Send + Sync {
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     fn bytes(&self) -> Result<u64>;
 
-    /// Reads at an offset; how many bytes, which may be fewer than there are, and 0 only at the end.
+    /// Reads at an offset. Returns the number of bytes, which may be fewer than there are, and is 0 only at the end.
     fn read_at(&self, offset: u64, to: &mut [u8]) -> Result<usize>;
 
-    /// Writes at an offset; how many bytes, which may be fewer than were given.
+    /// Writes at an offset. Returns the number of bytes, which may be fewer than were given.
     fn write_at(&self, offset: u64, from: &[u8]) -> Result<usize>;
 
-    /// Makes all that was written durable. After an error it is unknown what is, whatever a later call says.
+    /// Makes everything durable that was written. After an error it is unknown what is durable, whatever a later call
+    /// says.
     fn sync(&self) -> Result<()>;
 }
 
-/// Writes all of `from`, whatever the system takes at a time.
+/// Writes all of `from`, however few bytes the system takes at a time.
 ///
 /// # Errors
-/// Those of the system, but for interruptions.
+/// The errors of the system, except interruptions.
 pub fn write_all(file: &dyn File, mut offset: u64, mut from: &[u8]) -> Result<()> {
     while !from.is_empty() {
         match file.write_at(offset, from) {
@@ -75,7 +76,7 @@ pub fn write_all(file: &dyn File, mut offset: u64, mut from: &[u8]) -> Result<()
 /// Reads a whole file.
 ///
 /// # Errors
-/// Those of the system, but for interruptions.
+/// The errors of the system, except interruptions.
 pub fn read_all(file: &dyn File) -> Result<Vec<u8>> {
     let mut all = vec![0; file.bytes()? as usize];
     let mut end = 0;

@@ -1,4 +1,4 @@
-//! Files of the system.
+//! Directories and files of the operating system.
 
 use std::fs;
 use std::io::{ErrorKind, Result};
@@ -9,17 +9,17 @@ use sync::Arc;
 
 use super::{Directory, File};
 
-/// A directory of the system.
+/// A directory of the operating system.
 #[derive(Debug)]
 pub struct RealDirectory(PathBuf);
 
 impl RealDirectory {
-    /// A directory, which is made if it is not there.
+    /// Opens a directory, which is made if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the directory cannot be made.
     pub fn new(path: &Path) -> Result<Self> {
-        // Of the directories that are made, the names are to last, too.
+        // The names of the directories that are made must be durable, too.
         let missing: Vec<&Path> =
             path.ancestors().take_while(|path| !path.is_dir() && !is_here(path)).collect();
         fs::create_dir_all(path)?;
@@ -30,23 +30,23 @@ impl RealDirectory {
         Ok(Self(path.to_owned()))
     }
 
-    /// Takes the directory for the caller, who may change what is in it; `None` if another has it or reads it, be it in
-    /// this process or in another one.
+    /// Locks the directory for a caller that may change its contents; `None` if another holds it or reads it, in this
+    /// process or in another one.
     ///
     /// # Errors
-    /// When the system knows no locks there, or refuses.
+    /// When the system does not support locks there, or refuses.
     pub fn lock(&self) -> Result<Option<DirectoryLock>> {
         let file = self.lock_file()?;
         let locked = file.try_lock();
         held(file, locked)
     }
 
-    /// Keeps the directory as it is while the caller reads it: others may read it, too, and nobody takes it. `None` if
-    /// another has [taken](Self::lock) it. Where the caller may not write, and nobody has ever taken it, nothing is
-    /// locked.
+    /// Locks the directory against changes while the caller reads it: others may read it, too, and no one can lock it
+    /// exclusively. `None` if another has [locked](Self::lock) it. If the caller may not write, and the directory was
+    /// never locked, nothing is locked.
     ///
     /// # Errors
-    /// When the system knows no locks there, or refuses.
+    /// When the system does not support locks there, or refuses.
     pub fn lock_to_read(&self) -> Result<Option<DirectoryLock>> {
         let file = match fs::File::open(self.0.join(LOCK)) {
             Err(error) if error.kind() == ErrorKind::NotFound => match self.lock_file() {
@@ -59,7 +59,7 @@ impl RealDirectory {
         held(file, locked)
     }
 
-    /// The file that is locked, which is made if it is not there.
+    /// Opens the lock file, which is made if it does not exist.
     fn lock_file(&self) -> Result<fs::File> {
         fs::File::options().write(true).create(true).truncate(false).open(self.0.join(LOCK))
     }
@@ -77,15 +77,15 @@ fn is_read_only(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
-/// Whether a path is that of the present directory, of which a relative path has no more to say.
+/// Whether a path is the empty path of the current directory.
 fn is_here(path: &Path) -> bool {
     path.as_os_str().is_empty()
 }
 
-/// The file that is locked. It stays, empty: were it removed, two could have locked files of the same name.
+/// The lock file. It stays, empty: if it were removed, two callers could have locked files of the same name.
 pub const LOCK: &str = "LOCK";
 
-/// A directory that was taken, or is read: until this is dropped, or the process has ended, however that comes.
+/// A lock on a directory, exclusive or for reading. It lasts until it is dropped, or until the process ends in any way.
 #[derive(Debug)]
 pub struct DirectoryLock(
     #[expect(dead_code, reason = "the system lets go when it is closed")] Option<fs::File>,
@@ -130,7 +130,7 @@ impl Directory for RealDirectory {
     }
 }
 
-/// A file of the system.
+/// A file of the operating system.
 #[derive(Debug)]
 struct RealFile(fs::File);
 
@@ -147,7 +147,7 @@ impl File for RealFile {
         self.0.write_at(from, offset)
     }
 
-    /// The length belongs to what is synced: it is needed to read the bytes.
+    /// The length is synced as well: it is needed to read the bytes.
     fn sync(&self) -> Result<()> {
         self.0.sync_data()
     }

@@ -1,15 +1,15 @@
-//! A disk in memory that does its worst, as a seed decides: what was not synced when the power goes may be there or
-//! not, in pieces, in any order, and names may lead to files of another time.
+//! A simulated disk in memory that behaves as badly as the rules allow, decided by a seed: when the power goes,
+//! unsynced bytes may be kept or lost, in pieces, in any order, and names may lead to files of another time.
 //!
 //! RULES
 //! (1) Every operation that changes something counts as a step. Power is cut at a step, faults happen at steps.
-//! (2) A file has bytes that are durable and writes that are not. When the power goes, each sector of each of those
-//!     is kept or lost by itself, some in part; what was lost and is below the file's new end is zeroes or garbage.
-//! (3) Names are durable when their directory was synced. Of the changes since then any may be lost.
-//! (4) A full disk takes what has room already: sectors that were written before. One that was skipped has none,
-//!     though the file be longer.
-//! (5) A sync that fails leaves its writes to be read, but forgets that they are to become durable, as Linux does: the
-//!     next one says that all is well.
+//! (2) A file has durable bytes and pending writes. When the power goes, each sector of each pending write is kept or
+//!     lost independently, some in part; lost bytes below the file's new end are zeroes or garbage.
+//! (3) Names are durable when their directory was synced. Any of the changes since then may be lost.
+//! (4) A full disk takes writes to sectors that have room already: sectors that were written before. A sector that
+//!     was skipped has no room, even if the file is longer.
+//! (5) A sync that fails leaves its writes readable, but forgets that they are to become durable, as Linux does: the
+//!     next sync reports success.
 
 use core::mem;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,13 +20,13 @@ use sync::{Arc, Latched};
 
 use super::{Directory, File};
 
-/// Bytes that are written at a time, mostly.
+/// The number of bytes of a sector, the usual unit of a write.
 const SECTOR: usize = 512;
 
-/// What goes wrong at a step.
+/// A fault that happens at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The device fails: of a sync, with the writes lost.
+    /// The device fails; if the step is a sync, its writes are lost.
     Fails,
     /// The device is full, from now on.
     Full,
@@ -34,33 +34,33 @@ pub enum Fault {
     Interrupted,
     /// A write takes only a part of the bytes.
     Short,
-    /// A write goes to another place of the file, and says that all is well.
+    /// A write goes to another place of the file, and reports success.
     Misdirected,
 }
 
-/// Whether the disk answers.
+/// The power of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Power {
-    /// It does.
+    /// The disk answers.
     On,
-    /// It does not, until it is started again.
+    /// The disk does not answer until it is restarted.
     Off,
 }
 
-/// Several directories on one machine, whose power is cut at once.
+/// A simulated disk: several directories on one machine, whose power is cut at once.
 #[derive(Clone, Debug)]
 pub struct SimulatedDisk(Arc<Latched<State>>);
 
-/// Where bytes have rotted.
+/// The place where bytes have rotted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotten {
     /// The number of the directory.
     pub directory: usize,
     /// The file.
     pub file: String,
-    /// The first byte concerned.
+    /// The offset of the first changed byte.
     pub offset: u64,
-    /// Whether all that was behind it is gone.
+    /// Whether everything behind that offset is gone.
     pub is_truncated: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct SimulatedDirectory {
 struct SimulatedFile {
     disk: SimulatedDisk,
     inode: usize,
-    /// A file does not outlive the power.
+    /// The number of restarts when it was opened: a file does not outlive a power cut.
     boots: u64,
 }
 
@@ -112,9 +112,9 @@ enum Change {
 struct Inode {
     live: Vec<u8>,
     durable: Vec<u8>,
-    /// Writes that are not durable: offset and length, in order. Their bytes as of their time.
+    /// Writes that are not durable, in order: the offset and the bytes of each.
     pending: Vec<(usize, Vec<u8>)>,
-    /// Sectors that have room on the disk.
+    /// The sectors that have room on the disk.
     allocated: BTreeSet<usize>,
 }
 
@@ -135,7 +135,7 @@ impl Names {
         self.pending.push(change);
     }
 
-    /// The power has gone: `keeps` says of each change whether it has come that far.
+    /// Cuts the power: `keeps` decides for each pending change whether it is kept.
     fn cut(&mut self, mut keeps: impl FnMut() -> bool) {
         for change in mem::take(&mut self.pending) {
             if keeps() {
@@ -154,7 +154,7 @@ fn put(to: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
 }
 
 impl Inode {
-    /// Bytes from an offset on that have room.
+    /// The number of bytes from an offset on that have room.
     fn room(&self, offset: usize) -> usize {
         let first = offset / SECTOR;
         let mut end = first;
@@ -176,7 +176,7 @@ impl Inode {
         }
     }
 
-    /// The power has gone. `kept` is the share of sectors that have come that far, in percent.
+    /// Cuts the power. `kept` is the percentage of sectors that are kept.
     fn cut(&mut self, rng: &mut Rng, kept: u64) {
         let pending = mem::take(&mut self.pending);
         for (offset, bytes) in &pending {
@@ -191,7 +191,7 @@ impl Inode {
                 at = next;
             }
         }
-        // The length may be longer than what there is: then old bytes of the device show.
+        // The length may be longer than the bytes that were kept: then old bytes of the device show.
         let end = pending.iter().map(|(offset, bytes)| offset + bytes.len()).max().unwrap_or(0);
         if end > self.durable.len() && rng.below(2) == 0 {
             let from = self.durable.len();
@@ -209,7 +209,7 @@ impl State {
         Error::other("the power is off")
     }
 
-    /// A step begins: its fault, if it has one. When the power goes, a step may still have been taken.
+    /// Begins a step, and returns its fault, if it has one. When the power goes, the step may still take effect.
     fn step(&mut self) -> Result<Option<Fault>> {
         if self.is_off {
             return Err(Self::off());
@@ -227,7 +227,7 @@ impl State {
         }
     }
 
-    /// The step has been taken: whether the power has gone meanwhile.
+    /// Ends a step; fails if the power has gone meanwhile.
     fn end(&mut self) -> Result<()> {
         if self.cut_at.is_some_and(|cut_at| self.steps >= cut_at) {
             self.is_off = true;
@@ -236,7 +236,7 @@ impl State {
         Ok(())
     }
 
-    /// Whether the power goes at this step before it has had any effect.
+    /// Whether the power goes at this step before the step has had any effect.
     fn goes_before(&mut self) -> bool {
         self.cut_at == Some(self.steps) && self.rng.below(2) == 0
     }
@@ -306,7 +306,7 @@ impl State {
     }
 
     fn restart(&mut self) {
-        // Few crashes keep a half of everything: mostly all or nothing is the interesting case.
+        // Crashes that keep a half of everything are few: mostly all or nothing is the interesting case.
         let kept = [0, 0, 50, 90, 100][self.rng.below(5) as usize];
         for inode in &mut self.inodes {
             inode.cut(&mut self.rng, kept);
@@ -339,7 +339,7 @@ impl SimulatedDisk {
         })))
     }
 
-    /// The directory of a number.
+    /// The directory with this number.
     pub fn directory(&self, number: usize) -> Arc<dyn Directory> {
         let mut state = self.0.lock();
         while state.directories.len() <= number {
@@ -348,7 +348,7 @@ impl SimulatedDisk {
         Arc::new(SimulatedDirectory { disk: self.clone(), number })
     }
 
-    /// How many steps were taken.
+    /// The number of steps that were taken.
     pub fn steps(&self) -> u64 {
         self.0.lock().steps
     }
@@ -358,29 +358,29 @@ impl SimulatedDisk {
         self.0.lock().cut_at = Some(step);
     }
 
-    /// Has something go wrong at a step.
+    /// Plants a fault at a step.
     pub fn fault_at(&self, step: u64, fault: Fault) {
         self.0.lock().faults.push((step, fault));
     }
 
-    /// Whether it answers.
+    /// The state of the power.
     pub fn power(&self) -> Power {
         if self.0.lock().is_off { Power::Off } else { Power::On }
     }
 
-    /// Cuts the power, if it is on, and gives it back: what was not durable has become what it may.
+    /// Cuts the power, if it is on, and restores it: the fate of everything that was not durable is decided.
     pub fn restart(&self) {
         self.0.lock().restart();
     }
 
-    /// The bytes of a file as whoever opens it finds them, if it is there.
+    /// The bytes of a file as a reader finds them; `None` if there is no such file.
     pub fn bytes(&self, directory: usize, file: &str) -> Option<Vec<u8>> {
         let state = self.0.lock();
         let inode = state.directories.get(directory)?.live.get(file)?;
         Some(state.inodes[*inode].live.clone())
     }
 
-    /// Puts other bytes in place of those of a file, for good, as a tool may that somebody has mistaken for another.
+    /// Replaces the bytes of a file durably, as a tool may that somebody has used on the wrong file.
     ///
     /// # Panics
     /// When there is no such file.
@@ -391,8 +391,8 @@ impl SimulatedDisk {
         state.inodes[inode] = Inode { durable: bytes.clone(), live: bytes, ..Inode::default() };
     }
 
-    /// Changes some of the bytes that are there, as a disk may that has aged: a bit, a sector that is zero, or that of
-    /// another place or file, or a tail that is gone. What it was, if there is any file.
+    /// Changes some bytes of a file, as an aged disk may: flips a bit, zeroes a sector, fills it from another place or
+    /// file, or truncates the file. Returns the change; `None` if there is no file with bytes.
     pub fn rot(&self) -> Option<Rotten> {
         let mut state = self.0.lock();
         let State { rng, directories, inodes, .. } = &mut *state;

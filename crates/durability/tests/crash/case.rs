@@ -1,12 +1,12 @@
-//! One case: a seed, and all that comes of it.
+//! One case: a database on a simulated disk, driven by a seed.
 //!
 //! Sessions commit by turns, several of them at a time; epochs end and are written by hand, checkpoints are made, the
 //! log is closed and opened. At some operation of the disk the power goes, or a device fails. Then the database is
-//! recovered, at times with the power going again, and goes on.
+//! recovered, at times with the power going again, and continues.
 //!
-//! ORACLE  What is recovered is exactly what the commits up to some epoch have left, in the order in which they drew
+//! ORACLE  The recovered state is exactly the result of the commits up to some epoch, in the order in which they drew
 //!         it: so it has no half of a commit, and nothing that was not committed. The epoch is no earlier than any
-//!         that was said to be durable, and it comes out the same however often recovery was cut short.
+//!         that was reported as durable, and it is the same however often recovery was cut short.
 
 use durability::disk::{Directory, Fault, Power, SimulatedDisk};
 use durability::{Found, Layouts, Log, LogSink, OpenError, Options, Order, Plant, Rounds, Store};
@@ -17,7 +17,7 @@ use sync::{Arc, Latched};
 
 use crate::model::{Commit, HEAP, State, Write, layouts, tell, writes};
 
-/// What cases have met.
+/// Counts of the events in cases.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) cuts: u64,
@@ -53,12 +53,13 @@ pub(crate) struct Case {
     layouts: Layouts,
     commits: Vec<Commit>,
     live: State,
-    /// The last epoch that was said to be durable.
+    /// The last epoch that was reported as durable.
     acknowledged: u64,
-    /// The last one before: all up to it was known to be durable when something was written later.
+    /// The last epoch that was acknowledged before the last round: it was known to be durable when that round was
+    /// written.
     confirmed: u64,
     was_closed: bool,
-    /// Rounds that this life has written.
+    /// The number of rounds that this life has written.
     rounds: u64,
     seen: Seen,
 }
@@ -127,7 +128,7 @@ impl Case {
         Ok(self.seen)
     }
 
-    /// A life that ends well, or by a crash; then some bytes rot. Whether that was refused.
+    /// A life that ends well, or by a crash; then some bytes rot. Returns whether that was refused.
     pub(crate) fn rot(mut self) -> Result<bool, String> {
         for _ in 0..=self.rng.below(2) {
             let Some(rounds) = self.recover()? else { continue };
@@ -146,7 +147,7 @@ impl Case {
         };
         let is_shorter = rotten.as_ref().is_some_and(|rotten| rotten.is_truncated);
         let least = match (self.was_closed, is_shorter) {
-            // What is shorter than it was is refused, whatever it has lost.
+            // A file that is shorter than it was is refused, whatever it has lost.
             (true, _) | (_, true) => self.acknowledged,
             (false, false) => self.confirmed,
         };
@@ -159,8 +160,8 @@ impl Case {
         Ok(false)
     }
 
-    /// A life, after which bytes rot that nobody checks: what is read makes no sense, or it does. Whether it was
-    /// refused.
+    /// A life, after which bytes rot and no checksums are verified: the bytes may make sense or not. Returns whether
+    /// opening them was refused.
     pub(crate) fn garbage(mut self) -> Result<bool, String> {
         if let Some(rounds) = self.recover()? {
             self.live(rounds)?;
@@ -179,7 +180,7 @@ impl Case {
         self.disk.power() == Power::Off
     }
 
-    /// Opens what there is; none if the system refuses, as it may when a fault was planted.
+    /// Opens the database; `None` if the system refuses, as it may when the power is off.
     fn open(&mut self) -> Result<Option<Found>, String> {
         match Store::open(self.directories(), &self.layouts, self.options()) {
             Ok(found) => Ok(Some(found)),
@@ -188,7 +189,7 @@ impl Case {
         }
     }
 
-    /// Compares what was found with what there should be; its epoch.
+    /// Compares the recovered state with the expected one, and returns its epoch.
     fn check(&mut self, found: &Found) -> Result<u64, String> {
         let epoch = found.epoch();
         if epoch < self.acknowledged {
@@ -204,7 +205,7 @@ impl Case {
         Ok(epoch)
     }
 
-    /// Recovers what there is, with the power cut now and then.
+    /// Recovers the database, with the power cut now and then.
     fn recover(&mut self) -> Result<Option<Rounds>, String> {
         for depth in 0..6 {
             if depth < 5 && self.rng.below(3) == 0 {
@@ -276,7 +277,7 @@ impl Case {
         Ok(())
     }
 
-    /// A session begins a commit, or ends it.
+    /// Begins a commit of a session, or ends it.
     fn act(&mut self, sessions: &mut [Session; 3], nth: usize) {
         if sessions[nth].open.take().is_some() {
             return sessions[nth].sink.close();
@@ -300,7 +301,7 @@ impl Case {
         self.commits.push(commit);
     }
 
-    /// Something was written, or the log has failed.
+    /// Checks the log's answers after a write, or after a failure of the log.
     fn hear(&mut self, log: &Log, is_well: bool) -> Result<(), String> {
         let durable = log.durable().epoch;
         let (rounds, _) = log.written();
@@ -315,13 +316,13 @@ impl Case {
                 return Err("a log that has failed gives no error".to_owned());
             }
         }
-        // An epoch in which nobody has committed leaves no trace.
+        // An epoch without commits leaves no trace.
         let last = self.commits.iter().map(|commit| commit.epoch).filter(|epoch| *epoch <= durable).max();
         self.acknowledged = self.acknowledged.max(last.unwrap_or(0));
         Ok(())
     }
 
-    /// Makes a checkpoint; whether the log goes on.
+    /// Makes a checkpoint. Returns whether the log continues.
     fn make_checkpoint(&mut self, log: &Log, rounds: &mut Rounds) -> bool {
         let Ok(cut) = rounds.roll() else { return false };
         self.seen.checkpoints += u64::from(log.glean(&cut, 1).is_ok());
@@ -329,7 +330,7 @@ impl Case {
     }
 }
 
-/// All that a database has.
+/// The whole contents of a database.
 fn restored(found: &Found) -> Result<State, OpenError> {
     let state = Latched::new(State::default());
     found.restore(1, |_| {

@@ -1,13 +1,13 @@
-//! Segments have their length ahead: of a log that nobody closed each one is cut at every byte, and what is there is
-//! then refused, or has every commit that was acknowledged; and a disk that has no room for a segment says so in
-//! time.
+//! Tests of the lengths of segments, which are set ahead. Each segment of a log that was not closed is cut at every
+//! byte: then opening is refused, or every acknowledged commit is there. A disk that has no room for a segment reports
+//! that in time.
 
 use durability::disk::{Fault, SimulatedDisk};
 use durability::{Found, Layouts, LogError, OpenError, Options, Order, Store, TableLayout};
 use engine::{AnyKey, TableId};
 use sync::Latched;
 
-/// Bytes of a page of the log.
+/// The size of a page of the log in bytes.
 const PAGE: usize = 4096;
 
 fn open(disk: &SimulatedDisk, devices: usize) -> Result<Found, OpenError> {
@@ -36,7 +36,7 @@ fn keys(found: &Found) -> Vec<u64> {
     keys
 }
 
-/// A log of a few segments with so many commits, all of which are durable. Nobody has closed it.
+/// A log of a few segments with `commits` commits, all of which are durable. The log is not closed.
 fn unclosed(devices: usize, commits: u64, checkpoint_after: Option<u64>) -> SimulatedDisk {
     let disk = SimulatedDisk::new(3);
     let mut rounds = open(&disk, devices).expect("an empty disk").start().expect("the disk works");
@@ -56,14 +56,14 @@ fn unclosed(devices: usize, commits: u64, checkpoint_after: Option<u64>) -> Simu
     disk
 }
 
-/// The segments that are there, by directory and name.
+/// The segments that exist, by directory and name.
 fn segments(disk: &SimulatedDisk, devices: usize) -> Vec<(usize, String)> {
     let of = |device| disk.directory(device).files().expect("the disk works").into_iter();
     let all = (0..devices).flat_map(|device| of(device).map(move |file| (device, file)));
     all.filter(|(_, file)| file.starts_with("log-")).collect()
 }
 
-/// Cuts each segment at every byte, or removes it; how often that was refused.
+/// Cuts each segment at every byte, down to an empty file. Returns the number of times that opening was refused.
 fn cut_everywhere(devices: usize, commits: u64, checkpoint_after: Option<u64>) -> u64 {
     let disk = unclosed(devices, commits, checkpoint_after);
     let expected: Vec<u64> = (0..commits).collect();

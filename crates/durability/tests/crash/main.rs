@@ -1,7 +1,7 @@
-//! Crashes, thousands of them: random transactions on a simulated disk whose power is cut at any operation, also while
-//! what it has left is being recovered, and the oracle of `case.rs`.
+//! Tests of thousands of crashes: random transactions on a simulated disk whose power is cut at any operation, also
+//! while a crash is being recovered, checked against the oracle of `case.rs`.
 //!
-//! `cargo test -p contend-durability --test crash -- --ignored` has a night's worth.
+//! `cargo test -p contend-durability --test crash -- --ignored` runs for a night.
 
 mod case;
 mod cuts;
@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use case::{Case, Seen};
 use durability::Plant;
 
-/// Runs cases until there were so many power cuts, and says what they have seen.
+/// Runs cases until there were `cuts` power cuts, and returns the counts of their events.
 fn crashes(from: u64, cuts: u64) -> Seen {
     let (mut seen, mut seed) = (Seen::default(), from);
     while seen.cuts < cuts {
@@ -28,7 +28,7 @@ fn crashes(from: u64, cuts: u64) -> Seen {
 #[test]
 fn no_acknowledged_commit_is_lost_and_none_is_half_there() {
     let seen = crashes(0, 50_000);
-    // The search is not blind: it has met what it is there for.
+    // The search is not blind: it has met the events that it is made for.
     assert!(seen.recoveries_cut > 1_000, "{seen:?}");
     assert!(seen.torn > 1_000, "{seen:?}");
     assert!(seen.checkpoints > 1_000, "{seen:?}");
@@ -63,7 +63,7 @@ fn garbage_with_right_checksums_is_refused_or_read_and_panics_nowhere() {
     assert!(refused.count() > 1_000);
 }
 
-/// How many seeds it takes to find a planted bug; at most `most` are tried.
+/// The number of the first seed that finds a planted bug, among the first `most`; `None` if none of them does.
 fn seeds_to_find(plant: Plant, most: u64) -> Option<u64> {
     (0..most).find(|seed| {
         let run = catch_unwind(AssertUnwindSafe(|| Case::new(*seed, Some(plant)).run().map(|_| ())));

@@ -1,4 +1,4 @@
-//! What the log should have: a list of commits, applied to plain maps.
+//! A model of the log: a list of commits, applied to plain maps.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use engine::AnyKey;
 use stdx::Rng;
 use storage::TableId;
 
-/// A row by table and key.
+/// Rows by table and key.
 pub(crate) type Rows = BTreeMap<(u16, AnyKey), Vec<u64>>;
 
-/// One write: all column groups if `group` is none, a deletion if `row` is.
+/// One write: all column groups if `group` is `None`, a deletion if `row` is `None`.
 #[derive(Clone, Debug)]
 pub(crate) struct Write {
     pub(crate) table: u16,
@@ -19,24 +19,24 @@ pub(crate) struct Write {
     pub(crate) row: Option<Vec<u64>>,
 }
 
-/// A commit with the epoch that it drew. Commits are listed in the order in which they drew it.
+/// A commit with the epoch that it drew. Commits are listed in the order that they drew.
 #[derive(Clone, Debug)]
 pub(crate) struct Commit {
     pub(crate) epoch: u64,
     pub(crate) writes: Vec<Write>,
 }
 
-/// What a database has: rows by key, and rows of heaps.
+/// The state of a database: rows by key, and rows of heaps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) rows: Rows,
     pub(crate) heaps: Vec<(u16, AnyKey, Vec<u64>)>,
 }
 
-/// Where the heap is among the tables.
+/// The number of the table that is a heap.
 pub(crate) const HEAP: u16 = 2;
 
-/// The tables: of several widths of keys and rows, one of them wide.
+/// The tables, with several widths of keys and rows, one of them wide.
 pub(crate) fn layouts() -> Layouts {
     let table = |name: &str, is_heap, key_words, groups: &[u32]| TableLayout {
         name: name.to_owned(),
@@ -77,7 +77,7 @@ impl State {
         }
     }
 
-    /// What commits up to an epoch have left.
+    /// The state that the commits up to an epoch produce.
     pub(crate) fn at(commits: &[Commit], epoch: u64, layouts: &Layouts) -> Self {
         let mut state = Self::default();
         commits.iter().filter(|commit| commit.epoch <= epoch).for_each(|commit| state.apply(commit, layouts));
@@ -86,7 +86,7 @@ impl State {
     }
 }
 
-/// A key of a table, of which there are few.
+/// A random key of a table; there are few keys.
 pub(crate) fn key(table: u16, rng: &mut Rng) -> AnyKey {
     let number = rng.below(12);
     match table {
@@ -96,7 +96,7 @@ pub(crate) fn key(table: u16, rng: &mut Rng) -> AnyKey {
     }
 }
 
-/// The writes of a transaction on what there is, none of a row that is `locked`.
+/// The random writes of a transaction on the current state, none of a `locked` row.
 pub(crate) fn writes(
     state: &State,
     layouts: &Layouts,
@@ -127,7 +127,7 @@ pub(crate) fn writes(
     writes
 }
 
-/// Tells a sink of a write, whole rows group by group or all at once.
+/// Passes a write to a sink: whole rows group by group, or at once.
 pub(crate) fn tell(sink: &mut durability::LogSink, write: &Write, layouts: &Layouts, at_once: bool) {
     let table = TableId(write.table);
     let groups = &layouts.0[usize::from(write.table)].groups;

@@ -1,5 +1,5 @@
-//! Logs in segments of version 1, which do not say how long they are: the files beside this one were written by the
-//! version that wrote such. They are read, and gone on with in segments that do.
+//! Tests of logs with segments of version 1, which do not record their length: the files beside this one were written
+//! by the program version that wrote such segments. They are read, and continued in segments that record their length.
 
 use durability::disk::{SimulatedDisk, write_all};
 use durability::{Found, Layouts, OpenError, Options, Order, Store, TableLayout};
@@ -66,7 +66,7 @@ fn a_log_of_version_1_is_read_and_gone_on_with() {
         assert_eq!(rows(&open(&disk).expect("not closed yet")), expected);
         let segment = disk.bytes(0, "log-000000000004").expect("the one that was begun");
         assert_eq!(segment[8], 2, "its version");
-        // Of all segments, also the old ones, none may be missing now.
+        // None of the segments may be missing now, the old ones included.
         for number in 1..=4 {
             let name = format!("log-00000000000{number}");
             let bytes = disk.bytes(0, &name).expect("it is there");

@@ -1,4 +1,4 @@
-//! The arrivals of an open loop: when they come, and who has not been served yet.
+//! The arrivals of an open loop: their moments, and the queue of arrivals that wait for a client.
 
 use std::collections::VecDeque;
 
@@ -6,16 +6,16 @@ use stdx::Rng;
 
 use super::{Job, Open, Process, Stage};
 
-/// Streams of random numbers beside those of requests.
+/// Streams of random numbers in addition to those of requests.
 const ARRIVALS: u64 = 0x6172_7269_7665;
 const BURSTS: u64 = 0x6275_7273_7473;
 
-/// What came of the arrivals of an open loop in the measured stage.
+/// Statistics of open-loop arrivals in the measured stage: offered, skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
     /// Requests that arrived.
     pub offered: u64,
-    /// Those of them that were dropped because too many waited already.
+    /// Requests among these that were dropped because too many were waiting already.
     pub skipped: u64,
 }
 
@@ -28,9 +28,9 @@ impl Arrived {
 
 /// The arrivals of a worker.
 ///
-/// Nobody watches the clock for them: a client that is free takes the one that waits longest or, when none waits, the
-/// next that will come, and sleeps until then. Since its clients are all alike, that is a queue in the order of
-/// arrival with as many servers as there are clients.
+/// No thread watches the clock for them: a free client takes the arrival that has waited longest or, when none waits,
+/// the next arrival to come, and sleeps until then. Since a worker's clients are all alike, that is a queue in the
+/// order of arrival with as many servers as there are clients.
 #[derive(Debug)]
 pub(super) struct Queue {
     times: Times,
@@ -38,7 +38,7 @@ pub(super) struct Queue {
     next_ns: u64,
     waiting: VecDeque<u64>,
     waiting_max: usize,
-    /// Requests of an arrival.
+    /// Requests per arrival.
     batch: u64,
     arrived: Arrived,
 }
@@ -53,14 +53,14 @@ impl Queue {
         Self { times, next_ns, waiting, waiting_max, batch, arrived: Arrived::default() }
     }
 
-    /// The arrival that a free client serves next, which may be yet to come; one that is has to be
-    /// [counted](Self::count) when it has.
+    /// The arrival that a free client serves next. It may be in the future; it has to be [counted](Self::count) when it
+    /// has come.
     pub(super) fn take(&mut self, now_ns: u64, stage: Stage) -> u64 {
         self.admit(now_ns, stage);
         self.waiting.pop_front().unwrap_or_else(|| self.draw())
     }
 
-    /// Queues what has come since the last time, or skips what the queue has no room for.
+    /// Queues the arrivals since the last call, and skips those for which the queue has no room.
     pub(super) fn admit(&mut self, now_ns: u64, stage: Stage) {
         while self.next_ns <= now_ns {
             let at_ns = self.draw();
@@ -85,7 +85,7 @@ impl Queue {
         core::mem::replace(&mut self.next_ns, next_ns)
     }
 
-    /// What came of them so far.
+    /// The statistics of the arrivals so far.
     pub(super) fn arrived(&self) -> Arrived {
         self.arrived
     }
@@ -98,10 +98,10 @@ struct Times {
     /// Nanoseconds from the start to the last arrival.
     since_ns: f64,
     process: Process,
-    /// Nanoseconds between two arrivals in the mean, pauses left out.
+    /// The mean distance between two arrivals in nanoseconds, pauses left out.
     gap_ns: f64,
     rng: Rng,
-    /// Drawn alike by all workers.
+    /// The random numbers of bursts and pauses: the same at all workers.
     bursts: Rng,
     /// Nanoseconds from the start to the end of the present burst.
     burst_ends_ns: f64,
@@ -114,7 +114,7 @@ impl Times {
             Process::Bursty { on_ns, off_ns } => on_ns as f64 / (on_ns + off_ns) as f64,
             Process::Constant | Process::Poisson => 1.0,
         };
-        // The workers take turns, so that all together are at equal distances, too.
+        // The workers take turns, so that the arrivals of all workers together are at equal distances, too.
         let since_ns = match open.process {
             Process::Constant => mean_ns * (worker as f64 / job.workers as f64 - 1.0),
             _ => 0.0,
@@ -136,7 +136,7 @@ impl Times {
             Process::Poisson => self.since_ns += exponential(&mut self.rng, self.gap_ns),
             Process::Bursty { on_ns, off_ns } => {
                 let mut left_ns = exponential(&mut self.rng, self.gap_ns);
-                // What is left of the distance when a burst ends goes on with the next.
+                // A distance that is not used up when a burst ends continues in the next burst.
                 while self.since_ns + left_ns > self.burst_ends_ns {
                     left_ns -= self.burst_ends_ns - self.since_ns;
                     self.since_ns = self.burst_ends_ns + exponential(&mut self.bursts, off_ns as f64);
@@ -149,7 +149,7 @@ impl Times {
     }
 }
 
-/// A duration that is distributed exponentially.
+/// A random duration with an exponential distribution.
 pub(super) fn exponential(rng: &mut Rng, mean_ns: f64) -> f64 {
     // Never the logarithm of 0.
     -(1.0 - rng.unit()).ln() * mean_ns
@@ -166,7 +166,7 @@ mod tests {
         Open { process, rate_txn_s, queue_max: 10 }
     }
 
-    /// The arrivals of both of two workers in so many seconds, in order.
+    /// The arrivals of two workers together in this many seconds, in order.
     fn arrivals(process: Process, rate_txn_s: f64, seconds: u64) -> Vec<u64> {
         let mut all = Vec::new();
         for worker in 0..2 {

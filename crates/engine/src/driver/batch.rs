@@ -1,15 +1,17 @@
-//! What the drivers of batches share: how batches are formed of requests, and what a client knows of its own.
+//! The common part of the drivers of batches: forming batches of requests, and the clients' side of requests and
+//! answers.
 //!
 //! The batches are formed by rule ([`Roster`], of which each worker has its own copy). A client's next request takes a
-//! round trip to come. Whether it has come is told by the clock of the leading worker alone, which all others take
-//! over, so that they still form the same batches.
+//! round trip to arrive. Whether it has arrived is decided by the clock of the leading worker alone. All other workers
+//! adopt its reading, so that they still form the same batches.
 //!
-//! Where clients hear of a commit only when it is [assured](Observe::present), those of a batch wait, and no worker
-//! does: further batches are formed of what other clients send, and of what is to run again, until nobody has anything
-//! to send. The leading worker says once a batch up to which one all are assured ([`Board`]); then each worker's
-//! clients hear what was held back ([`Desk`]), and their next requests come.
+//! In some runs, clients hear of a commit only when it is [assured](Observe::present). The clients of a batch then
+//! wait, and no worker does: further batches are formed of the requests of other clients, and of transactions that are
+//! to run again, until no client has anything to send. Once a batch, the leading worker publishes the number of the
+//! last batch that is assured together with all before it ([`Board`]). Each worker's clients then hear the answers that
+//! were held back ([`Desk`]), and their next requests arrive.
 //!
-//! What a worker says on the board in one step of a batch is read in a later one: the barrier orders it, so every
+//! A worker's writes to the board in one step of a batch are read in a later step: the barrier orders them, so every
 //! access may be Relaxed.
 
 use core::fmt;
@@ -24,7 +26,7 @@ use super::traffic::Sent;
 use super::{Arrivals, Job, Limit, Mode, Part, Retry, Stage, Tally, is_aborted, pay};
 use crate::{Abort, ClientId, Observe, Scheme, Session, Ticket, Transaction, Workload};
 
-/// Why there can be no batches for a job, if there cannot.
+/// Returns why a job cannot run in batches; `None` if it can.
 pub(super) fn refuses(job: &Job) -> Option<&'static str> {
     let traffic = &job.traffic;
     let refusals = [
@@ -60,37 +62,39 @@ pub(super) fn refuses(job: &Job) -> Option<&'static str> {
 pub(super) struct Request {
     pub(super) client: u32,
     pub(super) sequence: u64,
-    /// Batches that it was in before, aborted or in part.
+    /// Batches that the request was in before, aborted or in part.
     pub(super) retries: u32,
 }
 
-/// What all workers form the next batch by.
+/// Shared information by which all workers form the next batch.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
-    /// What the clock of the leading worker has said, where anything waits for it.
+    /// The time on the leading worker's clock, where anything waits for it.
     now_ns: u64,
-    /// The last batch that is assured, with all before it, where clients wait for that.
+    /// The number of the last batch that is assured together with all before it, where clients wait for that.
     assured: u64,
 }
 
-/// Forms the batches. A client has one request at a time, and sends the next when that has ended and it has heard so.
+/// Forms the batches. A client has one request at a time, and sends the next one when it has heard that the last one
+/// ended.
 #[derive(Debug)]
 pub(super) struct Roster {
     places_max: usize,
-    /// Requests of each client.
+    /// The number of requests that each client sends.
     requests: u64,
     /// The number of the present batch, from 1.
     pub(super) number: u64,
     pub(super) batch: Vec<Request>,
-    /// In the order in which they came.
+    /// Requests that wait for a batch, in the order of arrival.
     queue: VecDeque<Request>,
     /// Whether clients hear of a batch when it is assured, and not at once.
     holds_back: bool,
-    /// What clients will send when they hear of a batch, with its number, in this order.
+    /// The clients' next requests, each with the number of the batch of which its client has to hear first, in this
+    /// order.
     held_back: VecDeque<(u64, Request)>,
-    /// Nanoseconds that a request takes to come, and the answer to go.
+    /// The round trip time in nanoseconds: of a request and its answer together.
     rtt_ns: u64,
-    /// Requests that have not come yet, with the moments at which they will, in this order.
+    /// Requests that have not arrived yet, with their moments of arrival, in this order.
     under_way: VecDeque<(u64, Request)>,
 }
 
@@ -111,7 +115,8 @@ impl Roster {
         }
     }
 
-    /// The next batch: first those of the last one that are to run again, in their order, then what has come since.
+    /// Forms the next batch: first the requests of the last batch that are to run again, in their order, then new
+    /// arrivals.
     fn form(&mut self, News { now_ns, assured }: News, again: impl Fn(usize) -> bool) {
         let mut kept = 0;
         for place in 0..self.batch.len() {
@@ -140,7 +145,7 @@ impl Roster {
         self.number += u64::from(!self.batch.is_empty());
     }
 
-    /// A client has heard of its last request, and sends another.
+    /// Sends the next request of a client that has heard of its last one.
     fn send(&mut self, now_ns: u64, next: Request) {
         if self.rtt_ns == 0 {
             self.queue.push_back(next);
@@ -149,7 +154,7 @@ impl Roster {
         }
     }
 
-    /// As [`form`](Self::form); waits if all requests are under way.
+    /// Like [`form`](Self::form), but waits if all requests are under way.
     fn form_in_time(&mut self, news: News, again: impl Fn(usize) -> bool) {
         self.form(news, again);
         if self.batch.is_empty()
@@ -157,17 +162,17 @@ impl Roster {
             && let Some(comes_ns) = self.next_comes_ns()
         {
             waiter::pause_ns(comes_ns.saturating_sub(clock::now_ns()));
-            // By its own moment, which all workers know alike.
+            // By the request's own moment of arrival, which all workers know alike.
             self.form(News { now_ns: comes_ns, ..news }, |_| unreachable!("the batch is empty"));
         }
     }
 
-    /// When the next request comes, if any is under way.
+    /// The moment at which the next request arrives, if any is under way.
     fn next_comes_ns(&self) -> Option<u64> {
         self.under_way.front().map(|(comes_ns, _)| *comes_ns)
     }
 
-    /// Whether there is nothing to execute before some client hears of a batch, or a request comes.
+    /// Whether there is nothing to execute until some client hears of a batch, or a request arrives.
     fn is_held_up(&self) -> bool {
         self.batch.is_empty() && !self.held_back.is_empty()
     }
@@ -175,7 +180,7 @@ impl Roster {
 
 /// A client of a worker.
 pub(super) struct Client<W: Workload> {
-    /// The request that it sent last, once that was executed.
+    /// The client's last request, once it was executed.
     pub(super) input: Option<W::Input>,
     pub(super) kind: usize,
     /// When the request was sent, in ticks.
@@ -189,7 +194,7 @@ impl<W: Workload> fmt::Debug for Client<W> {
 }
 
 impl<W: Workload> Client<W> {
-    /// A client that has sent nothing yet.
+    /// Makes a client that has sent nothing yet.
     fn new(birth: u64) -> Self {
         Self { input: None, kind: 0, birth }
     }
@@ -208,12 +213,12 @@ impl<W: Workload> Client<W> {
         self.input.as_ref().expect("generated for the first attempt")
     }
 
-    /// The client goes to another worker, and leaves a place for itself.
+    /// Moves the client out, to another worker, and leaves an empty place behind.
     pub(super) fn leave(&mut self) -> Self {
         Self { input: self.input.take(), ..*self }
     }
 
-    /// Hears how an attempt ended, and what is left of its request.
+    /// Tells the client how an attempt ended, and the rest of its request.
     fn hear(
         &mut self,
         workload: &W,
@@ -231,12 +236,12 @@ impl<W: Workload> Client<W> {
     }
 }
 
-/// A client whose transaction has aborted and is left for one worker to execute alone, until its own takes it home; and
-/// what came of it then.
+/// A client whose transaction has aborted and is left for one worker to execute alone, until its own worker takes the
+/// client home; and the outcome of that execution.
 pub(super) struct Left<W: Workload> {
     pub(super) client: Client<W>,
     pub(super) result: Result<W::Output, Abort>,
-    /// What is left of its request.
+    /// The rest of the client's request.
     pub(super) rest: Option<W::Input>,
 }
 
@@ -247,13 +252,13 @@ impl<W: Workload> fmt::Debug for Left<W> {
 }
 
 impl<W: Workload> Left<W> {
-    /// A transaction that was not executed alone yet.
+    /// Makes an entry for a transaction that was not executed alone yet.
     pub(super) fn new(client: Client<W>) -> Self {
         Self { client, result: Err(Abort::Stopped), rest: None }
     }
 
-    /// Takes a client home that was left at this place, if it was; and what came of its transaction, and what is left
-    /// of its request.
+    /// Takes home a client that was left at this place, if one was. Returns how its transaction ended, and the rest of
+    /// its request.
     pub(super) fn take_home(place: &Latched<Option<Self>>, home: &mut Client<W>) -> Option<Ended<W>> {
         let Self { client, result, rest } = place.lock().take()?;
         *home = client;
@@ -261,17 +266,17 @@ impl<W: Workload> Left<W> {
     }
 }
 
-/// How an attempt ended, and what is left of its request.
+/// How an attempt ended, and the rest of its request.
 pub(super) type Ended<W> = (Result<<W as Workload>::Output, Abort>, Option<<W as Workload>::Input>);
 
-/// What the workers tell each other to form the same batches.
+/// State by which the workers agree on the same batches.
 #[derive(Debug)]
 pub(super) struct Board {
-    /// Where all meet between two steps.
+    /// The barrier at which all workers meet between two steps.
     pub(super) barrier: Barrier,
     /// Whether the present batch is the last.
     is_last: AtomicBool,
-    /// [`News`], by the leading worker.
+    /// The leading worker's [`News`].
     now_ns: AtomicU64,
     assured: AtomicU64,
     /// By place: whether the transaction goes into the next batch.
@@ -279,7 +284,7 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// For batches of so many places.
+    /// Makes a board for batches of at most `places_max` places.
     pub(super) fn new(job: &Job, places_max: usize) -> Self {
         Self {
             barrier: Barrier::new(job.workers),
@@ -295,7 +300,7 @@ impl Board {
         self.is_last.load(Ordering::Relaxed)
     }
 
-    /// Whether the transaction at a place goes into the next batch.
+    /// Sets whether the transaction at a place goes into the next batch.
     pub(super) fn set_again(&self, place: usize, is_again: bool) {
         self.again[place].store(is_again, Ordering::Relaxed);
     }
@@ -306,7 +311,7 @@ impl Board {
     }
 }
 
-/// What a client is to hear when a batch is assured: how its request ended in it.
+/// An answer that a client is to hear when a batch is assured: how its request ended in that batch.
 struct Answer<W: Workload> {
     /// The number of the batch.
     batch: u64,
@@ -315,16 +320,16 @@ struct Answer<W: Workload> {
     result: Result<W::Output, Abort>,
 }
 
-/// A worker's clients: what they send, and what they hear.
+/// A worker's clients: the requests that they send, and the answers that they hear.
 pub(super) struct Desk<'s, 'r, S: Scheme, W: Workload, V: Observe> {
     part: Part<'r, S, W, V>,
     board: &'s Board,
     pub(super) roster: Roster,
     pub(super) clients: Vec<Client<W>>,
     pub(super) books: Books<'r, W>,
-    /// Those of batches that are not assured yet, in the order of these.
+    /// Answers of batches that are not assured yet, in the order of the batches.
     answers: VecDeque<Answer<W>>,
-    /// At the leading worker, the numbers of these batches, with what [each waits for](Observe::present).
+    /// At the leading worker: the numbers of these batches, each with the number that [it waits for](Observe::present).
     awaited: VecDeque<(u64, u64)>,
 }
 
@@ -338,7 +343,7 @@ impl<S: Scheme, W: Workload, V: Observe> fmt::Debug for Desk<'_, '_, S, W, V> {
 }
 
 impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
-    /// Before any request, with batches of so many places.
+    /// Makes a desk before any request, with batches of at most `places_max` places.
     pub(super) fn new(part: Part<'r, S, W, V>, board: &'s Board, places_max: usize) -> Self {
         let Part { job, control, worker, observe, .. } = part;
         let requests = match job.limit {
@@ -359,13 +364,13 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
         }
     }
 
-    /// Whether this worker says what all go by.
+    /// Whether this worker is the leading one, whose clock and news all workers go by.
     pub(super) fn leads(&self) -> bool {
         self.part.worker == 0
     }
 
-    /// The clients hear what is assured, and the next batch is formed: false if no request is left. Waits if all are
-    /// held back or under way.
+    /// Tells the clients the answers that are assured, and forms the next batch. Returns `false` if no request is left.
+    /// Waits if all requests are held back or under way.
     pub(super) fn form(&mut self) -> Result<bool, Broken> {
         loop {
             let news = self.board.news();
@@ -387,8 +392,8 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
         Ok(true)
     }
 
-    /// The leading worker waits until the oldest batch that is held back is assured, or a request comes; all others
-    /// wait for it.
+    /// Waits, at the leading worker, until the oldest batch that is held back is assured, or a request arrives. All
+    /// other workers wait for the leading one.
     #[cold]
     fn wait(&mut self) -> Result<(), Broken> {
         let leads = self.leads();
@@ -400,7 +405,7 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
                 comes_ns => _ = waiter::wait_until(comes_ns, || observe.is_assured(awaited)),
             }
         }
-        // All have read the last news before there are others.
+        // All workers have read the last news before the leading worker writes others.
         self.board.barrier.wait()?;
         if leads {
             self.post();
@@ -408,7 +413,7 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
         self.board.barrier.wait().map(|_| ())
     }
 
-    /// The leading worker says where the run stands, while no worker looks.
+    /// Publishes, by the leading worker, where the run stands, while no worker reads it.
     pub(super) fn lead(&mut self) {
         self.post();
         let control = self.part.control;
@@ -416,7 +421,7 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
         self.board.is_last.store(is_last, Ordering::Relaxed);
     }
 
-    /// The leading worker writes the news.
+    /// Writes the news, by the leading worker.
     fn post(&mut self) {
         let Part { job, observe, .. } = self.part;
         if job.traffic.rtt_ns > 0 {
@@ -427,7 +432,7 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
         }
     }
 
-    /// All of the present batch has been committed that will be.
+    /// Called when all transactions of the present batch that commit in it have committed.
     pub(super) fn note_commits(&mut self) {
         if self.leads()
             && let Some(awaited) = self.part.observe.present()
@@ -436,8 +441,8 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
         }
     }
 
-    /// A client hears how an attempt ended, and what is left of its request; if nothing is, and the batch is to be
-    /// assured first, then.
+    /// Tells a client how an attempt ended, and the rest of its request. If nothing is left, and the batch has to be
+    /// assured first, the client hears when it is.
     pub(super) fn hear(&mut self, client: usize, (result, rest): Ended<W>) {
         let Self { part, roster, clients, books, answers, .. } = self;
         if roster.holds_back && rest.is_none() && !is_aborted(&result) {
@@ -447,7 +452,7 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
         }
     }
 
-    /// The clients hear what was held back of the batches up to one.
+    /// Tells the clients the answers that were held back of the batches up to number `assured`.
     fn tell(&mut self, assured: u64) {
         while let Some(answer) = self.answers.pop_front_if(|answer| answer.batch <= assured) {
             let client = &mut self.clients[answer.client];
@@ -455,7 +460,7 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
         }
     }
 
-    /// After the last batch the clients hear of all that was held back, once it is assured.
+    /// After the last batch, tells the clients all answers that were held back, once they are assured.
     pub(super) fn finish(&mut self) {
         let observe = self.part.observe;
         if let Some(present) = observe.present() {
@@ -464,14 +469,14 @@ impl<'s, 'r, S: Scheme, W: Workload, V: Observe> Desk<'s, 'r, S, W, V> {
         self.tell(u64::MAX);
     }
 
-    /// What was counted.
+    /// Returns the tally and the ledger.
     pub(super) fn close(mut self) -> (Tally, W::Ledger) {
         self.books.end();
         self.books.into_parts()
     }
 }
 
-/// What is left of a client's request.
+/// The rest of a client's request.
 pub(super) fn rest<W: Workload>(
     workload: &W,
     client: &Client<W>,
@@ -480,10 +485,10 @@ pub(super) fn rest<W: Workload>(
     result.as_ref().ok().and_then(|output| workload.rest(client.input(), output))
 }
 
-/// Keeps the others from waiting for a worker that panics.
+/// Keeps the other workers from waiting for a worker that panics.
 pub(super) struct Alarm<'b, F: FnMut()> {
     barrier: &'b Barrier,
-    /// Tells those who wait elsewhere.
+    /// Tells workers that wait elsewhere than at the barrier.
     tell: F,
     is_armed: bool,
 }
@@ -493,7 +498,7 @@ impl<'b, F: FnMut()> Alarm<'b, F> {
         Self { barrier, tell, is_armed: true }
     }
 
-    /// The worker has come to its end.
+    /// Disarms the alarm: the worker has come to its end.
     pub(super) fn disarm(mut self) {
         self.is_armed = false;
     }
@@ -508,7 +513,7 @@ impl<F: FnMut()> Drop for Alarm<'_, F> {
     }
 }
 
-/// Attempts a client's transaction from its beginning to its end.
+/// Executes an attempt of a client's transaction from its beginning to its end.
 pub(super) fn attempt<S: Scheme, W: Workload, V: Observe>(
     part: Part<'_, S, W, V>,
     session: &mut Session<'_, S, V::Observer, V::Sink>,
@@ -536,12 +541,12 @@ pub(super) fn attempt<S: Scheme, W: Workload, V: Observe>(
     result
 }
 
-/// Whether a request's time is divided into phases, while there is something to measure.
+/// Whether the time of a request's transactions is divided into phases, if the stage is measured.
 pub(super) fn is_sampled(job: &Job, request: &Request) -> bool {
     job.sample_every > 0 && request.sequence.is_multiple_of(job.sample_every)
 }
 
-/// What is known of a client's attempt at a place of a batch.
+/// The ticket of a client's attempt at a place of a batch.
 pub(super) fn ticket<S: Scheme, W: Workload, V: Observe>(
     part: Part<'_, S, W, V>,
     client: &Client<W>,

@@ -3,24 +3,24 @@
 //! A batch is a list of transactions, numbered from 1 in its order. It goes through these steps, and all
 //! workers meet between one and the next:
 //!
-//! 1. Each worker executes the transactions of its clients, and those that want to commit reserve.
-//! 2. Each worker decides and installs, or aborts, its transactions.
-//! 3. The commits' changes of indexes are made: an index at a time by whoever comes first, in the order of
+//! 1. Each worker executes the transactions of its clients. Attempts that want to commit reserve.
+//! 2. Each worker decides its transactions, and installs or aborts them.
+//! 3. The commits' changes of indexes are made: an index at a time, by the first worker that is free, in the order of
 //!    keys. Skipped when there are none.
-//! 4. If the scheme falls back, one worker executes what aborted again, in the order of its places: each
-//!    transaction alone, with its commit and its changes of indexes. Skipped when nothing aborted; else the
-//!    same worker also does step 3, which saves a meeting.
+//! 4. If the scheme falls back, one worker executes the aborted transactions again, in the order of their places: each
+//!    transaction alone, with its commit and its changes of indexes. Skipped when nothing aborted; else the same worker
+//!    also does step 3, which saves a meeting.
 //!
-//! The outcome is a function of the inputs alone and not of the number of workers, as long as the scheme
-//! decides by numbers in the batch, by records and by leaves: the batches are formed by rule ([`Roster`]), and leaves
-//! have the same shape whoever changes the indexes.
+//! The outcome is a function of the inputs alone and not of the number of workers, as long as the scheme decides by
+//! numbers in the batch, by records and by leaves: the batches are formed by rule ([`Roster`]), and leaves have the
+//! same shape whichever worker changes the indexes.
 //!
-//! What workers leave to each other in one step they read in a later one: the barrier orders it, so every
-//! access may be Relaxed.
+//! Data that workers hand over in one step is read in a later step: the barrier orders it, so every access may be
+//! Relaxed.
 //!
-//! A transaction's wait before its commit delays nothing but its batch, and the waits of a batch pass at
-//! the same time, since nobody holds what another waits for: so each worker waits once, after the last
-//! of its transactions. What executes alone holds everything, and waits by itself.
+//! A transaction's wait before its commit delays nothing but its batch, and the waits of a batch pass at the same time,
+//! since no transaction holds what another one waits for: so each worker waits once, after the last of its
+//! transactions. A transaction that executes alone holds everything, and waits by itself.
 
 use core::mem;
 
@@ -54,14 +54,14 @@ impl<S: Batching> Driver<S> for Batched {
     ) -> (Tally, W::Ledger) {
         let alarm = Alarm::new(&shared.board.barrier, || ());
         let mut worker = Worker::new(part, shared);
-        // If another worker has panicked, its panic is what comes of the run.
+        // If another worker has panicked, the run ends with that panic.
         _ = worker.serve();
         alarm.disarm();
         worker.close()
     }
 }
 
-/// What the workers of a run share.
+/// State shared by all workers of a run.
 #[derive(Debug)]
 pub struct Shared<'r, S: Scheme, W: Workload> {
     board: Board,
@@ -71,18 +71,18 @@ pub struct Shared<'r, S: Scheme, W: Workload> {
     changes: Box<[Boxes<'r, S>]>,
     /// The next index to be changed.
     next_index: AtomicUsize,
-    /// The last batch in which something fell back.
+    /// The number of the last batch in which a transaction fell back.
     fell_back_in: AtomicU64,
-    /// By place: the client whose transaction falls back, until its worker takes it home.
+    /// By place: the client whose transaction falls back, until its worker takes the client home.
     fallen: Box<[Latched<Option<Left<W>>>]>,
 }
 
 type Boxes<'r, S> = Box<[Latched<Vec<Change<'r, S>>>]>;
 
-/// Numbers that a table's indexes take: the primary one and two secondary ones.
+/// The numbers of a table's indexes: one for the primary index and two for secondary ones.
 const INDEXES: usize = 3;
 
-/// The number of the index in which a place is. Should two have the same, they are changed together.
+/// The number of the index that a place is in. Two indexes with the same number are changed together.
 fn number_of(place: Place) -> usize {
     let within = match place.which {
         Which::Primary => 0,
@@ -117,9 +117,9 @@ struct Open<W: Workload> {
     /// The position among this worker's clients.
     client: usize,
     is_sampled: bool,
-    /// What came of it so far.
+    /// The attempt's result so far.
     result: Result<W::Output, Abort>,
-    /// What is left of its request.
+    /// The rest of the client's request.
     rest: Option<W::Input>,
 }
 
@@ -143,7 +143,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             part,
             shared,
             desk: Desk::new(part, &shared.board, places_max(part.db, part.job)),
-            // One at least: it also changes the indexes.
+            // At least one session: it also changes the indexes.
             sessions: vec![part.session()],
             open: Vec::new(),
             outboxes: shared.changes[part.worker].iter().map(|_| Vec::new()).collect(),
@@ -173,7 +173,8 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             let batch = self.desk.roster.number;
             let changes = shared.changed_in.load(Ordering::Relaxed) == batch;
             let falls_back = shared.fell_back_in.load(Ordering::Relaxed) == batch;
-            // Where something falls back, whoever comes last does the rest of the batch: any of them may.
+            // Where a transaction falls back, the last worker at the barrier does the rest of the batch: any worker
+            // may.
             if changes && (comes_last || !falls_back) {
                 self.change_indexes(); // 3
             }
@@ -189,7 +190,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         if leads {
             self.part.db.scheme().close();
         }
-        // Nobody leaves before all are past what may panic.
+        // No worker leaves before all are past the code that may panic.
         barrier.wait().map(|_| ())
     }
 
@@ -242,7 +243,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             let client = &mut clients[open.client];
             open.rest = rest(workload, client, &open.result);
             let is_aborted = is_aborted(&open.result);
-            // What is left of a request comes as early as what aborted.
+            // The rest of a request goes into the next batch, as an aborted transaction does.
             self.shared.board.set_again(open.place, open.rest.is_some() || is_aborted);
             if open.rest.is_none() {
                 control.count(worker, open.result.is_ok());
@@ -271,7 +272,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
                 self.changes.append(&mut boxes[number].lock());
             }
             if !self.changes.is_empty() {
-                // A key changes once in a batch, so the order is the same whoever gathered them.
+                // A key changes once in a batch, so the order is the same whichever worker gathered the changes.
                 self.changes.sort_unstable_by_key(|change| change.place);
                 self.sessions[0].change_indexes(self.changes.drain(..));
             }
@@ -299,7 +300,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         db.scheme().turn();
     }
 
-    /// The clients hear how their requests ended, at once or when that is assured.
+    /// Tells the clients how their requests ended, at once or when that is assured.
     fn settle(&mut self) {
         let Part { db, worker, .. } = self.part;
         let desk = &mut self.desk;
@@ -314,7 +315,7 @@ impl<'s, 'r, S: Batching, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         db.scheme().maintain(worker);
     }
 
-    /// What was counted.
+    /// Returns the tally and the ledger.
     fn close(mut self) -> (Tally, W::Ledger) {
         for session in &mut self.sessions {
             self.desk.books.add_phases(session.meter().take());

@@ -1,4 +1,4 @@
-//! What the clients of a worker write into together: the tally of its measured stage, and the ledger.
+//! Books shared by the clients of a worker: the tally of its measured stage, and the ledger.
 
 use sync::{clock, waiter};
 
@@ -13,13 +13,13 @@ const MAINTAIN_EVERY: u64 = 16;
 
 /// A worker's books.
 pub(super) struct Books<'r, W: Workload> {
-    /// Where those who watch the run look; none if latencies are not counted.
+    /// The histogram for observers of the run; `None` if latencies are not counted.
     watched: Option<&'r Latencies>,
-    /// Whether latency is more than service.
+    /// Whether the latency of a request may be longer than its service time.
     may_queue: bool,
     tally: Tally,
     ledger: W::Ledger,
-    /// The stage that the books are at: the worker turns them.
+    /// The stage that the books are at. It changes when the worker calls `turn`.
     pub(super) stage: Stage,
     cpu_start_ns: u64,
     idle_start_ns: u64,
@@ -40,7 +40,7 @@ impl<'r, W: Workload> Books<'r, W> {
         }
     }
 
-    /// The run has come to another stage.
+    /// Enters another stage of the run.
     #[cold]
     pub(super) fn turn(&mut self, stage: Stage) {
         self.end();
@@ -52,7 +52,7 @@ impl<'r, W: Workload> Books<'r, W> {
         self.stage = stage;
     }
 
-    /// If the measured stage lasts until now, it ends.
+    /// Ends the measured stage, if it lasts until now.
     pub(super) fn end(&mut self) {
         if self.stage == Stage::Measured {
             self.tally.measured_ns.1 = clock::now_ns();
@@ -68,8 +68,8 @@ impl<'r, W: Workload> Books<'r, W> {
         self.served.is_multiple_of(MAINTAIN_EVERY)
     }
 
-    /// Writes down how an attempt ended, of a request that was `sent` before, and of which nothing is left to be sent
-    /// if `is_last`.
+    /// Counts how an attempt ended, of a request that was `sent` before. `is_last` says that nothing of the request is
+    /// left to be sent.
     #[inline]
     pub(super) fn book(
         &mut self,
@@ -104,7 +104,7 @@ impl<'r, W: Workload> Books<'r, W> {
         }
     }
 
-    /// A request has ended in a turn of its worker (0) or of the database (1).
+    /// Counts a request that has ended in a turn of its worker (`of` is 0) or of the database (1).
     #[cold]
     pub(super) fn count_turn(&mut self, of: usize) {
         if self.stage == Stage::Measured {
@@ -112,7 +112,7 @@ impl<'r, W: Workload> Books<'r, W> {
         }
     }
 
-    /// Writes down what came of the worker's arrivals.
+    /// Adds the statistics of the worker's arrivals.
     pub(super) fn add_arrived(&mut self, arrived: Arrived) {
         self.tally.arrived.merge(arrived);
     }
@@ -124,7 +124,7 @@ impl<'r, W: Workload> Books<'r, W> {
         }
     }
 
-    /// What was counted.
+    /// Returns the tally and the ledger.
     pub(super) fn into_parts(self) -> (Tally, W::Ledger) {
         (self.tally, self.ledger)
     }

@@ -1,20 +1,20 @@
-//! Latencies so far, for those who watch a run: a histogram so coarse that a worker can keep it where
-//! others look, for an addition a commit. The one that results come from is the worker's own.
+//! Latencies so far, for observers of a run: a histogram so coarse that a worker can keep it in shared memory, at the
+//! cost of an addition a commit. The results of the run come from another histogram, which is the worker's own.
 //!
-//! Relaxed everywhere: one worker writes a histogram, and what others see of it is for display.
+//! Relaxed everywhere: one worker writes a histogram, and other threads read it for display only.
 
 use core::array;
 
 use sync::atomic::{AtomicU64, Ordering};
 
-/// Buckets of each power of two, so that a bucket's end is at most an eighth above what it holds.
+/// Buckets of each power of two, so that a bucket's end is at most an eighth above the durations in it.
 const STEPS: usize = 1 << STEP_BITS;
 const STEP_BITS: u32 = 3;
 /// The powers of two that have buckets: up to 137 seconds. Longer durations are in the last one.
 const POWERS: usize = 37;
 const BUCKETS: usize = (POWERS - STEP_BITS as usize + 1) * STEPS;
 
-/// What one worker has seen.
+/// The durations that one worker has counted.
 #[derive(Debug)]
 pub(super) struct Latencies([AtomicU64; BUCKETS]);
 
@@ -32,8 +32,8 @@ impl Latencies {
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// The duration in nanoseconds that a share of `quantile` (from 0 to 1) of what all have counted does
-    /// not exceed, rounded up by an eighth at most; none when nothing was counted.
+    /// The `quantile` (from 0 to 1) of the durations that all workers have counted, in nanoseconds, rounded up by an
+    /// eighth at most; `None` when nothing was counted.
     pub(super) fn quantile<'l>(all: &(impl Iterator<Item = &'l Self> + Clone), quantile: f64) -> Option<u64> {
         let counts: [u64; BUCKETS] =
             array::from_fn(|bucket| all.clone().map(|own| own.0[bucket].load(Ordering::Relaxed)).sum());
@@ -47,7 +47,7 @@ impl Latencies {
     }
 }
 
-/// The bucket of a duration: up to [`STEPS`] nanoseconds each has its own, then the leading bits decide.
+/// The bucket of a duration: each duration up to [`STEPS`] nanoseconds has its own, above that the leading bits decide.
 #[inline]
 fn bucket(ns: u64) -> usize {
     let shift = (u64::BITS - (ns | 1).leading_zeros()).saturating_sub(STEP_BITS + 1);

@@ -1,4 +1,4 @@
-//! Drivers: how transactions reach the workers, and what a run counts.
+//! Drivers: how transactions reach the workers, and the results of a run.
 
 mod arrivals;
 mod batch;
@@ -30,24 +30,26 @@ pub use traffic::{Arrivals, Mode, Open, Process, Traffic};
 
 use latencies::Latencies;
 
-/// What a client does after an abort that is not a rollback.
+/// The reaction of a client to an abort by the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Tries the same request again, after no longer a pause than it takes to get out of the way.
+    /// Tries the same request again, after a pause just long enough to let the conflicting attempts end.
     Same,
     /// Counts the abort and goes on with another request.
     Drop,
-    /// Tries the same request again after a random pause that doubles with each abort, up to milliseconds.
-    /// Where transactions run in batches, the next batch comes first, and this and what follows is `Same`.
+    /// Tries the same request again after a random pause whose ceiling doubles with each abort, up to milliseconds.
+    /// Where transactions run in batches, the next batch comes first, and this and the following ones are the same as
+    /// `Same`.
     Backoff,
-    /// After a random pause up to [`Job::backoff_ns`], however often it was aborted.
+    /// Tries the same request again after a random pause up to [`Job::backoff_ns`], however often it was aborted.
     Fixed,
-    /// After a random pause up to a ceiling that all clients share, and that moves to where the run commits most.
+    /// Tries the same request again after a random pause up to a ceiling that all clients share, and that moves to
+    /// where the run commits most.
     Climb,
 }
 
 impl Retry {
-    /// All.
+    /// All reactions.
     pub const ALL: [Self; 5] = [Self::Same, Self::Drop, Self::Backoff, Self::Fixed, Self::Climb];
 
     /// The name on the command line and in results.
@@ -62,10 +64,10 @@ impl Retry {
     }
 }
 
-/// How long a run lasts.
+/// The length of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// A time, counted only after the warm-up.
+    /// A time, of which only the part after the warm-up counts.
     Time {
         /// Nanoseconds before the counting begins.
         warmup_ns: u64,
@@ -74,7 +76,7 @@ pub enum Limit {
         /// Nanoseconds after them in which the load goes on.
         cooldown_ns: u64,
     },
-    /// This many requests of each client, all of them counted.
+    /// The number of requests of each client, all of which count.
     Requests(u64),
 }
 
@@ -82,48 +84,50 @@ pub enum Limit {
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Job {
-    /// Threads that execute.
+    /// The number of threads that execute.
     pub workers: usize,
-    /// Logical sessions in flight; a multiple of none: client `c` belongs to worker `c % workers`.
+    /// The number of logical sessions in flight; it need not be a multiple of `workers`: client `c` belongs to worker
+    /// `c % workers`.
     pub clients: usize,
-    /// What clients do after an abort.
+    /// The reaction of clients to an abort by the scheme.
     pub retry: Retry,
-    /// How long it lasts.
+    /// The length of the run.
     pub limit: Limit,
     /// The seed of all requests.
     pub seed: u64,
-    /// Nanoseconds that each transaction waits before it commits, holding what it holds.
+    /// Nanoseconds that each transaction waits before it commits, while it keeps its locks.
     pub pause_ns: u64,
-    /// Nanoseconds of work that an abort costs its worker beside undoing what was done. The attempt holds nothing any
-    /// more; in a batch the other workers wait for it.
+    /// Nanoseconds of work that an abort costs its worker in addition to the undo. The attempt holds no lock any more;
+    /// in a batch, the other workers wait for this work.
     pub abort_ns: u64,
     /// The longest pause of [`Retry::Fixed`], in nanoseconds.
     pub backoff_ns: u64,
-    /// How often a request fails in a row, at least, before its client gets a turn: the other clients of its worker
-    /// wait until the request has ended, and those of all workers if it fails on; 0 for never. No less than the
-    /// number of those who wait. Where transactions run in batches, and requests are dropped, there are no turns.
+    /// The minimum number of failures in a row after which a client gets a turn: the other clients of its worker wait
+    /// until the request has ended, and the clients of all workers do if it fails on; 0 for never. The number in effect
+    /// is never below the number of clients, or of workers, that would wait. There are no turns where transactions run
+    /// in batches, and where requests are dropped.
     pub turn_after: u32,
     /// Whether fewer attempts of a worker are under way at a time while most of them abort or block each other. Where
-    /// transactions run in batches, all of a batch are.
+    /// transactions run in batches, all transactions of a batch are under way.
     pub is_regulated: bool,
     /// Whether updates read before they write: see [`Session::read_first`].
     pub reads_first: bool,
     /// Whether workers stay on their cores.
     pub pin: bool,
-    /// Every how many transactions of a client one is divided into phases; 0 for none.
+    /// One of this many transactions of a client is divided into phases; 0 for none.
     pub sample_every: u64,
     /// Whether latencies are counted.
     pub latencies: bool,
-    /// How requests come, and what their messages cost.
+    /// How requests arrive, and the costs of their messages.
     pub traffic: Traffic,
-    /// Ends the warm-up of a timed run before its time, when it says yes of the commits a second of each interval so
-    /// far.
+    /// Ends the warm-up of a timed run before its time, when it returns `true` for the commits a second of all
+    /// intervals so far.
     pub is_steady: Option<fn(&[f64]) -> bool>,
 }
 
 impl Job {
-    /// The plain job: a closed loop of whole requests, which are tried again when they are aborted, and nothing else is
-    /// counted than what comes of them.
+    /// Returns the plain job: a closed loop of whole requests, which are tried again when they are aborted. Nothing
+    /// beyond their outcomes is counted.
     pub fn new(workers: usize, clients: usize, limit: Limit, seed: u64) -> Self {
         Self {
             workers,
@@ -146,7 +150,7 @@ impl Job {
     }
 }
 
-/// Where a run stands.
+/// The stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Transactions run and do not count.
@@ -155,11 +159,11 @@ pub enum Stage {
     Measured,
     /// Transactions run and do not count any more.
     CoolDown,
-    /// Clients end with the transaction that they are in.
+    /// Clients end with their present transaction.
     Stopping,
 }
 
-/// What the workers of a run share with those who watch it.
+/// State shared by the workers of a run and by its observers.
 #[derive(Debug)]
 pub struct Control {
     stage: AtomicU32,
@@ -170,7 +174,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// For a run with this many workers.
+    /// Makes the state of a run with this many workers.
     pub fn new(workers: usize) -> Self {
         let counters = || (0..workers).map(|_| Padded::default()).collect();
         let (stage, interrupted) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -178,7 +182,7 @@ impl Control {
         Self { stage, interrupted, progress: counters(), aborts: counters(), latencies }
     }
 
-    /// Ends the run early: what was measured until now counts. May be called from any thread.
+    /// Ends the run early: the measurements until now count. May be called from any thread.
     pub fn interrupt(&self) {
         self.interrupted.store(1, Ordering::Relaxed); // Relaxed: a flag that orders nothing else.
     }
@@ -195,13 +199,13 @@ impl Control {
         (sum(&self.progress), sum(&self.aborts))
     }
 
-    /// The latency in nanoseconds that 99 in 100 of the commits counted so far did not exceed, rounded up
-    /// by an eighth at most; none before the measured stage. For display: results have more digits.
+    /// The 99th percentile of the latencies counted so far, in nanoseconds, rounded up by an eighth at most; `None`
+    /// before the measured stage. For display: results have more digits.
     pub fn latency_ns_p99(&self) -> Option<u64> {
         Latencies::quantile(&self.latencies.iter().map(|own| &**own), 0.99)
     }
 
-    /// Where the run stands.
+    /// The stage of the run.
     #[inline]
     pub fn stage(&self) -> Stage {
         // Relaxed: a worker that sees a new stage a little late counts a transaction more or less.
@@ -226,7 +230,7 @@ impl Control {
     }
 }
 
-/// What was counted for one type of transaction.
+/// The results for one type of transaction.
 #[derive(Clone, Debug, Default)]
 pub struct TypeTally {
     /// Committed transactions.
@@ -254,42 +258,42 @@ impl TypeTally {
     }
 }
 
-/// What a worker counted during the measured stage.
+/// The results of a worker in the measured stage.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// By the workload's types of transaction.
     pub types: Vec<TypeTally>,
-    /// What came of the arrivals of an open loop.
+    /// Statistics of open-loop arrivals: offered, skipped.
     pub arrived: Arrived,
-    /// Requests that ended in a turn of their worker, and of the database: see [`Job::turn_after`].
+    /// Requests that ended in a turn of their worker, and in a turn of the database: see [`Job::turn_after`].
     pub turns: [u64; 2],
     /// Ticks of sampled transactions by [`Phase`].
     pub phase_ticks: [u64; Phase::COUNT],
-    /// When the worker's measured stage began and ended, by the common clock.
+    /// The beginning and end of the worker's measured stage, by the common clock.
     pub measured_ns: (u64, u64),
-    /// Processor time that the worker used in it.
+    /// Processor time that the worker used in this stage.
     pub cpu_ns: u64,
-    /// Time in it that the worker gave away by its own wish, having nothing to run.
+    /// Time in this stage in which the worker had nothing to run and gave up its core.
     pub idle_ns: u64,
 }
 
 impl Tally {
-    /// For a workload with this many types.
+    /// Makes an empty tally for a workload with this many types.
     pub fn new(types: usize) -> Self {
         Self { types: vec![TypeTally::default(); types], ..Self::default() }
     }
 }
 
-/// What a run counted.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Outcome<W: Workload> {
     /// By type of transaction, all workers together.
     pub types: Vec<TypeTally>,
-    /// What came of the arrivals of an open loop.
+    /// Statistics of open-loop arrivals: offered, skipped.
     pub arrived: Arrived,
-    /// Requests that ended in a turn of their worker, and of the database: see [`Job::turn_after`].
+    /// Requests that ended in a turn of their worker, and in a turn of the database: see [`Job::turn_after`].
     pub turns: [u64; 2],
-    /// How fast a timed run went.
+    /// The commits a second of each interval of a timed run.
     pub series: Series,
     /// Ticks of sampled transactions by [`Phase`].
     pub phase_ticks: [u64; Phase::COUNT],
@@ -303,23 +307,23 @@ pub struct Outcome<W: Workload> {
 
 /// How transactions reach a scheme's workers.
 pub trait Driver<S: Scheme> {
-    /// What the workers of a run share.
+    /// State shared by all workers of a run.
     type Shared<'r, W: Workload>: Sync;
 
-    /// Why it cannot do this job, if it cannot: a sentence with the way out.
+    /// Returns why the driver cannot do this job, as a sentence with the way out; `None` if it can.
     fn refuses(_job: &Job) -> Option<&'static str> {
         None
     }
 
-    /// How many sessions it has open at a time for a job, at most.
+    /// The maximum number of sessions that the driver has open at a time for a job.
     fn sessions(job: &Job) -> usize {
         job.clients
     }
 
-    /// Makes what the workers of a run share.
+    /// Makes the state shared by all workers of a run.
     fn shared<'r, W: Workload>(db: &'r Database<S>, job: &Job) -> Self::Shared<'r, W>;
 
-    /// One worker's part of a run: returns when the run is over.
+    /// Does one worker's part of a run: returns when the run is over.
     fn work<'r, W: Workload, V: Observe>(
         part: Part<'r, S, W, V>,
         shared: &Self::Shared<'r, W>,
@@ -335,7 +339,7 @@ pub struct Part<'r, S: Scheme, W: Workload, V: Observe = ()> {
     pub workload: &'r W,
     /// The run.
     pub job: &'r Job,
-    /// Its stages.
+    /// The run's stages.
     pub control: &'r Control,
     /// Where its sessions get their observers and sinks.
     pub observe: &'r V,
@@ -351,14 +355,14 @@ impl<S: Scheme, W: Workload, V: Observe> Clone for Part<'_, S, W, V> {
 impl<S: Scheme, W: Workload, V: Observe> Copy for Part<'_, S, W, V> {}
 
 impl<'r, S: Scheme, W: Workload, V: Observe> Part<'r, S, W, V> {
-    /// A session of this run.
+    /// Opens a session of this run.
     fn session(&self) -> Session<'r, S, V::Observer, V::Sink> {
         let mut session = self.db.session_with(self.observe.observer(), self.observe.sink());
         session.read_first(self.job.reads_first);
         session
     }
 
-    /// The homes that an input will touch, if the scheme has any use for them.
+    /// The home partitions that an input will touch, if the scheme has any use for them.
     #[inline]
     fn homes(&self, input: &W::Input) -> Homes {
         if self.db.scheme().partitions() > 0 { self.workload.homes(input) } else { Homes::new() }
@@ -383,7 +387,7 @@ pub fn run<S: Scheme, W: Workload>(
     observe(db, workload, job, control, &())
 }
 
-/// As [`run`], with an observer for each session.
+/// Like [`run`], with an observer for each session.
 ///
 /// # Panics
 /// As [`run`]; and see [`Database::session_with`].
@@ -412,7 +416,7 @@ pub fn observe<S: Scheme, W: Workload, V: Observe>(
     summarize(ended)
 }
 
-/// What a thread of a run comes back with.
+/// The result of a thread of a run.
 enum Ended<L> {
     Conductor(Series),
     Worker((Tally, L)),
@@ -466,7 +470,7 @@ fn is_aborted<T>(result: &Result<T, Abort>) -> bool {
     matches!(result, Err(abort) if *abort != Abort::Rollback)
 }
 
-/// Lets the worker pay for an abort that is not the end of the run: see [`Job::abort_ns`].
+/// Makes the worker pay for an abort that is not the end of the run: see [`Job::abort_ns`].
 #[inline]
 fn pay<T>(job: &Job, result: &Result<T, Abort>, meter: &mut Meter) {
     if job.abort_ns > 0 && is_aborted(result) && !matches!(result, Err(Abort::Stopped)) {

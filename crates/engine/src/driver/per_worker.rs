@@ -1,5 +1,5 @@
-//! The driver of schemes that run one transaction after the other: each worker serves its clients, on
-//! fibers when it has several, so that a waiting attempt gives its worker to another.
+//! The driver of schemes that run transactions one by one: each worker serves its clients, on fibers when it has
+//! several, so that a waiting attempt gives its worker to another one.
 
 use core::cell::RefCell;
 
@@ -63,16 +63,16 @@ pub struct Shared {
     turns: Turns,
 }
 
-/// What the clients of a worker have in common.
+/// State shared by the clients of a worker.
 struct Desk<'b, 'r, W: Workload> {
     books: &'b RefCell<Books<'r, W>>,
     /// The arrivals of an open loop.
     queue: Option<&'b RefCell<Queue>>,
-    /// How long their attempts last.
+    /// The lengths of the clients' attempts.
     lengths: &'b Lengths,
-    /// How many of these may be under way.
+    /// The number of attempts that may be under way.
     window: &'b Window,
-    /// Shared with those of all workers.
+    /// State shared by the clients of all workers.
     shared: &'b Shared,
 }
 
@@ -84,7 +84,7 @@ impl<W: Workload> Clone for Desk<'_, '_, W> {
 impl<W: Workload> Copy for Desk<'_, '_, W> {}
 
 impl<W: Workload> Desk<'_, '_, W> {
-    /// The run has come to another stage: what arrived before belongs to the last one.
+    /// Enters another stage of the run: earlier arrivals belong to the last stage.
     #[cold]
     fn turn(&self, stage: Stage) {
         let mut books = self.books.borrow_mut();
@@ -135,7 +135,7 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         books.end();
     }
 
-    /// Looks where the run stands, and does what is due between two requests.
+    /// Reads the stage of the run, and does the work that is due between two requests.
     #[inline]
     fn turn(&mut self) -> Stage {
         let stage = self.part.control.stage();
@@ -155,7 +155,7 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         }
     }
 
-    /// One request, until it has committed as a whole, rolled back, been dropped, or the run is over.
+    /// Serves one request, until it has committed as a whole, rolled back, been dropped, or the run is over.
     fn request(&mut self, sequence: u64) {
         let Part { workload, job, .. } = self.part;
         let mut rng = Rng::from_path(&[job.seed, u64::from(self.id), sequence]);
@@ -190,7 +190,7 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
                 && rest.is_none()
                 && let Some(present) = self.part.observe.present()
             {
-                // Others go on while this one waits for the device.
+                // Other clients run while this one waits for the device.
                 inside = None;
                 let _aside = self.desk.window.aside();
                 self.part.observe.assure(present);
@@ -227,10 +227,10 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         self.sender.answered(pace);
     }
 
-    /// The transaction was aborted so often, this time in an attempt that began so long ago: waits until another
-    /// attempt has better prospects.
+    /// Waits, after `retries` aborts of the transaction, until another attempt has better prospects. The aborted
+    /// attempt began at `began`, in ticks.
     fn step_aside(&mut self, turn: &mut Turn<'_>, retries: u32, began: u64) {
-        // What the request waits for may need maintenance: a row that is to leave the indexes.
+        // The request may wait for something that needs maintenance: a row that is to leave the indexes.
         self.maintain();
         let Shared { regulator, .. } = self.desk.shared;
         let lengths = self.desk.lengths;
@@ -239,19 +239,19 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
             regulator.climb(clock::now_ns(), || self.part.control.progress().0, &mut self.rng);
         }
         let pause_ns = match turn.failed(retries, || self.is_over()) {
-            // It has just got a turn: nobody is in its way.
+            // The transaction has just got a turn: no other attempt is in its way.
             0 => 0,
             retries => regulator.pause_ns(self.part.job, retries, lengths.mean_ns(), &mut self.rng),
         };
         self.open_again(pause_ns);
     }
 
-    /// Whether nobody is waited for any more.
+    /// Whether the run is over, so that waiting ends.
     fn is_over(&self) -> bool {
         self.part.control.stage() == Stage::Stopping || self.part.control.is_interrupted()
     }
 
-    /// A transaction has ended, in a turn or not.
+    /// Ends a transaction, in a turn or not.
     #[inline]
     fn end(&self, turn: &mut Turn<'_>) {
         if let Some(of) = turn.end() {
@@ -259,7 +259,7 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         }
     }
 
-    /// One attempt of a transaction.
+    /// Executes one attempt of a transaction.
     #[inline]
     fn attempt(&mut self, input: &W::Input, ticket: &Ticket) -> Result<W::Output, Abort> {
         let Part { workload, job, .. } = self.part;
@@ -273,7 +273,7 @@ impl<'b, 'r: 'b, S: Scheme, W: Workload, V: Observe> Client<'b, 'r, S, W, V> {
         })
     }
 
-    /// Waits before another transaction of a request, or another attempt: so long, and for the message that opens it.
+    /// Waits before another transaction of a request, or another attempt: for `pause_ns` and the message that opens it.
     #[inline]
     fn open_again(&self, pause_ns: u64) {
         let pause_ns = pause_ns + self.part.job.traffic.opening_ns();

@@ -3,21 +3,21 @@
 //! A batch is a list of transactions, numbered from 1 in its order. It goes through these steps, and all workers meet
 //! between one and the next:
 //!
-//! 1. Each worker rehearses the transactions of its clients: what they touch is declared, and nothing changes.
+//! 1. Each worker rehearses the transactions of its clients: their footprints are declared, and nothing changes.
 //! 2. Each worker does its share of planning the batch.
 //! 3. Each worker executes the transactions of its clients, always the first that may run. A scheme may have some of
-//!    them [executed by other workers](Planning::worker_of): all are then lent before the plan is made, and whoever is
-//!    to execute one takes it. Where the scheme wants several attempts of a worker to be open at a time, each is on a
-//!    fiber: a transaction begins when those before it have ended or wait.
-//! 4. One worker executes those that aborted, because they touched what they had not declared, in the order of their
-//!    places: each alone. Skipped when there are none.
+//!    them [executed by other workers](Planning::worker_of): all are then lent before the plan is made, and the worker
+//!    that is to execute one takes it. Where the scheme wants several attempts of a worker to be open at a time, each
+//!    is on a fiber: a transaction begins when those before it have ended or wait.
+//! 4. One worker executes the transactions that aborted, because they touched something that they had not declared, in
+//!    the order of their places: each alone. Skipped when there are none.
 //!
-//! So whoever waits in step 3 waits for transactions with smaller numbers, and the smallest that has not ended has
-//! begun and waits for nobody. The outcome is a function of the inputs
-//! alone and not of the number of workers, as long as a transaction sees nothing of those with larger numbers.
+//! So an attempt that waits in step 3 waits for transactions with smaller numbers, and the transaction with the
+//! smallest number that has not ended has begun and waits for no other. The outcome is a function of the inputs alone
+//! and not of the number of workers, as long as a transaction sees nothing of transactions with larger numbers.
 //!
-//! What workers leave to each other in one step they read in a later one: the barrier orders it, so every access may be
-//! Relaxed. What a rehearsal has found stays where it is until the batch has ended: each worker holds it.
+//! Data that workers hand over in one step is read in a later step: the barrier orders it, so every access may be
+//! Relaxed. Rows that a rehearsal has found stay in place until the batch has ended: each worker holds them.
 
 use core::cell::{Cell, RefCell};
 use core::fmt;
@@ -31,7 +31,7 @@ use super::{Driver, Job, Part, Stage, Tally, is_aborted};
 use crate::meter::Phase;
 use crate::{Abort, Database, Observe, Planning, Session, Step, Ticket, Workload};
 
-/// Runs transactions in batches whose order is fixed before.
+/// Runs transactions in batches whose order is fixed before execution.
 #[derive(Clone, Copy, Debug)]
 pub enum Planned {}
 
@@ -42,7 +42,8 @@ impl<S: Planning> Driver<S> for Planned {
         batch::refuses(job)
     }
 
-    /// A worker has one that executes and one that holds what rehearsals find, also if it has one place of a batch.
+    /// A worker has a session that executes and a session that holds what rehearsals find, even if it has only one
+    /// place of a batch.
     fn sessions(job: &Job) -> usize {
         job.clients.max(2 * job.workers)
     }
@@ -68,7 +69,7 @@ impl<S: Planning> Driver<S> for Planned {
         let bench = Bench::default();
         let mut worker = Worker::new(part, shared, &bench);
         let runners = runners(scheme, part.job);
-        // If another worker has panicked, its panic is what comes of the run.
+        // If another worker has panicked, the run ends with that panic.
         if runners == 1 {
             _ = worker.serve();
         } else {
@@ -87,8 +88,8 @@ impl<S: Planning> Driver<S> for Planned {
     }
 }
 
-/// How many attempts of a worker are open at a time, at most: with what the worker holds beside, it has no more
-/// sessions than places, or two.
+/// The maximum number of open attempts of a worker. With the session that holds what rehearsals find, a worker has no
+/// more sessions than places, or two.
 fn runners<S: Planning>(scheme: &S, job: &Job) -> usize {
     let share = places_max(scheme, job) / job.workers;
     share.saturating_sub(1).clamp(1, scheme.open_max())
@@ -99,14 +100,14 @@ fn places_max<S: Planning>(scheme: &S, job: &Job) -> usize {
     scheme.batch_max().min(job.clients)
 }
 
-/// What the workers of a run share.
+/// State shared by all workers of a run.
 #[derive(Debug)]
 pub struct Shared<'r, S: Planning, W: Workload> {
     plan: S::Plan<'r>,
     board: Board,
-    /// The last batch in which something was left for step 4.
+    /// The number of the last batch that left a transaction for step 4.
     left_in: AtomicU64,
-    /// By place: the client whose transaction was left for it, until its worker takes it home.
+    /// By place: the client whose transaction was left for step 4, until its worker takes the client home.
     left: Box<[Latched<Option<Left<W>>>]>,
     /// By place: the client on its way to the worker that executes its transaction.
     lent: Box<[Latched<Option<Client<W>>>]>,
@@ -134,11 +135,11 @@ struct Open<W: Workload> {
     place: usize,
     /// The position among this worker's clients.
     client: usize,
-    /// How often it aborted because of others.
+    /// How often the transaction aborted because of others.
     reruns: u32,
-    /// What came of it, once it was executed.
+    /// The transaction's result, once it was executed.
     result: Option<Result<W::Output, Abort>>,
-    /// What is left of its request.
+    /// The rest of the client's request.
     rest: Option<W::Input>,
 }
 
@@ -150,14 +151,14 @@ struct Runner<'s, 'r, S: Planning, W: Workload, V: Observe> {
     scratch: W::Scratch,
 }
 
-/// What came of a transaction, and how often it aborted before because of others.
+/// The result of a transaction, and how often it aborted before because of others.
 type Ran<W> = (Result<<W as Workload>::Output, Abort>, u32);
 
-/// The same, with the position of the transaction among the worker's, and its client.
+/// The same, with the position of the transaction among the worker's transactions, and with its client.
 type Done<W> = (usize, Client<W>, Ran<W>);
 
-/// Where the runners of a worker find what they are to run, and leave what came of it. They are fibers of one thread,
-/// none of which is suspended while it looks.
+/// The exchange between a worker and its runners: tasks to run, and results. The runners are fibers of one thread, and
+/// none is suspended while it looks here.
 struct Bench<W: Workload> {
     tasks: RefCell<VecDeque<Task<W>>>,
     ran: RefCell<Vec<Done<W>>>,
@@ -191,7 +192,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Runner<'s, 'r, S, W, V> {
         Self { part, shared, session: part.session(), scratch: W::Scratch::default() }
     }
 
-    /// Runs what is to be run until the run is over.
+    /// Runs tasks until the run is over.
     fn serve(&mut self, bench: &Bench<W>) {
         while !bench.is_over.get() {
             self.run_all(bench);
@@ -200,7 +201,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Runner<'s, 'r, S, W, V> {
         bench.phases.borrow_mut().push(self.session.meter().take());
     }
 
-    /// Runs one after the other of those that have not begun.
+    /// Runs the tasks that have not begun, one after the other.
     fn run_all(&mut self, bench: &Bench<W>) {
         loop {
             let task = bench.tasks.borrow_mut().pop_front();
@@ -213,7 +214,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Runner<'s, 'r, S, W, V> {
                 (Err(Abort::Stopped), 0)
             };
             bench.ran.borrow_mut().push((nth, client, ran));
-            // Those that have begun go on before others begin.
+            // Transactions that have begun go on before others begin.
             waiter::give_way();
         }
     }
@@ -243,15 +244,15 @@ struct Worker<'s, 'r, S: Planning, W: Workload, V: Observe> {
     part: Part<'r, S, W, V>,
     shared: &'s Shared<'r, S, W>,
     desk: Desk<'s, 'r, S, W, V>,
-    /// The first, which also does what is done by one.
+    /// The first runner, which also does the work of step 4.
     runner: Runner<'s, 'r, S, W, V>,
     bench: &'s Bench<W>,
-    /// Runs nothing: holds what rehearsals find.
+    /// Executes nothing: holds the rows that rehearsals find.
     keeper: Session<'r, S, V::Observer, V::Sink>,
     open: Vec<Open<W>>,
-    /// Positions among these: what this worker has yet to execute.
+    /// Positions in `open`: the transactions that this worker has yet to execute.
     waiting: Vec<usize>,
-    /// Whether other workers may execute what these clients send.
+    /// Whether other workers may execute the requests of these clients.
     moves: bool,
 }
 
@@ -311,7 +312,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
             scheme.finish(&shared.plan);
             scheme.close();
         }
-        // Nobody leaves before all are past what may panic.
+        // No worker leaves before all are past the code that may panic.
         barrier.wait().map(|_| ())
     }
 
@@ -319,7 +320,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         is_sampled(self.part.job, request) && self.desk.books.stage == Stage::Measured
     }
 
-    /// What is known of the attempt of a client at a place of the batch.
+    /// The ticket of a client's attempt at a place of the batch.
     fn ticket(&self, client: &Client<W>, place: usize, step: Step) -> Ticket {
         let request = &self.desk.roster.batch[place];
         let retries = request.retries + u32::from(step == Step::Alone);
@@ -355,7 +356,8 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         }
     }
 
-    /// Takes what this worker is to execute, in the order of places; what it has not of its own comes after that.
+    /// Takes the transactions that this worker is to execute, in the order of places. In `open`, the transactions of
+    /// other workers' clients come after its own.
     fn gather(&mut self) {
         if !self.moves {
             self.waiting.extend(0..self.open.len());
@@ -383,7 +385,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         }
     }
 
-    /// Gives back what was executed here for other workers: whatever comes after these many of its own.
+    /// Gives back the transactions that were executed here for other workers: all after the first `own` ones.
     fn give_back(&mut self, own: usize) {
         let guests = self.open.len() - own;
         let clients = self.desk.clients.drain(self.desk.clients.len() - guests..);
@@ -442,7 +444,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         }
     }
 
-    /// Takes down what came of a transaction: what aborted is left for step 4.
+    /// Stores the result of a transaction. An aborted transaction is left for step 4.
     fn take_down(&mut self, nth: usize, (result, reruns): Ran<W>) {
         let Part { workload, control, worker, .. } = self.part;
         let Open { place, client, .. } = self.open[nth];
@@ -482,7 +484,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         }
     }
 
-    /// The clients hear how their requests ended, at once or when that is assured.
+    /// Tells the clients how their requests ended, at once or when that is assured.
     fn settle(&mut self) {
         let Part { db, worker, .. } = self.part;
         let desk = &mut self.desk;
@@ -508,7 +510,7 @@ impl<'s, 'r, S: Planning, W: Workload, V: Observe> Worker<'s, 'r, S, W, V> {
         db.scheme().maintain(worker);
     }
 
-    /// What was counted.
+    /// Returns the tally and the ledger.
     fn close(mut self) -> (Tally, W::Ledger) {
         self.desk.books.add_phases(self.runner.session.meter().take());
         self.bench.phases.take().into_iter().for_each(|ticks| self.desk.books.add_phases(ticks));

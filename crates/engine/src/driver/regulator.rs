@@ -1,4 +1,4 @@
-//! How long clients pause after an abort, so that the attempts that stood in each other's way do not do so again.
+//! The length of clients' pauses after an abort, so that the attempts that conflicted do not conflict again.
 
 use core::cell::Cell;
 
@@ -7,36 +7,36 @@ use sync::atomic::{AtomicU64, Ordering};
 
 use super::{Job, Retry};
 
-/// How ceilings of pauses double with each abort of the same transaction.
+/// How the ceilings of pauses double with each abort of the same transaction.
 #[derive(Clone, Copy, Debug)]
 struct Doubling {
-    /// How many attempts that are as long as usual the ceiling is before it doubles, as a fraction, and in the end.
+    /// Ceilings in attempts of the usual length: the first one, before it doubles, as a fraction, and the last one.
     attempts: (u64, u64, u64),
-    /// The same in nanoseconds, where attempts are shorter than these suppose.
+    /// The same two ceilings in nanoseconds, at least, for attempts that are shorter than these figures suppose.
     at_least_ns: (u64, u64),
-    /// The highest ceiling, however long attempts are: they may wait for their clients.
+    /// The highest ceiling, however long attempts are: attempts may wait for their clients.
     at_most_ns: u64,
 }
 
-/// A pause is a random time below a ceiling that doubles with each abort of the same transaction. Without a pause the
-/// attempts that stand in each other's way do so again; and a worker that has no core is waited for rather than run
-/// against. How long they are in each other's way depends on how long they last, which differs by orders of magnitude
-/// between machines, builds and workloads: hence ceilings in attempts.
+/// A pause is a random time below a ceiling that doubles with each abort of the same transaction. Without a pause,
+/// attempts that conflicted conflict again; and a pause waits for a worker that has lost its core, instead of running
+/// against it. How long attempts conflict depends on how long they last, which differs by orders of magnitude between
+/// machines, builds and workloads: hence ceilings in attempts.
 const BRIEF: Doubling =
     Doubling { attempts: (1, 128, 64), at_least_ns: (250, 100_000), at_most_ns: 10_000_000 };
 /// The same for [`Retry::Backoff`].
 const EXPONENTIAL: Doubling =
     Doubling { attempts: (1, 1, 1_024), at_least_ns: (2_500, 2_000_000), at_most_ns: 1_000_000_000 };
-/// The ceilings of [`Retry::Climb`]. Not down to nothing: a fiber that does not pause keeps the one from running that
-/// holds what it wants.
+/// The lowest and highest ceiling of [`Retry::Climb`]. The lowest is not zero: a fiber that does not pause prevents the
+/// fiber that holds the wanted record from running.
 const CLIMB_NS: (u64, u64) = (STEP_NS, 1_000_000);
-/// How far it moves at a time.
+/// The distance that the ceiling moves at a time.
 const STEP_NS: u64 = 500;
-/// How often the ceiling moves.
+/// The time between two moves of the ceiling.
 const CLIMB_EVERY_NS: u64 = 5_000_000;
 
-/// What the clients of a run know together of how long to pause. The one ceiling of [`Retry::Climb`] moves up and down
-/// as the throughput of the whole run tells (Lim, Kaminsky, Andersen: Cicada, SIGMOD 2017, section 3.9).
+/// State by which the clients of a run decide on the length of pauses. The one ceiling of [`Retry::Climb`] moves up and
+/// down with the throughput of the whole run (Lim, Kaminsky, Andersen: Cicada, SIGMOD 2017, section 3.9).
 #[derive(Debug)]
 pub(super) struct Regulator {
     ceiling_ns: AtomicU64,
@@ -44,8 +44,9 @@ pub(super) struct Regulator {
     before: Before,
 }
 
-/// What was seen when the ceiling moved last. Whoever moves it writes here, one at a time, unless it is suspended until
-/// the next move is due: then two moves mix, and the ceiling goes somewhere, as it does by chance, too.
+/// The measurements at the last move of the ceiling. The client that moves it writes here, one client at a time, unless
+/// a client is suspended until the next move is due: then two moves mix, and the ceiling moves in an arbitrary
+/// direction, as it also does by chance.
 #[derive(Debug, Default)]
 struct Before {
     at_ns: AtomicU64,
@@ -72,28 +73,28 @@ impl Doubling {
     }
 }
 
-/// How long the attempts of a worker last that were aborted, clients that take their time included: a mean in which the
-/// last few count most.
+/// The mean length of a worker's aborted attempts, including the time that their clients take; the last few count most.
 #[derive(Debug, Default)]
 pub(super) struct Lengths(Cell<u64>);
 
 impl Lengths {
-    /// An attempt that was aborted has lasted so long.
+    /// Adds the length of an aborted attempt.
     pub(super) fn add(&self, attempt_ns: u64) {
         let mean_ns = self.0.get();
-        // A worker that had no core for a while has not made a long attempt.
+        // A long time without a core does not make an attempt long.
         let attempt_ns = attempt_ns.min(4 * mean_ns + 10_000);
         self.0.set(if mean_ns == 0 { attempt_ns } else { mean_ns - mean_ns / 8 + attempt_ns / 8 });
     }
 
-    /// The mean in nanoseconds; 0 before the first.
+    /// The mean in nanoseconds; 0 before the first attempt.
     pub(super) fn mean_ns(&self) -> u64 {
         self.0.get()
     }
 }
 
 impl Regulator {
-    /// A random pause before the attempt of a transaction that was aborted so often, where attempts last so long.
+    /// Returns a random pause before the next attempt of a transaction that was aborted `retries` times, for attempts
+    /// that last `attempt_ns`.
     #[inline]
     pub(super) fn pause_ns(&self, job: &Job, retries: u32, attempt_ns: u64, rng: &mut Rng) -> u64 {
         rng.below(self.ceiling_ns(job, retries, attempt_ns).max(1))
@@ -108,7 +109,7 @@ impl Regulator {
         }
     }
 
-    /// Moves the ceiling if that is due, given how much the run has committed so far.
+    /// Moves the ceiling if a move is due; `commits` returns the number of the run's commits so far.
     pub(super) fn climb(&self, now_ns: u64, commits: impl FnOnce() -> u64, rng: &mut Rng) {
         // Relaxed, here and below: see `Before`.
         let due_ns = self.due_ns.load(Ordering::Relaxed);

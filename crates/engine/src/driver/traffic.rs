@@ -2,19 +2,19 @@
 
 use sync::clock;
 
-/// What a client sends in a message.
+/// The content of a client's message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// A whole request: the procedure runs where the data is, and only its result comes back.
     #[default]
     Procedure,
-    /// One statement of a transaction: the client decides on the next when it has the answer, while the transaction
-    /// holds what it holds.
+    /// One statement of a transaction: the client decides on the next statement when it has the answer, and the
+    /// transaction keeps its locks meanwhile.
     Interactive,
 }
 
 impl Mode {
-    /// Both.
+    /// Both modes.
     pub const ALL: [Self; 2] = [Self::Procedure, Self::Interactive];
 
     /// The name on the command line and in results.
@@ -26,40 +26,41 @@ impl Mode {
     }
 }
 
-/// When requests are made.
+/// The moments at which requests are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Arrivals {
-    /// By a client, when its last one was answered: a closed loop.
+    /// By a client, when its last request was answered: a closed loop.
     #[default]
     Closed,
-    /// By themselves, whether or not anybody can serve them: an open loop.
+    /// Independently of the clients, whether or not one is free: an open loop.
     Open(Open),
 }
 
-/// An open loop. Each worker has arrivals of its own, a share of all, which its clients take up in their order.
+/// An open loop. Each worker has its own arrivals, a share of all; its clients serve them in order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Open {
-    /// How they are spread over time.
+    /// The distribution of arrivals over time.
     pub process: Process,
-    /// How many requests a second arrive at all workers together, in the mean.
+    /// The mean number of requests a second that arrive at all workers together.
     pub rate_txn_s: f64,
-    /// How many arrivals may wait for a free client, at all workers together; what comes then is skipped.
+    /// The maximum number of arrivals that wait for a free client, at all workers together. Arrivals above it are
+    /// skipped.
     pub queue_max: usize,
 }
 
-/// How arrivals are spread over time.
+/// The distribution of arrivals over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Process {
     /// At equal distances.
     Constant,
-    /// Each at any time, whatever the others do: distances are distributed exponentially.
+    /// Independent of each other: distances are distributed exponentially.
     Poisson,
-    /// As under `Poisson` while a burst lasts, and none between two bursts. The lengths of bursts and of pauses are
+    /// As under `Poisson` during a burst, and none between two bursts. The lengths of bursts and of pauses are
     /// distributed exponentially; all workers have the same bursts.
     Bursty {
-        /// Nanoseconds of a burst, in the mean.
+        /// The mean length of a burst in nanoseconds.
         on_ns: u64,
-        /// Nanoseconds between two bursts, in the mean.
+        /// The mean time between two bursts in nanoseconds.
         off_ns: u64,
     },
 }
@@ -67,54 +68,54 @@ pub enum Process {
 /// How requests come to the workers of a run, and what their messages cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
-    /// What a client sends in a message.
+    /// The content of a client's message.
     pub mode: Mode,
-    /// Nanoseconds of a round trip between a client and its worker.
+    /// The round trip time between a client and its worker, in nanoseconds.
     pub rtt_ns: u64,
-    /// Requests that a client sends in one message, from 1.
+    /// The number of requests that a client sends in one message, from 1.
     pub batch: u64,
-    /// When requests are made.
+    /// The moments at which requests are made.
     pub arrivals: Arrivals,
-    /// Whether clients wait as the workload's [`pace`](crate::Workload::pace) has it.
+    /// Whether clients wait according to the workload's [`pace`](crate::Workload::pace).
     pub is_paced: bool,
 }
 
 impl Default for Traffic {
-    /// A closed loop of procedures without a network between.
+    /// A closed loop of procedures without a network between clients and workers.
     fn default() -> Self {
         Self { mode: Mode::Procedure, rtt_ns: 0, batch: 1, arrivals: Arrivals::Closed, is_paced: false }
     }
 }
 
 impl Traffic {
-    /// Whether a client sends its next request at once, so that there is nothing to be asked before.
+    /// Whether a client sends its next request at once, without any wait before it.
     pub(super) fn is_immediate(&self) -> bool {
         self.rtt_ns == 0 && self.batch == 1 && self.arrivals == Arrivals::Closed && !self.is_paced
     }
 
-    /// Whether a request may wait for its client, so that its latency is more than what serving it takes.
+    /// Whether a request may wait for its client, so that its latency is longer than its service time.
     pub fn may_queue(&self) -> bool {
         self.batch > 1 || self.arrivals != Arrivals::Closed
     }
 
-    /// Nanoseconds of the message that opens another transaction of a request, or another attempt: a procedure runs
-    /// to its end where it is.
+    /// Nanoseconds of the message that opens another transaction of a request, or another attempt; 0 for a procedure,
+    /// which runs to its end at the worker.
     pub(super) fn opening_ns(&self) -> u64 {
         if self.mode == Mode::Interactive { self.rtt_ns } else { 0 }
     }
 }
 
-/// When a request was sent.
+/// The moment at which a request was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    /// When a client took it up, in ticks.
+    /// When a client took the request up, in ticks.
     pub(super) birth: u64,
-    /// Nanoseconds before that at which it was to be.
+    /// Nanoseconds from the moment at which the request was due to that one.
     pub(super) late_ns: u64,
 }
 
 impl Sent {
-    /// A request that is sent now, as it was to be.
+    /// Returns the record of a request that is sent now, on time.
     #[inline]
     pub(super) fn now() -> Self {
         Self { birth: clock::ticks(), late_ns: 0 }

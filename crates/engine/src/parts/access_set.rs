@@ -1,6 +1,6 @@
-//! What an attempt has touched, found again by record.
+//! The records that an attempt has touched, with their entries, found by record.
 
-/// The fewest slots that are in use.
+/// The minimum number of slots in use.
 const FIRST_SLOTS: usize = 64;
 /// Memory for more entries than this is given back after [`NARROW_ATTEMPTS`] emptyings in a row that needed less than a
 /// [`NARROW`]th of it.
@@ -8,21 +8,21 @@ const WIDE: usize = 1 << 14;
 const NARROW: usize = 16;
 const NARROW_ATTEMPTS: u32 = 256;
 
-/// Entries in the order of their addition, found by the id of their record in constant time, however many they are.
-/// Emptying it costs nothing: slots of an earlier generation count as free. Only as many slots are in use as the last
-/// filling needed, so one wide attempt does not have all that follow look all over a large table.
+/// Entries in the order of their addition, found by the id of their record in constant time, however many there are.
+/// Emptying costs nothing: slots of an earlier generation count as free. Only as many slots are in use as the last
+/// filling needed, so that after one wide attempt later ones do not probe all over a large table.
 #[derive(Debug)]
 pub struct AccessSet<E> {
     entries: Vec<(usize, E)>,
     slots: Vec<Slot>,
-    /// How many slots are in use, the first ones: a power of two, or 0 before the first entry.
+    /// The number of slots in use, the first ones of the table: a power of two, or 0 before the first entry.
     in_use: usize,
     generation: u32,
-    /// How many fillings in a row were far narrower than the memory that is kept.
+    /// The number of fillings in a row that were far narrower than the memory that is kept.
     narrow: u32,
     /// The ids and positions of the entries in ascending order of ids; empty unless they were sorted.
     order: Vec<(usize, u32)>,
-    /// How many slots were looked at.
+    /// The number of slots that were looked at.
     #[cfg(test)]
     pub(super) probes: core::cell::Cell<usize>,
 }
@@ -52,7 +52,7 @@ impl<E> Default for AccessSet<E> {
 }
 
 impl<E> AccessSet<E> {
-    /// The position of a record's entry; of the first, if it has several.
+    /// The position of a record's entry; of the first one, if it has several.
     #[inline]
     pub fn find(&self, id: usize) -> Option<usize> {
         if self.entries.is_empty() {
@@ -105,7 +105,7 @@ impl<E> AccessSet<E> {
         }
     }
 
-    /// Adds an entry, and returns its position. Where a record is to have one entry, it has none.
+    /// Adds an entry, and returns its position. In a set with one entry a record, the record must not have one yet.
     #[inline]
     pub fn push(&mut self, id: usize, entry: E) -> usize {
         if (self.entries.len() + 1) * 2 > self.in_use {
@@ -141,7 +141,7 @@ impl<E> AccessSet<E> {
         }
     }
 
-    /// Has all slots count as free.
+    /// Makes all slots count as free.
     #[inline]
     fn free_slots(&mut self) {
         self.generation = self.generation.wrapping_add(1);
@@ -151,7 +151,7 @@ impl<E> AccessSet<E> {
         }
     }
 
-    /// There will be no entries: as many slots are in use from here on as those that there are have needed.
+    /// Empties the slots. From here on, as many slots are in use as the present entries have needed.
     #[inline]
     fn empty_slots(&mut self) {
         self.order.clear();
@@ -166,7 +166,7 @@ impl<E> AccessSet<E> {
         }
     }
 
-    /// Counts how often in a row the memory was far too much.
+    /// Counts how often in a row the memory was far larger than needed.
     #[cold]
     fn is_narrow(&mut self) {
         let is_narrow = self.entries.len() < self.entries.capacity() / NARROW;
@@ -180,7 +180,7 @@ impl<E> AccessSet<E> {
         }
     }
 
-    /// Forgets all entries.
+    /// Clears the set.
     #[inline]
     pub fn clear(&mut self) {
         self.empty_slots();
@@ -196,7 +196,7 @@ impl<E> AccessSet<E> {
         self.order.sort_unstable();
     }
 
-    /// Orders the entries from the last to the first, as [`sort`](Self::sort) does by record.
+    /// Orders the entries from the last to the first, in place of the order by record of [`sort`](Self::sort).
     #[inline]
     pub fn reverse(&mut self) {
         self.order.clear();
@@ -216,7 +216,7 @@ impl<E> AccessSet<E> {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -254,8 +254,8 @@ impl<E> AccessSet<E> {
     }
 }
 
-/// Both halves of the product: ids lie at all kinds of distances, and of some of these one half alone knows too little
-/// to keep some hundred thousand apart.
+/// Hashes by both halves of the product: ids lie at all kinds of distances, and for some of these one half alone cannot
+/// keep some hundred thousand ids apart.
 #[inline]
 fn hash(id: usize) -> usize {
     let product = id as u128 * 0x9e37_79b9_7f4a_7c15;

@@ -1,10 +1,10 @@
-//! Batch append (Qin, Brown, Goel: Caracal, SOSP 2021): how the transactions of a batch say which records they will
-//! write, so that each record's places can be laid out in order.
+//! Batch append (Qin, Brown, Goel: Caracal, SOSP 2021): how the transactions of a batch announce the records that they
+//! will write, so that each record's places can be laid out in order.
 //!
-//! A place goes straight to where those of its record are gathered, under a latch. A record that many write would have
-//! all workers wait for this latch; so when it has shown that it is contended, by a latch that was held or by the
-//! number of its places, the rest stays in buffers of each session's own, which are merged and sorted once, when all
-//! have appended.
+//! A place goes straight to the list of its record, under a latch. For a record that many transactions write, all
+//! workers would wait for this latch. So once the record has proved contended, by a latch that was held or by the
+//! number of its places, further places stay in buffers of each session's own, which are merged and sorted once, when
+//! all sessions have appended.
 
 use core::fmt;
 
@@ -21,11 +21,11 @@ pub struct Appends<'db, S: Arrayed> {
     shares: Box<[Padded<Share<'db, S>>]>,
     /// By slot, by share.
     buffers: Box<[Latched<Buffer>]>,
-    /// From how many places on a record counts as contended; if it counts at all.
+    /// The number of places from which on a record counts as contended; `None` if no record does.
     contended: Option<usize>,
 }
 
-/// Which records of a share, and the places.
+/// Pairs of a record's number within its share, and a place.
 type Buffer = Vec<(usize, u32)>;
 
 struct Share<'db, S: Arrayed> {
@@ -36,7 +36,7 @@ struct Share<'db, S: Arrayed> {
 /// The places that write a record.
 struct Gathered<'db, S: Arrayed> {
     record: Option<RecordRef<'db, S>>,
-    /// Sorted, until buffers are merged.
+    /// Sorted, until the buffers are merged.
     places: Vec<u32>,
 }
 
@@ -47,7 +47,7 @@ impl<S: Arrayed> Default for Gathered<'_, S> {
 }
 
 impl<S: Arrayed> Gathered<'_, S> {
-    /// Puts a place where it belongs, which mostly is at the end.
+    /// Inserts a place in order, which mostly is at the end.
     fn put(&mut self, place: u32) {
         let at = if is_planted(&plants::APPENDS_UNSORTED) {
             self.places.len()
@@ -61,8 +61,8 @@ impl<S: Arrayed> Gathered<'_, S> {
 const SHARE_SHIFT: u32 = 40;
 
 impl<'db, S: Arrayed> Appends<'db, S> {
-    /// Appends of sessions with slots below `slots`, to be merged in shares. Without a number of places from which a
-    /// record is contended, there are no buffers.
+    /// Makes the appends of sessions with slots below `slots`, to be merged in shares. Without a number of places from
+    /// which on a record is contended, there are no buffers.
     pub fn new(slots: usize, shares: usize, contended: Option<usize>) -> Self {
         let share = |_| Padded(Share { rows: Growing::default(), count: AtomicUsize::new(0) });
         Self {
@@ -72,7 +72,7 @@ impl<'db, S: Arrayed> Appends<'db, S> {
         }
     }
 
-    /// The transaction at a place will write a record. Each says so once of a record, by any session.
+    /// Announces that the transaction at a place will write a record. It does so once for a record, in any session.
     pub fn append(&self, slot: usize, record: RecordRef<'db, S>, place: u32) {
         // Acquire: pairs with the Release in `begin`.
         let found = record.header().appended.load(Ordering::Acquire);
@@ -87,13 +87,14 @@ impl<'db, S: Arrayed> Appends<'db, S> {
         }
     }
 
-    /// Where the places of a record are gathered from now on.
+    /// Decides where the places of a record are gathered from now on, and returns the id of that list.
     fn begin(&self, share: usize, record: RecordRef<'db, S>) -> u64 {
         let of = &self.shares[share];
         let number = of.count.fetch_add(1, Ordering::Relaxed); // Relaxed: draws a number.
         of.rows.make(number).lock().record = Some(record);
         let id = (share as u64) << SHARE_SHIFT | (number as u64 + 1);
-        // Release: pairs with the Acquire in `append`. Acquire on failure: with the Release of whoever was first.
+        // Release: pairs with the Acquire in `append`. Acquire on failure: pairs with the Release of the session that
+        // was first.
         match record.header().appended.compare_exchange(0, id, Ordering::Release, Ordering::Acquire) {
             Ok(_) => id,
             Err(first) => {
@@ -103,7 +104,8 @@ impl<'db, S: Arrayed> Appends<'db, S> {
         }
     }
 
-    /// All have appended: shows the records of a share, each with the places that write it, in order; and forgets them.
+    /// Shows the records of a share when all have appended, each with the places that write it, in order; and forgets
+    /// them.
     pub fn merge(&self, share: usize, mut see: impl FnMut(RecordRef<'db, S>, &[u32])) {
         let of = &self.shares[share];
         for buffer in self.buffers.iter().skip(share).step_by(self.shares.len()) {
@@ -111,7 +113,7 @@ impl<'db, S: Arrayed> Appends<'db, S> {
                 of.rows.make(number).lock().places.push(place);
             }
         }
-        // Relaxed, here and below: the caller's barriers order what is appended and what is merged.
+        // Relaxed, here and below: the caller's barriers order appends and merges.
         for number in 0..of.count.swap(0, Ordering::Relaxed) {
             let mut row = of.rows.make(number).lock();
             let Some(record) = row.record.take() else { continue };
@@ -124,7 +126,7 @@ impl<'db, S: Arrayed> Appends<'db, S> {
         }
     }
 
-    /// How many places are in buffers.
+    /// The number of places in buffers.
     pub fn buffered(&self) -> usize {
         self.buffers.iter().map(|buffer| buffer.lock().len()).sum()
     }
@@ -175,7 +177,7 @@ mod tests {
         test([record(), record()]);
     }
 
-    /// What all shares have gathered, by record.
+    /// Merges all shares: the places that were gathered, by record.
     fn merged(appends: &Appends<'_, Arrays>) -> Vec<(usize, Vec<u32>)> {
         let mut all = Vec::new();
         for share in 0..appends.shares.len() {

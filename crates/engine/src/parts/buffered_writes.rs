@@ -8,33 +8,33 @@ use super::{AccessSet, CopyBuffer, LockBits, WordRange, WriteBuffer};
 use crate::setting::{Range, Setting, Values};
 use crate::{Abort, Observer, Sink, Stamp, Write, plants};
 
-/// A write to come.
+/// A write to be installed at the commit.
 #[derive(Debug)]
 pub struct Buffered<'db, S: Shape, N> {
     /// The record.
     pub record: RecordRef<'db, S>,
-    /// What the scheme noted of the record when it was first to be written.
+    /// The scheme's note about the record, from the first write to it.
     pub note: N,
-    /// The new value, or none: a delete.
+    /// The new value; `None` for a delete.
     value: Option<WordRange>,
-    /// Whether the value is an amount, to be added to what the record has when it is installed.
+    /// Whether the value is an amount, to be added to the record's value when it is installed.
     is_delta: bool,
 }
 
-/// What is known of a record that is to be written, for a scheme that looks at it again when it locks it.
+/// The expectation about a record to be written, for a scheme that looks at the record again when it locks it.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
-    /// The word of the record's header that tells its values apart, as it was read.
+    /// The word of the record's header that tells its values apart, as the attempt read it.
     pub word: u64,
-    /// Whether nothing was read but that there is a value: any will do.
+    /// Whether the attempt has only read that there is a value: any value will do.
     pub is_blind: bool,
 }
 
 impl Expected {
-    /// The record is locked and its word is now `word`: that is what is known from here on, if it may be.
+    /// Confirms the expectation when the record is locked and its word is `word`: from here on, `word` is expected.
     ///
     /// # Errors
-    /// When the record is not as it was read.
+    /// When the record is not as the attempt read it.
     #[inline]
     pub fn confirm(&mut self, word: u64, has_value: bool) -> Result<(), Abort> {
         let is_trusted = self.is_blind || is_planted(&plants::WRITES_TRUSTED);
@@ -46,15 +46,15 @@ impl Expected {
     }
 }
 
-/// In which order the records of a write set are locked at the commit, as long as nobody is in the way.
+/// The order in which the records of a write set are locked at the commit, as long as no other attempt is in the way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteOrder {
-    /// That of the writes, which needs no sort.
+    /// The order of the writes, which needs no sort.
     #[default]
     Written,
-    /// That of the writes from the last to the first: what a procedure writes first is locked for the shortest time.
+    /// The reverse order of the writes: a record that a procedure writes first is locked for the shortest time.
     Reversed,
-    /// That of addresses from the beginning, in which nobody ever begins again.
+    /// The order of addresses from the beginning, in which no attempt ever begins again.
     Address,
 }
 
@@ -82,22 +82,22 @@ impl WriteOrder {
     }
 }
 
-/// The writes of an attempt, one a record, with the new values.
+/// The writes of an attempt, one for each record, with the new values.
 #[derive(Debug)]
 pub struct BufferedWrites<'db, S: Shape, N = ()> {
     writes: AccessSet<Buffered<'db, S, N>>,
     values: WriteBuffer,
-    /// How many writes are to records that the attempt has locked, in the order of locking.
+    /// The number of writes to records that the attempt has locked, in the order of locking.
     locked: usize,
     order: WriteOrder,
-    /// A copy of the value that a delta is added to, or an observer is told of.
+    /// A copy of the value that a delta is added to, or that an observer hears of.
     before: CopyBuffer,
     /// Whether a value has a mark behind its row, to which nothing is added.
     has_marks: bool,
 }
 
 impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
-    /// No writes, of the attempts of a slot.
+    /// Makes an empty set of writes for the attempts of a slot.
     pub fn new(slot: &Slot<'db, S>) -> Self {
         Self {
             writes: AccessSet::default(),
@@ -109,20 +109,20 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         }
     }
 
-    /// Has the records locked in another order than that of the writes.
+    /// Selects the order in which records are locked.
     #[must_use]
     pub fn in_order(self, order: WriteOrder) -> Self {
         Self { order, ..self }
     }
 
-    /// Makes a delta, which has these words, the sum of it and the value `present`.
+    /// Adds the value `present` to the words of a delta.
     #[inline]
     fn add_up(delta: &mut [u64], present: &[u64], has_marks: bool) {
         let row = delta.len() - usize::from(has_marks);
         accumulate(&mut delta[..row], &present[..row]);
     }
 
-    /// Forgets all writes.
+    /// Clears the writes.
     #[inline]
     pub fn clear(&mut self) {
         self.writes.clear();
@@ -136,7 +136,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         self.writes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no writes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
@@ -148,26 +148,26 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         self.writes.find(record.id())
     }
 
-    /// What was noted of the write at a position.
+    /// The scheme's note about the write at a position.
     #[inline]
     pub fn note(&self, at: usize) -> &N {
         &self.writes.get(at).note
     }
 
-    /// The value that a write, which is no delta, gives its record, if it gives one.
+    /// The new value of a write that is no delta; `None` for a delete.
     #[inline]
     pub fn value(&self, at: usize) -> Option<&[u64]> {
         self.writes.get(at).value.map(|value| self.values.get(value))
     }
 
-    /// The value that a write, which is no delta, gives its record, if it gives one, to be changed.
+    /// The new value of a write that is no delta, to be changed; `None` for a delete.
     #[inline]
     pub fn value_mut(&mut self, at: usize) -> Option<&mut [u64]> {
         self.writes.get(at).value.map(|value| self.values.get_mut(value))
     }
 
-    /// The value that a write gives its record, if it gives one, to be read. A delta becomes a write of its sum
-    /// with the value that `present` reads.
+    /// The new value of a write, to be read; `None` for a delete. A delta becomes a write of its sum with the value
+    /// that `present` reads.
     ///
     /// # Errors
     /// Those of `present`.
@@ -179,8 +179,8 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         Ok(self.value(at))
     }
 
-    /// The value that a write gives its record, if it gives one, to be written once more, as `how` says.
-    /// `present` is as for [`read`](Self::read).
+    /// The new value of a write, to be written once more, as `how` says; `None` for a delete. `present` is as for
+    /// [`read`](Self::read).
     ///
     /// # Errors
     /// Those of `present`.
@@ -201,7 +201,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         Ok(self.value_mut(at))
     }
 
-    /// Makes a delta the sum of it and the value that the record has now.
+    /// Adds the record's present value to a delta, which becomes a write of the sum.
     #[cold]
     fn resolve(&mut self, at: usize, present: impl Present<'db, S, N>) -> Result<(), Abort> {
         let write = self.writes.get_mut(at);
@@ -213,13 +213,13 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         Ok(())
     }
 
-    /// What was noted of a write, to be changed.
+    /// The scheme's note about a write, to be changed.
     #[inline]
     pub fn note_mut(&mut self, at: usize) -> &mut N {
         &mut self.writes.get_mut(at).note
     }
 
-    /// Makes a delete give its record a value after all; `None` when it is no delete.
+    /// Turns a delete into a write of a value; `None` when the write is no delete.
     #[inline]
     pub fn give(&mut self, at: usize) -> Option<&mut [u64]> {
         let write = self.writes.get_mut(at);
@@ -231,7 +231,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         Some(self.values.get_mut(value))
     }
 
-    /// Makes a write a delete; `false` when it is one.
+    /// Turns a write into a delete; `false` when it is one already.
     #[inline]
     pub fn take(&mut self, at: usize) -> bool {
         let write = self.writes.get_mut(at);
@@ -239,7 +239,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         write.value.take().is_some()
     }
 
-    /// Room for a new value of a record, for [`push`](Self::push).
+    /// Reserves room for a new value of a record, for [`push`](Self::push).
     #[inline]
     pub fn room(&mut self, record: RecordRef<'db, S>) -> WordRange {
         self.values.push(record.width())
@@ -251,7 +251,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         self.values.get_mut(room)
     }
 
-    /// Adds a write to a record that has none, and gives the words of its value, if it has one.
+    /// Adds a write to a record that has none, and returns the words of its value, if it has one.
     #[inline]
     pub fn push(
         &mut self,
@@ -263,7 +263,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         value.map(|value| self.values.get_mut(value))
     }
 
-    /// As [`push`](Self::push), for a write as `how` says: a delta is zero at first.
+    /// Like [`push`](Self::push), for a write as `how` says: a delta is zero at first.
     #[inline]
     pub fn push_written(
         &mut self,
@@ -281,16 +281,16 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         Some(words)
     }
 
-    /// Locks each record that is to be written, by its word, and has each write confirmed under its lock, told the
-    /// word in which the lock was set.
+    /// Locks each record to be written, by its word, and calls `confirm` for each write under its lock, with the word
+    /// in which the lock was set.
     ///
-    /// In the order of the writes while nobody is in the way, unless another [was asked for](Self::in_order): so most
-    /// attempts need no sort, and what was written last is locked last. Who finds a record locked gives up its locks
-    /// and begins again in the order of addresses, waiting: since only they wait while they hold locks, no circle of
-    /// them can form.
+    /// Records are locked in the order of the writes while no other attempt is in the way, unless another order [was
+    /// selected](Self::in_order): so most attempts need no sort, and the record written last is locked last. An attempt
+    /// that finds a record locked gives up its locks and begins again in the order of addresses, waiting: since only
+    /// such attempts wait while they hold locks, they cannot form a circle.
     ///
     /// # Errors
-    /// When a record is retired, and those of `confirm`.
+    /// When a record is retired, and the errors of `confirm`.
     #[inline]
     pub fn lock(
         &mut self,
@@ -334,11 +334,11 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         Ok(())
     }
 
-    /// Has each write confirmed in the order of addresses: for schemes that do not [`lock`](Self::lock) words, but lock
-    /// in `confirm`.
+    /// Calls `confirm` for each write in the order of addresses: for schemes that do not [`lock`](Self::lock) words,
+    /// but lock in `confirm`.
     ///
     /// # Errors
-    /// Those of `confirm`.
+    /// The errors of `confirm`.
     #[inline]
     pub fn confirm_sorted(
         &mut self,
@@ -349,7 +349,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         (0..self.len()).try_for_each(|nth| confirm(self.writes.get_mut(self.writes.sorted(nth))))
     }
 
-    /// Unlocks what is locked, as it was: an abort.
+    /// Unlocks the locked records, unchanged: an abort.
     #[inline]
     pub fn unlock(&mut self, bits: LockBits, word: impl Fn(RecordRef<'db, S>) -> &'db AtomicU64) {
         for nth in 0..core::mem::take(&mut self.locked) {
@@ -357,7 +357,7 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
         }
     }
 
-    /// All writes in order.
+    /// All writes, in order.
     #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Buffered<'db, S, N>> {
         self.writes.iter()
@@ -371,9 +371,9 @@ impl<'db, S: Shape, N> BufferedWrites<'db, S, N> {
 }
 
 impl<'db, S: Shape<Data = InPlace>, N> BufferedWrites<'db, S, N> {
-    /// Makes the write at a position ready to be installed, while nobody else can write the record, and tells of
-    /// it: the record, and the value that it will have, which for a delta is the sum with what is there.
-    /// `has_value` knows whether something is.
+    /// Makes the write at a position ready to be installed, while no other attempt can write the record, and returns
+    /// the record and its new value, which for a delta is the sum with the present value. `has_value` tells whether
+    /// there is one.
     #[inline]
     pub fn ready(
         &mut self,
@@ -402,8 +402,8 @@ impl<'db, S: Shape<Data = InPlace>, N> BufferedWrites<'db, S, N> {
     }
 }
 
-/// Reads the value of a record, which the attempt knows to have one, and what the scheme notes of a write of what
-/// was read.
+/// Reads the value of a record, which the attempt knows to have one, and returns the scheme's note for a write of the
+/// value that was read.
 pub trait Present<'db, S: Shape, N>: FnOnce(RecordRef<'db, S>, &mut [u64]) -> Result<N, Abort> {}
 impl<'db, S: Shape, N, F: FnOnce(RecordRef<'db, S>, &mut [u64]) -> Result<N, Abort>> Present<'db, S, N>
     for F
@@ -489,13 +489,14 @@ mod tests {
     }
 }
 impl<'db, S: Shape> BufferedWrites<'db, S, Expected> {
-    /// Whether all that the attempt has seen of records is so still, before it has locked any: what it has only read,
-    /// each with its word then, and what it is to write. `word` tells the word of a record that nobody is about to
-    /// change, and `has_value` whether a word says that there is a value. For schemes whose commits say of all their
-    /// records that they are about to change, before they change the first: then all is of the state of one moment.
+    /// Confirms, before the attempt has locked any record, that all records that it has seen are unchanged: those that
+    /// it has only read, each with the word that was seen, and those that it is to write. `word` returns the word of a
+    /// record that no other attempt is about to change, and `has_value` tells whether a word says that there is a
+    /// value. For schemes whose commits announce a change of all their records before they change the first: then all
+    /// that was seen is of the state of one moment.
     ///
     /// # Errors
-    /// When something is not.
+    /// When a record has changed.
     pub fn confirm(
         &self,
         mut reads: impl Iterator<Item = (RecordRef<'db, S>, u64)>,

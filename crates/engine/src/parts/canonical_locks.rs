@@ -1,10 +1,10 @@
-//! Reader-writer locks that may be given up at any time, because what they protect is validated all the same: taken
-//! in a canonical order, so that whoever waits for one can close no circle (Wang and Kimura, PVLDB 10(2), 2016, 3.3).
+//! Reader-writer locks that may be given up at any time, because the reads that they protect are validated anyway:
+//! taken in a canonical order, so that no wait for one can close a circle (Wang and Kimura, PVLDB 10(2), 2016, 3.3).
 //!
 //! INVARIANTS
-//! (1) Who waits for a lock holds none of the same or a larger address: those are given up before.
-//! (2) A word has its exclusive bit, or counts who shares it, never both. Whoever waits for it exclusively sets the
-//!     bit that keeps new readers out, and gets the lock in the end, which clears it.
+//! (1) An attempt that waits for a lock holds no lock of the same or a larger address: it gives those up before.
+//! (2) A word has its exclusive bit, or counts its sharers, never both. An attempt that waits for it exclusively sets
+//!     the bit that keeps new readers out, and gets the lock in the end, which clears the bit.
 
 use storage::{RecordRef, Shape};
 use sync::atomic::{AtomicU32, Ordering};
@@ -22,9 +22,9 @@ const SHARED: u32 = 4;
 /// How a record is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// With others that share it.
+    /// By any number of attempts that share it.
     Shared,
-    /// By one alone.
+    /// By one attempt alone.
     Exclusive,
 }
 
@@ -33,7 +33,8 @@ pub enum Mode {
 pub struct LockWord(AtomicU32);
 
 impl LockWord {
-    /// Locks, unless others are in the way, or, to share it, want it exclusively.
+    /// Locks, unless other holders conflict or, for a shared lock, an attempt wants it exclusively. Returns whether it
+    /// did.
     #[inline]
     pub fn try_lock(&self, mode: Mode) -> bool {
         loop {
@@ -50,7 +51,7 @@ impl LockWord {
         }
     }
 
-    /// Whether nobody was in the way of locking it so: a hint.
+    /// Whether the lock could be had in this mode: a hint.
     #[inline]
     pub fn admits(&self, mode: Mode) -> bool {
         let word = self.0.load(Ordering::Relaxed); // Relaxed: a hint.
@@ -60,14 +61,15 @@ impl LockWord {
         }
     }
 
-    /// Whether somebody has it exclusively.
+    /// Whether an attempt has the lock exclusively.
     #[inline]
     pub fn is_exclusive(&self) -> bool {
-        // Acquire: pairs with the Release in `unlock`, so that who finds it given up sees what was done under it.
+        // Acquire: pairs with the Release in `unlock`, so that a caller that finds the lock given up sees the writes
+        // under it.
         self.0.load(Ordering::Acquire) & EXCLUSIVE != 0
     }
 
-    /// Makes a lock exclusive that the caller shares, if nobody else does.
+    /// Makes a lock exclusive that the caller shares, if no other attempt shares it.
     #[inline]
     pub fn upgrade(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
@@ -76,7 +78,8 @@ impl LockWord {
             && self.0.compare_exchange(word, EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Waits until the lock may be had. Who gets it exclusively clears that others want it so; they say it again.
+    /// Waits until the lock may be had. Getting it exclusively clears the bit by which other attempts want it so; they
+    /// set it again.
     #[cold]
     fn wait(&self, mode: Mode) {
         let in_the_way = match mode {
@@ -117,8 +120,8 @@ impl<S: Lockable> Default for CanonicalLocks<'_, S> {
 }
 
 impl<'db, S: Lockable> CanonicalLocks<'db, S> {
-    /// Locks a record, once nobody is in the way. If somebody is, the locks that it would not be canonical to hold
-    /// meanwhile are given up.
+    /// Locks a record, once no other attempt is in the way. If one is, the locks that would break the canonical order
+    /// during the wait are given up.
     pub fn lock(&mut self, record: RecordRef<'db, S>, mode: Mode) {
         if self.try_lock(record, mode) {
             return;
@@ -132,14 +135,14 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
         }
     }
 
-    /// Locks a record: once nobody is in the way if that is canonical, or else only if nobody is. Says whether it is
-    /// locked as strongly as that now.
+    /// Locks a record: waits if that is canonical; otherwise only if no other attempt is in the way. Returns whether
+    /// the record is now locked at least in this mode.
     #[inline]
     pub fn lock_if_canonical(&mut self, record: RecordRef<'db, S>, mode: Mode) -> bool {
         if self.try_lock(record, mode) {
             return true;
         }
-        // What is only to be locked more strongly may be given up first: it is validated all the same.
+        // A lock that is only to become stronger may be given up first: its reads are validated anyway.
         let is_canonical = self.0.last().is_none_or(|(last, _)| *last <= record.id());
         if is_canonical {
             self.lock(record, mode);
@@ -147,7 +150,8 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
         is_canonical
     }
 
-    /// Locks a record unless others are in the way, and says whether it is locked as strongly as that now.
+    /// Locks a record unless other attempts are in the way. Returns whether the record is now locked at least in this
+    /// mode.
     #[inline]
     pub fn try_lock(&mut self, record: RecordRef<'db, S>, mode: Mode) -> bool {
         let lock = S::lock_of(record);
@@ -176,24 +180,25 @@ impl<'db, S: Lockable> CanonicalLocks<'db, S> {
         self.give_up_from(0);
     }
 
-    /// Whether a record is locked.
+    /// Whether the attempt has locked a record.
     #[inline]
     pub fn has(&self, record: RecordRef<'db, S>) -> bool {
         self.0.find(&record.id()).is_some()
     }
 
-    /// The records that are locked.
+    /// The locked records.
     #[inline]
     pub fn records(&self) -> impl Iterator<Item = RecordRef<'db, S>> {
         self.0.iter().map(|(_, (record, _))| *record)
     }
 }
 
-/// What the retry of an attempt is to lock: its retrospective lock list, of records or of what else is noted with ids.
+/// The locks that the retry of an attempt is to take: its retrospective lock list, of records or of other things with
+/// ids.
 #[derive(Debug)]
 pub struct Retrospective<R> {
     locks: Vec<(usize, Mode, R)>,
-    /// How many of them, from the first on, were handed out.
+    /// The number of locks that were handed out, from the first on.
     reached: usize,
 }
 
@@ -204,7 +209,7 @@ impl<R> Default for Retrospective<R> {
 }
 
 impl<R: Copy> Retrospective<R> {
-    /// Notes these records, each with its id, and nothing else; of each the strongest lock.
+    /// Replaces the list by these records, each with its id. Each record keeps its strongest lock.
     pub fn replace(&mut self, locks: impl Iterator<Item = (usize, Mode, R)>) {
         self.clear();
         self.locks.extend(locks);
@@ -212,13 +217,13 @@ impl<R: Copy> Retrospective<R> {
         self.locks.dedup_by_key(|(id, ..)| *id);
     }
 
-    /// How a record is to be locked, if it is among them.
+    /// The mode in which a record is to be locked, if it is in the list.
     #[inline]
     pub fn find(&self, id: usize) -> Option<Mode> {
         Some(self.locks[self.position(id)?].1)
     }
 
-    /// If a record is among them: it and all before it, but for those that were handed out before.
+    /// If a record is in the list: it and all before it, except those that were handed out before.
     #[inline]
     pub fn reach(&mut self, id: usize) -> Option<&[(usize, Mode, R)]> {
         let from = self.reached;
@@ -231,7 +236,7 @@ impl<R: Copy> Retrospective<R> {
         self.locks.binary_search_by_key(&id, |(id, ..)| *id).ok()
     }
 
-    /// Forgets all.
+    /// Clears the list.
     #[inline]
     pub fn clear(&mut self) {
         self.locks.clear();
@@ -240,8 +245,9 @@ impl<R: Copy> Retrospective<R> {
 }
 
 impl<'db, S: Tids + Lockable> Retrospective<RecordRef<'db, S>> {
-    /// Notes what the next attempt of a transaction is to lock: what this one was to write, what it has locked, and
-    /// what it has read that is `in_the_way`, with the word that was seen.
+    /// Lists the locks of the transaction's next attempt: the records that this attempt was to write, those that it has
+    /// locked, and those that it has read and that are `in_the_way`, a function of the record and the word that was
+    /// seen.
     #[cold]
     pub fn look_back(
         &mut self,

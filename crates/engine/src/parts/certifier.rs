@@ -1,5 +1,5 @@
-//! Certifiers: what decides, beyond snapshot isolation or read committed, whether an attempt may commit. The scheme
-//! that has one tells it what an attempt reads and writes, and asks it once the attempt's number is drawn.
+//! Certifiers: they decide, beyond snapshot isolation or read committed, whether an attempt may commit. The scheme that
+//! has a certifier tells it the attempt's reads and writes, and asks it once the attempt's number is drawn.
 
 use core::fmt::Debug;
 
@@ -10,7 +10,7 @@ use super::{PendingWrites, Timestamps};
 use crate::setting::{Range, Setting, Values};
 use crate::{Abort, Env, Info, Isolation, Retire, Ticket, Views};
 
-/// Schemes whose versions and leaves carry what a certifier wants.
+/// Schemes whose versions and leaves carry the metadata of a certifier.
 pub trait Certified<C: Certifier>:
     Chained + Shape<Header = ChainHead, Version = C::Version, Leaf = C::Leaf>
 {
@@ -20,39 +20,40 @@ impl<C: Certifier, S: Chained + Shape<Header = ChainHead, Version = C::Version, 
 {
 }
 
-/// What an attempt sees.
+/// The commits that an attempt sees.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// The last commit that was made when it began, or when its state of the past was.
+    /// The number of the last commit when the attempt began, or, for an attempt that sees a past state, when that state
+    /// was present.
     pub snapshot: u64,
-    /// The snapshot, or beyond it if it sees what is committed later.
+    /// The snapshot, or a greater number if the attempt sees later commits.
     pub sees: u64,
 }
 
 impl View {
-    /// Of a snapshot alone.
+    /// The view of a snapshot alone.
     #[inline]
     pub fn of(snapshot: u64) -> Self {
         Self { snapshot, sees: snapshot }
     }
 }
 
-/// What certifies that an attempt may commit, beyond snapshot isolation. What is provided does nothing.
+/// Certifies that an attempt may commit, beyond snapshot isolation. The provided methods do nothing.
 pub trait Certifier: Sized + Debug + Send + Sync + 'static {
-    /// What is known of the scheme that this makes of snapshot isolation.
+    /// Static facts about the scheme that results from snapshot isolation and this certifier.
     const INFO: Info;
-    /// Its settings, one of which is the next.
+    /// The certifier's settings, one of which is [`WAIT_US`](Self::WAIT_US).
     const SETTINGS: &'static [Setting];
-    /// The setting that says how long a retry waits for the writer that it lost to.
+    /// The name of the setting that says how long a retry waits for the writer that it lost to.
     const WAIT_US: &'static str;
-    /// What versions and leaves carry.
+    /// The metadata of versions.
     type Version: Stamped;
-    /// See [`Version`](Self::Version).
+    /// The metadata of leaves.
     type Leaf: LeafMeta;
-    /// What is known of an attempt.
+    /// The certifier's private state of an attempt.
     type Certificate<'db, S: Certified<Self>>: Debug + Default + Send;
 
-    /// For a new database.
+    /// Makes a certifier for a new database.
     fn new(values: &Values, env: Env) -> Self;
 
     /// See [`Scheme::isolation`](crate::Scheme::isolation).
@@ -70,12 +71,12 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
         false
     }
 
-    /// Where snapshots and the numbers of commits come from.
+    /// Makes the source of snapshots and of the numbers of commits.
     fn numbers(&self, slots: usize) -> Timestamps {
         Timestamps::new(slots)
     }
 
-    /// An attempt begins, and sees this.
+    /// Begins an attempt, and returns its view.
     #[inline]
     fn begin<S: Certified<Self>>(
         &self,
@@ -87,7 +88,8 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
         View::of(commits.snapshot(slot))
     }
 
-    /// It reads a version of a record, or that there is none, although there is a later one, `over`.
+    /// Called when the attempt reads a version of a record, or finds none. `_over` is the later version that it does
+    /// not see.
     #[inline]
     fn read<'db, S: Certified<Self>>(
         &self,
@@ -100,7 +102,7 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// It has put a version of its own over one, or none.
+    /// Called when the attempt has put a version of its own over another one, or over none.
     #[inline]
     fn wrote<'db, S: Certified<Self>>(
         _certificate: &mut Self::Certificate<'db, S>,
@@ -109,8 +111,9 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
     ) {
     }
 
-    /// Whether it may pass a version with the mark of a commit being decided, because that comes after the snapshot.
-    /// What does not may have given up all versions before its own.
+    /// Whether an attempt may pass over a version with the mark of a commit being decided, because that commit comes
+    /// after the snapshot. The writer of a version that must not be passed may have given up all versions before its
+    /// own.
     #[inline]
     fn passes<S: Certified<Self>>(&self, _version: VersionRef<'_, S>, _mark: u64, _snapshot: u64) -> bool {
         false
@@ -150,19 +153,20 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
     ) {
     }
 
-    /// How many numbers a commit takes, of which it has the last.
+    /// The number of numbers that a commit takes, the last of which is its own.
     #[inline]
     fn space<S: Certified<Self>>(_writes: &PendingWrites<'_, S>) -> u64 {
         1
     }
 
-    /// Draws the number of a commit that takes so much [`space`](Self::space), which [`ended`](Self::ended) follows.
+    /// Draws the number of a commit that takes so much [`space`](Self::space). [`ended`](Self::ended) is called after
+    /// it.
     #[inline]
     fn draw(&self, _slot: usize, commits: &Timestamps, space: u64) -> u64 {
         commits.draw_space(space)
     }
 
-    /// Decides on a commit with this number, or on an attempt without, whose writes count for nothing.
+    /// Decides on a commit with this number, or, without a number, on an attempt whose writes do not count.
     #[inline]
     fn certify<'db, S: Certified<Self>>(
         &self,
@@ -174,7 +178,7 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// A version of a commit is about to get this number.
+    /// Called when a version of a commit is about to get this number.
     #[inline]
     fn numbered<S: Certified<Self>>(
         _certificate: &Self::Certificate<'_, S>,
@@ -183,8 +187,8 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
     ) {
     }
 
-    /// The commit for which a number was drawn is over. If it was made, all its versions have the `number`; nobody
-    /// looks below the `watermark`.
+    /// Called when the commit for which a number was drawn is over. If it was made, all its versions have the `number`,
+    /// and no attempt looks below the `watermark`.
     #[inline]
     fn ended<S: Certified<Self>>(
         &self,
@@ -194,7 +198,7 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
     ) {
     }
 
-    /// An attempt is over, however it ended.
+    /// Called when an attempt is over, however it ended.
     #[inline]
     fn left<S: Certified<Self>>(&self, _certificate: &mut Self::Certificate<'_, S>, _slot: usize) {}
 
@@ -216,7 +220,8 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
         version_chain::retire(record, is_past).0
     }
 
-    /// See [`Scheme::leaving`](crate::Scheme::leaving). Whoever began earlier may see a version that has the key.
+    /// See [`Scheme::leaving`](crate::Scheme::leaving). An attempt that began earlier may see a version that has the
+    /// key.
     fn leaving<S: Certified<Self>>(
         record: RecordRef<'_, S>,
         _leaf: &Self::Leaf,
@@ -229,7 +234,7 @@ pub trait Certifier: Sized + Debug + Send + Sync + 'static {
 /// A commit that was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Made {
-    /// Its number.
+    /// The number of the commit.
     pub number: u64,
     /// See [`Timestamps::watermark`].
     pub watermark: u64,

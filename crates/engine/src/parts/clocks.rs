@@ -2,25 +2,25 @@
 //! it (Lim, Kaminsky, Andersen, SIGMOD 2017, 3.1 and 3.8). It has the place of `Timestamps` in schemes that promise no
 //! order of real time.
 //!
-//! A slot reads a clock of its own, which goes on with the time that passes; a timestamp is such a reading and, below
-//! it, the number of the slot. Now and then a slot looks at the clock of another, and adopts it if that is ahead:
-//! nobody ever waits, and no clock goes back. Two watermarks follow the slots: up to `min_wts` all that will ever be
-//! written is decided, so it is a snapshot to read; what is older than the newest version up to `min_rts` is read by
-//! nobody. A slot between two attempts, however long it idles, holds up neither.
+//! A slot reads a clock of its own, which goes on with the time that passes; a timestamp is such a reading and, in its
+//! low bits, the number of the slot. Now and then a slot looks at the clock of another slot, and adopts it if it is
+//! ahead: no slot ever waits, and no clock goes back. Two watermarks follow the slots. Up to `min_wts`, all writes
+//! there will ever be are decided, so it is a snapshot to read. No attempt reads versions older than the newest one up
+//! to `min_rts`. A slot between two attempts, however long it idles, holds up neither.
 //!
 //! INVARIANTS
 //! (1) The timestamps of a slot grow, through all its sessions, and no other slot has the same.
 //! (2) From before it chooses a timestamp until it leaves, a slot shows a bound below it; and from before it chooses a
-//!     snapshot, one that is not above it.
-//! (3) No attempt that may write runs, or will run, with a timestamp up to `min_wts`: whoever computes it announces a
-//!     floor first and looks at the bounds then, and every slot chooses above the floor that it finds after it has
-//!     shown its bound. So a slot whose bound was missed is above the floor.
-//! (4) `min_rts` is at most the snapshot of every attempt that runs or will run, and below the timestamp: whoever
-//!     computes it knows `min_wts` first and looks at the bounds then, and snapshots are the `min_wts` that is found
+//!     snapshot, a bound that is not above it.
+//! (3) No attempt that may write runs, or will run, with a timestamp up to `min_wts`: the slot that computes it first
+//!     announces a floor and then looks at the bounds, and every slot chooses above the floor that it finds after it
+//!     has shown its bound. So a slot whose bound was missed is above the floor.
+//! (4) `min_rts` is at most the snapshot of every attempt that runs or will run, and below the timestamp: the slot that
+//!     computes it first knows `min_wts` and then looks at the bounds, and snapshots are the `min_wts` that is found
 //!     after the bound is shown.
 //!
-//! What is `SeqCst` below is so for (3) and (4): of one who shows its bound and then looks, and one who announces and
-//! then looks at the bounds, at least one sees the other.
+//! Every `SeqCst` below serves (3) and (4): of a slot that shows its bound and then looks, and a slot that announces
+//! and then looks at the bounds, at least one sees the other.
 
 use sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sync::plant::is_planted;
@@ -29,22 +29,22 @@ use sync::{Padded, clock};
 use super::version_chain::VersionStamp;
 use crate::plants;
 
-/// Added to the last timestamp of a slot that runs no attempt, and alone the bound of one that reads no snapshot.
+/// Added to the last timestamp of a slot that runs no attempt; alone, the bound of a slot that reads no snapshot.
 const OUTSIDE: u64 = 1 << 63;
-/// Between two looks of a slot at the clocks of others. The paper's.
+/// The time between two looks of a slot at the clocks of others, as in the paper.
 const SYNC_NS: u64 = 100_000;
-/// Attempts of a slot at whose ends the watermarks are brought up to date: the first ones, so that young databases
-/// have snapshots, and later one in so many.
+/// Attempts of a slot at whose ends the watermarks are brought up to date: the first ones, so that young databases have
+/// snapshots, and later one in this many.
 const QUIESCE_EVERY: u64 = 8;
-/// Slots that an attempt looks at on average, at most, in each of three rounds.
+/// The maximum number of slots that an attempt looks at on average, in each of three rounds.
 const LOOKS: u64 = 8;
 
 /// The clocks, the slots that run attempts, and the watermarks.
 #[derive(Debug)]
 pub struct Clocks {
-    /// When all clocks stood at zero, in ticks.
+    /// The moment at which all clocks stood at zero, in ticks.
     origin: u64,
-    /// Bits of a timestamp that tell its slot.
+    /// The number of bits of a timestamp that identify its slot.
     slot_bits: u32,
     floor: Padded<AtomicU64>,
     min_wts: Padded<AtomicU64>,
@@ -54,14 +54,14 @@ pub struct Clocks {
     slots: Box<[Padded<Shown>]>,
 }
 
-/// What a slot shows to the others.
+/// The state that a slot shows to the others.
 #[derive(Debug)]
 struct Shown {
-    /// Its clock as it last read it, in nanoseconds.
+    /// The slot's clock at its last reading, in nanoseconds.
     clock: AtomicU64,
-    /// Below the timestamp of the attempt that it runs, or the last timestamp and `OUTSIDE`.
+    /// A bound below the timestamp of the attempt that the slot runs, or the last timestamp and `OUTSIDE`.
     wts: AtomicU64,
-    /// Not above the snapshot that it reads, or `OUTSIDE`.
+    /// A bound not above the snapshot that the slot reads, or `OUTSIDE`.
     rts: AtomicU64,
 }
 
@@ -69,21 +69,21 @@ struct Shown {
 #[derive(Debug)]
 pub struct Clock {
     slot: usize,
-    /// What it is ahead of the time that has passed, because it has adopted the clocks of others.
+    /// The time by which the clock is ahead of the time that has passed, because it has adopted the clocks of others.
     ahead_ns: u64,
     synced_ns: u64,
-    /// The slot at whose clock it looked last.
+    /// The slot at whose clock this slot looked last.
     partner: usize,
     /// The last timestamp.
     last: u64,
-    /// Whether it has read a snapshot since it left.
+    /// Whether the slot has read a snapshot since it left.
     is_snapshot: bool,
-    /// Attempts of the session.
+    /// The number of attempts of the session.
     attempts: u64,
 }
 
 impl Clocks {
-    /// For this many slots.
+    /// Makes clocks for this many slots.
     pub fn new(slots: usize) -> Self {
         clock::ticks_to_ns(0); // The first call takes its time.
         let shown =
@@ -99,15 +99,15 @@ impl Clocks {
         }
     }
 
-    /// The clock of a slot whose session begins.
+    /// Makes the clock of a slot whose session begins.
     pub fn clock(&self, slot: usize) -> Clock {
         self.used.fetch_max(slot + 1, Ordering::SeqCst); // See the header: it comes before the first bound.
-        // Relaxed: whoever had the slot before has handed it on.
+        // Relaxed: the last session of the slot has handed it on.
         let last = self.slots[slot].wts.load(Ordering::Relaxed) & !OUTSIDE;
         Clock { slot, ahead_ns: 0, synced_ns: 0, partner: slot, last, is_snapshot: false, attempts: 0 }
     }
 
-    /// A slot begins an attempt that may write: its timestamp, from a clock that is so much ahead.
+    /// Begins an attempt of a slot that may write. Returns its timestamp, from a clock that is ahead by `boost_ns`.
     ///
     /// # Panics
     /// When time has outrun the bits of a timestamp, after weeks.
@@ -125,7 +125,8 @@ impl Clocks {
         clock.last
     }
 
-    /// A slot begins an attempt that only reads: all that was written up to this number, which is decided.
+    /// Begins an attempt of a slot that only reads. Returns its snapshot: it sees all writes up to this number, all
+    /// decided.
     #[inline]
     pub fn enter_snapshot(&self, clock: &mut Clock) -> u64 {
         clock.is_snapshot = true;
@@ -136,13 +137,13 @@ impl Clocks {
         snapshot
     }
 
-    /// The attempt of a slot has ended, and nothing that it has written is undecided: the watermark, which is brought
-    /// up to date now and then.
+    /// Ends the attempt of a slot, whose writes are all decided. Returns the watermark, which is brought up to date now
+    /// and then.
     #[inline]
     pub fn leave(&self, clock: &mut Clock) -> u64 {
         let shown = &self.slots[clock.slot];
-        // Release twice: pairs with the Acquire in `refresh`, so that who reads a snapshot finds all of it decided, and
-        // what was read was read before it is given up.
+        // Release twice: pairs with the Acquire in `refresh`, so that a reader of a snapshot finds all of it decided,
+        // and so that reads are over before their versions are given up.
         if core::mem::take(&mut clock.is_snapshot) {
             shown.rts.store(OUTSIDE, Ordering::Release);
         } else {
@@ -162,7 +163,7 @@ impl Clocks {
         self.min_wts.load(Ordering::SeqCst) // See the header; its Acquire pairs with the Release in `refresh`.
     }
 
-    /// `min_rts` as it was last computed: all see what was written up to it.
+    /// `min_rts` as it was last computed: all attempts see the writes up to it.
     #[inline]
     pub fn known_watermark(&self) -> u64 {
         self.min_rts.load(Ordering::Acquire) // Acquire: pairs with the Release in `refresh`.
@@ -174,11 +175,11 @@ impl Clocks {
         number <= self.known_watermark() || number <= self.refresh()
     }
 
-    /// `min_rts`, brought up to date, as is `min_wts`.
+    /// `min_rts`, brought up to date together with `min_wts`.
     pub fn refresh(&self) -> u64 {
         let floor = raise(&self.floor, self.slowest());
-        // SeqCst, here and below: see the header. A slot that is not counted yet chooses after that look, so they are
-        // to be counted anew for the next. The Acquire pairs with the Release in `leave` and `enter`.
+        // SeqCst, here and below: see the header. A slot that is not counted yet chooses after that look, so the slots
+        // are to be counted anew for the next. The Acquire pairs with the Release in `leave` and `enter`.
         let slots = &self.slots[..self.used.load(Ordering::SeqCst)];
         let mut lowest = slots.iter().map(|shown| shown.wts.load(Ordering::SeqCst)).fold(floor, u64::min);
         if is_planted(&plants::SNAPSHOTS_UNDECIDED) {
@@ -191,7 +192,7 @@ impl Clocks {
         raise(&self.min_rts, bounds.fold(min_wts, u64::min))
     }
 
-    /// The bound of the slowest attempt that runs; when none does, the last timestamp of all.
+    /// The bound of the slowest running attempt; when none runs, the last timestamp of all slots.
     fn slowest(&self) -> u64 {
         // Relaxed, here and below: any floor will do.
         let used = self.used.load(Ordering::Relaxed);
@@ -205,7 +206,7 @@ impl Clocks {
         if slowest == OUTSIDE || is_planted(&plants::SNAPSHOTS_UNDECIDED) { last } else { slowest }
     }
 
-    /// Reads the clock of a slot, which is synchronised first if that is due.
+    /// Reads the clock of a slot, and first synchronises it if that is due.
     #[inline]
     fn read(&self, clock: &mut Clock) -> u64 {
         let elapsed = clock::ticks_to_ns(clock::ticks().saturating_sub(self.origin));
@@ -222,14 +223,14 @@ impl Clocks {
     }
 }
 
-/// Raises a word to a number at least, and says where it stands.
+/// Raises a word to at least a number, and returns its value.
 #[inline]
 fn raise(word: &AtomicU64, to: u64) -> u64 {
     let known = word.load(Ordering::SeqCst); // See the header.
     if to <= known {
         return known;
     }
-    // SeqCst: see the header; passes on what was acquired from those who left.
+    // SeqCst: see the header; passes on what was acquired from slots that left.
     word.fetch_max(to, Ordering::SeqCst).max(to)
 }
 

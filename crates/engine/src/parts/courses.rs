@@ -1,16 +1,17 @@
-//! Writes that are seen before their transactions end: what the transactions of a batch have exposed, and who depends
-//! on it.
+//! Writes that are seen before their transactions end: the values that the transactions of a batch have exposed, and
+//! the transactions that depend on them.
 //!
-//! Each place of the batch has a course. What is exposed is a copy there, until the version is sealed. It may come to
-//! nothing: a transaction may have several runs, and who has read what one of them exposed depends on that run.
+//! Each place of the batch has a course. An exposed value is a copy there, until the version is sealed. It may be
+//! withdrawn: a transaction may have several runs, and a reader of a value that one of them exposed depends on that
+//! run.
 //!
 //! INVARIANTS
-//! (1) The count of a course is even in a run; it is one more when the transaction has ended as this run did, and at
+//! (1) The count of a course is even during a run. It is one more when the transaction has ended with this run, and at
 //!     least two more when the run was withdrawn. It never falls.
-//! (2) A value is exposed once a run, and not written again in this run ([`Run::count`]): it is the one that is sealed
-//!     if the run becomes final.
-//! (3) What is exposed is found, and withdrawn, under the latch of its course, so that nobody depends on a run that was
-//!     withdrawn without being told so by [`Courses::verdict`].
+//! (2) A value is exposed once a run, and not written again in this run ([`Run::count`]): it is the value that is
+//!     sealed if the run becomes final.
+//! (3) An exposed value is found, and withdrawn, under the latch of its course, so that no transaction depends on a
+//!     withdrawn run without being told so by [`Courses::verdict`].
 
 use storage::{Meta, RecordRef, VersionRef};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,11 +21,11 @@ use super::version_chain::{Chained, Stamped, VersionStamp};
 use super::{AccessSet, Numbered, OwnVersions, WordRange, WriteBuffer};
 use crate::Abort;
 
-/// What a version carries.
+/// The metadata of a version.
 #[derive(Debug, Default)]
 pub struct EarlyStamp {
     stamp: VersionStamp,
-    /// Whether its course has its value, though it is not sealed.
+    /// Whether its course has the version's value, although the version is not sealed.
     is_exposed: AtomicBool,
 }
 
@@ -48,13 +49,13 @@ impl Stamped for EarlyStamp {
 }
 
 impl EarlyStamp {
-    /// Whether there is something to [borrow](Courses::borrow), if the version is not sealed.
+    /// Whether there is a value to [borrow](Courses::borrow), if the version is not sealed.
     #[inline]
     pub fn is_exposed(&self) -> bool {
         self.is_exposed.load(Ordering::Acquire) // Acquire: pairs with the Release in `set_exposed`.
     }
 
-    /// For whoever has the latch of the course.
+    /// Sets whether the value is exposed; for the holder of the course's latch.
     fn set_exposed(&self, is_exposed: bool) {
         self.is_exposed.store(is_exposed, Ordering::Release); // Release: pairs with the Acquire in `is_exposed`.
     }
@@ -64,7 +65,7 @@ impl EarlyStamp {
 #[derive(Debug)]
 pub struct Courses(Box<[Padded<Course>]>);
 
-/// What others may know of a transaction that has not ended.
+/// The shared state of a transaction that has not ended.
 #[derive(Debug, Default)]
 struct Course {
     /// Invariant (1).
@@ -72,7 +73,7 @@ struct Course {
     exposed: Latched<Exposed>,
 }
 
-/// What the present run has exposed.
+/// The values that the present run has exposed.
 #[derive(Debug, Default)]
 struct Exposed {
     /// By record.
@@ -87,8 +88,8 @@ impl Exposed {
     }
 }
 
-/// By how much the count of a course has grown when its run has become final; when it was withdrawn and another
-/// follows; and when none follows.
+/// The growth of a course's count when its run has become final; when its run was withdrawn and another one follows;
+/// and when it was withdrawn and none follows.
 const ENDS: u64 = 1;
 const RUNS_AGAIN: u64 = 2;
 const ENDS_WITHDRAWN: u64 = 3;
@@ -107,7 +108,7 @@ pub struct Run {
     is_decided: bool,
 }
 
-/// What became in a run of a placeholder.
+/// The writes of a run to a placeholder.
 #[derive(Clone, Copy, Debug, Default)]
 struct Written {
     times: u32,
@@ -115,19 +116,19 @@ struct Written {
 }
 
 impl Run {
-    /// Whether it depends on others.
+    /// Whether the run depends on others.
     #[inline]
     pub fn has_dependencies(&self) -> bool {
         !self.depends.is_empty()
     }
 
-    /// There will be no rollback.
+    /// Records that there will be no rollback.
     #[inline]
     pub fn decide(&mut self) {
         self.is_decided = true;
     }
 
-    /// The procedure has returned: all writes are the last ones, and there will be no rollback.
+    /// Records that the procedure has returned: all writes are the last ones, and there will be no rollback.
     pub fn finish<S: Chained>(&mut self, own: &OwnVersions<'_, S>) {
         self.is_decided = true;
         self.due.clear();
@@ -135,13 +136,13 @@ impl Run {
         self.due.extend((0..self.written.len()).filter(is_left));
     }
 
-    /// A version of the attempt's own is written, for the first time or once more; the rehearsal wrote it so often.
+    /// Counts a write of a version of the attempt's own. `foreseen` is the number of times that the rehearsal wrote it.
     ///
     /// # Errors
-    /// When it is exposed already: the rehearsal was wrong.
+    /// When the version is exposed already: the rehearsal was wrong.
     #[inline]
     pub fn count(&mut self, at: usize, foreseen: Option<u32>) -> Result<(), Abort> {
-        // Others than placeholders are never exposed.
+        // Versions other than placeholders are never exposed.
         let Some(written) = self.written.get_mut(at) else { return Ok(()) };
         if written.is_exposed {
             return Err(Abort::Footprint);
@@ -155,13 +156,13 @@ impl Run {
 }
 
 impl Courses {
-    /// For batches of so many places.
+    /// Makes courses for batches of at most `places` places.
     pub fn new(places: usize) -> Self {
         Self((0..places).map(|_| Padded::default()).collect())
     }
 
-    /// A run of the transaction at a place begins, with so many placeholders; or, without a place, one of which nothing
-    /// is ever exposed.
+    /// Begins a run of the transaction at a place, with this many placeholders; without a place, a run that never
+    /// exposes anything.
     #[inline]
     pub fn begin(&self, run: &mut Run, place: Option<usize>, placeholders: usize) {
         run.written.clear();
@@ -174,7 +175,7 @@ impl Courses {
         }
     }
 
-    /// Exposes what is due, if there will be no rollback.
+    /// Exposes the placeholders that are due, if there will be no rollback.
     #[inline]
     pub fn expose<S: Chained<Version = EarlyStamp>>(&self, run: &mut Run, own: &mut OwnVersions<'_, S>) {
         if run.is_decided && !run.due.is_empty() {
@@ -196,8 +197,8 @@ impl Courses {
     }
     // ANCHOR_END: expose
 
-    /// Copies the value of a record that is exposed for this version, and says whether there is one: the run depends on
-    /// that of the version's writer from now on. None if it was withdrawn just now.
+    /// Copies the value of a record that is exposed for this version, and returns whether there is one. From now on,
+    /// the run depends on the run of the version's writer. `None` if the value was withdrawn just now.
     pub fn borrow<S: Chained<Version = EarlyStamp>>(
         &self,
         run: &mut Run,
@@ -226,7 +227,7 @@ impl Courses {
         Some(value.is_some())
     }
 
-    /// Whether all runs on which this one depends have become final; none if that is not known yet.
+    /// Whether all runs on which this one depends have become final; `None` if that is not known yet.
     #[inline]
     pub fn verdict(&self, run: &Run) -> Option<bool> {
         let mut verdict = Some(true);
@@ -241,7 +242,7 @@ impl Courses {
         verdict
     }
 
-    /// The run has become final, and its versions are sealed.
+    /// Ends a run that has become final. Its versions are sealed.
     #[inline]
     pub fn end(&self, run: &mut Run) {
         if let Some((place, count)) = run.course.take() {
@@ -249,7 +250,7 @@ impl Courses {
         }
     }
 
-    /// Takes back what the run has exposed; another one follows, or not.
+    /// Withdraws the values that the run has exposed; `runs_again` says whether another run follows.
     pub fn withdraw<S: Chained<Version = EarlyStamp>>(
         &self,
         run: &mut Run,
@@ -267,20 +268,20 @@ impl Courses {
 }
 
 impl Course {
-    /// A run begins: its count.
+    /// Begins a run, and returns its count.
     fn enter(&self) -> u64 {
-        // Relaxed, both: the count of a course is its transaction's to change, and nobody knows of the run yet.
+        // Relaxed, both: only its transaction changes the count of a course, and nobody knows of the run yet.
         let count = self.count.load(Ordering::Relaxed);
         if count & ENDS == 0 {
             return count;
         }
-        // Of the last batch.
+        // The values of the last batch.
         self.exposed.lock().clear();
         self.count.store(count + 1, Ordering::Relaxed);
         count + 1
     }
 
-    /// A run has ended.
+    /// Ends a run.
     fn leave(&self, count: u64) {
         self.count.store(count, Ordering::Release); // Release: pairs with the Acquire in `verdict` and `borrow`.
     }

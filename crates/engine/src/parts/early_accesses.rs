@@ -1,15 +1,16 @@
-//! What an attempt has locked under [`EarlyLocks`]: the version of each record that it sees, keeps or has shown.
+//! The records that an attempt has locked under [`EarlyLocks`], each with the version that it sees, keeps or has shown.
 //!
-//! Storage lends what others may overwrite only as copies that may be torn, and no private buffer to others. So a value
-//! that is shown before its commit is a version on the record's chain: who has to take it back, be it the writer or
-//! whoever wounds it, takes the version off the chain and needs to know nothing else of it.
+//! Storage lends data that others may overwrite only as copies that may be torn, and lends no private buffer to others.
+//! So a value that is shown before its commit is a version on the record's chain: the attempt that has to take it back,
+//! its writer or an attempt that wounds the writer, takes the version off the chain and needs to know nothing else of
+//! it.
 //!
 //! INVARIANTS
-//! (1) A version that is shown is sealed and has its place among the newest of the chain from the moment in which its
-//!     writer retires until that commits or is cut out, both under the latch of the record: invariant (5) of
+//! (1) A shown version is sealed and has its place among the newest of the chain from the moment in which its writer
+//!     retires until the writer commits or is cut out, both under the latch of the record: invariant (5) of
 //!     `early_locks`.
-//! (2) Below the committed version is nothing that anybody may look for: who reads an older one is before the writer in
-//!     the ring, so the writer has waited for its end.
+//! (2) No attempt looks for versions below the committed one: a reader of an older version is before the writer in the
+//!     ring, so the writer has waited for its end.
 
 use core::mem;
 
@@ -21,22 +22,22 @@ use crate::parts::version_chain::{VersionStamp, words_of};
 use crate::parts::{AccessSet, EarlyLocks, Left, LockMode, LockWord, Party, RequestId};
 use crate::{Abort, Observer, Sink, Stamp, Write};
 
-/// The numbers of versions that are committed, and of those that are not.
+/// The number of versions that are committed, and the number of those that are not.
 const COMMITTED: u64 = 0;
 const UNDECIDED: u64 = VersionStamp::UNDECIDED;
 
-/// Schemes that show what is not committed yet.
+/// Schemes that show versions before they are committed.
 pub trait Early: Shape<Header = LockWord, Version = VersionStamp, Data = Versioned> {}
 impl<S: Shape<Header = LockWord, Version = VersionStamp, Data = Versioned>> Early for S {}
 
 /// The value of a record, as the attempt sees it.
 #[derive(Debug)]
 enum Value<'db, S: Early> {
-    /// As it found it: this version, or none.
+    /// As the attempt found it: this version, or none.
     Seen(Option<VersionRef<'db, S>>),
-    /// Written by it, and shown to nobody.
+    /// Written by the attempt, and not shown to others.
     Kept(Pending<'db, S>),
-    /// Written by it, and shown to all.
+    /// Written by the attempt, and shown to all.
     Shown(VersionRef<'db, S>),
 }
 
@@ -57,31 +58,31 @@ pub struct EarlyAccesses<'db, S: Early> {
 }
 
 impl<'db, S: Early> EarlyAccesses<'db, S> {
-    /// For the attempts of a slot.
+    /// Makes the locked records, empty, for the attempts of a slot.
     pub fn new(locks: &'db EarlyLocks, slot: &Slot<'db, S>) -> Self {
         Self { locks, party: Party { rank: 0, slot: slot.id() as u32 }, accesses: AccessSet::default() }
     }
 
-    /// An attempt begins, of a transaction of this birth.
+    /// Begins an attempt of a transaction of this birth.
     #[inline]
     pub fn begin(&mut self, birth: u64) -> Party {
         self.party.rank = birth;
         self.party
     }
 
-    /// Who asks.
+    /// The attempt as a party of locks.
     #[inline]
     pub fn party(&self) -> Party {
         self.party
     }
 
-    /// How many records were locked.
+    /// The number of locked records.
     #[inline]
     pub fn len(&self) -> usize {
         self.accesses.len()
     }
 
-    /// Whether none was.
+    /// Whether no record is locked.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.accesses.is_empty()
@@ -93,7 +94,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         self.accesses.find(record.id())
     }
 
-    /// Whether what was written of a record was shown to nobody.
+    /// Whether the attempt has written a version of the record and not shown it.
     #[inline]
     pub fn is_kept(&self, position: usize) -> bool {
         matches!(self.accesses.get(position).value, Value::Kept(_))
@@ -110,11 +111,11 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         }
     }
 
-    /// Locks a record of which the attempt has no lock yet, and gives its position. A reader that `may_pass` is put
+    /// Locks a record of which the attempt has no lock yet, and returns its position. A reader that `may_pass` is put
     /// before younger writers.
     ///
     /// # Errors
-    /// How the attempt was wounded, or that the record has left the indexes.
+    /// The way in which the attempt was wounded, or the fact that the record has left the indexes.
     #[inline]
     pub fn lock(
         &mut self,
@@ -147,10 +148,10 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         Ok(position)
     }
 
-    /// Sees a record that was granted while nobody else had it or wanted it.
+    /// Finds the value of a record whose lock was granted while no other attempt had it or wanted it.
     ///
     /// # Errors
-    /// How the attempt was wounded.
+    /// The way in which the attempt was wounded.
     #[inline]
     fn see_alone(
         &mut self,
@@ -160,8 +161,9 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
     ) -> Result<usize, Abort> {
         let version = slot.newest(record);
         let position = self.accesses.push(record.id(), Access { record, mode, value: Value::Seen(version) });
-        // Whoever has come since may have shown a version of its own, which is later than what this one is to see, and
-        // may have taken it back and gone by now. But none of them commits before this one has ended.
+        // An attempt that has come since may have shown a version of its own, which is later than the one that this
+        // attempt is to see, and may have taken it back and gone by now. But none of them commits before this attempt
+        // has ended.
         if version.is_some_and(|version| version.meta().number() != COMMITTED) {
             self.see_among_others(slot, position)?;
         }
@@ -179,12 +181,12 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         Ok(())
     }
 
-    /// Waits until the request is granted, or its attempt wounded.
+    /// Waits until the request is granted, or until its attempt is wounded.
     #[cold]
     fn wait(&self, id: RequestId) -> Result<(), Abort> {
         let look = || self.locks.fates().look(self.party.slot);
-        // An owner retires within a moment, mostly. Suspended, this attempt would be the next owner while others of its
-        // worker run, and all who come would queue behind it.
+        // An owner mostly retires within a moment. Suspended, this attempt would be the next owner while others of its
+        // worker run, and all later requests would queue behind it.
         let mut backoff = Backoff::new();
         while self.locks.is_waiting(id) && !backoff.is_exhausted() {
             backoff.snooze();
@@ -198,7 +200,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
     /// Makes the lock of a record exclusive, if it is shared.
     ///
     /// # Errors
-    /// How the attempt was wounded.
+    /// The way in which the attempt was wounded.
     #[inline]
     pub fn upgrade(&mut self, slot: &mut Slot<'db, S>, position: usize) -> Result<(), Abort> {
         let (id, access) = (self.id(position), self.accesses.get_mut(position));
@@ -214,7 +216,8 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         upgraded.map_err(|_| self.cut_out())
     }
 
-    /// The attempt has locked a record to write it, and does not: it has only read it.
+    /// Makes the lock of a record shared that the attempt locked to write, and did not write: it has only read the
+    /// record.
     #[inline]
     pub fn downgrade(&mut self, position: usize) {
         let (id, access) = (self.id(position), self.accesses.get_mut(position));
@@ -224,11 +227,11 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         }
     }
 
-    /// The version that the attempt, which has the exclusive lock, writes of a record: a new one, the one that it has
-    /// kept, or one in place of that which it has shown.
+    /// The version of a record that the attempt, which has the exclusive lock, writes: a new one, the one that it has
+    /// kept, or a new one in place of the one that it has shown.
     ///
     /// # Errors
-    /// How the attempt was wounded.
+    /// The way in which the attempt was wounded.
     #[inline]
     pub fn open(
         &mut self,
@@ -263,10 +266,10 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         Ok(pending)
     }
 
-    /// Shows what the attempt has kept of a record.
+    /// Shows the version of a record that the attempt has kept.
     ///
     /// # Errors
-    /// How the attempt was wounded.
+    /// The way in which the attempt was wounded.
     pub fn retire(&mut self, slot: &Slot<'db, S>, position: usize) -> Result<(), Abort> {
         let (id, access) = (self.id(position), self.accesses.get_mut(position));
         let mut held = self.locks.hold(access.record.header());
@@ -280,7 +283,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         Ok(())
     }
 
-    /// Makes what the attempt wrote of a record the committed value, and gives up its lock.
+    /// Makes the version that the attempt wrote of a record the committed value, and gives up its lock.
     #[inline]
     pub fn install(
         &mut self,
@@ -297,7 +300,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         }
         let mut held = self.locks.hold(record.header());
         let version = match mem::replace(&mut access.value, Value::Seen(None)) {
-            // Who is decided is in all of its rings: who is not has a planted bug.
+            // An attempt that is decided is in all of its rings, unless a bug is planted.
             Value::Kept(pending) if held.is_out(id) => {
                 slot.discard_version(record, pending);
                 None
@@ -309,7 +312,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         let Some(version) = version else { return held.release(id, Some(Left::AsItWas)) };
         let value = words_of(slot, Some(version));
         let left = if value.is_some() { Left::WithValue } else { Left::WithoutValue };
-        // Before the version is committed: whoever settles the record then drops what is below.
+        // Before the version is committed: from then on, any attempt that settles the record drops the versions below.
         seen.installed(record, words_of(slot, slot.older(version)), value);
         sink.logged(stamp, record, value);
         version.meta().set_number(COMMITTED);
@@ -320,7 +323,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         held.release(id, Some(left));
     }
 
-    /// Undoes what the attempt has done to a record, and gives up its lock.
+    /// Undoes the attempt's changes to a record, and gives up its lock.
     pub fn undo(&mut self, slot: &mut Slot<'db, S>, position: usize) {
         let (id, access) = (self.id(position), self.accesses.get_mut(position));
         let record = access.record;
@@ -332,7 +335,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         drop_versions(slot, record, &mut held);
     }
 
-    /// The attempt is out of all rings. Brings records down to one version that it left with more.
+    /// Ends an attempt that is out of all rings: brings records down to one version that it left with more.
     #[inline]
     pub fn forget(&mut self, slot: &mut Slot<'db, S>) {
         self.accesses.clear();
@@ -341,7 +344,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
         }
     }
 
-    /// Why the attempt was cut out: whatever its procedure makes of that, it does not commit.
+    /// The reason for which the attempt was cut out. It does not commit, whatever its procedure does with the error.
     #[cold]
     fn cut_out(&self) -> Abort {
         let (fates, slot) = (self.locks.fates(), self.party.slot);
@@ -356,7 +359,7 @@ impl<'db, S: Early> EarlyAccesses<'db, S> {
     }
 }
 
-/// The version of a record that is below so many of the newest.
+/// The version of a record that is `level` versions below the newest.
 #[inline]
 fn below<'db, S: Early>(
     slot: &Slot<'db, S>,
@@ -373,12 +376,12 @@ fn show<'db, S: Early>(
     record: RecordRef<'db, S>,
     pending: Pending<'db, S>,
 ) -> VersionRef<'db, S> {
-    // Again, if the one below has just moved to its place within the record.
+    // Tries again if the version below has just moved to its place within the record.
     while !record.push(&pending, slot.newest(record)) {}
     pending.seal()
 }
 
-/// Takes the versions of those off the chain of a record who were cut out of its ring.
+/// Takes the versions of attempts that were cut out of a record's ring off its chain.
 #[inline]
 fn drop_versions<'db, S: Early>(slot: &mut Slot<'db, S>, record: RecordRef<'db, S>, held: &mut Held<'_>) {
     for _ in 0..held.take_cut() {
@@ -386,7 +389,7 @@ fn drop_versions<'db, S: Early>(slot: &mut Slot<'db, S>, record: RecordRef<'db, 
         let below = slot.older(version);
         record.pop(version);
         slot.retire_version(record, version);
-        // Who was to settle the record may have found this version on top, and left it.
+        // The slot that was to settle the record may have found this version on top, and left it.
         if below.is_some_and(|below| below.meta().number() == COMMITTED && !slot.is_settled(below)) {
             slot.settle_later(record, COMMITTED);
         }

@@ -331,7 +331,8 @@ impl Held<'_> {
         self.set_state(id, self.counted(id, state));
     }
 
-    /// Who is granted what it waits for is counted, too, before it knows: invariant (1).
+    /// Counts a request if one in conflict is before it. A granted request is counted, too, before its attempt knows of
+    /// the grant: invariant (1).
     #[inline]
     fn counted(&self, id: RequestId, state: u32) -> u32 {
         if self.has_conflict_before(id, state) {

@@ -1,14 +1,15 @@
-//! What becomes of attempts that others may wound, and that may have to wait for the commits of others.
+//! The fates of attempts that others may wound, and that may have to wait for the commits of others.
 //!
-//! Each slot's attempt has one word: whether it runs, was wounded, or is past all that can fail, and its *semaphore*,
-//! which counts what it has to wait for before it commits. Both stand in one word, so that who is neither wounded nor
-//! has anybody to wait for is decided by one exchange: a wound, or one more to wait for, comes before or too late.
+//! Each slot's attempt has one word with its state: running, wounded, or past all that can fail. The word also has its
+//! *semaphore*: the number of waits that must be over before it commits. Since both are in one word, one exchange
+//! decides an attempt that is not wounded and has nobody to wait for: a wound, or one more wait, comes before that or
+//! too late.
 //!
 //! WORD        bits 0..1 the state; bit 2 that the wound came with the abort of another; bits 3..22 the slot that
 //!             wounded; bits 32.. the semaphore.
 //! INVARIANTS  (1) Others change the word only under the latch of a record of which the attempt has a request: never
 //!                 after its end.
-//!             (2) Who is decided is not wounded after, and its semaphore is zero (`decide`).
+//!             (2) A decided attempt is not wounded afterwards, and its semaphore is zero (`decide`).
 
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{Padded, clock, waiter};
@@ -16,8 +17,8 @@ use sync::{Padded, clock, waiter};
 use crate::Abort;
 use crate::parts::Party;
 
-/// States: others may wound it; one has; its semaphore was seen to be zero and nobody may make it wait any more, though
-/// wound it still; it has passed all that can fail.
+/// States: others may wound the attempt; another attempt has wounded it; its semaphore was seen to be zero and nobody
+/// may make it wait any more, though others may still wound it; it has passed all that can fail.
 const RUNNING: u64 = 0;
 const WOUNDED: u64 = 1;
 const CLOSING: u64 = 2;
@@ -33,16 +34,16 @@ const ONE: u64 = 1 << 32;
 #[derive(Debug)]
 pub struct Fates(Box<[Padded<Fate>]>);
 
-/// What a slot's attempt shows to others.
+/// The state that a slot's attempt shows to others.
 #[derive(Debug, Default)]
 struct Fate {
     word: AtomicU64,
-    /// The birth of its transaction until that has ended; 0 while there is none.
+    /// The birth of the slot's transaction until that has ended; 0 while there is none.
     birth: AtomicU64,
 }
 
 impl Fates {
-    /// For this many slots.
+    /// Makes the fates for this many slots.
     pub fn new(slots: usize) -> Self {
         Self((0..slots).map(|_| Padded::default()).collect())
     }
@@ -52,7 +53,7 @@ impl Fates {
         &self.0[slot as usize]
     }
 
-    /// An attempt begins.
+    /// Begins an attempt.
     #[inline]
     pub fn begin(&self, party: Party) {
         let fate = self.of(party.slot);
@@ -61,8 +62,8 @@ impl Fates {
         fate.birth.store(party.rank, Ordering::Relaxed);
     }
 
-    /// A transaction is to try again: if it was wounded, it waits until the older one that did it has ended, for this
-    /// long at most.
+    /// Delays a transaction that is to try again: if it was wounded, it waits until the older transaction that wounded
+    /// it has ended, for at most `respect_ns` nanoseconds.
     pub fn respect(&self, party: Party, respect_ns: u64) {
         // Relaxed: as in `begin`.
         let before = self.of(party.slot).word.load(Ordering::Relaxed);
@@ -76,7 +77,7 @@ impl Fates {
     #[cold]
     fn wait_for_end(&self, party: Party, slot: u32, respect_ns: u64) {
         let shown = &self.of(slot).birth;
-        // Relaxed, twice: a hint when to begin.
+        // Relaxed, twice: only a hint about the moment to begin.
         let birth = shown.load(Ordering::Relaxed);
         if birth != 0 && (Party { rank: birth, slot }) < party {
             let deadline_ns = clock::now_ns() + respect_ns;
@@ -85,13 +86,13 @@ impl Fates {
     }
     // ANCHOR_END: respect
 
-    /// Wounds a slot's attempt on behalf of another one's, which is older, or aborts after the attempt has seen what
-    /// it wrote; `false` if it is decided.
+    /// Wounds a slot's attempt on behalf of another attempt, which is older, or which aborts after the wounded one has
+    /// seen its writes. Returns `false` if the attempt is decided.
     #[inline]
     pub fn wound(&self, slot: u32, by: u32, cascades: bool) -> bool {
         let word = &self.of(slot).word;
         let how = WOUNDED | u64::from(by) << SLOT_SHIFT | if cascades { CASCADES } else { 0 };
-        // Relaxed, all: who is wounded reads nothing on its strength, and latches order all else.
+        // Relaxed, all: a wounded attempt relies on no read after it, and latches order everything else.
         let mut now = word.load(Ordering::Relaxed);
         loop {
             match now & STATE {
@@ -110,24 +111,25 @@ impl Fates {
     /// Whether the slot's own attempt may go on.
     ///
     /// # Errors
-    /// How it was wounded.
+    /// The way in which it was wounded.
     #[inline]
     pub fn look(&self, slot: u32) -> Result<(), Abort> {
         // Relaxed: a flag that orders nothing else.
         wound_in(self.of(slot).word.load(Ordering::Relaxed))
     }
 
-    /// One more for whom an attempt waits that has not asked to be decided.
+    /// Counts one more wait of an attempt that has not asked to be decided.
     #[inline]
     pub(super) fn count(&self, slot: u32) {
-        // Relaxed: for the attempt itself, or by who grants it what it waits for, which it acquires.
+        // Relaxed: called by the attempt itself, or by the one that grants it the lock that it waits for, which it
+        // acquires.
         self.of(slot).word.fetch_add(ONE, Ordering::Relaxed);
     }
 
-    /// The same for an attempt that may be about to end; `false` if it is too late.
+    /// Like `count`, for an attempt that may be about to end. Returns `false` if it is too late.
     pub(super) fn count_if_running(&self, slot: u32) -> bool {
         let word = &self.of(slot).word;
-        // Relaxed, all: the exchange that decides is one of the same word, and comes after or before.
+        // Relaxed, all: the exchange that decides is on the same word, and comes after or before.
         let mut now = word.load(Ordering::Relaxed);
         while now & STATE == RUNNING {
             match word.compare_exchange(now, now + ONE, Ordering::Relaxed, Ordering::Relaxed) {
@@ -138,7 +140,7 @@ impl Fates {
         false
     }
 
-    /// One less for whom an attempt waits.
+    /// Counts one wait less of an attempt.
     #[inline]
     pub(super) fn uncount(&self, slot: u32) {
         // Release: pairs with the Acquire in `has_semaphore_at_zero` and in `close`.
@@ -153,10 +155,10 @@ impl Fates {
         self.of(slot).word.load(Ordering::Acquire) < ONE
     }
 
-    /// From here on nobody may have the slot's own attempt wait; `false` if there is somebody yet.
+    /// Closes the slot's own attempt: from here on no other may make it wait. Returns `false` if it has still to wait.
     ///
     /// # Errors
-    /// How it was wounded.
+    /// The way in which it was wounded.
     #[inline]
     pub fn close(&self, slot: u32) -> Result<bool, Abort> {
         let word = &self.of(slot).word;
@@ -167,14 +169,14 @@ impl Fates {
         }
     }
 
-    /// From here on nobody wounds the slot's own attempt, whose semaphore is zero.
+    /// Decides the slot's own attempt, whose semaphore is zero: from here on no other wounds it.
     ///
     /// # Errors
-    /// How it was wounded.
+    /// The way in which it was wounded.
     #[inline]
     pub fn decide(&self, slot: u32) -> Result<(), Abort> {
         let fate = self.of(slot);
-        // Relaxed, all: who fails was wounded, and the locks order all else.
+        // Relaxed, all: an attempt that fails was wounded, and the locks order everything else.
         let now = fate.word.load(Ordering::Relaxed);
         wound_in(now)?;
         // Invariant (2).
@@ -188,7 +190,7 @@ impl Fates {
         }
     }
 
-    /// The transaction of the slot ends with this attempt: a hint to those who wait to begin again.
+    /// Shows that the slot's transaction ends with this attempt: a hint to transactions that wait to begin again.
     #[inline]
     pub fn ends(&self, slot: u32) {
         self.of(slot).birth.store(0, Ordering::Relaxed); // Relaxed: as it says.

@@ -1,18 +1,20 @@
-//! Footprints: what a transaction will touch, found by a rehearsal, and held against what it then touches.
+//! Footprints: everything that a transaction will touch, found by a rehearsal, and compared with the accesses of the
+//! planned attempt.
 //!
-//! What is touched has a number: a record, a key that is missing, added or removed, or a stretch, which is all keys of
-//! an index with one prefix. Where rows are numbered under a prefix, the next number depends on who came before, which
-//! no rehearsal knows: the stretch then stands for all its keys, and for all rows that are found by them. Elsewhere a
-//! scan touches its stretch, and who adds or removes a key changes a part of it.
+//! Each touched thing has a number. It is a record; a key that is missing, added or removed; or a stretch, which is all
+//! keys of an index with one prefix. Where rows are numbered under a prefix, the next number depends on earlier
+//! transactions, which no rehearsal knows: the stretch then stands for all its keys, and for all rows that are found by
+//! them. Elsewhere a scan touches its stretch, and adding or removing a key changes a part of the stretch.
 //!
 //! INVARIANTS
-//! (1) Two transactions that conflict have a number in common, in modes that conflict: who reads or writes a row has
-//!     its record, its stretch, or, if the rehearsal missed the key, the key, and who adds or removes a key has the key
-//!     and the stretch. All rehearsals find the same: so of a row that one of them has found, all who touch it have the
-//!     records, and of one that has come within the batch all have the key. A key that was found stands for no row,
-//!     also if it was locked to be added or removed: others who touch the row need not have it.
-//! (2) Whether an access is covered depends on the footprint and on what the transaction read before, and on nothing
-//!     else: not on leaves, whose shape depends on the order of all inserts so far.
+//! (1) Two transactions that conflict have a number in common, in modes that conflict. A transaction that reads or
+//!     writes a row has the number of its record, of its stretch, or, if the rehearsal missed the key, of the key. A
+//!     transaction that adds or removes a key has the numbers of the key and of the stretch. All rehearsals find the
+//!     same rows: so for a row that one rehearsal has found, all transactions that touch it have the records, and for a
+//!     row that was inserted within the batch all have the key. A key that was found does not stand for its row, even
+//!     if it was locked to be added or removed: other transactions that touch the row need not have the key.
+//! (2) Whether an access is covered depends only on the footprint and on the transaction's earlier reads: not on
+//!     leaves, whose shape depends on the order of all inserts so far.
 
 use storage::OrderedKey;
 use sync::plant::is_planted;
@@ -20,19 +22,19 @@ use sync::plant::is_planted;
 use super::AccessSet;
 use crate::{Abort, Spot, Step, Touch, plants};
 
-/// What something is touched for.
+/// The purpose for which something is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Beside others in this mode: reading.
+    /// Reading, concurrently with others in this mode.
     Shared,
-    /// Beside others in this mode: changes of parts, each of which has a number of its own.
+    /// Changing parts, each of which has a number of its own, concurrently with others in this mode.
     Intent,
-    /// Alone: writing.
+    /// Writing, excluding all others.
     Exclusive,
 }
 
 impl Mode {
-    /// Whether whoever has touched something in this mode may do what the other is for.
+    /// Whether a touch in this mode permits accesses in the other mode.
     fn covers(self, other: Self) -> bool {
         self == other || self == Self::Exclusive
     }
@@ -42,22 +44,22 @@ impl Mode {
         if self == other { self } else { Self::Exclusive }
     }
 
-    /// Whether two transactions may do so at the same time, one in each of the modes.
+    /// Whether two transactions may touch the same number at the same time, one in each of the modes.
     pub(super) fn admits(self, other: Self) -> bool {
         self == other && self != Self::Exclusive
     }
 }
 
-/// What has a number and is touched.
+/// A touched thing: its number, and the mode.
 #[derive(Clone, Copy, Debug)]
 struct Touched {
     number: u64,
     mode: Mode,
-    /// Whether it is a key that was missing.
+    /// Whether the number is that of a key that was missing.
     is_missing: bool,
 }
 
-/// What a transaction touches.
+/// The footprint of a transaction: everything that it touches.
 #[derive(Debug, Default)]
 pub struct Footprint {
     touched: AccessSet<Touched>,
@@ -71,13 +73,13 @@ impl Footprint {
         (id as u64).hash()
     }
 
-    /// Forgets all.
+    /// Clears the footprint.
     pub fn clear(&mut self) {
         self.touched.clear();
         self.is_boundless = false;
     }
 
-    /// Adds what has this number.
+    /// Adds the thing with this number.
     #[inline]
     pub fn add(&mut self, number: u64, mode: Mode) {
         self.add_touched(Touched { number, mode, is_missing: false });
@@ -100,18 +102,19 @@ impl Footprint {
         }
     }
 
-    /// Whether it is more than can be said.
+    /// Whether the footprint cannot be stated.
     pub fn is_boundless(&self) -> bool {
         self.is_boundless
     }
 
-    /// Whether it has a number, in a mode that covers this one.
+    /// Whether the footprint has a number, in a mode that covers this one.
     #[inline]
     pub fn covers(&self, number: u64, mode: Mode) -> bool {
         self.find(number).is_some_and(|touched| touched.mode.covers(mode))
     }
 
-    /// Whether it has the number of a key that was missing, in a mode that covers this one for whatever is there now.
+    /// Whether the footprint has the number of a key that was missing, in a mode that covers this one for the row that
+    /// is there now.
     #[inline]
     fn covers_missing(&self, number: u64, mode: Mode) -> bool {
         let stands = |touched: &Touched| touched.is_missing || is_planted(&plants::KEYS_STAND_FOR_ALL);
@@ -123,22 +126,23 @@ impl Footprint {
         self.touched.find(number as usize).map(|at| self.touched.get(at))
     }
 
-    /// The numbers, each once, with the mode that covers all that it is touched for.
+    /// The numbers, each once, with the mode that covers all its touches.
     pub fn iter(&self) -> impl Iterator<Item = (u64, Mode)> {
         self.touched.iter().map(|touched| (touched.number, touched.mode))
     }
 }
 
-/// How the records come to be known that are accessed next.
+/// The way in which an attempt comes to know the records that it accesses next.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     /// By this key.
     Key(Spot),
-    /// By a scan: of the stretch with this number, if its rows are numbered.
+    /// By a scan; with the number of its stretch, if its rows are numbered.
     Scan(Option<u64>),
 }
 
-/// What an attempt touches: in a rehearsal it becomes its footprint, and in the planned attempt it must be within it.
+/// The touches of an attempt: in a rehearsal they become its footprint, and in the planned attempt they must be within
+/// it.
 #[derive(Debug)]
 pub struct Coverage {
     step: Step,
@@ -153,10 +157,10 @@ impl Default for Coverage {
 }
 
 impl Coverage {
-    /// An attempt begins.
+    /// Begins an attempt.
     ///
     /// # Errors
-    /// A planned one of which could not be said what it touches.
+    /// When the attempt is planned and its footprint could not be stated.
     #[inline]
     pub fn begin(&mut self, step: Step) -> Result<(), Abort> {
         self.step = step;
@@ -168,7 +172,7 @@ impl Coverage {
         Ok(())
     }
 
-    /// What the attempt is for.
+    /// The purpose of the attempt.
     #[inline]
     pub fn step(&self) -> Step {
         self.step
@@ -179,7 +183,7 @@ impl Coverage {
         &mut self.footprint
     }
 
-    /// Touches a number.
+    /// Touches a number in a mode.
     #[inline]
     fn cover(&mut self, number: u64, mode: Mode) -> Result<(), Abort> {
         match self.step {
@@ -194,10 +198,10 @@ impl Coverage {
         if is_planted(&plants::REHEARSALS_TRUSTED) { Ok(()) } else { Err(Abort::Footprint) }
     }
 
-    /// The attempt looks for, or changes, something in an index.
+    /// Announces that the attempt looks for, or changes, something in an index.
     ///
     /// # Errors
-    /// When that is outside of its footprint; so for all that follow.
+    /// When the touch is outside of the attempt's footprint. The same holds for the methods that follow.
     #[inline]
     pub fn touch(&mut self, touch: Touch) -> Result<(), Abort> {
         match touch {
@@ -230,7 +234,7 @@ impl Coverage {
         }
     }
 
-    /// A key is added or removed.
+    /// Covers the addition or removal of a key.
     #[inline]
     fn change(&mut self, spot: Spot) -> Result<(), Abort> {
         self.cover(spot.number(), Mode::Exclusive)?;
@@ -240,11 +244,11 @@ impl Coverage {
         self.cover(spot.stretch, Mode::Intent)
     }
 
-    /// The key that was told last, to be looked for or to be added, is missing; or so is one in the range that was told
-    /// last, which covers it.
+    /// Covers a missing key: the key that was announced last, to be looked for or to be added. A key that is missing
+    /// from the range that was announced last is covered by the range.
     ///
     /// # Errors
-    /// When that is outside of the footprint.
+    /// When the key is outside of the footprint.
     #[inline]
     pub fn miss(&mut self) -> Result<(), Abort> {
         let Way::Key(spot) = self.way else { return Ok(()) };
@@ -258,7 +262,7 @@ impl Coverage {
         self.cover(spot.number(), Mode::Shared)
     }
 
-    /// The record that was found last is accessed.
+    /// Covers an access to the record that was found last.
     #[inline]
     pub fn record(&mut self, id: usize, mode: Mode) -> Result<(), Abort> {
         if self.is_covered_otherwise(mode) {
@@ -268,7 +272,7 @@ impl Coverage {
         self.cover(number, mode)
     }
 
-    /// Whether the record that was found last is covered by something else than its own number: in a planned attempt,
+    /// Whether the record that was found last is covered by something other than its own number: in a planned attempt,
     /// by its stretch, or by its key, which the rehearsal missed.
     #[inline]
     pub fn is_covered_otherwise(&self, mode: Mode) -> bool {
@@ -323,7 +327,7 @@ mod tests {
     const ALONE: Spot = Spot { key: 1, stretch: 100, is_numbered: false };
     const NUMBERED: Spot = Spot { key: 2, stretch: 200, is_numbered: true };
 
-    /// What a planned attempt may do that was rehearsed so.
+    /// Returns the coverage of a planned attempt that was rehearsed by `rehearse`.
     fn planned(rehearse: impl Fn(&mut Coverage) -> Result<(), Abort>) -> Coverage {
         let mut coverage = Coverage::default();
         coverage.begin(Step::Rehearsal).expect("nothing is refused");

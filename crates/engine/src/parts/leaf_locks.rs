@@ -1,20 +1,22 @@
-//! Locks on the gaps of leaves, for schemes in which whoever adds a key waits, before it commits, for those who have
-//! read the gap (the bucket locks of MV/L: Larson et al., PVLDB 2011, 4.1.2 and 4.2.2).
+//! Locks on the gaps of leaves, for schemes in which an attempt that adds a key waits, before it commits, for the
+//! readers of the gap (the bucket locks of MV/L: Larson et al., PVLDB 2011, 4.1.2 and 4.2.2).
 //!
-//! A leaf lists the attempts that have locked it. Nobody takes an entry off when its attempt ends: each slot shows up
-//! to which attempt it has given all locks up, so that copies of an entry, in leaves that were split off, are given up
-//! with it. Who locks a leaf drops what is over when there is no room.
+//! A leaf lists the attempts that have locked it. An entry stays when its attempt ends: each slot shows the last
+//! attempt that has given all its locks up, so that copies of an entry, in leaves that were split off, are given up
+//! with it. An attempt that locks a leaf drops the entries of ended attempts when there is no room.
 //!
-//! A record that enters a leaf takes those over who have locked it, for whoever gives the record a value, which need
-//! not be who has put it there: they stand in a table beside, and the record's header says that there may be some.
+//! A record that enters a leaf takes over the attempts that have locked the leaf, for every attempt that gives the
+//! record a value, which need not be the one that has put it there. The taken-over attempts are in a separate table,
+//! and the record's header says that there may be some.
 //!
 //! INVARIANTS
-//! (1) An attempt that has read a leaf is on the list of every leaf that has a part of its gaps, and whoever adds a key
-//!     finds it there: it lists itself before the index looks whether the gaps are as they were, and keys are added
-//!     under the leaf's latch.
-//! (2) So does whoever writes a record that has entered a leaf since: it looks for those who were there then once its
-//!     version is on top, and nobody finds a record in a leaf before they stand in the table.
-//! (3) Who finds that an attempt has given its locks up comes after all that it did before.
+//! (1) An attempt that has read a leaf is on the list of every leaf that has a part of its gaps, and an attempt that
+//!     adds a key finds it there: the reader lists itself before the index checks whether the gaps are as they were,
+//!     and keys are added under the leaf's latch.
+//! (2) An attempt that writes a record which has entered a leaf since finds the reader, too: it looks for the
+//!     taken-over attempts once its version is on top, and no attempt finds a record in a leaf before they are in the
+//!     table.
+//! (3) An attempt that finds that another has given its locks up comes after everything that the other did before.
 
 use std::collections::BTreeSet;
 
@@ -27,10 +29,10 @@ use super::Party;
 use super::version_chain::ChainHead;
 use crate::plants;
 
-/// Parts of the table, so that few meet.
+/// The number of parts of the table, so that few threads meet at one.
 const SHARES: usize = if cfg!(loom) { 1 } else { 64 };
 
-/// Who has locked leaves.
+/// The attempts that have locked leaves.
 #[derive(Debug)]
 pub struct LeafHolders {
     /// By slot: the last attempt that has given its locks up.
@@ -39,19 +41,19 @@ pub struct LeafHolders {
     inherited: Box<[Padded<Latched<Inherited>>]>,
 }
 
-/// In the order of the ids, so that what a record has taken over is found among what all records have.
+/// Taken-over attempts in the order of record ids, so that those of one record are found among those of all records.
 #[derive(Debug, Default)]
 struct Inherited {
     of: BTreeSet<(usize, Party)>,
-    /// How many there may be before those are dropped that are over.
+    /// The number of entries from which on those of ended attempts are dropped.
     most: usize,
 }
 
-/// Fewer entries of a share are not worth looking for those that are over.
+/// Fewer entries of a share than this are not searched for those of ended attempts.
 const FEW_INHERITED: usize = 16;
 
 impl LeafHolders {
-    /// For this many slots.
+    /// Makes the table for this many slots.
     pub fn new(slots: usize) -> Self {
         Self {
             released: (0..slots).map(|_| Padded::default()).collect(),
@@ -65,7 +67,7 @@ impl LeafHolders {
         &self.inherited[hash as usize % SHARES]
     }
 
-    /// A record is about to enter a leaf. Under the leaf's latch.
+    /// Lets a record that is about to enter a leaf take over the leaf's attempts. Under the leaf's latch.
     #[inline]
     pub fn inherit(&self, id: usize, head: &ChainHead, leaf: &LeafLocks) {
         leaf.for_each(self, |party| {
@@ -82,7 +84,7 @@ impl LeafHolders {
         });
     }
 
-    /// Shows the attempts that have locked leaves which a record has entered since, to its writer.
+    /// Shows the writer of a record the attempts that have locked leaves which the record has entered since.
     #[inline]
     pub fn for_each_inherited(&self, id: usize, head: &ChainHead, mut show: impl FnMut(Party)) {
         if !head.inherits() {
@@ -96,7 +98,7 @@ impl LeafHolders {
         inherited.for_each(&mut show);
     }
 
-    /// Whether an attempt that had locks has them yet. The attempts of a slot are numbered upwards from 1, by their
+    /// Whether an attempt that had locks still has them. The attempts of a slot are numbered upwards from 1, by their
     /// ranks.
     #[inline]
     pub fn holds(&self, party: Party) -> bool {
@@ -104,7 +106,7 @@ impl LeafHolders {
         self.released[party.slot as usize].load(Ordering::Acquire) < party.rank
     }
 
-    /// An attempt gives up its locks of all leaves.
+    /// Gives up an attempt's locks of all leaves.
     #[inline]
     pub fn release(&self, party: Party) {
         // Release: pairs with the Acquire in `holds`.
@@ -112,7 +114,7 @@ impl LeafHolders {
     }
 }
 
-/// What a leaf carries: who has locked its gaps.
+/// The metadata of a leaf: the attempts that have locked its gaps.
 #[derive(Debug, Default)]
 pub struct LeafLocks(Latched<Vec<Party>>);
 

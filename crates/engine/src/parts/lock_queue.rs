@@ -1,28 +1,28 @@
 //! Locks whose owners are known and whose waiters queue, for two-phase locking that waits.
 //!
-//! A record carries one word. Whoever has its lock, or waits for it, has a *request*, which is memory of its
-//! slot: the n-th lock of an attempt is the n-th request of the slot, so nothing is allocated once a slot has
-//! had attempts of that length, and an attempt needs no list of its requests. The requests of a record are a
-//! ring that begins at its word: the owners first, then those who wait, in the order of the scheme's
-//! [`QueueRule`]. A lock that nobody else has or wants is one exchange of the word, and so is its release;
-//! everything else happens under a latch in the word, for a few instructions. Each waiter looks at its own
-//! request alone.
+//! A record carries one word. Every owner of its lock, and every waiter, has a *request*, which is memory of its slot:
+//! the n-th lock of an attempt is the n-th request of the slot, so nothing is allocated once a slot has had attempts of
+//! that length, and an attempt needs no list of its requests. The requests of a record are a ring that begins at its
+//! word: the owners first, then the waiters, in the order of the scheme's [`QueueRule`]. Taking a lock that nobody else
+//! has or wants is one exchange of the word, and so is its release; everything else happens under a latch in the word,
+//! for a few instructions. Each waiter looks at its own request alone.
 //!
 //! WORD        bit 0 latched, bit 1 no value, bit 2 retired, bit 3 more than one request in the ring, bits 16..
 //!             the first request: one more than slot and number, 0 for none.
 //! INVARIANTS  (1) An exclusive owner is the only owner (asserted in `release_among_others`).
 //!             (2) The ring changes under the latch alone, or by the exchange of a word without requests, or
-//!                 with one request, for its successor: such a word says all that there is to know of the ring.
+//!                 with one request, for its successor: such a word describes the ring completely.
 //!             (3) A request that is in a ring changes under the latch of its record; its slot alone puts it in
-//!                 and takes it out. So whoever finds a request in a ring finds that of a live attempt.
-//!             (4) At the end of each change nobody waits who could be an owner beside those who are: `grant`.
-//!             (5) Owners who wait to be the only one are the first of the ring. There is one at most, unless
-//!                 the rule has the others give up.
+//!                 and takes it out. So every request found in a ring is that of a live attempt.
+//!             (4) At the end of each change, no request waits that could be an owner beside the present owners:
+//!                 `grant`.
+//!             (5) Owners that wait to be the only one are the first of the ring. There is one at most, unless
+//!                 the rule makes the others give up.
 //!
-//! FAIRNESS    A request waits for whoever stands before it, also where it could share the record with the
+//! FAIRNESS    A request waits for all requests before it, even where it could share the record with the
 //!             owners: a stream of readers does not pass a writer that waits, unless the rule orders it before
 //!             the writer and lets it pass. An upgrade waits for the other owners alone. A second upgrade of a
-//!             record could never be granted and is refused, unless the rule has the first give up.
+//!             record could never be granted and is refused, unless the rule makes the first give up.
 
 use storage::Meta;
 use sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -56,53 +56,53 @@ pub enum LockMode {
     Exclusive,
 }
 
-/// What becomes of a record when its lock is released.
+/// The state in which a record is left when its lock is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// It stays as it was.
+    /// The record stays as it was.
     AsItWas,
-    /// It has a value, which was stored.
+    /// The record has a value, which was stored.
     WithValue,
-    /// It has none.
+    /// The record has no value.
     WithoutValue,
 }
 
-/// Someone who has or wants a lock. The first in their order has the smaller rank.
+/// An owner or waiter of a lock. The one that comes first in their order has the smaller rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Party {
-    /// What the rule orders by, and may know an attempt by.
+    /// The number that the rule orders by, and by which it may know an attempt.
     pub rank: u64,
     /// The slot of the attempt.
     pub slot: u32,
 }
 
-/// What a scheme decides where requests meet. Called under a latch: short, and without a wait.
+/// The decisions of a scheme where requests meet. Called under a latch: short, and without a wait.
 pub trait QueueRule {
-    /// Whether who asks comes before one that waits already.
+    /// Whether the party `asks` comes before one that waits already.
     fn is_before(&self, asks: Party, waits: Party) -> bool;
 
-    /// Who asks would have to wait for `other`: whether it does, or else is refused.
+    /// Whether `asks`, which would have to wait for `other`, does wait; otherwise it is refused.
     fn may_wait_for(&mut self, asks: Party, other: Party) -> bool;
 
-    /// Who asks could own the lock with those who do, and comes before all that wait, of whom there are some:
-    /// whether it passes them, or else is refused.
+    /// Whether a request that could own the lock together with the owners, and comes before all waiters, of which there
+    /// are some, passes them; otherwise it is refused.
     fn may_pass(&self) -> bool;
 
-    /// Who asks shares the record and would have to wait for the other owners to go, as `upgrades` does
-    /// already: whether it waits before that one, which has to give up, or else is refused.
+    /// Whether `asks`, which shares the record and would have to wait for the other owners to go, as `upgrades` does
+    /// already, waits before `upgrades`, which then has to give up; otherwise `asks` is refused.
     fn may_upgrade_before(&self, _asks: Party, _upgrades: Party) -> bool {
         false
     }
 }
 
-/// Why a request was refused.
+/// The reason for which a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The record has left the indexes.
     Retired,
-    /// Another owner waits for the others to go, too.
+    /// Another owner waits already for the other owners to go.
     Upgrading,
-    /// By the rule.
+    /// The rule refused it.
     ByRule,
 }
 
@@ -123,7 +123,7 @@ impl Meta for LockWord {
 }
 
 impl LockWord {
-    /// The record was loaded with a value, and nobody knows it yet.
+    /// Sets the word of a record that was loaded with a value, and that no other thread knows yet.
     pub fn load(&self) {
         self.0.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
     }
@@ -136,7 +136,7 @@ impl LockWord {
 
     /// See [`Scheme::retire`](crate::Scheme::retire).
     pub fn retire(&self) -> Retire {
-        // Nobody has or wants the lock of a record that turns from free to retired, and nobody gets it later.
+        // No attempt has or wants the lock of a record that turns from free to retired, and none gets it later.
         // AcqRel: pairs with the Release in `release`, and orders the mark before what follows from it.
         // Relaxed on failure: nothing is read.
         match self.0.compare_exchange(NO_VALUE, NO_VALUE | RETIRED, Ordering::AcqRel, Ordering::Relaxed) {
@@ -149,12 +149,13 @@ impl LockWord {
 }
 
 impl LockWord {
-    /// Makes a request the only one, which has what it asks for; `false` if there are others, or the record is retired.
+    /// Makes a request the only one, with the lock granted; `false` if there are others, or the record is retired.
     #[inline]
     pub(super) fn is_taken_by(&self, id: RequestId) -> bool {
         let now = self.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
-        // AcqRel: acquires what the owners before did, which pairs with the Release in `is_left_by` and of `Ring`'s
-        // drop; and publishes the request to whoever latches the word. Relaxed on failure: nothing is read.
+        // AcqRel: acquires the writes of earlier owners, which pairs with the Release in `is_left_by` and of `Ring`'s
+        // drop; and publishes the request to the next thread that latches the word. Relaxed on failure: nothing is
+        // read.
         now & !NO_VALUE == 0
             && self.0.compare_exchange(now, now | id.alone(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
@@ -164,23 +165,23 @@ impl LockWord {
     pub(super) fn is_left_by(&self, id: RequestId, left: Left) -> bool {
         let now = self.0.load(Ordering::Relaxed); // Relaxed: checked by the exchange.
         let after = left.applied(now) & NO_VALUE;
-        // Release: pairs with the Acquire of whoever asks next. Relaxed on failure: nothing is read.
+        // Release: pairs with the Acquire of the next request. Relaxed on failure: nothing is read.
         now & !NO_VALUE == id.alone()
             && self.0.compare_exchange(now, after, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 }
 
-/// A request: the slot that it belongs to, and its number there, as words have it; 0 is none.
+/// The id of a request: the slot that it belongs to, and its number there, in the format of words; 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId(u64);
 
 impl RequestId {
     pub(super) const NONE: Self = Self(0);
 
-    /// Slots that there may be.
+    /// The maximum number of slots.
     pub const SLOTS_MAX: usize = 1 << SLOT_BITS;
 
-    /// The request for the n-th lock of a slot's attempt; none if that is more than there can be.
+    /// The request for the n-th lock of a slot's attempt; `None` if the number is too large.
     #[inline]
     pub fn new(slot: u32, nth: usize) -> Option<Self> {
         let is_room = nth < (1 << NUMBER_BITS) - 1;
@@ -197,14 +198,14 @@ impl RequestId {
         ((self.0 - 1) & ((1 << NUMBER_BITS) - 1)) as usize
     }
 
-    /// The word of a record for which there is only this request, but for what it says of the value.
+    /// The word of a record that has only this request, without the bits about the value.
     #[inline]
     fn alone(self) -> u64 {
         self.0 << RING_SHIFT
     }
 }
 
-/// Aligned so that none straddles two cache lines.
+/// A request, aligned so that none straddles two cache lines.
 #[derive(Debug, Default)]
 #[repr(align(32))]
 pub(super) struct Request {
@@ -216,7 +217,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// The state, for who holds the latch or owns the request.
+    /// The state, for a caller that holds the latch or owns the request.
     #[inline]
     pub(super) fn state(&self) -> u32 {
         self.state.load(Ordering::Relaxed) // Relaxed: changed under the latch of the ring, invariant (3).
@@ -259,7 +260,7 @@ impl Request {
 pub struct LockQueues(Box<[Padded<Growing<Request>>]>);
 
 impl LockQueues {
-    /// For this many slots, at most [`RequestId::SLOTS_MAX`].
+    /// Makes queues for this many slots, at most [`RequestId::SLOTS_MAX`].
     pub fn new(slots: usize) -> Self {
         assert!(slots <= RequestId::SLOTS_MAX, "a word has room for the number of every slot");
         Self((0..slots).map(|_| Padded::default()).collect())
@@ -277,7 +278,7 @@ impl LockQueues {
         Party { rank: self.of(id).rank.load(Ordering::Relaxed), slot: id.slot() }
     }
 
-    /// Makes a request ready that is in no ring.
+    /// Prepares a request that is in no ring.
     #[inline]
     pub(super) fn ready(&self, id: RequestId, rank: u64, state: u32) {
         let request = self.0[id.slot() as usize].make(id.number());
@@ -285,10 +286,10 @@ impl LockQueues {
         request.set_state(state);
     }
 
-    /// Asks for a lock with a request that is in no ring. None: it was granted; or else it must be waited for.
+    /// Asks for a lock with a request that is in no ring. Returns `None` if it was granted; otherwise the wait for it.
     ///
     /// # Errors
-    /// Why it was refused.
+    /// The reason for which it was refused.
     #[inline]
     pub fn ask<'q>(
         &'q self,
@@ -302,7 +303,7 @@ impl LockQueues {
         if word.is_taken_by(id) { Ok(None) } else { self.ask_others(word, id, mode, rule) }
     }
 
-    /// As `ask`, where others are there, too.
+    /// Like `ask`, where other requests may be there, too.
     fn ask_others<'q>(
         &'q self,
         word: &'q LockWord,
@@ -321,11 +322,11 @@ impl LockQueues {
         Ok(Some(Waiting { queues: self, word, id, is_upgrade: false, is_over: false }))
     }
 
-    /// Asks for the exclusive lock in place of the shared one that the request has. None: it was granted; or else it
-    /// must be waited for. The request has the shared lock in any case.
+    /// Asks for the exclusive lock in place of the shared one that the request has. Returns `None` if it was granted;
+    /// otherwise the wait for it. The request keeps the shared lock in any case.
     ///
     /// # Errors
-    /// Why it was refused.
+    /// The reason for which it was refused.
     pub fn upgrade<'q>(
         &'q self,
         word: &'q LockWord,
@@ -339,7 +340,7 @@ impl LockQueues {
         Ok(Some(Waiting { queues: self, word, id, is_upgrade: true, is_over: false }))
     }
 
-    /// Gives up the lock that a request has.
+    /// Releases the lock that a request has.
     #[inline]
     pub fn release(&self, word: &LockWord, id: RequestId, left: Left) {
         if !word.is_left_by(id, left) {
@@ -357,22 +358,23 @@ impl LockQueues {
         if !is_planted(&plants::LOCK_QUEUE_LEAVES_LATE) {
             ring.leave(left);
         }
-        // Where one of many readers goes, nothing changes for those who wait, unless one of the others is among them.
+        // When one of several readers goes, nothing changes for the waiters, unless one of the other owners is itself
+        // waiting.
         if state != OWNS || owner != Some(OWNS) || is_planted(&plants::LOCK_QUEUE_GRANTS_BESIDE) {
             ring.grant();
         }
         ring.leave(left);
     }
 
-    /// Whether a request has all that it asked for. Then its slot has acquired what the owners before did.
+    /// Whether a request has all that it asked for. If so, its slot has acquired the writes of the earlier owners.
     #[inline]
     fn is_granted(&self, id: RequestId) -> bool {
         // Acquire: pairs with the Release in `Ring::grant`.
         self.of(id).state.load(Ordering::Acquire) & WAITS == 0
     }
 
-    /// Takes a request back, unless it was granted meanwhile, which is what is returned. An upgrade that is taken back
-    /// leaves the shared lock.
+    /// Takes a request back, unless it was granted meanwhile. Returns whether it was granted. An upgrade that is taken
+    /// back leaves the shared lock.
     fn withdraw(&self, word: &LockWord, id: RequestId) -> bool {
         let mut ring = self.latch(word);
         let request = self.of(id);
@@ -412,7 +414,7 @@ impl LockQueues {
 }
 
 impl LockMode {
-    /// What the state of a request for it has beside.
+    /// The bit of this mode in the state of a request.
     #[inline]
     pub(super) const fn bit(self) -> u32 {
         match self {
@@ -423,7 +425,7 @@ impl LockMode {
 }
 
 impl Left {
-    /// What is left of a word's bits.
+    /// The bits of a word after the change.
     #[inline]
     const fn applied(self, rest: u64) -> u64 {
         match self {
@@ -434,12 +436,12 @@ impl Left {
     }
 }
 
-/// The ring of a record, whose latch is held until this is dropped.
+/// The ring of a record, whose latch is held until the value is dropped.
 #[derive(Debug)]
 pub(super) struct Ring<'q> {
     pub(super) queues: &'q LockQueues,
     word: &'q LockWord,
-    /// What the word says of the value, and whether the record is retired.
+    /// The word's bits about the value, and whether the record is retired.
     rest: u64,
     pub(super) first: RequestId,
     /// Whether there is more than one request.
@@ -464,7 +466,7 @@ impl Ring<'_> {
         self.rest & RETIRED != 0
     }
 
-    /// The state of the first request if that is an owner, as it is unless one has just gone.
+    /// The state of the first request if it is an owner. It is, unless an owner has just gone.
     fn owner_in_front(&self) -> Option<u32> {
         let state = (self.first != RequestId::NONE).then(|| self.of(self.first).state());
         state.filter(|state| state & OWNS != 0)
@@ -483,17 +485,17 @@ impl Ring<'_> {
         core::iter::successors(start, move |id| Some(self.of(*id).next()).filter(|next| *next != first))
     }
 
-    /// Puts a request into the ring: among the owners, which it says, or among those who wait.
+    /// Puts a request into the ring: among the owners or among the waiters. Returns whether it is an owner.
     fn join(&mut self, id: RequestId, mode: LockMode, rule: &mut impl QueueRule) -> Result<bool, Refused> {
         let asks = self.queues.party(id);
-        // Behind all others, if it has to wait.
+        // Its place is behind all others, if it has to wait.
         let (mut must_wait, mut passes, mut place) = (false, false, self.first);
         let is_shared = mode == LockMode::Shared;
         if self.first != RequestId::NONE && !(is_shared && self.is_shared_by_all()) {
             for other in self.ids() {
                 let state = self.of(other).state();
                 let party = self.queues.party(other);
-                // An owner who waits for the other owners is to readers one who waits.
+                // To readers, an owner that waits for the other owners to go counts as a waiter.
                 let waits = state & WAITS != 0 && (is_shared || state & OWNS == 0);
                 if waits && rule.is_before(asks, party) {
                     passes = true;
@@ -521,7 +523,7 @@ impl Ring<'_> {
         Ok(!must_wait)
     }
 
-    /// Makes an owner the only one, which it says, or lets it wait for the others to go.
+    /// Makes an owner the only one, or lets it wait for the others to go. Returns whether it is the only one.
     fn upgrade(&mut self, id: RequestId, rule: &mut impl QueueRule) -> Result<bool, Refused> {
         let asks = self.queues.party(id);
         let mut is_only = true;
@@ -548,7 +550,7 @@ impl Ring<'_> {
         Ok(is_only)
     }
 
-    /// Grants what can be granted, in the order of the ring.
+    /// Grants all requests that can be granted, in the order of the ring.
     fn grant(&mut self) {
         let (mut owners, mut upgrades) = (0, None);
         for id in self.ids() {
@@ -559,7 +561,8 @@ impl Ring<'_> {
                     upgrades = Some(id);
                 }
                 let is_exclusive = state & (EXCLUSIVE | WAITS) == EXCLUSIVE;
-                // Nobody comes before one who waits for the other owners to go: the first, invariant (5).
+                // No request comes before an owner that waits for the other owners to go: it is the first, invariant
+                // (5).
                 if is_exclusive || upgrades.is_some() && owners > 1 {
                     return;
                 }
@@ -582,16 +585,16 @@ impl Ring<'_> {
 
     fn grant_to(&self, id: RequestId) {
         let request = self.of(id);
-        // Release: pairs with the Acquire in `is_granted`. What was done under the lock before was acquired with the
-        // latch; what was left of the record stands in the word since `leave`.
+        // Release: pairs with the Acquire in `is_granted`. The writes under the lock so far were acquired with the
+        // latch; the state in which the record was left is in the word since `leave`.
         request.state.store(request.state() & !WAITS | OWNS, Ordering::Release);
     }
 
-    /// Says what was left of the record, before anyone is granted it.
+    /// Stores the state in which the record was left, before any request is granted.
     pub(super) fn leave(&mut self, left: Left) {
         if left.applied(self.rest) != self.rest {
             self.rest = left.applied(self.rest);
-            // Relaxed: nobody but owners looks at it before the latch is free, see `grant_to`.
+            // Relaxed: only owners look at it before the latch is free, see `grant_to`.
             self.word.0.store(self.rest | LATCHED, Ordering::Relaxed);
         }
     }
@@ -600,7 +603,7 @@ impl Ring<'_> {
         const UPGRADES: u32 = OWNS | WAITS;
         let last = self.ids().take_while(|id| self.of(*id).state() & UPGRADES == UPGRADES).last();
         if let Some(last) = last {
-            // Behind the last, as the first if that is behind it, too.
+            // Behind the last upgrade, also if the request behind that one is the first of the ring.
             self.insert(id, self.of(last).next());
         } else {
             self.insert(id, self.first);
@@ -608,7 +611,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Puts a request before another; before the first is behind the last.
+    /// Puts a request before another; a place before the first is a place behind the last.
     pub(super) fn insert(&mut self, id: RequestId, place: RequestId) {
         if place == RequestId::NONE {
             self.of(id).set_links(id, id);
@@ -641,12 +644,12 @@ impl Drop for Ring<'_> {
     #[inline]
     fn drop(&mut self) {
         let crowded = if self.is_crowded { CROWDED } else { 0 };
-        // Release: pairs with the Acquire of whoever latches the word or takes the free lock.
+        // Release: pairs with the Acquire of the next thread that latches the word or takes the free lock.
         self.word.0.store(self.rest | self.first.alone() | crowded, Ordering::Release);
     }
 }
 
-/// A request that must be waited for. Dropped before its end, as by a panic, it leaves what there was before it.
+/// A request that must be waited for. Dropped before its end, as by a panic, it restores the state before the request.
 #[derive(Debug)]
 #[must_use = "a request that is not waited for is given up"]
 pub struct Waiting<'q> {
@@ -658,13 +661,13 @@ pub struct Waiting<'q> {
 }
 
 impl Waiting<'_> {
-    /// Waits until the request is granted, which it says, or is called off, or until a moment.
+    /// Waits until the request is granted or called off, or until a moment. Returns whether it is granted.
     pub fn until(&self, deadline_ns: Option<u64>, mut is_called_off: impl FnMut() -> bool) -> bool {
         waiter::wait_until(deadline_ns, || self.queues.is_granted(self.id) || is_called_off());
         self.queues.is_granted(self.id)
     }
 
-    /// Tells for whom the request waits now: for nobody if it was granted meanwhile.
+    /// Calls `tell` with each party that the request waits for now: with none if it was granted meanwhile.
     pub fn for_each_blocker(&self, mut tell: impl FnMut(Party)) {
         let ring = self.queues.latch(self.word);
         let own = ring.of(self.id).state();
@@ -681,7 +684,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// Ends the wait: whether the request was granted. If not, it is taken back.
+    /// Ends the wait. Returns whether the request was granted. If not, it is taken back.
     pub fn end(mut self) -> bool {
         self.is_over = true;
         self.queues.is_granted(self.id) || self.queues.withdraw(self.word, self.id)

@@ -1,10 +1,10 @@
-//! Locks of the transactions of a batch, granted in its order (Thomson and others: Calvin, SIGMOD 2012): each is
+//! Locks of the transactions of a batch, granted in its order (Thomson and others: Calvin, SIGMOD 2012): each lock is
 //! requested by all transactions that need it before any of them runs, so that none waits for one that comes after it.
 //!
-//! What is locked has a number. Each number belongs to a manager, which has the requests for it, sorted. Requests that
-//! follow each other and may hold the lock together form a group; when all of a group have released the lock, the next
-//! group has it. A transaction counts the locks that it has not yet, and runs when there are none: no table of locks is
-//! searched while transactions run.
+//! Each lock has a number. Each number belongs to a manager, which has the requests for it, sorted. Requests that
+//! follow each other and may hold the lock together form a group; when all requests of a group have released the lock,
+//! the next group has it. A transaction counts the locks that it does not have yet, and runs when there are none: no
+//! table of locks is searched while transactions run.
 
 use core::mem;
 
@@ -20,25 +20,25 @@ struct Request {
     mode: Mode,
 }
 
-/// Requests for a lock that have it together.
+/// Requests for a lock that hold it together.
 #[derive(Debug)]
 struct Group {
-    /// Their range among the requests of the manager.
+    /// Their range among the manager's requests.
     first: usize,
     end: usize,
-    /// How many have not released it.
+    /// The number of requests that have not released the lock.
     holders: usize,
     /// Whether the next group is of the same lock.
     is_followed: bool,
 }
 
-/// The locks with some of the numbers.
+/// The locks whose numbers belong to one manager.
 #[derive(Debug, Default)]
 struct Manager {
-    /// Of a batch, by number, by place.
+    /// The requests of a batch, sorted by number and place.
     requests: Vec<Request>,
     groups: Vec<Group>,
-    /// By place: the groups that it is in.
+    /// By place: the groups of the transaction's requests.
     of_place: Vec<Vec<usize>>,
 }
 
@@ -48,12 +48,12 @@ pub struct OrderedLocks {
     /// By manager: the requests of the batch that is being declared.
     declared: Box<[Latched<Vec<Request>>]>,
     managers: Box<[Latched<Manager>]>,
-    /// By place: the number of locks that the transaction has not yet.
+    /// By place: the number of locks that the transaction does not have yet.
     missing: Box<[Padded<AtomicU32>]>,
 }
 
 impl OrderedLocks {
-    /// Locks for batches of so many places, with so many managers.
+    /// Makes locks for batches of at most `places` places, with `managers` managers.
     pub fn new(places: usize, managers: usize) -> Self {
         let manager = || Manager { of_place: vec![Vec::new(); places], ..Manager::default() };
         Self {
@@ -63,8 +63,8 @@ impl OrderedLocks {
         }
     }
 
-    /// The transaction at a place of the batch, from 0, needs these locks. When all transactions have said so, all
-    /// managers [`grant`](Self::grant).
+    /// Requests the locks in `footprint` for the transaction at a place of the batch, from 0. When all transactions
+    /// have declared theirs, all managers [`grant`](Self::grant).
     pub fn declare(&self, place: usize, footprint: &Footprint) {
         let managers = self.managers.len() as u64;
         for (manager, declared) in self.declared.iter().enumerate() {
@@ -79,7 +79,7 @@ impl OrderedLocks {
         self.managers.len()
     }
 
-    /// Grants the locks of a manager to the first that requested them.
+    /// Grants the locks of a manager to the first transactions that requested them.
     ///
     /// # Panics
     /// When a lock of the last batch was not released.
@@ -111,21 +111,21 @@ impl OrderedLocks {
         for group in 1..groups.len() {
             if groups[group - 1].is_followed {
                 for request in &requests[groups[group].first..groups[group].end] {
-                    // Relaxed: nobody asks before all managers have granted, which the caller's barrier orders.
+                    // Relaxed: no transaction asks before all managers have granted, which the caller's barrier orders.
                     self.missing[request.place as usize].fetch_add(1, Ordering::Relaxed);
                 }
             }
         }
     }
 
-    /// Whether a transaction has all its locks: it then sees what all before it did that had them.
+    /// Whether a transaction has all its locks. It then sees the writes of all earlier holders of these locks.
     #[inline]
     pub fn are_held(&self, place: usize) -> bool {
         // Acquire: pairs with the Release in `release`.
         self.missing[place].load(Ordering::Acquire) == 0
     }
 
-    /// A transaction that had its locks has ended.
+    /// Releases the locks of a transaction that has ended.
     pub fn release(&self, place: usize) {
         for manager in &self.managers {
             let mut of = manager.lock();
@@ -137,7 +137,7 @@ impl OrderedLocks {
                 }
                 for request in &requests[groups[group + 1].first..groups[group + 1].end] {
                     // Release: pairs with the Acquire in `are_held`, for this transaction and, since all of its group
-                    // have passed the manager's latch before, for them.
+                    // have passed the manager's latch before, for the whole group.
                     self.missing[request.place as usize].fetch_sub(1, Ordering::Release);
                 }
             }

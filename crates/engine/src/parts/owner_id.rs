@@ -1,5 +1,5 @@
-//! What a record carries whose lock is no bit of its TID but a word of its own, in the 16 bytes of FOEDUS's owner id
-//! (Kimura, SIGMOD 2015): so that whoever only keeps others from writing keeps nobody from reading.
+//! The header of a record whose lock is not a bit of its TID but a word of its own, in the 16 bytes of FOEDUS's owner
+//! id (Kimura, SIGMOD 2015): so that an attempt that only keeps others from writing does not keep them from reading.
 
 use storage::{InPlace, Meta, RecordRef, Shape};
 use sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use super::canonical_locks::{LockWord, Lockable, Mode};
 use super::tids::{self, NO_VALUE, Tids};
 use crate::Retire;
 
-/// A TID, which changes only under the lock that stands beside it, and how often the record was in the way.
+/// A TID, which changes only under the lock beside it, and a temperature: how often the record caused failures.
 #[derive(Debug)]
 pub struct OwnerId {
-    /// As [`tids`] has it.
+    /// The TID word in the format of [`tids`].
     pub tid: AtomicU64,
     /// The lock.
     pub lock: LockWord,
@@ -29,25 +29,25 @@ impl Default for OwnerId {
 
 impl Meta for OwnerId {
     fn reset(&self) {
-        // Relaxed: publishing the record orders it. The lock stays as it is: who had listed the record that was here
-        // before may hold it, and gives it up.
+        // Relaxed: publishing the record orders it. The lock stays as it is: an attempt that has listed the record
+        // which was here before may hold the lock, and will give it up.
         self.tid.store(NO_VALUE, Ordering::Relaxed);
         self.temperature.reset();
     }
 }
 
 impl OwnerId {
-    /// The record was loaded with a value, and nobody knows it yet.
+    /// Sets the TID of a record that was loaded with a value, and that no other thread knows yet.
     pub fn load(&self) {
         self.tid.store(0, Ordering::Relaxed); // Relaxed: publishing the record orders it.
     }
 
-    /// Whether the record has the TID that was seen and nobody else's exclusive lock, of which `is_own` says whether it
-    /// is the caller's. Of two that have locked what the other has read, and then called
-    /// [`CommitEpoch::now`](super::CommitEpoch::now), one finds that it is not.
+    /// Whether the record has the TID that was seen and no exclusive lock of another attempt; `is_own` tells whether an
+    /// exclusive lock is the caller's. If two attempts have each locked a record that the other has read, and have then
+    /// called [`CommitEpoch::now`](super::CommitEpoch::now), one of them gets `false`.
     #[inline]
     pub fn is_as_seen(&self, seen: u64, is_own: impl FnOnce() -> bool) -> bool {
-        // The lock first: if it was given up, the TID is the one that was left under it, or a later one.
+        // The lock is read first: if it was given up, the TID is the one that was left under it, or a later one.
         let is_free = !self.lock.is_exclusive() || is_own();
         is_free && self.tid.load(Ordering::Acquire) == seen // Acquire: a later step must not come before.
     }

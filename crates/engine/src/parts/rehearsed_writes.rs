@@ -1,4 +1,5 @@
-//! What a rehearsal would write, and how often: it keeps this to itself, and changes nothing.
+//! The writes of a rehearsal, and how often each record is written: the rehearsal keeps this private, and changes
+//! nothing.
 
 use storage::{RecordRef, Slot};
 
@@ -7,12 +8,12 @@ use super::footprint::{Coverage, Mode};
 use super::version_chain::{Chained, is_absent};
 use crate::{Abort, Write};
 
-/// The writes of a rehearsal, of records that are chains of versions. Nobody adds to these meanwhile.
+/// The writes of a rehearsal, to records that are version chains. No version is added to the chains meanwhile.
 #[derive(Debug)]
 pub struct RehearsedWrites<'db, S: Chained>(BufferedWrites<'db, S, u32>);
 
 impl<'db, S: Chained> RehearsedWrites<'db, S> {
-    /// No writes, of the attempts of a slot.
+    /// Makes an empty set of writes for the attempts of a slot.
     pub fn new(slot: &Slot<'db, S>) -> Self {
         Self(BufferedWrites::new(slot))
     }
@@ -43,7 +44,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
     /// As [`Scheme::write`](crate::Scheme::write).
     ///
     /// # Errors
-    /// None: what is touched enters the footprint.
+    /// None: the record enters the footprint.
     pub fn write(
         &mut self,
         slot: &Slot<'db, S>,
@@ -55,7 +56,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
             *self.0.note_mut(own) += 1;
             return Ok(self.0.value_mut(own));
         }
-        // Beside others, by versions, unless the record's stretch stands for it.
+        // Concurrently with others, by versions, unless the record's stretch stands for it.
         let mode = if coverage.stretch().is_some() { Mode::Exclusive } else { Mode::Shared };
         coverage.record(record.id(), mode)?;
         let before = slot.newest(record);
@@ -68,7 +69,7 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
         Ok(self.0.push(record, Some(value), 1))
     }
 
-    /// As [`Scheme::insert`](crate::Scheme::insert), of a record that has no value but what the rehearsal gave it.
+    /// As [`Scheme::insert`](crate::Scheme::insert), of a record that has no value except one from this rehearsal.
     pub fn insert(&mut self, record: RecordRef<'db, S>) -> Option<&mut [u64]> {
         if let Some(own) = self.0.find(record) {
             *self.0.note_mut(own) += 1;
@@ -81,15 +82,15 @@ impl<'db, S: Chained> RehearsedWrites<'db, S> {
     /// As [`Scheme::delete`](crate::Scheme::delete).
     ///
     /// # Errors
-    /// None: what is touched enters the footprint.
+    /// None: the record enters the footprint.
     pub fn delete(
         &mut self,
         slot: &Slot<'db, S>,
         coverage: &mut Coverage,
         record: RecordRef<'db, S>,
     ) -> Result<bool, Abort> {
-        // Nobody is to look for the row when it has left the indexes, whoever wrote it before. The number of a record
-        // that the rehearsal has added says nothing: another may be there when the transaction executes.
+        // No transaction may look for the row when it has left the indexes, whichever wrote it before. The number of a
+        // record that the rehearsal has added says nothing: another record may be there when the transaction executes.
         let own = self.0.find(record);
         if own.is_none() || slot.newest(record).is_some() {
             coverage.record(record.id(), Mode::Exclusive)?;

@@ -1,6 +1,6 @@
-//! Who executes what is contended (Qin, Brown, Goel: Caracal, SOSP 2021, "split on demand"): each contended record has
-//! a worker that is responsible for it, and whoever writes the record executes there. Every access is Relaxed: the
-//! caller's barriers are between those who forget, those who spread and those who ask.
+//! Responsible workers for contended records (Qin, Brown, Goel: Caracal, SOSP 2021, "split on demand"): each contended
+//! record has a worker that is responsible for it, and the transactions that write the record execute there. Every
+//! access is Relaxed: the caller's barriers are between the steps that forget, spread and ask.
 
 use sync::atomic::{AtomicU64, Ordering};
 
@@ -14,18 +14,18 @@ pub struct Responsible(Box<[AtomicU64]>);
 const WORKER_BITS: u32 = 32;
 
 impl Responsible {
-    /// Nobody is responsible for anything, in batches of so many places.
+    /// Makes the state for batches of at most `places` places, with no responsible workers.
     pub fn new(places: usize) -> Self {
         Self((0..places).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// The transaction at a place writes nothing that is contended, as far as is known.
+    /// Records that the transaction at a place writes no contended record, as far as is known.
     pub fn forget(&self, place: usize) {
         self.0[place].store(0, Ordering::Relaxed);
     }
 
-    /// Spreads the contended records of a share, which have these arrays, over the workers, by how many versions they
-    /// have. The shares begin with a worker each, since most have few such records.
+    /// Spreads the contended records of a share, which have these arrays, over the workers, by the numbers of their
+    /// versions. Each share begins with another worker, since most shares have few such records.
     // ANCHOR: spread
     pub fn spread<'a>(
         &self,
@@ -46,7 +46,7 @@ impl Responsible {
     }
     // ANCHOR_END: spread
 
-    /// Who executes the transaction at a place: `home`, if it writes nothing that is contended.
+    /// The worker that executes the transaction at a place: `home`, if the transaction writes no contended record.
     #[inline]
     pub fn worker_of(&self, place: usize, home: usize) -> usize {
         let worker = self.0[place].load(Ordering::Relaxed) as u32;

@@ -1,19 +1,19 @@
-//! Snapshots of the past for read-only transactions: every so many commit epochs make a snapshot epoch, and
-//! at its end the database may be read as it was then (Tu et al., SOSP 2013, 4.9). For schemes with data in
-//! place whose commits belong to epochs: they keep a value that a snapshot shows before they overwrite it.
+//! Snapshots of the past for read-only transactions: a fixed number of commit epochs make a snapshot epoch, and at its
+//! end the database may be read as it was then (Tu et al., SOSP 2013, 4.9). For schemes with data in place whose
+//! commits belong to epochs: before they overwrite a value that a snapshot shows, they keep it.
 //!
-//! With snapshot epochs of `n` commit epochs, snapshot `s` shows the commits of the commit epochs 1 to `s * n`,
-//! and what was loaded, which counts as epoch 0.
+//! With snapshot epochs of `n` commit epochs, snapshot `s` shows the commits of the commit epochs 1 to `s * n`, and the
+//! loaded rows, which count as epoch 0.
 //!
 //! INVARIANTS
-//! (1) A snapshot may be read only when everything that it shows has been installed: when the commit epoch has
-//!     come two past the last that it shows, by invariant (2) of `CommitEpoch`.
-//! (2) A commit keeps the value that it overwrites if that is of an earlier snapshot epoch: then a snapshot,
-//!     read now or later, shows that value and not this commit. Of other values none does.
-//! (3) The epochs of a record's kept versions fall from the newest to the oldest, and are before that of its
+//! (1) A snapshot may be read only when everything that it shows has been installed: when the commit epoch is two past
+//!     the last one that the snapshot shows, by invariant (2) of `CommitEpoch`.
+//! (2) A commit keeps the value that it overwrites if that value is of an earlier snapshot epoch: then a snapshot, read
+//!     now or later, shows that value and not this commit. No snapshot shows other overwritten values.
+//! (3) The epochs of a record's kept versions fall from the newest to the oldest, and are before the epoch of its
 //!     value: the holder of the record's lock keeps them one after the other.
-//! (4) Of a record, no reader of the present or the future needs what is older than the newest value of an
-//!     epoch before the [`watermark`](SnapshotEpochs::watermark): it is that of `Timestamps`, invariant (3).
+//! (4) No present or future reader needs versions of a record that are older than its newest value of an epoch before
+//!     the [`watermark`](SnapshotEpochs::watermark): this is the watermark of `Timestamps`, invariant (3).
 
 use storage::{InPlace, Meta, RecordRef, Shape, Slot};
 use sync::atomic::{AtomicU64, Ordering};
@@ -21,31 +21,31 @@ use sync::waiter;
 
 use super::{CommitEpoch, Timestamps};
 
-/// The snapshots and who reads them.
+/// The snapshots and their readers.
 #[derive(Debug)]
 pub struct SnapshotEpochs {
-    /// Commit epochs that make a snapshot epoch.
+    /// The number of commit epochs that make a snapshot epoch.
     length: u64,
-    /// The number of the newest snapshot, and by slot the one that is being read.
+    /// The number of the newest snapshot, and by slot the snapshot that it reads.
     snapshots: Timestamps,
 }
 
 impl SnapshotEpochs {
-    /// Snapshot epochs of `length` commit epochs for this many slots.
+    /// Makes snapshot epochs of `length` commit epochs for this many slots.
     pub fn new(length: u64, slots: usize) -> Self {
         Self { length, snapshots: Timestamps::new(slots) }
     }
 
-    /// The commit epoch has advanced to `epoch`: called once for each, by whoever advanced it.
+    /// Called when the commit epoch has advanced to `epoch`: once for each epoch, by the thread that advanced it.
     pub fn advanced_to(&self, epoch: u64) {
-        // What is lost when two who advance the epoch overtake each other here is time: the count lags.
+        // If two threads that advance the epoch overtake each other here, only time is lost: the count lags.
         if epoch > 2 && (epoch - 2).is_multiple_of(self.length) {
             self.snapshots.draw(); // Invariant (1).
         }
         self.snapshots.refresh();
     }
 
-    /// Makes snapshots until one shows all that was committed before this was called: as many epochs begin as that
+    /// Makes snapshots until one shows everything that was committed before this call: as many epochs begin as that
     /// takes. Waits for commits that are under way.
     pub fn renew(&self, commits: &CommitEpoch) {
         let present = commits.now();
@@ -58,26 +58,26 @@ impl SnapshotEpochs {
         });
     }
 
-    /// A slot begins to read the newest snapshot: the first commit epoch that this does not show.
+    /// Begins a slot's read of the newest snapshot. Returns the first commit epoch that the snapshot does not show.
     #[inline]
     pub fn enter(&self, slot: usize) -> u64 {
         self.end_of(self.snapshots.snapshot(slot))
     }
 
-    /// A slot has read what it wanted.
+    /// Ends a slot's read of a snapshot.
     #[inline]
     pub fn leave(&self, slot: usize) {
         self.snapshots.leave(slot);
     }
 
-    /// Which values a commit of epoch `epoch` keeps.
+    /// The rule by which a commit of epoch `epoch` keeps values.
     #[inline]
     pub fn keep_at(&self, epoch: u64) -> Keep {
         Keep { below: self.end_of((epoch - 1) / self.length), watermark: self.watermark() }
     }
 
-    /// All commit epochs before this are shown by every snapshot that is read now or later. Brought up to date
-    /// with each commit epoch; see invariant (4).
+    /// The commit epoch before which every snapshot that is read now or later shows all epochs. Brought up to date with
+    /// each commit epoch; see invariant (4).
     #[inline]
     pub fn watermark(&self) -> u64 {
         self.end_of(self.snapshots.known_watermark())
@@ -90,12 +90,12 @@ impl SnapshotEpochs {
     }
 }
 
-/// What a kept version carries: bit 0 says that the record had no value, above it is the epoch of the commit that
-/// left it so.
+/// The metadata of a kept version: bit 0 is set if the record had no value, and the bits above it are the epoch of the
+/// commit that left this state.
 #[derive(Debug, Default)]
 pub struct Past(AtomicU64);
 
-// Relaxed throughout: `Slot::keep` publishes what was stored before, and storage what was reset.
+// Relaxed throughout: `Slot::keep` publishes earlier stores, and storage publishes resets.
 impl Meta for Past {
     fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
@@ -118,7 +118,7 @@ impl Past {
 pub trait KeepsPast: Shape<Version = Past, Data = InPlace> {}
 impl<S: Shape<Version = Past, Data = InPlace>> KeepsPast for S {}
 
-/// Which values a commit keeps.
+/// The rule by which a commit keeps values.
 #[derive(Clone, Copy, Debug)]
 pub struct Keep {
     /// The first epoch of the commit's snapshot epoch.
@@ -133,8 +133,8 @@ impl Keep {
         epoch < self.below
     }
 
-    /// Keeps the value that a record has since `epoch`, or that it has none, and gives up what nobody needs any
-    /// more. For the holder of the record's lock.
+    /// Keeps the value that a record has had since `epoch`, or its absence, and gives up the versions that no reader
+    /// needs any more. For the holder of the record's lock.
     pub fn keep<'db, S: KeepsPast>(
         self,
         slot: &mut Slot<'db, S>,
@@ -147,8 +147,7 @@ impl Keep {
     }
 }
 
-/// The value that a record had before the commits of epoch `end`, if its present value is of that epoch or
-/// later.
+/// The value that a record had before the commits of epoch `end`, if its present value is of that epoch or a later one.
 pub fn value_before<'t, 'db, S: KeepsPast>(
     slot: &'t Slot<'db, S>,
     record: RecordRef<'db, S>,

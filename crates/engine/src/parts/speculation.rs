@@ -1,17 +1,18 @@
-//! Versions that are read before their writer has committed, and what comes of it: the visibility, the speculative
+//! Versions that are read before their writer has committed, and the consequences: the visibility, the speculative
 //! reads and the commit dependencies of Hekaton (Larson et al., PVLDB 2011, 2.5 to 2.7).
 //!
-//! A version that is being written has the mark of its writer. To commit, the writer marks it anew, draws its end
-//! number, and gives it that as a number that is not yet certain: from then on the version is read by whoever comes
-//! later, and whoever reads it depends on the writer's commit.
+//! A version that is being written has the mark of its writer. To commit, the writer marks the version anew, draws its
+//! end number, and gives it to the version as a number that is not yet certain. From then on, later attempts read the
+//! version, and every attempt that reads it depends on the writer's commit.
 //!
 //! INVARIANTS
-//! (1) Who finds a version undecided after it took or drew a number knows that the version's number will be greater:
-//!     had it been drawn before, the mark [`Writer::Drawing`], which comes before it, would be seen. Who finds it being
-//!     drawn waits for it, which is a few instructions away ([`look`]).
-//! (2) Who depends on another's commit has a greater end number than that one, so waits for commits form no circle.
-//! (3) The version that was read stays what it is while its reader is pinned, so it can be asked at the end what became
-//!     of its writer ([`CommitDependencies::wait`]).
+//! (1) An attempt that finds a version undecided after it took or drew a number knows that the version's number will be
+//!     greater: had that number been drawn before, the attempt would see the mark [`Writer::Drawing`], which comes
+//!     before it. An attempt that finds the number being drawn waits for it, which is a few instructions away
+//!     ([`look`]).
+//! (2) An attempt that depends on another's commit has a greater end number, so waits for commits form no circle.
+//! (3) The version that was read stays unchanged while its reader is pinned, so at the end the reader can ask it
+//!     whether its writer committed ([`CommitDependencies::wait`]).
 
 use storage::{RecordRef, Slot, VersionRef};
 use sync::plant::is_planted;
@@ -26,9 +27,9 @@ use crate::{Abort, Observer, Retire, Sink, Stamp, plants};
 const UNDECIDED: u64 = VersionStamp::UNDECIDED;
 /// Added to the end number of a writer whose commit is not certain.
 const UNCERTAIN: u64 = UNDECIDED + (1 << 60);
-/// Of a writer that draws its end number.
+/// The mark of a writer that draws its end number.
 const DRAWING: u64 = UNDECIDED + (1 << 61);
-/// Of a writer that has failed.
+/// The mark of a writer that has failed.
 const FAILED: u64 = DRAWING + 1;
 
 /// The number of the undecided versions of a slot's attempts.
@@ -37,23 +38,23 @@ pub const fn mark_of(slot: usize) -> u64 {
     UNDECIDED + slot as u64
 }
 
-/// What is known of a version's writer.
+/// The state of a version's writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// It committed, with this number.
+    /// The writer committed, with this number.
     Committed(u64),
-    /// It will commit with this number, or fail.
+    /// The writer will commit with this number, or fail.
     Uncertain(u64),
-    /// It draws its number.
+    /// The writer draws its number.
     Drawing,
-    /// It has this slot, and will have a greater number than any that is known, or fail.
+    /// The writer has this slot, and will have a greater number than any known number, or fail.
     Undecided(u32),
-    /// It has failed.
+    /// The writer has failed.
     Failed,
 }
 
 impl Writer {
-    /// The writer of a version.
+    /// Returns the state of a version's writer.
     #[inline]
     pub fn of<S: Chained>(version: VersionRef<'_, S>) -> Self {
         match version.meta().stamp().number() {
@@ -66,7 +67,7 @@ impl Writer {
     }
 }
 
-/// What is known of a version's writer, once it has drawn its number if it is about to: invariant (1).
+/// The state of a version's writer. If the writer is drawing its number, waits until it has: invariant (1).
 #[inline]
 pub fn look<S: Chained>(version: VersionRef<'_, S>) -> Writer {
     let writer = Writer::of(version);
@@ -77,19 +78,19 @@ pub fn look<S: Chained>(version: VersionRef<'_, S>) -> Writer {
     Writer::of(version)
 }
 
-/// Waits until the writer of a version that is uncertain has committed or failed; whether it committed.
+/// Waits until the writer of an uncertain version has committed or failed. Returns whether it committed.
 #[inline]
 pub fn wait_for_end<S: Chained>(version: VersionRef<'_, S>) -> bool {
     waiter::wait_until(None, || !matches!(Writer::of(version), Writer::Uncertain(_)));
     matches!(Writer::of(version), Writer::Committed(_))
 }
 
-/// The number of a version that was seen: it has one, certain or not.
+/// The number of a version that an attempt has seen: it has one, certain or not.
 #[inline]
 pub fn number<S: Chained>(version: VersionRef<'_, S>) -> u64 {
     match Writer::of(version) {
         Writer::Committed(number) | Writer::Uncertain(number) => number,
-        // Its writer has failed since, and so will whoever has read it.
+        // The version's writer has failed since, and so will every attempt that has read the version.
         _ => u64::MAX,
     }
 }
@@ -105,8 +106,8 @@ impl<S: Chained> Default for CommitDependencies<'_, S> {
 }
 
 impl<'db, S: Chained> CommitDependencies<'db, S> {
-    /// The version of a record that is visible as of a number, but for an own one; none if there is none. What is
-    /// uncertain is read in advance, or waited for, as `speculates` says.
+    /// The version of a record that is visible as of a number, own versions aside; `None` if there is none. An
+    /// uncertain version is read in advance, or waited for, as `speculates` says.
     #[inline]
     pub fn visible(
         &mut self,
@@ -133,10 +134,10 @@ impl<'db, S: Chained> CommitDependencies<'db, S> {
     }
 
     // ANCHOR: depend
-    /// Waits for all whose versions were read in advance.
+    /// Waits for the writers of all versions that were read in advance.
     ///
     /// # Errors
-    /// When one has failed.
+    /// When one of the writers has failed.
     #[inline]
     pub fn wait(&self) -> Result<(), Abort> {
         let mut versions = self.0.iter();
@@ -146,7 +147,7 @@ impl<'db, S: Chained> CommitDependencies<'db, S> {
     }
     // ANCHOR_END: depend
 
-    /// Forgets them.
+    /// Clears the dependencies.
     #[inline]
     pub fn clear(&mut self) {
         self.0.clear();
@@ -164,7 +165,7 @@ impl<S: Chained> Default for Uncertain<'_, S> {
 }
 
 impl<'db, S: Chained> Uncertain<'db, S> {
-    /// Whether there are none.
+    /// Whether there are no versions.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -177,8 +178,9 @@ impl<'db, S: Chained> Uncertain<'db, S> {
     }
 
     // ANCHOR: draw
-    /// Draws the end number of an attempt, which shows a bound, and gives it to its versions as not yet certain, where
-    /// versions before them are given up that nobody needs; the number. `age` is that of [`Timestamps::watermark`].
+    /// Draws and returns the end number of an attempt, which shows a bound. Gives the number to the attempt's versions
+    /// as not yet certain, and gives up earlier versions that no attempt needs. `age` is that of
+    /// [`Timestamps::watermark`].
     #[inline]
     pub fn draw(
         &mut self,
@@ -193,7 +195,8 @@ impl<'db, S: Chained> Uncertain<'db, S> {
         let end = numbers.draw();
         let watermark = numbers.watermark(age);
         for (record, pending) in writes.drain() {
-            // The bound keeps the watermark below what was written over, or below the begin: that stays.
+            // The bound keeps the watermark below the versions that were written over, or below the begin: these
+            // versions stay.
             cut(slot, record, &pending, end, watermark);
             let version = pending.seal();
             version.meta().stamp().set_number(UNCERTAIN + end);
@@ -214,7 +217,7 @@ impl<'db, S: Chained> Uncertain<'db, S> {
         }
     }
 
-    /// Takes the versions off their chains: whoever has read them fails, too.
+    /// Takes the versions off their chains: every attempt that has read them fails, too.
     pub fn fail(&mut self, slot: &mut Slot<'db, S>) {
         // Backwards, as `PendingWrites::undo`.
         for (record, version) in self.0.drain(..).rev() {
@@ -233,7 +236,7 @@ impl<'db, S: Chained> Uncertain<'db, S> {
 /// locked ([`ChainHead::lock`](version_chain::ChainHead::lock)).
 pub fn retire<S: Chained>(record: RecordRef<'_, S>, is_past: impl Fn(u64) -> bool) -> Retire {
     let (verdict, word) = version_chain::retire(record, is_past);
-    // What is uncertain is sealed, and may yet be taken back.
+    // An uncertain version is sealed, and may still be taken back.
     let has_value =
         |(meta, _): (&S::Version, bool)| meta.stamp().number() < UNDECIDED && !meta.stamp().is_tombstone();
     if verdict == Retire::Alive && !record.newest_meta().is_some_and(has_value) {

@@ -1,4 +1,4 @@
-//! How often a record was in the way lately, in a word that costs others little (Wang and Kimura, PVLDB 10(2), 2016,
+//! How often a record caused failures lately, in a word that costs others little (Wang and Kimura, PVLDB 10(2), 2016,
 //! 3.2).
 //!
 //! All accesses to words are Relaxed: a temperature is a hint, and may lose a failure more or less.
@@ -6,11 +6,12 @@
 use stdx::Rng;
 use sync::atomic::{AtomicU32, Ordering};
 
-/// The bits of a temperature; those above are the number of its era.
+/// The bits of a temperature; the bits above them are the number of its era.
 const DEGREES: u32 = 0xff;
 const ERA_SHIFT: u32 = 8;
 
-/// The temperature of a record, which counts from the coldest again in each era.
+/// The temperature of a record, which starts from the coldest again in each era. The hottest temperature: it would take
+/// a million failures in an era to get beyond.
 #[derive(Debug, Default)]
 pub struct Temperature(AtomicU32);
 
@@ -18,19 +19,19 @@ impl Temperature {
     /// The hottest: it would take a million failures of an era to get beyond.
     pub const MAX: u32 = 20;
 
-    /// As cold as a new record.
+    /// Makes the record as cold as a new one.
     pub fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// The temperature in an era, of which the number is asked for only where there is any.
+    /// The temperature in an era. `era` is called only where the temperature is not zero.
     #[inline]
     pub fn degrees(&self, era: impl FnOnce() -> u64) -> u32 {
         let word = self.0.load(Ordering::Relaxed);
         if word != 0 && word >> ERA_SHIFT == bits(era()) { word & DEGREES } else { 0 }
     }
 
-    /// The record was in the way once more: each degree takes twice as many times as the one before.
+    /// Counts another failure because of the record: each degree takes twice as many failures as the one before.
     #[cold]
     pub fn heat(&self, era: u64, rng: &mut Rng) {
         let now = self.degrees(|| era);
@@ -40,7 +41,7 @@ impl Temperature {
     }
 }
 
-/// What a word has room for of an era's number.
+/// The part of an era's number that a word has room for.
 fn bits(era: u64) -> u32 {
     era as u32 & (u32::MAX >> ERA_SHIFT)
 }

@@ -1,11 +1,12 @@
-//! What an attempt has touched that reads without writing anything shared and buffers its writes, under schemes whose
-//! records tell their values apart by TIDs (Tu, Zheng, Kohler, Liskov, Madden, SOSP 2013, 4.2 to 4.6).
+//! Read set, write set and leaf set of an attempt that reads without writing anything shared and buffers its writes,
+//! under schemes whose records tell their values apart by TIDs (Tu, Zheng, Kohler, Liskov, Madden, SOSP 2013, 4.2 to
+//! 4.6).
 //!
 //! WORD        bit 0 the value is being changed, bit 1 no value, bit 2 retired, bit 3 the scheme's own, bits 4..32
 //!             sequence, bits 32.. epoch. Without these four bits it is the TID of the commit that wrote the value.
-//! INVARIANTS  (1) What was observed, absence included, is in the read set or noted with the write: `copy_stable` is
+//! INVARIANTS  (1) Every observed word, absence included, is in the read set or noted with the write: `copy_stable` is
 //!                 the only way to a word, and its callers do one or the other.
-//!             (2) A TID that is chosen is above every one met and above the slot's last, and in its epoch.
+//!             (2) A chosen TID is above every TID met and above the slot's last one, and in its epoch.
 
 use storage::{InPlace, RecordRef, Shape, Slot};
 use sync::atomic::AtomicU64;
@@ -13,15 +14,15 @@ use sync::atomic::AtomicU64;
 use super::{BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits};
 use crate::{Abort, Write};
 
-/// Set while somebody changes the value: readers wait.
+/// Set while an attempt changes the value: readers wait.
 pub const CHANGING: u64 = 1;
 /// Set while the record has no value.
 pub const NO_VALUE: u64 = 2;
 /// Set once the record has left the indexes.
 pub const RETIRED: u64 = 4;
-/// Whom readers wait for, and what they cannot read.
+/// The bits for which readers wait, and under which they cannot read.
 pub const BITS: LockBits = LockBits { locked: CHANGING, retired: RETIRED };
-/// All bits that are no part of the TID.
+/// All bits that do not belong to the TID.
 pub const STATUS: u64 = 15;
 /// One step of the sequence.
 const STEP: u64 = 16;
@@ -33,23 +34,23 @@ pub trait Tids: Shape<Data = InPlace> {
     fn tid_of(record: RecordRef<'_, Self>) -> &AtomicU64;
 }
 
-/// What an attempt has read and is to write.
+/// The read set, write set and leaf set of an attempt.
 #[derive(Debug)]
 pub struct TidSets<'db, S: Tids> {
     /// The records that were only read, each with the word that was seen.
     pub reads: Vec<(RecordRef<'db, S>, u64)>,
-    /// The writes, each with the word of what was read of the record before.
+    /// The writes, each with the word that was seen when the record was read before.
     pub writes: BufferedWrites<'db, S, Expected>,
     /// The leaves that were read.
     pub leaves: LeafSet<'db, S::Leaf>,
-    /// The TID of the running commit; between attempts, that of the slot's last.
+    /// The TID of the running commit; between attempts, the TID of the slot's last commit.
     pub tid: u64,
-    /// The copy that the last read lent.
+    /// The copy that the last read has lent.
     copy: CopyBuffer,
 }
 
 impl<'db, S: Tids> TidSets<'db, S> {
-    /// Empty sets, of the attempts of a slot.
+    /// Makes empty sets for the attempts of a slot.
     pub fn new(slot: &Slot<'db, S>) -> Self {
         Self {
             reads: Vec::new(),
@@ -60,7 +61,7 @@ impl<'db, S: Tids> TidSets<'db, S> {
         }
     }
 
-    /// Forgets all, for another attempt.
+    /// Clears the sets for another attempt.
     #[inline]
     pub fn clear(&mut self) {
         self.reads.clear();
@@ -68,8 +69,8 @@ impl<'db, S: Tids> TidSets<'db, S> {
         self.leaves.clear();
     }
 
-    /// See [`Scheme::read`](crate::Scheme::read). `first` is called before a record is looked at that the attempt
-    /// does not write.
+    /// See [`Scheme::read`](crate::Scheme::read). `first` is called before the attempt looks at a record that it does
+    /// not write.
     ///
     /// # Errors
     /// When the record is retired.
@@ -85,11 +86,11 @@ impl<'db, S: Tids> TidSets<'db, S> {
         Ok((word & NO_VALUE == 0).then_some(copy))
     }
 
-    /// See [`Scheme::write`](crate::Scheme::write). `first` is called before a record is read that the attempt does
+    /// See [`Scheme::write`](crate::Scheme::write). `first` is called before the attempt reads a record that it does
     /// not write yet.
     ///
     /// # Errors
-    /// When the record is retired, or has no value any more that is to be changed.
+    /// When the record is retired, or has lost a value that is to be changed.
     #[inline]
     pub fn write(
         &mut self,
@@ -149,17 +150,18 @@ impl<'db, S: Tids> TidSets<'db, S> {
         Ok(true)
     }
 
-    /// Whether all that was seen is so still. `word` tells the word of a record that nobody is about to change.
+    /// Confirms that everything that was seen is unchanged. `word` returns the word of a record that no other attempt
+    /// is about to change.
     ///
     /// # Errors
-    /// When it is not.
+    /// When something has changed.
     pub fn confirm(&self, word: impl Fn(RecordRef<'db, S>) -> Option<u64>) -> Result<(), Abort> {
         let word = |record| word(record).filter(|word| word & (CHANGING | RETIRED) == 0);
         self.writes.confirm(self.reads.iter().copied(), word, |word| word & NO_VALUE == 0)?;
         self.leaves.confirm()
     }
 
-    /// What was to be written was only read: a rollback.
+    /// Moves all writes to the read set, for a rollback: their records were only read.
     pub fn only_read(&mut self) {
         self.reads.extend(self.writes.drain().map(|write| (write.record, write.note.word)));
     }
@@ -181,13 +183,14 @@ impl<'db, S: Tids> TidSets<'db, S> {
     }
 }
 
-/// The word of a record whose value nobody changes, and its value as of it.
+/// The word of a record whose value is not being changed; copies the value that belongs to this word.
 #[inline(always)]
 fn copy_stable<S: Tids>(record: RecordRef<'_, S>, copy: Option<&mut [u64]>) -> Result<u64, Abort> {
     BITS.copy_stable(record, S::tid_of(record), NO_VALUE, copy)
 }
 
-/// What a record is expected to be when it is written, whose value is read now for a write that had not read it.
+/// Copies a record's value for a write that had not read it. Returns the word that the record is expected to have when
+/// it is written.
 fn copy_present<S: Tids>(record: RecordRef<'_, S>, copy: &mut [u64]) -> Result<Expected, Abort> {
     let word = copy_stable(record, Some(copy))?;
     if word & NO_VALUE == 0 { Ok(Expected { word, is_blind: false }) } else { Err(Abort::ReadChanged) }

@@ -1,29 +1,29 @@
-//! Timestamps: numbers in an order that agrees with real time, and the watermark below which nobody looks.
-//! They come from one counter; a scheme that wants another source needs nothing but another of these.
+//! Timestamps: numbers in an order that agrees with real time, and the watermark below which no attempt looks. They
+//! come from one counter. A scheme that wants another source only needs another implementation of this type.
 //!
 //! INVARIANTS
 //! (1) A number drawn is greater than every number drawn before, and than every snapshot taken before.
 //! (2) From before it chooses its number until it leaves, a slot shows a bound that is not above it.
-//! (3) The watermark is at most the number of every attempt that runs or will run: whoever computes it reads
-//!     the counter first and the bounds then, so a slot whose bound it misses chooses its number later.
-//! (4) Where slots may choose a number of the past, there is one at a time, which only grows: the watermark is at most
-//!     that, read before the bounds, so a slot whose bound is missed chooses it or a later one.
+//! (3) The watermark is at most the number of every attempt that runs or will run: the slot that computes it first
+//!     reads the counter and then the bounds, so a slot whose bound it misses chooses its number later.
+//! (4) Where slots may choose a number of the past, there is one such number at a time, which only grows: the watermark
+//!     is at most that number, read before the bounds, so a slot whose bound is missed chooses it or a later one.
 //!
-//! What is `SeqCst` below is so for (3): a slot that shows its bound and then goes to the counter, and one
-//! that goes to the counter and then looks at the bounds, cannot both miss the other.
+//! Every `SeqCst` below serves (3): a slot that shows its bound and then goes to the counter, and a slot that goes to
+//! the counter and then looks at the bounds, cannot both miss the other.
 
 use sync::Padded;
 use sync::atomic::{AtomicU64, Ordering};
 
-/// What a slot shows that runs no attempt.
+/// The bound of a slot that runs no attempt.
 const OUTSIDE: u64 = u64::MAX;
-/// Slots that are looked at for each attempt that writes, on average.
+/// The number of slots that are looked at for each attempt that writes, on average.
 const LOOKS: usize = 16;
 
 /// The counter, the slots that run attempts, and the watermark.
 #[derive(Debug)]
 pub struct Timestamps {
-    /// The last number drawn. Numbers begin at 1: 0 is for what was there before.
+    /// The last number drawn. Numbers begin at 1: 0 is for rows that were there before.
     last: Padded<AtomicU64>,
     watermark: Padded<AtomicU64>,
     bounds: Box<[Padded<AtomicU64>]>,
@@ -32,18 +32,19 @@ pub struct Timestamps {
 }
 
 impl Timestamps {
-    /// For this many slots.
+    /// Makes timestamps for this many slots.
     pub fn new(slots: usize) -> Self {
         let bounds = (0..slots).map(|_| Padded(AtomicU64::new(OUTSIDE))).collect();
         Self { last: Padded::default(), watermark: Padded::default(), bounds, past: None }
     }
 
-    /// For this many slots, which may choose a number of the past: 0 until [`keep_past`](Self::keep_past).
+    /// Makes timestamps for this many slots, which may choose a number of the past: 0 until
+    /// [`keep_past`](Self::keep_past).
     pub fn with_past(slots: usize) -> Self {
         Self { past: Some(Padded::default()), ..Self::new(slots) }
     }
 
-    /// A slot begins an attempt with a number of its own.
+    /// Begins an attempt of a slot with a number of its own.
     #[inline]
     pub fn enter(&self, slot: usize) -> u64 {
         self.bounds[slot].store(0, Ordering::SeqCst); // See the header.
@@ -53,8 +54,8 @@ impl Timestamps {
         number
     }
 
-    /// A slot begins an attempt that sees what has happened until now: the last number drawn. Whoever
-    /// drew it or a lower one did so after everything that it did before.
+    /// Begins an attempt of a slot that sees everything that has happened until now. Returns the last number drawn. The
+    /// slots that drew it or a smaller number did so after everything that they did before.
     #[inline]
     pub fn snapshot(&self, slot: usize) -> u64 {
         self.bounds[slot].store(0, Ordering::SeqCst); // See the header.
@@ -65,7 +66,8 @@ impl Timestamps {
         number
     }
 
-    /// A slot begins an attempt that sees what had happened when the past was last [kept](Self::keep_past).
+    /// Begins an attempt of a slot that sees everything that had happened when the past was last
+    /// [kept](Self::keep_past).
     ///
     /// # Panics
     /// When there is no past.
@@ -80,7 +82,7 @@ impl Timestamps {
         number
     }
 
-    /// From now on slots may choose this number, which was drawn after the one before.
+    /// Lets slots choose this number from now on, which was drawn after the one before.
     pub fn keep_past(&self, number: u64) {
         let past = self.past.as_ref().expect("who keeps the past has said so");
         past.store(number, Ordering::SeqCst); // See the header; its Release pairs with the Acquire in `past`.
@@ -92,23 +94,23 @@ impl Timestamps {
         self.draw_space(1)
     }
 
-    /// Draws a number and so many before it, all of which are the caller's: the last of them.
+    /// Draws `space` numbers in a row, all of which are the caller's. Returns the last of them.
     #[inline]
     pub fn draw_space(&self, space: u64) -> u64 {
         // SeqCst: see the header; its Release pairs with the Acquire in `snapshot`.
         self.last.fetch_add(space, Ordering::SeqCst) + space
     }
 
-    /// A slot begins to do something under a number that it draws next: until it leaves, the watermark is below that.
+    /// Begins work of a slot under a number that it draws next: until it leaves, the watermark is below that number.
     #[inline]
     pub fn hold(&self, slot: usize) {
         let last = self.last.load(Ordering::Relaxed); // Relaxed: the number comes after this, and is drawn.
-        // SeqCst: see the header; who misses this reads the counter before the number is drawn. Its Release pairs with
-        // the Acquire in `refresh`: it may hide the store in `leave` before it.
+        // SeqCst: see the header; a slot that misses this store reads the counter before the number is drawn. Its
+        // Release pairs with the Acquire in `refresh`: it may hide the store in `leave` before it.
         self.bounds[slot].store(last, Ordering::SeqCst);
     }
 
-    /// The last number drawn is this at least: for numbers that are drawn elsewhere.
+    /// Raises the last number drawn to at least this number: for numbers that are drawn elsewhere.
     #[inline]
     pub fn raise(&self, number: u64) {
         // Relaxed first look: spares the exchange.
@@ -117,22 +119,22 @@ impl Timestamps {
         }
     }
 
-    /// The last number drawn, for a slot that holds up nobody: as [`snapshot`](Self::snapshot), without a bound.
+    /// The last number drawn, for a slot that holds up no other: like [`snapshot`](Self::snapshot), without a bound.
     #[inline]
     pub fn last(&self) -> u64 {
         // Acquire: pairs with the Release in `draw`.
         self.last.load(Ordering::Acquire)
     }
 
-    /// A slot has looked at what it had to look at.
+    /// Ends the attempt of a slot.
     #[inline]
     pub fn leave(&self, slot: usize) {
-        // Release: pairs with the Acquire in `refresh`, so that what the slot has read was read before
-        // it is given up.
+        // Release: pairs with the Acquire in `refresh`, so that the slot's reads were made before the versions that it
+        // read are given up.
         self.bounds[slot].store(OUTSIDE, Ordering::Release);
     }
 
-    /// The watermark, brought up to date now and then: `age` counts the calls of one slot since it was.
+    /// The watermark, brought up to date now and then: `age` counts the calls of one slot since the last time.
     #[inline]
     pub fn watermark(&self, age: &mut usize) -> u64 {
         *age += LOOKS;
@@ -166,7 +168,7 @@ impl Timestamps {
         if lowest <= known {
             return known;
         }
-        // AcqRel: passes on what was acquired from those who left.
+        // AcqRel: passes on what was acquired from slots that left.
         self.watermark.fetch_max(lowest, Ordering::AcqRel).max(lowest)
     }
 }

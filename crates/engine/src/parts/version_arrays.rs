@@ -1,20 +1,21 @@
-//! Version arrays (Qin, Brown, Goel: Caracal, SOSP 2021): the versions that the transactions of a batch write of a
-//! record, side by side in the order of the batch, to be searched by halves.
+//! Version arrays (Qin, Brown, Goel: Caracal, SOSP 2021): the versions of a record that the transactions of a batch
+//! write, side by side in the order of the batch, found by binary search.
 //!
-//! A record has its value in place, and beside it, for a while, one array. Arrays are laid out in regions, one for each
-//! of the batches that may still have some, and within a batch one for each of those who lay out; a region is used
-//! again when nothing in it is of use. Which place of the batch writes which version is settled before the first
-//! transaction runs; a version then waits for its value, or for a mark that says to ignore it.
+//! A record has its value in place, and for a while one array in addition. Arrays are laid out in regions: one for each
+//! of the batches that may still have some, and within a batch one for each of the workers that lay out. A region is
+//! used again when nothing in it is of use. The place of the batch that writes a version is settled before the first
+//! transaction runs. A version then waits for its value, or for a mark that says to ignore it.
 //!
-//! What an array has left of a record is *settled*, that is, stored in place: when the record gets its next array (the
-//! minor collection), or when the array would be in the way (the major one).
+//! The final value of an array is *settled*, that is, stored in place: when the record gets its next array (the minor
+//! collection), or when the array would be in the way (the major one).
 //!
 //! INVARIANTS
 //! (1) Places grow along an array, and stay as they were laid out until the region is cleared.
-//! (2) A version is filled once, by one; its words are written before, and by nobody after.
-//! (3) Arrays are laid out, collected and cleared while nobody executes: the caller's barriers order this, so that
-//!     whatever is said of an array but whether its versions are filled may be Relaxed.
-//! (4) No record leads to an array of a region that is used again: each is settled, in the batch before at the latest.
+//! (2) A version is filled once, by one transaction; its words are written before, and by no thread after.
+//! (3) Arrays are laid out, collected and cleared while no transaction executes: the caller's barriers order this, so
+//!     that all accesses to an array, except to the states of its versions, may be Relaxed.
+//! (4) No record leads to an array of a region that is used again: each array is settled, in the batch before at the
+//!     latest.
 
 use core::fmt;
 
@@ -30,18 +31,18 @@ use crate::{Abort, plants};
 pub trait Arrayed: Shape<Header = ArrayHead, Data = InPlace> {}
 impl<S: Shape<Header = ArrayHead, Data = InPlace>> Arrayed for S {}
 
-/// A record's header.
+/// The header of a record.
 #[derive(Debug, Default)]
 pub struct ArrayHead {
-    /// In bit 0 whether there is a value in place; the rest tells who stored it: see [`set`](Self::set).
+    /// Bit 0: whether there is a value in place; the other bits: the number of its writer, see [`set`](Self::set).
     value: AtomicU64,
-    /// The array, or 0.
+    /// The id of the array, or 0.
     array: AtomicU64,
-    /// For `Appends`: where the next array of the record is gathered, or 0.
+    /// For `Appends`: the id of the list in which the record's next array is gathered, or 0.
     pub(super) appended: AtomicU64,
 }
 
-/// Which array.
+/// The number of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayId(u64);
 
@@ -65,13 +66,14 @@ impl ArrayHead {
         self.value.load(Ordering::Relaxed) & 1 == 1
     }
 
-    /// Says whether there is a value in place, and who has stored it or taken it away: an even number.
+    /// Sets whether there is a value in place, and the number of the writer that has stored it or taken it away: an
+    /// even number.
     #[inline]
     pub fn set(&self, writer: u64, has_value: bool) {
         self.value.store(writer | u64::from(has_value), Ordering::Relaxed);
     }
 
-    /// Who has stored the value in place, or taken it away.
+    /// The number of the writer that has stored the value in place, or taken it away.
     #[inline]
     pub fn writer(&self) -> u64 {
         self.value.load(Ordering::Relaxed) & !1
@@ -89,7 +91,7 @@ impl ArrayHead {
         Some(ArrayId(self.array.load(Ordering::Relaxed))).filter(|id| id.0 != 0)
     }
 
-    /// What counts is in place from now on, and not in the record's array, if it has one.
+    /// Detaches the record's array, if it has one: from now on the value in place counts.
     pub fn leave_array(&self) {
         self.array.store(0, Ordering::Relaxed);
     }
@@ -102,27 +104,27 @@ impl ArrayId {
     }
 }
 
-/// What there is of a version.
+/// The state of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nothing yet: its transaction has not ended.
+    /// Not filled yet: its transaction has not ended.
     Pending,
-    /// A value.
+    /// Filled with a value.
     Value,
-    /// That the record has no value.
+    /// Filled with the absence of a value.
     Absent,
-    /// That its transaction has not written it: what counts is the version before.
+    /// Not written by its transaction: the version before it counts.
     Ignored,
 }
 
-/// Where a record's value is that someone is to see.
+/// The place of the value of a record that an attempt is to see.
 #[derive(Clone, Copy, Debug)]
 pub enum Seen<'a> {
-    /// There is none.
+    /// The record has no value.
     Nothing,
-    /// In place.
+    /// The value is in place.
     InPlace,
-    /// In a version.
+    /// The value is in a version.
     Version(&'a [AtomicU64]),
 }
 
@@ -145,7 +147,7 @@ struct Extent {
     len: AtomicUsize,
 }
 
-/// What one of those who lay out has laid out for a batch.
+/// The arrays that one worker has laid out for a batch.
 #[derive(Debug, Default)]
 struct Region {
     arrays: Growing<Extent>,
@@ -159,7 +161,7 @@ struct Used {
     arrays: usize,
     versions: usize,
     words: usize,
-    /// The most versions that the region ever had.
+    /// The maximum number of versions that the region ever had.
     versions_most: usize,
 }
 
@@ -170,7 +172,7 @@ pub struct VersionArrays {
     regions: usize,
     /// By region, by share.
     all: Box<[Padded<Region>]>,
-    /// Batches so far, the present one included.
+    /// The number of batches so far, the present one included.
     batches: AtomicUsize,
 }
 
@@ -187,7 +189,7 @@ pub struct VersionArray<'a> {
 }
 
 impl VersionArrays {
-    /// Arrays that are laid out in so many shares, and stand for so many batches after their own at most.
+    /// Makes arrays that are laid out in `shares` shares, and are used for at most `batches` batches after their own.
     pub fn new(batches: usize, shares: usize) -> Self {
         let regions = batches + 1;
         assert!(regions < 1 << 8 && shares < 1 << 16, "an id has room for all regions and shares");
@@ -195,31 +197,31 @@ impl VersionArrays {
         Self { shares, regions, all, batches: AtomicUsize::new(0) }
     }
 
-    /// How many shares there are.
+    /// The number of shares.
     pub fn shares(&self) -> usize {
         self.shares
     }
 
-    /// What is known of records with arrays: of none yet.
+    /// Makes the list of records with arrays, empty.
     pub fn laid_out<'db, S: Arrayed>(&self) -> LaidOut<'db, S> {
         LaidOut((0..self.all.len()).map(|_| Latched::default()).collect())
     }
 
-    /// The next batch comes.
+    /// Called when the next batch begins.
     pub fn turn(&self) {
-        // Relaxed, here and below: one worker turns, and nobody asks before the next meeting of all; but for who looks
-        // at an array as a whole, to whom it makes no difference.
+        // Relaxed, here and below: one worker turns, and nobody asks before all workers meet next; except readers of an
+        // array as a whole, to whom it makes no difference.
         self.batches.store(self.batches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// The region of the batch that comes so many after the present one.
+    /// The region of the batch that is `batches` batches after the present one.
     #[inline]
     fn region_in(&self, batches: usize) -> usize {
         (self.batches.load(Ordering::Relaxed) + batches) % self.regions
     }
 
-    /// Lays out an array of the present batch for a record, with a version for each of these places, which ascend; in
-    /// a share that nobody else is at.
+    /// Lays out an array of the present batch for a record, with a version for each of these places, which ascend; in a
+    /// share that no other worker uses.
     // ANCHOR: lay_out
     pub fn lay_out<'db, S: Arrayed>(
         &self,
@@ -241,7 +243,7 @@ impl VersionArrays {
     }
     // ANCHOR_END: lay_out
 
-    /// An array whose versions are all pending.
+    /// Makes an array whose versions are all pending.
     fn make(&self, region: usize, share: usize, places: &[u32], width: usize) -> ArrayId {
         let at = &self.all[region * self.shares + share];
         let mut used = at.used.lock();
@@ -265,13 +267,13 @@ impl VersionArrays {
         ArrayId((region as u64) << REGION_SHIFT | (share as u64) << SHARE_SHIFT | (number as u64 + 1))
     }
 
-    /// An array of no record.
+    /// Makes an array of no record.
     #[cfg(test)]
     pub(super) fn pending(&self, places: &[u32]) -> ArrayId {
         self.make(0, 0, places, 1)
     }
 
-    /// An array.
+    /// The array with this id.
     #[inline]
     pub fn get(&self, id: ArrayId) -> VersionArray<'_> {
         let share = (id.0 >> SHARE_SHIFT) as usize & 0xffff;
@@ -289,8 +291,8 @@ impl VersionArrays {
         head.array().filter(|id| id.region() == self.region_in(0)).map(|id| self.get(id))
     }
 
-    /// What whoever executes at a place of the present batch is to see of a record: waits for it, unless `is_over`
-    /// says that there is nothing to wait for any more.
+    /// Finds the value of a record that the transaction at a place of the present batch is to see. Waits for the value,
+    /// unless `is_over` says that there is nothing to wait for any more.
     ///
     /// # Errors
     /// When it is over.
@@ -329,8 +331,8 @@ impl VersionArrays {
         newest.map_or(head.has_value(), |state| state != State::Absent)
     }
 
-    /// Stores in place what an array of a record has left, all of whose versions are filled. Who lays out the record's
-    /// next array and who collects may do so at the same time: both store the same.
+    /// Stores the final value of a record's array in place. All versions of the array are filled. The worker that lays
+    /// out the record's next array and the worker that collects may do so at the same time: both store the same value.
     fn settle<S: Arrayed>(&self, record: RecordRef<'_, S>, id: ArrayId, copy: &mut CopyBuffer) {
         let array = self.get(id);
         let counts = |at: &usize| array.state(*at) != State::Ignored;
@@ -347,12 +349,13 @@ impl VersionArrays {
         record.header().set(0, has_value);
     }
 
-    /// The major collection: settles what stands in a share where the next batch is to lay out its arrays.
+    /// Does the major collection: settles the arrays of a share in the region where the next batch is to lay out its
+    /// arrays.
     pub fn make_way<S: Arrayed>(&self, laid_out: &LaidOut<'_, S>, share: usize, copy: &mut CopyBuffer) {
         self.collect(laid_out, self.region_in(1), share, copy);
     }
 
-    /// Settles whatever stands in arrays: the records are known no longer.
+    /// Settles all arrays, and forgets their records.
     pub fn settle_all<S: Arrayed>(&self, laid_out: &LaidOut<'_, S>) {
         let mut copy = CopyBuffer::default();
         for region in 0..self.regions {
@@ -373,7 +376,8 @@ impl VersionArrays {
             // The record may have another array by now, or serve another row.
             if head.array() == Some(id) {
                 self.settle(record, id, copy);
-                // Relaxed, both: of those who lay out and who collect, whoever comes second finds the other's word.
+                // Relaxed, both: of the workers that lay out and that collect, the second one finds the word of the
+                // first.
                 _ = head.array.compare_exchange(id.0, 0, Ordering::Relaxed, Ordering::Relaxed);
             }
         }
@@ -381,7 +385,7 @@ impl VersionArrays {
         *used = Used { versions_most: used.versions_most, ..Used::default() };
     }
 
-    /// How many versions stand in arrays, and how many there is room for.
+    /// The number of versions in arrays, and the number that there is room for.
     pub fn versions(&self) -> (usize, usize) {
         self.all.iter().fold((0, 0), |(now, most), region| {
             let used = region.used.lock();
@@ -403,7 +407,7 @@ impl Seen<'_> {
         !matches!(self, Self::Nothing)
     }
 
-    /// Copies the value, if there is one; whether there is.
+    /// Copies the value, if there is one. Returns whether there is one.
     #[inline]
     pub fn copy<S: Arrayed>(self, record: RecordRef<'_, S>, to: &mut [u64]) -> bool {
         match self {
@@ -416,36 +420,36 @@ impl Seen<'_> {
 }
 
 impl<'a> VersionArray<'a> {
-    /// How many versions it has.
+    /// The number of versions.
     #[inline]
     pub fn len(self) -> usize {
         self.versions.len()
     }
 
-    /// Whether it has none.
+    /// Whether the array has no version.
     pub fn is_empty(self) -> bool {
         self.versions.is_empty()
     }
 
-    /// The places of the batch that write its versions.
+    /// The places of the batch that write the array's versions.
     pub fn places(self) -> impl Iterator<Item = u32> {
         self.versions.iter().map(Version::place)
     }
 
-    /// How many versions are of places before this one.
+    /// The number of versions that are written by places before this one.
     #[inline]
     pub fn before(self, place: u32) -> usize {
         self.versions.partition_point(|version| version.place() < place)
     }
 
-    /// The version of a place.
+    /// The position of the version that a place writes.
     #[inline]
     pub fn of(self, place: u32) -> Option<usize> {
         let at = self.before(place);
         self.versions.get(at).filter(|version| version.place() == place).map(|_| at)
     }
 
-    /// What there is of a version.
+    /// The state of a version.
     #[inline]
     pub fn state(self, at: usize) -> State {
         // Acquire: pairs with the Release in `fill`.
@@ -457,7 +461,7 @@ impl<'a> VersionArray<'a> {
         }
     }
 
-    /// What there is of a version, once there is something.
+    /// The state of a version once it is filled: waits for that.
     #[inline]
     fn filled(self, at: usize, is_over: impl Fn() -> bool) -> Result<State, Abort> {
         let mut state = self.state(at);
@@ -481,7 +485,7 @@ impl<'a> VersionArray<'a> {
         self.region.words.make_run(self.versions[at].words.load(Ordering::Relaxed), width)
     }
 
-    /// Fills a version with a value, or with that there is none.
+    /// Fills a version with a value, or with the absence of one.
     ///
     /// # Panics
     /// When it was filled before.
@@ -507,7 +511,7 @@ impl<'a> VersionArray<'a> {
         let of = &self.versions[at].state;
         // Relaxed: only its transaction changes it, invariant (2).
         assert!(of.load(Ordering::Relaxed) == PENDING, "a version is filled once");
-        // Release: pairs with the Acquire in `state`, so that whoever finds the version filled sees its words.
+        // Release: pairs with the Acquire in `state`, so that a reader that finds the version filled sees its words.
         of.store(state, Ordering::Release);
     }
 }

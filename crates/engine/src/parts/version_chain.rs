@@ -1,13 +1,12 @@
-//! Chains of versions: what a record's header and its versions carry for schemes that write only at the new
-//! end of a chain and order versions by the numbers of their writers.
+//! Chains of versions: the metadata of headers and versions for schemes that write only at the new end of a chain and
+//! order versions by the numbers of their writers.
 //!
 //! INVARIANTS
 //! (1) Numbers fall from the newest version of a chain to the oldest (asserted in `PendingWrites::push`).
 //! (2) A chain has at most one version whose writer has not decided yet, the newest.
-//! (3) A record that was retired has no value, nobody needs the one that it had, and it gets none again:
-//!     see [`retire`].
-//! (4) A record that is not written comes down to one version, which stands within it: whoever commits a version
-//!     or takes one back notes what is then to be done when the watermark has come, and does it then ([`cut`],
+//! (3) A retired record has no value, no attempt needs its last value, and it gets none again: see [`retire`].
+//! (4) A record that is not written comes down to one version, which is stored within it: a slot that commits a version
+//!     or takes one back notes the work that is to be done when the watermark has come, and does it then ([`cut`],
 //!     [`take_back`], [`settle`]).
 
 use core::ops::ControlFlow;
@@ -23,9 +22,9 @@ use crate::{Retire, plants};
 pub trait Chained: Shape<Header: Headed, Version: Stamped, Data = Versioned> {}
 impl<S: Shape<Header: Headed, Version: Stamped, Data = Versioned>> Chained for S {}
 
-/// What headers of records carry that say whether the record was retired.
+/// Headers of records that say whether the record was retired.
 pub trait Headed: Meta {
-    /// Whether it was, and who has read it.
+    /// The part of the header that says whether the record was retired, and who has read it.
     fn chain(&self) -> &ChainHead;
 }
 
@@ -36,7 +35,7 @@ impl Headed for ChainHead {
     }
 }
 
-/// What versions carry that have a number.
+/// Metadata of versions that have a number.
 pub trait Stamped: Meta {
     /// The number, and whether the version is a tombstone.
     fn stamp(&self) -> &VersionStamp;
@@ -49,8 +48,8 @@ impl Stamped for VersionStamp {
     }
 }
 
-/// A record's header: bit 63 retired, the rest the greatest number that has read the newest version, or
-/// that there is none, where the scheme keeps count of it; or its read locks, where there are some (`read_locks`).
+/// A record's header: bit 63 retired, the rest the greatest number that has read the newest version, or its absence,
+/// where the scheme keeps count of it; or its read locks, where there are some (`read_locks`).
 #[derive(Debug, Default)]
 pub struct ChainHead(pub(super) AtomicU64);
 
@@ -63,14 +62,14 @@ impl Meta for ChainHead {
 }
 
 impl ChainHead {
-    /// Makes `rts` count as having read the record; `false` when it was retired.
+    /// Counts `rts` as having read the record; `false` when the record was retired.
     ///
-    /// Whoever looks for the newest version after this and does not find a certain one comes, in the eyes
-    /// of its writer, before the look at [`rts`](Self::rts) that follows its push.
+    /// If a reader looks for the newest version after this and does not find a certain version, it comes, in the eyes
+    /// of that version's writer, before the look at [`rts`](Self::rts) that follows the push.
     #[inline]
     pub fn read_at(&self, rts: u64) -> bool {
-        // SeqCst, both: each pairs with the push of a version, which the same reader may miss, and with
-        // the load in `rts`, which then does not miss this.
+        // SeqCst, both: each pairs with the push of a version, which the same reader may miss, and with the load in
+        // `rts`, which then does not miss this store.
         let mut word = self.0.load(Ordering::SeqCst);
         if word < rts {
             word = self.0.fetch_max(rts, Ordering::SeqCst);
@@ -78,21 +77,21 @@ impl ChainHead {
         word < RETIRED
     }
 
-    /// The greatest number that has read the record: above all numbers when it was retired.
+    /// The greatest number that has read the record; above all numbers when the record was retired.
     #[inline]
     pub fn rts(&self) -> u64 {
         self.0.load(Ordering::SeqCst) // SeqCst: see `read_at`.
     }
 
-    /// Whether the record was retired. Looked at after a push, it is as conclusive as [`rts`](Self::rts).
+    /// Whether the record was retired. After a push, the answer is as conclusive as [`rts`](Self::rts).
     #[inline]
     pub fn is_retired(&self) -> bool {
         self.rts() >= RETIRED
     }
 }
 
-/// A version's metadata: bit 0 says that it is a tombstone, by which the record has no value; above it is
-/// the number of its writer, or [`VersionStamp::UNDECIDED`] and what the scheme adds to it.
+/// A version's metadata: bit 0 says that it is a tombstone, by which the record has no value; the bits above it are the
+/// number of its writer, or [`VersionStamp::UNDECIDED`] plus a number of the scheme's.
 #[derive(Debug, Default)]
 pub struct VersionStamp(AtomicU64);
 
@@ -110,12 +109,12 @@ impl Meta for VersionStamp {
 }
 
 impl VersionStamp {
-    /// Above the number of every writer.
+    /// A number above the number of every writer.
     pub const UNDECIDED: u64 = 1 << 62;
-    /// Above the marks that a scheme makes of this, while a commit is being decided, and of
+    /// The base of the marks that a scheme makes while a commit is being decided; above the marks that it makes of
     /// [`UNDECIDED`](Self::UNDECIDED) before.
     pub const COMMITTING: u64 = Self::UNDECIDED + (1 << 61);
-    /// Of a version that its attempt keeps to itself yet.
+    /// The number of a version that is still private to its attempt.
     pub(super) const PRIVATE: u64 = u64::MAX >> 1;
 
     /// The number of the version's writer.
@@ -147,14 +146,14 @@ impl VersionStamp {
     }
 }
 
-/// Waits until a version is decided that was found with this mark, of a commit being decided.
+/// Waits until a version is decided that was found with this mark, the mark of a commit being decided.
 #[cold]
 pub fn wait_for_number<S: Chained>(version: VersionRef<'_, S>, mark: u64) {
     waiter::wait_until(None, || version.meta().stamp().number() != mark);
 }
 
-/// Waits until a version that was found undecided, without such a mark, is sealed or taken back; `false` if it is
-/// neither at the deadline.
+/// Waits until a version that was found undecided, without such a mark, is sealed or taken back. Returns `false` if it
+/// is neither at the deadline.
 #[cold]
 pub fn wait_for_decision<S: Chained>(
     slot: &Slot<'_, S>,
@@ -165,7 +164,7 @@ pub fn wait_for_decision<S: Chained>(
     waiter::wait_until(deadline_ns, || version.is_sealed() || slot.newest(record) != Some(version))
 }
 
-/// The newest version of a record that is not `later` than whoever looks.
+/// The newest version of a record that is not `later` than the view of the reader.
 #[inline]
 pub fn below<'db, S: Chained>(
     slot: &Slot<'db, S>,
@@ -179,13 +178,13 @@ pub fn below<'db, S: Chained>(
     next
 }
 
-/// Whether a record with this version, or none, has no value.
+/// Whether a record whose version is this one, or none, has no value.
 #[inline]
 pub fn is_absent<S: Chained>(version: Option<VersionRef<'_, S>>) -> bool {
     version.is_none_or(|version| version.meta().stamp().is_tombstone())
 }
 
-/// The words of a version, unless it is a tombstone or none.
+/// The words of a version; `None` for a tombstone or no version.
 #[inline]
 pub fn words_of<'s, 'db, S: Shape<Version: Stamped, Data = Versioned>>(
     slot: &'s Slot<'db, S>,
@@ -194,8 +193,8 @@ pub fn words_of<'s, 'db, S: Shape<Version: Stamped, Data = Versioned>>(
     version.filter(|version| !version.meta().stamp().is_tombstone()).and_then(|version| slot.words(version))
 }
 
-/// Gives up every version that nobody needs who looks at numbers from `watermark` on; for the writer of the
-/// chain's newest version, which will be committed with `number`. What must stay for now is left to [`settle`].
+/// Gives up every version that no reader of numbers from `watermark` on needs; for the writer of the chain's newest
+/// version, which will be committed with `number`. Versions that must stay for now are left to [`settle`].
 #[inline]
 pub fn cut<'db, S: Chained>(
     slot: &mut Slot<'db, S>,
@@ -211,8 +210,8 @@ pub fn cut<'db, S: Chained>(
         if !above {
             return ControlFlow::Break(true);
         }
-        // Where many versions are above the watermark, looking for the last each time would take time in
-        // proportion to them; looking now and then keeps at most some tens more than are needed.
+        // Where many versions are above the watermark, looking for the last of them each time would take time in
+        // proportion to their number; looking now and then keeps at most some tens more than are needed.
         let goes_on = is_newest || is_one_in_32(number);
         is_newest = false;
         if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(false) }
@@ -222,7 +221,7 @@ pub fn cut<'db, S: Chained>(
     }
 }
 
-/// Takes a version, the newest of a record, off its chain: its writer aborts.
+/// Takes a version, the newest of a record, off its chain, for a writer that aborts.
 pub fn take_back<'db, S: Chained>(
     slot: &mut Slot<'db, S>,
     record: RecordRef<'db, S>,
@@ -231,14 +230,15 @@ pub fn take_back<'db, S: Chained>(
     let before = slot.older(version.version());
     record.pop(version.version());
     slot.discard_version(record, version);
-    // Who was to settle the record may have found it being written, and left it.
+    // The slot that was to settle the record may have found it being written, and left it.
     if let Some(before) = before.filter(|&before| !slot.is_settled(before)) {
         slot.settle_later(record, before.meta().stamp().number());
     }
 }
 
-/// Brings records down to one version that the slot's attempts left with more, as far as the watermark allows: a
-/// few, so that no attempt is delayed for long. For every attempt at its end, or its client's rows wait for others.
+/// Brings records down to one version that the slot's attempts left with more, as far as the watermark allows: a few,
+/// so that no attempt is delayed for long. For every attempt at its end; otherwise rows of this client wait for other
+/// clients.
 #[inline]
 pub fn settle<S: Chained>(slot: &mut Slot<'_, S>, watermark: impl FnOnce() -> u64) {
     if slot.has_unsettled() {
@@ -246,18 +246,18 @@ pub fn settle<S: Chained>(slot: &mut Slot<'_, S>, watermark: impl FnOnce() -> u6
     }
 }
 
-/// A choice that no pattern in the numbers of a record's writers can evade for long.
+/// Whether a number is chosen, by a rule that no pattern in the numbers of a record's writers can evade for long.
 #[inline]
 fn is_one_in_32(number: u64) -> bool {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59 == 0
 }
 
-/// Marks a record retired if it has no value and its last one was taken away by a writer whom everyone sees,
-/// as `is_past` tells of its number; and the greatest number that has read the record. Called by one worker at
-/// a time for a record, pinned.
+/// Marks a record retired if it has no value and its last value was taken away by a writer that all attempts see, which
+/// `is_past` tells of its number. Also returns the greatest number that has read the record. Called by one worker at a
+/// time for a record, pinned.
 ///
-/// The mark comes first and the decisive look then, while a writer pushes first and looks for the mark then:
-/// one sees the other, and either the mark or the version is taken back.
+/// The mark comes first and the decisive look second, while a writer pushes first and looks for the mark second: one
+/// sees the other, and either the mark or the version is taken back.
 pub fn retire<S: Chained>(record: RecordRef<'_, S>, is_past: impl Fn(u64) -> bool) -> (Retire, u64) {
     let verdict = || match record.newest_meta() {
         None => Retire::Done,
@@ -279,8 +279,8 @@ pub fn retire<S: Chained>(record: RecordRef<'_, S>, is_past: impl Fn(u64) -> boo
     (second, rts)
 }
 
-/// Whether everyone sees the newest version of a record or a later one, so that no older one's secondary key
-/// need lead to the record: see [`Scheme::leaving`](crate::Scheme::leaving).
+/// Whether all attempts see the newest version of a record or a later one, so that the secondary keys of older versions
+/// need not lead to the record: see [`Scheme::leaving`](crate::Scheme::leaving).
 pub fn leaving<S: Chained>(record: RecordRef<'_, S>, is_past: impl Fn(u64) -> bool) -> Retire {
     match record.newest_meta() {
         Some((meta, true)) if is_past(meta.stamp().number()) => Retire::Done,

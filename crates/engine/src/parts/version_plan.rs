@@ -1,11 +1,11 @@
-//! The plan of a batch in which writes have their places in the chains of records before anything executes: a version
-//! each, without a value yet, with the number of its transaction; and locks for what has no chain that it could stand
-//! in, keys and stretches.
+//! The plan of a batch in which writes have their places in the version chains of records before any transaction
+//! executes: a version for each write, without a value yet, with the number of its transaction. Locks protect keys and
+//! stretches, which have no chain that a version could stand in.
 //!
 //! INVARIANTS
 //! (1) Numbers fall along a chain (asserted in [`push_numbered`]): the versions of a batch are pushed in its order and
-//!     by one manager, and what is pushed when transactions run already, is pushed under locks.
-//! (2) What is older than the version that a batch finds newest is needed by nobody in it (the cut in
+//!     by one manager. Versions that are pushed while transactions run already, are pushed under locks.
+//! (2) No transaction of a batch needs a version older than the newest one that the batch finds (the cut in
 //!     [`push_numbered`]).
 
 use storage::{Pending, RecordRef, Slot};
@@ -27,7 +27,7 @@ pub struct VersionPlan<'db, S: Chained> {
     places: Box<[Latched<Place<'db, S>>]>,
 }
 
-/// A record that is to be written, by the transaction at a place, so often.
+/// A record that the transaction at a place is to write, `times` times.
 #[derive(Debug)]
 struct Foreseen<'db, S: Chained> {
     record: RecordRef<'db, S>,
@@ -35,7 +35,7 @@ struct Foreseen<'db, S: Chained> {
     times: u32,
 }
 
-/// What is planned for a transaction.
+/// The plan of a transaction.
 #[derive(Debug)]
 struct Place<'db, S: Chained> {
     footprint: Footprint,
@@ -43,7 +43,7 @@ struct Place<'db, S: Chained> {
 }
 
 impl<'db, S: Chained> VersionPlan<'db, S> {
-    /// For batches of so many places, and as many managers as there are workers.
+    /// Makes plans for batches of at most `places` places, with as many managers as there are workers.
     pub fn new(places: usize, workers: usize) -> Self {
         let place = || Latched::new(Place { footprint: Footprint::default(), placeholders: Vec::new() });
         Self {
@@ -53,7 +53,7 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
         }
     }
 
-    /// Takes over what a rehearsal has found: the footprint of the transaction at a place, and what it writes.
+    /// Takes over the results of a rehearsal: the footprint of the transaction at a place, and its writes.
     pub fn declare(
         &self,
         place: usize,
@@ -65,7 +65,7 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
             self.locks.declare(place, footprint);
             for (record, times) in writes.iter().filter(|(record, _)| slot.newest(*record).is_some()) {
                 let number = Footprint::of_record(record.id());
-                // A record without a number of its own is in a stretch, or the attempt's own.
+                // A record without a number of its own is in a stretch, or was inserted by the attempt itself.
                 if footprint.covers(number, Mode::Shared) {
                     let manager = number as usize % self.writes.len();
                     self.writes[manager].lock().push(Foreseen { record, place, times });
@@ -75,7 +75,8 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
         core::mem::swap(footprint, &mut self.places[place].lock().footprint);
     }
 
-    /// Does a worker's share when all have declared: grants locks, and puts placeholders into chains.
+    /// Does a worker's share of planning when all transactions are declared: grants locks, and puts placeholders into
+    /// chains.
     pub fn put(&self, slot: &mut Slot<'db, S>, batches: &Batches, worker: usize, workers: usize) {
         for manager in (worker..self.writes.len()).step_by(workers) {
             self.locks.grant(manager);
@@ -94,7 +95,7 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
         self.locks.are_held(place)
     }
 
-    /// Hands over what was planned for the transaction at a place.
+    /// Hands over the plan of the transaction at a place.
     pub fn hand_over(&self, place: usize, footprint: &mut Footprint, own: &mut OwnVersions<'db, S>) {
         let mut planned = self.places[place].lock();
         core::mem::swap(footprint, &mut planned.footprint);
@@ -103,20 +104,20 @@ impl<'db, S: Chained> VersionPlan<'db, S> {
         }
     }
 
-    /// The transaction at a place has ended, and gives up its locks.
+    /// Gives up the locks of the transaction at a place, which has ended.
     pub fn release(&self, place: usize) {
         self.locks.release(place);
     }
 }
 
-/// The position of an attempt's own version of a record that has none that was written, for a new value: its
-/// placeholder, or one that is pushed now, as by [`push_numbered`].
+/// The position of an attempt's own version of a record, for a new value, where the attempt has not written one: the
+/// record's placeholder, or a version that is pushed now, as by [`push_numbered`].
 ///
 /// # Errors
 /// When the record has neither a placeholder nor a lock.
 ///
 /// # Panics
-/// When the lock of a key is taken for one of a row that was there before the batch.
+/// When the lock of a key is used for a row that was there before the batch.
 pub fn own_version<'db, S: Chained>(
     slot: &mut Slot<'db, S>,
     coverage: &Coverage,
@@ -127,8 +128,8 @@ pub fn own_version<'db, S: Chained>(
     if let Some(at) = own.write(record) {
         return Ok(at);
     }
-    // A row that is there has its place in the order by its stretch or, if it has come within the batch, by its key. Of
-    // one that was there before, others read and write under the number of the record alone.
+    // A row that is there has its place in the order by its stretch or, if it was inserted within the batch, by its
+    // key. For a row that was there before, other transactions read and write under the number of the record alone.
     let is_alone = coverage.step() != Step::Planned;
     let is_fresh = slot.newest(record).is_none();
     if !(is_alone || is_fresh) {
@@ -144,7 +145,7 @@ pub fn own_version<'db, S: Chained>(
 }
 
 // ANCHOR: push
-/// Puts a version with this number over the newest of a record. Nobody looks at numbers below `watermark`.
+/// Puts a version with this number over the newest one of a record. No attempt looks at numbers below `watermark`.
 pub fn push_numbered<'db, S: Chained>(
     slot: &mut Slot<'db, S>,
     record: RecordRef<'db, S>,
@@ -160,7 +161,7 @@ pub fn push_numbered<'db, S: Chained>(
             over.is_none_or(|over| over.meta().stamp().number() < number),
             "a chain grows towards greater numbers"
         );
-        // It fails if the only version of the record comes home just now.
+        // The push fails if the only version of the record is just being moved into the record.
         if record.push(&version, over) {
             break over;
         }

@@ -1,12 +1,12 @@
-//! Who waits for whom, by slot, and who is to abort where that leads back to itself: for schemes in which attempts
-//! wait for each other in any order.
+//! The graph of waits between attempts, by slot, and the choice of a victim where a wait leads back to itself: for
+//! schemes in which attempts wait for each other in any order.
 //!
 //! INVARIANTS
-//! (1) Each entry has a latch, so of two who say for whom they wait and then look, one sees what the other said: the
-//!     last of a circle to do so finds it.
-//! (2) Attempts are known by their number. What was said of one that has ended leads nowhere.
-//! (3) Whoever finds a circle chooses the same victim ([`Weight`]), and goes on until there is none: one who closes two
-//!     has to end both.
+//! (1) Each entry has a latch. So of two attempts that publish their waits and then look, one sees the entry of the
+//!     other: the last attempt of a circle to do so finds the circle.
+//! (2) Attempts are known by their number. An entry about an attempt that has ended leads nowhere.
+//! (3) All attempts that find a circle choose the same victim ([`Weight`]), and go on until there is no circle: an
+//!     attempt that closes two has to end both.
 
 use core::cmp::Reverse;
 
@@ -17,48 +17,48 @@ use sync::{Latched, Padded};
 use super::{AccessSet, Party};
 use crate::plants;
 
-/// For whom the attempts of each slot wait.
+/// The attempts that the attempts of each slot wait for.
 #[derive(Debug)]
 pub struct WaitGraph(Box<[Padded<Vertex>]>);
 
-/// Where a slot says for whom it waits.
+/// The entry in which a slot publishes its waits.
 #[derive(Debug, Default)]
 struct Vertex {
     entry: Latched<Entry>,
-    /// Whether its attempt, which waits, is to abort.
+    /// Whether the slot's waiting attempt is to abort.
     is_victim: AtomicBool,
-    /// The number of its last attempt, whichever session made it.
+    /// The number of the slot's last attempt, whichever session made it.
     attempts: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Entry {
-    /// The attempt that waits; none while there is nobody.
+    /// The attempt that waits; `None` while none does.
     waits: Option<u64>,
     weight: Weight,
     blockers: Vec<Party>,
 }
 
-/// Who is to abort: the greatest of a circle.
+/// The weight of an attempt: the greatest of a circle is to abort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Weight {
-    /// The fewest locks first, if it goes by them.
+    /// The number of locks: the fewest first, if the choice goes by locks.
     pub locks: Reverse<usize>,
-    /// The youngest.
+    /// The birth of the transaction: the youngest first.
     pub birth: u64,
-    /// No two have the same.
+    /// The slot: no two attempts of a circle have the same.
     pub slot: u32,
 }
 
-/// A slot's attempts: those who wait, and look for circles.
+/// The attempts of a slot, which wait, and look for circles.
 #[derive(Debug)]
 pub struct Seeker {
     me: Party,
-    /// Whom a search has come to.
+    /// The attempts that a search has reached.
     seen: AccessSet<Seen>,
 }
 
-/// Whom a search has come to, and from whom.
+/// An attempt that a search has reached, and the position of the one before it.
 #[derive(Debug)]
 struct Seen {
     party: Party,
@@ -67,19 +67,19 @@ struct Seen {
 }
 
 impl WaitGraph {
-    /// For this many slots.
+    /// Makes a graph for this many slots.
     pub fn new(slots: usize) -> Self {
         Self((0..slots).map(|_| Padded::default()).collect())
     }
 
-    /// The attempts of a slot.
+    /// Makes the seeker of a slot's attempts.
     pub fn attach(&self, slot: usize) -> Seeker {
-        // Relaxed: whoever had the slot before has handed it on.
+        // Relaxed: the last session of the slot has handed it on.
         let me = Party { rank: self.0[slot].attempts.load(Ordering::Relaxed), slot: slot as u32 };
         Seeker { me, seen: AccessSet::default() }
     }
 
-    /// The slot's next attempt begins.
+    /// Begins the slot's next attempt.
     #[inline]
     pub fn begin(&self, seeker: &mut Seeker) {
         seeker.me.rank += 1;
@@ -87,7 +87,7 @@ impl WaitGraph {
         self.0[seeker.me.slot as usize].attempts.store(seeker.me.rank, Ordering::Relaxed);
     }
 
-    /// The attempt begins to wait, for nobody so far.
+    /// Begins a wait of the attempt, for no other so far.
     pub fn wait(&self, seeker: &Seeker, weight: Weight) -> Told<'_> {
         let vertex = &self.0[seeker.me.slot as usize];
         let mut entry = vertex.entry.lock();
@@ -97,8 +97,8 @@ impl WaitGraph {
         Told(vertex)
     }
 
-    /// Says that another slot's attempt waits for this one, if that one waits, and does so, as it is asked under the
-    /// latch of what it has said.
+    /// Publishes that another slot's attempt waits for this one, if it does: `waits_for_me` is asked under the latch of
+    /// the other attempt's entry.
     pub fn tell_of(&self, slot: u32, seeker: &Seeker, waits_for_me: impl FnOnce() -> bool) {
         let mut entry = self.0[slot as usize].entry.lock();
         if entry.waits.is_some() && waits_for_me() && !entry.blockers.contains(&seeker.me) {
@@ -107,7 +107,7 @@ impl WaitGraph {
     }
 
     // ANCHOR: victims
-    /// Ends all circles that the seeker is in, by the aborts of others, or says that its own is to end one.
+    /// Ends all circles that the seeker is in, by the aborts of others. Returns whether its own attempt is to end one.
     pub fn is_victim_of_cycles(&self, seeker: &mut Seeker) -> bool {
         while let Some(victim) = self.find_cycle(seeker) {
             if victim == seeker.me {
@@ -124,13 +124,13 @@ impl WaitGraph {
     // ANCHOR_END: victims
 
     // ANCHOR: cycle
-    /// Goes from the seeker to those for whom it waits, and from them on: who of a shortest circle back to it is to
-    /// abort. Who is to abort already waits for nobody.
+    /// Searches from the seeker along the waits, and returns the victim of a shortest circle back to the seeker. An
+    /// attempt that is to abort already waits for no other.
     fn find_cycle(&self, seeker: &mut Seeker) -> Option<Party> {
         let Seeker { me, seen } = seeker;
         seen.clear();
         let come_to = |seen: &mut AccessSet<Seen>, party: Party, from| {
-            // Two attempts of a slot are not the same.
+            // Attempts of the same slot with different numbers are different.
             let id = (party.rank as usize).wrapping_mul(self.0.len()).wrapping_add(party.slot as usize) << 3;
             if seen.find(id).is_none() {
                 seen.push(id, Seen { party, weight: Weight::default(), from });
@@ -166,7 +166,7 @@ impl Seeker {
     }
 }
 
-/// Who has the greatest weight on the way on which a search came to a position.
+/// The attempt with the greatest weight on the way by which a search reached a position.
 fn heaviest(seen: &AccessSet<Seen>, position: usize) -> Party {
     let way = core::iter::successors(Some(seen.get(position)), |seen_last| {
         seen_last.from.map(|from| seen.get(from))
@@ -174,12 +174,12 @@ fn heaviest(seen: &AccessSet<Seen>, position: usize) -> Party {
     way.max_by_key(|seen| seen.weight).expect("a way has an end").party
 }
 
-/// That a slot says for whom it waits, until dropped: also by a panic.
+/// The publication of a slot's waits, until it is dropped: also by a panic.
 #[derive(Debug)]
 pub struct Told<'g>(&'g Vertex);
 
 impl Told<'_> {
-    /// Says for whom the attempt waits now, in place of what was said before: those whom `tell` passes on.
+    /// Publishes the attempts that the attempt waits for now, those that `tell` passes on, in place of earlier ones.
     pub fn tell(&self, tell: impl FnOnce(&mut Vec<Party>)) {
         let blockers = &mut self.0.entry.lock().blockers;
         blockers.clear();

@@ -1,17 +1,17 @@
-//! The write sets of transactions that validate, and of those that committed of late: what parallel backward
-//! validation compares with (Kung, Robinson, TODS 1981, 5).
+//! The write sets of transactions that validate, and of transactions that committed of late: parallel backward
+//! validation compares with them (Kung, Robinson, TODS 1981, 5).
 //!
 //! A set has the ids of the records that are written. The sets of committed transactions follow each other in the
-//! *history*, in the order in which their writes were complete, and a transaction number is a place in it: that
-//! behind the last record. The history is a ring, so its memory is bounded whoever idles or stalls: of a
-//! transaction that began before the first place that is left, nobody can say what it missed.
+//! *history*, in the order in which their writes were complete. A transaction number is a place in the history: the
+//! place behind the transaction's last record. The history is a ring, so its memory is bounded, whichever workers idle
+//! or stall. If a transaction began before the first place that is left, the commits that it missed are unknown.
 //!
 //! INVARIANTS
-//! (1) Whoever begins at a number sees what was installed by all whose numbers are not above it.
-//! (2) Of two that enter, the second finds the first among the active, or its set in the history, unless it gave
-//!     up: a set leaves the one in the critical section in which it comes into the other.
-//! (3) A set may be overwritten while it is compared with, outside of the critical section: it is believed only
-//!     if it was not, and whoever comes too late for that is told so.
+//! (1) An attempt that begins at a number sees the installed writes of all transactions whose numbers are not above it.
+//! (2) Of two transactions that enter, the second finds the first among the active ones, or its set in the history,
+//!     unless the first gave up: a set leaves the active ones in the critical section in which it enters the history.
+//! (3) A set may be overwritten while another attempt compares with it, outside of the critical section: the comparison
+//!     counts only if the set was not overwritten, and an attempt that comes too late for that gets an error.
 
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::plant::is_planted;
@@ -33,46 +33,46 @@ pub struct WriteSets {
     published: Box<[Padded<Latched<Published>>]>,
 }
 
-/// What the critical sections are about.
+/// The state that the critical sections protect.
 #[derive(Debug, Default)]
 struct Entrance {
-    /// How many have entered that write.
+    /// The number of transactions with writes that have entered.
     entered: u64,
     active: Vec<Active>,
 }
 
-/// A set that is being validated or installed: that of a slot, in its turn.
+/// A set that is being validated or installed: the set of a slot, in its turn.
 #[derive(Clone, Copy, Debug)]
 struct Active {
     slot: usize,
     turn: u64,
 }
 
-/// A set for all to see.
+/// A set that all threads can read.
 #[derive(Debug, Default)]
 struct Published {
     turn: u64,
     records: Vec<usize>,
 }
 
-/// What an attempt is to be compared with: kept by its slot, and used for one attempt after the other.
+/// The sets that an attempt is to be compared with: kept by its slot, and used for one attempt after the other.
 #[derive(Debug, Default)]
 pub struct Comparison {
-    /// The number at which it began: it may have missed what was written from here on.
+    /// The number at which the attempt began: it may have missed the writes from here on.
     start: u64,
-    /// The last number when it entered.
+    /// The last number when the attempt entered.
     end: u64,
-    /// Who else was active then.
+    /// The other sets that were active then.
     active: Vec<Active>,
-    /// Its place in the order of those that entered.
+    /// The attempt's place in the order of entries.
     order: u64,
-    /// Whether its own set is active.
+    /// Whether the attempt's own set is active.
     is_active: bool,
 }
 
 impl Comparison {
-    /// The place of the attempt in the order of those that entered and write: its own, if it is one of them,
-    /// and else that of the last before it.
+    /// The place of the attempt in the order of the transactions with writes that have entered: its own place if it
+    /// writes, otherwise the place of the last one before it.
     #[inline]
     pub fn order(&self) -> u64 {
         self.order
@@ -80,7 +80,7 @@ impl Comparison {
 }
 
 impl WriteSets {
-    /// For this many slots, with a history of this many records at least.
+    /// Makes write sets for this many slots, with a history of at least this many records.
     pub fn new(slots: usize, history: usize) -> Self {
         Self {
             entrance: Padded::default(),
@@ -91,15 +91,15 @@ impl WriteSets {
         }
     }
 
-    /// An attempt begins: before it reads anything.
+    /// Begins an attempt: called before it reads anything.
     #[inline]
     pub fn begin(&self, comparison: &mut Comparison) {
         // Acquire: pairs with the Release in `commit`. Invariant (1).
         comparison.start = self.last.load(Ordering::Acquire);
     }
 
-    /// An attempt that has read all that it reads enters the validation, with the records that it writes. If there
-    /// are some, it [commits](Self::commit) or [gives up](Self::give_up) later.
+    /// Enters the validation, for an attempt that has done all its reads, with the records that it writes. If there are
+    /// some, it [commits](Self::commit) or [gives up](Self::give_up) later.
     #[inline]
     pub fn enter(&self, slot: usize, written: &[usize], comparison: &mut Comparison) {
         let turn = if written.is_empty() { 0 } else { self.publish(slot, written) };
@@ -115,7 +115,7 @@ impl WriteSets {
         comparison.order = entrance.entered;
     }
 
-    /// Makes a set the slot's, and gives its turn.
+    /// Publishes a set for the slot, and returns its turn.
     #[inline]
     fn publish(&self, slot: usize, written: &[usize]) -> u64 {
         let mut published = self.published[slot].lock();
@@ -125,7 +125,7 @@ impl WriteSets {
         published.turn
     }
 
-    /// Has each record checked that was written between the begin of the attempt and its entry.
+    /// Calls `check` with each record that was written between the begin of the attempt and its entry.
     ///
     /// # Errors
     /// Those of `check`, and [`Abort::Full`] if the history does not reach back so far.
@@ -141,11 +141,11 @@ impl WriteSets {
         }
         let first = comparison.start + u64::from(is_planted(&plants::HISTORY_TRIMMED_EARLY));
         for place in first..comparison.end {
-            // Relaxed: the latch of `enter` orders it after what it is to find; see below for what came later.
+            // Relaxed: the latch of `enter` orders it after the sets that it must find; see below for later ones.
             check(self.at(place).load(Ordering::Relaxed) as usize)?;
         }
-        // Acquire fence: pairs with the Release fence in `commit`. If a load above saw what a later commit has put
-        // in the place of an older record, that commit's claim is seen below. Invariant (3).
+        // Acquire fence: pairs with the Release fence in `commit`. If a load above saw a record that a later commit has
+        // put in the place of an older one, that commit's claim is seen below. Invariant (3).
         fence(Ordering::Acquire);
         // Relaxed: ordered by the fence.
         if self.claimed.load(Ordering::Relaxed) > comparison.start + reach {
@@ -154,11 +154,11 @@ impl WriteSets {
         Ok(())
     }
 
-    /// Has each record checked that is written by those who were active when the attempt entered.
+    /// Calls `check` with each record in the sets that were active when the attempt entered.
     ///
     /// # Errors
-    /// Those of `check`, and [`Abort::Full`] if one of them has ended, and its slot entered again: a commit of it
-    /// may be further down the history than the attempt looks.
+    /// Those of `check`, and [`Abort::Full`] if an active transaction has ended, and its slot entered again: a commit
+    /// of it may be further down the history than the attempt looks.
     #[inline]
     pub fn compare_active(
         &self,
@@ -177,7 +177,7 @@ impl WriteSets {
         Ok(())
     }
 
-    /// All writes of the attempt are installed: its set comes into the history.
+    /// Moves the attempt's set into the history. All its writes are installed.
     #[inline]
     pub fn commit(&self, slot: usize, written: &[usize], comparison: &mut Comparison) {
         let mut entrance = self.entrance.lock();
@@ -195,7 +195,7 @@ impl WriteSets {
         comparison.is_active = false;
     }
 
-    /// An attempt that may have entered has failed.
+    /// Takes back the set of an attempt that has failed, if it has entered.
     #[inline]
     pub fn give_up(&self, slot: usize, comparison: &mut Comparison) {
         if core::mem::take(&mut comparison.is_active) {
@@ -229,7 +229,7 @@ mod tests {
         sets.commit(slot, records, &mut comparison);
     }
 
-    /// What an attempt is compared with, once it has entered.
+    /// Compares an attempt that has entered: the records of the committed sets, and those of the active sets.
     fn found(sets: &WriteSets, comparison: &Comparison) -> [Result<Vec<usize>, Abort>; 2] {
         let (mut committed, mut active) = (Vec::new(), Vec::new());
         let of_committed = sets.compare_committed(comparison, |record| {

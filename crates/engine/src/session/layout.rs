@@ -1,5 +1,5 @@
-//! How the words of a column group's rows are understood: by their type, which costs nothing at run time, or
-//! by what the table was declared with, for callers that have no types.
+//! Interpretations of the words of a column group's rows: by their type, which costs nothing at run time, or by the
+//! declaration of the table, for callers that have no types.
 
 use core::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use storage::{
 
 use crate::Scheme;
 
-/// Goes on with the integer of a key whose width is known only now.
+/// Evaluates an expression with the integer of a key whose width is known only at run time.
 macro_rules! with_width {
     ($any:expr, |$key:ident| $body:expr) => {
         match $any {
@@ -21,7 +21,7 @@ macro_rules! with_width {
 }
 pub(crate) use with_width;
 
-/// One column group of a table, and what is known of its rows.
+/// One column group of a table, and the description of its rows.
 pub(crate) trait Layout: Copy {
     /// The table's primary key as indexes compare it.
     type Key: IndexedKey;
@@ -32,31 +32,31 @@ pub(crate) trait Layout: Copy {
     /// The column group's number.
     fn number(self) -> usize;
 
-    /// The number of the group's record among those of a row.
+    /// The number of the group's record among the records of a row.
     fn record(self) -> usize;
 
-    /// The words of the group, of those of its record.
+    /// The words of the group, out of the words of its record.
     fn part<'w, S: Scheme>(self, words: &'w [u64], tables: &Tables<S>) -> &'w [u64];
 
-    /// As [`part`](Self::part), to be changed.
+    /// Like [`part`](Self::part), but mutable.
     fn part_mut<'w, S: Scheme>(self, words: &'w mut [u64], tables: &Tables<S>) -> &'w mut [u64];
 
-    /// How many secondary indexes are computed from the group.
+    /// The number of secondary indexes that are computed from the group.
     fn indexes(self) -> usize;
 
-    /// Where the row of a key lives.
+    /// The home of the row of a key.
     fn home(self, key: Self::Key) -> Home;
 
     /// Calls `visit` with each secondary key of a row, in the order of the indexes, until one fails.
     fn try_each<V: KeyVisit>(self, key: Self::Key, words: &[u64], visit: &mut V) -> Result<(), V::Stop>;
 }
 
-/// What [`Layout::try_each`] calls.
+/// The visitor that [`Layout::try_each`] calls.
 pub(crate) trait KeyVisit {
-    /// Why it stops early.
+    /// The reason for stopping early.
     type Stop;
 
-    /// One index: its position among the group's, the row's key in it, and where rows of its keys live.
+    /// Visits one index: its position among the group's, the row's key in it, and the homes of its keys.
     fn index<K: IndexedKey>(
         &mut self,
         position: usize,
@@ -109,7 +109,7 @@ impl<R: Row + ?Sized> Layout for Table<R> {
     }
 }
 
-/// Passes typed keys on as indexes compare them.
+/// Converts typed keys to the form in which indexes compare them.
 struct Untyped<'v, V>(&'v mut V);
 
 impl<V: KeyVisit> IndexVisit for Untyped<'_, V> {
@@ -121,7 +121,7 @@ impl<V: KeyVisit> IndexVisit for Untyped<'_, V> {
     }
 }
 
-/// A column group by number. Its table has it, and keys of the width `K`: whoever makes one has checked both.
+/// A column group by number. Its creator has checked that the table has the group, and keys of the width `K`.
 pub(crate) struct Declared<'db, S: Scheme, K> {
     store: &'db TableStore<S>,
     group: u16,

@@ -1,7 +1,7 @@
-//! How an attempt moves a row: gives it a value with another secondary key.
+//! Moving a row: giving it a value with another secondary key.
 //!
-//! It enters the new key at once, as an insert does, and leaves the old one alone. What becomes of the two is
-//! decided at its end: see [`Moves`](crate::moves::Moves).
+//! The attempt enters the new key at once, as an insert does, and leaves the old entry alone. The fate of the two
+//! entries is decided when the attempt ends: see [`Moves`](crate::moves::Moves).
 
 use core::convert::Infallible;
 
@@ -19,14 +19,14 @@ pub(super) struct Move<'db, S: Scheme> {
     row: RowRef<'db, S>,
     primary: AnyKey,
     which: Which,
-    /// What the key was before the attempt, and what it is now.
+    /// The key before the attempt (`from`), and the present key (`to`).
     from: AnyKey,
     to: AnyKey,
     /// The keys under which the attempt added an entry.
     entered: Vec<AnyKey>,
 }
 
-/// A key of a row that a write has changed, and where the old and the new one live.
+/// A key of a row that a write has changed, and the homes of the old and the new key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Changed {
     which: Which,
@@ -35,7 +35,7 @@ pub(super) struct Changed {
     homes: [Home; 2],
 }
 
-/// The secondary keys of a row that are not what they were `before`.
+/// The secondary keys of a row that differ from those `before`.
 #[cold]
 pub(super) fn changed<Y: Layout>(
     layout: Y,
@@ -48,7 +48,7 @@ pub(super) fn changed<Y: Layout>(
     compare.changed
 }
 
-/// Compares the secondary keys of a row with what they were, by position.
+/// Compares the secondary keys of a row with the earlier ones, by position.
 struct Compare<'b> {
     group: u16,
     before: &'b [Option<AnyKey>; 2],
@@ -76,7 +76,7 @@ impl KeyVisit for Compare<'_> {
 }
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
-    /// The row has a value with these keys changed: makes it found under the new ones.
+    /// Makes a row whose value has changed keys found under the new ones.
     #[cold]
     pub(super) fn move_row(
         &mut self,
@@ -134,7 +134,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         let index = row.table().index(which);
         match with_width!(to, |key| self.enter(index, key, row))? {
             Placed::Added => self.session.moves.get_mut(nth).entered.push(to),
-            // What others have entered, or left behind, stays while this attempt is in flight.
+            // Entries of other attempts, or left behind by them, stay while this attempt is in flight.
             Placed::Exists(found) if found.is(row) => {}
             // The entry of a row that is on its way out of the indexes.
             Placed::Exists(_) => return Err(Abort::WriteConflict),
@@ -144,7 +144,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
 }
 
 impl<S: Scheme, O: Observer, L: Sink> Session<'_, S, O, L> {
-    /// The attempt has passed its validation and is about to install.
+    /// Called when the attempt has passed its validation and is about to install.
     #[cold]
     pub(super) fn commit_moves(&mut self) {
         for Move { row, which, from, to, entered, .. } in self.moves.iter() {
@@ -152,7 +152,7 @@ impl<S: Scheme, O: Observer, L: Sink> Session<'_, S, O, L> {
         }
     }
 
-    /// The attempt is over.
+    /// Called when the attempt is over.
     #[cold]
     pub(super) fn end_moves(&mut self, has_committed: bool) {
         let watermark = self.db.scheme().watermark();

@@ -1,8 +1,8 @@
-//! What an attempt keeps to itself until its commit is decided, under [`InsertAt::Install`]: the rows that
-//! it inserted, and what its commit will change in the indexes.
+//! The private part of an attempt under [`InsertAt::Install`], until its commit is decided: the rows that it inserted,
+//! and the index changes that its commit will make.
 //!
-//! While such an attempt runs, no index changes. Its own searches and scans must find its own inserts all
-//! the same, so these stand in the order of the indexes that they will enter, and scans merge them in.
+//! While such an attempt runs, no index changes. Its own searches and scans must still find its own inserts, so these
+//! are kept in the order of the indexes that they will enter, and scans merge them in.
 //!
 //! [`InsertAt::Install`]: crate::InsertAt::Install
 
@@ -34,8 +34,7 @@ pub(crate) struct Change<'db, S: Scheme> {
 }
 
 impl<'db, S: Scheme> Change<'db, S> {
-    /// Changes the index. No attempt may be looking at it. A row that loses its primary key gives its
-    /// memory back.
+    /// Changes the index. No attempt may be looking at it. Removing a row's primary key frees the row's memory.
     pub(crate) fn apply(self, slot: &mut Slot<'db, S>) {
         let index = self.row.table().index(self.place.which);
         if self.adds {
@@ -54,9 +53,9 @@ impl<'db, S: Scheme> Change<'db, S> {
 /// The private rows and index entries of the running attempt.
 #[derive(Debug)]
 pub(crate) struct Private<'db, S: Scheme> {
-    /// Rows that the attempt inserted, by their ids; none in place of one that it deleted again.
+    /// Rows that the attempt inserted, by their ids; `None` in place of a row that it deleted again.
     rows: AccessSet<Option<NewRow<'db, S>>>,
-    /// Rows that it inserted and deleted again.
+    /// Rows that the attempt inserted and deleted again.
     spare: Vec<NewRow<'db, S>>,
     /// Entries to be added, in the order of their places.
     adds: Entries<'db, S>,
@@ -64,8 +63,8 @@ pub(crate) struct Private<'db, S: Scheme> {
     removes: Entries<'db, S>,
 }
 
-/// Entries of indexes. At a place there is one at most, because keys are unique, those of secondary indexes by the
-/// primary keys in them.
+/// Entries of indexes. A place has at most one entry, because keys are unique; keys of secondary indexes are unique by
+/// the primary keys in them.
 type Entries<'db, S> = SortedList<Place, RowRef<'db, S>>;
 
 impl<S: Scheme> Default for Private<'_, S> {
@@ -94,19 +93,19 @@ impl<'db, S: Scheme> Private<'db, S> {
         self.adds.insert(place, row);
     }
 
-    /// The row gets a value again after the attempt deleted it, or a key that it had: whether its entry at
-    /// this place was to be removed, and now stays.
+    /// Called when the row gets a value again after the attempt deleted it, or a key that it had before. Returns
+    /// whether its entry at this place was to be removed, and now stays.
     pub(crate) fn restore(&mut self, place: Place, row: RowRef<'db, S>) -> bool {
         self.removes.remove_if(&place, |gone| gone.is(row)).is_some()
     }
 
-    /// Whether the attempt has deleted what the index holds at this place.
+    /// Whether the attempt has deleted the row that the index holds at this place.
     #[inline]
     pub(crate) fn is_removed(&self, place: Place, row: RowRef<'db, S>) -> bool {
         self.removes.find(&place).is_some_and(|gone| gone.is(row))
     }
 
-    /// The attempt deletes a row, which stands at these places and no others.
+    /// Deletes a row, which stands at these places and no others.
     pub(crate) fn delete(&mut self, row: RowRef<'db, S>, places: impl Iterator<Item = Place>) {
         let new = self.rows.find(row.id()).and_then(|position| self.rows.get_mut(position).take());
         for place in places {
@@ -119,15 +118,15 @@ impl<'db, S: Scheme> Private<'db, S> {
         self.spare.extend(new);
     }
 
-    /// A row that stands at this place is not to stand there any more.
+    /// Takes a row away from a place at which it stands.
     pub(crate) fn leave(&mut self, place: Place, row: RowRef<'db, S>) {
-        // An entry of the attempt's own is that of a new row, or of one that it has moved.
+        // An entry of the attempt's own belongs to a new row, or to a row that it has moved.
         if self.adds.remove_if(&place, |_| true).is_none() {
             self.removes.insert(place, row);
         }
     }
 
-    /// Passes on what the commit changes, and forgets it.
+    /// Passes on the changes of the commit, and forgets them.
     #[inline]
     pub(crate) fn commit(
         &mut self,
@@ -139,7 +138,7 @@ impl<'db, S: Scheme> Private<'db, S> {
         self.rows.clear();
     }
 
-    /// The attempt is over: gives back the rows that no index will hold.
+    /// Ends the attempt: gives back the rows that no index will hold.
     #[inline]
     pub(crate) fn end(&mut self, slot: &mut Slot<'db, S>) {
         for row in self.rows.drain().flatten().chain(self.spare.drain(..)) {
@@ -149,7 +148,7 @@ impl<'db, S: Scheme> Private<'db, S> {
         self.removes.drain(|_, _| {});
     }
 
-    /// Which of the entries to be added are in a range of an index's keys.
+    /// The entries to be added that are in a range of an index's keys.
     pub(crate) fn range<K: IndexedKey>(
         &self,
         table: TableId,
@@ -166,7 +165,7 @@ impl<'db, S: Scheme> Private<'db, S> {
             Bound::Unbounded if open => (at.table, at.which) < (table, which),
             Bound::Unbounded => (at.table, at.which) <= (table, which),
         };
-        // Up to an included bound comes what is up to an excluded one from the other side.
+        // The entries up to an included end are those before or at it, as before an excluded start; and the reverse.
         let to = match to {
             Bound::Included(key) => Bound::Excluded(key),
             Bound::Excluded(key) => Bound::Included(key),
@@ -179,7 +178,7 @@ impl<'db, S: Scheme> Private<'db, S> {
 }
 
 impl<Y: Layout, H, F, S: Scheme, O: Observer, L: Sink> Scan<'_, '_, '_, Y, H, F, S, O, L> {
-    /// Shows the attempt's own inserts that come before `key`, or all that are left.
+    /// Shows the attempt's own inserts that come before `key`, or all remaining ones.
     pub(super) fn show_own<K: IndexedKey>(&mut self, key: Option<K>) -> Result<ControlFlow<()>, Abort>
     where
         H: Fn(K, &[u64]) -> bool,

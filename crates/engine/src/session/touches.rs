@@ -1,4 +1,4 @@
-//! What schemes that plan are told of the indexes, before these are searched or changed: see [`Touch`].
+//! Announcements of index searches and changes to schemes that plan, before they are made: see [`Touch`].
 
 use core::ops::Bound;
 
@@ -9,18 +9,18 @@ use super::{Attempt, Place};
 use crate::{Abort, Observer, Scheme, Sink, Spot, Touch};
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
-    /// Tells the scheme, if it plans.
+    /// Announces an index lookup or change to the scheme, if the scheme plans.
     #[inline]
     pub(super) fn touch(&mut self, touch: impl FnOnce() -> Touch) -> Result<(), Abort> {
         if S::PLANS { self.session.db.scheme().touch(&mut self.session.txn, touch()) } else { Ok(()) }
     }
 
-    /// A key of a row that the attempt has found is about to be removed from an index.
+    /// Announces the removal from an index of a key of a row that the attempt has found.
     pub(super) fn touch_removed(&mut self, row: RowRef<'db, S>, place: Place) -> Result<(), Abort> {
         self.touch(|| Touch::Remove(spot_of(row.table(), place.which, place.key)))
     }
 
-    /// A scan has come to a row by the key of a secondary index.
+    /// Announces that a scan has come to a row by the key of a secondary index.
     #[inline]
     pub(super) fn touch_met<K: IndexedKey>(
         &mut self,
@@ -38,7 +38,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
     }
 }
 
-/// The numbers of a key.
+/// The numbers of a key of an index.
 #[inline]
 pub(super) fn spot<S: Shape, K: IndexedKey>(store: &TableStore<S>, which: Which, key: K) -> Spot {
     let within = match which {
@@ -57,7 +57,7 @@ fn spot_of<S: Shape>(store: &TableStore<S>, which: Which, key: AnyKey) -> Spot {
     with_width!(key, |key| spot(store, which, key))
 }
 
-/// A search for a range of keys.
+/// The announcement of a scan of a range of keys.
 #[inline]
 pub(super) fn range<S: Shape, K: IndexedKey>(
     store: &TableStore<S>,

@@ -1,5 +1,5 @@
-//! The operations of an attempt over words. What a row's words mean, a [`Layout`] knows: the same code serves
-//! callers with types, and callers who reach tables by number.
+//! The operations of an attempt over words. A [`Layout`] knows the meaning of a row's words: the same code serves
+//! callers with types, and callers that reach tables by number.
 
 use core::convert::Infallible;
 use core::ops::{Bound, ControlFlow, Range};
@@ -19,10 +19,10 @@ use crate::observer::{Facet, mark_of, row_words, row_words_mut, set_mark};
 use crate::parts::Position;
 use crate::{Abort, Direction, Observer, Scheme, Sink, Touch, Write, plants};
 
-/// Where the rows of a key range live, by the homes of its bounds.
+/// The homes of the rows of a key range, given by the homes of its bounds.
 pub(crate) type Homes = (Bound<Home>, Bound<Home>);
 
-/// Passes what happens at the leaves of an index to the scheme.
+/// Passes the events at the leaves of an index to the scheme.
 struct Watch<'w, 'db, S: Scheme> {
     scheme: &'db S,
     txn: &'w mut S::Txn<'db>,
@@ -51,7 +51,7 @@ impl<'db, S: Scheme> Watcher<'db, S::Leaf> for Watch<'_, 'db, S> {
 }
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
-    /// Tells the scheme where the keys of a range live, unless that is everywhere.
+    /// Tells the scheme the homes of the keys of a range, unless they live everywhere.
     #[inline]
     pub(crate) fn reach(&mut self, (from, to): Homes) -> Result<(), Abort> {
         let home = |bound, open| match bound {
@@ -65,7 +65,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
     }
 
-    /// As `reach`, for one key that lives here.
+    /// Like `reach`, for one key that lives at `home`.
     #[inline]
     pub(super) fn reach_home(&mut self, home: Home) -> Result<(), Abort> {
         match home {
@@ -74,7 +74,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
     }
 
-    /// The row of a primary key; a miss counts as read.
+    /// Finds the row of a primary key; a miss counts as read.
     #[inline]
     fn find<K: IndexedKey>(
         &mut self,
@@ -104,13 +104,13 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         self.session.db.tables()
     }
 
-    /// A statement begins: where its client sends one at a time, it is waited for. What comes next is finding rows.
+    /// Begins a statement: waits for it where the client sends one statement at a time. The next work is finding rows.
     #[inline]
     pub(crate) fn receive(&mut self) {
         self.session.meter.receive(Phase::Index);
     }
 
-    /// The row of a key that may live elsewhere, for a statement.
+    /// Finds the row of a key, which may live at another home, for a statement.
     #[inline]
     fn row<Y: Layout>(&mut self, layout: Y, key: Y::Key) -> Result<Option<RowRef<'db, S>>, Abort> {
         self.receive();
@@ -173,7 +173,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
             let output = change(own);
             stamp(&mut session.observer, layout, key, record.id(), words);
             if O::MARKS && row.table().is_shared() {
-                // A write of the record is one of all its entries.
+                // A write of the record is a write of all its entries.
                 let entries = row.table().entries(key.any(), row_words::<O>(words));
                 session.observer.entries(record.id(), facet(layout), &entries, &entries);
             }
@@ -200,7 +200,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         key: Y::Key,
         add: impl FnOnce(&mut [u64]),
     ) -> Result<bool, Abort> {
-        // Who writes a record with secondary indexes always knows its value, whichever group they are of.
+        // A write of a record with secondary indexes always knows its value, whichever group the indexes belong to.
         let is_indexed = || self.store(layout.table()).is_shared() && self.store(layout.table()).is_indexed();
         if S::DELTAS && !is_indexed() {
             self.write_unread(layout, key, Write::Delta, add)
@@ -218,14 +218,14 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         value: &[u64],
     ) -> Result<bool, Abort> {
         if layout.indexes() > 0 || self.store(layout.table()).is_shared() {
-            // Which keys change is known only of a row that was read, and the rest of its record stays as it was.
+            // The changed keys are known only for a row that was read, and the rest of its record stays as it was.
             let replaced = self.update_words(layout, key, |words| words.copy_from_slice(value));
             return replaced.map(|replaced| replaced.is_some());
         }
         self.write_unread(layout, key, Write::Blind, |words| words.copy_from_slice(value))
     }
 
-    /// Writes a row whose value is not looked at: `false` when the key is not there.
+    /// Writes a row without looking at its value: `false` when the key is not there.
     #[inline]
     fn write_unread<Y: Layout>(
         &mut self,
@@ -252,7 +252,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         Ok(true)
     }
 
-    /// Inserts a row that lives at `home`, whose groups `fill` passes on: `false` when the key is there.
+    /// Inserts a row that lives at `home`, whose groups `fill` passes on: `false` when the key is there already.
     #[inline]
     pub(crate) fn insert_words<K: IndexedKey>(
         &mut self,
@@ -284,8 +284,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         Ok(is_new)
     }
 
-    /// Deletes a row: `false` when the key is not there. If the table has secondary indexes, the layout is
-    /// that of their column group.
+    /// Deletes a row: `false` when the key is not there. If the table has secondary indexes, the layout is that of the
+    /// column group that has them.
     #[inline]
     pub(crate) fn delete_words<Y: Layout>(&mut self, layout: Y, key: Y::Key) -> Result<bool, Abort> {
         let (table, group) = (layout.table(), layout.number());
@@ -346,7 +346,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         Ok(true)
     }
 
-    /// Visits the rows of a range of secondary keys. `holds` says whether a row's words have a key.
+    /// Visits the rows of a range of secondary keys. `holds` tells whether a row's words have a key.
     #[inline]
     pub(crate) fn walk_secondary<K: IndexedKey>(
         &mut self,
@@ -357,12 +357,12 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         see: impl FnMut(K, &[u64]) -> ControlFlow<()>,
     ) -> Result<(), Abort> {
         let moves = self.session.db.moves().of(layout.table());
-        // A row that has moved may be found under a key that is not that of the visible version.
+        // A row that has moved may be found under a key other than that of its visible version.
         let holds = |key, words: &[u64]| !moves.have_begun() || holds(key, words);
         Scan::walk(self, (layout, which), keys, direction, holds, see)
     }
 
-    /// Puts a row under a key of one index; if the key is there, gives the row that has it.
+    /// Enters a row under a key of one index; if the key is there already, returns the row that has it.
     #[inline]
     pub(super) fn enter<K: IndexedKey>(
         &mut self,
@@ -374,7 +374,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         self.enter_found(index, key, row)
     }
 
-    /// As `enter`, while rows are being found anyway.
+    /// Like `enter`, while the meter is in the phase of finding rows already.
     #[inline]
     fn enter_found<K: IndexedKey>(
         &mut self,
@@ -389,8 +389,8 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         placed
     }
 
-    /// A row for a key: a new one, which is in the primary index afterwards, or the one that is there; and
-    /// whether it is new.
+    /// Finds or makes the row for a key: a new row, which is in the primary index afterwards, or the row that is there.
+    /// Also returns whether the row is new.
     fn place<K: IndexedKey>(
         &mut self,
         store: &'db TableStore<S>,
@@ -423,7 +423,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         }
     }
 
-    /// As `place`, but a new row is known to this attempt alone.
+    /// Like `place`, but the new row stays private to this attempt.
     fn place_privately<K: IndexedKey>(
         &mut self,
         store: &'db TableStore<S>,
@@ -438,7 +438,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
                 Some(own) => Some(own),
                 None => store.index(place.which).get(key, |leaf| {
                     scheme.adding(txn, leaf)?;
-                    // Keys of different tables must not meet.
+                    // Equal keys of different tables must have different hashes.
                     let table = u64::from(store.id().0).hash();
                     scheme.claim(txn, leaf, key.hash().wrapping_add(table))
                 })?,
@@ -457,7 +457,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Attempt<'_, 'db, S, O, L> {
         Ok((row, true))
     }
 
-    /// As `enter`, for a secondary key and an entry that is known to this attempt alone.
+    /// Like `enter`, for a secondary key whose entry stays private to this attempt.
     pub(super) fn enter_privately<K: IndexedKey>(
         &mut self,
         which: Which,
@@ -541,13 +541,13 @@ fn secondary_keys<Y: Layout>(layout: Y, key: Y::Key, words: &[u64]) -> [Option<A
     keys.0
 }
 
-/// What a history calls the rows of a layout.
+/// The facet of a layout's rows: the table that a history names for them.
 #[inline]
 fn facet<Y: Layout>(layout: Y) -> Facet {
     Facet::primary(layout.table(), layout.record())
 }
 
-/// Tells an observer of a write, and the words of the written value who wrote it.
+/// Reports a write to an observer, and stores the mark of its writer with the written value.
 #[inline]
 fn stamp<O: Observer, Y: Layout>(observer: &mut O, layout: Y, key: Y::Key, record: usize, words: &mut [u64]) {
     if O::MARKS {
@@ -556,7 +556,7 @@ fn stamp<O: Observer, Y: Layout>(observer: &mut O, layout: Y, key: Y::Key, recor
 }
 
 impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
-    /// The attempt saw a key's value, or that it has none.
+    /// Reports to the observer that the attempt saw a key's value, or its absence.
     #[inline]
     fn saw<Y: Layout>(&mut self, layout: Y, key: Y::Key, mark: Option<u64>) {
         if O::MARKS {
@@ -564,7 +564,7 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
         }
     }
 
-    /// Whether a record has a value, which is read as if nothing more were to follow.
+    /// Whether a record has a value: a plain read, without regard to the write that follows.
     #[inline(never)]
     fn finds<Y: Layout>(&mut self, layout: Y, key: Y::Key, record: RecordRef<'db, S>) -> Result<bool, Abort> {
         let is_there = self.db.scheme().read(&mut self.txn, record)?.is_some();
@@ -576,25 +576,25 @@ impl<'db, S: Scheme, O: Observer, L: Sink> Session<'db, S, O, L> {
     }
 }
 
-/// Gives each group of an inserted row its value.
+/// Gives each column group of an inserted row its value.
 pub(crate) struct InsertGroups<'a, 's, 'db, K, S: Scheme, O: Observer, L: Sink> {
     attempt: &'a mut Attempt<'s, 'db, S, O, L>,
     row: RowRef<'db, S>,
     key: K,
     is_new: bool,
-    /// How many groups have been given.
+    /// The number of groups that have been given.
     given: usize,
     /// Whether this insert has put the key into the index.
     is_added: bool,
-    /// Whether a row without a value may be given one again. Not where there are secondary indexes: they
-    /// may still hold it under the keys of the value that it had.
+    /// Whether a row without a value may be given one again. This is not allowed where there are secondary indexes:
+    /// they may still hold the row under the keys of its earlier value.
     may_adopt: bool,
-    /// The row was deleted by this attempt before, under these keys.
+    /// The deleted row, if this attempt deleted it before, with the keys that it had.
     back: Option<Unlink<'db, S>>,
 }
 
 impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K, S, O, L> {
-    /// One column group: gives it its first value, unless the row turned out to be there.
+    /// Gives one column group its first value, unless the row turned out to be there already.
     #[inline]
     pub(crate) fn group<Y: Layout<Key = K>>(&mut self, layout: Y, value: &[u64]) -> Result<(), Abort> {
         if !self.is_new {
@@ -607,25 +607,26 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
         session.touched(record.id(), self.key);
         session.meter.switch(Phase::Cc);
         let words = if is_shared && self.given > 1 {
-            // The record has got its value with the first group.
+            // The record got its value with the first group.
             session.db.scheme().write(&mut session.txn, record, Write::Modify)?
         } else {
             session.db.scheme().insert(&mut session.txn, record)?
         };
         self.is_new = words.is_some();
         if !self.is_new && self.is_added && !is_planted(&plants::INSERT_SHRUGS) {
-            // Somebody else gave the row a value meanwhile. That the key is there contradicts what this attempt may
-            // have read before, when it was missing: its own entry has made the change of the gap its own.
+            // Another attempt gave the row a value meanwhile. The key is now there, which contradicts an earlier read
+            // of this attempt that may have missed it. Validation does not find this: the change of the gap is that of
+            // this attempt's own entry.
             return Err(Abort::WriteConflict);
         }
         if O::MARKS && !self.is_new {
-            // An insert that finds a value does not say which.
+            // An insert that finds a value does not say which version it found.
             let words = session.db.scheme().read(&mut session.txn, record)?;
             session.observer.read(facet(layout), self.key, words.map(mark_of));
             return Ok(());
         }
         if self.is_new && !self.may_adopt {
-            // Back from this attempt's own delete, it stands under the secondary keys that it had.
+            // The row is back from this attempt's own delete, and stands under the secondary keys that it had.
             let Some(own) = session.deleted.take(self.row) else { return Err(Abort::WriteConflict) };
             self.back = Some(own);
             self.may_adopt = true;
@@ -655,7 +656,7 @@ impl<K: IndexedKey, S: Scheme, O: Observer, L: Sink> InsertGroups<'_, '_, '_, K,
         }
     }
 
-    /// Tells an observer of the record that all groups share, now that it is whole.
+    /// Reports the record that all groups share to the observer, now that it is complete.
     fn tell(&mut self) -> Result<(), Abort> {
         let (row, key) = (self.row, self.key);
         if !self.is_new || row.table().lookup() == Lookup::Heap {
@@ -689,13 +690,13 @@ pub(crate) struct Scan<'a, 's, 'db, Y, H, F, S: Scheme, O: Observer, L: Sink> {
     /// The column group that is shown.
     layout: Y,
     which: Which,
-    /// Whether a row whose words were read stands under the key.
+    /// Whether a row whose words were read has this key.
     holds: H,
     see: F,
     pub(super) direction: Direction,
     /// The attempt's own inserts in the range that were not shown yet.
     pub(super) own: Range<Position>,
-    /// Whether it was broken off.
+    /// Whether the closure broke the scan off.
     is_broken: bool,
 }
 
@@ -801,7 +802,7 @@ where
             if self.show_own(Some(key))?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            // A row that this attempt has moved stands under its old secondary key yet.
+            // A row that this attempt has moved still stands under its old secondary key.
             let place = Place { table: self.layout.table(), which: self.which, key: key.any() };
             if self.attempt.session.private.is_removed(place, row) {
                 return Ok(ControlFlow::Continue(()));

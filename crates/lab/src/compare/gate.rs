@@ -1,11 +1,11 @@
-//! The faults that make a gate fail, and those that it may let pass.
+//! The faults that make a gate fail, and the faults that a gate may let pass.
 
 use engine::setting::nearest;
 
 use super::{Cell, Compared};
 use crate::Refusal;
 
-/// Why a cell fails a gate.
+/// A reason why a cell fails a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// The second side is slower by more than the margin.
@@ -23,11 +23,11 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All, the gravest first.
+    /// All faults, the gravest first.
     pub const ALL: [Self; 6] =
         [Self::Slower, Self::Failed, Self::Lost, Self::Undecided, Self::Machines, Self::Builds];
 
-    /// Its name on the command line and in results.
+    /// Returns the name on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Slower => "slower",
@@ -48,11 +48,11 @@ pub(super) struct Allowed {
 }
 
 impl Allowed {
-    /// Of the texts of `--allow`: each is the name of a cell, or names of faults with commas. That a second side is
-    /// slower is what a gate is for, and can be allowed cell by cell only.
+    /// Reads the texts of `--allow`. Each is the name of a cell, or names of faults with commas. The fault
+    /// [`Fault::Slower`] is the purpose of a gate, and can be allowed only for single cells by their names.
     ///
     /// # Errors
-    /// Names of nothing, with those that there are.
+    /// Unknown names. The text lists the known names.
     pub(super) fn parse(texts: &[String], cells: &[Cell]) -> Result<Self, Refusal> {
         let mut allowed = Self::default();
         for text in texts {
@@ -69,7 +69,7 @@ impl Allowed {
         Ok(allowed)
     }
 
-    /// Whether the gate lets a fault of a cell pass.
+    /// Returns whether the gate lets a fault of a cell pass.
     fn lets_pass(&self, fault: Fault, label: &str) -> bool {
         self.faults.contains(&fault) || self.cells.iter().any(|cell| cell == label)
     }
@@ -94,19 +94,19 @@ fn unknown(text: &str, name: &str, cells: &[Cell]) -> Refusal {
 }
 
 impl Compared {
-    /// Whether a gate fails: whether any cell has a fault that it is not allowed to let pass.
+    /// Returns whether the gate fails, because a cell has a fault that is not allowed.
     pub fn fails(&self) -> bool {
         Fault::ALL.into_iter().any(|fault| !self.labels_of(fault, false).is_empty())
     }
 
-    /// The cells that have a fault, those that the gate lets pass or the others.
+    /// Returns the cells that have a fault: if `is_allowed`, those that the gate lets pass, else the others.
     pub(super) fn labels_of(&self, fault: Fault, is_allowed: bool) -> Vec<&str> {
         let cells = self.cells.iter().filter(|cell| cell.faults.contains(&fault));
         let labels = cells.map(|cell| cell.label.as_str());
         labels.filter(|label| self.allowed.lets_pass(fault, label) == is_allowed).collect()
     }
 
-    /// Whether the gate fails because of this cell.
+    /// Returns whether the gate fails because of this cell.
     pub(super) fn fails_by(&self, cell: &Cell) -> bool {
         cell.faults.iter().any(|fault| !self.allowed.lets_pass(*fault, &cell.label))
     }

@@ -1,12 +1,12 @@
-//! Comparisons of two sets of results: a build with the one before, a setting with another.
+//! Comparisons of two sets of results: of two builds, or of two values of a setting, for example.
 //!
-//! Results are compared cell by cell. A *cell* is all that was chosen but the seed; runs of one seed and round
-//! answered the same requests and are a pair, so that N repetitions are N pairs. What two sets may differ in has to be
-//! named: else a difference that nobody thought of would be taken for that of the code.
+//! Results are compared cell by cell. A *cell* is a combination of all choices except the seed. Two runs of one seed
+//! and round answered the same requests and are a pair, so that N repetitions are N pairs. The choices in which the two
+//! sets may differ have to be named. Otherwise, an unnoticed difference would be taken for a difference of the code.
 //!
-//! A gate fails for whatever keeps it from saying that the second side is not slower: a cell that is slower, one
-//! without a result, one that a side does not have, and one of which the results decide nothing. Each is named, and
-//! passes only if it is allowed to.
+//! A gate fails if the results do not show that the second side is not slower: if a cell is slower, has no result, is
+//! missing on one side, or has results that do not decide. Each such cell is named, and passes only if it is allowed
+//! to.
 
 mod gate;
 mod side;
@@ -25,7 +25,7 @@ use crate::sweep::CONFIDENCE;
 use crate::{Arrival, Mode, Refusal};
 use gate::Allowed;
 
-/// The choices that tell one cell from another; settings come on top.
+/// The choices that distinguish cells, in addition to the settings.
 pub(crate) const CHOSEN: [&str; 16] = [
     "workload",
     "scheme",
@@ -45,7 +45,8 @@ pub(crate) const CHOSEN: [&str; 16] = [
     "rate_txn_s",
 ];
 
-/// The choices of a result that does not state them, because there was no choice when it was made.
+/// Returns the value of a choice for a result that does not state it, because the choice did not exist when the result
+/// was made.
 fn unsaid(name: &str) -> Value {
     match name {
         "warmup_auto" => json!(false),
@@ -57,16 +58,16 @@ fn unsaid(name: &str) -> Value {
         _ => Value::Null,
     }
 }
-/// The facts by which machines differ.
+/// The facts that distinguish machines.
 const MACHINE: [&str; 8] =
     ["cpu", "cores", "memory_bytes", "cache_bytes", "kernel", "governor", "huge_pages", "numa_balancing"];
 
-/// The two sets and how they are compared.
+/// The options of a comparison of two sets.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// A ratio that matters, from 1.
+    /// The smallest ratio that matters, from 1.
     pub margin: f64,
-    /// Names of what may differ: settings, `scheme`, `workers` and the like.
+    /// Names of the choices that may differ: settings, `scheme`, `workers` and the like.
     pub across: Vec<String>,
     /// The faults and cells that a gate lets pass: names of cells, and of faults with commas.
     pub allow: Vec<String>,
@@ -75,11 +76,11 @@ pub struct Question {
 /// Two sets of results, cell by cell.
 #[derive(Debug)]
 pub struct Compared {
-    /// The cells that either has.
+    /// The cells of either set.
     pub cells: Vec<Cell>,
     /// The facts in which the machines differ, with both values.
     pub machines: Vec<(String, String, String)>,
-    /// Runs that both sets have, to the last digit.
+    /// The number of runs that both sets have, identical to the last digit.
     pub same_runs: usize,
     margin: f64,
     allowed: Allowed,
@@ -88,13 +89,13 @@ pub struct Compared {
 /// A cell that at least one set has.
 #[derive(Debug)]
 pub struct Cell {
-    /// The settings in which it differs from the other cells.
+    /// The name of the cell: its workload, its scheme, and the choices in which it differs from the other cells.
     pub label: String,
     /// The runs of the first and the second set.
     pub sides: [Side; 2],
     /// The comparison of the second set with the first.
     pub outcome: Outcome,
-    /// Why a gate fails.
+    /// The reasons why a gate fails at this cell.
     pub faults: Vec<Fault>,
 }
 
@@ -103,24 +104,25 @@ pub struct Cell {
 pub enum Outcome {
     /// Both sides have results.
     Compared(Box<Ratio>),
-    /// A side has runs and no result, or nothing was committed on either side.
+    /// A side has runs but no result, or nothing was committed on either side.
     Failed,
     /// A side has no run.
     Lost,
 }
 
-/// The second side of a cell against the first.
+/// The ratio of the second side of a cell to the first, with its verdict.
 #[derive(Debug)]
 pub struct Ratio {
-    /// How many pairs of a seed and a round there are, if they were compared in pairs.
+    /// The number of pairs of the same seed and round; `None` if the sides were not compared in pairs.
     pub pairs: Option<usize>,
-    /// The probability of so clear a difference by chance in any of the cells (Holm's adjustment).
+    /// The probability of so clear a difference by chance in any of the cells, by Holm's adjustment.
     pub p_adjusted: f64,
-    /// The verdict, or why there is none.
+    /// The verdict; [`Verdict::Unclear`] if there is none.
     pub verdict: Verdict,
-    /// Whether the second side is not slower by more than the margin, whatever else is unclear.
+    /// Whether the second side is known not to be slower by more than the margin. It may be unclear whether it is
+    /// faster.
     pub is_not_slower: bool,
-    /// The repetitions that would decide an undecided cell.
+    /// The repetitions that would decide the cell; `None` if it is decided.
     pub needs: Option<Needs>,
     pub(crate) judged: Judged,
 }
@@ -128,21 +130,21 @@ pub struct Ratio {
 /// The repetitions that would decide a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// So many repetitions in all at least: fewer never have the confidence. One repetition has no spread, so that
-    /// nobody knows whether they are enough.
+    /// At least this number of repetitions in total: fewer never have the confidence. A single repetition has no
+    /// spread, so that it is unknown whether this number is enough.
     AtLeast(usize),
-    /// About so many repetitions in all, if more of them spread as these do.
+    /// About this number of repetitions in total, if further repetitions have the same spread.
     About(usize),
-    /// More repetitions than anybody makes: the ratio is too near to the margin for the spread.
+    /// More repetitions than is practical: the ratio is too near to the margin for this spread.
     TooMany,
-    /// No number of repetitions: a quieter machine. It depends on how starvation is accounted for.
+    /// No number of repetitions, but a quieter machine: the answer depends on the correction for starvation.
     Quiet,
 }
 
 /// Compares the second set with the first.
 ///
 /// # Errors
-/// When the sets have no cell in common, with what they differ in; names of nothing in the question.
+/// Sets without a common cell: the text says in which choices they differ. Unknown names in the question.
 pub fn compare(first: &[Value], second: &[Value], question: &Question) -> Result<Compared, Refusal> {
     if !(1.0..=1e6).contains(&question.margin) {
         return Err(Refusal(format!(
@@ -177,7 +179,7 @@ pub fn compare(first: &[Value], second: &[Value], question: &Question) -> Result
     Ok(Compared { cells: compared, machines, same_runs, margin: question.margin, allowed })
 }
 
-/// How many runs of the second set are in the first as well.
+/// Returns the number of runs of the second set that are in the first set, too.
 fn same_runs(first: &[Value], second: &[Value]) -> usize {
     let figure = |run: &Value| (run["seed"].as_u64(), run["throughput_txn_s"].as_f64().map(f64::to_bits));
     let mut by_figure: BTreeMap<_, Vec<&Value>> = BTreeMap::new();
@@ -187,7 +189,7 @@ fn same_runs(first: &[Value], second: &[Value]) -> usize {
     second.iter().filter(|run| by_figure.get(&figure(run)).is_some_and(|runs| runs.contains(run))).count()
 }
 
-/// Takes into account how many cells were looked at.
+/// Adjusts the p-values for the number of compared cells.
 fn adjust(cells: &mut [Cell]) {
     let mut ratios: Vec<&mut Ratio> = cells.iter_mut().filter_map(Cell::ratio_mut).collect();
     let p_values: Vec<f64> = ratios.iter().map(|ratio| ratio.judged.comparison.p_value).collect();
@@ -210,7 +212,7 @@ impl Cell {
         Ok(cell)
     }
 
-    /// How the second side compares, if both have results.
+    /// Returns the comparison of the second side with the first; `None` unless both sides have results.
     pub fn ratio(&self) -> Option<&Ratio> {
         if let Outcome::Compared(ratio) = &self.outcome { Some(ratio) } else { None }
     }
@@ -225,7 +227,7 @@ impl Cell {
         match fault {
             Fault::Slower => self.ratio().is_some_and(|ratio| ratio.verdict == Verdict::Slower),
             Fault::Undecided => self.ratio().is_some_and(|ratio| !ratio.is_decided()),
-            // A first side that fails its check now and then is what the second may have mended.
+            // A failed check on the first side only is no fault: the second side may have fixed the defect.
             Fault::Failed => matches!(self.outcome, Outcome::Failed) || b.failed > 0,
             Fault::Lost => is_lost,
             Fault::Machines => !is_lost && a.machines != b.machines,
@@ -238,8 +240,8 @@ impl Ratio {
     fn new(a: &Side, b: &Side, margin: f64) -> Result<Self, CompareError> {
         let pairs: Vec<(Speed, Speed)> =
             b.results.iter().filter_map(|(nth, b)| Some((*b, *a.results.get(nth)?))).collect();
-        // What slowed a pair slowed both. So pairs are better, if all results of a side have a partner: but for too few
-        // of them there is no confidence, where results without a partner add to it.
+        // Disturbances of the machine slow both runs of a pair. So pairs are better if all results of one side have a
+        // partner. But too few pairs cannot have the confidence; then, results without a partner add to it.
         let (fewer, more) = (a.results().min(b.results()), a.results().max(b.results()));
         let is_paired = pairs.len() == fewer && (fewer == more || pairs.len() >= pairs_least());
         let judged = if is_paired {
@@ -264,13 +266,13 @@ impl Ratio {
         Ok(Self { pairs, p_adjusted: 1.0, verdict, is_not_slower, needs, judged })
     }
 
-    /// Whether it is known if the second side is slower by more than the margin.
+    /// Returns whether it is known if the second side is slower by more than the margin.
     pub fn is_decided(&self) -> bool {
         self.is_not_slower || self.verdict == Verdict::Slower
     }
 }
 
-/// Pairs without which there is no verdict, however clear they are.
+/// Returns the least number of pairs that can give a verdict, however clear they are.
 fn pairs_least() -> usize {
     pairs_to_decide(f64::INFINITY, 0.0, CONFIDENCE).expect("some number of pairs has the confidence")
 }
@@ -293,7 +295,8 @@ impl Needs {
         })
     }
 
-    /// `repetitions` says how many of them have ends of their interval nearer than a distance.
+    /// Returns the need of a comparison. `repetitions` returns the number of repetitions whose interval has its ends
+    /// within a distance of the ratio, in logarithms.
     fn new(
         judged: &Judged,
         margin: f64,
@@ -312,13 +315,13 @@ impl Needs {
         }
     }
 
-    /// More than were made: those did not decide.
+    /// Raises an estimated number above the number of repetitions that were made, since those did not decide.
     fn beyond(self, made: usize) -> Self {
         if let Self::About(number) = self { Self::About(number.max(made + 1)) } else { self }
     }
 }
 
-/// All that was chosen, by name, but what may differ.
+/// Returns all choices of a run, by name, except those that may differ.
 fn chosen(value: &Value, across: &[String]) -> Map<String, Value> {
     let of = |name: &str| value.get(name).cloned().unwrap_or_else(|| unsaid(name));
     let own = CHOSEN.iter().map(|name| ((*name).to_owned(), of(name)));
@@ -327,16 +330,17 @@ fn chosen(value: &Value, across: &[String]) -> Map<String, Value> {
     all.filter(|(name, _)| !is_free(name, across)).collect()
 }
 
-/// Whether something may differ. With the scheme go what it promises and its settings.
+/// Returns whether a choice may differ. If the scheme may differ, so may its isolation and its settings.
 fn is_free(name: &str, across: &[String]) -> bool {
     let goes_with_scheme = name == "isolation" || crate::Catalogue.owner(name).is_some();
     across.iter().any(|free| free == name || free == "scheme" && goes_with_scheme)
 }
 
-/// The runs of each cell of one side.
+/// Returns the runs of each cell of one side.
 ///
 /// # Errors
-/// When the runs of a cell differ among themselves in what may differ between the sides: they are no repetitions.
+/// Runs of a cell that differ within one side in a choice that may differ between the sides: they are no repetitions of
+/// each other.
 fn cells(runs: &[Value], across: &[String], side: &str) -> Result<BTreeMap<String, Side>, Refusal> {
     let mut cells: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
     for run in runs {
@@ -359,8 +363,8 @@ fn cells(runs: &[Value], across: &[String], side: &str) -> Result<BTreeMap<Strin
     Ok(cells.into_iter().map(|(key, runs)| (key, Side::new(&runs))).collect())
 }
 
-/// What each cell is called: what was measured, and what tells it from the others. What goes with a scheme is not told
-/// as long as the scheme itself tells the cells apart.
+/// Returns the label of each cell: its workload, its scheme, and the choices that distinguish it from other cells. The
+/// isolation and the settings of a scheme are left out as long as the scheme's name distinguishes the cells.
 fn labels(keys: &[String]) -> Vec<String> {
     const HEADS: [&str; 2] = ["workload", "scheme"];
     type Chosen = Map<String, Value>;
@@ -405,7 +409,7 @@ fn nothing_in_common(first: &[Value], second: &[Value], across: &[String]) -> Re
     ))
 }
 
-/// In what the machines differ.
+/// Returns the facts in which the machines of the two sets differ, with both values.
 fn machines(first: &[Value], second: &[Value]) -> Vec<(String, String, String)> {
     let all = |values: &[Value], name: &str| {
         let mut all: Vec<String> = values.iter().map(|value| value["machine"][name].to_string()).collect();
@@ -437,7 +441,7 @@ mod tests {
             .collect()
     }
 
-    /// As `run --repeat` makes them: of one seed, by round.
+    /// Returns runs as `run --repeat` makes them: of one seed, by round.
     fn rounds(number: u64, factor: f64) -> Vec<Value> {
         let of = |round: u64| {
             let mut run = run("silo", 0.5, 1, 1_000.0 * (1 + round) as f64 * (factor + 0.001 * round as f64));
@@ -461,7 +465,8 @@ mod tests {
         compare(first, second, &question(&[])).expect("comparable")
     }
 
-    /// Whether a gate fails, by nothing but this fault, which is told, and which nothing else allows.
+    /// Asserts that a gate fails because of this fault alone, that the text reports it, and that only the names of the
+    /// fault and of the cell allow it.
     #[track_caller]
     fn assert_fails_by(first: &[Value], second: &[Value], fault: Fault, says: &str) {
         let plain = compared(first, second);
@@ -507,10 +512,10 @@ mod tests {
         let ratio = slower.cells[0].ratio().expect("compared");
         assert_eq!((ratio.pairs, ratio.verdict), (Some(6), Verdict::Slower));
         assert!(slower.fails() && slower.text(false).contains("6 pairs"), "{}", slower.text(false));
-        // Rounds differ sixfold: only those of the same round are alike.
+        // Rounds differ sixfold: only runs of the same round are alike.
         let backwards: Vec<Value> = rounds(6, 1.0).into_iter().rev().collect();
         assert!(!compared(&rounds(6, 1.0), &backwards).fails());
-        // What was measured again under the same seed and round is one more repetition.
+        // A further measurement under the same seed and round is a further repetition.
         let again = changed(rounds(6, 1.002), |_, run| run["load_s"] = 2.into());
         let [first, second] = [1.0, 0.9].map(|by| {
             let again = changed(again.clone(), |_, run| {
@@ -581,7 +586,7 @@ mod tests {
         assert_fails_by(&none, &good, Fault::Failed, "FAILED: ycsb silo: the first side has no result");
         let one = failing(rounds(6, 1.0), |nth| nth == 3);
         assert_fails_by(&good, &one, Fault::Failed, "second: 1 of 6 runs failed their check");
-        // That the first failed now and then is told, and what the second may have mended.
+        // Failures of the first side are reported, but do not fail the gate: the second side may have fixed the defect.
         let mended = compared(&one, &good);
         assert!(
             !mended.fails() && mended.text(true).contains("first: 1 of 6 runs failed"),
@@ -647,7 +652,7 @@ mod tests {
             "{cell}"
         );
         assert_fails_by(&rounds(6, 1.0), &beside(0.1), Fault::Slower, "6 of 12 runs were starved");
-        // Nobody knows what the first would have done on a quiet machine, and no repetition tells.
+        // The speed of the first side on a quiet machine is unknown, and repetitions do not show it.
         assert_fails_by(&beside(0.52), &rounds(6, 1.0), Fault::Undecided, "no number of repetitions would");
     }
 
@@ -731,14 +736,14 @@ mod tests {
             let compared = compared(&sides.concat(), &sides[0]);
             compared.cells.iter().map(|cell| cell.label.clone()).collect::<Vec<_>>()
         };
-        // A scheme's settings and promise are known with its name.
+        // The scheme's name determines its settings and its isolation.
         let two = labels([of("mvto", "mvto.wait_us", 1, 0.5), of("silo", "silo.epoch_ms", 40, 0.5)]);
         assert_eq!(two, ["ycsb mvto", "ycsb silo"]);
         let varied = labels([of("mvto", "mvto.wait_us", 1, 0.5), of("mvto", "mvto.wait_us", 2, 0.5)]);
         assert_eq!(varied, ["ycsb mvto mvto.wait_us=1", "ycsb mvto mvto.wait_us=2"]);
         let both = labels([of("mvto", "mvto.wait_us", 1, 0.5), of("silo", "silo.epoch_ms", 40, 0.9)]);
         assert_eq!(both, ["ycsb mvto ycsb.theta=0.5", "ycsb silo ycsb.theta=0.9"]);
-        // A build that knows a setting which the other does not know has cells of its own.
+        // A build with a setting that the other build does not know has its own cells.
         let newer = labels([series("mvto", 0.5, 1.0), of("mvto", "mvto.wait_us", 1, 0.5)]);
         assert_eq!(newer, ["ycsb mvto isolation=mvto mvto.wait_us=1", "ycsb mvto isolation=serializable"]);
     }

@@ -1,4 +1,4 @@
-//! The runs of one side: read from files, and put into cells.
+//! The runs of one side of a comparison: read from files, and put into cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,37 +10,37 @@ use super::MACHINE;
 use crate::Refusal;
 use crate::speed::Speed;
 
-/// A repetition: its seed, its round, and how often the same seed and round was measured before.
+/// The key of a repetition: its seed, its round, and the number of earlier measurements of the same seed and round.
 pub(super) type Repetition = (u64, u64, usize);
 
 /// The runs of one side of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
-    /// All runs, whatever their outcome.
+    /// The number of all runs, whatever their outcome.
     pub runs: usize,
-    /// Those whose check failed: they are no results.
+    /// The number of runs whose check failed: they are no results.
     pub failed: usize,
-    /// Those that were ended early: they are no results either.
+    /// The number of runs that were ended early: they are no results either.
     pub interrupted: usize,
-    /// Those whose workers got less than 95% of the processor time that they asked for.
+    /// The number of runs whose workers got less than 95% of the processor time that they asked for.
     pub starved: usize,
-    /// Results without a single commit.
+    /// The number of results without a single commit.
     pub silent: usize,
-    /// Results whose check was skipped.
+    /// The number of results whose check was skipped.
     pub unchecked: usize,
-    /// Files or lines that hold a run that is there already: they were left out.
+    /// The number of files or lines that repeat a run of this side: they were left out.
     pub copies: usize,
-    /// The build that made the runs, where it is known.
+    /// The builds that made the runs, where they are known.
     pub builds: BTreeSet<String>,
     pub(super) results: BTreeMap<Repetition, Speed>,
     pub(super) machines: BTreeMap<&'static str, BTreeSet<String>>,
 }
 
-/// Reads runs, those that failed their check among them: a file of JSON lines, or a directory of such files, as
-/// `contend run --out` and `contend sweep` leave them.
+/// Reads runs, including those that failed their check, from a file of JSON lines, or from a directory of such files,
+/// as `contend run --out` and `contend sweep` write them.
 ///
 /// # Errors
-/// A file that cannot be read, or holds no run.
+/// A file that cannot be read, or a path without any run.
 pub fn results(path: &Path) -> Result<Vec<Value>, Refusal> {
     let shown = path.display();
     let unread = |error: std::io::Error| Refusal(format!("`{shown}`: cannot be read ({error})"));
@@ -71,14 +71,14 @@ pub fn results(path: &Path) -> Result<Vec<Value>, Refusal> {
 }
 
 impl Side {
-    /// Of all runs of a cell on one side.
+    /// Makes a side from all runs of a cell.
     pub(super) fn new(runs: &[&Value]) -> Self {
         let mut side = Self::default();
         let mut repetitions: BTreeMap<(u64, u64), Vec<&Value>> = BTreeMap::new();
         for run in runs {
             let of = |name: &str| run[name].as_u64().unwrap_or(0);
             let same = repetitions.entry((of("seed"), of("round"))).or_default();
-            // No two runs measure the same to the last digit: this one was copied.
+            // Two runs never measure the same to the last digit: this run is a copy.
             if same.contains(run) {
                 side.copies += 1;
             } else {
@@ -112,7 +112,7 @@ impl Side {
         }
     }
 
-    /// Runs that are results.
+    /// Returns the number of runs that are results.
     pub fn results(&self) -> usize {
         self.results.len()
     }

@@ -9,14 +9,14 @@ use crate::speed::Basis;
 use crate::sweep::{CONFIDENCE, verdict_name};
 use crate::text::{Lines, Table, percent, plural};
 
-/// The names of the sides.
+/// The names of the two sides.
 const SIDES: [&str; 2] = ["first", "second"];
 
 /// The largest margin that is proposed.
 const MARGIN_MAX: f64 = 3.0;
 
 impl Compared {
-    /// As a table for people, with what a gate says if there is one.
+    /// Returns the comparison as a table for people, with the result of the gate if there is one.
     pub fn text(&self, has_gate: bool) -> String {
         let mut lines = Lines(self.table());
         for cell in &self.cells {
@@ -86,17 +86,17 @@ impl Compared {
         table.render()
     }
 
-    /// Starved runs of both sides.
+    /// Returns the number of starved runs of both sides.
     fn starved(&self) -> usize {
         self.cells.iter().flat_map(|cell| &cell.sides).map(|side| side.starved).sum()
     }
 
-    /// Runs of both sides.
+    /// Returns the number of runs of both sides.
     fn runs(&self) -> usize {
         self.cells.iter().flat_map(|cell| &cell.sides).map(|side| side.runs).sum()
     }
 
-    /// How many cells have which verdict, and how many runs were starved.
+    /// Returns a line with the number of cells of each verdict, and the number of starved runs.
     fn verdict(&self) -> String {
         let verdicts = ["slower", "failed", "lost", "unclear", "not_slower", "same", "faster"];
         let count = |name: &str| self.cells.iter().filter(|cell| cell.verdict() == name).count();
@@ -131,7 +131,7 @@ impl Compared {
         if allowed.is_empty() { line } else { format!("{line}; allowed: {allowed}") }
     }
 
-    /// As objects for programs: one a cell, and one that says what comes of all.
+    /// Returns the comparison as objects for programs: one for each cell, and one for all cells together.
     pub fn json(&self) -> Vec<Value> {
         let cells = self.cells.iter().map(|cell| cell.json(self.fails_by(cell), !self.machines.is_empty()));
         let faults = |is_allowed: bool| {
@@ -155,7 +155,7 @@ impl Compared {
 }
 
 impl Cell {
-    /// The verdict's name in results.
+    /// Returns the verdict's name in results.
     fn verdict(&self) -> &'static str {
         match &self.outcome {
             Outcome::Lost => "lost",
@@ -175,7 +175,7 @@ impl Cell {
         }
     }
 
-    /// Notes on this cell for readers of the table, a sentence each.
+    /// Returns notes on this cell for readers of the table, one sentence each.
     fn notes(&self, margin: f64) -> Vec<String> {
         let label = &self.label;
         let mut notes = Vec::new();
@@ -206,7 +206,8 @@ impl Cell {
         notes
     }
 
-    /// Results that were left out since the other side has none of the same seed and round.
+    /// Returns the number of results that were left out because the other side has none of the same seed and round;
+    /// `None` if there are none.
     fn without_partner(&self) -> Option<usize> {
         let pairs = self.ratio()?.pairs?;
         let dropped = self.sides.iter().map(|side| side.results() - pairs).sum();
@@ -287,7 +288,8 @@ impl Ratio {
 }
 
 impl Ratio {
-    /// The margin at which the results decide as they are, unless it is so large that nobody asks for it.
+    /// Returns a remark with the margin at which the present results decide; empty if this margin is too large to be
+    /// useful.
     fn decided_margin(&self) -> String {
         let interval = &self.judged.comparison.interval;
         let margin = (100.0 / interval.low).ceil() / 100.0;
@@ -317,7 +319,7 @@ impl Needs {
         }
     }
 
-    /// How many repetitions would decide, if any number does.
+    /// Returns the number of repetitions that would decide; `None` if no practical number does.
     fn repetitions(self) -> Option<usize> {
         match self {
             Self::AtLeast(number) | Self::About(number) => Some(number),
@@ -327,7 +329,7 @@ impl Needs {
 }
 
 impl Side {
-    /// Notes on these runs, a word and a sentence each.
+    /// Returns notes on these runs, each with a heading and a sentence.
     fn notes(&self) -> Vec<(&'static str, String)> {
         let mut notes = Vec::new();
         let of = |count: usize| format!("{count} of {}", plural(self.runs, "run"));

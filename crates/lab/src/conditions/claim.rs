@@ -1,4 +1,4 @@
-//! Claims: what was concluded, where it is said to hold, what speaks for it, and how to test it again.
+//! Claims: conclusions with their conditions, their evidence, and the command that tests them again.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,117 +13,123 @@ use crate::{Refusal, Space, Starvation};
 /// A conclusion with its conditions. Written as a file, it can be tested again by itself.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Claim {
-    /// The version of what the keys mean.
+    /// The version of the keys' names and meanings.
     pub schema: u32,
     /// Always `claim`.
     pub kind: String,
-    /// What it is called, and its file.
+    /// The name of the claim and of its file.
     pub name: String,
-    /// All of it in a sentence.
+    /// The whole claim in a sentence.
     pub statement: String,
     /// The workload.
     pub workload: String,
-    /// The two schemes.
+    /// The first scheme of the question.
     pub a: String,
-    /// See `a`.
+    /// The second scheme of the question.
     pub b: String,
-    /// What is compared.
+    /// The name of the compared figure.
     pub metric: String,
-    /// By how much the winner is ahead at least.
+    /// The least ratio by which the winner is ahead.
     pub margin: f64,
-    /// Which of the two wins.
+    /// The scheme that wins.
     pub winner: Class,
-    /// Where it wins.
+    /// The condition under which the winner wins.
     pub predicate: Predicate,
-    /// The same in words.
+    /// The predicate in words.
     pub in_words: String,
-    /// Where measurements were made: nothing is said beyond.
+    /// The space of the measurements. The claim says nothing about points outside it.
     pub space: Value,
-    /// What was the same in all of them, by name.
+    /// The settings that were fixed in all measurements, by name.
     pub settings: std::collections::BTreeMap<String, String>,
-    /// Seconds that were measured in each run.
+    /// Measured seconds of each run.
     pub seconds: f64,
-    /// Seconds before them.
+    /// Seconds of warm-up before the measured time.
     pub warmup: f64,
     /// Whether workers stayed on their cores.
     pub pin: bool,
-    /// What it was derived from.
+    /// The size of the exploration that the claim was derived from.
     pub exploration: Explored,
-    /// How it fared where nothing had been measured.
+    /// The test of the claim at fresh random points.
     pub held_out: HeldOut,
-    /// And how with the other policy of retry; none where that was not measured, or varies.
+    /// The test under the other policy of retry; `None` if that was not measured, or if the policy varies.
     pub otherwise: Option<Otherwise>,
-    /// How much of the space was measured where it is made, and where the winner is not ahead there.
+    /// The number of measured points that the claim covers, and the exceptions among them.
     #[serde(default)]
     pub breadth: Breadth,
-    /// Throughput of the winner over that of the other, at held-out points where the claim holds that it wins; none
-    /// if there was no such point.
+    /// Throughput of the winner over that of the other scheme, at the held-out points that the claim covers; `None` if
+    /// it covers none of them.
     pub ratio: Option<Ratio>,
-    /// What the gap depends on, at a point where it is wide.
+    /// The mechanisms that were changed to explain the gap, at a point where the gap is wide.
     pub mechanisms: Vec<Mechanism>,
-    /// Changes with which the winner is no longer ahead by the margin: the claim holds without them only.
+    /// Changes with which the winner is no longer ahead by the margin. The claim holds only without these changes.
     pub holds_without: Vec<String>,
-    /// The ids of the runs at its held-out points.
+    /// The ids of the runs at the held-out points.
     pub evidence: Vec<String>,
-    /// The command that tests it again.
+    /// The command that tests the claim again.
     pub recheck: String,
-    /// `A`: measured natively, by runs that were not starved. A level lower for a twentieth of starved runs or more,
-    /// two for half of them, and one for types of transaction that hardly commit; not below `C`.
+    /// The level of trust. `A` means measured natively, by runs that were not starved. It is one level lower if a
+    /// twentieth or more of the runs were starved, two levels lower if half or more of them were, and a further level
+    /// lower if types of transaction hardly commit. It is never below `C`.
     pub trust: String,
-    /// The starvation of the runs, explored and held out: see [`Starvation::json`].
+    /// The starvation of all runs, explored and held out: see [`Starvation::json`].
     #[serde(default)]
     pub starvation: Value,
-    /// What made the runs.
+    /// The build that made the runs.
     pub build: String,
-    /// The machine that they were made on.
+    /// The machine that the runs were made on.
     pub machine: Value,
 }
 
-/// What a claim was derived from.
+/// The size of the exploration that a claim was derived from.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Explored {
-    /// Points.
+    /// The number of points.
     pub points: usize,
-    /// Runs.
+    /// The number of runs.
     pub runs: usize,
 }
 
-/// How a claim fared at fresh random points.
+/// The result of testing a claim at fresh random points.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct HeldOut {
-    /// Points, all over the space.
+    /// The number of random points, drawn from the whole space.
     pub points: usize,
-    /// Those at which the winner is ahead by the margin where the claim says so, and only there.
+    /// The number of these points that agree. A point agrees if the winner is ahead by the margin and the claim covers
+    /// the point, or if neither is so.
     pub agree: usize,
-    /// Those of the others at which the interval of the ratio reaches across the margin: more pairs might agree.
+    /// The number of points that do not agree, but whose ratio has an interval that includes the margin: with more
+    /// pairs, they might agree.
     pub undecided: usize,
-    /// Points that the claim covers, where it says that the winner is ahead by the margin: of `points`, and, where
-    /// these are few, more that were drawn there. Where a claim covers little most points agree whoever is ahead there.
+    /// The number of tested points that the claim covers: at these points, it says that the winner is ahead by the
+    /// margin. If few of `points` are covered, further points are drawn where the claim covers the space. They are
+    /// needed because most points agree with a claim that covers little, whichever scheme is ahead where it does.
     pub covered: usize,
-    /// Those of them at which it is.
+    /// The number of covered points at which the winner is ahead by the margin.
     pub covered_agree: usize,
-    /// `agree` of `points`.
+    /// `agree` as a share of `points`.
     pub share: f64,
-    /// Where the share of all points of the space is. With more than one claim, all of their intervals hold together.
+    /// The interval of the share of all points of the space that agree. If there are several claims, the confidence is
+    /// raised so that all of their intervals hold together.
     pub interval: Bounds,
     /// The seed that the points were drawn with.
     pub seed: u64,
 }
 
-/// How far a claim reaches: of the points that were measured where it is made, explored and held out.
+/// The reach of a claim: counts of the measured points that it covers, explored and held out.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Breadth {
-    /// Points.
+    /// The number of points.
     pub measured: usize,
-    /// Those at which the winner is ahead by the margin, in the median.
+    /// The number of these points at which the median ratio of the winner exceeds the margin.
     pub ahead: usize,
-    /// The others, those at which the winner is farthest behind first.
+    /// The other covered points, in ascending order of the winner's ratio.
     pub exceptions: Vec<Exception>,
-    /// Whether it is not known to be so that nobody is clearly ahead anywhere.
+    /// Whether some scheme may be clearly ahead somewhere; false if the search for crossings on a single axis found no
+    /// point at which one is.
     pub is_clear: bool,
-    /// All points of the space, where they are few enough to be counted.
+    /// The number of points of the space that can be run, if the space has few points; `None` if it has many.
     pub points: Option<usize>,
-    /// Of these, those that were not measured.
+    /// The number of these points that were not measured.
     pub left: Option<usize>,
 }
 
@@ -132,20 +138,20 @@ pub struct Breadth {
 pub struct Exception {
     /// The point.
     pub at: Value,
-    /// Why it was measured.
+    /// The name of the [`Role`](super::Role) of the point.
     pub role: String,
-    /// Throughput of the winner over that of the other there.
+    /// Throughput of the winner over that of the other scheme at this point.
     pub ratio: f64,
-    /// The other, if it is the one that is ahead.
+    /// The name of the other scheme, if it is ahead at this point.
     pub ahead: Option<String>,
 }
 
-/// Exceptions that a sentence names.
+/// The maximum number of exceptions that a sentence names.
 const NAMED_MAX: usize = 3;
 
 impl Breadth {
-    /// Where a claim holds whose condition is always met. "Everywhere" takes a test that could have failed, and no
-    /// exception.
+    /// Returns the place of a claim whose condition is always met, in words. The word "everywhere" requires a test that
+    /// could have failed, and no exception.
     fn in_words(&self, held_out: &HeldOut) -> String {
         let Self { measured, ahead, points, .. } = self;
         let of = points.map_or_else(String::new, |points| format!(" of the {points} that the space has"));
@@ -159,7 +165,7 @@ impl Breadth {
         }
     }
 
-    /// The points at which the other one is ahead, in half a sentence; nothing without one.
+    /// Returns the points at which the other scheme is ahead, as half a sentence; empty if there are none.
     fn counterexamples(&self) -> String {
         let all: Vec<&Exception> = self.exceptions.iter().filter(|of| of.ahead.is_some()).collect();
         let Some(ahead) = all.first().and_then(|of| of.ahead.as_ref()) else { return String::new() };
@@ -171,7 +177,7 @@ impl Breadth {
 }
 
 impl Exception {
-    /// The point and the ratio.
+    /// Returns the point and the ratio of the scheme that is ahead.
     pub(super) fn in_words(&self) -> String {
         let Self { at, ratio, .. } = self;
         match &self.ahead {
@@ -182,7 +188,7 @@ impl Exception {
 }
 
 impl HeldOut {
-    /// How many of the points that the claim covers agree.
+    /// Returns in words how many of the covered points agree.
     pub(super) fn covered_in_words(&self) -> String {
         match self.covered {
             0 => "none of which it covers".to_owned(),
@@ -191,16 +197,16 @@ impl HeldOut {
     }
 }
 
-/// How a claim fares when aborted requests are dropped; or, if it is about a world where they are, when they are tried
-/// again.
+/// The test of a claim under the other policy of retry: with aborted requests dropped, or, if the claim is about runs
+/// that drop them, with aborted requests tried again.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Otherwise {
-    /// The policy.
+    /// The name of the other policy.
     pub retry: String,
-    /// At points of `held_out` of the claim, as many as there was time for, on the same requests.
+    /// The result at the claim's held-out points, as many as there was time for, on the same requests.
     pub held_out: HeldOut,
-    /// `holds` when the winner is ahead at most of the points that the claim covers, `does_not_hold` when it is at
-    /// fewer than half of them, `undecided` when so few points cannot tell.
+    /// `holds` if the winner is ahead at most of the covered points, `does_not_hold` if it is ahead at fewer than half
+    /// of them, and `undecided` if there are too few points to tell.
     pub verdict: String,
 }
 
@@ -211,7 +217,7 @@ pub struct Bounds {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// The confidence that it has.
+    /// The confidence of the interval.
     pub confidence: f64,
 }
 
@@ -222,21 +228,21 @@ impl From<Interval> for Bounds {
     }
 }
 
-/// How far the winner was ahead.
+/// The distribution of a winner's ratio over points.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Ratio {
-    /// In the median.
+    /// The median.
     pub median: f64,
-    /// A tenth of the points had less.
+    /// The 10th percentile: a tenth of the points have a lower ratio.
     pub p10: f64,
-    /// A tenth had more.
+    /// The 90th percentile: a tenth of the points have a higher ratio.
     pub p90: f64,
-    /// Points.
+    /// The number of points.
     pub points: usize,
 }
 
 impl Ratio {
-    /// Of some ratios; none of none.
+    /// Returns the distribution of some ratios; `None` if there are none.
     pub(super) fn of(mut ratios: Vec<f64>) -> Option<Self> {
         ratios.sort_by(f64::total_cmp);
         let last = ratios.len().checked_sub(1)?;
@@ -245,44 +251,45 @@ impl Ratio {
     }
 }
 
-/// One thing that was changed, at a point where the gap is wide, on identical requests.
+/// A mechanism that was changed alone, at a point where the gap is wide, on identical requests.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Mechanism {
-    /// What it is.
+    /// The name of the mechanism and of its change.
     pub name: String,
     /// The setting.
     pub setting: String,
-    /// Its value in the claim.
+    /// The setting's value in the claim.
     pub from: String,
-    /// The value that it was given.
+    /// The setting's changed value.
     pub to: String,
     /// The point.
     pub at: Value,
-    /// Throughput of the winner over that of the other before.
+    /// Throughput of the winner over that of the other scheme before the change.
     pub gap_before: f64,
-    /// And after.
+    /// Throughput of the winner over that of the other scheme after the change.
     pub gap_after: f64,
-    /// Where `gap_after` over `gap_before` is.
+    /// The interval of `gap_after` over `gap_before`.
     pub interval: Bounds,
-    /// How likely so clear a change would be if there were none, given that all mechanisms of the study were looked at.
+    /// The probability of so clear a change by chance, adjusted for all mechanisms that the study tested.
     pub p_adjusted: f64,
-    /// The share of the gap, on a scale of ratios, that is gone; more than 1 if the ranking turns around, negative if
-    /// the gap has grown. None where the change is not clear.
+    /// The share of the gap, on a scale of ratios, that the change removes. It is above 1 if the ranking turns around,
+    /// and negative if the gap grows. `None` if the change is not clear.
     pub share: Option<f64>,
-    /// How often it was measured.
+    /// The number of repetitions.
     pub repetitions: usize,
-    /// Other settings that the setting changes, by name: what the scheme promises, or the clients that it needs.
+    /// The names of other choices that the setting changes: the isolation that a scheme promises, or the clients that
+    /// it needs.
     #[serde(default)]
     pub implies: Vec<String>,
-    /// In words what it accounts for.
+    /// The part of the gap that the mechanism accounts for, in words.
     pub says: String,
 }
 
 impl Claim {
-    /// Reads a claim.
+    /// Reads a claim from JSON.
     ///
     /// # Errors
-    /// What is no claim.
+    /// A text that is no claim.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let claim: Self = serde_json::from_str(text).map_err(|error| {
             Refusal(format!("is no claim ({error}): give a file that `contend conditions` wrote"))
@@ -293,10 +300,10 @@ impl Claim {
         Ok(claim)
     }
 
-    /// The study that it came of, to be measured again.
+    /// Returns the study of the claim, to be measured again.
     ///
     /// # Errors
-    /// When this version cannot measure it.
+    /// A claim that this version cannot measure.
     pub fn study(
         &self,
         budget_minutes: f64,
@@ -324,13 +331,14 @@ impl Claim {
         Study::new(question, build)
     }
 
-    /// The names of the winner and of the other.
+    /// Returns the names of the winner and of the other scheme.
     pub fn names(&self) -> (&str, &str) {
         if self.winner == Class::A { (&self.a, &self.b) } else { (&self.b, &self.a) }
     }
 }
 
-/// The sentence of a claim. Whoever quotes it quotes its exceptions, and what the runs were starved of.
+/// Returns the sentence of a claim. It includes the exceptions and the starvation of the runs, so that a quotation
+/// cannot omit them.
 pub(super) fn statement(
     (winner, loser): (&str, &str),
     (margin, predicate): (f64, &Predicate),
@@ -360,7 +368,7 @@ pub(super) fn statement(
     [vec![said], starvation.reasons()].concat().join("; ")
 }
 
-/// A point in words.
+/// Returns a point in words.
 pub(super) fn point(at: &Value) -> String {
     let pairs = at.as_object().into_iter().flatten();
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -1,7 +1,8 @@
-//! Where the ranking flips on a single axis of numbers: a crossing, narrowed down by halves.
+//! Crossings: the places on a single axis of numbers at which the ranking flips, found by halving.
 //!
-//! Of many axes a tree of decisions finds the region in which a scheme is ahead by the margin. Of one, more can be
-//! said: the last value at which the one is clearly ahead and the first at which the other is, by any margin.
+//! In a space of many axes, a decision tree finds the region in which a scheme is ahead by the margin. On one axis,
+//! more can be said: the last value at which one scheme is clearly ahead, and the first value at which the other scheme
+//! is, by any margin.
 
 use serde_json::{Value, json};
 use stats::{Bisect, Interval, Next as Step, Side};
@@ -10,18 +11,19 @@ use super::explore::Next;
 use super::study::{Role, Sample};
 use crate::Space;
 
-/// Points at which one scheme or the other must be clearly ahead before anything is halved.
+/// The number of points of the first grid, which is measured before anything is halved.
 const GRID: usize = 5;
-/// The search ends at stretches of this share of the axis.
+/// The share of the axis at which a stretch is not halved further.
 const TOLERANCE: f64 = 0.01;
-/// Whoever is ahead at a point is so with this confidence: of the dozen points of a search few are wrong.
+/// The confidence with which a scheme is clearly ahead at a point: few of the dozen points of a search are wrong.
 const CONFIDENCE: f64 = 0.95;
-/// A point that is not clear is measured so often at most.
+/// The maximum number of pairs at a point that is not clear.
 const PAIRS_MAX: u32 = 10;
-/// The fewest pairs that can be clear.
+/// The least number of pairs that can be clear.
 pub(super) const PAIRS_CLEAR: usize = 6;
 
-/// What to measure next to find the crossings, given what was measured; none on other spaces, and when they are found.
+/// Returns the next measurement of the search for crossings, given the samples; `None` if the space is not a single
+/// axis of numbers, and if the search is done.
 pub(super) fn next(space: &Space, samples: &[Sample]) -> Option<Next> {
     let bisect = bisect(space, samples)?;
     match bisect.next() {
@@ -36,18 +38,18 @@ pub(super) fn next(space: &Space, samples: &[Sample]) -> Option<Next> {
     }
 }
 
-/// Whether one scheme or the other is clearly ahead anywhere.
+/// The answer to the question whether a scheme is clearly ahead anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clear {
-    /// Somewhere it is; or nobody can tell, since the space has several axes, or words.
+    /// A scheme is clearly ahead somewhere; or it is unknown, since the space has several axes, or words.
     Perhaps,
-    /// No point was measured often enough to say so.
+    /// No point was measured often enough to decide.
     TooFew,
-    /// It is at none, by any margin.
+    /// No scheme is clearly ahead at any point, by any margin.
     Nowhere,
 }
 
-/// Whether somebody is clearly ahead somewhere on a single axis of numbers.
+/// Returns whether a scheme is clearly ahead somewhere on a single axis of numbers.
 pub(super) fn clear(space: &Space, samples: &[Sample]) -> Clear {
     let Some(bisect) = bisect(space, samples) else { return Clear::Perhaps };
     let is_known =
@@ -61,7 +63,7 @@ pub(super) fn clear(space: &Space, samples: &[Sample]) -> Clear {
     }
 }
 
-/// Where the ranking flips, for people; none on other spaces.
+/// Returns the crossings as text for people; `None` if the space is not a single axis of numbers.
 pub(super) fn text(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Option<String> {
     let findings = bisect(space, samples)?.findings();
     let axis = &space.axes()[0];
@@ -102,7 +104,7 @@ pub(super) fn text(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Opti
     Some(format!("the ranking flips: {}", flips.collect::<Vec<_>>().join("; ")))
 }
 
-/// The crossings as objects for programs; null on other spaces.
+/// Returns the crossings as objects for programs; null if the space is not a single axis of numbers.
 pub(super) fn json(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Value {
     let Some(bisect) = bisect(space, samples) else { return Value::Null };
     let crossings = bisect.findings().crossings.into_iter().map(|crossing| {
@@ -116,7 +118,8 @@ pub(super) fn json(space: &Space, [a, b]: [&str; 2], samples: &[Sample]) -> Valu
     crossings.collect()
 }
 
-/// The search as far as the samples have brought it. Held-out points test what others found, and are no part of it.
+/// Returns the search after these samples; `None` if the space is not a single axis of numbers. Held-out points only
+/// test the findings, and are not part of the search.
 fn bisect(space: &Space, samples: &[Sample]) -> Option<Bisect> {
     let [axis] = space.axes() else { return None };
     if axis.choices().is_some() {
@@ -143,7 +146,7 @@ mod tests {
         Space::parse(&items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>()).expect("legal")
     }
 
-    /// Searches with a ratio that is known, until the search is done.
+    /// Runs a search with a known ratio until it is done, and returns its samples.
     fn search(space: &Space, ratio: impl Fn(f64) -> f64) -> Vec<Sample> {
         let mut samples: Vec<Sample> = Vec::new();
         for _ in 0..1_000 {

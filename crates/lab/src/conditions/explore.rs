@@ -1,4 +1,5 @@
-//! Where to measure next: where nothing was measured yet, and where the ranking flips.
+//! Exploration: the choice of the next point to measure, in parts of the space without points, and where the ranking
+//! flips.
 
 use stats::Halton;
 use stdx::Rng;
@@ -6,23 +7,24 @@ use stdx::Rng;
 use super::study::{Class, Role, Sample};
 use crate::Space;
 
-/// Points that fill the space before any flip is looked for: this many, and as many more for each axis.
+/// The number of points that fill the space before the search for flips begins: this number, and the same again for
+/// each axis.
 const FIRST_POINTS: usize = 6;
-/// After them one point in so many fills the space further: a region between the others may have been missed.
+/// After the first points, one step in this number fills the space further: the first points may have missed a region.
 const FILLING_EVERY: usize = 4;
-/// Neighbours closer than this, in coordinates from 0 to 1, are not parted further.
+/// The distance of neighbours, in coordinates from 0 to 1, up to which no point between them is measured.
 const TOLERANCE: f64 = 0.02;
-/// A point is measured this often at most while exploring.
+/// The maximum number of pairs at a point while exploring.
 pub(super) const PAIRS_MAX: usize = 3;
-/// Its neighbours, by which a point is doubted.
+/// The number of nearest neighbours that cast doubt on a point if they all disagree with it.
 const NEIGHBOURS: usize = 3;
 
-/// What to measure next.
+/// The next measurement of an exploration.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Next {
     /// A new point.
     Point(Vec<f64>, Role),
-    /// One of the points again.
+    /// A further pair at the sample with this position.
     Again(usize),
 }
 
@@ -43,7 +45,7 @@ impl<'s> Exploration<'s> {
         Self { space, margin, filling, rng, steps: 0 }
     }
 
-    /// What to measure next, given what was measured.
+    /// Returns the next measurement, given the samples.
     pub(super) fn next(&mut self, samples: &[Sample]) -> Next {
         self.steps += 1;
         let first = FIRST_POINTS * (1 + self.space.axes().len());
@@ -66,7 +68,8 @@ impl<'s> Exploration<'s> {
         Next::Point(self.space.point(&units), Role::Explored)
     }
 
-    /// A point halfway between two that disagree, where such are farthest apart: each point's nearest of another class.
+    /// Returns a point halfway between two points of different classes. Candidates are each point and its nearest point
+    /// of another class; the pair that is farthest apart comes first.
     fn between(&mut self, places: &[Vec<f64>], classes: &[Class]) -> Option<Vec<f64>> {
         let nearest_other = |at: usize| {
             let others = (0..places.len()).filter(|&other| classes[other] != classes[at]);
@@ -85,7 +88,7 @@ impl<'s> Exploration<'s> {
         let mut middles = edges.into_iter().map(|(_, a, b)| {
             let axes = self.space.axes().iter().zip(&places[a]).zip(&places[b]);
             let units: Vec<f64> = axes
-                // Between two words there is none.
+                // There is no middle between two words.
                 .map(|((axis, &a), &b)| match axis.choices() {
                     Some(_) => [a, b][self.rng.below(2) as usize],
                     None => f64::midpoint(a, b),
@@ -97,7 +100,7 @@ impl<'s> Exploration<'s> {
     }
 }
 
-/// A point whose nearest neighbours are all of one other class: chance may have put it there.
+/// Returns a point whose nearest neighbours are all of one other class: its own class may be due to chance.
 fn doubted(samples: &[Sample], places: &[Vec<f64>], classes: &[Class]) -> Option<usize> {
     let is_alone = |at: usize| {
         let mut others: Vec<(f64, usize)> = (0..places.len())
@@ -131,7 +134,7 @@ mod tests {
         Sample { pairs: vec![pair(ratio)], ..Sample::new(point, Features::new(), Role::Explored) }
     }
 
-    /// Explores with a ratio that is known, for some steps.
+    /// Explores with a known ratio for some steps, and returns the samples.
     fn explore(space: &Space, steps: usize, ratio: impl Fn(&[f64]) -> f64) -> Vec<Sample> {
         let mut exploration = Exploration::new(space, 1.1, 1);
         let mut samples: Vec<Sample> = Vec::new();

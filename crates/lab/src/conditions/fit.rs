@@ -1,4 +1,4 @@
-//! From measured points to predicates: a tree of decisions, in the words of the settings and of what they come to.
+//! From measured points to predicates, by a decision tree over settings and over quantities derived from them.
 
 use stats::tree::{Growth, Observations, Pruning, Tree};
 use stats::{Axis, Scale};
@@ -7,18 +7,18 @@ use super::predicate::{Feature, Features, Predicate};
 use super::study::{Class, Sample};
 use crate::Space;
 
-/// A conclusion of more cuts than this is nothing that people can use.
+/// The limits of the tree's growth: people cannot use a conclusion with more cuts.
 const GROWTH: Growth = Growth { depth_max: 4, leaf_min: 3 };
 
-/// For each class where it is predicted.
+/// For each class, the predicate of the region in which it is predicted.
 #[derive(Clone, Debug)]
 pub(super) struct Map([Predicate; 3]);
 
 impl Map {
-    /// The map that the samples suggest. Points count alike, however often they were measured.
+    /// Returns the map fitted to the samples. Each point has the same weight, however often it was measured.
     ///
     /// # Panics
-    /// Without samples.
+    /// If there are no samples.
     pub(super) fn fit(space: &Space, samples: &[Sample], margin: f64) -> Self {
         let axes = axes(space, samples);
         let points = samples.iter().map(|sample| coordinates(&axes, &sample.features)).collect();
@@ -35,23 +35,24 @@ impl Map {
         Self(Class::ALL.map(|class| Predicate::of_rules(&tree.rules_of(class as usize))))
     }
 
-    /// The map that one claim makes; nothing else is predicted by it.
+    /// Returns the map of a single claim. It predicts only the claim's winner.
     pub(super) fn of_claim(winner: Class, predicate: &Predicate) -> Self {
         Self(Class::ALL.map(|class| if class == winner { predicate.clone() } else { Predicate::default() }))
     }
 
-    /// Where a class is predicted.
+    /// Returns the predicate of the region in which a class is predicted.
     pub(super) fn of(&self, class: Class) -> &Predicate {
         &self.0[class as usize]
     }
 
-    /// What is predicted at a point.
+    /// Returns the class that is predicted at a point.
     pub(super) fn predict(&self, features: &Features) -> Class {
         Class::ALL.into_iter().find(|class| self.of(*class).holds(features)).unwrap_or(Class::Level)
     }
 }
 
-/// The axes of the space, and an axis for each other feature that varies. A cut that both allow is told in a setting.
+/// Returns the axes of the space, and after them an axis for each derived feature that varies. If a cut is possible on
+/// both kinds of axis, the tree takes the setting.
 fn axes(space: &Space, samples: &[Sample]) -> Vec<Axis> {
     let own = space.axes().iter().cloned();
     let names =

@@ -1,6 +1,6 @@
-//! Testing what was concluded where nothing had been measured: at random points that nobody has looked at, with
-//! requests of their own, and under both policies of retry. Some published results drop aborted requests, others try
-//! them again, and rankings that follow from this choice look as if they followed from the schemes.
+//! The test of claims at random points that were not measured before, with their own requests, and under both policies
+//! of retry. Some published results drop aborted requests, others try them again, and rankings that follow from this
+//! choice look as if they followed from the schemes.
 
 use engine::driver::Retry;
 use stats::{Verdict, share};
@@ -14,32 +14,33 @@ use super::predicate::{Features, Predicate};
 use super::study::{Class, Role, Sample, Study};
 use crate::sweep::Run;
 
-/// Shares of the budget after which no more is tested.
+/// Shares of the budget after which each part of a test ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Until {
-    /// Random points of the space.
+    /// The end of the part with random points of the space.
     random: f64,
-    /// More of those that the claims cover.
+    /// The end of the part with further points that the claims cover.
     covered: f64,
-    /// All of them under the other policy.
+    /// The end of the part with the same points under the other policy of retry.
     otherwise: f64,
 }
 
-/// Of a study, which goes on to find out why, and of a test alone.
+/// The shares in a study, which goes on to explain its claims; and below, the shares in a test alone.
 pub(super) const OF_STUDY: Until = Until { random: 0.55, covered: 0.6, otherwise: 0.75 };
 pub(super) const OF_TEST: Until = Until { random: 0.5, covered: 0.65, otherwise: 1.0 };
-/// Points that a claim covers, of which fewer decide nothing.
+/// The least number of covered points that can decide about a claim.
 const COVERED_MIN: usize = 5;
-/// As many are looked for: all but three of them show that the winner is ahead at most.
+/// The wanted number of covered points: if the winner is ahead at all but three of them, this shows that it is ahead at
+/// most of the points that the claim covers.
 pub(super) const COVERED_WANTED: usize = 12;
-/// Pairs at each point: the median is then off the truth half as often as a single pair is.
+/// The number of pairs at each point: their median is off the truth half as often as a single pair is.
 const PAIRS: u64 = 3;
-/// Their repetitions begin here, so that their requests are none that the exploration has seen.
+/// The first number of their repetitions, so that their requests differ from those of the exploration.
 const FRESH: u64 = 1 << 32;
 
 impl Study {
-    /// The same under the other policy of retry: aborted requests are dropped, or, where they were, tried again. None
-    /// where the policy varies, and is a condition like others.
+    /// Returns this study under the other policy of retry: aborted requests are dropped, or, if this study drops them,
+    /// tried again. `None` if the policy varies: then it is a condition like others.
     pub(super) fn otherwise(&self) -> Option<Self> {
         let varies = self.ground.axes.iter().any(|axis| axis == "retry");
         let is_dropped = self.value("retry") == Retry::Drop.name();
@@ -48,9 +49,9 @@ impl Study {
     }
 }
 
-/// Measures random points that nobody has measured, and notes what the map predicts for them: all over the space, then,
-/// where a claim covers few of these, more that it covers; then as many of them under the other policy of retry, on the
-/// same requests, as there is time for.
+/// Measures random points that were not measured before, and notes the predictions of the map for them. There are three
+/// parts: points of the whole space; if a claim covers few of these, further points that it covers; and as many of all
+/// these points as there is time for, under the other policy of retry and on the same requests.
 pub(super) fn test<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
@@ -69,7 +70,8 @@ pub(super) fn test<R: Run>(
     let Some(other) = study.otherwise().filter(|_| has_claims) else { return Ok(()) };
     let (retry, seed) = (other.value("retry"), study.question.seed);
     for (nth, (point, role)) in points.iter().enumerate() {
-        // Batches try again whatever aborts: a scheme that cannot drop a request can do so nowhere.
+        // A scheme that runs batches tries every aborted transaction again. If it cannot drop requests at this point,
+        // it cannot at any.
         let Ok(features) = other.features(point) else { break };
         if !pairs.has_time(&other, until.otherwise, 2 * PAIRS as usize) {
             break;
@@ -80,7 +82,7 @@ pub(super) fn test<R: Run>(
     Ok(())
 }
 
-/// The first two parts of a [`test`]; the points are noted for the third.
+/// Makes the first two parts of a [`test`], and notes their points for the third part.
 fn at_fresh_points<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
@@ -119,7 +121,8 @@ fn at_fresh_points<R: Run>(
     Ok(())
 }
 
-/// The number of a repetition at a point that tests something: of a seed's own, and none that the exploration has.
+/// Returns the number of a repetition at a test point. It depends on the seed, and no repetition of the exploration has
+/// this number.
 fn repetition(seed: u64, nth: u64) -> u64 {
     FRESH + seed.wrapping_mul(PAIRS) + nth
 }
@@ -138,8 +141,8 @@ fn measure<R: Run>(
     Ok(sample)
 }
 
-/// How a predicate fares at points: whether the winner is ahead by the margin where it says so, and only there. The
-/// intervals of so many shares hold together. None without a point of the whole space.
+/// Returns the test of a predicate at points: whether the winner is ahead by the margin where the predicate holds, and
+/// only there. The intervals of `shares` such tests hold together. `None` if no point was drawn from the whole space.
 pub(super) fn fare(
     predicate: &Predicate,
     winner: Class,
@@ -163,7 +166,7 @@ pub(super) fn fare(
     Some(HeldOut { points, agree, undecided, covered, covered_agree, share, interval, seed })
 }
 
-/// How a predicate fares under both policies of retry: as the study has it, and under the other one if that was
+/// Returns the tests of a predicate under both policies of retry: the study's own policy, and the other one if it was
 /// measured.
 pub(super) fn fare_under_both(
     study: &Study,
@@ -173,7 +176,7 @@ pub(super) fn fare_under_both(
 ) -> Option<(HeldOut, Option<Otherwise>)> {
     let as_is: Vec<&Sample> = findings.samples.iter().filter(|sample| sample.role.is_test()).collect();
     let otherwise: Vec<&Sample> = findings.otherwise.iter().collect();
-    // Without a point that it was tested on a conclusion is none.
+    // A predicate that was tested at no point is no claim.
     let shares = if otherwise.is_empty() { claims } else { 2 * claims };
     let of = (study.question.margin, shares, study.question.seed);
     let fared = fare(predicate, winner, &as_is, of)?;
@@ -185,8 +188,9 @@ pub(super) fn fare_under_both(
     Some((fared, other))
 }
 
-/// What new points say of a claim: whether as many agree as before, and whether the winner is ahead where it is said to
-/// be. The first alone would not do: where a claim covers little, most points agree although the winner is never ahead.
+/// Returns the verdict of new points on a claim: whether as many agree as before, and whether the winner is ahead at
+/// the points that the claim covers. The first test alone is not enough: if a claim covers little, most points agree
+/// although the winner is never ahead.
 pub(super) fn verdict(said: &HeldOut, found: &HeldOut) -> Verdict {
     match (as_many_agree(said, found), where_it_says_so(found)) {
         (Verdict::Slower, _) | (_, Verdict::Slower) => Verdict::Slower,
@@ -195,8 +199,8 @@ pub(super) fn verdict(said: &HeldOut, found: &HeldOut) -> Verdict {
     }
 }
 
-/// Whether the winner is ahead at most of the points that the claim covers: `Slower` when it is at fewer than half of
-/// them, `Unclear` when so few cannot tell.
+/// Returns whether the winner is ahead at most of the points that the claim covers: `Same` if it is, `Slower` if it is
+/// ahead at fewer than half of them, `Unclear` if there are too few points to tell.
 pub(super) fn where_it_says_so(found: &HeldOut) -> Verdict {
     let interval = share(found.covered_agree as u64, found.covered as u64, CONFIDENCE);
     match interval.filter(|_| found.covered >= COVERED_MIN) {
@@ -206,8 +210,9 @@ pub(super) fn where_it_says_so(found: &HeldOut) -> Verdict {
     }
 }
 
-/// Fewer agree than were said to when even the upper end of the new interval is below the lower end of the old one. As
-/// many do when the new share is not below the lower end of the old one, had that been tested on as few points as now.
+/// Returns whether as many points agree as the claim says. Fewer agree (`Slower`) if the upper end of the new interval
+/// is below the lower end of the old interval. As many agree (`Same`) if the new share is not below the lower end that
+/// the old interval would have with as few points as now.
 fn as_many_agree(said: &HeldOut, found: &HeldOut) -> Verdict {
     if found.interval.high < said.interval.low {
         return Verdict::Slower;
@@ -217,7 +222,7 @@ fn as_many_agree(said: &HeldOut, found: &HeldOut) -> Verdict {
     if found.share >= low { Verdict::Same } else { Verdict::Unclear }
 }
 
-/// The name of a verdict in results.
+/// Returns the name of a verdict in results.
 pub(super) const fn name_of(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Slower => "does_not_hold",

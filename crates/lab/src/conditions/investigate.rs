@@ -1,4 +1,4 @@
-//! The course of a study: explore, conclude, test, explain.
+//! The course of a study: it explores, concludes, tests, and explains.
 
 use serde_json::{Value, json};
 
@@ -18,42 +18,43 @@ use crate::speed::{self, Speed};
 use crate::sweep::{Run, Store, digest};
 use crate::{Machine, Refusal, Starvation, StarvedType};
 
-/// The confidence of what is said, all claims of a study together.
+/// The confidence of all claims of a study together.
 pub(super) const CONFIDENCE: f64 = 0.9;
-/// The share of the budget after which no more is explored.
+/// The share of the budget after which the exploration ends.
 const EXPLORED_BY: f64 = 0.4;
-/// So many points in a row that are known, or cannot be run, end the exploration: there are no others.
+/// The number of points in a row that are known or cannot be run, after which the exploration ends: there are no
+/// others.
 const IN_VAIN_MAX: usize = 500;
 
-/// What a study found.
+/// The findings of a study.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// What was measured.
+    /// The measured points.
     pub samples: Vec<Sample>,
-    /// What was predicted at the points that test it, in the order of these.
+    /// The predicted classes of the test points, in the order of these points in `samples`.
     pub predicted: Vec<Class>,
-    /// These points again, as far as there was time, under the other policy of retry.
+    /// The test points under the other policy of retry, as far as there was time.
     pub otherwise: Vec<Sample>,
-    /// What is concluded.
+    /// The claims.
     pub claims: Vec<Claim>,
-    /// Random points that could not be run under both schemes.
+    /// The number of points that were chosen but could not be run under both schemes.
     pub impossible: usize,
-    /// The points of the space that can be run, where they are few; none where they are many.
+    /// The number of points of the space that can be run, if the space has few points; `None` if it has many.
     pub few: Option<usize>,
-    /// Of these, those that were not measured.
+    /// The number of these points that were not measured.
     pub left: Option<usize>,
-    /// Whether a test ended because no point was left that nobody had measured.
+    /// Whether a test ended because it found no point that had not been measured before.
     pub(super) is_exhausted: bool,
-    /// Whether whoever watched did not want more.
+    /// Whether the study was interrupted, for example by the user.
     pub is_interrupted: bool,
-    /// The command of a run whose check failed, and ended all of it.
+    /// The command of the run whose failed check ended the study.
     pub failed: Option<String>,
 }
 
-/// Answers a study's question, and keeps all runs in the store: what is there already is not made again.
+/// Answers a study's question, and keeps all runs in the store. Runs that are in the store already are not made again.
 ///
 /// # Errors
-/// Those of the runs and of the store. What was measured before is kept.
+/// Errors of the runs and of the store. The runs made before the error are kept.
 pub fn investigate(study: &Study, store: &Store, run: impl Run) -> Result<Findings, Refusal> {
     let mut findings = Findings::default();
     let mut pairs = Pairs::new(study, store, run);
@@ -97,8 +98,9 @@ fn course<R: Run>(
     Ok(())
 }
 
-/// Measures until there is no time left, or nothing new to be measured. Of a space of few points some are left for the
-/// test, or, where these would be too few for one, all are measured, until it is clear who is ahead at each.
+/// Measures until there is no time left, or nothing new to measure. In a space of few points, some are left for the
+/// test. If these would be too few for a test, all points are measured, each until it has enough pairs to show which
+/// scheme is ahead.
 fn explore<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
@@ -132,7 +134,7 @@ fn explore<R: Run>(
                     continue;
                 };
                 match places.iter().position(|other| *other == place) {
-                    // Few points are drawn again and again, and are known by then.
+                    // If there are few points, they are drawn again and again: this one is measured well enough.
                     Some(at) if samples[at].pairs.len() >= PAIRS_MAX => {
                         in_vain += 1;
                         continue;
@@ -152,7 +154,7 @@ fn explore<R: Run>(
         match pairs.measure(study, &sample.point, sample.pairs.len() as u64, &what) {
             Ok(pair) => sample.add(&pair),
             Err(stop) => {
-                // A point without a pair is none.
+                // A point without a pair is no sample.
                 findings.samples.retain(|sample| !sample.pairs.is_empty());
                 return Err(stop);
             }
@@ -161,7 +163,8 @@ fn explore<R: Run>(
     Ok(())
 }
 
-/// The next of few points, all of which are measured until it is clear who is ahead.
+/// Returns the next of few points, all of which are measured with enough pairs to show which scheme is ahead; `None` if
+/// all have enough.
 fn next_of_few(few: &[Candidate], samples: &[Sample]) -> Option<Next> {
     let is_new = |of: &&Candidate| samples.iter().all(|sample| sample.point != of.point);
     if let Some(new) = few.iter().find(is_new) {
@@ -171,8 +174,8 @@ fn next_of_few(few: &[Candidate], samples: &[Sample]) -> Option<Next> {
     (least.pairs.len() < PAIRS_CLEAR).then_some(Next::Again(at))
 }
 
-/// The claims that the map makes, each with how it fared at the held-out points. Where neither is clearly ahead
-/// anywhere there is nothing to claim.
+/// Returns the claims of the map, each with its test at the held-out points. There are no claims if neither scheme is
+/// clearly ahead anywhere.
 fn conclude(study: &Study, map: &Map, findings: &Findings, store: &Store) -> Vec<Claim> {
     if findings.clear(study) == Clear::Nowhere {
         return Vec::new();
@@ -242,8 +245,8 @@ fn claim(study: &Study, map: &Map, winner: Class, claims: usize, findings: &Find
     })
 }
 
-/// At how many of the points that were measured the winner is ahead of those that a claim covers, and at which it is
-/// not.
+/// Returns the reach of a claim: the number of measured points that it covers, the number of these at which the winner
+/// is ahead, and the exceptions.
 fn breadth(study: &Study, (predicate, winner): (&Predicate, Class), findings: &Findings) -> Breadth {
     let [a, b] = study.schemes;
     let loser = if winner == Class::A { b } else { a };
@@ -272,8 +275,8 @@ fn breadth(study: &Study, (predicate, winner): (&Predicate, Class), findings: &F
     }
 }
 
-/// The point at which a claim's winner is farthest ahead, of those where the claim says so: by the worst pair of each,
-/// since the widest gap of single pairs is that of the luckiest.
+/// Returns the covered point at which a claim's winner is farthest ahead. Points are ranked by their worst pair, since
+/// the widest gap of single pairs is due to luck.
 fn site(claim: &Claim, findings: &Findings) -> Option<Site> {
     let ahead = |pair: &(Speed, Speed)| {
         let ratio = speed::median_ratio(&[*pair]).expect("a pair");
@@ -287,7 +290,8 @@ fn site(claim: &Claim, findings: &Findings) -> Option<Site> {
 }
 
 impl Study {
-    /// A digest of the question: the same for a study that goes on, and for no other.
+    /// Returns a digest of the question. It is the same if the study is started again to go on, and differs from that
+    /// of every other study.
     pub(super) fn digest(&self) -> String {
         let question = json!([
             self.ground.space.json(),
@@ -303,19 +307,19 @@ impl Study {
 }
 
 impl Findings {
-    /// The starvation of all runs together.
+    /// Returns the starvation of all runs together.
     pub fn starvation(&self) -> Starvation {
         let mut all = Starvation::default();
         self.samples.iter().chain(&self.otherwise).for_each(|sample| all.merge(&sample.starvation));
         all
     }
 
-    /// Whether somebody is clearly ahead somewhere.
+    /// Returns whether a scheme is clearly ahead somewhere.
     pub(super) fn clear(&self, study: &Study) -> Clear {
         crossing::clear(&study.ground.space, &self.samples)
     }
 
-    /// The points that were measured, as an object for programs.
+    /// Returns the measured points as an object for programs.
     pub fn json(&self, study: &Study) -> Value {
         let [a, b] = study.schemes;
         let mut predicted = self.predicted.iter();
@@ -384,9 +388,10 @@ mod tests {
         plan.subjects[0].values.text(name).parse().expect("a number")
     }
 
-    /// A machine on which silo is faster by a factor where few records are hot, unless what aborts is dropped, slower
-    /// where many are, and level with mvto once rows are small; all of it under noise that both of a pair share, and
-    /// under some that they do not.
+    /// Returns the throughput of a run on an imagined machine. Silo is faster by a factor if theta is low, unless
+    /// aborted requests are dropped. It is slower if theta is high and few operations are reads, and level with mvto
+    /// otherwise and if rows are small. There is noise that both runs of a pair share, and noise that they do not
+    /// share.
     fn throughput(unit: &Unit) -> f64 {
         let request = &unit.request;
         let (theta, reads) = (setting(request, "ycsb.theta"), setting(request, "ycsb.read_pct"));
@@ -538,7 +543,7 @@ mod tests {
         std::fs::remove_dir_all(path).expect("its own directory");
     }
 
-    /// A run with all that was chosen for it.
+    /// Returns a run of a unit, with all its conditions and this throughput.
     fn planted(unit: &Unit, throughput: f64) -> Value {
         let plan = Plan::new(&unit.request).expect("possible");
         let mut run = Value::Object(crate::json::conditions(&plan, 0));
@@ -574,7 +579,7 @@ mod tests {
         assert!(findings.claims.is_empty(), "{:?}", findings.claims);
     }
 
-    /// The answer to a question on a machine on which silo is so much faster, by repetition.
+    /// Returns the answer to a question on an imagined machine, on which silo is faster by the factor `ahead` of a run.
     fn answer(name: &str, question: Question, ahead: impl Fn(&Unit) -> f64) -> (Study, Findings) {
         let path = folder(name);
         let store = Store::open(&path).expect("writable");
@@ -733,7 +738,7 @@ mod tests {
         assert!(rechecked.held_out.is_none() && rechecked.is_exhausted);
         let told = rechecked.text(claim);
         assert!(told.contains("every point of the space was measured before"), "{told}");
-        // Elsewhere nothing was measured yet.
+        // In another store, nothing was measured yet.
         let elsewhere = folder("elsewhere");
         let other = Store::open(&elsewhere).expect("writable");
         let rechecked = recheck(claim, &again, &other, run).expect("made");

@@ -10,17 +10,17 @@ use crate::speed::Speed;
 use crate::sweep::{Bench, Run, Store, Unit};
 use crate::text::duration_s;
 
-/// Seconds that a run takes beside what is guessed: starting, and ending.
+/// Seconds that a run takes in addition to its warm-up and measured time: starting, and ending.
 const EXTRA_S: f64 = 0.3;
 
-/// Why no more can be measured.
+/// The reason why measuring has to stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// Whoever watches does not want more.
+    /// The study was interrupted, for example by the user.
     Interrupted,
-    /// The check of this run failed: what its scheme does is wrong, and how fast does not matter.
+    /// The check of the run with this command failed: its scheme is wrong, so its speed does not matter.
     Failed(String),
-    /// Something cannot be done.
+    /// A run was refused, or the store had an error.
     Refused(Refusal),
 }
 
@@ -30,40 +30,41 @@ impl From<Refusal> for Stop {
     }
 }
 
-/// What two runs side by side gave.
+/// The results of two runs side by side.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
-    /// How fast A and B were.
+    /// The speeds of A and B.
     pub(super) speeds: (Speed, Speed),
-    /// The results.
+    /// The runs of A and B, as objects of [`json::run`](crate::json::run).
     pub(super) values: [Value; 2],
 }
 
 impl Pair {
-    /// Their ids.
+    /// Returns the ids of both runs.
     pub(super) fn ids(&self) -> impl Iterator<Item = String> {
         self.values.iter().filter_map(|value| value["id"].as_str().map(str::to_owned))
     }
 }
 
-/// Where pairs are measured.
+/// A bench that measures pairs within a time budget.
 pub(super) struct Pairs<'s, R> {
     bench: Bench<'s, R>,
     budget_s: f64,
     begun_ns: u64,
-    /// Seconds that the runs took which were made here, not found.
+    /// Seconds of the runs that were made here, without those found in the store.
     made_s: f64,
 }
 
 impl<'s, R: Run> Pairs<'s, R> {
     pub(super) fn new(study: &'s Study, store: &'s Store, run: R) -> Self {
-        // A pair that is starved is starved on both sides, and another pair says more than the same one again.
+        // No run is repeated because of starvation: a starved pair is starved on both sides, and another pair says more
+        // than a repetition of the same pair.
         let bench = Bench::new(store, &study.ground.build, &study.ground.axes, 1, run);
         let budget_s = study.question.budget_minutes * 60.0;
         Self { bench, budget_s, begun_ns: clock::now_ns(), made_s: 0.0 }
     }
 
-    /// Measures both schemes of a study at a point; `what` is said about it while it lasts.
+    /// Measures both schemes of a study at a point. `what` describes the step in the progress line.
     pub(super) fn measure(
         &mut self,
         study: &Study,
@@ -82,7 +83,7 @@ impl<'s, R: Run> Pairs<'s, R> {
         Ok(Pair { speeds: (of(&values[0])?, of(&values[1])?), values })
     }
 
-    /// Where the results are kept.
+    /// Returns the store of the results.
     pub(super) fn store(&self) -> &'s Store {
         self.bench.store()
     }
@@ -108,12 +109,12 @@ impl<'s, R: Run> Pairs<'s, R> {
         Ok(value)
     }
 
-    /// Seconds since the beginning.
+    /// Returns the seconds since the beginning.
     pub(super) fn elapsed_s(&self) -> f64 {
         (clock::now_ns() - self.begun_ns) as f64 / 1e9
     }
 
-    /// Whether so many more runs fit into this share of the budget.
+    /// Returns whether this number of further runs fits into this share of the budget.
     pub(super) fn has_time(&self, study: &Study, share: f64, runs: usize) -> bool {
         let of_run_s = match self.bench.made() {
             0 => study.question.warmup + study.question.seconds + EXTRA_S,
@@ -123,12 +124,12 @@ impl<'s, R: Run> Pairs<'s, R> {
     }
 }
 
-/// The stop at a run that is no result.
+/// Returns the stop at a run that is no result.
 fn failed(run: &Value) -> Stop {
     Stop::Failed(run["command"].as_str().unwrap_or_default().to_owned())
 }
 
-/// An id as a number to begin a random one with.
+/// Returns a number made of an id, as a part of a seed.
 fn digits(id: &str) -> u64 {
     u64::from_str_radix(&id[..id.len().min(15)], 16).unwrap_or(0)
 }

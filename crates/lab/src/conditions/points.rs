@@ -1,8 +1,8 @@
-//! Points that nobody has measured: a claim that is tested where it was made is not tested.
+//! Points that were not measured before. A test of a claim at the points that the claim was made from would be no test.
 //!
-//! Two points are the same when all of their settings resolve to the same values, however they are written. Words and
-//! whole numbers make spaces of few points, in which what is drawn at random is soon drawn again; such a space is
-//! counted, and a part of it is left for the test.
+//! Two points are the same if all of their settings resolve to the same values, however they are written. Words and
+//! whole numbers make spaces of few points, in which random points soon repeat. The points of such a space are counted,
+//! and a part of them is left for the test.
 
 use std::collections::BTreeSet;
 
@@ -14,25 +14,27 @@ use super::study::{Sample, Study};
 use crate::sweep::Store;
 use crate::{Plan, Refusal};
 
-/// A space of so many points or fewer is one of few: they are counted.
+/// The maximum number of points of a space of few points, whose points are counted.
 const FEW: usize = 200;
-/// Random points that are looked at to find one that is wanted. A claim about little of a space has few.
+/// The maximum number of random points that are tried to find a wanted one. Points that a claim covers are rare if it
+/// covers little of the space.
 const TRIES: usize = 2_000;
-/// Of a space of few points one in so many is left for the test.
+/// In a space of few points, one point in this number is left for the test.
 const LEFT_EVERY: usize = 3;
-/// Fewer points than this test nothing.
+/// The least number of points that make a test.
 const TESTS_MIN: usize = 5;
 
-/// A point with what tells it from others.
+/// A point with its features and its identity.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Candidate {
     pub(super) point: Vec<f64>,
     pub(super) features: Features,
-    /// One for each scheme.
+    /// The identity of the point: for each scheme, its resolved settings as text.
     pub(super) place: [String; 2],
 }
 
-/// The points of a space of few, each once, without those that cannot be run under both schemes; none of larger spaces.
+/// Returns the points of a space of few points, each once, without those that cannot be run under both schemes. `None`
+/// if the space is larger.
 pub(super) fn few(study: &Study) -> Option<Vec<Candidate>> {
     let mut seen = BTreeSet::new();
     let all = study.ground.space.all(FEW)?;
@@ -40,18 +42,18 @@ pub(super) fn few(study: &Study) -> Option<Vec<Candidate>> {
     Some(possible.filter(|of| seen.insert(of.place.clone())).collect())
 }
 
-/// How many points of a space of few are to be left for the test of what the others say; none where so few would be
-/// left that they would test nothing, and all points are better measured.
+/// Returns the number of points of a space of few points to leave for the test. It is 0 if these would be too few for a
+/// test: then it is better to measure all points.
 pub(super) fn left_for_tests(few: usize, held_out: usize) -> usize {
     let left = (few / LEFT_EVERY).min(held_out);
     if left < TESTS_MIN { 0 } else { left }
 }
 
-/// A point with what tells it from others: all that is chosen for the runs of both schemes there, but what repetitions
-/// differ in.
+/// Returns a point with its features and its identity: all choices for the runs of both schemes at the point, except
+/// those in which repetitions differ.
 ///
 /// # Errors
-/// When the point cannot be run under both schemes.
+/// A point that cannot be run under both schemes.
 pub(super) fn candidate(study: &Study, point: Vec<f64>) -> Result<Candidate, Refusal> {
     let plans = study.plans(&point)?;
     let of_plan = |plan: &Plan| of_run(&Value::Object(crate::json::conditions(plan, 0)));
@@ -59,7 +61,7 @@ pub(super) fn candidate(study: &Study, point: Vec<f64>) -> Result<Candidate, Ref
     Ok(Candidate { features: study.features_of(&point, &plans), place, point })
 }
 
-/// The resolved settings of a run.
+/// Returns the resolved settings of a run as text.
 fn of_run(run: &Value) -> String {
     const CHOSEN: [&str; 11] = [
         "workload",
@@ -78,24 +80,25 @@ fn of_run(run: &Value) -> String {
     json!(chosen).to_string()
 }
 
-/// Points to test a claim at, none twice, and none that was measured before.
+/// A source of points to test a claim at. It returns no point twice, and no point that was measured before.
 pub(super) struct Fresh<'s> {
     store: &'s Store,
-    /// The repetition by which a test of this study is known: what it has measured itself is still its own.
+    /// The first repetition number of this study's test, by which its own runs are recognized. Points that this test
+    /// measured itself, before it was stopped, are allowed.
     own: u64,
-    /// Of all runs of the store.
+    /// The resolved settings of all runs of the store.
     measured: BTreeSet<String>,
-    /// Points that this study has explored, or tested at.
+    /// The points that this study has explored or tested.
     taken: BTreeSet<[String; 2]>,
     rng: Rng,
-    /// The points of a space of few that were not drawn yet.
+    /// The points of a space of few points that were not drawn yet; `None` if the space is larger.
     few: Option<Vec<Candidate>>,
-    /// Random points that cannot be run under both schemes.
+    /// The number of random points that cannot be run under both schemes.
     pub(super) impossible: usize,
 }
 
 impl<'s> Fresh<'s> {
-    /// Of a study that has measured these samples.
+    /// Makes the source for a study that has measured these samples.
     ///
     /// # Errors
     /// Results that cannot be read.
@@ -116,7 +119,7 @@ impl<'s> Fresh<'s> {
         Ok(Self { store, own, measured, taken, rng, few, impossible: 0 })
     }
 
-    /// Another one that is `wanted`; none if there is none, or none is found.
+    /// Returns another point that is `wanted`; `None` if there is none, or if none is found.
     ///
     /// # Errors
     /// Results that cannot be read.
@@ -151,7 +154,7 @@ impl<'s> Fresh<'s> {
         Ok(None)
     }
 
-    /// How many points of a space of few are left that nobody has measured; none of larger spaces.
+    /// Returns the number of points of a space of few points that are left unmeasured; `None` if the space is larger.
     ///
     /// # Errors
     /// Results that cannot be read.
@@ -172,7 +175,7 @@ impl<'s> Fresh<'s> {
         Ok(!is_measured || self.is_own(study, candidate)?)
     }
 
-    /// Whether it is a point that this test has drawn before, and was stopped.
+    /// Returns whether this test measured the point before it was stopped.
     fn is_own(&self, study: &Study, candidate: &Candidate) -> Result<bool, Refusal> {
         for scheme in study.schemes {
             let unit = study.ground.unit(scheme, &candidate.point, self.own)?;
@@ -199,7 +202,7 @@ mod tests {
         assert_eq!(count(&["workers=1..2"]), Some(2));
         assert_eq!(count(&["workers=1..2", "clients=2..4", "retry=same|drop"]), Some(12));
         assert_eq!(count(&["workers=1..2", "ycsb.theta=0..0.9"]), None);
-        // Whoever serves one client each cannot have fewer of them than workers.
+        // Each worker serves at least one client, so there cannot be fewer clients than workers.
         assert_eq!(count(&["workers=1..2", "clients=1..2"]), Some(3));
         assert_eq!([2, 14, 15, 60, 200].map(|few| left_for_tests(few, 40)), [0, 0, 5, 20, 40]);
     }

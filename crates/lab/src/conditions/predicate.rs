@@ -1,4 +1,4 @@
-//! Predicates over settings: where a claim is made, in a form that people read and programs test.
+//! Predicates over settings: the region of a claim, in a form that people can read and programs can test.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use stats::tree::Rule;
 
-/// The values of a point by the names of its features: words for choices, numbers for all else.
+/// The features of a point, by name: words for choices, numbers for all others.
 pub(super) type Features = BTreeMap<String, Feature>;
 
-/// One of them.
+/// The value of a feature.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(super) enum Feature {
@@ -19,28 +19,29 @@ pub(super) enum Feature {
     Word(String),
 }
 
-/// Boxes of settings: it holds where any of them does. Without a box it never holds. Displays in words.
+/// A list of boxes of settings. A predicate holds at a point if any of its boxes does. Without a box, it never holds.
+/// It displays in words.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Predicate(pub Vec<Vec<Term>>);
 
-/// What a box asks of one feature.
+/// The condition of a box on one feature.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Term {
-    /// A setting, or a quantity that settings come to together.
+    /// The name of a setting, or of a quantity that is derived from several settings.
     pub feature: String,
-    /// It is above this number.
+    /// The feature is above this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<f64>,
-    /// It is at most this number.
+    /// The feature is at most this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// It is one of these words.
+    /// The feature is one of these words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_of: Option<Vec<String>>,
 }
 
 impl Predicate {
-    /// The boxes of a tree's rules, put together where two of them are halves of one.
+    /// Returns the boxes of a tree's rules. Two boxes that are halves of one box are joined.
     pub(super) fn of_rules(rules: &[Rule]) -> Self {
         let term = |condition: &stats::tree::Condition| {
             let (above, at_most) = condition.bounds();
@@ -57,12 +58,13 @@ impl Predicate {
         Self(boxes)
     }
 
-    /// Whether it holds at a point. A feature that the point does not have is a condition that it does not meet.
+    /// Returns whether the predicate holds at a point. A condition on a feature that the point does not have is not
+    /// met.
     pub(super) fn holds(&self, features: &Features) -> bool {
         self.0.iter().any(|terms| terms.iter().all(|term| term.holds(features)))
     }
 
-    /// Whether it never holds.
+    /// Returns whether the predicate never holds.
     pub fn is_never(&self) -> bool {
         self.0.is_empty()
     }
@@ -81,7 +83,7 @@ impl Term {
         }
     }
 
-    /// What this and another ask together, if one begins where the other ends.
+    /// Returns the term that covers this and another term, if one range begins where the other ends.
     fn joined(&self, other: &Self) -> Option<Self> {
         if self.feature != other.feature {
             return None;
@@ -94,13 +96,13 @@ impl Term {
         Some(Self { feature: self.feature.clone(), above: low.above, at_most: high.at_most, one_of: None })
     }
 
-    /// Whether it asks for nothing.
+    /// Returns whether the term has no condition.
     fn is_empty(&self) -> bool {
         self.above.is_none() && self.at_most.is_none() && self.one_of.is_none()
     }
 }
 
-/// Two boxes that differ in one term only and are halves of one box, with that box.
+/// Returns the positions of two boxes that differ in one term only and are halves of one box, and that box.
 fn halves(boxes: &[Vec<Term>]) -> Option<(usize, usize, Vec<Term>)> {
     for second in 1..boxes.len() {
         for first in 0..second {

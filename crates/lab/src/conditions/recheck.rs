@@ -1,4 +1,4 @@
-//! Testing a claim again: fresh random points, drawn with another seed, answered with other requests.
+//! The repeated test of a claim, at fresh random points that are drawn with another seed, with other requests.
 
 use stats::Verdict;
 
@@ -11,39 +11,40 @@ use super::study::Study;
 use crate::sweep::{Run, Store};
 use crate::{Refusal, Starvation};
 
-/// How a claim fared again.
+/// The result of testing a claim again.
 #[derive(Debug)]
 pub struct Rechecked {
-    /// At the new points; none if not one was measured.
+    /// The result at the new points; `None` if none was measured.
     pub held_out: Option<HeldOut>,
-    /// And with the other policy of retry.
+    /// The result under the other policy of retry; `None` if it was not measured.
     pub otherwise: Option<Otherwise>,
-    /// `Same` when as many points agree as the claim says, and the winner is ahead where it says so; `Slower` when
-    /// clearly fewer agree, or it is not ahead there; `Unclear` when so few points cannot tell.
+    /// The verdict. `Same` if as many points agree as the claim says, and the winner is ahead at the covered points.
+    /// `Slower` if clearly fewer points agree, or the winner is not ahead at the covered points. `Unclear` if there are
+    /// too few points to tell.
     pub verdict: Verdict,
-    /// Whether there was no point left that nobody had measured.
+    /// Whether the test ended because it found no point that had not been measured before.
     pub is_exhausted: bool,
     /// The starvation of the runs.
     pub starvation: Starvation,
-    /// Whether whoever watched did not want more.
+    /// Whether the test was interrupted, for example by the user.
     pub is_interrupted: bool,
     /// The command of a run whose check failed.
     pub failed: Option<String>,
-    /// Whether it was tested with the program that made it, and on such a machine.
+    /// Whether the same build made the runs of the claim and of this test.
     pub is_same_build: bool,
 }
 
 impl Rechecked {
-    /// The name of the verdict in results.
+    /// Returns the name of the verdict in results.
     pub const fn verdict_name(&self) -> &'static str {
         name_of(self.verdict)
     }
 }
 
-/// Tests a claim at the points of a study that was made [from it](Claim::study).
+/// Tests a claim at new points of a study that was made [from the claim](Claim::study).
 ///
 /// # Errors
-/// Those of the runs and of the store.
+/// Errors of the runs and of the store.
 pub fn recheck(claim: &Claim, study: &Study, store: &Store, run: impl Run) -> Result<Rechecked, Refusal> {
     let mut findings = Findings::default();
     let mut pairs = Pairs::new(study, store, run);

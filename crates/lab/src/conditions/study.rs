@@ -1,4 +1,4 @@
-//! What is asked, and the points that are measured to answer it.
+//! Studies of conditions: the question, its checks, and the measured points.
 
 use serde::{Deserialize, Serialize};
 use stats::{Interval, Paired};
@@ -10,35 +10,36 @@ use crate::ground::{How, judge_budget};
 use crate::speed::{self, Speed};
 use crate::{Catalogue, Ground, Plan, Refusal, Starvation};
 
-/// Random points that are tried before a space is said to hold none that can be run.
+/// The number of random points that are tried before a space is refused because none of its points can be run.
 const TRIES: u64 = 200;
 
-/// What is asked.
+/// A question: where does one of two schemes beat the other?
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The workload; without one that of the settings that are named.
+    /// The workload. If `None`, the workload that the named settings belong to.
     pub workload: Option<String>,
-    /// A scheme.
+    /// The first scheme, A.
     pub a: String,
-    /// The one that it is compared with.
+    /// The second scheme, B.
     pub b: String,
-    /// What varies, as [`Space::parse`](crate::Space::parse) reads it.
+    /// The settings that vary, in the form that [`Space::parse`](crate::Space::parse) reads.
     pub vary: Vec<String>,
-    /// What is fixed, as `name=value`; besides settings what a recipe may set: workers, clients, retry and the like.
+    /// The fixed settings, as `name=value`. Besides settings of the catalogue, they can be those of a recipe: workers,
+    /// clients, retry and the like.
     pub set: Vec<String>,
-    /// The ratio from which on one scheme beats the other.
+    /// The ratio above which one scheme beats the other.
     pub margin: f64,
-    /// Seconds that are measured in each run.
+    /// Measured seconds of each run.
     pub seconds: f64,
-    /// Seconds before them.
+    /// Seconds of warm-up before the measured time.
     pub warmup: f64,
-    /// Minutes for all of it.
+    /// Minutes for the whole study.
     pub budget_minutes: f64,
-    /// Points that are explored at most; without it, what there is time for.
+    /// The maximum number of points to explore. If `None`, as many as there is time for.
     pub points: Option<usize>,
-    /// Fresh points that claims are tested on.
+    /// The number of fresh points at which claims are tested.
     pub held_out: usize,
-    /// What all random numbers begin with.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Whether workers stay on their cores.
     pub pin: bool,
@@ -49,31 +50,31 @@ pub struct Question {
 /// A question that was found possible.
 #[derive(Debug)]
 pub struct Study {
-    /// What was asked.
+    /// The question.
     pub question: Question,
-    /// Where it is asked.
+    /// The ground of the study: its space, its fixed settings, and its build.
     pub ground: Ground,
     /// The two schemes.
     pub schemes: [&'static str; 2],
 }
 
-/// Who is ahead by more than the margin.
+/// The scheme that is ahead by more than the margin, if any is.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
     /// The first scheme.
     A,
-    /// Neither.
+    /// Neither scheme.
     Level,
-    /// The second.
+    /// The second scheme.
     B,
 }
 
 impl Class {
-    /// All, in the order of their numbers.
+    /// All classes, in the order of their numbers.
     pub const ALL: [Self; 3] = [Self::A, Self::Level, Self::B];
 
-    /// What a ratio of A to B says.
+    /// Returns the class of a ratio of A to B.
     pub fn of(ratio: f64, margin: f64) -> Self {
         if ratio > margin {
             Self::A
@@ -84,7 +85,7 @@ impl Class {
         }
     }
 
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::A => "a",
@@ -94,21 +95,21 @@ impl Class {
     }
 }
 
-/// Why a point was measured.
+/// The purpose for which a point was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// To fill the space.
     Explored,
-    /// To find out where the ranking flips.
+    /// To find the place where the ranking flips.
     Refined,
-    /// To test what was found, anywhere in the space.
+    /// To test the claims, anywhere in the space.
     HeldOut,
-    /// To test what was found, where a claim says something.
+    /// To test a claim, at a point that it covers.
     Covered,
 }
 
 impl Role {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Explored => "explored",
@@ -118,7 +119,7 @@ impl Role {
         }
     }
 
-    /// Whether nothing was concluded from it.
+    /// Returns whether the point is a test point, from which no claim is derived.
     pub const fn is_test(self) -> bool {
         matches!(self, Self::HeldOut | Self::Covered)
     }
@@ -127,22 +128,22 @@ impl Role {
 /// A measured point.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Its values on the axes of the space.
+    /// The values of the point on the axes of the space.
     pub point: Vec<f64>,
-    /// What its settings come to.
+    /// The features of the point: its values, and quantities derived from its settings.
     pub(super) features: Features,
-    /// Why it was measured.
+    /// The purpose for which the point was measured.
     pub role: Role,
-    /// How fast A and B were, side by side, by repetition.
+    /// The speeds of A and B, measured side by side, by repetition.
     pub(super) pairs: Vec<(Speed, Speed)>,
     /// The ids of the runs.
     pub runs: Vec<String>,
-    /// Their starvation.
+    /// The starvation of the runs.
     pub starvation: Starvation,
 }
 
 impl Sample {
-    /// A point of which nothing was measured yet.
+    /// Makes a sample without any measurement.
     pub(super) fn new(point: Vec<f64>, features: Features, role: Role) -> Self {
         let (pairs, runs) = (Vec::new(), Vec::new());
         Self { point, features, role, pairs, runs, starvation: Starvation::default() }
@@ -155,15 +156,17 @@ impl Sample {
         pair.values.iter().for_each(|run| self.starvation.add(run));
     }
 
-    /// The median ratio of its pairs: by processor time if any run is starved.
+    /// Returns the median ratio of the pairs. If any run is starved, the ratio is by processor time, unless runs wait
+    /// by design.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is no pair.
     pub fn ratio(&self) -> f64 {
         speed::median_ratio(&self.pairs).expect("a sample has pairs")
     }
 
-    /// Where the ratio is, with the confidence that so few pairs have; none for a single pair, which has none.
+    /// Returns the interval of the ratio. Few pairs may give it less than the requested confidence. `None` for a single
+    /// pair, which gives no confidence.
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
         let judged = speed::compare_pairs(&self.pairs, Paired::SignedRanks, confidence).ok();
         judged.map(|judged| judged.comparison.interval).filter(|interval| interval.confidence > 0.0)
@@ -171,10 +174,10 @@ impl Sample {
 }
 
 impl Study {
-    /// Finds out whether a question can be answered; `build` says what will make the runs.
+    /// Checks that a question can be answered, and makes its study. `build` names the build that will make the runs.
     ///
     /// # Errors
-    /// What is unknown, out of range or contradictory, and a space of which no point can be run.
+    /// Anything unknown, out of range or contradictory, and a space of which no point can be run.
     pub fn new(question: Question, build: &str) -> Result<Self, Refusal> {
         judge(&question)?;
         let schemes = [&question.a, &question.b].map(|name| Catalogue.scheme(name).map(|info| info.name));
@@ -192,13 +195,13 @@ impl Study {
         Ok(study)
     }
 
-    /// The same with another value of something that does not vary.
+    /// Returns this study with another value of a setting that does not vary.
     pub(super) fn with(&self, name: &str, value: &str) -> Self {
         let ground = self.ground.with(name, value);
         Self { question: self.question.clone(), ground, schemes: self.schemes }
     }
 
-    /// The value of something that does not vary.
+    /// Returns the value of a setting that does not vary.
     pub(super) fn value(&self, name: &str) -> String {
         let standard = || match name {
             "retry" => "same".to_owned(),
@@ -207,24 +210,24 @@ impl Study {
         self.ground.fixed().get(name).cloned().unwrap_or_else(standard)
     }
 
-    /// The plans of both schemes at a point, with all settings resolved.
+    /// Returns the plans of both schemes at a point, with all settings resolved.
     ///
     /// # Errors
-    /// When the point cannot be run under both.
+    /// A point that cannot be run under both schemes.
     pub(super) fn plans(&self, point: &[f64]) -> Result<[Plan; 2], Refusal> {
         let [a, b] = self.schemes.map(|scheme| self.ground.plan(scheme, point));
         Ok([a?, b?])
     }
 
-    /// What a point's settings come to: its own values, and what the workload makes of them.
+    /// Returns the features of a point: its values, and the quantities that the workload derives from its settings.
     ///
     /// # Errors
-    /// When the point cannot be run under both schemes.
+    /// A point that cannot be run under both schemes.
     pub(super) fn features(&self, point: &[f64]) -> Result<Features, Refusal> {
         Ok(self.features_of(point, &self.plans(point)?))
     }
 
-    /// The same, of plans that are there.
+    /// Like [`features`](Self::features), but with the plans of the point given.
     pub(super) fn features_of(&self, point: &[f64], [plan, _]: &[Plan; 2]) -> Features {
         let own = self.ground.space.axes().iter().zip(point).map(|(axis, &value)| {
             let feature = match axis.choices() {
@@ -233,7 +236,7 @@ impl Study {
             };
             (axis.name().to_owned(), feature)
         });
-        // With one setting alone they would only be other names for it.
+        // If only one setting varies, the derived quantities would only be other names for it.
         let derived = plan.forecast.features.iter().filter(|_| self.ground.axes.len() > 1);
         own.chain(derived.map(|(name, value)| ((*name).to_owned(), Feature::Number(*value)))).collect()
     }
@@ -274,7 +277,7 @@ fn judge(question: &Question) -> Result<(), Refusal> {
 pub(super) mod tests {
     use super::*;
 
-    /// A question about two schemes that can be run without loading much.
+    /// Returns a question about two schemes that can be run without loading much data.
     pub(crate) fn question(vary: &[&str]) -> Question {
         Question {
             workload: Some("ycsb".to_owned()),

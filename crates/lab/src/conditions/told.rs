@@ -1,4 +1,4 @@
-//! Findings, claims and their tests as text for people.
+//! Findings, claims and their tests, as text for people.
 
 use serde_json::Value;
 use stats::Verdict;
@@ -13,7 +13,7 @@ use crate::Space;
 use crate::text::{Lines, Table, percent, plural, ratio_interval};
 
 impl Study {
-    /// What is asked, and where it is looked for.
+    /// Returns the question, with the settings that vary and those that are fixed.
     pub fn text(&self) -> String {
         let mut lines = Lines::default();
         let [a, b] = self.schemes;
@@ -42,7 +42,7 @@ impl Study {
 }
 
 impl Findings {
-    /// What was measured, and what is concluded.
+    /// Returns the findings: a count of the measurements, the crossings, and the claims.
     pub fn text(&self, study: &Study) -> String {
         let mut lines = Lines(study.text());
         let of = |role: Role| self.samples.iter().filter(|sample| sample.role == role).count();
@@ -91,7 +91,8 @@ impl Findings {
         lines.0
     }
 
-    /// How many points a space of few has, and who is ahead at each where none was left to test a claim at.
+    /// Returns the counts of a space of few points; `None` if the space has many points. If no point was left to test a
+    /// claim at, adds for each point the scheme that is ahead.
     fn counted(&self, study: &Study) -> Option<String> {
         let (few, left) = self.few.zip(self.left)?;
         let of = |is: fn(&Sample) -> bool| self.samples.iter().filter(|sample| is(sample)).count();
@@ -124,7 +125,7 @@ impl Findings {
         Some(lines.0.trim_end().to_owned())
     }
 
-    /// How often who is ahead.
+    /// Returns a line that counts at how many random points each scheme is ahead.
     fn tally(&self, study: &Study) -> String {
         let [a, b] = study.schemes;
         let held_out = self.samples.iter().filter(|sample| sample.role == Role::HeldOut);
@@ -140,7 +141,7 @@ impl Findings {
         )
     }
 
-    /// Why there is no claim.
+    /// Returns the reason why there is no claim.
     fn silence(&self, study: &Study) -> String {
         let [a, b] = study.schemes;
         let is_tested = self.samples.iter().any(|sample| sample.role == Role::HeldOut);
@@ -167,7 +168,7 @@ impl Findings {
 }
 
 impl Claim {
-    /// All of it.
+    /// Returns the whole claim.
     pub fn text(&self) -> String {
         let mut lines = Lines::default();
         lines.add(format!("CLAIM {}", self.name));
@@ -217,7 +218,7 @@ impl Claim {
         lines.0
     }
 
-    /// What becomes of it under the other policy of retry.
+    /// Returns the result of the claim under the other policy of retry.
     fn told_otherwise(&self) -> String {
         let own = self.settings.get("retry").map_or("same", String::as_str);
         let Some(Otherwise { retry, held_out, verdict }) = &self.otherwise else {
@@ -243,7 +244,7 @@ impl Claim {
 }
 
 impl Breadth {
-    /// The points at which the claim is not so, and how many of the space there are.
+    /// Returns lines about the exceptions, and about the number of points of the space.
     fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (says, is_behind) in
@@ -267,14 +268,14 @@ impl Breadth {
     }
 }
 
-/// Why trust is not what it could be.
+/// Returns the reasons that lower the trust, in parentheses; empty if there are none.
 fn lowered(starvation: &Value) -> String {
     let reasons = starvation["reasons"].as_array().into_iter().flatten();
     let reasons: Vec<&str> = reasons.filter_map(Value::as_str).collect();
     if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) }
 }
 
-/// Points that a line names.
+/// The maximum number of points that a line names.
 const EXCEPTIONS_MAX: usize = 5;
 
 fn mechanisms(mechanisms: &[Mechanism]) -> String {
@@ -299,7 +300,7 @@ fn mechanisms(mechanisms: &[Mechanism]) -> String {
 }
 
 impl Rechecked {
-    /// How a claim fared.
+    /// Returns the result of testing a claim again.
     pub fn text(&self, claim: &Claim) -> String {
         let mut lines = Lines::default();
         lines.add(&claim.statement);

@@ -1,14 +1,15 @@
-//! Why a ranking is as it is: mechanisms are changed one at a time, on identical requests, at a point where the winner
+//! Explanations of a ranking: mechanisms are changed one at a time, on identical requests, at a point where the winner
 //! is far ahead.
 //!
-//! A few repetitions of all changes say which of them are worth following; these are then tested on requests that
-//! they were not chosen by, so that having looked at many does not make one of them seem to matter.
+//! First, a few repetitions of all changes select those that are worth following. These are then tested on other
+//! requests than those of the selection, so that a change does not seem to matter only because many were tried.
 //!
-//! A change changes what it names and nothing else: what a run resolves by itself, such as its number of workers, is
-//! held as it was, and what a setting brings along all the same (another promise of the scheme) is told with it.
+//! A change affects the setting that it names and nothing else. Values that a run resolves by itself, such as its
+//! number of workers, keep their earlier values. If a setting necessarily changes something else (for example the
+//! isolation that the scheme promises), the report names it with the change.
 //!
-//! What goes away with a mechanism was due to it, as far as it acts alone: mechanisms that replace each other show
-//! nothing one by one, and shares need not add up to one.
+//! The part of the gap that goes away with a mechanism was due to it, as far as the mechanism acts alone. Mechanisms
+//! that can replace each other show nothing one by one, and shares need not add up to one.
 
 use core::ops::Range;
 use std::collections::BTreeSet;
@@ -26,20 +27,20 @@ use crate::sweep::Run;
 use crate::text::percent;
 use crate::{Catalogue, Plan, SettingOf};
 
-/// Repetitions of each change to find out which are worth following.
+/// The number of repetitions of each change that select those that are worth following.
 const SCREENED: u64 = 3;
-/// A change is, that moves the gap by this factor or more.
+/// A change is worth following if it moves the gap by this factor or more.
 const WORTH: f64 = 1.05;
-/// The most that are followed at a site.
+/// The maximum number of changes that are followed at a site.
 const FOLLOWED_MAX: usize = 4;
-/// Repetitions of each that is followed: a difference that is always on the same side is then one of chance in 128
-/// cases, few enough for several to be told from it together.
+/// The number of repetitions of each followed change. A difference that is on the same side in all of them happens by
+/// chance in one of 128 cases: rarely enough to test several changes together.
 const TESTED: u64 = 8;
-/// Requests of these begin here.
+/// The first repetition number of these tests, so that their requests differ from those of the selection.
 const FRESH: u64 = 1 << 31;
 
-/// What can be changed: what it is about, the setting, and the value that it is given. Values that a run has already
-/// are left out, and so are settings of other workloads and schemes.
+/// The possible changes: a description, the setting, and its changed value. A change is left out if the run has this
+/// value already, or if the setting belongs to another workload or to another scheme.
 const CHANGES: &[(&str, &str, &str)] = &[
     ("backoff: longer pauses after an abort", "retry", "backoff"),
     ("aborted work: it is dropped and not done again", "retry", "drop"),
@@ -115,44 +116,44 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("lock managers: one grants all locks", "calvin.managers", "1"),
 ];
 
-/// Where something is to be explained.
+/// A point at which the gap of a claim is to be explained.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
-    /// Who is far ahead.
+    /// The scheme that is far ahead.
     pub(super) winner: Class,
     /// The point.
     pub(super) point: Vec<f64>,
 }
 
-/// What the gap at a site is due to.
+/// The reasons for the gap at a site.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reasons {
-    /// The changes, those that account for most first.
+    /// The changes. Clear changes come first, and those that move the gap most come first among them.
     pub(super) mechanisms: Vec<Mechanism>,
-    /// Those without which the claim does not hold there.
+    /// The changes with which the claim does not hold at the site, as `setting=value`.
     pub(super) holds_without: Vec<String>,
 }
 
-/// How fast the winner and the loser were, side by side. Their ratio is the gap.
+/// The speeds of the winner and of the loser, measured side by side. Their ratio is the gap.
 type Gap = (Speed, Speed);
 
-/// A change at a site with the gaps that were measured, by repetition: before and after.
+/// A change at a site with its measured gaps, before and after the change, by repetition.
 struct Trial<'s> {
     site: usize,
     name: &'static str,
     setting: &'static str,
     to: &'static str,
     changed: Study,
-    /// Other settings that it changes by itself, by name.
+    /// The names of other choices that the change affects by itself.
     implies: Vec<String>,
-    /// Of the repetitions that said which changes are worth following.
+    /// The gaps of the repetitions that selected the changes worth following.
     screened: Vec<(Gap, Gap)>,
     gaps: Vec<(Gap, Gap)>,
     is_followed: bool,
     original: &'s Study,
 }
 
-/// For each site the reasons for its gap.
+/// Returns for each site the reasons for its gap.
 pub(super) fn explain<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
@@ -172,7 +173,7 @@ pub(super) fn explain<R: Run>(
     Ok(judge(&trials, sites))
 }
 
-/// Measures the sites as they are, and with each of the `chosen` changes, as often as there is time for.
+/// Measures the sites without a change and with each of the `chosen` changes, as often as there is time for.
 fn repeat<R: Run>(
     study: &Study,
     pairs: &mut Pairs<'_, R>,
@@ -207,7 +208,7 @@ fn repeat<R: Run>(
     Ok(())
 }
 
-/// The changes at a site that seem to move the gap most.
+/// Returns the changes at a site that seem to move the gap most.
 fn worth_following(trials: &[Trial<'_>], site: usize) -> Vec<usize> {
     let moved = |at: usize| trials[at].moved().ln().abs();
     let mut worth: Vec<usize> =
@@ -217,7 +218,7 @@ fn worth_following(trials: &[Trial<'_>], site: usize) -> Vec<usize> {
     worth
 }
 
-/// The changes that are possible at a point.
+/// Returns the changes that are possible at a point.
 fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
     let is_own = |name: &str| match Catalogue.settings().find(|(_, setting)| setting.name == name) {
         Some((SettingOf::Run, _)) | None => true,
@@ -256,8 +257,8 @@ fn changes<'s>(study: &'s Study, site: usize, point: &[f64]) -> Vec<Trial<'s>> {
     possible.filter_map(trial).collect()
 }
 
-/// The study with what its plans have resolved by themselves, so that a change cannot resolve it otherwise: with a log
-/// the standard is a worker less.
+/// Returns the study with the numbers of workers and clients fixed to those that its plans resolved. Otherwise, a
+/// change could resolve them differently: with a log, the standard number of workers is one less.
 fn held(study: &Study, [plan, _]: &[Plan; 2]) -> Study {
     let resolved = [("workers", plan.job.workers), ("clients", plan.job.clients)];
     let is_open = |name: &str| {
@@ -269,9 +270,9 @@ fn held(study: &Study, [plan, _]: &[Plan; 2]) -> Study {
     Study { question: study.question.clone(), ground, schemes: study.schemes }
 }
 
-/// What a change of a setting changes beside it, which has to be told: the isolation that a scheme promises with it,
-/// and the clients that it needs with it. None where something else would change, so that nobody could say what a gap
-/// is due to; and none where nothing changes.
+/// Returns the names of the choices that a change affects beside its setting, which a report has to name: the isolation
+/// that a scheme promises, and the clients that it needs. `None` if anything else would change, since the cause of a
+/// gap would then be unknown; and `None` if nothing changes.
 fn implied(before: &[Plan; 2], after: &[Plan; 2], setting: &str) -> Option<Vec<String>> {
     let mut differs: BTreeSet<String> =
         before.iter().zip(after).flat_map(|(before, after)| before.differs(after)).collect();
@@ -284,8 +285,8 @@ fn implied(before: &[Plan; 2], after: &[Plan; 2], setting: &str) -> Option<Vec<S
     (is_changed && differs.iter().all(is_needed)).then(|| differs.into_iter().collect())
 }
 
-/// What the gaps say. Of all changes of a study together, the chance that one is said to matter that does not is what
-/// the confidence leaves.
+/// Returns the reasons that follow from the gaps. For all changes of a study together, the probability that any is
+/// falsely said to matter is at most 1 minus the confidence.
 fn judge(trials: &[Trial<'_>], sites: &[Site]) -> Vec<Reasons> {
     let compared: Vec<(&Trial<'_>, Comparison)> = trials
         .iter()
@@ -323,15 +324,15 @@ fn judge(trials: &[Trial<'_>], sites: &[Site]) -> Vec<Reasons> {
     all
 }
 
-/// Whether not even the clearest change could have been told in so many repetitions, given what was found of the
-/// others.
+/// Returns whether this number of repetitions is too small to show even the clearest change, given the p-values of the
+/// other changes.
 fn is_too_few(p_values: &[f64], at: usize, repetitions: usize) -> bool {
     let mut clearest = p_values.to_vec();
     clearest[at] = least_p_value(repetitions).min(p_values[at]);
     holm(&clearest)[at] > 1.0 - CONFIDENCE
 }
 
-/// The fewest repetitions that could tell any of so many changes.
+/// Returns the least number of repetitions that could show any of this number of changes.
 fn repetitions_needed(changes: usize) -> usize {
     let mut repetitions = 1;
     while changes as f64 * least_p_value(repetitions) > 1.0 - CONFIDENCE + 1e-12 {
@@ -341,34 +342,36 @@ fn repetitions_needed(changes: usize) -> usize {
 }
 
 impl Trial<'_> {
-    /// What is told of it: what tested it, or, where hardly any of that was measured, what made it worth testing.
+    /// Returns the gaps to report: those of the test, or, if too few of these were measured, those of the selection.
     fn told(&self) -> &[(Gap, Gap)] {
         if (self.gaps.len() as u64) < SCREENED { &self.screened } else { &self.gaps }
     }
 
-    /// Whether it was measured often enough to be told, at a gap that was seen again.
+    /// Returns whether the change was measured often enough to report, and the gap before it was again above the
+    /// margin.
     fn is_measured(&self) -> bool {
         let gaps = if self.is_followed { self.told() } else { &self.gaps };
         gaps.len() as u64 >= SCREENED && median(gaps, |gaps| gaps.0) > self.original.question.margin
     }
 
-    /// How likely so clear a change would be by chance: what made it worth testing is no test.
+    /// Returns the probability of so clear a change by chance. It is 1 if there are only the gaps of the selection,
+    /// which are no test.
     fn p_value(&self, found: &Comparison) -> f64 {
         if (self.gaps.len() as u64) < SCREENED { 1.0 } else { found.p_value }
     }
 
-    /// The gap after the change over that before it, in the median; 1 if it was not measured.
+    /// Returns the median of the gap after the change over the gap before it; 1 if nothing was measured.
     fn moved(&self) -> f64 {
         median(&self.gaps, turned)
     }
 
-    /// How the gap after the change compares with that before it.
+    /// Returns the comparison of the gap after the change with the gap before it.
     fn comparison(&self) -> Option<Comparison> {
         let gaps = if self.is_followed { self.told() } else { &self.gaps };
         compared(gaps, turned)
     }
 
-    /// Whether after the change the winner is clearly not ahead by the margin any more.
+    /// Returns whether the winner is clearly not ahead by the margin after the change.
     fn is_decisive(&self) -> bool {
         let margin = self.original.question.margin;
         compared(&self.gaps, |gaps| gaps.1).is_some_and(|comparison| {
@@ -377,23 +380,24 @@ impl Trial<'_> {
     }
 }
 
-/// The gap after a change over that before it, as a pair whose ratio it is.
+/// Returns a pair whose ratio is the gap after a change over the gap before it.
 fn turned(((winner, loser), (winner_after, loser_after)): &(Gap, Gap)) -> Gap {
     (winner_after.times(loser), loser_after.times(winner))
 }
 
-/// The median of what is made of gaps; 1 if there are none.
+/// Returns the median ratio of the pairs that `of` makes of gaps; 1 if there are none.
 fn median(gaps: &[(Gap, Gap)], of: impl Fn(&(Gap, Gap)) -> Gap) -> f64 {
     speed::median_ratio(&gaps.iter().map(of).collect::<Vec<_>>()).unwrap_or(1.0)
 }
 
-/// The same with its interval; none of too few gaps.
+/// Returns the comparison of the pairs that `of` makes of gaps; `None` if there are too few gaps.
 fn compared(gaps: &[(Gap, Gap)], of: impl Fn(&(Gap, Gap)) -> Gap) -> Option<Comparison> {
     let pairs: Vec<Gap> = gaps.iter().map(of).collect();
     Some(speed::compare_pairs(&pairs, Paired::SignedRanks, CONFIDENCE).ok()?.comparison)
 }
 
-/// The sentence about a change; `needed` are the repetitions that it takes, where too few were made for any answer.
+/// Returns the result of a change. If too few repetitions were made for any answer, `needed` is the number that it
+/// takes.
 fn mechanism(
     trial: &Trial<'_>,
     comparison: &Comparison,
@@ -453,7 +457,7 @@ mod tests {
         }
     }
 
-    /// The gaps before and after a change.
+    /// Returns the gaps before and after a change.
     fn gaps_of(before: f64, after: f64) -> (Gap, Gap) {
         (pair(before), pair(after))
     }

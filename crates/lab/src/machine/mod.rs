@@ -1,5 +1,5 @@
-//! The machine that a run was on: what a reader needs to judge its numbers, and nothing that names its
-//! owner. What the system does not tell is left out.
+//! The machine that a run was on: all that a reader needs to judge the numbers, and nothing that identifies the owner.
+//! Facts that the system does not tell are left out.
 
 mod topology;
 
@@ -12,7 +12,7 @@ use sync::workers;
 pub use topology::Cache;
 use topology::Topology;
 
-/// What is known of the machine.
+/// The known facts about a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     /// The processor's name.
@@ -25,36 +25,36 @@ pub struct Machine {
     pub cache_bytes: u64,
     /// The operating system and its version.
     pub kernel: String,
-    /// Whether it runs under a hypervisor.
+    /// Whether the machine runs under a hypervisor.
     pub is_virtual: bool,
-    /// Hardware threads of a core; 0 when unknown.
+    /// Hardware threads of a core; 0 if unknown.
     pub threads_per_core: usize,
-    /// Cores of the processor that the cores of this process are hardware threads of; 0 when unknown.
+    /// Physical cores to which the cores of this process (hardware threads) belong; 0 if unknown.
     pub physical_cores: usize,
-    /// Memory nodes that these cores belong to; 0 when unknown.
+    /// Memory nodes to which the cores of this process belong; 0 if unknown.
     pub numa_nodes: usize,
-    /// The caches that the first of these cores sees, the nearest first.
+    /// The caches of the first core of this process, the nearest first.
     pub caches: Vec<Cache>,
-    /// What the system reads the time from.
+    /// The clock source from which the system reads the time.
     pub clock_source: String,
-    /// Cores' worth of processor time that the control group of this process may use, if it is limited.
+    /// Processor time that the control group of this process may use, in cores, if it is limited.
     pub cpu_quota: Option<f64>,
     /// Bytes of memory that the control group of this process may use, if it is limited.
     pub memory_limit_bytes: Option<u64>,
-    /// How the cores' clocks are governed; empty where there is nothing to govern, as under most hypervisors.
+    /// The frequency governor of the cores; empty if there is none, as under most hypervisors.
     pub governor: String,
-    /// Whether the system uses huge pages without being asked: `always`, `madvise` or `never`.
+    /// The setting of transparent huge pages in the system: `always`, `madvise` or `never`.
     pub huge_pages: String,
-    /// Whether the system moves pages towards those who use them, which shows in figures as noise.
+    /// Whether the system moves pages to the memory nodes of the threads that use them, which causes noise in figures.
     pub is_numa_balanced: bool,
-    /// The mean number of runnable threads of the last minute, when this was asked.
+    /// The mean number of runnable threads in the last minute before the system was asked.
     pub load_average: f64,
-    /// Bytes of memory that could be had then.
+    /// Bytes of memory that were available when the system was asked.
     pub memory_available_bytes: u64,
 }
 
 impl Machine {
-    /// Asks the system.
+    /// Asks the system for the facts.
     pub fn of_this_process() -> Self {
         let cpu_info = read("/proc/cpuinfo");
         let kernel = format!(
@@ -90,20 +90,20 @@ impl Machine {
     }
 }
 
-/// Bytes of memory that can be had without swapping, by the system and by the limits of the process and of its
-/// control group; `None` when the system does not tell.
+/// Returns the bytes of memory that are available without swapping, within the limits of the system, the process and
+/// its control group; `None` if the system does not tell.
 pub(crate) fn available_bytes() -> Option<u64> {
     MemoryLeft::of_this_process().map(|left| left.bytes)
 }
 
-/// Forgets the most memory that this process has had resident, so that a run is not charged with what
-/// earlier ones needed. Where the system refuses, the figure covers them, too.
+/// Resets the peak of this process's resident memory, so that a run is not charged with the memory of earlier runs. If
+/// the system refuses, the peak covers the earlier runs, too.
 pub(crate) fn forget_peak_rss() {
-    // "5" resets the peak (proc(5), /proc/PID/clear_refs). A refusal changes what is reported only.
+    // "5" resets the peak (proc(5), /proc/PID/clear_refs). A refusal changes only the reported figure.
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most memory in bytes that this process has had resident; 0 when the system does not tell.
+/// Returns the peak of this process's resident memory in bytes; 0 if the system does not tell.
 pub(crate) fn peak_rss_bytes() -> u64 {
     kilobytes(&read("/proc/self/status"), "VmHWM").unwrap_or(0)
 }
@@ -112,7 +112,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The value of the first line `name : value`.
+/// Returns the value of the first line `name : value`.
 fn colon_field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let fields = text.lines().filter_map(|line| line.split_once(':'));
     fields
@@ -121,13 +121,13 @@ fn colon_field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
         .map(|(_, value)| value)
 }
 
-/// The value of the line `name: value kB`, in bytes.
+/// Returns the value of the line `name: value kB`, in bytes.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let value = colon_field(text, name)?.strip_suffix("kB")?;
     value.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
-/// The word in brackets, by which the system marks what is chosen.
+/// Returns the word in brackets, by which the system marks the chosen option.
 fn chosen(text: &str) -> &str {
     text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(word, _)| word)
 }

@@ -1,27 +1,27 @@
-//! How the cores of a machine hang together: hardware threads, memory nodes, caches (Linux,
+//! The topology of a machine's cores: hardware threads, memory nodes, caches (Linux,
 //! `Documentation/ABI/stable/sysfs-devices-system-cpu`).
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Caches that a core sees at most.
+/// The most caches of a core.
 const CACHES_MAX: usize = 8;
 
 /// A cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// Its level, from 1.
+    /// The level, from 1.
     pub level: u64,
-    /// What it holds: `data`, `instruction` or `unified`.
+    /// The kind of contents: `data`, `instruction` or `unified`.
     pub kind: String,
-    /// Its bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Hardware threads that share it.
+    /// The number of hardware threads that share the cache.
     pub shared_by: usize,
 }
 
-/// How the cores that this process may use hang together; 0 and nothing where the system does not tell.
+/// The topology of the cores that this process may use; 0 and empty where the system does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Topology {
     pub(super) threads_per_core: usize,
@@ -31,7 +31,7 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    /// Asks the system whose files lie under `root`.
+    /// Reads the topology from the system's files, which lie under `root`.
     pub(super) fn read(root: &Path) -> Self {
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
         let status = text("proc/self/status");
@@ -68,7 +68,7 @@ impl Topology {
     }
 }
 
-/// The numbers of a list of the system, for example `0-1,4`.
+/// Returns the numbers in a list of the system, for example `0-1,4`.
 fn numbers(list: &str) -> BTreeSet<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -77,7 +77,7 @@ fn numbers(list: &str) -> BTreeSet<usize> {
     list.split(',').filter_map(range).flatten().collect()
 }
 
-/// A size as the system writes it, for example `1024K`.
+/// Returns the bytes of a size as the system writes it, for example `1024K`.
 fn size(text: &str) -> Option<u64> {
     let units = [("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
     let (number, unit) =

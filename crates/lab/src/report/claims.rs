@@ -1,4 +1,4 @@
-//! Claims: statements with the condition under which they hold, and what they rest on.
+//! Claims: statements, the conditions under which they hold, and their evidence.
 
 use serde_json::Value;
 
@@ -9,17 +9,17 @@ use crate::text::percent;
 /// A claim, as `contend conditions` writes it.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Its name.
+    /// The name of the claim.
     pub name: String,
-    /// What is claimed, with its condition.
+    /// The statement, with its condition.
     pub statement: String,
-    /// How to test it again.
+    /// The command that tests the claim again.
     pub recheck: String,
     value: Value,
 }
 
 impl Claim {
-    /// Reads a claim; none when it is no claim.
+    /// Reads a claim; `None` if the JSON is no claim.
     pub(super) fn read(value: &Value) -> Option<Self> {
         let text = |key: &str| Some(value[key].as_str()?.to_owned());
         let is_claim = value["kind"] == "claim";
@@ -31,13 +31,13 @@ impl Claim {
         })
     }
 
-    /// The boxes of the predicate: in each, what holds of features.
+    /// Returns the boxes of the predicate. Each box is a list of conditions on features.
     pub(super) fn predicate(&self) -> Vec<Vec<Condition>> {
         let boxes = self.value["predicate"].as_array().into_iter().flatten();
         boxes.map(|of| of.as_array().into_iter().flatten().filter_map(Condition::read).collect()).collect()
     }
 
-    /// What the claim rests on, fact by fact.
+    /// Returns the evidence of the claim as pairs of name and text.
     pub(super) fn facts(&self) -> Vec<(String, String)> {
         let value = &self.value;
         let mut facts = vec![("predicate".to_owned(), self.in_words())];
@@ -91,7 +91,7 @@ impl Claim {
         self.predicate().iter().map(one).collect::<Vec<_>>().join(", or ")
     }
 
-    /// Why it is so: the mechanisms that were toggled.
+    /// Returns the table of the mechanisms that were toggled to explain the claim.
     pub(super) fn mechanisms(&self) -> Grid {
         let head = [
             "mechanism",
@@ -133,7 +133,7 @@ impl Claim {
     }
 }
 
-/// What holds of a feature.
+/// A condition on a feature: an exclusive lower bound, an inclusive upper bound, or a set of values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Condition {
     pub(super) feature: String,
@@ -182,7 +182,7 @@ fn held_out(of: &Value) -> Option<String> {
     Some(format!("{agree} of {points} held-out points agree{share}{interval}{covered}{undecided}"))
 }
 
-/// The points that were measured at which a claim is not so; none without one.
+/// Returns the measured points at which the claim does not hold; `None` if there are none.
 fn exceptions(breadth: &Value) -> Option<String> {
     let one = |of: &Value| {
         let at = of["at"].as_object().into_iter().flatten();

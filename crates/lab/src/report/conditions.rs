@@ -1,4 +1,4 @@
-//! Conditions: the points at which two schemes were compared, as scatters with the region that was predicted.
+//! Conditions: scatter plots of the points at which two schemes were compared, with the predicted region.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,30 +11,30 @@ use super::grid::Grid;
 use super::varied::{ordered, shown};
 use crate::text::plural;
 
-/// What `contend conditions` explored.
+/// The results of `contend conditions`: the explored points of a comparison of two schemes.
 #[derive(Clone, Debug)]
 pub(super) struct Conditions {
     workload: String,
     a: String,
     b: String,
     margin: f64,
-    /// The names of what was varied, and how each was: `linear`, `log`, `choice` and the like.
+    /// The names of the varied settings, and (in `kinds`) the kind of each: `linear`, `log`, `choice` and the like.
     space: Vec<String>,
     kinds: Vec<String>,
-    /// Where the ranking flips on a single axis, in words.
+    /// The places on a single axis at which the ranking flips, as sentences.
     crossings: Vec<String>,
-    /// How many points a space of few has, and how many of them were not measured.
+    /// For a small space: the number of its points, and the number of points that were not measured.
     counted: Option<(u64, u64)>,
-    /// The starvation of the runs, in half sentences.
+    /// The reasons why runs count as starved, as phrases.
     starved: Vec<String>,
     points: Vec<Point>,
 }
 
 #[derive(Clone, Debug)]
 struct Point {
-    /// Values by name, in the order of the space.
+    /// The values of the varied settings, in the order of the space.
     values: Vec<String>,
-    /// What its settings come to, by name, as far as that is a number.
+    /// The features of the point's settings by name, as far as they are numbers.
     features: BTreeMap<String, f64>,
     role: String,
     pairs: u64,
@@ -45,7 +45,7 @@ struct Point {
 }
 
 impl Conditions {
-    /// Reads the file; none when it is none.
+    /// Reads the JSON of a conditions file; `None` if the JSON is of another kind.
     pub(super) fn read(value: &Value) -> Option<Self> {
         if value["kind"] != "conditions" {
             return None;
@@ -77,7 +77,7 @@ impl Conditions {
         format!("{}: where is {} ahead of {}, and where not?", self.workload, self.a, self.b)
     }
 
-    /// What was found, in words.
+    /// Returns the findings as sentences.
     pub(super) fn findings(&self) -> String {
         let count = |class: &str| self.points.iter().filter(|point| point.class == class).count();
         let held_out: Vec<&Point> = self.points.iter().filter(|point| point.role == "held_out").collect();
@@ -112,7 +112,8 @@ impl Conditions {
         )
     }
 
-    /// The numbers of a coordinate: its values where they are numbers, or else places among them.
+    /// Returns the numbers of a coordinate, and its axis: the values themselves if all are numbers, otherwise their
+    /// positions among the sorted words.
     fn numbers(&self, axis: usize) -> (Vec<f64>, Axis) {
         let texts: Vec<&String> = self.points.iter().map(|point| &point.values[axis]).collect();
         let name = &self.space[axis];
@@ -144,7 +145,7 @@ impl Conditions {
     }
 }
 
-/// A crossing in words.
+/// Returns a crossing as a sentence.
 fn crossing(of: &Value, axis: &str) -> Option<String> {
     let (low, high) = (of["low"].as_f64()?, of["high"].as_f64()?);
     let ahead = of["ahead_from_high"].as_str()?;
@@ -179,12 +180,12 @@ impl Point {
     }
 }
 
-/// An axis of so many numbers at most is labelled at each.
+/// The largest number of distinct values for which each value of an axis has its own label.
 const LEVELS_MAX: usize = 8;
-/// Scatters are drawn of so many pairs of coordinates at most.
+/// The largest number of pairs of coordinates for which scatters are drawn.
 const PLANES_MAX: usize = 3;
 
-/// Looks of the classes: as in maps, blue and orange, and grey for neither.
+/// Returns the look of a class: blue and orange for the two schemes, as in maps, and grey for neither.
 const fn look(class: &str) -> Look {
     match class.as_bytes() {
         b"a" => Look(0),
@@ -193,7 +194,7 @@ const fn look(class: &str) -> Look {
     }
 }
 
-/// The scatters of what was explored.
+/// Returns the figures of the explored points.
 pub(super) fn figures(conditions: &Conditions, claims: &[Claim]) -> Vec<Figure> {
     let axes = conditions.space.len();
     let planes = (0..axes).flat_map(|x| (x + 1..axes).map(move |y| (x, y))).take(PLANES_MAX);
@@ -219,7 +220,8 @@ pub(super) fn figures(conditions: &Conditions, claims: &[Claim]) -> Vec<Figure> 
     crossover(conditions, claims, &points).into_iter().chain([points]).collect()
 }
 
-/// How far who is ahead, over each quantity that a claim is stated in: where the marks cross 1, the ranking flips.
+/// Returns plots of the throughput ratio over each quantity in which a claim is stated. The ranking flips where the
+/// marks cross 1.
 fn crossover(conditions: &Conditions, claims: &[Claim], points: &Figure) -> Option<Figure> {
     let stated = claims.iter().flat_map(Claim::predicate).flatten().map(|condition| condition.feature);
     let names: BTreeSet<String> = stated.collect();
@@ -240,7 +242,7 @@ fn crossover(conditions: &Conditions, claims: &[Claim], points: &Figure) -> Opti
     })
 }
 
-/// The ratio at each point over a quantity; none where it is not a number.
+/// Returns a plot of the ratio at each point over a quantity; `None` if fewer than two points have both as numbers.
 fn ratios_over(conditions: &Conditions, claims: &[Claim], name: &str) -> Option<plot::Panel> {
     let at = |point: &Point| point.features.get(name).copied().zip(point.ratio.filter(|ratio| *ratio > 0.0));
     let places: Vec<(&Point, (f64, f64))> =
@@ -292,7 +294,7 @@ fn scatter(conditions: &Conditions, claims: &[Claim], (x, y): (usize, usize)) ->
     Scatter { title: "", name: &name, x: &x_axis, y: &y_axis, regions, dots, size }.panel()
 }
 
-/// The box of a predicate in a plane; none when it says nothing of the plane, or more than a plane can show.
+/// Returns the box of a predicate in a plane; `None` if the predicate bounds neither of the two coordinates.
 fn region(of: &[super::claims::Condition], x: &str, y: &str) -> Option<Region> {
     let ends = |name: &str| {
         let own = of.iter().filter(|condition| condition.feature == name);

@@ -1,4 +1,5 @@
-//! Tables for programs: a row a run, and a row a line of a study. Commas between fields, as RFC 4180 has it.
+//! Tables for programs: one has a row for each run, the other a row for each line of a study. Commas separate fields,
+//! as in RFC 4180.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +11,10 @@ use crate::json::SCHEMA;
 use crate::sweep::{json_of, verdict_name};
 use crate::{Starvation, StarvedType};
 
-/// What tables begin with, so that they are known for what they are.
+/// The beginning of every table, by which a file is recognised as a table of a report.
 pub const MARK: &str = "schema,kind,workload,scheme,";
 
-/// Fields of runs that come first, if there are any of them; settings follow.
+/// Fields of a run that come first, as far as the run has them; settings follow.
 const FIELDS: [&str; 12] = [
     "id",
     "build",
@@ -30,18 +31,18 @@ const FIELDS: [&str; 12] = [
 ];
 const LATENCIES: [&str; 6] = ["mean", "p50", "p95", "p99", "p999", "max"];
 
-/// A row a run, with all that was chosen as columns of their own.
+/// Returns the table of runs: a row for each run, and a column for each choice that was made for the runs.
 pub fn runs(report: &Report) -> String {
     let table = rows_of_runs(report);
     written(&table)
 }
 
-/// A row for each scheme at each point of each study.
+/// Returns the table of lines: a row for each scheme at each point of each study.
 pub fn lines(report: &Report) -> String {
     written(&rows_of_lines(report))
 }
 
-/// The heads of columns and the rows below them. A field without a value is `null`.
+/// A table: column headings, and the rows below them. A field without a value is `null`.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) heads: Vec<String>,
@@ -50,7 +51,7 @@ pub(super) struct Rows {
 
 pub(super) fn rows_of_runs(report: &Report) -> Rows {
     let mut seen = BTreeSet::new();
-    // A run may be of several studies, and is a row once.
+    // A run may belong to several studies, and still has one row.
     let runs: Vec<&Value> = report
         .studies
         .iter()
@@ -67,7 +68,7 @@ pub(super) fn rows_of_runs(report: &Report) -> Rows {
     heads.extend(LATENCIES.map(|name| format!("latency_us_{name}")));
     heads.extend(["check", "starved", "starved_types", "interrupted"].map(str::to_owned));
     heads.extend(reasons.iter().map(|reason| format!("aborts_{reason}")));
-    // A driver of runs may bear the name of what was measured of them.
+    // An option that drives runs may have the same name as a measured field: the prefix tells the two apart.
     heads.extend(names.iter().map(|name| format!("set_{name}")));
     heads.push("command".to_owned());
     let row = |run: &&Value| {
@@ -150,7 +151,7 @@ pub(super) fn rows_of_lines(report: &Report) -> Rows {
     Rows { heads, rows }
 }
 
-/// The names of types with spaces between them; null where there is none.
+/// Returns the names of types, separated by spaces; null if there are none.
 fn names_of(types: &[StarvedType]) -> Value {
     let names: Vec<&str> = types.iter().map(|of| of.name.as_str()).collect();
     if names.is_empty() { Value::Null } else { names.join(" ").into() }
@@ -164,7 +165,7 @@ fn written(table: &Rows) -> String {
     heads + &rows.collect::<String>()
 }
 
-/// A field, in quotation marks where it has to be.
+/// Returns a field, in quotation marks if it needs them.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -1,5 +1,5 @@
-//! Curves: the throughput of one scheme over what varies, beside a few others. In a figure of many schemes nobody can
-//! follow one; these are for what is written about each.
+//! Curves: the throughput of one scheme along an axis, beside a few others. In a figure of many schemes a single one is
+//! hard to follow; curves are for texts about one scheme.
 
 use plot::{Lines, Look, Series, Sheet};
 
@@ -7,19 +7,19 @@ use super::figures::{Drawn, throughput_of};
 use super::study::Study;
 use super::{Plot, SVG_MARK};
 
-/// Of the panel of a curve.
+/// Width and height of the panel of a curve.
 const SIZE: (f64, f64) = (520.0, 290.0);
 
-/// A curve for each scheme of a study, which has this number among those of the report; none where nothing varies. All
-/// have the same scale.
+/// Returns a curve for each scheme of a study; none if nothing varies. `number` is the study's number among those of
+/// the report. All curves have the same scale.
 pub(super) fn of_study(number: usize, study: &Study, beside: &[String]) -> Vec<Plot> {
     let drawn = Drawn { number, study };
     let Some(across) = drawn.across().filter(|_| !study.is_scattered()) else { return Vec::new() };
     study.schemes.iter().map(|scheme| curve(drawn, across, scheme, beside)).collect()
 }
 
-/// The scheme has the first look, and each of the others its own in all curves: their looks in other figures are told
-/// apart among neighbours of the catalogue, and any two schemes may meet here.
+/// Returns the curve of a scheme. The scheme has the first look, and each of the others has its own look in all curves.
+/// The looks of other figures differ only between neighbours of the catalogue, and a curve may show any two schemes.
 fn curve(drawn: Drawn<'_>, across: usize, scheme: &str, beside: &[String]) -> Plot {
     let (x, y) = (drawn.axis_across(across), drawn.throughput_axis());
     let others = (1..).zip(beside).filter(|(_, other)| *other != scheme);
@@ -42,8 +42,8 @@ fn curve(drawn: Drawn<'_>, across: usize, scheme: &str, beside: &[String]) -> Pl
     Plot { name: file_name(scheme, drawn.number), title, svg: SVG_MARK.to_owned() + &svg }
 }
 
-/// The file's name: of the scheme alone in the first study. A result may call a scheme what it likes, and is not to say
-/// where a file is written.
+/// Returns the name of the file: in the first study, that of the scheme alone. A result may contain any text as the
+/// name of a scheme, and must not decide where a file is written.
 fn file_name(scheme: &str, number: usize) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let safe: String = scheme.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();

@@ -1,23 +1,23 @@
-//! What the runs of a line say besides throughput: latencies, where time went, why attempts were aborted, and each type
-//! of transaction by itself.
+//! The results of a line besides throughput: latencies, the breakdown of time, reasons of aborts, and each type of
+//! transaction by itself.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use stats::Spread;
 
-/// What the runs of a scheme at a point say besides throughput.
+/// The results of the runs of a scheme at a point besides throughput.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
-    /// From the request to its commit, retries included.
+    /// The latency from the request to its commit, retries included.
     pub latency: Option<Latency>,
-    /// From the begin of its execution, where this was measured apart.
+    /// The latency from the begin of execution, if it was measured separately.
     pub service: Option<Latency>,
     /// The mean shares of the sampled time, by phase.
     pub breakdown: Vec<(String, f64)>,
-    /// Aborts by reason as shares of the attempts of all runs together, rollbacks by their own wish left out.
+    /// Aborts by reason, as shares of the attempts of all runs together. User aborts are left out.
     pub reasons: Vec<(String, f64)>,
-    /// The types of which transactions committed.
+    /// The types of which transactions committed, rolled back or were aborted.
     pub types: Vec<OfType>,
 }
 
@@ -26,26 +26,26 @@ pub struct Details {
 pub struct Latency {
     /// The mean.
     pub mean: Option<f64>,
-    /// Shares of all transactions with the latency that they did not exceed, by share.
+    /// Quantiles, by share: a share of all transactions, and the latency that this share did not exceed.
     pub quantiles: Vec<(f64, f64)>,
-    /// The longest.
+    /// The maximum.
     pub max: Option<f64>,
-    /// The same in more detail from all repetitions together, where histograms were kept whole.
+    /// More detailed quantiles of all repetitions together; empty if no whole histograms were kept.
     pub curve: Vec<(f64, f64)>,
 }
 
-/// A type of transaction.
+/// The results of a type of transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfType {
-    /// Its name.
+    /// The name of the type.
     pub name: String,
-    /// Its commits a second: the median over the repetitions.
+    /// Commits per second: the median over the repetitions.
     pub throughput_txn_s: f64,
-    /// Attempts that the scheme aborted, as a share of all but those that rolled back by their own wish.
+    /// Attempts that the scheme aborted, as a share of all attempts except user aborts.
     pub abort_rate: f64,
-    /// Transactions that rolled back by their own wish, as a share of those that ended.
+    /// User aborts, as a share of the transactions that ended.
     pub rollback_rate: f64,
-    /// Its latencies.
+    /// The latencies of the type.
     pub latency: Option<Latency>,
 }
 
@@ -53,7 +53,7 @@ pub struct OfType {
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
 impl Details {
-    /// Of the runs of a scheme at a point; those that are no results are left out.
+    /// Returns the details of the runs of a scheme at a point. Runs that are no results are left out.
     pub(super) fn of(runs: &[&Value]) -> Self {
         let results: Vec<&Value> =
             runs.iter().copied().filter(|run| run["throughput_txn_s"].is_number()).collect();
@@ -68,7 +68,7 @@ impl Details {
 }
 
 impl Latency {
-    /// From the objects `NAME_us` and, where they are, `NAME_histogram` of runs or of types of them.
+    /// Reads the objects `NAME_us` and, if they exist, `NAME_histogram` of runs, or of the types in runs.
     fn of(objects: &[&Value], name: &str) -> Option<Self> {
         let key = format!("{name}_us");
         let median = |of: &str| median(objects, |object| object[&key][of].as_f64());
@@ -79,12 +79,12 @@ impl Latency {
         has_any.then(|| Self { mean: median("mean"), quantiles, max: median("max"), curve })
     }
 
-    /// The latency that this share did not exceed, if it is one of those that are kept.
+    /// Returns the latency that this share did not exceed, if this quantile is kept.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         self.quantiles.iter().find(|(its, _)| (its - share).abs() < 1e-9).map(|(_, us)| *us)
     }
 
-    /// What a plot shows: the histograms where there are any, or else the quantiles.
+    /// Returns the points of a plot: those of the histograms if there are any, otherwise the quantiles.
     pub(super) fn points(&self) -> &[(f64, f64)] {
         if self.curve.is_empty() { &self.quantiles } else { &self.curve }
     }
@@ -94,13 +94,13 @@ fn median(objects: &[&Value], of: impl Fn(&Value) -> Option<f64>) -> Option<f64>
     Spread::of(objects.iter().filter_map(|object| of(object))).map(|spread| spread.median)
 }
 
-/// Shares at which a curve has a point: more towards the end, where latencies are of interest.
+/// Shares at which a curve has a point. They are closer together near 1, where latencies are of interest.
 const CURVE: [f64; 15] =
     [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 0.99995, 0.99999];
-/// A point of a curve stands for so many transactions beyond it at least.
+/// The least number of transactions that lie beyond a point of a curve.
 const BEYOND_MIN: f64 = 10.0;
 
-/// The quantiles of all histograms together, in microseconds.
+/// Returns the quantiles of all histograms together, in microseconds.
 fn curve(objects: &[&Value], key: &str) -> Vec<(f64, f64)> {
     let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
     for object in objects {

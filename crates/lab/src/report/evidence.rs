@@ -1,4 +1,4 @@
-//! The evidence: every run with what came of it and the command that makes it again, and the machines.
+//! The evidence: every run with its result and the command that repeats it, and the machines.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::grid::Grid;
 use super::varied::{chosen, shown};
 use crate::text::{bytes, count, percent};
 
-/// The runs of a study.
+/// Returns the table of the runs of a study.
 pub(super) fn runs(drawn: Drawn<'_>) -> Grid {
     let study = drawn.study;
     let mut grid = Grid { caption: "Every run".to_owned(), words: 2 + study.axes.len(), ..Grid::default() };
@@ -35,7 +35,7 @@ fn processor_time(run: &Value) -> String {
     if run["starved"] == true { format!("{share} (starved)") } else { share }
 }
 
-/// The command that makes a run again: the one that it keeps, or one made of what was chosen.
+/// Returns the command that repeats a run: the recorded command, or one made from the choices of the run.
 fn command(run: &Value) -> String {
     if let Some(command) = run["command"].as_str() {
         return command.to_owned();
@@ -64,7 +64,7 @@ fn command(run: &Value) -> String {
     words.join(" ")
 }
 
-/// A machine, fact by fact.
+/// Returns the facts about a machine as pairs of name and text.
 pub(super) fn machine(machine: &Value) -> Vec<(String, String)> {
     let size = |value: &Value| value.as_u64().filter(|size| *size > 0).map(bytes);
     let text = |value: &Value| Some(shown(value)).filter(|text| !text.is_empty() && text != "null");
@@ -98,7 +98,8 @@ pub(super) fn machine(machine: &Value) -> Vec<(String, String)> {
     facts.into_iter().map(|(name, fact)| (name.to_owned(), fact)).collect()
 }
 
-/// How busy the machine was before runs: the least and the greatest.
+/// Returns how busy the machine was before the runs: the least and the greatest load average, and the least free
+/// memory.
 pub(super) fn load(runs: &[Value]) -> Option<String> {
     let loads = || runs.iter().filter_map(|run| run["machine"]["load_average"].as_f64());
     let free = runs.iter().filter_map(|run| run["machine"]["memory_available_bytes"].as_u64()).min();

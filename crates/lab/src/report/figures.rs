@@ -11,25 +11,25 @@ use super::{Plot, SVG_MARK, planes};
 use crate::sweep::{heads, row};
 use crate::text::{count, duration, ratio_interval};
 
-/// A plot, or several of a kind, and the table of its numbers.
+/// One plot or several plots of a kind, and the table of their numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Figure {
-    /// Its name among all figures of a report: letters, digits and `-`.
+    /// The name, unique among the figures of a report: letters, digits and `-`.
     pub(super) id: String,
     pub(super) title: String,
-    /// How it is read.
+    /// The caption, which says how to read the figure.
     pub(super) caption: String,
     pub(super) legend: Vec<(String, Look)>,
-    /// By what a page finds the entries of the legend; empty when it hides none.
+    /// The keys by which a page finds the entries of the legend; empty if the page hides none of them.
     pub(super) legend_keys: Vec<String>,
     pub(super) panels: Vec<Panel>,
-    /// Panels beside each other in a file.
+    /// The number of panels side by side in a file.
     pub(super) columns: usize,
     pub(super) grid: Grid,
 }
 
 impl Figure {
-    /// As a file of its own.
+    /// Returns the figure as a file.
     pub(super) fn file(&self) -> Plot {
         let Self { title, legend, panels, columns, .. } = self;
         let svg = Sheet { title, legend, panels, columns: *columns }.file();
@@ -37,21 +37,21 @@ impl Figure {
     }
 }
 
-/// Panels of a figure at most: a page with more is read by nobody.
+/// The most panels of a figure: nobody reads a page with more.
 pub(super) const PANELS_MAX: usize = 36;
-/// Of a panel of lines.
+/// Width and height of a panel of lines.
 const SIZE: (f64, f64) = (380.0, 250.0);
-/// Of a panel of bars or rows.
+/// Width of a panel of bars.
 const WIDE: f64 = 470.0;
 
-/// A study that is being drawn.
+/// A study to draw, with its number among the studies of the report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drawn<'s> {
     pub(super) number: usize,
     pub(super) study: &'s Study,
 }
 
-/// The figures of a study, which has this number among those of the report.
+/// Returns the figures of a study. `number` is the study's number among those of the report.
 pub(super) fn of_study(number: usize, study: &Study) -> Vec<Figure> {
     let drawn = Drawn { number, study };
     let mut figures = Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn of_study(number: usize, study: &Study) -> Vec<Figure> {
     figures
 }
 
-/// The look of a scheme: the same in all reports.
+/// Returns the look of a scheme. A scheme of the catalogue has the same look in all reports.
 pub(super) fn look(study: &Study, scheme: &str) -> Look {
     let known = place_of(scheme);
     if known < usize::MAX {
@@ -89,13 +89,13 @@ pub(super) fn look(study: &Study, scheme: &str) -> Look {
     Look(crate::Catalogue.schemes().len() + place)
 }
 
-/// A figure of bars that are made of parts.
+/// A figure of bars, each divided into parts.
 struct Parts {
     id: &'static str,
     title: &'static str,
     label: &'static str,
     caption: &'static str,
-    /// Whether the parts of a bar are a whole.
+    /// Whether the parts of each bar add up to 100%.
     is_whole: bool,
 }
 
@@ -120,18 +120,18 @@ impl Drawn<'_> {
         format!("{name}-{}", self.number + 1)
     }
 
-    /// By what the page finds all of a scheme.
+    /// Returns the key by which the page finds everything that belongs to a scheme.
     pub(super) fn scheme_key(&self, scheme: &str) -> String {
         let place = self.study.schemes.iter().position(|name| name == scheme).unwrap_or(0);
         format!("{}s{place}", self.number)
     }
 
-    /// By what the page finds all of a value.
+    /// Returns the key by which the page finds everything that belongs to a value of an axis.
     pub(super) fn value_key(&self, axis: usize, value: &str) -> String {
         format!("{}a{axis}v{}", self.number, self.study.number_of(axis, value))
     }
 
-    /// By what the page finds a point; without some of its coordinates.
+    /// Returns the key by which the page finds a point, without the coordinates in `except`.
     pub(super) fn point_key(&self, point: &[String], except: &[usize]) -> String {
         let own = point.iter().enumerate().filter(|(axis, _)| !except.contains(axis));
         own.map(|(axis, value)| self.value_key(axis, value)).collect::<Vec<_>>().join(" ")
@@ -146,7 +146,8 @@ impl Drawn<'_> {
         self.study.schemes.iter().map(|scheme| (scheme.clone(), look(self.study, scheme))).collect()
     }
 
-    /// The axis along which lines run: of numbers when there is one, and the longest.
+    /// Returns the axis along which lines run: the longest axis of numbers or, if there is none, the longest axis. Axes
+    /// with one value do not count.
     pub(super) fn across(&self) -> Option<usize> {
         let several = self.study.axes.iter().enumerate().filter(|(_, axis)| axis.values.len() > 1);
         let rank = |(at, axis): &(usize, &super::Varied)| {
@@ -163,7 +164,8 @@ impl Drawn<'_> {
         }
     }
 
-    /// The points without the coordinates of some axes, each once: a panel for each.
+    /// Returns the distinct points without the coordinates of `axes`, which are left empty. Each such point has a
+    /// panel.
     pub(super) fn panels_without(&self, axes: &[usize]) -> Vec<Vec<String>> {
         let mut heads: Vec<Vec<String>> = Vec::new();
         for point in self.study.points() {
@@ -179,7 +181,7 @@ impl Drawn<'_> {
         heads
     }
 
-    /// What is left out of a figure of so many panels, as a sentence.
+    /// Returns a sentence on the panels that are left out; empty if all of them are drawn.
     pub(super) fn left_out(&self, axes: &[usize]) -> String {
         let mut heads: Vec<Vec<&String>> = Vec::new();
         for point in self.study.points() {
@@ -216,7 +218,7 @@ impl Drawn<'_> {
         }
     }
 
-    /// The axis of throughputs, with room for all of the study.
+    /// Returns the axis of throughputs, with room for all lines of the study.
     pub(super) fn throughput_axis(&self) -> Axis {
         let tops = self.study.lines.iter().filter_map(|line| {
             Some(line.line.interval.map_or(line.line.median()?, |interval| interval.high))
@@ -224,7 +226,7 @@ impl Drawn<'_> {
         Axis::numbers("transactions a second", Scale::from_zero(tops), si)
     }
 
-    /// The table of throughputs, which is that of a sweep.
+    /// Returns the table of throughputs, which is the same as that of a sweep.
     pub(super) fn throughput_grid(&self) -> Grid {
         let has_others = self.study.schemes.len() > 1;
         let head = heads(&self.names(), has_others.then_some(self.study.first.as_str()));
@@ -295,12 +297,13 @@ impl Drawn<'_> {
         })
     }
 
-    /// The names of what varies.
+    /// Returns the names of the axes.
     pub(super) fn names(&self) -> Vec<String> {
         self.study.axes.iter().map(|axis| axis.name.clone()).collect()
     }
 
-    /// Lines along the axis that runs across, a panel for each combination of the others; rows where nothing varies.
+    /// Returns panels of lines along the axis of `across`, one panel for each combination of the other axes; a panel of
+    /// rows if nothing varies.
     fn lines(&self, y: &Axis, reference: Option<f64>, schemes: &[&String], value: &Value<'_>) -> Vec<Panel> {
         let Some(across) = self.across() else { return self.rows(y, reference, value) };
         let x = self.axis_across(across);
@@ -511,30 +514,30 @@ impl Drawn<'_> {
     }
 }
 
-/// A value to plot, its interval, and what it says.
+/// A value to plot, its interval, and its text.
 type Told = (f64, Option<(f64, f64)>, String);
 
-/// What is plotted of a line; none where there is nothing.
+/// A function that returns the value to plot for a line; `None` if the line has none.
 pub(super) type Value<'v> = dyn Fn(&Measured) -> Option<Told> + 'v;
 
-/// The throughput of a line.
+/// Returns the median throughput of a line, with its interval and its text.
 pub(super) fn throughput_of(line: &Measured) -> Option<Told> {
     let median = line.line.median()?;
     let interval = line.line.interval.map(|interval| (interval.low, interval.high));
     Some((median, interval, format!("{} txn/s", count(median))))
 }
 
-/// Where a share of all stands on an axis on which each further nine is as far.
+/// Returns the position of a share on an axis on which 0.9, 0.99, 0.999 and so on have equal distances.
 fn nines(share: f64) -> f64 {
     -(1.0 - share).max(1e-9).log10()
 }
 
-/// Microseconds as text.
+/// Returns microseconds as text.
 fn told_us(us: Option<f64>) -> String {
     us.map_or_else(|| "-".to_owned(), |us| duration((us * 1e3) as u64))
 }
 
-/// The names of the parts that are anywhere more than nothing, in order.
+/// Returns the sorted names of the parts that are greater than 0 in some line.
 fn names(of_lines: &[Vec<(String, f64)>]) -> Vec<String> {
     let mut names: Vec<String> =
         of_lines.iter().flatten().filter(|(_, value)| *value > 0.0).map(|(name, _)| name.clone()).collect();
@@ -543,12 +546,12 @@ fn names(of_lines: &[Vec<(String, f64)>]) -> Vec<String> {
     names
 }
 
-/// A bar for each scheme, a panel for each point.
+/// A figure with a panel for each point and a bar for each scheme.
 struct BarFigure<'a> {
     drawn: Drawn<'a>,
     x: &'a Axis,
     parts: &'a [(String, Look)],
-    /// The value of a part of the line with this number.
+    /// Returns the value of a part of the line with this index.
     value: &'a dyn Fn(usize, &str) -> f64,
     show: fn(f64) -> String,
 }

@@ -1,6 +1,5 @@
-//! Files of reports. They can be made again at any time, so a new one takes the place of an older one; of a file that
-//! is
-//! none of ours nothing is touched.
+//! Writing of report files. A report can be made again at any time, so a new file replaces an older report. A file that
+//! is no report is never touched.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -8,11 +7,11 @@ use std::path::Path;
 
 use crate::{Partial, Refusal};
 
-/// Writes a file, whole or not at all, in place of an older one that begins with the same `mark`. Folders above it are
-/// made.
+/// Writes a file atomically, and replaces an older one only if that begins with the same `mark`. Missing parent
+/// directories are created.
 ///
 /// # Errors
-/// When another file is there, or the system refuses.
+/// The path is a directory, another file is there, or the system refuses.
 pub fn write(path: &Path, mark: &str, bytes: &[u8]) -> Result<(), Refusal> {
     let shown = path.display();
     let refused = |error: io::Error| {
@@ -38,7 +37,7 @@ pub fn write(path: &Path, mark: &str, bytes: &[u8]) -> Result<(), Refusal> {
     partial.fill(|file| file.write_all(bytes)).and_then(|()| partial.replace()).map_err(refused)
 }
 
-/// Whether nothing is there, or something of ours.
+/// Whether the path is free, or holds a file that begins with `mark`.
 fn may_replace(path: &Path, mark: &str) -> io::Result<bool> {
     let mut beginning = vec![0; mark.len()];
     match File::open(path).and_then(|mut file| file.read_exact(&mut beginning)) {

@@ -1,18 +1,18 @@
-//! Tables: the numbers under a plot, told to people and to those who cannot see the plot.
+//! Tables of the numbers in a plot, also for readers who cannot see the plot.
 
 use plot::{Element, escape};
 
 use crate::text::Table;
 
-/// A table whose rows a page can find.
+/// A table whose rows have keys, by which a page finds them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grid {
-    /// What it shows.
+    /// The caption.
     pub(super) caption: String,
     pub(super) head: Vec<String>,
-    /// Columns from the left that hold words; the others hold numbers.
+    /// The number of columns, from the left, that hold words; the other columns hold numbers.
     pub(super) words: usize,
-    /// Rows with their keys.
+    /// The rows: key and cells of each.
     pub(super) rows: Vec<(String, Vec<String>)>,
 }
 
@@ -26,7 +26,7 @@ impl Grid {
         self.rows.push((key.into(), cells));
     }
 
-    /// For a terminal.
+    /// Returns the table as text for a terminal.
     pub(super) fn text(&self) -> String {
         let mut table = Table::default();
         table.row(self.head.clone());
@@ -34,7 +34,7 @@ impl Grid {
         table.render()
     }
 
-    /// For a page. Rows scroll sideways where they do not fit.
+    /// Returns the table as HTML for a page. Rows that do not fit scroll sideways.
     pub(super) fn html(&self) -> String {
         let cell = |at: usize, name: &'static str, text: &String| {
             let cell = Element::new(name);

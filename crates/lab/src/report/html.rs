@@ -1,6 +1,5 @@
-//! Reports as one page: it opens from a file, asks no network for anything, and says all that matters without its
-//! script,
-//! which only hides what its reader does not want to see.
+//! Reports as one page. The page opens from a file, and asks no network for anything. It says all that matters without
+//! its script, which only hides what the reader does not want to see.
 
 use plot::{Element, Theme, escape, style, swatch};
 use serde_json::{Value, json};
@@ -11,16 +10,16 @@ use super::{Claim, Report, conditions, evidence, region, words};
 use crate::sweep::json_of;
 use crate::text::plural;
 
-/// What a page begins with, so that it is known for what it is.
+/// The beginning of every page, by which a file is recognised as a report.
 pub const MARK: &str = "<!doctype html>\n<!-- contend report -->\n";
 
 const CSS: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-/// The page may load nothing from anywhere, whatever gets into it.
+/// The content security policy: the page may load nothing from anywhere, whatever text gets into it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; \
                       form-action 'none'";
 
-/// The page of a report.
+/// Returns the page of a report.
 pub fn page(report: &Report) -> String {
     let (light, dark) = (style(Theme::Light), style(Theme::Dark));
     let sections =
@@ -45,8 +44,8 @@ pub fn page(report: &Report) -> String {
     )
 }
 
-/// What the script needs, and whoever takes the numbers out of the page. `<` is written so that no text ends the
-/// element.
+/// Returns the data of the page as JSON, for its script and for programs that read the numbers. `<` is escaped, so that
+/// no text can end the script element.
 fn data(report: &Report) -> String {
     let study = |(number, study): (usize, &Study)| {
         let drawn = Drawn { number, study };
@@ -128,7 +127,7 @@ fn list(class: &str, sentences: &[String]) -> String {
     if items.is_empty() { items } else { format!("<ul class=\"{class}\">{items}</ul>\n") }
 }
 
-/// What all of it says, before anything else.
+/// Returns the first section of a page: the findings and cautions of the whole report.
 fn findings(report: &Report) -> String {
     let mut inner = String::new();
     if let Some(conditions) = &report.conditions {
@@ -233,7 +232,7 @@ fn one_study(number: usize, study: &Study, is_alone: bool) -> String {
     format!("<div class=\"study\" id=\"study-{nth}\">\n{title}{inner}</div>\n")
 }
 
-/// A text in which names of commands and settings stand between backticks.
+/// Returns a text as HTML. Parts between backticks are names of commands and settings, and become `code` elements.
 fn coded(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let part = |(at, part): (usize, &str)| {
@@ -246,7 +245,7 @@ fn folded(title: &str, inner: &str) -> String {
     format!("<details><summary>{}</summary>\n{inner}</details>\n", escape(title))
 }
 
-/// A figure: title, legend, panels, how it is read, and its numbers.
+/// Returns a figure as HTML: title, legend, panels, caption, and the table of its numbers.
 fn figure(figure: &Figure) -> String {
     let keys = figure.legend_keys.iter().map(String::as_str).chain(core::iter::repeat(""));
     let entry = |((name, look), key): (&(String, plot::Look), &str)| {
@@ -277,7 +276,7 @@ fn machines(report: &Report) -> String {
     if inner.is_empty() { inner } else { section("machines", "Machines", &inner) }
 }
 
-/// What every reader of such figures has to know.
+/// Returns the section that explains how to read the figures.
 fn reading() -> String {
     let says = [
         "A throughput is the median of its repetitions. Its interval is made of order statistics, assumes nothing \

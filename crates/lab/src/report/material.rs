@@ -1,4 +1,4 @@
-//! What lies in a directory of results: runs, the recipes that asked for them, conditions and claims.
+//! The contents of a directory of results: runs, the recipes that asked for them, conditions and claims.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use super::conditions::Conditions;
 use crate::Refusal;
 use crate::sweep::Recipe;
 
-/// What was found.
+/// The contents of a directory of results, or of a file of results.
 #[derive(Debug, Default)]
 pub(super) struct Material {
-    /// The runs, by the names of their files.
+    /// The runs, sorted by file name.
     pub(super) runs: Vec<Value>,
-    /// The recipes, in the order in which they were kept.
+    /// The recipes, sorted by file name.
     pub(super) recipes: Vec<Recipe>,
     pub(super) conditions: Option<Conditions>,
     pub(super) claims: Vec<Claim>,
-    /// What could not be shown, a sentence each.
+    /// Remarks on contents that cannot be shown, one sentence each.
     pub(super) remarks: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Material {
     fn take_recipe(&mut self, path: &Path) -> Result<(), Refusal> {
         match Recipe::parse(&text(path)?) {
             Ok(recipe) => self.recipes.push(recipe),
-            // Another version knew other settings; its results are still results.
+            // A recipe of another version may name other settings; its results are still results.
             Err(refusal) => self.remarks.push(format!(
                 "{} is no recipe that this version understands, so its runs are shown without its title and reasons \
                  ({})",
@@ -93,7 +93,7 @@ impl Material {
     }
 }
 
-/// The files that may hold runs.
+/// Returns the files that may hold runs.
 fn runs_of(path: &Path) -> Result<Vec<PathBuf>, Refusal> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -105,7 +105,7 @@ fn runs_of(path: &Path) -> Result<Vec<PathBuf>, Refusal> {
     Ok(found)
 }
 
-/// The files with this ending, by name.
+/// Returns the files with this extension, sorted by name.
 fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, Refusal> {
     let all = fs::read_dir(folder).map_err(|error| unread(folder, &error))?;
     let mut found = Vec::new();

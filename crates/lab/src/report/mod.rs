@@ -1,12 +1,11 @@
-//! Reports: what a directory of results says, in words, tables and plots.
+//! Reports: the contents of a directory of results in words, tables and plots.
 //!
-//! A [`Report`] is read once and told in many forms: as text for a terminal, as one page that opens anywhere without a
-//! network, as plots for papers, as tables for programs. All forms take their figures from the same [`Study`], whose
-//! lines are those of [`sweep`](crate::sweep); no form computes one again, and the page's script only hides and shows.
+//! A [`Report`] is read once and rendered in many forms: as text for a terminal, as one page that opens anywhere
+//! without a network, as plots for papers, as tables for programs. All forms take their figures from the same
+//! [`Study`], whose lines are those of [`sweep`](crate::sweep). No form computes a figure again, and the page's script
+//! only hides and shows.
 //!
-//! Nothing is said without its condition: a ratio stands beside the point at which it was measured and the interval
-//! that
-//! it has.
+//! No figure is given without its condition: a ratio stands beside its interval and the point at which it was measured.
 
 mod claims;
 mod conditions;
@@ -47,28 +46,28 @@ pub use study::{Leader, Measured, Study};
 pub use told::text;
 pub use varied::Varied;
 
-/// What a directory of results says.
+/// A report on a directory of results.
 #[derive(Debug)]
 pub struct Report {
-    /// What it is about.
+    /// The title.
     pub title: String,
-    /// The directory, as its reader called it.
+    /// The path of the directory, as the user gave it.
     pub folder: String,
-    /// Runs that belong together.
+    /// The studies: groups of runs that belong together.
     pub studies: Vec<Study>,
-    /// What was claimed of the results, each with what it rests on.
+    /// The claims about the results, each with its evidence.
     pub claims: Vec<Claim>,
-    /// The machines, each once.
+    /// The machines of the runs, each once.
     pub machines: Vec<Value>,
-    /// What was in the directory and could not be shown, a sentence each.
+    /// Remarks on contents of the directory that cannot be shown, one sentence each.
     pub remarks: Vec<String>,
     conditions: Option<Conditions>,
 }
 
-/// What the files of plots begin with, so that they are known for what they are.
+/// The beginning of every plot file, by which a file is recognised as a plot of a report.
 pub const SVG_MARK: &str = "<!-- contend plot -->\n";
 
-/// What the files of Parquet begin with, ours and all others: they are told apart by their names only.
+/// The beginning of every Parquet file, ours or not: only their names tell our files from others.
 pub const PARQUET_MARK: &str = "PAR1";
 
 /// A plot as a file.
@@ -76,19 +75,19 @@ pub const PARQUET_MARK: &str = "PAR1";
 pub struct Plot {
     /// The file's name, without a directory.
     pub name: String,
-    /// What it shows.
+    /// The title of the plot.
     pub title: String,
-    /// The file.
+    /// The content of the file.
     pub svg: String,
 }
 
 impl Report {
-    /// Reads a directory that `contend sweep`, `contend run` or `contend conditions` filled, or a file of results.
-    /// `against` is the scheme that the others are compared with, where it was measured; without it, the first of the
-    /// recipe.
+    /// Reads a directory that `contend sweep`, `contend run` or `contend conditions` filled, or a file of results. A
+    /// study that measured the scheme `against` compares the others with that scheme; otherwise with its first scheme,
+    /// which is the first of the recipe.
     ///
     /// # Errors
-    /// What cannot be read, is no result, or is nothing at all; a scheme that was not measured.
+    /// A file cannot be read or is no result, there are no results, or the scheme `against` was not measured.
     pub fn read(path: &Path, against: Option<&str>) -> Result<Self, Refusal> {
         let material = Material::read(path)?;
         let studies = study::studies(&material, against);
@@ -107,15 +106,16 @@ impl Report {
         Ok(Self { title, folder, studies, claims, machines, remarks, conditions })
     }
 
-    /// All plots, each as a file of its own.
+    /// Returns all plots, each as a separate file.
     pub fn plots(&self) -> Vec<Plot> {
         self.figures().iter().map(Figure::file).collect()
     }
 
-    /// A plot for each scheme of its throughput, beside that of these others, which are the same in all of them.
+    /// Returns a plot of the throughput of each scheme. The schemes of `beside` are drawn in every plot, for
+    /// comparison.
     ///
     /// # Errors
-    /// When one of the others was not measured, and when there is nothing to draw a line along.
+    /// A scheme of `beside` was not measured, or nothing varies along which a line could run.
     pub fn curves(&self, beside: &[String]) -> Result<Vec<Plot>, Refusal> {
         let is_measured = |name: &&String| self.studies.iter().any(|study| study.schemes.contains(*name));
         if let Some(name) = beside.iter().find(|name| !is_measured(name)) {
@@ -132,10 +132,10 @@ impl Report {
         Ok(curves)
     }
 
-    /// The tables of a row a run and of a row a line as Parquet.
+    /// Returns the table of runs and the table of lines as Parquet.
     ///
     /// # Errors
-    /// In a build without it.
+    /// The build has no Parquet.
     #[cfg(feature = "parquet")]
     pub fn parquet(&self) -> Result<[Vec<u8>; 2], Refusal> {
         let file = |rows| {
@@ -144,10 +144,10 @@ impl Report {
         Ok([file(csv::rows_of_runs(self))?, file(csv::rows_of_lines(self))?])
     }
 
-    /// The tables of a row a run and of a row a line as Parquet.
+    /// Returns the table of runs and the table of lines as Parquet.
     ///
     /// # Errors
-    /// In a build without it.
+    /// The build has no Parquet.
     #[cfg(not(feature = "parquet"))]
     pub fn parquet(&self) -> Result<[Vec<u8>; 2], Refusal> {
         let says = "this build has no Parquet: give `--format csv`, or build with `cargo build --release --features \
@@ -163,7 +163,7 @@ impl Report {
     }
 }
 
-/// That `option` names a scheme that was not measured, and which were.
+/// Returns the refusal of a scheme that `option` names and that was not measured; it lists the measured schemes.
 fn unmeasured(option: &str, name: &str, studies: &[Study]) -> Refusal {
     let mut measured: Vec<&str> =
         studies.iter().flat_map(|study| &study.schemes).map(String::as_str).collect();
@@ -172,7 +172,8 @@ fn unmeasured(option: &str, name: &str, studies: &[Study]) -> Refusal {
     Refusal(format!("`{option} {name}`: was not measured here: give one of {}", measured.join(", ")))
 }
 
-/// What a report is called: by its recipe when there is one.
+/// Returns the title of a report: that of its conditions, otherwise that of a study (with a recipe, if there are
+/// several studies), otherwise one with the folder.
 fn title(studies: &[Study], conditions: Option<&Conditions>, folder: &str) -> String {
     match (conditions, studies) {
         (Some(conditions), _) => conditions.title(),

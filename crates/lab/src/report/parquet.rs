@@ -1,4 +1,4 @@
-//! The tables of [`csv`](super::csv) as Parquet: a column is of numbers, of switches or of words, by what is in it.
+//! The tables of [`csv`](super::csv) as Parquet. The values of a column decide its type: numbers, booleans or text.
 
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType};
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::csv::Rows;
 
-/// The bytes of a file with these columns and rows. A field without a value is null.
+/// Returns the bytes of a Parquet file with these columns and rows. A field without a value is null.
 ///
 /// # Errors
-/// Those of the writer, which has no reason for any.
+/// Errors of the Parquet writer; none is expected.
 pub(super) fn bytes(table: &Rows) -> Result<Vec<u8>, ParquetError> {
     let Rows { heads, rows } = table;
     let column = |at: usize| rows.iter().map(move |row| &row[at]);
@@ -41,7 +41,7 @@ pub(super) fn bytes(table: &Rows) -> Result<Vec<u8>, ParquetError> {
     Ok(file)
 }
 
-/// The kind of a column: that of its values if they are all of one, or else words.
+/// Returns the type of a column: that of its values if all have the same type, otherwise text. Nulls are ignored.
 fn kind<'v>(values: impl Iterator<Item = &'v Value> + Clone) -> Physical {
     let mut known = values.filter(|value| !value.is_null()).peekable();
     let is_empty = known.peek().is_none();

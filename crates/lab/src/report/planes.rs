@@ -1,4 +1,4 @@
-//! Maps over two of the settings that vary: who is ahead where, and where two schemes change places.
+//! Maps over two axes: the leading scheme at each point, and the points where the ranking of two schemes flips.
 
 use plot::{Cell, Map, Paint, Panel};
 use stats::Verdict;
@@ -10,7 +10,7 @@ use crate::sweep::verdict_name;
 use crate::text::ratio_interval;
 
 impl Drawn<'_> {
-    /// The axes of maps: the one that runs across, and the longest of the others.
+    /// Returns the axes of maps: the axis of `across`, and the longest of the others.
     fn plane(&self) -> Option<(usize, Option<usize>)> {
         let x = self.across()?;
         let others =
@@ -20,7 +20,7 @@ impl Drawn<'_> {
         Some((x, y))
     }
 
-    /// Maps of all planes, with the cells that `cell` makes of points.
+    /// Returns the maps of all planes. `cell` makes the cell of a point.
     fn maps(&self, what: &str, cell: &dyn Fn(&[String]) -> Option<Cell>) -> Vec<Panel> {
         let Some((x, y)) = self.plane() else { return Vec::new() };
         let blank = [String::new()];
@@ -62,7 +62,7 @@ fn join(a: &str, b: &str) -> String {
     [a, b].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Who is ahead at each point.
+/// Returns the maps of the leading scheme at each point.
 pub(super) fn leaders(drawn: Drawn<'_>) -> Option<Figure> {
     let study = drawn.study;
     if study.schemes.len() < 2 || study.leaders.is_empty() {
@@ -100,7 +100,7 @@ pub(super) fn leaders(drawn: Drawn<'_>) -> Option<Figure> {
     })
 }
 
-/// The table of who is ahead.
+/// Returns the table of the leading schemes.
 pub(super) fn leaders_grid(drawn: Drawn<'_>) -> Grid {
     let study = drawn.study;
     let mut grid =
@@ -121,7 +121,7 @@ pub(super) fn leaders_grid(drawn: Drawn<'_>) -> Grid {
     grid
 }
 
-/// What is to be said of who is ahead at a point.
+/// Returns a sentence on the leading scheme at a point.
 pub(super) fn sentence(leader: &Leader) -> String {
     match &leader.comparison {
         Some(of) => format!(
@@ -139,7 +139,7 @@ pub(super) fn sentence(leader: &Leader) -> String {
     }
 }
 
-/// Where each scheme and the first change places: a ratio in each cell.
+/// Returns the maps of the ratio of each scheme to the first, which show where the ranking flips.
 pub(super) fn crossovers(drawn: Drawn<'_>) -> Option<Figure> {
     let study = drawn.study;
     drawn.plane()?.1?;

@@ -1,11 +1,11 @@
-//! The settings of a study, and the region that it tested: what is known, and what is not.
+//! The settings of a study, and the region of settings that it tested.
 
 use super::grid::Grid;
 use super::study::Study;
 use super::varied::{MISSING, ordered};
 use crate::registry::Catalogue;
 
-/// What drives a run and is no setting of the catalogue: what it is, and what it stresses.
+/// Options that drive a run and are not settings of the catalogue: name, meaning, and what the option stresses.
 const DRIVES: [(&str, &str, &str); 6] = [
     ("workers", "threads that execute", "conflicts, and the scheduler beyond the cores"),
     ("clients", "logical sessions in flight", "waits, which others may use, and conflicts"),
@@ -15,7 +15,8 @@ const DRIVES: [(&str, &str, &str); 6] = [
     ("warmup_s", "seconds before them", "cold caches and growing tables"),
 ];
 
-/// The settings off their standard values and those that vary, with what each is for.
+/// Returns a table of the settings that vary or are off their standard values, with the reason, the meaning and the
+/// stress of each.
 pub(super) fn off_standard(study: &Study) -> Grid {
     let mut grid = Grid::new(
         "What was chosen: all that varies or is off its standard value",
@@ -46,7 +47,7 @@ pub(super) fn off_standard(study: &Study) -> Grid {
     grid
 }
 
-/// Every setting with the values that were covered, those that could have been, and how much of them that is.
+/// Returns a table of every setting: covered values, legal values, number of levels, and values that were not covered.
 pub(super) fn tested(study: &Study) -> Grid {
     let mut grid = Grid::new(
         "The tested region: outside of it nothing is known",
@@ -74,7 +75,7 @@ pub(super) fn tested(study: &Study) -> Grid {
     grid
 }
 
-/// The tested region in a sentence.
+/// Returns the tested region as a sentence.
 pub(super) fn sentence(study: &Study) -> String {
     let told = |axis: &super::Varied| match (axis.numbers(), &axis.values[..]) {
         (Some(numbers), _) => {
@@ -104,7 +105,7 @@ pub(super) fn sentence(study: &Study) -> String {
     )
 }
 
-/// Some values, or how many there are.
+/// Returns the values as a list, or their number and range if there are more than 12.
 fn listed(values: &[String]) -> String {
     match values {
         [first, .., last] if values.len() > 12 => format!("{} values from {first} to {last}", values.len()),

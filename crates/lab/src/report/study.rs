@@ -1,9 +1,8 @@
-//! Studies: runs that belong together, as lines of figures.
+//! Studies: runs that belong together, as lines of figures, one line for each scheme at each point.
 //!
-//! A recipe that lies beside the results says which belong together, in which order, and why they were made. Runs
-//! without
-//! one are grouped by workload, and what differs among them is found. Runs of different builds are never put into one
-//! study.
+//! A recipe beside the results says which runs belong together, in which order, and why they were made. Runs without a
+//! recipe are grouped by workload, and their axes are found by comparing them. Runs of different builds are never put
+//! into one study.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,69 +16,69 @@ use crate::sweep::{Line, Recipe, compared, judged, speeds};
 use crate::text::count;
 use crate::{Catalogue, Starvation, StarvedType};
 
-/// Runs that belong together.
+/// A study: runs that belong together.
 #[derive(Debug)]
 pub struct Study {
-    /// What they are to show.
+    /// The title: that of the recipe or, without one, the workload and the schemes.
     pub title: String,
-    /// Whether a recipe says so.
+    /// Whether the study has a recipe.
     pub is_of_recipe: bool,
-    /// Their workload.
+    /// The workload of the runs.
     pub workload: String,
-    /// What made them, where it is known.
+    /// The build that made the runs, if it is known.
     pub build: Option<String>,
-    /// Why settings are off their standard values, by name.
+    /// The reasons why settings are off their standard values, by name.
     pub why: BTreeMap<String, String>,
-    /// What varies, in the order of the values in [`Line::point`].
+    /// The axes, in the order of the values in [`Line::point`].
     pub axes: Vec<Varied>,
     /// The schemes, in the order in which they are shown.
     pub schemes: Vec<String>,
-    /// What the others are compared with.
+    /// The scheme that the others are compared with.
     pub first: String,
-    /// A line for each scheme at each point, by point.
+    /// A line for each scheme at each point, ordered by point.
     pub lines: Vec<Measured>,
-    /// Who is ahead at each point.
+    /// The leading scheme at each point.
     pub leaders: Vec<Leader>,
     /// The runs.
     pub runs: Vec<Value>,
-    /// Runs that the recipe asks for and that are not there.
+    /// The number of runs that the recipe asks for and that are missing.
     pub missing: usize,
 }
 
-/// What was measured of a scheme at a point.
+/// The measurements of a scheme at a point.
 #[derive(Debug)]
 pub struct Measured {
-    /// Throughput with its interval, and how it compares.
+    /// The throughput with its interval, and the comparison with the first scheme.
     pub line: Line,
-    /// Runs that were made, whatever came of them.
+    /// The number of runs, including those that are no results.
     pub runs: usize,
-    /// Of them, those whose check failed: they are no results.
+    /// The number of these runs whose check failed: they are no results.
     pub failed: usize,
-    /// Of them, those whose workers did not get the processor time that they asked for.
+    /// The number of these runs whose workers did not get the processor time that they asked for.
     pub starved: usize,
     /// The types of transaction that hardly commit.
     pub starved_types: Vec<StarvedType>,
-    /// What else they say.
+    /// The results of these runs besides throughput.
     pub details: Details,
 }
 
-/// Who is ahead at a point.
+/// The leading scheme at a point.
 #[derive(Clone, Debug)]
 pub struct Leader {
     /// The point.
     pub point: Vec<String>,
-    /// The scheme that is faster than most others in the repetitions that both have; of several the one with the higher
-    /// median.
+    /// The leading scheme. It is faster than the largest number of others, in the repetitions that both have; among
+    /// equals it has the highest median.
     pub scheme: String,
-    /// The next by the same measure.
+    /// The second scheme by the same ranking.
     pub second: String,
-    /// The first against the second, in the repetitions that both have.
+    /// The comparison of the leading scheme with the second, in the repetitions that both have.
     pub comparison: Option<Comparison>,
-    /// Whether it is ahead by more than what does not matter.
+    /// The verdict on the comparison: whether the lead is greater than the margin that matters.
     pub verdict: Verdict,
 }
 
-/// The studies of what was found.
+/// Returns the studies of a directory's contents.
 pub(super) fn studies(material: &Material, against: Option<&str>) -> Vec<Study> {
     let mut is_taken = vec![false; material.runs.len()];
     let mut studies = Vec::new();
@@ -106,7 +105,7 @@ pub(super) fn studies(material: &Material, against: Option<&str>) -> Vec<Study> 
     studies
 }
 
-/// Says in titles which build they are of, where the same would stand twice.
+/// Adds the build to the titles that occur more than once.
 fn name_builds(studies: &mut [Study]) {
     let titles: Vec<String> = studies.iter().map(|study| study.title.clone()).collect();
     for study in studies {
@@ -125,7 +124,7 @@ fn by_build<'v>(runs: &[&'v Value]) -> BTreeMap<Option<String>, Vec<&'v Value>> 
     builds
 }
 
-/// Whether a run is one of those that a recipe asks for.
+/// Whether a recipe asks for a run.
 fn asks_for(recipe: &Recipe, axes: &[Varied], run: &Value) -> bool {
     let scheme = shown(&run["scheme"]);
     let seeds = recipe.seed..recipe.seed.saturating_add(recipe.repeat);
@@ -155,7 +154,7 @@ fn of_runs(runs: &[&Value], against: Option<&str>) -> Study {
     Study::new(runs, varied(runs), schemes, against)
 }
 
-/// Where a scheme stands in the catalogue; unknown ones come last.
+/// Returns the position of a scheme in the catalogue; unknown schemes come last.
 pub(super) fn place_of(scheme: &str) -> usize {
     Catalogue.schemes().iter().position(|info| info.name == scheme).unwrap_or(usize::MAX)
 }
@@ -207,20 +206,21 @@ impl Study {
         self.lines.extend(lines);
     }
 
-    /// The number of a value of what varies.
+    /// Returns the index of a value of an axis.
     pub(super) fn number_of(&self, axis: usize, value: &str) -> usize {
         self.axes[axis].values.iter().position(|its| its == value).unwrap_or(0)
     }
 
-    /// A point in words; `except` is the number of a coordinate that is said elsewhere.
+    /// Returns a point as text. The coordinates with the indexes in `except` are left out, because they are said
+    /// elsewhere.
     pub(super) fn point_in_words(&self, point: &[String], except: &[usize]) -> String {
         let coordinates = self.axes.iter().zip(point).enumerate();
         let told = coordinates.filter(|(at, _)| !except.contains(at));
         told.map(|(_, (axis, value))| format!("{} = {value}", axis.name)).collect::<Vec<_>>().join(", ")
     }
 
-    /// The warning wherever a scheme is said to be ahead at some of these points: which types it starves there.
-    /// Begins with a comma; empty where it starves none.
+    /// Returns the warning for a scheme that is said to be ahead at these points: the types that it starves there. It
+    /// begins with a comma, and is empty if the scheme starves none.
     pub(super) fn starving(&self, scheme: &str, points: &[&[String]]) -> String {
         let is_meant =
             |line: &&Measured| line.line.scheme == scheme && points.contains(&line.line.point.as_slice());
@@ -241,25 +241,26 @@ impl Study {
         }
     }
 
-    /// The points, each once, in their order.
+    /// Returns the points, each once, in their order.
     pub(super) fn points(&self) -> Vec<&[String]> {
         let mut points: Vec<&[String]> = self.lines.iter().map(|line| line.line.point.as_slice()).collect();
         points.dedup();
         points
     }
 
-    /// The line of a scheme at a point.
+    /// Returns the line of a scheme at a point.
     pub(super) fn line(&self, point: &[String], scheme: &str) -> Option<&Measured> {
         self.lines.iter().find(|line| line.line.point == point && line.line.scheme == scheme)
     }
 
-    /// Whether points were drawn rather than combined: then there are no lines between them.
+    /// Whether the points were drawn at random and are not all combinations of values. There are then no lines between
+    /// them.
     pub(super) fn is_scattered(&self) -> bool {
         let all = self.axes.iter().fold(1_usize, |all, axis| all.saturating_mul(axis.values.len()));
         self.axes.len() > 1 && all > 16 && self.points().len() * 3 < all
     }
 
-    /// What all runs have alike, by name; what a scheme has by itself, too.
+    /// Returns all values of each choice among the runs, by name. Settings of single schemes are included.
     pub(super) fn fixed(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (name, value) in self.runs.iter().flat_map(chosen) {
@@ -285,11 +286,11 @@ impl Measured {
 }
 
 impl Leader {
-    /// Of the lines of a point; none when there are fewer than two results to compare.
+    /// Returns the leading scheme among the lines of a point; `None` with fewer than two results.
     fn of(lines: &[Measured]) -> Option<Self> {
         let measured: Vec<(f64, &Line)> =
             lines.iter().filter_map(|line| Some((line.line.median()?, &line.line))).collect();
-        // Pairs say more than medians do, of which some come from worse times than others.
+        // Schemes are ranked by pairs of runs, because medians may come from better or worse times of the machine.
         let beaten = |line: &Line| {
             let others = measured.iter().filter(|(_, other)| other.scheme != line.scheme);
             let ratio =
@@ -311,7 +312,7 @@ impl Leader {
     }
 }
 
-/// Runs by point, scheme and repetition. A point is the numbers of its values.
+/// Runs by point, scheme and repetition. A point consists of the indexes of its values.
 type Cells<'v> = BTreeMap<(Vec<usize>, String), BTreeMap<u64, &'v Value>>;
 
 fn cells<'v>(runs: &[&'v Value], axes: &[Varied]) -> Cells<'v> {
@@ -324,7 +325,7 @@ fn cells<'v>(runs: &[&'v Value], axes: &[Varied]) -> Cells<'v> {
         let nth = repetitions.binary_search(&repetition(run)).unwrap_or(0) as u64;
         for point in points_of(run, &scheme, axes) {
             let cell = cells.entry((point, scheme.clone())).or_default();
-            // What was measured again under the same seed is one more repetition of its own.
+            // A run that repeats an earlier one under the same seed counts as one more repetition.
             let mut nth = nth;
             while cell.contains_key(&nth) {
                 nth += repetitions.len() as u64;
@@ -335,12 +336,14 @@ fn cells<'v>(runs: &[&'v Value], axes: &[Varied]) -> Cells<'v> {
     cells
 }
 
-/// What pairs runs of different schemes: they answered the same requests, one soon after the other.
+/// Returns the key by which runs of different schemes are paired: seed and round. Runs with the same key answered the
+/// same requests, one soon after the other.
 fn repetition(run: &Value) -> (u64, u64) {
     (run["seed"].as_u64().unwrap_or(0), run["round"].as_u64().unwrap_or(0))
 }
 
-/// The points that a run is of: more than one where a setting of another scheme varies, which says nothing to it.
+/// Returns the points to which a run belongs. There are several if a setting of another scheme varies, because it does
+/// not apply to the run.
 fn points_of(run: &Value, scheme: &str, axes: &[Varied]) -> Vec<Vec<usize>> {
     axes.iter().fold(vec![Vec::new()], |points, axis| {
         let numbers = axis.places(run, scheme);

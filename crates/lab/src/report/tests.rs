@@ -1,4 +1,4 @@
-//! Tests of reports as a whole: from files to what is told.
+//! Tests of reports as a whole: from files to text, pages, plots and tables.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What nobody should be able to bring into a page.
+/// A script that must never run in a page, whatever text a result contains.
 const HOSTILE: &str = "</script><script>window.intruder=1</script>";
 
-/// A directory of results that is gone when the test is over.
+/// A directory of results that is removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -57,7 +57,7 @@ fn run(scheme: &str, theta: f64, seed: u64, throughput: f64) -> Value {
     })
 }
 
-/// Two schemes that change places between two points, six times each.
+/// Six runs of each of two schemes at two points; another scheme is ahead at each point.
 fn crossing() -> Vec<Value> {
     let of = |seed: u64| {
         let base = 1_000.0 * seed as f64;
@@ -93,7 +93,7 @@ fn who_is_ahead_is_said_with_its_condition() {
 fn a_recipe_gives_title_order_and_reasons_and_says_what_is_missing() {
     let mut runs = crossing();
     runs.pop();
-    // Neither another build's run nor one that the recipe does not ask for is mixed with its own.
+    // A run of another build, and a run that the recipe does not ask for, are kept out of the recipe's study.
     let mut other = run("silo", 0.5, 1, 5.0);
     other["build"] = "b2".into();
     runs.extend([other, run("silo", 0.7, 1, 7.0)]);
@@ -125,7 +125,7 @@ fn variants_are_points_of_their_own() {
         (run["workers"], run["settings"]["ycsb.records"]) = (workers.into(), records.into());
         run
     };
-    // The last has the one setting of the one and the other of the other: it is of neither.
+    // The last run mixes the settings of both variants, so it belongs to neither.
     let runs = [of(1, 1000, 1), of(1, 1000, 2), of(2, 2000, 1), of(2, 2000, 2), of(2, 1000, 1)];
     let folder = Folder::new("variants", &runs);
     folder.write(
@@ -161,7 +161,7 @@ fn all_forms_tell_the_same_figures_and_the_same_bytes_again() {
         assert!(form.contains(&count) && form.contains(ratio), "{form}");
     }
     let csv = lines_csv(&report);
-    // From the right: the title has a comma in it.
+    // Fields are counted from the right, because the title contains a comma.
     let place = |line: usize, text: &str| csv.lines().nth(line)?.rsplit(',').position(|field| field == text);
     assert!(place(1, &median.to_string()).is_some(), "{csv}");
     assert_eq!(place(1, &median.to_string()), place(0, "throughput_txn_s"), "{csv}");

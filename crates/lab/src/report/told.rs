@@ -4,7 +4,7 @@ use super::figures::Drawn;
 use super::{Report, evidence, planes, region, words};
 use crate::text::Lines;
 
-/// A report as tables and sentences.
+/// Returns a report as tables and sentences.
 pub fn text(report: &Report) -> String {
     let mut lines = Lines::default();
     lines.add(&report.title);
@@ -32,7 +32,7 @@ pub fn text(report: &Report) -> String {
             continue;
         }
         lines.add("");
-        // Of what a page draws, a terminal shows the first table: throughputs with their verdicts.
+        // A terminal shows only the first table of a page: throughputs with their verdicts.
         lines.add(drawn.throughput_grid().text().trim_end());
         if study.schemes.len() > 1 && study.leaders.len() > 1 {
             lines.add("");

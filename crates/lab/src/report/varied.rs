@@ -1,4 +1,4 @@
-//! What was chosen for runs, and what of it varies among them.
+//! The choices that were made for runs, and the axes along which runs vary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +8,20 @@ use crate::compare::CHOSEN;
 use crate::registry::Catalogue;
 use crate::sweep::{Recipe, VARIANT};
 
-/// Something that varies among runs.
+/// An axis: a choice that varies among runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Varied {
-    /// Its name: a setting, or what drives a run.
+    /// The name of a setting, or of an option that drives a run.
     pub name: String,
-    /// Its values, in the order of the recipe or else in their own.
+    /// The values, in the order of the recipe or, without a recipe, sorted.
     pub values: Vec<String>,
-    /// What each value stands for, where it is the name of settings that change together; else nothing.
+    /// The settings that each value stands for, if the values are names of settings that change together; otherwise
+    /// empty.
     pub stands_for: Vec<BTreeMap<String, String>>,
 }
 
 impl Varied {
-    /// What varies in the runs of a recipe, its variants first.
+    /// Returns the axes of a recipe, its variants first.
     pub(super) fn of_recipe(recipe: &Recipe) -> Vec<Self> {
         let of = |(name, values): (&str, Vec<String>)| {
             let variants = recipe.variants.iter().filter(|_| name == VARIANT).map(|variant| {
@@ -31,8 +32,8 @@ impl Varied {
         recipe.axes().into_iter().map(of).collect()
     }
 
-    /// The numbers of the values that a run of a scheme has: of a setting of another scheme all, for it says nothing to
-    /// this one; none of a value that is not here.
+    /// Returns the indexes of the values that a run of a scheme has. A setting of another scheme does not apply to the
+    /// run, so the run has all its values. A value that is not on the axis has no index.
     pub(super) fn places(&self, run: &Value, scheme: &str) -> Vec<usize> {
         let is_of = |at: &usize| match self.stands_for.get(*at) {
             Some(together) => together.iter().all(|(name, value)| has(run, scheme, name, value)),
@@ -41,14 +42,14 @@ impl Varied {
         (0..self.values.len()).filter(is_of).collect()
     }
 
-    /// The value that a run of a scheme has, as a table shows it.
+    /// Returns the value that a run of a scheme has, as a table shows it.
     pub(super) fn told(&self, run: &Value, scheme: &str) -> String {
         let named = || Some(self.values[*self.places(run, scheme).first()?].clone());
         let value = if self.stands_for.is_empty() { value_of(run, &self.name) } else { named() };
         value.unwrap_or_else(|| MISSING.to_owned())
     }
 
-    /// Its values as numbers, when all of them are.
+    /// Returns the values as numbers; `None` unless all of them are finite numbers.
     pub fn numbers(&self) -> Option<Vec<f64>> {
         self.values
             .iter()
@@ -56,7 +57,7 @@ impl Varied {
             .collect()
     }
 
-    /// Its name with its unit, as an axis is labelled.
+    /// Returns the name with its unit, as an axis is labelled.
     pub fn label(&self) -> String {
         match Catalogue.setting(&self.name).map_or("", |setting| setting.unit) {
             "" => self.name.clone(),
@@ -65,13 +66,13 @@ impl Varied {
     }
 }
 
-/// The value of what a run does not tell, because another version made it.
+/// The value of a choice that a run does not state, because another version made the run.
 pub(super) const MISSING: &str = "-";
 
-/// What results call it and recipes do not.
+/// The name of the number of clients in results, and its name in recipes.
 const CLIENTS: (&str, &str) = ("clients_asked", "clients");
 
-/// All that was chosen for a run but workload, scheme and seed, by name, as text.
+/// Returns all choices that were made for a run except workload, scheme, isolation and seed, by name, as text.
 pub(super) fn chosen(run: &Value) -> BTreeMap<String, String> {
     let drives = CHOSEN.iter().filter(|name| !["workload", "scheme", "isolation"].contains(name));
     let drives = drives.filter(|name| !run[**name].is_null()).map(|name| {
@@ -82,7 +83,7 @@ pub(super) fn chosen(run: &Value) -> BTreeMap<String, String> {
     drives.chain(settings.map(|(name, value)| (name.clone(), shown(value)))).collect()
 }
 
-/// The value of something that recipes vary, where a run has it.
+/// Returns the value of a choice by its name in recipes; `None` if the run does not state it.
 pub(super) fn value_of(run: &Value, name: &str) -> Option<String> {
     let own = if name == CLIENTS.1 { CLIENTS.0 } else { name };
     [&run["settings"][name], &run[own], &run["point"][name]]
@@ -91,8 +92,8 @@ pub(super) fn value_of(run: &Value, name: &str) -> Option<String> {
         .map(shown)
 }
 
-/// Whether a run of a scheme has this value of something that recipes set; it has every value of what is another
-/// scheme's.
+/// Whether a run of a scheme has this value of a setting or option. A run has every value of a setting of another
+/// scheme.
 pub(super) fn has(run: &Value, scheme: &str, name: &str, value: &str) -> bool {
     match value_of(run, name) {
         Some(its) => is_same(&its, value),
@@ -100,12 +101,12 @@ pub(super) fn has(run: &Value, scheme: &str, name: &str, value: &str) -> bool {
     }
 }
 
-/// Whether a name is a setting of a scheme other than this one: then it says nothing of its runs.
+/// Whether `name` is a setting of a scheme other than `scheme`, and so does not apply to the scheme's runs.
 fn is_of_another(name: &str, scheme: &str) -> bool {
     Catalogue.owner(name).is_some_and(|owner| owner != scheme)
 }
 
-/// A value of JSON as text, without quotation marks.
+/// Returns a JSON value as text, without quotation marks.
 pub(super) fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -115,7 +116,8 @@ fn is_same(a: &str, b: &str) -> bool {
     a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a.to_bits() == b.to_bits())
 }
 
-/// What varies among runs, by name; a setting of a scheme among those of the scheme.
+/// Returns the axes along which runs vary, sorted by name. A setting of a scheme is an axis if it varies among the runs
+/// of that scheme.
 pub(super) fn varied(runs: &[&Value]) -> Vec<Varied> {
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut add = |name: &String, value: &str| {
@@ -139,9 +141,10 @@ pub(super) fn varied(runs: &[&Value]) -> Vec<Varied> {
     independent(several, &chosen)
 }
 
-/// Leaves out what goes with something else, value for value: clients are as many as workers unless asked for.
+/// Leaves out axes that correspond to another axis value for value. For example, there are as many clients as workers
+/// unless a number was asked for.
 fn independent(mut all: Vec<Varied>, chosen: &[(String, BTreeMap<String, String>)]) -> Vec<Varied> {
-    // Of two that go together the one stays that people think of.
+    // Of two such axes the more familiar one stays: `clients` comes last, and is the one left out.
     all.sort_by_key(|varied| varied.name == CLIENTS.1);
     let mut kept: Vec<Varied> = Vec::new();
     for varied in all {
@@ -158,7 +161,7 @@ fn independent(mut all: Vec<Varied>, chosen: &[(String, BTreeMap<String, String>
     kept
 }
 
-/// Values in their own order: numbers by size, all else by letters.
+/// Returns the values sorted: numbers by size, all others alphabetically.
 pub(super) fn ordered(mut values: Vec<String>) -> Vec<String> {
     let number = |text: &String| text.parse::<f64>().ok();
     values.sort_by(|a, b| match (number(a), number(b)) {

@@ -1,4 +1,4 @@
-//! Findings in words. A ratio never stands without the point at which it was measured and its interval.
+//! Findings as sentences. A ratio never stands without its interval and the point at which it was measured.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::Starvation;
 use crate::sweep::{Line, MARGIN};
 use crate::text::{percent, plural, ratio_interval};
 
-/// What a study says: sentences for people.
+/// Returns the findings of a study as sentences.
 pub(super) fn findings(study: &Study) -> Vec<String> {
     let mut sentences = Vec::new();
-    // Points that were drawn are a sample of the space: single ones say nothing.
+    // Points that were drawn at random are a sample of the space: single points support no finding.
     if study.is_scattered() {
         return sentences;
     }
@@ -115,7 +115,7 @@ fn of_leader(study: &Study, scheme: &str, points: usize, least: &Leader, most: &
     format!("{scheme} has, where it leads least, {}; where it leads most, {}.", at(least), at(most))
 }
 
-/// What is decided between a scheme and the one that all are compared with.
+/// Returns a sentence on the decided comparisons of a scheme with the study's first scheme; `None` if none is decided.
 fn against_first(study: &Study, scheme: &str) -> Option<String> {
     let own =
         study.lines.iter().filter(|line| line.line.scheme == scheme && line.line.against_first.is_some());
@@ -132,7 +132,7 @@ fn against_first(study: &Study, scheme: &str) -> Option<String> {
             let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
             let interval = ratio_interval(of.interval.low, of.interval.high);
             let most = if lines.len() > 1 { "most clearly " } else { "" };
-            // Whoever is ahead of the two has its starved types told beside it.
+            // The starved types of the scheme that is ahead are named beside the verdict.
             let ahead = if verdict == Verdict::Faster { scheme } else { study.first.as_str() };
             let points: Vec<&[String]> = lines.iter().map(|line| line.point.as_slice()).collect();
             let starving = study.starving(ahead, &points);
@@ -150,7 +150,7 @@ fn against_first(study: &Study, scheme: &str) -> Option<String> {
     (!parts.is_empty()).then_some(told)
 }
 
-/// What a reader must know beside a study's figures.
+/// Returns the cautions that a reader needs beside a study's figures.
 pub(super) fn cautions(study: &Study) -> Vec<String> {
     let mut sentences = Vec::new();
     let count = |is: &dyn Fn(&serde_json::Value) -> bool| study.runs.iter().filter(|run| is(run)).count();

@@ -1,11 +1,12 @@
-//! Capabilities that repeating an experiment can need: a closed list, so that a test can ask which of them are here.
+//! Capabilities that repeating an experiment can need. The list is closed, so that a test can ask which of them this
+//! version has.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use crate::Catalogue;
 
-/// Something that repeating an experiment needs.
+/// A capability that repeating an experiment needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capability {
     name: &'static str,
@@ -13,18 +14,19 @@ pub struct Capability {
     told_by: ToldBy,
 }
 
-/// The test whether a capability is here.
+/// The test whether this version has a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ToldBy {
-    /// A scheme of this name.
+    /// There is a scheme of this name.
     Scheme(&'static str),
-    /// A workload of this name.
+    /// There is a workload of this name.
     Workload(&'static str),
-    /// A setting of this name.
+    /// There is a setting of this name.
     Setting(&'static str),
-    /// It is here: every run can have it.
+    /// No test: this version has the capability, and every run can use it.
     Itself,
-    /// Nothing in the catalogues: who adds it takes it off the list, and the entries that wait for it no longer parse.
+    /// No test: this version lacks the capability. Whoever adds the capability removes it from the list, and the
+    /// entries that wait for it no longer parse.
     Nothing,
 }
 
@@ -32,7 +34,7 @@ const fn wanted(name: &'static str, says: &'static str, told_by: ToldBy) -> Capa
     Capability { name, says, told_by }
 }
 
-/// All capabilities but the names of schemes and workloads, which are capabilities, too.
+/// All capabilities except the names of schemes and workloads, which are capabilities, too.
 const CAPABILITIES: &[Capability] = &[
     wanted("simulator", "the simulator of more cores", ToldBy::Nothing),
     wanted("far_memory", "the simulator of far memory", ToldBy::Nothing),
@@ -86,17 +88,17 @@ impl<'de> Deserialize<'de> for Capability {
 }
 
 impl Capability {
-    /// Its name in the catalogue.
+    /// Returns the name in the catalogue.
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// Its description.
+    /// Returns the description.
     pub const fn says(self) -> &'static str {
         self.says
     }
 
-    /// Whether this version has it, so that nothing waits for it.
+    /// Whether this version has the capability, so that no experiment waits for it.
     pub fn is_here(self) -> bool {
         match self.told_by {
             ToldBy::Scheme(name) => Catalogue.scheme(name).is_ok(),
@@ -108,7 +110,7 @@ impl Capability {
     }
 }
 
-/// Several capabilities in words.
+/// Returns several capabilities as text.
 pub(super) fn all(capabilities: &[Capability]) -> String {
     capabilities.iter().map(|one| one.says()).collect::<Vec<_>>().join("; ")
 }

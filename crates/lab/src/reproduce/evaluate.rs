@@ -1,4 +1,4 @@
-//! Deciding relations on results.
+//! Decisions on relations: each relation is decided on the results of its recipe.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,32 @@ use super::{Cell, Direction, Metric, Pair, Relation, Rule};
 use crate::speed::{self, Speed};
 use crate::sweep::{CONFIDENCE, Line, MARGIN, Summary, Sweep};
 
-/// A relation at a place: one of the values that it leaves open.
+/// The decision on a relation at one place, that is, at one combination of the values that it leaves open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
     /// The values that the relation leaves open, by name.
     pub at: Vec<(String, String)>,
-    /// What was found: a ratio, a figure, or the change along an axis, which is a ratio or, of shares, a difference.
+    /// The estimate: a ratio, a figure, or the change along an axis, which is a ratio or (for shares) a difference.
     pub estimate: Option<f64>,
-    /// Where the truth is.
+    /// The interval in which the true value lies.
     pub interval: Option<Interval>,
-    /// What follows.
+    /// The outcome at this place.
     pub outcome: Outcome,
 }
 
-/// What results say of a relation.
+/// The outcome of a relation on results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It holds.
+    /// The relation holds.
     Holds,
-    /// It does not.
+    /// The relation does not hold.
     Fails,
-    /// They do not decide it: more of them might.
+    /// The results do not decide the relation; more results might.
     Undecided,
 }
 
 impl Outcome {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -44,8 +44,8 @@ impl Outcome {
         }
     }
 
-    /// What an interval says of a range: it lies in it, or beyond it, or neither. Too little confidence decides
-    /// nothing.
+    /// Returns whether an interval lies within a range, outside it, or neither. An interval with too little confidence
+    /// decides nothing.
     fn of_range(interval: &Interval, low: Option<f64>, high: Option<f64>) -> Self {
         let (low, high) = (low.unwrap_or(f64::NEG_INFINITY), high.unwrap_or(f64::INFINITY));
         if interval.confidence < CONFIDENCE - 1e-12 {
@@ -59,7 +59,7 @@ impl Outcome {
         }
     }
 
-    /// What follows of several that all have to hold.
+    /// Returns the outcome of several parts that must all hold.
     fn of_all(outcomes: &[Self]) -> Self {
         if outcomes.contains(&Self::Fails) {
             Self::Fails
@@ -70,7 +70,7 @@ impl Outcome {
         }
     }
 
-    /// Whether a comparison came out as it has to.
+    /// Returns the outcome of a comparison whose verdict must be `wanted`.
     fn of_verdict(found: Verdict, wanted: Verdict) -> Self {
         match found {
             Verdict::Unclear => Self::Undecided,
@@ -99,7 +99,8 @@ impl Relation {
         }
     }
 
-    /// Decides a relation that needs no runs; nothing of the others. `seed` decides what is drawn.
+    /// Decides a relation that needs no runs; returns nothing for other relations. `seed` is the seed of the keys that
+    /// are drawn.
     pub fn compute(&self, seed: u64) -> Vec<Instance> {
         let Rule::HottestShare { records, theta, ranks, draws, published, tolerance } = &self.rule else {
             return Vec::new();
@@ -135,7 +136,7 @@ struct Results<'s> {
 
 /// Values of axes by name.
 type At = BTreeMap<String, String>;
-/// Those by which a place is told from others.
+/// The values by which a place is told from others.
 type Place = Vec<(String, String)>;
 
 impl<'s> Results<'s> {
@@ -143,7 +144,7 @@ impl<'s> Results<'s> {
         self.sweep.axes.iter().cloned().zip(line.point.iter().cloned()).collect()
     }
 
-    /// The lines of a cell.
+    /// Returns the lines of a cell.
     fn lines(&self, cell: &Cell) -> impl Iterator<Item = &'s Line> {
         let is_meant = |line: &&Line| {
             let at = self.at(line);
@@ -153,13 +154,14 @@ impl<'s> Results<'s> {
         self.lines.iter().filter(is_meant)
     }
 
-    /// What a place is told by: the values of a line that are not given.
+    /// Returns the place of a line: its values on the axes that are not in `given`.
     fn open(&self, line: &Line, given: &[&str]) -> Place {
         self.at(line).into_iter().filter(|(name, _)| !given.contains(&name.as_str())).collect()
     }
 
-    /// Pairs of sides of two cells, with the place of the first: what the second cell does not give it has alike. With
-    /// an axis, each side is taken where its throughput along it is best.
+    /// Returns pairs of sides of two cells, with the place of the first side. Both sides have the same values on the
+    /// axes that the second cell leaves open. If `along` has an axis, each side is taken where its throughput along
+    /// that axis is best.
     fn pairs(&self, of: &Cell, to: &Cell, along: Along<'_>) -> Vec<(Place, Side<'s>, Side<'s>)> {
         let given: Vec<&str> = of.at.keys().map(String::as_str).chain(along.best_over).collect();
         let other: Vec<&str> = to.at.keys().map(String::as_str).chain(along.best_over).collect();
@@ -172,7 +174,7 @@ impl<'s> Results<'s> {
         self.sides(of, along).into_iter().filter_map(partner).collect()
     }
 
-    /// The lines of a cell; with an axis, the best along it at each place.
+    /// Returns the sides of a cell: its lines or, if `along` has an axis, the best line along that axis at each place.
     fn sides(&self, of: &Cell, along: Along<'_>) -> Vec<Side<'s>> {
         match along.best_over {
             None => self.lines(of).map(|line| Side { line, is_open: false }).collect(),
@@ -234,7 +236,7 @@ impl<'s> Results<'s> {
         self.lines(of).map(decided).collect()
     }
 
-    /// The lines of a cell along an axis, by what else is open.
+    /// Returns the lines of a cell along an axis, by place.
     fn series(&self, of: &Cell, axis: &str) -> BTreeMap<Place, Vec<&'s Line>> {
         let given: Vec<&str> = of.at.keys().map(String::as_str).chain([axis]).collect();
         let mut series: BTreeMap<_, Vec<&Line>> = BTreeMap::new();
@@ -287,26 +289,26 @@ impl<'s> Results<'s> {
     }
 }
 
-/// How the sides of a ratio are taken.
+/// The way in which the sides of a ratio are chosen.
 #[derive(Clone, Copy, Default)]
 struct Along<'r> {
-    /// The axis along which each is taken where it is best.
+    /// The axis along which each side is taken where it is best.
     best_over: Option<&'r str>,
     rate: Rate<'r>,
 }
 
-/// Which commits a second are compared.
+/// The commits per second that are compared.
 #[derive(Clone, Copy, Default)]
 enum Rate<'r> {
-    /// Those of all types.
+    /// Commits of all types.
     #[default]
     All,
-    /// Those of one type.
+    /// Commits of one type.
     OfType(&'r String),
 }
 
 impl Rate<'_> {
-    /// How fast the runs of a line were, by repetition. A run that failed its check is no result.
+    /// Returns the speeds of the runs of a line, by repetition. A run that failed its check has no speed.
     fn speeds(self, line: &Line) -> Speeds {
         let speed = |run: &serde_json::Value| match self {
             Self::All => Speed::of(run),
@@ -320,12 +322,12 @@ impl Rate<'_> {
 #[derive(Clone, Copy)]
 struct Side<'s> {
     line: &'s Line,
-    /// Whether it may be better still beyond the end of the axis along which it is the best.
+    /// Whether the side is best at an end of the axis, so that it may be better still beyond that end.
     is_open: bool,
 }
 
-/// The line with the best median rate. Where that is at an end of the axis, and not shown to be level with the line
-/// beside it, the maximum may lie beyond.
+/// Returns the line with the best median rate. If it is at an end of the axis, and not shown to be level with the line
+/// beside it, the maximum may lie beyond that end.
 fn best<'s>(lines: &[&'s Line], rate: Rate<'_>) -> Option<Side<'s>> {
     let median = |line: &Line| {
         let speeds = rate.speeds(line).into_values();
@@ -343,8 +345,8 @@ fn best<'s>(lines: &[&'s Line], rate: Rate<'_>) -> Option<Side<'s>> {
     Some(Side { line: lines[at], is_open: is_first_open || is_last_open })
 }
 
-/// What follows from who was ahead at values of an axis. The crossing lies between the last value where the first is
-/// ahead and the first one where the other is.
+/// Decides a crossing by the scheme that is ahead at each value of an axis. The crossing lies between the last value
+/// where the first scheme is ahead and the first value where the other is ahead.
 fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> Instance {
     let wanted = |value: f64| {
         if value <= ends.0 { Some(Verdict::Faster) } else { (value >= ends.1).then_some(Verdict::Slower) }
@@ -364,10 +366,10 @@ fn crossing(at: Place, found: &[(f64, Verdict)], ends: (f64, f64)) -> Instance {
     }
 }
 
-/// A difference of shares that matters: a percentage point.
+/// The least difference of shares that matters: one percentage point.
 const SHARE_MARGIN: f64 = 0.01;
 
-/// What follows from the whole way along an axis and from its steps.
+/// Decides a trend by the change along the whole axis and by its steps.
 fn trend(whole: Verdict, steps: &[Option<Verdict>], goes: Direction) -> Outcome {
     let (wanted, against) = match goes {
         Direction::Up => (Verdict::Faster, vec![Verdict::Slower]),
@@ -378,14 +380,14 @@ fn trend(whole: Verdict, steps: &[Option<Verdict>], goes: Direction) -> Outcome 
     if steps.iter().any(is_against) { Outcome::Fails } else { Outcome::of_verdict(whole, wanted) }
 }
 
-/// The values of a figure by repetition.
+/// Returns the values of a figure by repetition.
 fn values(metric: Metric, line: &Line) -> BTreeMap<u64, f64> {
     let value = |(repetition, run): (&u64, &serde_json::Value)| Some((*repetition, metric.of(run)?));
     line.results.iter().filter_map(value).collect()
 }
 
-/// The second in terms of the first, in pairs of a repetition: a ratio. Of shares, which may be 0 and have no ratio, it
-/// is the ratio of their exponentials, whose logarithm is the difference.
+/// Returns the ratio of the second line to the first, in pairs of a repetition. A share may be 0 and has no ratio: the
+/// ratio is then that of the exponentials of the shares, whose logarithm is the difference.
 fn change(metric: Metric, first: &Line, second: &Line) -> Option<Comparison> {
     if metric == Metric::ThroughputTxnS {
         return ratio(&Rate::All.speeds(first), &Rate::All.speeds(second));
@@ -397,21 +399,21 @@ fn change(metric: Metric, first: &Line, second: &Line) -> Option<Comparison> {
     paired(&by_repetition(&scaled(first), &scaled(second)), Paired::SignedRanks, CONFIDENCE).ok()
 }
 
-/// How fast runs were, by repetition.
+/// The speeds of runs, by repetition.
 type Speeds = BTreeMap<u64, Speed>;
 
-/// The ratio of the second to the first, in pairs of a repetition: by processor time where runs are starved.
+/// Returns the ratio of the second to the first, in pairs of a repetition. Starved runs are compared by processor time.
 fn ratio(first: &Speeds, second: &Speeds) -> Option<Comparison> {
     let pairs = by_repetition(first, second);
     Some(speed::compare_pairs(&pairs, Paired::SignedRanks, CONFIDENCE).ok()?.comparison)
 }
 
-/// What the second and the first have of each repetition that both have.
+/// Returns the values of the second and the first in each repetition that both have.
 fn by_repetition<T: Copy>(first: &BTreeMap<u64, T>, second: &BTreeMap<u64, T>) -> Vec<(T, T)> {
     second.iter().filter_map(|(repetition, second)| Some((*second, *first.get(repetition)?))).collect()
 }
 
-/// The products of the speeds that two have of the same repetition.
+/// Returns the products of the two speeds in each repetition that both have.
 fn times(one: &Speeds, other: &Speeds) -> Speeds {
     let product =
         |(repetition, speed): (&u64, &Speed)| Some((*repetition, speed.times(other.get(repetition)?)));
@@ -431,7 +433,8 @@ mod tests {
         Sweep::new(Recipe::parse(text).expect("legal"), "a build").expect("possible")
     }
 
-    /// What eight runs of a scheme at each theta make of a throughput and a rate of aborts there.
+    /// Returns the results of eight runs of each scheme at each theta, with the throughputs and abort rates of
+    /// `figures`.
     fn summary(sweep: &Sweep, figures: impl Fn(&str, f64, u64) -> (f64, f64)) -> Summary {
         let mut summary = Summary::default();
         for theta in ["0.5", "0.8", "0.9"] {
@@ -459,7 +462,8 @@ mod tests {
         relation.decide(&sweep, &summary).iter().map(|instance| instance.outcome).collect()
     }
 
-    /// What a repetition adds by chance, up to 2%; or, on a machine that is no good, a factor of three.
+    /// Returns the factor that chance adds to a repetition: up to 2% or, on an unsuitable machine (`is_wild`), about
+    /// three.
     fn noise(repetition: u64, scheme: &str, is_wild: bool) -> f64 {
         let up = (repetition + scheme.len() as u64).is_multiple_of(2);
         if is_wild {
@@ -478,7 +482,8 @@ mod tests {
             let text = format!("says = \"a test\"\n[rule]\n{rule}");
             let relation: Relation = toml::from_str(&text).expect("a rule");
             let sweep = sweep();
-            // Without a neighbour no_wait has 1.3 times silo's rate up to 0.8, and 0.7 times above.
+            // If nothing else uses the processors, no_wait has 1.3 times silo's rate up to theta 0.8, and 0.7 times
+            // above.
             let mut summary = summary(&sweep, |scheme, theta, repetition| {
                 let ahead = if theta < 0.85 { 1.3 } else { 0.7 };
                 let base = if scheme == "silo" { 100.0 } else { 100.0 * ahead * share };
@@ -540,7 +545,7 @@ mod tests {
         assert_eq!(decide(&with("low = 1.01"), ahead(1.03)), [Outcome::Holds; 3], "a figure of its own");
     }
 
-    /// A ratio of the best throughputs over theta, decided by results.
+    /// Decides a ratio of the best throughputs over theta.
     fn best(bound: &str, figures: impl Fn(&str, f64) -> f64) -> Vec<Instance> {
         let rule = format!(
             "says = \"a test\"\n[rule]\nkind = \"ratio\"\nof = {{ scheme = \"no_wait\" }}\nto = {{ scheme = \
@@ -696,7 +701,7 @@ mod tests {
             (noise(repetition, if theta > 0.85 { "other" } else { scheme }, true), 0.0)
         };
         assert_eq!(decide(&rule("throughput_txn_s", "level"), wild), [Outcome::Undecided]);
-        // From nothing to a few percent: a share has no ratio to 0.
+        // The share rises from 0 to a few percent: there is no ratio to 0.
         assert_eq!(decide(&rule("abort_rate", "up"), along([0.0, 20.0, 60.0])), [Outcome::Holds]);
         assert_eq!(
             decide(&rule("abort_rate", "up"), along([0.0, 1.0, 2.0])),

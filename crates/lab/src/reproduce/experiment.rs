@@ -12,11 +12,11 @@ use crate::Refusal;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// What it is called here: a letter for the work, and the number of the figure or table there.
+    /// The id: a letter for the work, and the number of the figure or table in the work.
     pub id: String,
-    /// What it is about.
+    /// The topic.
     pub title: String,
-    /// The work that it is from.
+    /// The work that contains the experiment.
     #[serde(skip)]
     pub work: String,
     /// The setup of all experiments of the work, unless one says otherwise: machines, data, length of runs.
@@ -24,59 +24,60 @@ pub struct Experiment {
     pub setup: Option<String>,
     /// The figure, table or section of the work.
     pub place: String,
-    /// What the work claims, in our words, with its figures.
+    /// The claim of the work, in our words, with its figures.
     pub claim: String,
-    /// When the claim is meant to hold.
+    /// The condition under which the claim is meant to hold.
     pub condition: String,
-    /// What the experiment puts under load.
+    /// The parts of a system that the experiment puts under load.
     pub stresses: String,
-    /// What has to be there to repeat it.
+    /// The requirements for repeating the experiment.
     pub needs: Vec<Need>,
-    /// How far a result from here can be trusted.
+    /// The level of trust in a result from here.
     pub trust: Trust,
-    /// The names of the recipes that repeat it.
+    /// The names of the recipes that repeat the experiment.
     #[serde(default)]
     pub recipes: Vec<String>,
-    /// The capability that it waits for, where nothing of it can be repeated yet. What the rest of a claim waits for
-    /// that can be repeated in part, its clauses say.
+    /// The capabilities that the experiment waits for, if nothing of it can be repeated yet. If a part of it can be
+    /// repeated, its clauses say what the rest of the claim waits for.
     #[serde(default)]
     pub waits_for: Vec<Capability>,
-    /// Why it never can be repeated here.
+    /// The reason why the experiment can never be repeated here, if there is one.
     pub not_here: Option<String>,
-    /// What the recipes show of it on a small machine, and what they cannot.
+    /// A statement of what the recipes show on a small machine, and what they cannot show.
     pub shows: Option<String>,
-    /// What would refute it.
+    /// The result that would refute the claim.
     pub falsified_by: String,
-    /// The parts of the claim of which each can be true while another is false.
+    /// The clauses: parts of the claim, each of which can be true while another is false.
     #[serde(default)]
     pub clauses: Vec<Clause>,
-    /// What the claim means for the results of the recipes.
+    /// The meaning of the claim for the results of the recipes.
     #[serde(default)]
     pub relations: Vec<Relation>,
 }
 
-/// A part of what a work claims, which can be true while another part is false.
+/// A clause: a part of a claim, which can be true while another part is false.
 ///
-/// It is tested by the [`Relation`]s that name it: all of it, unless `untested` says what they leave out.
+/// The [`Relation`]s that name a clause test it: all of it, unless `untested` says what they leave out.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clause {
-    /// Its name in verdicts: lower-case words joined by hyphens, of which an experiment has each once.
+    /// The name in verdicts: lower-case words joined by hyphens, unique in an experiment.
     pub name: String,
     /// The clause in a sentence, with its figures.
     pub says: String,
-    /// Where the work has it.
+    /// The place in the work where the clause stands.
     #[serde(default)]
     pub source: Source,
     /// The part of the clause that no relation tests: another scale, another metric, or all of it.
     pub untested: Option<String>,
-    /// The capabilities that testing the rest needs.
+    /// The capabilities that a test of the rest needs.
     #[serde(default)]
     pub waits_for: Vec<Capability>,
 }
 
 impl Clause {
-    /// The part of it that is not tested, and what that waits for; none where its relations test all of it.
+    /// Returns the part of the clause that is not tested, and the capabilities that this part waits for; `None` if the
+    /// relations test all of the clause.
     pub fn rest(&self) -> Option<String> {
         let waits =
             (!self.waits_for.is_empty()).then(|| format!("waits for {}", capability::all(&self.waits_for)));
@@ -88,21 +89,21 @@ impl Clause {
     }
 }
 
-/// Where a work has a clause.
+/// The place in a work where a clause stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// It is printed.
+    /// The clause is printed in the text.
     #[default]
     Text,
-    /// Its figure is in the data files that were published with the work, and not in its text.
+    /// The figure of the clause is in the data files that were published with the work, and not in the text.
     Data,
-    /// It is commented out in the work's source: a hypothesis, and no claim.
+    /// The clause is commented out in the source of the work: a hypothesis, and no claim.
     Commented,
 }
 
 impl Source {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -112,7 +113,7 @@ impl Source {
     }
 }
 
-/// What an experiment needs.
+/// A requirement of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
@@ -122,7 +123,7 @@ pub enum Need {
     Clients,
     /// Latency between client and engine, or between replicas, added on purpose.
     Latency,
-    /// More cores than there are: simulated ones.
+    /// More cores than the machine has, simulated.
     Cores,
     /// Memory that is near to some cores and far from others, simulated.
     Numa,
@@ -146,12 +147,12 @@ pub enum Need {
     Log,
     /// Snapshots of a database on a device.
     Snapshots,
-    /// A model of costs: hardware or products that nobody has here.
+    /// A model of costs, for hardware or products that are not available here.
     Model,
 }
 
 impl Need {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -174,21 +175,21 @@ impl Need {
     }
 }
 
-/// How far a result can be trusted.
+/// The level of trust in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Trust {
     /// Measured, or computed in closed form.
     A,
-    /// Simulated within what the simulator was calibrated for.
+    /// Simulated within the range for which the simulator was calibrated.
     B,
-    /// Simulated beyond that.
+    /// Simulated beyond the calibrated range.
     C,
     /// A model of costs only.
     D,
 }
 
 impl Trust {
-    /// Its letter.
+    /// Returns the letter of the level.
     pub const fn name(self) -> &'static str {
         match self {
             Self::A => "A",
@@ -198,7 +199,7 @@ impl Trust {
         }
     }
 
-    /// What the letter means.
+    /// Returns the meaning of the letter.
     pub const fn says(self) -> &'static str {
         match self {
             Self::A => "measured or computed here",
@@ -209,19 +210,19 @@ impl Trust {
     }
 }
 
-/// Whether an experiment can be repeated.
+/// The status of an experiment: whether it can be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It can.
+    /// The experiment can be repeated.
     Ready,
-    /// Not yet: for want of this.
+    /// The experiment cannot be repeated yet; the text says what is missing.
     Waits(String),
-    /// Never here, because of this.
+    /// The experiment can never be repeated here; the text is the reason.
     NotHere(String),
 }
 
 impl Status {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Ready => "recipe",
@@ -230,7 +231,7 @@ impl Status {
         }
     }
 
-    /// Why it cannot be repeated; nothing where it can.
+    /// Returns the reason why the experiment cannot be repeated; empty if it can.
     pub fn reason(&self) -> &str {
         match self {
             Self::Ready => "",
@@ -248,7 +249,7 @@ struct Study {
     experiment: Vec<Experiment>,
 }
 
-/// The catalogue, a file a work.
+/// The catalogue, one file for each work.
 const WORKS: [&str; 5] = [
     include_str!("../../../../experiments/catalogue/ermia.toml"),
     include_str!("../../../../experiments/catalogue/batching.toml"),
@@ -257,13 +258,13 @@ const WORKS: [&str; 5] = [
     include_str!("../../../../experiments/catalogue/foedus.toml"),
 ];
 
-/// The recipes that come along: names with texts, in the order of the names.
+/// The built-in recipes: names with texts, sorted by name.
 const RECIPES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
 
-/// All experiments, in the order of the catalogue.
+/// Returns all experiments, in the order of the catalogue.
 ///
 /// # Panics
-/// When the catalogue, which is part of the program, is wrong.
+/// The catalogue, which is part of the program, cannot be parsed.
 pub fn all() -> Vec<Experiment> {
     let of_work = |text: &&str| {
         let Study { work, setup, experiment } = toml::from_str(text).expect("the catalogue is tested");
@@ -274,10 +275,10 @@ pub fn all() -> Vec<Experiment> {
     WORKS.iter().flat_map(of_work).collect()
 }
 
-/// The experiment with this id; large and small letters are the same.
+/// Returns the experiment with this id. Upper and lower case are the same.
 ///
 /// # Errors
-/// When there is none, with the nearest id.
+/// No experiment has this id. The refusal names the nearest id.
 pub fn find(id: &str) -> Result<Experiment, Refusal> {
     let all = all();
     let nearest = nearest(&id.to_uppercase(), all.iter().map(|experiment| experiment.id.as_str()))
@@ -289,14 +290,14 @@ pub fn find(id: &str) -> Result<Experiment, Refusal> {
     found.ok_or_else(|| Refusal(format!("unknown experiment `{id}`; {nearest}")))
 }
 
-/// The text of the recipe with this name, if it comes along.
+/// Returns the text of the built-in recipe with this name.
 pub fn recipe(name: &str) -> Option<&'static str> {
     RECIPES.iter().find(|(other, _)| *other == name).map(|(_, text)| *text)
 }
 
 impl Experiment {
-    /// Whether a relation tests something that the work claims and prints; where none does, whatever comes of the
-    /// relations reproduces nothing.
+    /// Whether a relation tests a clause that the work claims, and not only a hypothesis. If none does, the relations
+    /// reproduce nothing, whatever their outcomes.
     pub fn tests_a_claim(&self) -> bool {
         let is_tested = |clause: &Clause| {
             let tests = |relation: &Relation| relation.clause.as_ref() == Some(&clause.name);
@@ -305,7 +306,7 @@ impl Experiment {
         self.clauses.iter().any(is_tested)
     }
 
-    /// Whether it can be repeated.
+    /// Returns the status of the experiment.
     pub fn status(&self) -> Status {
         if let Some(reason) = &self.not_here {
             return Status::NotHere(reason.clone());
@@ -400,7 +401,7 @@ mod tests {
         }
     }
 
-    /// Results of all runs of a recipe, of which each commits as much.
+    /// Returns made-up results of all runs of a recipe, with the same number of commits in each run.
     fn made_up(name: &str) -> (Sweep, Summary) {
         let text = recipe(name).unwrap_or_else(|| panic!("no recipe {name}"));
         let sweep = Sweep::new(Recipe::parse(text).expect("legal"), "a build").expect("possible");
@@ -473,7 +474,7 @@ mod tests {
         }
     }
 
-    /// The recipes of an experiment.
+    /// Returns the recipes of an experiment.
     fn recipes(id: &str) -> Vec<Recipe> {
         let names = find(id).expect("catalogued").recipes;
         names
@@ -504,7 +505,8 @@ mod tests {
     fn recipes_have_the_conditions_of_the_documents() {
         let [fixed] = recipes("E-5").try_into().expect("one recipe");
         let number = |name: &str| fixed.settings[name].to_string().parse::<f64>().expect("a number") / 100.0;
-        // Of ten lines in the mean each may be remote, in 45% of the transactions; and 43% are Payments.
+        // 45% of the transactions are New-Orders, with ten lines on average, each of which may be remote; 43% are
+        // Payments.
         let lines = 1.0 - (1.0 - number("tpcc.remote_item_pct")).powi(10);
         let across = 0.45 * lines + 0.43 * number("tpcc.remote_payment_pct");
         assert!((0.0095..0.0105).contains(&across), "{across} of the transactions cross, and not 1%");

@@ -1,4 +1,4 @@
-//! What came of an experiment: the claim beside our figures, and what may be said of it.
+//! Findings: the claim of an experiment beside our figures, and the verdict on the claim.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,26 +11,26 @@ use crate::json::SCHEMA;
 use crate::sweep::{Store, Summary, Sweep};
 use crate::{Refusal, Starvation};
 
-/// What came of an experiment.
+/// The result of an experiment.
 #[derive(Debug)]
 pub struct Finding<'e> {
     /// The experiment.
     pub experiment: &'e Experiment,
-    /// The sweeps of its recipes, by the recipes' names, with their results.
+    /// The sweeps of the experiment's recipes, each with the name of the recipe and the results.
     pub sweeps: Vec<(String, Sweep, Summary)>,
-    /// The parts of the claim, and what the results say of each.
+    /// The relations, with the decisions at their places.
     pub parts: Vec<(&'e Relation, Vec<Instance>)>,
     /// The verdict, clause by clause.
     pub judged: Judged<'e>,
-    /// How much the runs were starved, which lowers the trust in all that rests on them.
+    /// The starvation of the runs, which lowers the trust in all that rests on them.
     pub starvation: Starvation,
-    /// What all random numbers began with.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
 impl<'e> Finding<'e> {
-    /// Decides the parts of an experiment's claim on the results of its recipes; `seed` decides what is drawn where
-    /// there are no recipes.
+    /// Decides the relations of an experiment on the results of its recipes. `seed` is the seed of the keys that are
+    /// drawn if there are no recipes.
     pub fn new(experiment: &'e Experiment, sweeps: Vec<(String, Sweep, Summary)>, seed: u64) -> Self {
         let decide = |relation: &'e Relation| {
             let name = relation.recipe.as_ref().or_else(|| experiment.recipes.first());
@@ -48,26 +48,26 @@ impl<'e> Finding<'e> {
         Self { experiment, sweeps, parts, judged, starvation, seed }
     }
 
-    /// The verdict in words, with what qualifies it: runs or types of transaction that were starved.
+    /// Returns the verdict as text, with its qualifications: runs or types of transaction that were starved.
     pub fn verdict_in_words(&self) -> String {
         let reasons = self.starvation.reasons();
         let words = self.judged.in_words();
         if reasons.is_empty() { words } else { format!("{words}, qualified: {}", reasons.join("; ")) }
     }
 
-    /// How far it can be trusted: as the experiment says, and less where runs were starved.
+    /// Returns the level of trust: that of the experiment, and less if runs were starved.
     pub fn trust(&self) -> Trust {
         self.starvation.trust(self.experiment.trust)
     }
 
-    /// Runs that failed their check, which are no results.
+    /// Returns the number of runs that failed their check, which are no results.
     pub fn failed(&self) -> usize {
         self.sweeps.iter().map(|(_, _, summary)| summary.failed).sum()
     }
 
-    /// What may be said under each policy of retry, where several were tried: some published results drop aborted
-    /// requests, others try them again. A part that was not tested under a policy is undecided there; one that needs
-    /// no runs counts everywhere.
+    /// Returns the verdict under each retry policy, if several were tried. Some published results drop aborted
+    /// requests, others retry them. A relation that was not tested under a policy is undecided there; a relation that
+    /// needs no runs counts under every policy.
     pub fn by_retry(&self) -> BTreeMap<&str, Verdict> {
         let varied = |instance: &'_ Instance| instance.at.iter().position(|(name, _)| name == "retry");
         let instances = || self.parts.iter().flat_map(|(_, instances)| instances);
@@ -86,13 +86,14 @@ impl<'e> Finding<'e> {
         policies.into_iter().map(|policy| (policy, verdict(policy))).collect()
     }
 
-    /// The sweep whose results decide a part; none for a part that needs none.
+    /// Returns the sweep whose results decide a relation; `None` for a relation that needs none.
     fn recipe_of(&self, relation: &Relation) -> Option<&Sweep> {
         let name = relation.recipe.as_ref().or_else(|| self.experiment.recipes.first());
         self.sweeps.iter().find(|(other, ..)| Some(other) == name).map(|(_, sweep, _)| sweep)
     }
 
-    /// The parts in a sentence: what was found of each, where it is one thing.
+    /// Returns the relations in a sentence: the estimate of each that has a single place, and for the others the number
+    /// of places at which they hold.
     pub(super) fn statement(&self) -> String {
         let part = |(relation, instances): &(&Relation, Vec<Instance>)| {
             let held = instances.iter().filter(|instance| instance.outcome == Outcome::Holds).count();
@@ -106,7 +107,7 @@ impl<'e> Finding<'e> {
         format!("{} {}: {}", self.experiment.id, self.verdict_in_words(), parts.join("; "))
     }
 
-    /// What was found as a record that says what it rests on, and how to test it again.
+    /// Returns the finding as a JSON record, with its evidence and the command that tests it again.
     pub fn claim(&self, folder: &Path) -> Value {
         let Experiment { id, title, work, place, claim, condition, trust, shows, falsified_by, .. } =
             self.experiment;
@@ -147,10 +148,11 @@ impl<'e> Finding<'e> {
     }
 }
 
-/// How far the seed of a claim's test is from its own: further than repetitions reach.
+/// The distance of the seed of a claim's test from its own seed: greater than the number of repetitions, which use
+/// consecutive seeds.
 const RECHECK: u64 = 1_000;
 
-/// The standing of the chosen relations at those places.
+/// Judges the claim by the relations and places that `is_meant` chooses.
 fn judged<'e>(
     experiment: &'e Experiment,
     parts: &[(&Relation, Vec<Instance>)],
@@ -198,7 +200,7 @@ fn part((relation, instances): &(&Relation, Vec<Instance>)) -> Value {
     })
 }
 
-/// What was chosen for a sweep, and how much of it there is.
+/// Returns the choices of a sweep and the numbers of its runs as JSON.
 fn conditions((name, sweep, summary): &(String, Sweep, Summary)) -> Value {
     let recipe = &sweep.recipe;
     let settings: Map<String, Value> =
@@ -220,10 +222,10 @@ fn conditions((name, sweep, summary): &(String, Sweep, Summary)) -> Value {
     })
 }
 
-/// Keeps a claim among results, in place of an earlier one of the same experiment, and says where.
+/// Writes a claim to the results, in place of an earlier claim of the same experiment, and returns its path.
 ///
 /// # Errors
-/// When the system refuses.
+/// The system refuses.
 pub fn keep(store: &Store, claim: &Value) -> Result<PathBuf, Refusal> {
     let name = claim["name"].as_str().unwrap_or("claim");
     let path = Path::new("claims").join(format!("{name}.json"));
@@ -237,8 +239,8 @@ mod tests {
 
     use super::*;
 
-    /// What a finding of S-F4 says whose clauses came out like this, in their order: the gap on one warehouse, a
-    /// smaller one on fifty, hardly any there, and a large one with an efficient engine.
+    /// Returns the verdict and the text of a finding of S-F4 with these outcomes of its clauses, in their order: the
+    /// gap on one warehouse, a smaller gap on fifty, hardly any gap on fifty, and a large gap with an efficient engine.
     fn found(outcomes: [&[Outcome]; 4]) -> (Verdict, String) {
         let experiment = super::super::find("s-f4").expect("catalogued");
         let place = |outcome: &Outcome| Instance {

@@ -1,10 +1,11 @@
-//! Experiments of the literature: what each claims, whether this machine can tell, and what it tells.
+//! Experiments of the literature: the claim of each, whether this machine can test it, and the result.
 //!
-//! An [`Experiment`] is data (`experiments/catalogue`): the claim in our words with its figures, its condition, what
-//! it needs, and what would refute it. One that this version can run names recipes (`experiments/*.toml`), and says
-//! what the claim means for their results in [`Relation`]s, which a program can decide. Each relation names the
-//! [`Clause`] of the claim that it tests, or says that it is ours. A [`Finding`] is what came of it: the claim beside
-//! our figures, and a [`Verdict`], which counts what was not tested.
+//! An [`Experiment`] is data (`experiments/catalogue`): the claim in our words with its figures, its condition, its
+//! needs, and the result that would refute it. An experiment that this version can run names recipes
+//! (`experiments/*.toml`), and says what the claim means for their results in [`Relation`]s, which a program can
+//! decide. Each relation names the [`Clause`] of the claim that it tests, or says that it is ours. A [`Finding`] is the
+//! result of an experiment: the claim beside our figures, and a [`Verdict`], which takes account of what was not
+//! tested.
 
 mod capability;
 mod evaluate;

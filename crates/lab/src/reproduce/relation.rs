@@ -1,4 +1,4 @@
-//! What a claim means for results, in a form that a program can decide.
+//! Relations: the meaning of a claim for results, in a form that a program can decide.
 
 use std::collections::BTreeMap;
 
@@ -7,103 +7,105 @@ use serde_json::Value;
 
 use crate::sweep::{MARGIN, Scalar};
 
-/// The meaning of a clause for results, or what we ask beside the claim.
+/// The meaning of a clause for results, or a question of our own beside the claim.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relation {
-    /// It in words.
+    /// The relation in words.
     pub says: String,
-    /// The name of the clause that it tests; none where it is ours.
+    /// The name of the clause that the relation tests; `None` if the relation is our own.
     pub clause: Option<String>,
-    /// Why it is asked although the work does not claim it; none where it tests a clause.
+    /// The reason for a relation that the work does not claim; `None` if the relation tests a clause.
     pub ours: Option<String>,
-    /// The recipe whose results decide it; without it, the first of the experiment.
+    /// The recipe whose results decide the relation; without it, the first recipe of the experiment.
     pub recipe: Option<String>,
-    /// What has to hold.
+    /// The rule that must hold.
     pub rule: Rule,
 }
 
-/// What has to hold. What a cell leaves open is open: the rule is decided at each value of it.
+/// A rule that must hold. An axis whose value a cell does not give is open: the rule is decided at each of its values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Rule {
-    /// The ratio of two throughputs lies within a range. One bound alone that is 1 means ahead, or behind, and not
-    /// level: it is moved by the margin of sweeps.
+    /// The ratio of two throughputs lies within a range. A single bound of 1 means ahead or behind, and not level: the
+    /// bound is moved by the margin of sweeps.
     Ratio {
         /// The numerator.
         of: Cell,
         /// The denominator.
         to: Cell,
-        /// The least that it may be.
+        /// The least permitted value.
         low: Option<f64>,
-        /// The most that it may be.
+        /// The greatest permitted value.
         high: Option<f64>,
-        /// The axis along which each side is taken where its throughput is best: "the maximum over clients".
+        /// The axis along which each side is taken where its throughput is best, for example "the maximum over
+        /// clients".
         best_over: Option<String>,
-        /// The type of transaction whose commits alone are counted. Where aborted requests are dropped, what commits in
-        /// all is another mix under each scheme.
+        /// The type of transaction whose commits alone are counted. If aborted requests are dropped, the mix of all
+        /// commits differs between schemes.
         of_type: Option<String>,
-        /// Another ratio by which this one is divided: "a larger gain here than there".
+        /// Another ratio by which this ratio is divided, for example "a larger gain here than there".
         against: Option<Pair>,
     },
     /// A figure lies within a range.
     Figure {
-        /// Which figure.
+        /// The figure.
         metric: Metric,
-        /// Where.
+        /// The scheme and the points.
         of: Cell,
-        /// The least that it may be.
+        /// The least permitted value.
         low: Option<f64>,
-        /// The most that it may be.
+        /// The greatest permitted value.
         high: Option<f64>,
     },
-    /// A figure goes one way along an axis: from the first to the last value by more than the margin, and from none to
-    /// the next the other way by more than it.
+    /// A figure goes one way along an axis. From the first to the last value it changes by more than the margin, and no
+    /// step from one value to the next goes the other way by more than the margin.
     Trend {
-        /// Which figure.
+        /// The figure.
         metric: Metric,
-        /// Where.
+        /// The scheme and the points.
         of: Cell,
-        /// Along what, in the order of the recipe.
+        /// The axis, whose values are in the order of the recipe.
         axis: String,
-        /// Which way.
+        /// The direction.
         goes: Direction,
-        /// How much makes a difference: a ratio from 1 on, or for shares a difference; without it that of sweeps, and
-        /// one percentage point.
+        /// The least change that matters: a ratio of 1 or more or, for shares, a difference. Without it the margin is
+        /// that of sweeps or, for shares, one percentage point.
         margin: Option<f64>,
     },
-    /// One scheme is ahead up to some value of an axis, and the other from a greater one on.
+    /// One scheme is ahead up to some value of an axis, and the other scheme from a greater value on.
     Crossing {
-        /// Who is ahead where the axis is low.
+        /// The scheme that is ahead where the axis is low.
         first: Cell,
-        /// Who is ahead where it is high.
+        /// The scheme that is ahead where the axis is high.
         then: Cell,
-        /// Along what; its values are numbers.
+        /// The axis, whose values are numbers.
         axis: String,
-        /// Up to which value the first is ahead.
+        /// The value up to which the first scheme is ahead.
         low: f64,
-        /// From which value on the other is.
+        /// The value from which on the other scheme is ahead.
         high: f64,
     },
-    /// The share of the hottest of Zipf-distributed records is what was published: by the definition of the
-    /// distribution, or counted among draws.
+    /// The share of the hottest of Zipf-distributed records is the published one. The share is computed from the
+    /// definition of the distribution, or counted among draws.
     HottestShare {
-        /// Records.
+        /// The number of records.
         records: u64,
         /// The distribution's exponent.
         theta: f64,
-        /// How many of the hottest.
+        /// The number of hottest records.
         ranks: u64,
-        /// How many keys are drawn and counted; without it none, and the share is that of the definition.
+        /// The number of keys that are drawn and counted; without it no key is drawn, and the share is that of the
+        /// definition.
         draws: Option<u64>,
-        /// The share that was published.
+        /// The published share.
         published: f64,
-        /// How far from it the share may be, as a share of it.
+        /// The greatest distance of the share from the published one, as a share of the published one.
         tolerance: f64,
     },
 }
 
-/// Two cells of which the ratio is taken.
+/// The two cells of a ratio.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pair {
@@ -119,7 +121,7 @@ pub struct Pair {
 pub struct Cell {
     /// The scheme.
     pub scheme: String,
-    /// Values of what varies; what is not here is open.
+    /// Values of axes; an axis that is not here is open.
     #[serde(default)]
     pub at: BTreeMap<String, Scalar>,
 }
@@ -132,7 +134,7 @@ pub enum Metric {
     ThroughputTxnS,
     /// The share of attempts that the scheme aborted.
     AbortRate,
-    /// The share of transactions that rolled back by their own wish, of those that ended.
+    /// User aborts, as a share of the transactions that ended.
     RollbackRate,
     /// The 99th percentile of latency, in microseconds.
     LatencyUsP99,
@@ -141,7 +143,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ThroughputTxnS => "throughput_txn_s",
@@ -152,12 +154,12 @@ impl Metric {
         }
     }
 
-    /// Whether it is a share, of which differences are compared and no ratios: it may be 0.
+    /// Whether the metric is a share. Shares may be 0, so their differences are compared, and not their ratios.
     pub const fn is_share(self) -> bool {
         matches!(self, Self::AbortRate | Self::RollbackRate | Self::IndexShare)
     }
 
-    /// Its value in a run; none where the run is no result.
+    /// Returns the value in a run; `None` if the run is no result.
     pub(super) fn of(self, run: &Value) -> Option<f64> {
         match self {
             Self::ThroughputTxnS => run["throughput_txn_s"].as_f64(),
@@ -173,20 +175,20 @@ impl Metric {
     }
 }
 
-/// Which way a figure goes along an axis.
+/// The direction of a figure along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// It rises.
+    /// The figure rises.
     Up,
-    /// It falls.
+    /// The figure falls.
     Down,
-    /// It stays within the margin.
+    /// The figure stays within the margin.
     Level,
 }
 
 impl Direction {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -197,7 +199,7 @@ impl Direction {
 }
 
 impl Rule {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Ratio { .. } => "ratio",
@@ -208,7 +210,7 @@ impl Rule {
         }
     }
 
-    /// What is wanted of the estimate, in words.
+    /// Returns the wanted range of the estimate as text.
     pub(super) fn wanted(&self) -> String {
         match self {
             Self::Ratio { low, high, best_over, of_type, against, .. } => {
@@ -234,7 +236,8 @@ impl Rule {
     }
 }
 
-/// The bounds of a ratio. One bound alone that is 1 asks who is ahead, for which a sweep wants more than its margin.
+/// Returns the bounds of a ratio. A single bound of 1 asks which side is ahead: a sweep calls a side ahead only beyond
+/// its margin.
 pub(super) fn bounds(low: Option<f64>, high: Option<f64>) -> (Option<f64>, Option<f64>) {
     match (low, high) {
         (Some(1.0), None) => (Some(MARGIN), None),
@@ -252,7 +255,7 @@ fn range(low: Option<f64>, high: Option<f64>) -> String {
     }
 }
 
-/// A bound to three decimals at most, which is as precise as any claim is.
+/// Returns a bound with three decimals at most, which is as precise as any claim.
 fn short(bound: f64) -> String {
     if bound.abs() < 0.01 { bound.to_string() } else { ((bound * 1e3).round() / 1e3).to_string() }
 }

@@ -1,4 +1,4 @@
-//! Experiments and what came of them, as text for people and objects for programs.
+//! Experiments and findings, as text for people and objects for programs.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::json::SCHEMA;
 use crate::sweep;
 use crate::text::{Lines, Table, count, plural};
 
-/// All experiments with their status, by work.
+/// Returns the list of all experiments with their status, by work.
 pub fn list(experiments: &[Experiment]) -> String {
     let mut lines = Lines::default();
     let mut work = "";
@@ -42,7 +42,7 @@ pub fn list(experiments: &[Experiment]) -> String {
     lines.0
 }
 
-/// An experiment as an object.
+/// Returns an experiment as a JSON object.
 pub fn json(experiment: &Experiment) -> Value {
     let status = experiment.status();
     json!({
@@ -79,7 +79,7 @@ fn clause(clause: &Clause) -> Value {
     })
 }
 
-/// What an experiment claims, before anything is run.
+/// Returns an experiment as text, as it stands in the catalogue: source, setup, claim, condition, stresses and needs.
 pub fn entry(experiment: &Experiment) -> String {
     let mut lines = Lines::default();
     lines.add(format!("{}: {}", experiment.id, experiment.title));
@@ -93,7 +93,7 @@ pub fn entry(experiment: &Experiment) -> String {
     lines.0
 }
 
-/// The claim beside what was found.
+/// Returns a finding as text: the claim beside the results and the verdict.
 pub fn finding(finding: &Finding<'_>) -> String {
     let experiment = finding.experiment;
     let mut lines = Lines(entry(experiment));
@@ -127,7 +127,7 @@ pub fn finding(finding: &Finding<'_>) -> String {
     lines.0
 }
 
-/// What was the same in all runs of a sweep, and what differs in variants.
+/// Returns the settings that all runs of a sweep share, and those that differ between variants.
 fn conditions(sweep: &sweep::Sweep) -> impl Iterator<Item = String> {
     let recipe = &sweep.recipe;
     let pairs = |settings: &std::collections::BTreeMap<String, sweep::Scalar>| {
@@ -158,7 +158,7 @@ fn machines(machines: &[Value]) -> impl Iterator<Item = String> {
     })
 }
 
-/// The parts of the claim: what it wants, and what was found at each place that it leaves open.
+/// Returns the relations as text: the wanted range of each, and the result at each place that it leaves open.
 fn parts(finding: &Finding<'_>) -> String {
     let mut table = Table::default();
     table.row(["the claim wants", "of", "at", "found", "(interval)", "and it"]);
@@ -188,7 +188,7 @@ fn parts(finding: &Finding<'_>) -> String {
     format!("{}{}", lines.0, table.render())
 }
 
-/// The clauses of the claim with what became of each, and what was not tested.
+/// Returns the clauses of the claim with the standing of each, and the parts that were not tested.
 fn clauses(finding: &Finding<'_>) -> String {
     let mut lines = Lines::default();
     lines.add("clauses of the claim:");
@@ -210,7 +210,7 @@ fn clauses(finding: &Finding<'_>) -> String {
     lines.0
 }
 
-/// A figure of any size, to the digits that tell.
+/// Returns a figure of any size with its significant digits; `open` if it is infinite.
 fn figure(value: f64) -> String {
     match value.abs() {
         size if size.is_infinite() => "open".to_owned(),

@@ -1,27 +1,27 @@
-//! What may be said of a claim: what follows from the places of a relation, the relations of a clause and the clauses
-//! of the claim, in that order.
+//! Verdicts on claims. A verdict follows from the places of a relation, the relations of a clause and the clauses of
+//! the claim, in that order.
 
 use super::{Clause, Experiment, Outcome, Relation, Source};
 
 /// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// All of it was tested and holds wherever we looked.
+    /// The whole claim was tested, and holds at all tested places.
     Holds,
-    /// The tested clauses hold wherever we looked, and something of it was not tested.
+    /// The tested clauses hold at all tested places, and a part of the claim was not tested.
     HoldsInPart,
     /// No clause fails, and at least one holds in some places and not in others.
     HoldsUnderCondition,
-    /// A clause fails, and so the claim does, whatever becomes of its other clauses.
+    /// A clause fails, and so does the claim, whatever the standing of its other clauses.
     DoesNotHold,
-    /// The results do not decide it: it needs more runs, or a quieter machine.
+    /// The results do not decide the claim: it needs more runs, or a quieter machine.
     Undecided,
-    /// Nothing that the work claims was tested: the relations are ours.
+    /// Nothing that the work claims was tested: the relations are our own.
     NoClaim,
 }
 
 impl Verdict {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -33,7 +33,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict from the clauses of a claim: the standing of each, and whether something of it was not tested.
+    /// Returns the verdict from the clauses of a claim: the standing of each, and whether a part of it was not tested.
     fn of(clauses: &[(Standing, bool)]) -> Self {
         let has = |standing| clauses.iter().any(|(found, _)| *found == standing);
         let is_whole = clauses.iter().all(|(found, has_rest)| *found == Standing::Holds && !has_rest);
@@ -56,7 +56,7 @@ impl Verdict {
 /// The standing of a relation or a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It holds wherever we looked.
+    /// It holds at all tested places.
     Holds,
     /// It holds in some places and fails in others.
     HoldsInPlaces,
@@ -69,7 +69,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -80,7 +80,7 @@ impl Standing {
         }
     }
 
-    /// The standing of a relation by its places; one without a place is undecided.
+    /// Returns the standing of a relation by its places. A relation without a place is undecided.
     pub(super) fn of_places(outcomes: impl IntoIterator<Item = Outcome>) -> Self {
         let outcomes: Vec<Outcome> = outcomes.into_iter().collect();
         let has = |outcome| outcomes.contains(&outcome);
@@ -92,7 +92,7 @@ impl Standing {
         }
     }
 
-    /// The standing of several that must all hold.
+    /// Returns the common standing of several relations that must all hold.
     fn of_all(standings: &[Self]) -> Self {
         let order = [Self::Fails, Self::HoldsInPlaces, Self::Undecided, Self::Holds];
         order.into_iter().find(|standing| standings.contains(standing)).unwrap_or(Self::Untested)
@@ -104,14 +104,14 @@ impl Standing {
 pub struct Judged<'e> {
     /// The verdict on the claim.
     pub verdict: Verdict,
-    /// The clauses of the claim.
+    /// The clauses of the claim, with the standing of each.
     pub clauses: Vec<(&'e Clause, Standing)>,
-    /// The standing of relations that are ours, and of hypotheses that the work does not print; none without any.
+    /// The standing of our own relations, and of hypotheses that the work does not print; `None` if there are none.
     pub beside: Option<Standing>,
 }
 
 impl<'e> Judged<'e> {
-    /// The verdict from the standings of the relations of an experiment.
+    /// Judges a claim by the standings of the experiment's relations.
     pub(super) fn new(experiment: &'e Experiment, relations: &[(&Relation, Standing)]) -> Self {
         let of_clause = |clause: &'e Clause| {
             let found: Vec<Standing> = relations
@@ -140,7 +140,7 @@ impl<'e> Judged<'e> {
         }
     }
 
-    /// The verdict with the clauses that it rests on, by what became of them.
+    /// Returns the verdict as text, with the clauses that it rests on, by their standing.
     pub fn in_words(&self) -> String {
         let names = |is_meant: &dyn Fn(&Clause, Standing) -> bool| {
             let names: Vec<&str> = self

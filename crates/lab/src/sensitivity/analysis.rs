@@ -1,4 +1,4 @@
-//! What each setting does to the throughput of each scheme, and to the ratio of two.
+//! The effect of each setting on the throughput of each scheme, and on the ratio of two schemes.
 
 use stats::tree::{Growth, Observations, Tree};
 use stats::{Axis, Bootstrap, ElementaryEffects, Indices, Interval, Paired, SobolDesign, holm, paired};
@@ -6,68 +6,70 @@ use stdx::Rng;
 
 use super::{Measured, Study};
 
-/// The confidence of intervals, and of what is said to matter, all settings of an outcome together.
+/// The confidence of intervals, and of the settings that are said to matter, all settings of an outcome together.
 const CONFIDENCE: f64 = 0.9;
-/// Different points that a surrogate is fitted to at least.
+/// The least number of different points that a surrogate is fitted to.
 const SURROGATE_MIN: usize = 30;
-/// Pairs of points of which the shares of a surrogate's variance are made.
+/// The number of pairs of points from which the shares of a surrogate's variance are computed.
 const PAIRS: usize = 256;
-/// Surrogates of points drawn from the points, for intervals of the shares.
+/// The number of surrogates of resampled points, for the intervals of the shares.
 const RESAMPLES: usize = 100;
-/// Parts into which points are dealt, each predicted by a surrogate of the others.
+/// The number of parts into which points are divided. Each part is predicted by a surrogate of the other parts.
 const FOLDS: usize = 10;
 
-/// What was found of a study.
+/// The analysis of a study.
 #[derive(Debug)]
 pub struct Analysis {
-    /// Throughput of each scheme, and the ratio of each other scheme to the first.
+    /// The outcomes: the throughput of each scheme, then the ratio of each other scheme to the first.
     pub outcomes: Vec<Outcome>,
-    /// Different points.
+    /// The number of different points.
     pub points: usize,
 }
 
-/// A figure, and what the settings do to it. It is looked at on a scale of ratios.
+/// A figure, and the effects of the settings on it. The figure is analyzed on a logarithmic scale.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The figure: a scheme, or two with a slash between them.
+    /// The name of the figure: a scheme, or two schemes with a slash between them.
     pub name: String,
-    /// Whether it is a ratio of two schemes: their ranking.
+    /// Whether the figure is a ratio of two schemes, that is, their ranking.
     pub is_ranking: bool,
-    /// What each setting does, in the order of the axes; none without trajectories.
+    /// The effect of each setting, in the order of the axes; empty if there are no trajectories.
     pub effects: Vec<Effect>,
-    /// The mean size of the effect of a step on which nothing changes: what chance does.
+    /// The mean size of the effect of a step on which nothing changes, which is due to chance; `None` if there are no
+    /// trajectories.
     pub chance: Option<f64>,
-    /// What each setting explains of the variance, in the order of the axes; none where points are too few.
+    /// The share of the variance that each setting explains, in the order of the axes; empty if there are too few
+    /// points.
     pub shares: Vec<Share>,
-    /// How much of the variance between points the surrogate predicts that it was not fitted to; negative when less
-    /// than nothing.
+    /// The share of the variance that the surrogate predicts at points that it was not fitted to. It is negative if the
+    /// mean predicts better.
     pub predicted: Option<f64>,
 }
 
-/// What a setting does across its range, in logarithms.
+/// The effect of a setting across its range, in logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
-    /// Mean, mean size and deviation.
+    /// The mean, the mean size and the deviation of the effects.
     pub elementary: ElementaryEffects,
-    /// Where the mean size is; none of few trajectories.
+    /// The interval of the mean size; `None` if there are too few trajectories.
     pub interval: Option<Interval>,
-    /// How likely so clear a difference from chance would be for any of the settings if there were none.
+    /// The probability that any of the settings differs so clearly from chance if none has an effect.
     pub p_adjusted: f64,
-    /// Whether it does more than chance.
+    /// Whether the setting has a larger effect than chance.
     pub matters: bool,
 }
 
-/// What a setting explains of the variance.
+/// The share of the variance that a setting explains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// Alone, and with all others.
+    /// The shares that the setting explains alone, and together with all others.
     pub indices: Indices,
-    /// Where the share together with all others is.
+    /// The interval of the share together with all others.
     pub interval: Option<Interval>,
 }
 
 impl Analysis {
-    /// Looks at what was measured.
+    /// Analyzes the measurements of a study.
     pub fn new(study: &Study, measured: &Measured) -> Self {
         let points = merged(measured, &logs(measured, 0, None)).0.len();
         let throughputs = (0..study.schemes.len()).map(|scheme| (scheme, None));
@@ -85,15 +87,15 @@ impl Analysis {
     }
 }
 
-/// The logarithms of a scheme's throughput, or of its ratio to another's, by point. A scheme that commits nothing
-/// counts as one transaction a second, since nothing has no logarithm.
+/// Returns the logarithms of a scheme's throughput, or of its ratio to another's, by point. A scheme that commits
+/// nothing counts as one transaction a second, since 0 has no logarithm.
 fn logs(measured: &Measured, scheme: usize, to: Option<usize>) -> Vec<f64> {
     let log = |speeds: &[f64], scheme: usize| speeds[scheme].max(1.0).ln();
     let of = |speeds: &[f64]| log(speeds, scheme) - to.map_or(0.0, |to| log(speeds, to));
     measured.samples.iter().map(|sample| of(&sample.speed_txn_s)).collect()
 }
 
-/// The effects of the settings, and the mean size of what chance does.
+/// Returns the effects of the settings, and the mean size of the effects of chance.
 fn screened(study: &Study, measured: &Measured, logs: &[f64]) -> (Vec<Effect>, Option<f64>) {
     let axes = study.ground.axes.len();
     let mut effects = vec![Vec::new(); axes + 1];
@@ -125,7 +127,8 @@ fn mean_size(effects: &[f64]) -> f64 {
     ElementaryEffects::of(effects).mu_star
 }
 
-/// Whether effects are larger than those of chance on the same trajectories, and how likely that would be by chance.
+/// Returns whether effects are larger than those of chance on the same trajectories, and the probability of so clear a
+/// difference by chance.
 fn against(own: &[f64], chance: &[f64]) -> (bool, f64) {
     let size = |effect: f64| effect.abs().max(f64::MIN_POSITIVE);
     let pairs: Vec<(f64, f64)> =
@@ -134,7 +137,7 @@ fn against(own: &[f64], chance: &[f64]) -> (bool, f64) {
     (compared.ratio > 1.0, compared.p_value)
 }
 
-/// Different points with the mean outcome at each: what was measured twice is one observation.
+/// Returns the different points, and the mean outcome at each: a point that was measured twice is one observation.
 fn merged(measured: &Measured, logs: &[f64]) -> (Vec<Vec<f64>>, Vec<f64>) {
     let mut points: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
     for (sample, log) in measured.samples.iter().zip(logs) {
@@ -146,7 +149,8 @@ fn merged(measured: &Measured, logs: &[f64]) -> (Vec<Vec<f64>>, Vec<f64>) {
     points.into_iter().map(|(point, all)| (point, all.iter().sum::<f64>() / all.len() as f64)).unzip()
 }
 
-/// The shares of the variance that settings explain, by a surrogate of the points; and how well that predicts.
+/// Returns the shares of the variance that settings explain, by a surrogate of the points; and the share of the
+/// variance that the surrogate predicts.
 fn explained(study: &Study, points: &[Vec<f64>], logs: &[f64]) -> (Vec<Share>, Option<f64>) {
     if points.len() < SURROGATE_MIN {
         return (Vec::new(), None);
@@ -182,7 +186,7 @@ fn surrogate(axes: &[Axis], points: &[Vec<f64>], logs: &[f64], chosen: &[usize])
     Tree::grow(&Observations::of_numbers(axes.to_vec(), own, &outcomes), &Growth::default())
 }
 
-/// The range that holds the middle of replicates.
+/// Returns the interval of the middle replicates, without the tails; `None` if there are no replicates.
 fn middle(mut replicates: Vec<f64>) -> Option<Interval> {
     replicates.sort_by(f64::total_cmp);
     let at = |share: f64| replicates.get((share * (replicates.len().max(1) - 1) as f64).round() as usize);
@@ -190,7 +194,7 @@ fn middle(mut replicates: Vec<f64>) -> Option<Interval> {
     Some(Interval { low: *at(tail)?, high: *at(1.0 - tail)?, confidence: CONFIDENCE })
 }
 
-/// The share of the variance that surrogates predict at points that they were not fitted to.
+/// Returns the share of the variance that surrogates predict at points that they were not fitted to.
 fn predicted(axes: &[Axis], points: &[Vec<f64>], logs: &[f64], rng: &mut Rng) -> f64 {
     let mut order: Vec<usize> = (0..points.len()).collect();
     stats::shuffle(&mut order, rng);
@@ -215,8 +219,8 @@ pub(super) mod tests {
     use super::super::{Method, Question, Sample};
     use super::*;
 
-    /// What would be measured if silo slowed down with theta by a factor of `e`, and nothing else mattered; `no_wait`
-    /// by the share of reads, too.
+    /// Returns a study and its imagined measurements: silo slows down with theta by a factor of up to `e`, and nothing
+    /// else matters to it; `no_wait` also slows down with the share of reads.
     pub(crate) fn planted(method: Method, noise: f64) -> (Study, Measured) {
         let study = Study::new(Question { method, ..question() }, "a build").expect("possible");
         let along: Vec<Vec<f64>> = match method {

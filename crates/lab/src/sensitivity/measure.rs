@@ -1,4 +1,4 @@
-//! Measuring the points of a study, as long as there is time.
+//! The measuring of a study's points, as long as there is time.
 
 use serde_json::Value;
 use stdx::Rng;
@@ -10,41 +10,41 @@ use crate::speed::Speed;
 use crate::sweep::{Bench, Run, Store};
 use crate::text::duration_s;
 
-/// A run is made up to this often until its workers get the processor time that they ask for.
+/// The maximum number of times that a run is made until its workers get the processor time that they ask for.
 const ATTEMPTS_MAX: u32 = 2;
 
 /// A measured point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Its values on the axes of the space.
+    /// The values of the point on the axes of the space.
     pub point: Vec<f64>,
-    /// Commits a second by scheme, of runs side by side: of processor time where a run is starved and does not wait by
-    /// design.
+    /// Commits a second by scheme, of runs side by side. They are by processor time if a run is starved and does not
+    /// wait by design, else by wall time.
     pub speed_txn_s: Vec<f64>,
     /// The ids of the runs.
     pub runs: Vec<String>,
 }
 
-/// What was measured of a study.
+/// The measurements of a study.
 #[derive(Debug, Default)]
 pub struct Measured {
-    /// The points: those of trajectories first, in their order, then those that fill the space.
+    /// The points. Those of trajectories come first, in their order, then those that fill the space.
     pub samples: Vec<Sample>,
-    /// Trajectories that are whole.
+    /// The number of trajectories that were measured completely.
     pub trajectories: usize,
-    /// Runs whose workers did not get the processor time that they asked for.
+    /// The number of runs whose workers did not get the processor time that they asked for.
     pub starved: usize,
-    /// Whether whoever watched did not want more.
+    /// Whether the measuring was interrupted, for example by the user.
     pub is_interrupted: bool,
-    /// The command of a run whose check failed, and ended all of it.
+    /// The command of the run whose failed check ended the measuring.
     pub failed: Option<String>,
 }
 
-/// Measures a study's points in their order until there is no time or enough of them, and keeps all runs in the store:
-/// what is there already is not made again.
+/// Measures a study's points in their order, until there is no time left or there are enough points. Keeps all runs in
+/// the store. Runs that are in the store already are not made again.
 ///
 /// # Errors
-/// Those of the runs and of the store. What was measured before is kept.
+/// Errors of the runs and of the store. The runs made before the error are kept.
 pub fn measure(study: &Study, store: &Store, run: impl Run) -> Result<Measured, Refusal> {
     let mut bench = Bench::new(store, &study.ground.build, &study.ground.axes, ATTEMPTS_MAX, run);
     let mut measured = Measured::default();
@@ -75,7 +75,8 @@ fn seconds_since(then_ns: u64) -> f64 {
     (clock::now_ns() - then_ns) as f64 / 1e9
 }
 
-/// The runs of all schemes at a point, in random order; none if one was interrupted or failed its check.
+/// Makes the runs of all schemes at a point, in random order; returns `None` if one was interrupted or failed its
+/// check.
 fn side_by_side<R: Run>(
     study: &Study,
     bench: &mut Bench<'_, R>,
@@ -83,7 +84,8 @@ fn side_by_side<R: Run>(
     label: &str,
     measured: &mut Measured,
 ) -> Result<Option<Sample>, Refusal> {
-    // A point of its own number has requests of its own, so that a step on which nothing changes shows chance.
+    // Each point has its own number, and with it its own requests, so that a step on which nothing changes shows the
+    // effect of chance.
     let number = measured.samples.len() as u64;
     let mut order: Vec<usize> = (0..study.schemes.len()).collect();
     stats::shuffle(&mut order, &mut Rng::from_path(&[study.question.seed, 0x006f_7264_6572, number]));

@@ -1,4 +1,4 @@
-//! What is asked, and the points that are measured to answer it.
+//! Studies of sensitivity: the question, its checks, and the points to measure.
 
 use stats::{Morris, MorrisDesign, SobolSequence};
 use stdx::Rng;
@@ -6,35 +6,36 @@ use stdx::Rng;
 use crate::ground::{How, judge_budget};
 use crate::{Catalogue, Ground, Refusal};
 
-/// Trajectories of the screening: Morris takes 10 to 50.
+/// The number of trajectories of the screening: Morris takes 10 to 50.
 const TRAJECTORIES: usize = 10;
-/// Values of each setting on them.
+/// The number of values of each setting on the trajectories.
 const LEVELS: usize = 4;
-/// Trajectories that are drawn at most for one whose points can all be run.
+/// The maximum number of trajectories that are drawn to find those whose points can all be run.
 const TRIES: usize = 200;
 
-/// What is asked.
+/// A question: which settings move the throughput of schemes, and their ranking?
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The workload.
     pub workload: String,
-    /// The schemes; the ranking is that of each against the first.
+    /// The schemes. The rankings are of each other scheme against the first.
     pub schemes: Vec<String>,
-    /// What varies, as [`Space::parse`](crate::Space::parse) reads it.
+    /// The settings that vary, in the form that [`Space::parse`](crate::Space::parse) reads.
     pub vary: Vec<String>,
-    /// What is fixed, as `name=value`; besides settings what a recipe may set: workers, clients, retry and the like.
+    /// The fixed settings, as `name=value`. Besides settings of the catalogue, they can be those of a recipe: workers,
+    /// clients, retry and the like.
     pub set: Vec<String>,
-    /// Where to measure first.
+    /// The choice of the first points.
     pub method: Method,
-    /// Seconds that are measured in each run.
+    /// Measured seconds of each run.
     pub seconds: f64,
-    /// Seconds before them.
+    /// Seconds of warm-up before the measured time.
     pub warmup: f64,
-    /// Minutes for all of it.
+    /// Minutes for the whole study.
     pub budget_minutes: f64,
-    /// Points that are measured at most; without it, what there is time for.
+    /// The maximum number of points to measure. If `None`, as many as there is time for.
     pub points: Option<usize>,
-    /// What all random numbers begin with.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Whether workers stay on their cores.
     pub pin: bool,
@@ -42,17 +43,17 @@ pub struct Question {
     pub check: bool,
 }
 
-/// Where to measure first.
+/// The choice of the first points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Along trajectories, and then everywhere: which settings matter at all.
+    /// Points along trajectories, and then in the whole space: shows which settings matter at all.
     Morris,
-    /// Everywhere: how much of the variance each explains.
+    /// Points in the whole space: shows how much of the variance each setting explains.
     Sobol,
 }
 
 impl Method {
-    /// Its name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Morris => "morris",
@@ -64,16 +65,17 @@ impl Method {
 /// A question that was found possible.
 #[derive(Debug)]
 pub struct Study {
-    /// What was asked.
+    /// The question.
     pub question: Question,
-    /// Where it is asked.
+    /// The ground of the study: its space, its fixed settings, and its build.
     pub ground: Ground,
     /// The schemes.
     pub schemes: Vec<&'static str>,
     pub(super) trajectories: Vec<Trajectory>,
 }
 
-/// Points on which one setting after the other takes a step, and once nothing does: the last axis is none.
+/// Points along which one setting after the other takes a step. One further step changes nothing: the last axis of the
+/// design is no setting.
 #[derive(Debug)]
 pub(super) struct Trajectory {
     pub(super) design: MorrisDesign,
@@ -81,10 +83,10 @@ pub(super) struct Trajectory {
 }
 
 impl Study {
-    /// Finds out whether a question can be answered; `build` says what will make the runs.
+    /// Checks that a question can be answered, and makes its study. `build` names the build that will make the runs.
     ///
     /// # Errors
-    /// What is unknown, out of range or contradictory, and a space of which hardly a point can be run.
+    /// Anything unknown, out of range or contradictory, and a space of which hardly any point can be run.
     pub fn new(question: Question, build: &str) -> Result<Self, Refusal> {
         judge(&question)?;
         let schemes = Catalogue.schemes_of(Some(&question.schemes.join(",")))?;
@@ -98,7 +100,7 @@ impl Study {
         Ok(study)
     }
 
-    /// Trajectories of which all points can be run.
+    /// Draws trajectories of which all points can be run.
     fn draw(&self) -> Result<Vec<Trajectory>, Refusal> {
         let mut rng = Rng::from_path(&[self.question.seed, 0x7365_6e73_6974]);
         let mut drawn = Vec::new();
@@ -124,12 +126,12 @@ impl Study {
         }
     }
 
-    /// Whether all schemes can run a point.
+    /// Checks that all schemes can run a point.
     fn possible(&self, point: &[f64]) -> Result<(), Refusal> {
         self.schemes.iter().try_for_each(|scheme| self.ground.unit(scheme, point, 0).map(drop))
     }
 
-    /// Points that fill the space evenly, without end; those that cannot be run are none of them.
+    /// Returns points that fill the space evenly, without end. Points that cannot be run are left out.
     pub(super) fn filling(&self) -> impl Iterator<Item = Vec<f64>> {
         let mut rng = Rng::from_path(&[self.question.seed, 0x6669_6c6c]);
         let points = SobolSequence::shifted(self.ground.axes.len(), &mut rng)
@@ -174,7 +176,7 @@ pub(super) mod tests {
 
     #[test]
     fn trajectories_are_of_points_that_can_be_run() {
-        // With fewer clients than workers nothing runs, which is half of this space.
+        // Nothing runs with fewer clients than workers, which is the case in half of this space.
         let vary = vec!["workers=1..8".to_owned(), "clients=1..8".to_owned()];
         let set = question().set[1..].to_vec();
         let study = Study::new(Question { vary, set, ..question() }, "a build").expect("possible");

@@ -1,4 +1,4 @@
-//! What was found of a study, as text for people and an object for programs.
+//! The findings of a study, as text for people and as an object for programs.
 
 use serde_json::{Value, json};
 use stats::Interval;
@@ -7,11 +7,11 @@ use super::{Analysis, Effect, Measured, Method, Outcome, Share, Study};
 use crate::json::SCHEMA;
 use crate::text::{Lines, Table, percent, plural};
 
-/// A surrogate that predicts less of the variance than this explains too little of it.
+/// The share of the variance below which a surrogate predicts too little for its shares to say much.
 const PREDICTED_MIN: f64 = 0.5;
 
 impl Study {
-    /// What is asked, before anything runs.
+    /// Returns the question as text, before anything runs.
     pub fn text(&self) -> String {
         let mut lines = Lines::default();
         let question = &self.question;
@@ -46,7 +46,7 @@ fn trajectories(count: usize) -> String {
 }
 
 impl Analysis {
-    /// As tables and sentences.
+    /// Returns the analysis as a table and sentences.
     pub fn text(&self, study: &Study, measured: &Measured) -> String {
         let mut table = Table::default();
         let head = ["of", "setting", "factor", "(interval)", "p of all", "more than chance"];
@@ -94,7 +94,7 @@ impl Analysis {
         lines.0
     }
 
-    /// As an object.
+    /// Returns the analysis as an object for programs.
     pub fn json(&self, study: &Study, measured: &Measured) -> Value {
         let evidence: Vec<&String> = measured.samples.iter().flat_map(|sample| &sample.runs).collect();
         json!({
@@ -119,7 +119,7 @@ impl Analysis {
     }
 }
 
-/// What the screening says of a setting.
+/// Returns the columns of the screening for a setting.
 fn screened(effect: Option<&Effect>) -> [String; 4] {
     let Some(Effect { elementary, interval, p_adjusted, matters }) = effect else {
         return ["-", "-", "-", "-"].map(str::to_owned);
@@ -145,7 +145,7 @@ fn range(interval: &Interval) -> String {
     format!("({:.2} .. {:.2})", interval.low, interval.high)
 }
 
-/// What moves a figure, the most first.
+/// Returns a sentence with the settings that move a figure, in descending order of their effects.
 fn sentence(study: &Study, outcome: &Outcome) -> String {
     let what = if outcome.is_ranking { "the ranking" } else { "throughput" };
     let mut moving: Vec<(&String, &Effect)> =
@@ -169,7 +169,7 @@ fn sentence(study: &Study, outcome: &Outcome) -> String {
     text + &outcome.predicted.map_or_else(String::new, surrogate)
 }
 
-/// How much may be read off the shares.
+/// Returns half a sentence about the quality of the surrogate, which limits the use of its shares.
 fn surrogate(predicted: f64) -> String {
     let little = if predicted < PREDICTED_MIN { ", too little for its shares to say much" } else { "" };
     format!("; the surrogate predicts {} of the variance{little}", percent(predicted.max(0.0)))

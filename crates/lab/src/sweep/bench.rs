@@ -1,17 +1,17 @@
-//! Making single runs and keeping what comes of them. How a run is made is up to the caller.
+//! The bench: makes single runs and keeps their results. The caller decides how a run is made.
 
 use serde_json::{Value, json};
 
 use super::{Store, Unit};
 use crate::Refusal;
 
-/// What makes a run: told the run and a line about it, it returns an object of [`json::run`](crate::json::run), or none
-/// if it was interrupted.
+/// A function that makes a run. It gets the run and a line about it, and returns an object of
+/// [`json::run`](crate::json::run), or `None` if the run was interrupted.
 pub trait Run: FnMut(&Unit, &str) -> Result<Option<Value>, Refusal> {}
 
 impl<R: FnMut(&Unit, &str) -> Result<Option<Value>, Refusal>> Run for R {}
 
-/// Where runs are made.
+/// A bench: makes runs whose results are not in its store yet.
 #[derive(Debug)]
 pub struct Bench<'s, R> {
     store: &'s Store,
@@ -23,16 +23,17 @@ pub struct Bench<'s, R> {
 }
 
 impl<'s, R: Run> Bench<'s, R> {
-    /// A bench whose results go to `store` and say that `build` made them, at points of `axes`. A run is made up to
-    /// `attempts_max` times until its workers get the processor time that they ask for.
+    /// Makes a bench whose results go to `store`. The results name `build` as their build, and have points of `axes`. A
+    /// run is made up to `attempts_max` times until its workers get the processor time that they ask for.
     pub fn new(store: &'s Store, build: &'s str, axes: &'s [String], attempts_max: u32, run: R) -> Self {
         Self { store, build, axes, attempts_max, made: 0, run }
     }
 
-    /// The result of a unit: the one that is kept, or else the one that it makes and keeps. None if it was interrupted.
+    /// Returns the result of a unit from the store, or else makes the run and keeps its result. `None` if the run was
+    /// interrupted.
     ///
     /// # Errors
-    /// Those of the run; results that cannot be read or written.
+    /// Errors of the run; results that cannot be read or written.
     pub fn result(&mut self, unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
         match self.store.get(&unit.id)? {
             Some(kept) => Ok(Some(kept.value)),
@@ -48,17 +49,17 @@ impl<'s, R: Run> Bench<'s, R> {
         Ok(Some(value))
     }
 
-    /// Where results are kept.
+    /// Returns the store of the results.
     pub fn store(&self) -> &'s Store {
         self.store
     }
 
-    /// Runs that were made here, and not found.
+    /// Returns the number of runs that were made here, without those found in the store.
     pub fn made(&self) -> u64 {
         self.made
     }
 
-    /// Makes a run, again as long as it is starved, and returns the least starved one with the number of attempts.
+    /// Makes a run, and repeats it while it is starved. Returns the least starved run with the number of attempts.
     fn unstarved(&mut self, unit: &Unit, label: &str) -> Result<Option<Value>, Refusal> {
         let share = |value: &Value| value["cpu_share"].as_f64().unwrap_or(0.0);
         let mut best: Option<Value> = None;
@@ -78,7 +79,8 @@ impl<'s, R: Run> Bench<'s, R> {
         Ok(best)
     }
 
-    /// Says in a result what it is of, so that it can be understood and made again by itself.
+    /// Adds the id, the build, the command, the repetition and the point to a result, so that it can be understood and
+    /// made again by itself.
     fn describe(&self, unit: &Unit, value: &mut Value) {
         let point = self.axes.iter().cloned().zip(unit.point.iter().map(|value| json!(value)));
         value["id"] = unit.id.clone().into();
@@ -111,7 +113,8 @@ mod tests {
         }
     }
 
-    /// What a bench makes of runs with these shares of processor time, and how many it made.
+    /// Returns the result of a bench whose runs get these shares of processor time, and the number of runs that it
+    /// made.
     fn made(name: &str, shares: &[f64]) -> (Option<Value>, usize) {
         let path = std::env::temp_dir().join(format!("contend-bench-{name}-{}", std::process::id()));
         let store = Store::open(&path).expect("writable");

@@ -1,4 +1,4 @@
-//! The host that runs are made on: one timed run at a time, and names that no other host takes.
+//! The host that runs are made on: a lock for one timed run at a time, and a tag for names that no other host takes.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -8,27 +8,28 @@ use std::path::{Path, PathBuf};
 use super::digest;
 use crate::Refusal;
 
-/// The file whose lock is the right to make a timed run. Not in `TMPDIR`, which may differ from user to user.
+/// The file whose lock is the right to make a timed run. It is not in `TMPDIR`, which may differ from user to user.
 const LOCK: &str = "/tmp/contend.lock";
-/// Digits that tell hosts apart.
+/// The number of digits of a host's tag.
 const HOST_DIGITS: usize = 8;
 
 /// The right to make timed runs on this host, which one process has at a time: two runs at once would share cores and
-/// caches, and measure each other. It is advisory: who does not ask is not kept up.
+/// caches, and disturb each other's figures. The lock is advisory: it does not stop programs that do not ask for it.
 #[derive(Debug)]
 pub struct HostLock(PathBuf);
 
 impl HostLock {
-    /// The lock of this host: a file, or else the one that all sweeps of the host take.
+    /// Returns the lock of this host: the file at `path`, or else the file that all sweeps of the host use.
     pub fn new(path: Option<&Path>) -> Self {
         Self(path.unwrap_or(Path::new(LOCK)).to_owned())
     }
 
-    /// Takes the lock; none if another has it. It is held until the file is closed, by every process that has got it:
-    /// a run that has it as its standard input holds it to its end, whatever becomes of the sweep that started it.
+    /// Takes the lock; returns `None` if another process has it. The lock is held until every process that has the file
+    /// has closed it: a run that gets the file as its standard input holds the lock to its end, even if the sweep that
+    /// started the run ends.
     ///
     /// # Errors
-    /// When the file cannot be opened or locked.
+    /// A file that cannot be opened or locked.
     pub fn take(&self) -> Result<Option<File>, Refusal> {
         let file = self.open().map_err(|error| self.refused(&error))?;
         match file.try_lock() {
@@ -38,7 +39,7 @@ impl HostLock {
         }
     }
 
-    /// Opens the file for reading, which is enough for a lock, so that it may be another user's.
+    /// Opens the file for reading, which is enough for a lock, so that the file may belong to another user.
     fn open(&self) -> io::Result<File> {
         match File::open(&self.0) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -60,8 +61,9 @@ impl HostLock {
     }
 }
 
-/// What tells this host from others that write to the same directory: a process number means something only together
-/// with it. Another start of the system, or another container, is another host.
+/// Returns the tag of this host, which differs from the tags of other hosts that write to the same directory. A process
+/// number identifies a process only together with this tag. After a restart of the system, and in another container,
+/// the tag is another one.
 pub(super) fn tag() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let processes = fs::read_link("/proc/self/ns/pid").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The measuring of a sweep: which run comes next, and whether there is time for it.
+//! The measuring of a sweep: the choice of the next run, and the time budget.
 
 use sync::clock;
 
@@ -7,7 +7,7 @@ use super::{Store, Sweep, Unit};
 use crate::Refusal;
 use crate::text::duration_s;
 
-/// How often a run is made at most until its workers get the processor time that they ask for.
+/// The maximum number of times that a run is made until its workers get the processor time that they ask for.
 pub(super) const ATTEMPTS_MAX: u32 = 3;
 
 /// A sweep that is being measured.
@@ -18,12 +18,12 @@ pub struct Measuring<'s> {
     left: Vec<&'s Unit>,
     budget_s: Option<f64>,
     begun_ns: u64,
-    /// Seconds that the runs which were made were guessed to take.
+    /// The guessed seconds of the runs that were made so far.
     guessed_s: f64,
 }
 
 impl<'s> Measuring<'s> {
-    /// Begins with what is left of a sweep.
+    /// Prepares to make the runs of a sweep whose results are missing.
     ///
     /// # Errors
     /// Results that cannot be read.
@@ -32,7 +32,8 @@ impl<'s> Measuring<'s> {
         Ok(Self { budget_s, ..Self::only(sweep, store, sweep.units.iter().collect())? })
     }
 
-    /// Begins with what is left of some runs of a sweep, whatever it says about time.
+    /// Prepares to make those of some runs of a sweep whose results are missing. The sweep's time budget does not
+    /// apply.
     ///
     /// # Errors
     /// Results that cannot be read.
@@ -44,10 +45,10 @@ impl<'s> Measuring<'s> {
         Ok(Self { sweep, store, left, budget_s: None, begun_ns: clock::now_ns(), guessed_s: 0.0 })
     }
 
-    /// Has `run` make all runs that are left and keeps their results, until there is no time or it returns none.
+    /// Makes all missing runs by `run` and keeps their results, until there is no time left or `run` returns `None`.
     ///
     /// # Errors
-    /// Those of `run`, and results that cannot be written; what was measured before is kept.
+    /// Errors of `run`, and results that cannot be written. The results before the error are kept.
     pub fn all(mut self, run: impl Run) -> Result<(), Refusal> {
         let mut bench = Bench::new(self.store, &self.sweep.build, &self.sweep.axes, ATTEMPTS_MAX, run);
         for nth in 0..self.left.len() {
@@ -67,12 +68,12 @@ impl<'s> Measuring<'s> {
         (clock::now_ns() - self.begun_ns) as f64 / 1e9
     }
 
-    /// What guessed seconds are by what runs took so far.
+    /// Returns guessed seconds, scaled by the ratio of real to guessed time so far.
     fn real_s(&self, guessed_s: f64) -> f64 {
         if self.guessed_s > 0.0 { guessed_s * self.elapsed_s() / self.guessed_s } else { guessed_s }
     }
 
-    /// A line about the run with this number among those that were left.
+    /// Returns a line about the run with this number among the missing runs.
     fn label(&self, nth: usize) -> String {
         let guessed_s: f64 = self.left[nth..].iter().map(|unit| unit.lasts_s).sum();
         let (of, left) = (self.sweep.units.len(), self.left.len());

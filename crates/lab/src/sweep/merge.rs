@@ -1,27 +1,28 @@
-//! The union of directories of results: by id, so that it does not matter where a run was made or who merges first.
+//! The union of directories of results. Results are merged by id, so that the host of a run does not matter.
 
 use super::{Entry, Store};
 use crate::Refusal;
 use crate::text::{Lines, plural};
 
-/// Names that a refusal lists at most.
+/// The maximum number of names that a refusal lists.
 const NAMED_MAX: usize = 5;
 
-/// What came of a merge.
+/// The statistics of a merge.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Merged {
-    /// Results that were taken.
+    /// The number of results that were taken.
     pub taken: usize,
-    /// Results that were there already.
+    /// The number of results that were there already.
     pub there: usize,
-    /// The ids of those among them that say something else: the run was made twice. The first stays.
+    /// The ids of results that were there already with another content: the run was made twice. The first result stays.
     pub differing: Vec<String>,
 }
 
-/// Takes the results and recipes of some directories into another, which is as it was when anything is refused.
+/// Takes the results and recipes of some directories into another. If a file is refused because it is no result, that
+/// directory is unchanged.
 ///
 /// # Errors
-/// Files that are no results or bear the id of another, by name; what cannot be read or written.
+/// Files that are no results or have the id of another result, by name; files that cannot be read or written.
 pub fn merge(into: &Store, from: &[Store]) -> Result<Merged, Refusal> {
     refuse_foreign(from)?;
     let mut merged = Merged::default();
@@ -45,7 +46,7 @@ pub fn merge(into: &Store, from: &[Store]) -> Result<Merged, Refusal> {
     Ok(merged)
 }
 
-/// Refuses directories in which anything is not what it is called, before any of it is taken.
+/// Refuses directories with a file that is no result under its own id, before any result is taken.
 fn refuse_foreign(from: &[Store]) -> Result<(), Refusal> {
     let mut foreign = Vec::new();
     for store in from {
@@ -70,7 +71,7 @@ fn refuse_foreign(from: &[Store]) -> Result<(), Refusal> {
 }
 
 impl Merged {
-    /// What came of it, for people.
+    /// Returns the statistics as text for people.
     pub fn text(&self) -> String {
         let mut lines = Lines::default();
         lines.add(format!("{} taken, {} there already", plural(self.taken, "result"), self.there));

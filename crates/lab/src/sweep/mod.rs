@@ -1,19 +1,19 @@
-//! Sweeps: one recipe, all combinations of what it varies, measured so that the comparison is fair.
+//! Sweeps: all combinations of the settings that a recipe varies, measured so that the comparison is fair.
 //!
-//! A [`Recipe`] is a file of settings: what is fixed, what varies, and why it is off the standard. A [`Sweep`] is the
-//! runs that it asks for, each a [`Unit`] that one command makes; what a scheme cannot run of it is [`LeftOut`].
-//! Repetitions come one after the other, so that a sweep that is cut short is a sweep of fewer repetitions; in each,
-//! points come in random order, and the schemes of a point directly after one another, in random order too: what
-//! changes slowly on the machine meets all of them alike. All schemes of a repetition answer the same requests, drawn
-//! from the repetition's seed.
+//! A [`Recipe`] is a file with the fixed settings, the settings that vary, and the reasons for values off the standard.
+//! A [`Sweep`] is the list of runs that a recipe asks for. Each run is a [`Unit`], which one command makes. Points that
+//! a scheme cannot run are [`LeftOut`]. Repetitions come one after the other, so that a sweep that ends early is a
+//! sweep of fewer repetitions. Within a repetition, the points come in random order. The schemes of a point come
+//! directly after one another, also in random order, so that slow changes of the machine affect all of them alike. All
+//! schemes of a repetition answer the same requests, which are drawn from the repetition's seed.
 //!
-//! A unit's *id* is a digest of all that can change its outcome and that we know: the resolved settings, the seed, the
-//! build. Results lie under it in a [`Store`], so that nothing is measured twice and nothing is overwritten, whatever
-//! recipes share the directory and however often a sweep is killed.
+//! A unit's *id* is a digest of everything known that can change its outcome: the resolved settings, the seed, the
+//! build. A [`Store`] keeps results by this id, so that nothing is measured twice and nothing is overwritten, even if
+//! several recipes share the directory and a sweep is killed often.
 //!
-//! Beyond one machine nothing is scheduled here. [`blocks`] of units that belong on one host are what others place: a
-//! [`JobArray`] of Slurm, or whatever starts `contend sweep FILE --only ID,..`. On each host a [`HostLock`] sees to it
-//! that one timed run is made at a time, and [`merge`] brings results together.
+//! Runs on several machines are not scheduled here. Another program places [`blocks`] of units that belong on one host:
+//! Slurm by a [`JobArray`], or any program that starts `contend sweep FILE --only ID,..`. On each host, a [`HostLock`]
+//! ensures that one timed run is made at a time, and [`merge`] brings the results together.
 
 mod bench;
 mod host;

@@ -1,4 +1,4 @@
-//! Recipes: what a sweep measures, as a file in TOML.
+//! Recipes: the definitions of sweeps, as files in TOML.
 
 use core::str::FromStr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,32 +8,32 @@ use serde::Deserialize;
 use crate::plan::{Request, WarmUp, standard_workers};
 use crate::{Arrival, Catalogue, Mode, Refusal, Retry, rtt_us};
 
-/// What a sweep measures.
+/// The definition of a sweep: its workload, its schemes, and its settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// What the sweep is to show: a sentence.
+    /// A sentence that says what the sweep is to show.
     pub title: String,
     /// The workload's name.
     pub workload: String,
-    /// The schemes that are compared; the first is what the others are compared with.
+    /// The schemes that are compared. The others are compared with the first.
     pub schemes: Vec<String>,
-    /// Runs of each scheme at each point.
+    /// The number of runs of each scheme at each point.
     #[serde(default = "repeat")]
     pub repeat: u64,
-    /// Seconds that are measured in each run.
+    /// Measured seconds of each run.
     #[serde(default = "seconds")]
     pub seconds: f64,
-    /// Seconds before them, or `auto`.
+    /// Seconds of warm-up before the measured time, or `auto`.
     #[serde(default = "warmup")]
     pub warmup: Scalar,
-    /// Seconds after them in which the load goes on.
+    /// Seconds after the measured time during which the load goes on.
     #[serde(default)]
     pub cooldown: f64,
-    /// What all random numbers begin with, the order of runs included.
+    /// The seed of all random numbers, and of the order of runs.
     #[serde(default = "seed")]
     pub seed: u64,
-    /// Minutes after which no further run begins; without it, the sweep goes on to its end.
+    /// Minutes after which no further run begins. If `None`, the sweep goes on to its end.
     pub budget_minutes: Option<f64>,
     /// Whether workers stay on their cores.
     #[serde(default)]
@@ -41,20 +41,20 @@ pub struct Recipe {
     /// Whether runs are checked.
     #[serde(default = "check")]
     pub check: bool,
-    /// Whether logs, where `run.durability` asks for them, are written to a file system in memory ([`MEMORY`]), so that
-    /// no device is waited for.
+    /// Whether logs, if `run.durability` asks for them, are written to a file system in memory ([`MEMORY`]), so that
+    /// runs wait for no device.
     #[serde(default)]
     pub log_in_memory: bool,
-    /// What is the same in all runs, by name.
+    /// The settings that are the same in all runs, by name.
     #[serde(default)]
     pub settings: BTreeMap<String, Scalar>,
-    /// What varies, by name: each combination of the values is a point.
+    /// The settings that vary, by name. Each combination of their values is a point.
     #[serde(default)]
     pub vary: BTreeMap<String, Vec<Scalar>>,
-    /// What varies together: each combination of a variant with the values that vary is a point.
+    /// Groups of settings that vary together. Each combination of a variant with values of `vary` is a point.
     #[serde(default)]
     pub variants: Vec<Variant>,
-    /// Why a setting is not, or not always, at its standard value.
+    /// For each setting that is not, or not always, at its standard value, the reason.
     #[serde(default)]
     pub why: BTreeMap<String, String>,
 }
@@ -62,7 +62,7 @@ pub struct Recipe {
 /// Settings that change together, such as workers and warehouses where each worker is to have one.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Variant {
-    /// What the point is called in results.
+    /// The name of the variant in results.
     pub name: String,
     /// The settings, by name.
     #[serde(flatten)]
@@ -120,13 +120,14 @@ impl core::fmt::Display for Scalar {
     }
 }
 
-/// What can be fixed or varied and is no setting of the catalogue: what drives a run.
+/// The drives of a run: choices that can be fixed or varied like settings, but are not in the catalogue.
 pub(crate) const DRIVES: [&str; 8] =
     ["workers", "clients", "retry", "mode", "rtt_us", "batch", "arrivals", "rate"];
 
 impl Recipe {
-    /// The recipe with one number of workers where `run.durability` varies and nothing is said of them: the standard
-    /// leaves a core to the log where there is one, and what varies is to change nothing else.
+    /// Returns the recipe with a fixed number of workers, if `run.durability` varies and the recipe does not set the
+    /// workers. The standard number of workers leaves a core to the log if there is one; fixing it ensures that
+    /// `run.durability` changes nothing else.
     pub(super) fn with_held_workers(mut self) -> Self {
         let varied: BTreeSet<&String> = self
             .vary
@@ -140,10 +141,11 @@ impl Recipe {
         self
     }
 
-    /// Reads a recipe, and finds out whether it can be understood; whether it can be run [`Sweep::new`] says.
+    /// Reads a recipe, and checks that it is valid. [`Sweep::new`] checks whether it can be run.
     ///
     /// # Errors
-    /// What is not TOML, not known, not there, or not justified, with the way out.
+    /// A text that is not TOML, unknown names, missing keys, contradictions, and settings off their standard values
+    /// without a reason. The error says what to do.
     ///
     /// [`Sweep::new`]: super::Sweep::new
     pub fn parse(text: &str) -> Result<Self, Refusal> {
@@ -153,7 +155,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// What varies: names with the values, variants first.
+    /// Returns the axes: the names of the settings that vary, with their values. The axis of variants comes first.
     pub fn axes(&self) -> Vec<(&str, Vec<String>)> {
         let mut axes: Vec<(&str, Vec<String>)> = Vec::new();
         if !self.variants.is_empty() {
@@ -165,7 +167,7 @@ impl Recipe {
         axes
     }
 
-    /// All settings with a value of the recipe, each as often as it has one.
+    /// Returns all pairs of a setting and one of its values in the recipe.
     fn given(&self) -> impl Iterator<Item = (&String, &Scalar)> {
         let varied =
             self.vary.iter().flat_map(|(name, values)| values.iter().map(move |value| (name, value)));
@@ -244,7 +246,7 @@ impl Recipe {
         Ok(())
     }
 
-    /// A setting that is off its standard value somewhere without a reason.
+    /// Returns a setting that is off its standard value somewhere without a reason.
     fn unjustified(&self) -> Option<&str> {
         let is_off = |(name, value): &(&String, &Scalar)| {
             let standard = Catalogue.setting(name).ok().map(|setting| setting.default);
@@ -254,7 +256,7 @@ impl Recipe {
         self.given().filter(is_off).map(|(name, _)| name).find(is_silent).map(String::as_str)
     }
 
-    /// The values of a point by name, with a variant's settings in its place.
+    /// Returns the values of a point by name. A variant is replaced by its settings.
     fn resolved(&self, point: &[(String, String)]) -> Vec<(String, String)> {
         let mut resolved = Vec::new();
         for (name, value) in point {
@@ -269,7 +271,7 @@ impl Recipe {
         resolved
     }
 
-    /// The request of one scheme with these values of what varies, in one repetition.
+    /// Returns the request of a scheme at a point, in a repetition.
     pub(super) fn request(
         &self,
         scheme: &str,
@@ -299,7 +301,7 @@ impl Recipe {
                 "batch" => request.batch = number(&name, &value)?,
                 "arrivals" => request.arrivals = word(&name, &value, &Arrival::ALL, Arrival::name)?,
                 "rate" => request.rate = Some(number(&name, &value)?),
-                // A setting of another scheme says nothing to this one.
+                // A setting of another scheme does not apply to this scheme.
                 _ if Catalogue.owner(&name).is_some_and(|owner| owner != scheme) => {}
                 _ => request.set.push(format!("{name}={value}")),
             }
@@ -314,7 +316,7 @@ fn number<N: FromStr>(name: &str, value: &str) -> Result<N, Refusal> {
     })
 }
 
-/// The one of `all` that has this name.
+/// Returns the element of `all` that has this name.
 fn word<T: Copy>(name: &str, value: &str, all: &[T], name_of: fn(T) -> &'static str) -> Result<T, Refusal> {
     all.iter().copied().find(|one| name_of(*one) == value).ok_or_else(|| {
         let names: Vec<String> = all.iter().map(|one| format!("`{}`", name_of(*one))).collect();

@@ -1,5 +1,5 @@
-//! A sweep as a job array: a script for `sbatch` (<https://slurm.schedmd.com/job_array.html>), whose tasks make a block
-//! of runs each.
+//! A sweep as a job array: a script for `sbatch` (<https://slurm.schedmd.com/job_array.html>), whose tasks make blocks
+//! of runs.
 
 use std::path::Path;
 
@@ -7,12 +7,13 @@ use super::measuring::ATTEMPTS_MAX;
 use super::{Unit, digest};
 use crate::Refusal;
 
-/// Tasks of an array at most: what Slurm allows unless its administrator allows more.
+/// The maximum number of tasks of an array: the limit of Slurm unless its administrator allows more.
 const TASKS_MAX: usize = 1_000;
-/// Minutes that a task may take beside its runs.
+/// Minutes that a task may take in addition to its runs.
 const SPARE_MINUTES: f64 = 5.0;
 
-/// What a task needs: a program and a recipe that every host finds under the same path, and where the results go.
+/// The paths that a task needs: a program and a recipe that every host finds under the same path, and the directory of
+/// the results.
 #[derive(Clone, Copy, Debug)]
 pub struct Places<'p> {
     /// The command `contend`.
@@ -26,21 +27,22 @@ pub struct Places<'p> {
 /// A script and the list of blocks that it reads.
 #[derive(Debug)]
 pub struct JobArray {
-    /// What their names begin with: a digest of what is to be made.
+    /// The beginning of the two files' names: a digest of the blocks.
     pub name: String,
     /// The script.
     pub script: String,
-    /// The ids of a block's runs, with commas, a line a block.
+    /// One line for each block: the ids of its runs, with commas between them.
     pub blocks: String,
-    /// Its tasks.
+    /// The number of tasks.
     pub tasks: usize,
 }
 
 impl JobArray {
-    /// The array that makes some blocks of runs, its files to lie in `slurm` in the directory of the results.
+    /// Returns the array that makes some blocks of runs. Its files belong in the folder `slurm` of the directory of the
+    /// results.
     ///
     /// # Errors
-    /// Paths that a script cannot carry.
+    /// Paths that a script cannot contain.
     pub fn new(blocks: &[Vec<&Unit>], places: Places<'_>) -> Result<Self, Refusal> {
         let ids = |block: &Vec<&Unit>| {
             let ids: Vec<&str> = block.iter().map(|unit| unit.id.as_str()).collect();
@@ -74,7 +76,7 @@ impl JobArray {
     }
 }
 
-/// Minutes that the longest task may take, with all its runs starved.
+/// Returns the minutes that the longest task may take, with all its runs starved.
 fn minutes(blocks: &[Vec<&Unit>], tasks: usize) -> u64 {
     let lasts_s = |block: &Vec<&Unit>| block.iter().map(|unit| unit.lasts_s).sum::<f64>();
     let of_task = |task| blocks.iter().skip(task).step_by(tasks).map(lasts_s).sum::<f64>();
@@ -82,7 +84,8 @@ fn minutes(blocks: &[Vec<&Unit>], tasks: usize) -> u64 {
     (f64::from(ATTEMPTS_MAX) * longest_s / 60.0 + SPARE_MINUTES).ceil() as u64
 }
 
-/// A path as text between quotes, in the shell and in a directive of Slurm, which has rules of its own.
+/// Returns a path as text that is valid between quotes, both in the shell and in a directive of Slurm, which has its
+/// own rules.
 fn plain(path: &Path) -> Result<String, Refusal> {
     let text = path.display().to_string();
     let is_plain = path.to_str().is_some()

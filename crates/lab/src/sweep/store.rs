@@ -1,4 +1,4 @@
-//! Results by id: a directory with a file a run, which nobody writes over.
+//! The store of results by id: a directory with one file for each run, which is never overwritten.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -17,17 +17,18 @@ pub struct Store(PathBuf);
 /// A result.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its id.
+    /// The id of the result.
     pub id: String,
-    /// What was measured: an object of [`json::run`](crate::json::run), with what the sweep knows of it beside.
+    /// The result: an object of [`json::run`](crate::json::run), with the fields that the sweep adds, such as the id
+    /// and the point.
     pub value: Value,
 }
 
 impl Store {
-    /// Opens a directory, and makes it if it is not there. What was left of runs that a kill cut short is removed.
+    /// Opens a directory, and creates it if it does not exist. Removes incomplete files that killed processes left.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Errors of the system.
     pub fn open(path: &Path) -> Result<Self, Refusal> {
         let refused = |error: io::Error| {
             Refusal(format!(
@@ -37,13 +38,14 @@ impl Store {
         };
         let store = Self(path.to_owned());
         fs::create_dir_all(store.runs()).map_err(refused)?;
-        // A full disk takes a name but not a line, and is to be known before anything is measured.
+        // A full disk accepts a new name but not a line. This has to be found before anything is measured.
         store.write(&store.runs().join("probe"), "a line\n").map(drop).map_err(refused)?;
         store.clear().map_err(refused)?;
         Ok(store)
     }
 
-    /// Removes what processes of this host that are gone have left unfinished; of another's nothing is known here.
+    /// Removes incomplete files of processes of this host that have ended. It is unknown here whether processes of
+    /// other hosts have ended.
     fn clear(&self) -> io::Result<()> {
         let end = format!("-{}.partial", tag());
         for file in fs::read_dir(self.runs())? {
@@ -52,7 +54,7 @@ impl Store {
             let writer = name.and_then(|name| name.rsplit_once('-')?.1.parse::<u32>().ok());
             if writer.is_some_and(|writer| !Path::new(&format!("/proc/{writer}")).exists()) {
                 match fs::remove_file(path) {
-                    // Another has cleared it away.
+                    // Another process has removed it.
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
                     removed => removed?,
                 }
@@ -61,10 +63,10 @@ impl Store {
         Ok(())
     }
 
-    /// Opens a directory that is there.
+    /// Opens an existing directory of results.
     ///
     /// # Errors
-    /// When it is not there, or has never held results.
+    /// A directory that does not exist, or that has never held results.
     pub fn existing(path: &Path) -> Result<Self, Refusal> {
         let store = Self(path.to_owned());
         if !store.runs().is_dir() {
@@ -76,7 +78,7 @@ impl Store {
         Ok(store)
     }
 
-    /// The directory.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -88,7 +90,7 @@ impl Store {
     /// Keeps the text of a recipe beside the results, once, and returns its path.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Errors of the system.
     pub fn keep_recipe(&self, text: &str) -> Result<PathBuf, Refusal> {
         let mut number = 1;
         loop {
@@ -100,7 +102,7 @@ impl Store {
                     let partial = self.write(&path, text).map_err(|error| self.unwritten(&path, &error))?;
                     match partial.publish() {
                         Ok(()) => return Ok(path),
-                        // Another sweep was faster: its recipe may be this one or another.
+                        // Another sweep was faster: its recipe may be the same one or another one.
                         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                         Err(error) => return Err(self.unwritten(&path, &error)),
                     }
@@ -110,10 +112,11 @@ impl Store {
         }
     }
 
-    /// Writes what was derived from the results, by its path in the directory, in place of what was derived before.
+    /// Writes a file that is derived from the results, and replaces an earlier one. `path` is relative to the
+    /// directory.
     ///
     /// # Errors
-    /// When the system refuses; what was derived before is then still there.
+    /// Errors of the system. The earlier file is then still there.
     pub fn derive(&self, path: &Path, text: &str) -> Result<(), Refusal> {
         let whole = self.0.join(path);
         let made = whole.parent().map_or(Ok(()), fs::create_dir_all);
@@ -121,10 +124,10 @@ impl Store {
         written.map_err(|error| self.unwritten(&whole, &error))
     }
 
-    /// The result with an id, if there is one.
+    /// Returns the result with an id; `None` if there is none.
     ///
     /// # Errors
-    /// A file that cannot be read, or is none of ours.
+    /// A file that cannot be read, or that is no result.
     pub fn get(&self, id: &str) -> Result<Option<Entry>, Refusal> {
         let path = self.runs().join(format!("{id}.json"));
         match fs::read_to_string(&path) {
@@ -137,13 +140,13 @@ impl Store {
     /// Keeps the result of a unit.
     ///
     /// # Errors
-    /// When the system refuses; no part of the file is left. When there is a result with this id already, it stays.
+    /// Errors of the system; no part of the file is left. An existing result with this id is no error, and stays.
     pub fn put(&self, unit: &Unit, value: &Value) -> Result<(), Refusal> {
-        // When another process was faster both are right.
+        // If another process was faster, both results are valid.
         self.keep(&unit.id, &format!("{value}\n")).map(drop)
     }
 
-    /// Keeps the text of a result under its id, unless there is one; whether there was none.
+    /// Keeps the text of a result under its id, unless there is a result with this id. Returns whether there was none.
     pub(super) fn keep(&self, id: &str, text: &str) -> Result<bool, Refusal> {
         let whole = self.runs().join(format!("{id}.json"));
         match self.write(&whole, text).and_then(Partial::publish) {
@@ -152,7 +155,7 @@ impl Store {
         }
     }
 
-    /// Writes what is to be a file, under a name that says whose it is until then.
+    /// Writes the text of a new file, under a temporary name with the process and the host.
     fn write(&self, whole: &Path, text: &str) -> io::Result<Partial> {
         let name = whole.file_stem().unwrap_or_default().to_string_lossy();
         let path = self.runs().join(format!("{name}-{}-{}.partial", std::process::id(), tag()));
@@ -161,10 +164,10 @@ impl Store {
         Ok(partial)
     }
 
-    /// The runs of a sweep whose results are not here.
+    /// Returns the runs of a sweep whose results are not in the store.
     ///
     /// # Errors
-    /// As [`get`](Self::get).
+    /// Those of [`get`](Self::get).
     pub fn missing<'s>(&self, sweep: &'s Sweep) -> Result<Vec<&'s Unit>, Refusal> {
         let mut missing = Vec::new();
         for unit in &sweep.units {
@@ -173,10 +176,10 @@ impl Store {
         Ok(missing)
     }
 
-    /// All results, by id.
+    /// Returns all results, in the order of their ids.
     ///
     /// # Errors
-    /// A file that cannot be read, or is none of ours.
+    /// A file that cannot be read, or that is no result.
     pub fn all(&self) -> Result<Vec<Entry>, Refusal> {
         let mut entries = Vec::new();
         for name in self.names()? {
@@ -185,7 +188,7 @@ impl Store {
         Ok(entries)
     }
 
-    /// The names of the files of whole results, or of whatever else lies there, in order.
+    /// Returns the names of all files in the directory of results except incomplete ones, in order.
     pub(super) fn names(&self) -> Result<Vec<String>, Refusal> {
         let refused = |error: io::Error| Refusal(format!("`{}`: cannot be read ({error})", self.0.display()));
         let mut names = Vec::new();
@@ -197,12 +200,12 @@ impl Store {
         Ok(names)
     }
 
-    /// The result in a file; none if its name is not that of one.
+    /// Returns the result in a file; `None` if the file's name is not that of a result.
     pub(super) fn named(&self, name: &str) -> Result<Option<Entry>, Refusal> {
         name.strip_suffix(".json").map_or(Ok(None), |id| self.get(id))
     }
 
-    /// The texts of the recipes that were kept.
+    /// Returns the texts of the kept recipes.
     pub(super) fn recipes(&self) -> Result<Vec<String>, Refusal> {
         let mut texts = Vec::new();
         loop {
@@ -281,7 +284,7 @@ mod tests {
         let path = folder("partial");
         let store = Store::open(&path).expect("writable");
         let of = |writer: u32, host: &str| path.join("runs").join(format!("a-{writer}-{host}.partial"));
-        // No process has so great a number.
+        // No process has such a large number.
         let (gone, alive) = (of(u32::MAX, &tag()), of(std::process::id(), &tag()));
         let elsewhere = of(u32::MAX, "another");
         for file in [&gone, &alive, &elsewhere] {

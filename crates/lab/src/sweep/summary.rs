@@ -1,5 +1,5 @@
-//! What results say: a line for each scheme at each point. All that is told of a sweep, in a table, as JSON or in a
-//! report, takes its figures from here.
+//! The summary of results: a line for each scheme at each point. Tables, JSON and reports of a sweep take their figures
+//! from here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,58 +11,60 @@ use crate::json::SCHEMA;
 use crate::speed::{self, Basis, Judged, Speed};
 use crate::{Refusal, Starvation};
 
-/// The confidence that intervals are to have; few repetitions have less, and the interval says it.
+/// The requested confidence of intervals. Intervals of few repetitions have less, and state it.
 pub(crate) const CONFIDENCE: f64 = 0.9;
-/// Ratios within it do not matter: the spread of a quiet machine.
+/// The margin of ratios: smaller differences do not matter, since they are within the spread of a quiet machine.
 pub(crate) const MARGIN: f64 = 1.05;
 
-/// What a sweep's results say.
+/// The summary of a sweep's results.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// By point, and at each by scheme, in the order of the recipe.
+    /// The lines, by point, and at each point by scheme, in the order of the recipe.
     pub lines: Vec<Line>,
-    /// Runs that there are, of those that the recipe asks for.
+    /// The number of runs that were made, of those that the recipe asks for.
     pub made: usize,
-    /// Those of which the workers did not get the processor time that they asked for, however often they were made.
+    /// The number of runs whose workers did not get the processor time that they asked for, although the runs were
+    /// repeated.
     pub starved: usize,
-    /// Those whose check failed: they are no results.
+    /// The number of runs whose check failed: they are no results.
     pub failed: usize,
-    /// The machines that they were made on, each once.
+    /// The machines that the runs were made on, each once.
     pub machines: Vec<Value>,
     /// The starvation of the runs.
     pub starvation: Starvation,
 }
 
-/// A scheme at a point.
+/// The results of a scheme at a point.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Its values of what varies, in the order of [`Sweep::axes`].
+    /// The values of the point, in the order of [`Sweep::axes`].
     pub point: Vec<String>,
     /// The scheme.
     pub scheme: String,
-    /// What was measured, by repetition: objects of [`json::run`](crate::json::run), those of runs that failed their
-    /// check among them.
+    /// The runs by repetition, as objects of [`json::run`](crate::json::run), including runs that failed their check.
     pub results: BTreeMap<u64, Value>,
-    /// Commits a second, by repetition; those without a result are left out.
+    /// Commits a second, by repetition. Repetitions without a result are left out.
     pub throughput_txn_s: BTreeMap<u64, f64>,
-    /// The interval of their median.
+    /// The interval of the median of `throughput_txn_s`.
     pub interval: Option<Interval>,
-    /// The median of the shares of attempts that the scheme aborted.
+    /// The median of the abort rates of the runs.
     pub abort_rate: Option<f64>,
     /// The median of the 99th percentiles of latency, in microseconds.
     pub p99_us: Option<f64>,
-    /// How it compares with the first scheme in the same repetitions; none for the first itself.
+    /// The comparison with the first scheme in the same repetitions; `None` for the first scheme itself, and if nothing
+    /// can be compared.
     pub against_first: Option<Comparison>,
-    /// By what it compares with the first scheme.
+    /// The basis of the comparison with the first scheme.
     pub basis: Option<Basis>,
-    /// Its ratio to the first scheme by wall time.
+    /// The ratio to the first scheme by wall time.
     pub ratio_wall_time: Option<f64>,
-    /// How fast its runs were, by repetition.
+    /// The speeds of the runs, by repetition.
     pub(crate) speeds: BTreeMap<u64, Speed>,
 }
 
 impl Line {
-    /// The line of a scheme at a point from its results by repetition, with the runs of what it is compared with.
+    /// Returns the line of a scheme at a point from its results by repetition. `first` are the speeds of the scheme
+    /// that it is compared with.
     pub(crate) fn new(
         point: Vec<String>,
         scheme: &str,
@@ -91,12 +93,12 @@ impl Line {
         }
     }
 
-    /// The median throughput.
+    /// Returns the median throughput, in transactions a second.
     pub fn median(&self) -> Option<f64> {
         Spread::of(self.throughput_txn_s.values().copied()).map(|spread| spread.median)
     }
 
-    /// What the comparison with the first scheme allows to be said.
+    /// Returns the verdict of the comparison with the first scheme.
     pub fn verdict(&self) -> Option<Verdict> {
         self.against_first.as_ref().map(judged)
     }
@@ -147,7 +149,8 @@ impl Summary {
     }
 }
 
-/// The machine that a run was made on. How busy it was differs from run to run, and does not make it another.
+/// Returns the machine that a run was made on, without its load and its free memory, which differ from run to run on
+/// the same machine.
 pub(crate) fn machine(run: &Value) -> Value {
     let mut machine = run["machine"].clone();
     for name in ["load_average", "memory_available_bytes"] {
@@ -156,43 +159,44 @@ pub(crate) fn machine(run: &Value) -> Value {
     machine
 }
 
-/// Where a point is among those of the recipe, axis by axis.
+/// Returns the position of a point's values in the recipe, axis by axis.
 fn place(sweep: &Sweep, point: &[String]) -> Vec<usize> {
     let axes = sweep.recipe.axes().into_iter().zip(point);
     axes.map(|((_, values), value)| values.iter().position(|other| other == value).unwrap_or(0)).collect()
 }
 
-/// Commits a second by repetition, of those runs that are results.
+/// Returns the commits a second of the runs that are results, by repetition.
 fn throughputs<'v>(runs: impl IntoIterator<Item = (&'v u64, &'v Value)>) -> BTreeMap<u64, f64> {
     let of = |(repetition, run): (&u64, &Value)| Some((*repetition, run["throughput_txn_s"].as_f64()?));
     runs.into_iter().filter_map(of).collect()
 }
 
-/// How fast runs were, by repetition; those that are no results are left out.
+/// Returns the speeds of the runs that are results, by repetition.
 pub(crate) fn speeds<'v>(runs: impl IntoIterator<Item = (&'v u64, &'v Value)>) -> BTreeMap<u64, Speed> {
     runs.into_iter().filter_map(|(repetition, run)| Some((*repetition, Speed::of(run)?))).collect()
 }
 
-/// How the first series compares with the second in the same repetitions; none when nothing can be compared.
+/// Returns the comparison of the first series with the second in the same repetitions; `None` if nothing can be
+/// compared.
 pub(crate) fn compared(a: &BTreeMap<u64, Speed>, b: &BTreeMap<u64, Speed>) -> Option<Judged> {
     let pairs: Vec<(Speed, Speed)> =
         a.iter().filter_map(|(repetition, a)| Some((*a, *b.get(repetition)?))).collect();
-    // A scheme that commits nothing has no ratio, and its median says why.
+    // A scheme that commits nothing has no ratio; its median throughput shows the reason.
     let have_commits = pairs.iter().all(|(a, b)| a.has_commits() && b.has_commits());
     have_commits.then(|| speed::compare_pairs(&pairs, Paired::SignedRanks, CONFIDENCE).ok())?
 }
 
-/// What a comparison allows to be said where the laboratory decides what matters.
+/// Returns the verdict of a comparison by the laboratory's own margin.
 pub(crate) fn judged(comparison: &Comparison) -> Verdict {
     comparison.verdict(MARGIN, CONFIDENCE)
 }
 
-/// A line of a sweep as JSON.
+/// Returns a line of a sweep as JSON.
 pub fn json(sweep: &Sweep, line: &Line) -> Value {
     json_of(&sweep.recipe.workload, &sweep.axes, sweep.schemes[0], line)
 }
 
-/// A line as JSON, given the names of what varies and what it is compared with.
+/// Returns a line as JSON, given the names of the axes and of the scheme that the line is compared with.
 pub(crate) fn json_of(workload: &str, axes: &[String], first: &str, line: &Line) -> Value {
     let point: serde_json::Map<String, Value> =
         axes.iter().zip(&line.point).map(|(name, value)| (name.clone(), value.as_str().into())).collect();
@@ -229,7 +233,7 @@ pub(crate) fn json_of(workload: &str, axes: &[String], first: &str, line: &Line)
     })
 }
 
-/// What was left out as JSON: an object for each scheme and reason.
+/// Returns the points that were left out as JSON: an object for each scheme and reason.
 pub fn left_out(sweep: &Sweep) -> Vec<Value> {
     let object = |left_out: &LeftOut| {
         let named = |point: &Vec<String>| {
@@ -248,7 +252,7 @@ pub fn left_out(sweep: &Sweep) -> Vec<Value> {
     sweep.left_out.iter().map(object).collect()
 }
 
-/// The name of a verdict in results.
+/// Returns the name of a verdict in results.
 pub(crate) const fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster => "faster",

@@ -7,7 +7,8 @@ use super::{LeftOut, Line, Summary, Sweep, VARIANT};
 use crate::speed::Basis;
 use crate::text::{Lines, Table, count, duration_s, percent, plural, ratio_interval};
 
-/// What a sweep will do and take, before anything runs; `made` of its runs are there already.
+/// Returns the plan of a sweep and the time that it will take, before anything runs. `made` is the number of runs whose
+/// results are there already.
 pub fn plan(sweep: &Sweep, made: usize) -> String {
     let recipe = &sweep.recipe;
     let mut lines = Lines::default();
@@ -44,7 +45,7 @@ pub fn plan(sweep: &Sweep, made: usize) -> String {
     lines.0
 }
 
-/// The table of a sweep's results, and what a reader must know beside it.
+/// Returns the table of a sweep's results, with notes for its readers.
 pub fn results(sweep: &Sweep, summary: &Summary) -> String {
     let mut table = Table::default();
     let has_others = sweep.schemes.len() > 1;
@@ -55,7 +56,7 @@ pub fn results(sweep: &Sweep, summary: &Summary) -> String {
     format!("{}{}{}", table.render(), left_out(sweep), notes(sweep, summary))
 }
 
-/// What schemes cannot run, a line for each reason.
+/// Returns the points that schemes cannot run, one line for each scheme and reason.
 fn left_out(sweep: &Sweep) -> String {
     let mut lines = Lines::default();
     for LeftOut { scheme, points, why } in &sweep.left_out {
@@ -65,7 +66,7 @@ fn left_out(sweep: &Sweep) -> String {
     lines.0
 }
 
-/// What stands above the columns of lines, which are compared with a scheme or with none.
+/// Returns the heads of the columns of a table of lines. `against` is the scheme that lines are compared with, if any.
 pub(crate) fn heads(axes: &[String], against: Option<&str>) -> Vec<String> {
     let fixed = ["scheme", "runs", "txn/s", "(interval)", "aborts", "p99"].map(str::to_owned);
     let mut heads = [axes, &fixed].concat();
@@ -75,7 +76,7 @@ pub(crate) fn heads(axes: &[String], against: Option<&str>) -> Vec<String> {
     heads
 }
 
-/// The figures of a line as text, in the columns of [`heads`].
+/// Returns the figures of a line as text, in the columns of [`heads`].
 pub(crate) fn row(line: &Line, has_others: bool) -> Vec<String> {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let mut row = line.point.clone();

@@ -9,29 +9,30 @@ use crate::json;
 use crate::plan::{Plan, Request};
 use crate::{Catalogue, Refusal};
 
-/// Runs of a sweep at most: years of measuring.
+/// The maximum number of runs of a sweep: years of measuring.
 const UNITS_MAX: usize = 1_000_000;
-/// Digits of an id: 80 bits, so that among a million results two by chance have the same once in a trillion sweeps.
+/// The number of digits of an id: 80 bits, so that two of a million results have the same id by chance in one of a
+/// trillion sweeps.
 const ID_DIGITS: usize = 20;
-/// Rows loaded and checked in a second, to guess what has not been measured.
+/// The assumed number of rows that are loaded and checked in a second, to guess the time of a run.
 const ROWS_S: f64 = 1e6;
 
 /// A recipe that was found possible.
 #[derive(Debug)]
 pub struct Sweep {
-    /// What it was made from.
+    /// The recipe of the sweep.
     pub recipe: Recipe,
-    /// What makes its runs.
+    /// The build that makes the runs.
     pub build: String,
-    /// The names of what varies, in the order of their values in [`Unit::point`].
+    /// The names of the settings that vary, in the order of their values in [`Unit::point`].
     pub axes: Vec<String>,
-    /// The schemes; the first is what the others are compared with.
+    /// The schemes. The others are compared with the first.
     pub schemes: Vec<&'static str>,
-    /// Combinations of values.
+    /// The number of points, which are combinations of values.
     pub points: usize,
     /// The runs, in the order in which they are to be made.
     pub units: Vec<Unit>,
-    /// What schemes cannot run of it.
+    /// The points that schemes cannot run.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -40,37 +41,37 @@ pub struct Sweep {
 pub struct LeftOut {
     /// The scheme.
     pub scheme: &'static str,
-    /// The points, by their values of what varies.
+    /// The points, by their values in the order of [`Sweep::axes`].
     pub points: Vec<Vec<String>>,
-    /// Why, and what could be changed.
+    /// The reason, and what could be changed.
     pub why: String,
 }
 
 /// One run of a sweep.
 #[derive(Clone, Debug)]
 pub struct Unit {
-    /// The digest of all that is known to change its outcome.
+    /// The digest of everything that is known to change the outcome of the run.
     pub id: String,
-    /// Its scheme.
+    /// The scheme of the run.
     pub scheme: &'static str,
-    /// Its values of what varies.
+    /// The values of the settings that vary, in the order of [`Sweep::axes`].
     pub point: Vec<String>,
-    /// Its repetition, from 0.
+    /// The repetition, from 0.
     pub repetition: u64,
-    /// What is run.
+    /// The request for the run.
     pub request: Request,
-    /// Seconds that it may take, guessed from what is loaded and measured.
+    /// The guessed seconds of the run, from its rows and its times.
     pub lasts_s: f64,
-    /// Whether its log is written to a file system in memory.
+    /// Whether the run's log is written to a file system in memory.
     pub is_log_in_memory: bool,
 }
 
 impl Sweep {
-    /// Finds the runs of a recipe; `build` says what makes them: a version and a commit, for example. Points that a
-    /// scheme cannot run, while others can, are left out.
+    /// Makes the sweep of a recipe. `build` names the build that makes the runs, for example by a version and a commit.
+    /// Points that a scheme cannot run, while others can, are left out.
     ///
     /// # Errors
-    /// Unknown names, combinations that no scheme can run, and schemes that can run none of them.
+    /// Unknown names, combinations of values that no scheme can run, and schemes that can run no combination.
     pub fn new(recipe: Recipe, build: &str) -> Result<Self, Refusal> {
         let recipe = recipe.with_held_workers();
         let schemes = Catalogue.schemes_of(Some(&recipe.schemes.join(",")))?;
@@ -105,8 +106,8 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// The runs of the first repetition by point and scheme; what holds for one holds for all but its seed. Notes
-    /// what is left out.
+    /// Returns the runs of the first repetition by point and scheme. Runs of other repetitions differ from these only
+    /// in the seed. Notes the points that are left out.
     fn firsts(&mut self, points: &[Vec<String>]) -> Result<Vec<Option<Unit>>, Refusal> {
         let mut firsts = Vec::new();
         for point in points {
@@ -131,7 +132,7 @@ impl Sweep {
         }
     }
 
-    /// A scheme that can run nothing is a mistake in the recipe.
+    /// Refuses a scheme that can run no point: it is a mistake in the recipe.
     fn refuse_schemes_without_points(&self, firsts: &[Option<Unit>]) -> Result<(), Refusal> {
         let runs = |scheme: &str| firsts.iter().flatten().any(|unit| unit.scheme == scheme);
         match self.left_out.iter().find(|left_out| !runs(left_out.scheme)) {
@@ -140,15 +141,15 @@ impl Sweep {
         }
     }
 
-    /// Where a point is, to begin a sentence with.
+    /// Returns the values of a point by name, as the beginning of a sentence.
     pub(crate) fn at(&self, point: &[String]) -> String {
         at(&self.axes, point)
     }
 
-    /// The runs with some ids, in the order of the sweep.
+    /// Returns the runs with some ids, in the order of the sweep.
     ///
     /// # Errors
-    /// Ids of no run of this recipe and build.
+    /// An id that no run of this recipe and build has.
     pub fn only(&self, ids: &[String]) -> Result<Vec<&Unit>, Refusal> {
         let unknown = ids.iter().find(|id| self.units.iter().all(|unit| unit.id != **id));
         if let Some(id) = unknown {
@@ -161,7 +162,7 @@ impl Sweep {
         Ok(self.units.iter().filter(|unit| ids.contains(&unit.id)).collect())
     }
 
-    /// Refuses what would be something else on a host with other cores.
+    /// Refuses a sweep whose runs would be different on a host with another number of cores.
     ///
     /// # Errors
     /// A recipe that leaves the number of workers to the host.
@@ -176,7 +177,7 @@ impl Sweep {
         ))
     }
 
-    /// What a unit is about, in a line.
+    /// Returns the workload, scheme, point and repetition of a unit in a line.
     pub fn label(&self, unit: &Unit) -> String {
         let values = self.axes.iter().zip(&unit.point).map(|(name, value)| format!("{name}={value}"));
         let head = [self.recipe.workload.clone(), unit.scheme.to_owned()];
@@ -186,10 +187,10 @@ impl Sweep {
 }
 
 impl Unit {
-    /// The run of a scheme at a point, given by the names and values of what varies.
+    /// Returns the run of a scheme at a point, which is given by the names and values of the settings that vary.
     ///
     /// # Errors
-    /// When it cannot be made, with the values.
+    /// A run that cannot be made. The text has the values of the point.
     pub(crate) fn new(
         recipe: &Recipe,
         build: &str,
@@ -202,7 +203,7 @@ impl Unit {
         Ok(unit)
     }
 
-    /// The same with its plan, whether the scheme suits it or not.
+    /// Returns the run of a scheme at a point with its plan, even if the scheme cannot run it.
     pub(crate) fn planned(
         recipe: &Recipe,
         build: &str,
@@ -220,20 +221,20 @@ impl Unit {
         Ok((Self { id, scheme, point, repetition, request, lasts_s, is_log_in_memory }, plan))
     }
 
-    /// The same in another repetition.
+    /// Returns this run in another repetition.
     fn again(&self, recipe: &Recipe, build: &str, repetition: u64) -> Result<Self, Refusal> {
         let request = Request { seed: recipe.seed.wrapping_add(repetition), ..self.request.clone() };
         let id = id(&Plan::new(&request)?, build, self.is_log_in_memory);
         Ok(Self { id, repetition, request, ..self.clone() })
     }
 
-    /// The command that makes the run by itself.
+    /// Returns the command line that makes this single run.
     pub fn line(&self) -> String {
         let folder = if self.is_log_in_memory { format!("TMPDIR={} ", super::MEMORY) } else { String::new() };
         format!("{folder}contend {}", self.command().join(" "))
     }
 
-    /// The arguments with which `contend` makes the run by itself, and prints one line of JSON.
+    /// Returns the arguments with which `contend` makes this single run, and prints one line of JSON.
     pub fn command(&self) -> Vec<String> {
         let Request {
             workload,
@@ -254,7 +255,7 @@ impl Unit {
             arrivals,
             rate,
             pin,
-            // A matter of the host.
+            // The place of the log is chosen by the host.
             log: _,
             check,
         } = &self.request;
@@ -282,14 +283,14 @@ impl Unit {
     }
 }
 
-/// Runs that are to be made one after the other on one host, so that they can be compared: those of a point in a
-/// repetition, with all schemes.
+/// Divides runs into blocks. A block has the runs of all schemes at a point in a repetition. These are to be made one
+/// after the other on one host, so that they can be compared.
 pub fn blocks<'s>(units: &[&'s Unit]) -> Vec<Vec<&'s Unit>> {
     let is_of_one = |a: &&Unit, b: &&Unit| a.repetition == b.repetition && a.point == b.point;
     units.chunk_by(is_of_one).map(<[&Unit]>::to_vec).collect()
 }
 
-/// All combinations of what varies, the last axis fastest.
+/// Returns all combinations of the values that vary. The last axis varies fastest.
 fn combinations(recipe: &Recipe) -> Vec<Vec<String>> {
     recipe.axes().into_iter().fold(vec![Vec::new()], |points, (_, values)| {
         let longer = |point: &Vec<String>| {
@@ -300,14 +301,15 @@ fn combinations(recipe: &Recipe) -> Vec<Vec<String>> {
     })
 }
 
-/// The values of a point by name, to begin a sentence with; nothing where nothing varies.
+/// Returns the values of a point by name, as the beginning of a sentence; empty if nothing varies.
 fn at(axes: &[String], point: &[String]) -> String {
     let values: Vec<String> =
         axes.iter().zip(point).map(|(name, value)| format!("{name} = {value}")).collect();
     if values.is_empty() { String::new() } else { format!("at {}: ", values.join(", ")) }
 }
 
-/// The digest of a plan's conditions and of what makes the run.
+/// Returns the id of a run: the digest of its plan's conditions, its build, whether it is checked, and whether its log
+/// is in memory.
 fn id(plan: &Plan, build: &str, is_log_in_memory: bool) -> String {
     let mut conditions = json::conditions(plan, 0);
     if is_log_in_memory {
@@ -317,7 +319,7 @@ fn id(plan: &Plan, build: &str, is_log_in_memory: bool) -> String {
     digest(json!({ "build": build, "conditions": conditions, "check": plan.check }).to_string().as_bytes())
 }
 
-/// The beginning of a SHA-256, in hexadecimal digits.
+/// Returns the beginning of a SHA-256 digest, in hexadecimal digits.
 pub fn digest(bytes: &[u8]) -> String {
     let hexadecimal = |digits: String, byte: &u8| digits + &format!("{byte:02x}");
     let mut digits = Sha256::digest(bytes).iter().fold(String::new(), hexadecimal);
@@ -325,7 +327,7 @@ pub fn digest(bytes: &[u8]) -> String {
     digits
 }
 
-/// The numbers below `count` in random order.
+/// Returns the numbers below `count` in random order.
 fn shuffled(count: usize, rng: &mut Rng) -> Vec<usize> {
     let mut numbers: Vec<usize> = (0..count).collect();
     stats::shuffle(&mut numbers, rng);

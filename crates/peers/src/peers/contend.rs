@@ -1,5 +1,6 @@
-//! Contend itself, as a program that embeds the library has it: tables of a key and a row of bytes, closures that are
-//! executed until they commit. Rows that have parts are kept in column groups, and what transactions add to are sums.
+//! Contend itself, used as in a program that embeds the library: tables with a key and a row of bytes, and closures
+//! that are executed until they commit. Rows with parts are kept in column groups. Columns to which transactions add
+//! are sums.
 
 use core::ops::ControlFlow;
 
@@ -12,13 +13,13 @@ use crate::tables::{
     CUSTOMER_BALANCE, CUSTOMER_DATA, CUSTOMER_PERSON, Part, STOCK_INFO, STOCK_LEVEL, TABLES, TableId,
 };
 
-/// The bytes of a key or row, which are as many as its table says.
+/// Converts a slice to an array. Keys and rows have the width that their table states.
 #[inline]
 fn exactly<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().expect("keys and rows are as wide as their table says")
 }
 
-/// A row of columns, whose bytes are those that other stores keep.
+/// A row of columns that converts to and from the bytes that other stores keep.
 trait Bytes: Table {
     fn of(key: &[u8], row: &[u8]) -> Self;
 
@@ -29,7 +30,7 @@ trait Bytes: Table {
     fn change(&mut self, change: impl FnMut(&mut [u8]));
 }
 
-/// A row of the table number `T`, whose key has `K` bytes and whose rest has `V`.
+/// A row of the table number `T`, with a key of `K` bytes and a value of `V` bytes.
 struct Row<const T: usize, const K: usize, const V: usize> {
     key: [u8; K],
     value: [u8; V],
@@ -83,7 +84,7 @@ impl<const T: usize, const K: usize, const V: usize> Bytes for Row<T, K, V> {
     }
 }
 
-/// As [`Row`], of a table whose keys begin with `P` bytes under which the `R` others grow.
+/// Like [`Row`], for a table whose keys consist of a prefix of `P` bytes and `R` bytes that grow under each prefix.
 struct Series<const T: usize, const P: usize, const R: usize, const V: usize> {
     key: ([u8; P], [u8; R]),
     value: [u8; V],
@@ -137,7 +138,7 @@ impl<const T: usize, const P: usize, const R: usize, const V: usize> Bytes for S
     }
 }
 
-/// Tables whose rows are one number, to which transactions add.
+/// Defines tables whose rows are one number, to which transactions add.
 macro_rules! totals {
     ($($row:ident $name:literal $key:literal)+) => {
         $(
@@ -182,7 +183,7 @@ trait GroupBytes: ColumnGroup {
     fn bytes(&self) -> &[u8];
 }
 
-/// Tables whose parts are column groups.
+/// Defines tables whose parts are column groups.
 macro_rules! parted {
     ($($row:ident $name:literal $key:literal { $($part:ident $group:ident $bytes:literal)+ })+) => {
         $(
@@ -269,12 +270,12 @@ parted! {
     }
 }
 
-/// The rows of a table without parts.
+/// The row type of a table without parts.
 macro_rules! row {
     ($number:literal) => { Row<$number, { TABLES[$number].key_bytes }, { TABLES[$number].value_bytes }> };
 }
 
-/// Those of a table whose keys grow under a district.
+/// The row type of a table whose keys grow under a district.
 macro_rules! series {
     ($number:literal) => {
         Series<$number, 3, { TABLES[$number].key_bytes - 3 }, { TABLES[$number].value_bytes }>
@@ -283,7 +284,7 @@ macro_rules! series {
 
 macro_rules! tables {
     ($($number:literal $name:ident $row:ty)+) => {
-        /// How transactions name the tables.
+        /// The handles by which transactions name the tables.
         #[derive(Clone, Copy)]
         struct Handles {
             $($name: Handle<$row>,)+
@@ -295,12 +296,12 @@ macro_rules! tables {
             }
         }
 
-        /// The definitions of all tables.
+        /// Returns the definitions of all tables.
         fn definitions() -> Vec<Definition> {
             vec![$(<$row>::definition()),+]
         }
 
-        /// Goes on with the handle of a table.
+        /// Evaluates an expression with the handle of a table.
         macro_rules! with_table {
             ($table:expr, $handles:expr, |$handle:ident| $body:expr) => {
                 match $table.0 {
@@ -431,13 +432,13 @@ impl Txn for Attempt<'_, '_> {
     }
 }
 
-/// A key of the table.
+/// Converts bytes to a key of the table.
 #[inline]
 fn key_of<T: Bytes>(_: Handle<T>, key: &[u8]) -> T::Key {
     T::key_of(key)
 }
 
-/// A row of the table.
+/// Converts bytes to a row of the table.
 #[inline]
 fn row_of<T: Bytes>(_: Handle<T>, key: &[u8], row: &[u8]) -> T {
     T::of(key, row)
@@ -505,14 +506,14 @@ impl Peer for Contend {
     }
 }
 
-/// A transaction and the names of its tables.
+/// A transaction and the handles of the tables.
 struct Attempt<'a, 't> {
     txn: &'a mut Inner<'t>,
     handles: &'a Handles,
 }
 
 impl Session for &Contend {
-    /// Until it commits: the library tries again by itself.
+    /// Executes a transaction until it commits: the library retries by itself.
     fn attempt(&mut self, body: &mut impl Body) -> Result<(), Stop> {
         self.db.try_transact(|txn| body.run(&mut Attempt { txn, handles: &self.handles }))
     }

@@ -10,7 +10,7 @@ use fjall::{
 use crate::peer::{Body, Durability, Expected, Given, Peer, Place, ReadOnly, Reads, Session, Stop, Txn};
 use crate::tables::{COUNT, TABLES, TableId};
 
-/// What the block cache may take, which is more than the data of short runs.
+/// The size of the block cache in bytes: more than the data of short runs.
 const CACHE_BYTES: u64 = 2 << 30;
 
 /// A database with a keyspace for each table in use.

@@ -8,7 +8,7 @@ use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn}
 use crate::peer::{Body, Durability, Expected, Given, Peer, Place, ReadOnly, Reads, Session, Stop, Txn};
 use crate::tables::{COUNT, TABLES, TableId};
 
-/// The greatest size of the memory map, which costs address space and no memory.
+/// The maximum size of the memory map in bytes. It costs address space, but no memory.
 const MAP_BYTES: usize = 64 << 30;
 
 type Tree = Database<'static, Bytes, Bytes>;
@@ -85,7 +85,7 @@ impl Session for &Lmdb {
         }
         let mut writing =
             Writing { txn: self.env.write_txn().map_err(Stop::failed)?, trees: &self.trees, row: Vec::new() };
-        // Dropped without a commit, it leaves nothing.
+        // Without a commit, dropping the transaction discards its writes.
         body.run(&mut writing)?;
         writing.txn.commit().map_err(Stop::failed)
     }

@@ -1,4 +1,4 @@
-//! The stores, a file each, and the one place that knows all of their names.
+//! The stores, one in each file, and the only place that knows all of their names.
 
 pub mod contend;
 pub mod fjall;
@@ -11,7 +11,7 @@ pub mod sqlite;
 
 use crate::peer::Peer;
 
-/// The names of all stores, those that are not in this build included.
+/// The names of all stores, including stores that are not in this build.
 pub const NAMES: &[&str] = &[
     "contend",
     "lmdb",
@@ -24,19 +24,19 @@ pub const NAMES: &[&str] = &[
     "postgres",
 ];
 
-/// What is done with a store whose type is known.
+/// An operation on a store whose type is known.
 pub trait Visit {
-    /// What comes of it.
+    /// The result of the operation.
     type Out;
 
-    /// Does it.
+    /// Executes the operation.
     fn visit<P: Peer>(self) -> Self::Out;
 }
 
 /// Calls the visitor with the store of this name.
 ///
 /// # Errors
-/// That there is none, or none in this build, and what to do about it.
+/// If there is no such store, or none in this build, with the remedy.
 pub fn with<V: Visit>(name: &str, visitor: V) -> Result<V::Out, String> {
     Ok(match name {
         contend::Contend::NAME => visitor.visit::<contend::Contend>(),

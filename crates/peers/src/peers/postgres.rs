@@ -1,5 +1,6 @@
-//! `PostgreSQL` over its wire: a server that somebody else has started, a connection for each session, prepared
-//! statements, a table of a key and a row of bytes for each table of a workload. Each operation is a round trip.
+//! `PostgreSQL` over its network protocol: an external server, a connection for each session, prepared
+//! statements, and for each table of a workload a table of a key and a row of bytes. Each operation is a round
+//! trip.
 
 use postgres::error::SqlState;
 use postgres::{Client, IsolationLevel, NoTls, Statement, Transaction};
@@ -9,14 +10,14 @@ use crate::peer::{
 };
 use crate::tables::{COUNT, TABLES, TableId};
 
-/// Keys of so many bytes are integers.
+/// The maximum length of keys that are stored as integers, in bytes.
 const NUMBER_BYTES: usize = 8;
 
-/// How the server is reached, and which tables it has.
+/// The server's address, and the tables in use.
 pub struct Postgres {
     address: String,
     tables: Vec<TableId>,
-    /// What each session sets for its commits.
+    /// The statement with which each session sets the durability of its commits.
     commits: &'static str,
 }
 
@@ -126,18 +127,18 @@ pub struct Seat {
     statements: [Option<Statements>; COUNT],
 }
 
-/// The server's own words, which the error does not show by itself.
+/// Returns the server's own message, which the error does not show by itself.
 fn told(error: &postgres::Error) -> String {
     error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// What an error means for the attempt.
+/// Converts an error to the reason why the attempt ended.
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` passes")]
 fn stop(error: postgres::Error) -> Stop {
     match error.code() {
         Some(code) if *code == SqlState::T_R_SERIALIZATION_FAILURE => Stop::Conflict,
         Some(code) if *code == SqlState::T_R_DEADLOCK_DETECTED => Stop::Conflict,
-        // A row that a transaction which is not seen has inserted: the order of both is still open.
+        // A transaction that this one does not see has inserted the row: the order of the two is still open.
         Some(code) if *code == SqlState::UNIQUE_VIOLATION => Stop::Missing("a key that is free"),
         _ => Stop::Failed(format!("PostgreSQL: {}", told(&error))),
     }
@@ -189,7 +190,8 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Executes a statement on a key, and on a row where it takes one; whether it changed any.
+    /// Executes a statement with a key and, if the statement takes one, a row. Returns `true` if rows were
+    /// changed.
     fn execute(
         &mut self,
         table: TableId,

@@ -8,7 +8,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefi
 use crate::peer::{Body, Durability, Expected, Given, Peer, Place, ReadOnly, Reads, Session, Stop, Txn};
 use crate::tables::{COUNT, TABLES, TableId};
 
-/// What the page cache may take, which is more than the data of short runs.
+/// The size of the page cache in bytes: more than the data of short runs.
 const CACHE_BYTES: usize = 4 << 30;
 
 const fn definition(table: TableId) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
@@ -81,13 +81,13 @@ impl Session for &Redb {
     }
 }
 
-/// A snapshot, and the tables of it that were asked for.
+/// A snapshot with its opened tables.
 struct Reading<'t> {
     txn: &'t ReadTransaction,
     tables: [Option<redb::ReadOnlyTable<&'static [u8], &'static [u8]>>; COUNT],
 }
 
-/// A transaction, and the tables of it that were asked for: each is opened once.
+/// A transaction with its opened tables. Each table is opened once.
 struct Writing<'t> {
     txn: &'t WriteTransaction,
     tables: [Option<redb::Table<'t, &'static [u8], &'static [u8]>>; COUNT],

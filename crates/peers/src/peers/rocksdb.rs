@@ -12,13 +12,13 @@ use rocksdb::{
 use crate::peer::{Body, Durability, Expected, Given, Peer, Place, ReadOnly, Reads, Session, Stop, Txn};
 use crate::tables::{COUNT, TABLES, TableId};
 
-/// What is written before it goes to a file, which is more than the data of short runs.
+/// The size of a memtable in bytes, after which it is written to a file: more than the data of short runs.
 const MEMTABLE_BYTES: usize = 256 << 20;
 
-/// Transactions that are validated at their commit.
+/// A database whose transactions are validated at their commit.
 pub struct Optimistic(Common<OptimisticTransactionDB>);
 
-/// Transactions that lock what they touch.
+/// A database whose transactions lock the rows that they touch.
 pub struct Pessimistic(Common<TransactionDB>);
 
 struct Common<D> {
@@ -27,7 +27,7 @@ struct Common<D> {
     tables: Vec<TableId>,
 }
 
-/// What both kinds of database do.
+/// The operations that both kinds of database share.
 trait Store: DBAccess + Sized {
     fn begin(&self, writes: &WriteOptions) -> Transaction<'_, Self>;
     fn family(&self, name: &str) -> Option<&ColumnFamily>;
@@ -148,11 +148,11 @@ pub struct Seat<'p, D> {
     writes: WriteOptions,
 }
 
-/// What an error means for the attempt.
+/// Converts an error to the reason why the attempt ended.
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` passes")]
 fn stop(error: rocksdb::Error) -> Stop {
     match error.kind() {
-        // A lock that is taken, a deadlock, or a version that is gone.
+        // A lock that is held, a deadlock, or a version that no longer exists.
         ErrorKind::Busy | ErrorKind::TimedOut | ErrorKind::TryAgain | ErrorKind::Aborted => Stop::Conflict,
         _ => Stop::Failed(format!("RocksDB: {error}")),
     }
@@ -172,7 +172,7 @@ impl<D: Store> Session for Seat<'_, D> {
         }
         let txn = self.db.begin(&self.writes);
         let mut writing = Writing { txn, families: &self.families, row: Vec::new() };
-        // Dropped without a commit, it leaves nothing.
+        // Without a commit, dropping the transaction discards its writes.
         body.run(&mut writing)?;
         writing.txn.commit().map_err(stop)
     }
@@ -189,7 +189,7 @@ struct Writing<'a, 'p, D> {
     row: Vec<u8>,
 }
 
-/// Options that end a scan.
+/// Returns read options with the end of a scan.
 fn until(to: &[u8]) -> ReadOptions {
     let mut options = ReadOptions::default();
     options.set_iterate_upper_bound(to);
@@ -231,7 +231,8 @@ impl<D: Store> Reads for Reading<'_, '_, D> {
 }
 
 impl<D: Store> Writing<'_, '_, D> {
-    /// Reads a row and sees to it that nobody else writes it before the commit, nor reads it if `is_exclusive`.
+    /// Reads a row and prevents others from writing it until the commit and, if `is_exclusive`, from reading it for
+    /// update.
     fn read(
         &mut self,
         table: TableId,

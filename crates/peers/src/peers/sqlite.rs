@@ -1,5 +1,5 @@
 //! `SQLite` through `rusqlite`, in memory and as a file with a write-ahead log: one writer at a time, prepared
-//! statements, a table of a key and a row of bytes for each table of a workload.
+//! statements, and for each table of a workload a table of a key and a row of bytes.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -14,9 +14,9 @@ use crate::peer::{
 };
 use crate::tables::{COUNT, TABLES, Table, TableId};
 
-/// Keys of so many bytes are integers, which `SQLite` keeps as the row's own number.
+/// The maximum length of keys that are stored as integers, in bytes. `SQLite` uses them as rowids.
 const NUMBER_BYTES: usize = 8;
-/// Tells databases in memory apart.
+/// A counter that makes the names of databases in memory unique.
 static DATABASES: AtomicUsize = AtomicUsize::new(0);
 
 /// A database in memory, shared by the connections of this process.
@@ -26,7 +26,7 @@ pub struct InMemory(Common);
 pub struct Wal(Common);
 
 struct Common {
-    /// Keeps a database in memory alive.
+    /// A connection that keeps a database in memory alive.
     _first: Mutex<Connection>,
     name: String,
     pragmas: &'static str,
@@ -56,7 +56,7 @@ impl Statements {
     }
 }
 
-/// Waits for the writer whose turn it is: at first by giving up the processor, since a turn takes microseconds.
+/// Waits for the current writer, at first by yielding the processor, because a transaction takes microseconds.
 fn wait(times: i32) -> bool {
     const YIELDS: i32 = 200;
     if times < YIELDS {
@@ -123,7 +123,7 @@ impl Peer for InMemory {
 
     fn open(_: &Place, durability: Durability, tables: &[Expected]) -> Result<Self, String> {
         Self::gives(durability)?;
-        // Relaxed: distinct is all that it is.
+        // Relaxed: the number only has to be unique.
         let number = DATABASES.fetch_add(1, Ordering::Relaxed);
         let name = format!("file:/peer{number}?vfs=memdb");
         Common::open(name, "PRAGMA journal_mode = MEMORY; PRAGMA cache_size = -1000000;", tables).map(Self)
@@ -176,7 +176,7 @@ pub struct Seat<'p> {
     statements: &'p [Option<Statements>],
 }
 
-/// What an error means for the attempt.
+/// Converts an error to the reason why the attempt ended.
 fn stop(error: rusqlite::Error) -> Stop {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Stop::Conflict,
@@ -194,7 +194,7 @@ impl Seat<'_> {
 
 impl Session for Seat<'_> {
     fn attempt(&mut self, body: &mut impl Body) -> Result<(), Stop> {
-        // A writer takes its turn at the begin, so that it never meets another when it has read.
+        // A writer gets its turn at the begin, so that no conflict can occur after its first read.
         self.execute(if body.is_read_only() { "BEGIN DEFERRED" } else { "BEGIN IMMEDIATE" })?;
         let mut attempt = Attempt { seat: self, row: Vec::new() };
         let ended = body.run(&mut attempt).and_then(|()| self.execute("COMMIT"));
@@ -217,7 +217,8 @@ impl<'a> Attempt<'a, '_> {
             .ok_or_else(|| Stop::Failed(format!("table `{}` was not opened", TABLES[table.0].name)))
     }
 
-    /// Executes a statement on a key, and on a row where it takes one; how many rows it changed.
+    /// Executes a statement with a key and, if the statement takes one, a row. Returns `true` if rows were
+    /// changed.
     fn execute(&self, table: TableId, statement: &str, key: &[u8], row: Option<&[u8]>) -> Result<bool, Stop> {
         let mut statement = self.seat.connection.prepare_cached(statement).map_err(stop)?;
         let changed = match (TABLES[table.0].key_bytes <= NUMBER_BYTES, row) {

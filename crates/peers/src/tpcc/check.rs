@@ -1,4 +1,4 @@
-//! Consistency after a run (TPC-C 3.3.2, where conditions have these numbers), and against what the clients committed.
+//! Consistency after a run (TPC-C 3.3.2, whose numbers the conditions have), and agreement with the clients' commits.
 
 use super::procedures::{customer_key, district_key, of_district, order_key, stock_key, warehouse_key};
 use super::rows::{customer, get_i64, get_u32, get_u64, order, order_line, stock};
@@ -8,14 +8,14 @@ use crate::tables::{
     CUSTOMER, DISTRICT_NEXT, DISTRICT_YTD, NEW_ORDER, ORDER, ORDER_LINE, STOCK, WAREHOUSE_YTD,
 };
 
-/// What a district holds.
+/// The sums over a district.
 #[derive(Clone, Debug, Default)]
 struct Area {
     ytd: i64,
     next_order: u32,
-    /// The first and the last order that is not delivered, and how many there are.
+    /// The first and the last undelivered order, and the number of undelivered orders.
     queued: (u32, u32, u64),
-    /// Order lines, the sum of the delivered ones' amounts, and the sum of the undelivered orders' amounts.
+    /// The number of order lines, the sum of the amounts of delivered lines, and the number of undelivered lines.
     lines: u64,
     delivered_amount: i64,
     lines_undelivered: u64,
@@ -86,7 +86,7 @@ fn check_district(of: &Tpcc, session: &mut impl Session, number: u16, area: u8) 
             found.delivered_amount += i64::from(get_u32(row, order_line::AMOUNT));
         }
     })?;
-    // One beyond the last, which must not be there.
+    // One key beyond the last order, which must not exist.
     let keys = (1..=found.next_order).map(|order| order_key(number, area, order));
     let (mut orders, mut of_orders, mut undelivered, mut lines_undelivered) = (0, 0, 0, 0);
     read_keys(session, ORDER, keys, &mut |_, row| {

@@ -1,4 +1,4 @@
-//! The initial rows (TPC-C 4.3.3), each a function of the seed, the table and the key.
+//! The initial rows (TPC-C 4.3.3). Each row is a function of the seed, the table and the key.
 
 use stdx::{Permutation, Rng};
 
@@ -15,17 +15,17 @@ use crate::tables::{
     ORDER_CUSTOMER, ORDER_LINE, STOCK, TableId, WAREHOUSE, WAREHOUSE_YTD,
 };
 
-/// What a stream of random numbers is for, after the run's seed.
+/// The purpose of the streams of random numbers: the second part of their seeds, after the seed of the run.
 const STREAM: u64 = 0x7470_6363;
-/// Client numbers of HISTORY's keys that no client has: rows of the load.
+/// The client number in the keys of loaded HISTORY rows. No client has this number.
 const LOADER: u16 = u16::MAX;
-/// Last names (TPC-C 4.3.2.3).
+/// The number of last names (TPC-C 4.3.2.3).
 const NAMES: u64 = 1_000;
 
 type Give<'g> = &'g mut dyn FnMut(TableId, Key, Vec<u8>) -> Result<(), String>;
 
 impl Tpcc {
-    /// Gives all rows, table after table.
+    /// Passes all rows to `give`, table after table.
     pub(super) fn load(&self, give: Give<'_>) -> Result<(), String> {
         let settings = self.settings;
         for number in 1..=settings.items {
@@ -79,7 +79,7 @@ impl Tpcc {
                 give(CUSTOMER, customer_key(at, area, number), row)?;
             }
         }
-        // Stores that append fast are given what they like.
+        // The rows are sorted, for stores that append fast.
         names.sort_unstable_by_key(|(key, _)| key.to_vec());
         names.into_iter().try_for_each(|(key, row)| give(CUSTOMER_NAME, key, row))?;
         for (nth, (at, area)) in self.districts().enumerate() {
@@ -113,8 +113,8 @@ impl Tpcc {
         let is_bad = rng.below(10) == 0;
         row[customer::CREDIT..customer::MIDDLE].copy_from_slice(if is_bad { b"BC" } else { b"GC" });
         row[customer::MIDDLE..customer::LAST].copy_from_slice(b"OE");
-        // The first 1,000 customers have the 1,000 names, so that each name is somebody's (TPC-C 4.3.3.1); the others'
-        // are non-uniform with the load's constant, A = 255 (TPC-C 2.1.6.1).
+        // The first 1,000 customers have the 1,000 names, so that every name is in use (TPC-C 4.3.3.1). The names of
+        // the other customers are non-uniform with the load's constant, A = 255 (TPC-C 2.1.6.1).
         let name = if u64::from(number) <= NAMES {
             u64::from(number) - 1
         } else {
@@ -187,7 +187,7 @@ impl Tpcc {
     }
 }
 
-/// Random letters and digits, at least so many; the rest stays 0.
+/// Fills with random letters and digits, at least `shortest` of them. The remaining bytes are unchanged.
 fn letters(rng: &mut Rng, to: &mut [u8], shortest: usize) {
     const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let len = rng.between(shortest as u64, to.len() as u64) as usize;
@@ -198,7 +198,7 @@ fn letters(rng: &mut Rng, to: &mut [u8], shortest: usize) {
     }
 }
 
-/// Data of an item or a stock, in one of ten cases with `ORIGINAL` somewhere (TPC-C 4.3.3.1).
+/// Fills the data of an item or a stock, in one of ten cases with `ORIGINAL` at a random place (TPC-C 4.3.3.1).
 fn data(rng: &mut Rng, to: &mut [u8]) {
     letters(rng, to, 26);
     if rng.below(10) == 0 {
@@ -207,14 +207,14 @@ fn data(rng: &mut Rng, to: &mut [u8]) {
     }
 }
 
-/// What warehouses and districts have in common.
+/// Fills the columns that warehouses and districts share.
 fn site(rng: &mut Rng, row: &mut [u8]) {
     set_u32(row, site::TAX, rng.below(2_001) as u32);
     letters(rng, &mut row[site::NAME..site::ADDRESS], 6);
     address(rng, &mut row[site::ADDRESS..]);
 }
 
-/// Two streets, a city, a state and a zip code.
+/// Fills an address: two streets, a city, a state and a zip code.
 fn address(rng: &mut Rng, to: &mut [u8]) {
     for (street, _) in to[..60].as_chunks_mut::<20>().0.iter_mut().zip(0..) {
         letters(rng, street, 10);
@@ -224,7 +224,7 @@ fn address(rng: &mut Rng, to: &mut [u8]) {
     to[66..71].copy_from_slice(b"11111");
 }
 
-/// The last name of a number from 0 to 999 (TPC-C 4.3.2.3).
+/// Writes the last name of a number from 0 to 999 (TPC-C 4.3.2.3).
 fn last_name(number: u64, to: &mut [u8]) {
     const SYLLABLES: [&str; 10] =
         ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];

@@ -1,7 +1,7 @@
-//! TPC-C over ordered byte keys: all five transactions, written once for every store, with the requests that the
-//! laboratory draws (TPC-C 2.4 to 2.8: the standard mix, non-uniform numbers, look-ups by name, one New-Order in a
-//! hundred rolled back). Rows are packed, and whole as the standard's tables are, but for the three hottest columns,
-//! which have tables of their own.
+//! TPC-C over ordered byte keys: all five transactions, written once for every store, with the laboratory's requests
+//! (TPC-C 2.4 to 2.8: the standard mix, non-uniform numbers, look-ups by name, one New-Order in a hundred rolled
+//! back). Rows are packed. Each row contains all columns of the standard's table, except for the three hottest
+//! columns, which have tables of their own.
 
 mod check;
 mod load;
@@ -19,25 +19,25 @@ use crate::peer::{Body, Expected, Key, Session, Stop, Txn};
 use crate::tables::{self, TableId};
 use crate::work;
 
-/// Districts of a warehouse (TPC-C 1.2.1).
+/// The number of districts of a warehouse (TPC-C 1.2.1).
 const DISTRICTS: u8 = 10;
-/// The moment of loading, 2020-01-01, in milliseconds since 1970: fixed, so that the same seed gives the same bytes.
+/// The time of loading, 2020-01-01, in milliseconds since 1970: fixed, so that the same seed makes the same bytes.
 const LOADED_AT_MS: u64 = 1_577_836_800_000;
-/// What every customer paid before, in cents (TPC-C 4.3.3.1).
+/// The amount that every customer paid before the load, in cents (TPC-C 4.3.3.1).
 const FIRST_PAYMENT: i64 = 1_000;
 
-/// What can be chosen.
+/// The settings of the workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Warehouses.
+    /// The number of warehouses.
     pub warehouses: u16,
-    /// Items, and rows of stock for each warehouse: 100,000 in the standard.
+    /// The number of items, and of rows of stock for each warehouse: 100,000 in the standard.
     pub items: u32,
-    /// Customers of a district, and its orders after loading: 3,000 in the standard.
+    /// The number of customers of a district, and of its orders after loading: 3,000 in the standard.
     pub customers: u32,
-    /// Clients, each with a warehouse of its own if there are enough.
+    /// The number of clients. Each client has its own warehouse if there are enough.
     pub clients: u32,
-    /// The same seed makes the same requests.
+    /// The seed. The same seed makes the same requests.
     pub seed: u64,
 }
 
@@ -54,10 +54,10 @@ pub struct Tpcc {
 }
 
 impl Tpcc {
-    /// The workload with these settings.
+    /// Creates the workload with these settings.
     ///
     /// # Errors
-    /// What is wrong with them, and what to take instead.
+    /// The invalid setting and its remedy, as text.
     pub fn new(settings: Settings) -> Result<Self, String> {
         let given = [
             ("tpcc.warehouses", u64::from(settings.warehouses)),
@@ -71,23 +71,24 @@ impl Tpcc {
         Ok(Self { settings, requests: Arc::new(requests) })
     }
 
-    /// Orders of each district that are not delivered when loaded: the last 900 of 3,000 (TPC-C 4.3.3.1).
+    /// The number of orders of each district that are undelivered when loaded: the last 900 of 3,000 (TPC-C
+    /// 4.3.3.1).
     fn undelivered(&self) -> u32 {
         self.settings.customers * 3 / 10
     }
 
-    /// Warehouses and districts.
+    /// Returns all pairs of warehouse and district.
     fn districts(&self) -> impl Iterator<Item = (u16, u8)> {
         (1..=self.settings.warehouses)
             .flat_map(|warehouse| (1..=DISTRICTS).map(move |district| (warehouse, district)))
     }
 }
 
-/// What a client has committed.
+/// The counts of a client's commits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ledger {
     new_orders: u64,
-    /// Items of New-Orders, and their quantities.
+    /// The number of lines of New-Orders, and the sum of their quantities.
     lines: u64,
     quantity: u64,
     payments: u64,
@@ -116,7 +117,7 @@ pub struct Terminal {
     sequence: u64,
     input: Option<Input>,
     ledger: Ledger,
-    /// Orders that the last execution of a Delivery delivered.
+    /// The number of orders that the last execution of a Delivery delivered.
     delivering: u64,
     scratch: procedures::Scratch,
 }
@@ -156,7 +157,7 @@ impl Body for Terminal {
         match &self.input {
             Some(Input::NewOrder(input)) => procedures::new_order(input, scratch, txn),
             Some(Input::Payment(input)) => {
-                // Made up: a client and its request, which is the same when it is executed again.
+                // An artificial key: the client and its request. It stays the same in a retry.
                 let history =
                     Key::new().u16(input.warehouse).u16(self.number as u16).u32(self.sequence as u32);
                 procedures::payment(input, &history, scratch, txn)
@@ -180,7 +181,7 @@ impl work::Workload for Tpcc {
         let districts = warehouses * usize::from(DISTRICTS);
         let customers = districts * self.settings.customers as usize;
         let items = self.settings.items as usize;
-        // Room for the orders and payments of a run, where a store wants to know.
+        // Reserves room for the orders and payments of a run, in stores that need an expected size.
         let added = (1 << 20).min(15 * customers);
         let expected = |table, rows| Expected { table, rows };
         vec![

@@ -1,5 +1,5 @@
-//! The five transactions (TPC-C 2.4 to 2.8). A store that shows rows of different moments sees to it that what comes of
-//! them is not believed; so a row that must be there and is not ends the attempt.
+//! The five transactions (TPC-C 2.4 to 2.8). A store that shows rows of different moments must prevent the commit of a
+//! transaction that read them. So a missing row that must exist ends the attempt.
 
 use std::iter;
 
@@ -16,12 +16,12 @@ use crate::tables::{
     WAREHOUSE, WAREHOUSE_YTD,
 };
 
-/// Orders that a Stock-Level looks at (TPC-C 2.8.2.2).
+/// The number of orders that a Stock-Level reads (TPC-C 2.8.2.2).
 const RECENT_ORDERS: u32 = 20;
-/// The width of `C_DATA`.
+/// The width of `C_DATA` in bytes.
 const CUSTOMER_DATA_BYTES: usize = 500;
 
-/// A client's buffers, and what a terminal would show, which makes it necessary to read it.
+/// A client's buffers, and the data that a terminal would show, so that the data must be read.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     lines: Vec<Line>,
@@ -30,7 +30,7 @@ pub(super) struct Scratch {
     shown: Vec<u8>,
 }
 
-/// A line of an order under way.
+/// A line of the order in progress.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     item: u32,
@@ -52,7 +52,7 @@ pub(super) fn customer_key(warehouse: u16, district: u8, customer: u32) -> Key {
     district_key(warehouse, district).u32(customer)
 }
 
-/// Of ORDER and of NEW-ORDER.
+/// Returns the key of ORDER and of NEW-ORDER.
 pub(super) fn order_key(warehouse: u16, district: u8, order: u32) -> Key {
     district_key(warehouse, district).u32(order)
 }
@@ -65,12 +65,12 @@ pub(super) fn stock_key(warehouse: u16, item: u32) -> Key {
     Key::new().u16(warehouse).u32(item)
 }
 
-/// Later orders come before earlier ones.
+/// Returns the key of the index of orders by customer. Later orders come before earlier orders.
 pub(super) fn customer_order_key(warehouse: u16, district: u8, customer: u32, order: u32) -> Key {
     customer_key(warehouse, district, customer).u32(!order)
 }
 
-/// The row that must be there.
+/// Accepts a row that must exist. A missing row ends the attempt.
 fn found(is_there: bool, what: &'static str) -> Result<(), Stop> {
     if is_there { Ok(()) } else { Err(Stop::Missing(what)) }
 }
@@ -95,8 +95,8 @@ pub(super) fn new_order(input: &NewOrder, scratch: &mut Scratch, txn: &mut impl 
     scratch.lines.clear();
     for line in input.lines() {
         let mut at_hand = None;
-        // An unused item is the customer's mistake, for which the order is undone, after the work for the other lines
-        // (TPC-C 2.4.2.3).
+        // An unused item number is the customer's mistake. The order is rolled back, but only after the work for the
+        // other lines (TPC-C 2.4.2.3).
         let is_used = txn.get(ITEM, &Key::new().u32(line.item), |row| {
             at_hand = Some((get_u32(row, item::PRICE), is_original(&row[item::DATA..])));
         })?;
@@ -105,7 +105,7 @@ pub(super) fn new_order(input: &NewOrder, scratch: &mut Scratch, txn: &mut impl 
         let is_remote = line.supply_warehouse != warehouse;
         let at = stock_key(line.supply_warehouse, line.item);
         let is_there = txn.update_part(STOCK_LEVEL, Some(STOCK_INFO), &at, |level, info| {
-            // TPC-C 2.4.2.2: what would fall below 10 is restocked by 91.
+            // TPC-C 2.4.2.2: if less than 10 would be left, 91 are added.
             let left = get_i32(level, stock::QUANTITY).wrapping_sub(i32::from(line.quantity));
             set_i32(level, stock::QUANTITY, if left >= 10 { left } else { left.wrapping_add(91) });
             add_u32(level, stock::YTD, u32::from(line.quantity));
@@ -123,7 +123,7 @@ pub(super) fn new_order(input: &NewOrder, scratch: &mut Scratch, txn: &mut impl 
             dist_info,
         });
     }
-    // The hottest row comes last, as in the laboratory's.
+    // The hottest row comes last, as in the laboratory.
     let mut number = 0;
     let is_there = txn.update(DISTRICT_NEXT, &district_key(warehouse, district), |row| {
         number = add_u32(row, 0, 1).wrapping_sub(1);
@@ -159,7 +159,7 @@ fn write_order(input: &NewOrder, number: u32, lines: &[Line], txn: &mut impl Txn
     Ok(())
 }
 
-/// Takes a payment (TPC-C 2.5).
+/// Executes a Payment (TPC-C 2.5).
 pub(super) fn payment(
     input: &Payment,
     history_key: &Key,
@@ -202,20 +202,20 @@ pub(super) fn payment(
     set_u16(&mut row, history::WAREHOUSE, input.warehouse);
     row[history::CUSTOMER_DISTRICT] = of.1;
     row[history::DISTRICT] = input.district;
-    // TPC-C 2.5.2.2: both names with four spaces between.
+    // TPC-C 2.5.2.2: both names with four spaces between them.
     row[history::DATA..history::DATA + 10].copy_from_slice(&names[0]);
     row[history::DATA + 10..history::DATA + 14].fill(b' ');
     row[history::DATA + 14..].copy_from_slice(&names[1]);
     txn.insert(HISTORY, history_key, &row)
 }
 
-/// What is noted in the data of a customer with bad credit (TPC-C 2.5.2.2).
+/// Returns the text that is added to `C_DATA` of a customer with bad credit (TPC-C 2.5.2.2).
 fn note(input: &Payment, customer: u32) -> String {
     let Payment { customer_district, customer_warehouse, district, warehouse, amount, .. } = input;
     format!("{customer} {customer_district} {customer_warehouse} {district} {warehouse} {amount} ")
 }
 
-/// A customer's number, given or by name (TPC-C 2.5.2.2, 2.6.2.2).
+/// Returns a customer's number, given directly or found by name (TPC-C 2.5.2.2, 2.6.2.2).
 fn select(
     (warehouse, district): (u16, u8),
     who: &Who,
@@ -231,7 +231,8 @@ fn select(
     let from = district_key(warehouse, district).bytes(last);
     let (from, to) = (from.bytes(&[0; 20]), from.bytes(&[u8::MAX; 20]));
     txn.scan(CUSTOMER_NAME, &from, &to, usize::MAX, |_, row| named_so.push(get_u32(row, 0)))?;
-    // They come in the order of their first names: the one at n/2, rounded up, from 1.
+    // The scan returns customers in the order of their first names. The result is at position n/2, rounded up, counted
+    // from 1.
     let middle = named_so.len().div_ceil(2).wrapping_sub(1);
     named_so.get(middle).copied().ok_or(Stop::Missing("a customer of this name"))
 }
@@ -263,7 +264,7 @@ pub(super) fn order_status(
     })
 }
 
-/// Delivers the oldest order of each district (TPC-C 2.7), in one transaction; how many there were.
+/// Delivers the oldest order of each district (TPC-C 2.7), in one transaction. Returns the number of delivered orders.
 pub(super) fn delivery(input: &Delivery, txn: &mut impl Txn) -> Result<u64, Stop> {
     let warehouse = input.warehouse;
     let mut delivered = 0;
@@ -271,7 +272,7 @@ pub(super) fn delivery(input: &Delivery, txn: &mut impl Txn) -> Result<u64, Stop
         let mut oldest = None;
         let (from, to) = (order_key(warehouse, district, 0), order_key(warehouse, district, u32::MAX));
         txn.scan(NEW_ORDER, &from, &to, 1, |_, row| oldest = Some(get_u32(row, 0)))?;
-        // A district without such an order is skipped (TPC-C 2.7.4.2).
+        // A district without an undelivered order is skipped (TPC-C 2.7.4.2).
         let Some(number) = oldest else { continue };
         if !txn.delete(NEW_ORDER, &order_key(warehouse, district, number))? {
             return Err(Stop::Conflict);
@@ -328,13 +329,13 @@ pub(super) fn stock_level(input: &StockLevel, scratch: &mut Scratch, txn: &mut i
     Ok(())
 }
 
-/// Whether an item's data names it an original (TPC-C 2.4.2.2).
+/// Returns `true` if the data of an item or a stock contains `ORIGINAL` (TPC-C 2.4.2.2).
 fn is_original(data: &[u8]) -> bool {
     const ORIGINAL: [u8; 8] = *b"ORIGINAL";
     data.array_windows().any(|window| *window == ORIGINAL)
 }
 
-/// The rows of a table while nothing else runs, by the districts that their keys begin with.
+/// Returns the first and the last key of a table that begin with this district.
 pub(super) fn of_district(table: TableId, warehouse: u16, district: u8) -> (Key, Key) {
     let rest = table.table().key_bytes - 3;
     let key = district_key(warehouse, district);

@@ -1,17 +1,17 @@
-//! Where the columns of TPC-C's rows are (TPC-C 1.3): fixed places in packed little-endian bytes, keys left out. Money
-//! is in cents, rates are in 1/10,000, dates in milliseconds since 1970 with 0 for null.
+//! The positions of columns in TPC-C's rows (TPC-C 1.3): fixed offsets in packed little-endian bytes, without keys.
+//! Money is in cents, rates are in 1/10,000, dates are in milliseconds since 1970 with 0 for null.
 
-/// Reads and writes columns by their place in a row.
+/// Defines functions that read and write columns by their offset in a row.
 macro_rules! number {
     ($($get:ident $set:ident $type:ty;)+) => {
         $(
-            /// The column at a place.
+            /// Returns the column at an offset.
             pub(super) fn $get(row: &[u8], at: usize) -> $type {
                 let (column, _) = row[at..].split_first_chunk().expect("a row is as wide as its table says");
                 <$type>::from_le_bytes(*column)
             }
 
-            /// Overwrites the column at a place.
+            /// Overwrites the column at an offset.
             pub(super) fn $set(row: &mut [u8], at: usize, value: $type) {
                 let (column, _) = row[at..].split_first_chunk_mut().expect("a row is as wide as its table says");
                 *column = value.to_le_bytes();
@@ -27,24 +27,24 @@ number! {
     get_i64 set_i64 i64;
 }
 
-/// Overwrites the column at a place.
+/// Overwrites the column at an offset.
 pub(super) fn set_u16(row: &mut [u8], at: usize, value: u16) {
     row[at..at + 2].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Adds to the column at a place; the sum.
+/// Adds to the column at an offset. Returns the sum.
 pub(super) fn add_u32(row: &mut [u8], at: usize, value: u32) -> u32 {
     let sum = get_u32(row, at).wrapping_add(value);
     set_u32(row, at, sum);
     sum
 }
 
-/// Adds to the column at a place.
+/// Adds to the column at an offset.
 pub(super) fn add_i64(row: &mut [u8], at: usize, value: i64) {
     set_i64(row, at, get_i64(row, at).wrapping_add(value));
 }
 
-/// WAREHOUSE and DISTRICT without what is hot, which has tables of one column.
+/// WAREHOUSE and DISTRICT without the hot columns, which have tables of one column.
 pub(super) mod site {
     pub(in super::super) const TAX: usize = 0;
     pub(in super::super) const NAME: usize = 4;
@@ -57,7 +57,7 @@ pub(super) mod customer {
     pub(in super::super) const YTD_PAYMENT: usize = 8;
     pub(in super::super) const PAYMENT_CNT: usize = 16;
     pub(in super::super) const DELIVERY_CNT: usize = 20;
-    /// Where `CUSTOMER_PERSON` begins.
+    /// The offset of `CUSTOMER_PERSON`.
     pub(in super::super) const PERSON: usize = 24;
     pub(in super::super) const SINCE: usize = 24;
     pub(in super::super) const CREDIT_LIM: usize = 32;
@@ -117,7 +117,7 @@ pub(super) mod stock {
     pub(in super::super) const YTD: usize = 4;
     pub(in super::super) const ORDER_CNT: usize = 8;
     pub(in super::super) const REMOTE_CNT: usize = 12;
-    /// Where `STOCK_INFO` begins.
+    /// The offset of `STOCK_INFO`.
     pub(in super::super) const INFO: usize = 16;
     /// Ten texts of 24 bytes.
     pub(in super::super) const DIST: usize = 16;

@@ -1,4 +1,4 @@
-//! The scripts, in the order in which they are read best: what every level excludes first.
+//! The scripts, in the best order for reading: the anomalies that every level excludes come first.
 
 macro_rules! scripts {
     ($($name:literal),+ $(,)?) => {

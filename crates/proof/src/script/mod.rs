@@ -1,11 +1,11 @@
-//! Scripts: the anomalies of the literature, a file each, played on a scheme step by step.
+//! Scripts: the anomalies of the literature, one file each, played on a scheme step by step.
 //!
-//! A script tells one *history*: what is loaded, what each transaction does in which order, and what it sees. Under a
-//! scheme the same steps are made in the same order, as far as the scheme lets them, and something comes of them. Two
-//! things are then asked. Did the told history come about? The script says at which levels it never does, and at
-//! which it must. And is there any order of the transactions, as the scheme's level allows it, that explains what
-//! came about instead? That is [tried](Outcome::is_explained_at) whatever the script says, so a script need not
-//! foresee what schemes do in place of the anomaly: some abort, some wait, some show another value.
+//! A script tells one *history*: the rows that are loaded, the steps of each transaction in their order, and what each
+//! step sees. Under a scheme the same steps are made in the same order, as far as the scheme lets them, and they have
+//! an outcome. Two questions are then asked. First: did the told history come about? The script says at which levels it
+//! never does, and at which it must. Second: is there an order of the transactions, allowed by the scheme's level, that
+//! explains the outcome? That is [tried](Outcome::is_explained_at) whatever the script says, so a script need not
+//! foresee what schemes do instead of the anomaly: some abort, some wait, some show another value.
 //!
 //! ```text
 //! Write skew on two records                              the title
@@ -27,8 +27,8 @@
 //!
 //! **Tables.** `point` is found by key, `ordered` is scanned by key, `indexed` is found by key and scanned by value.
 //! Keys are below 1,600 (below 100 for `indexed`). Each hundred of them is a home, and no leaf of an ordered index
-//! holds keys of two homes: what is done in one does not stand in the way of another, once both have keys. A leaf
-//! holds 31 keys.
+//! holds keys of two homes: operations in one home do not interfere with another, once both have keys. A leaf holds 31
+//! keys.
 //!
 //! **Steps** are `begin` (else a transaction begins with its first step), `commit`, `rollback`, and
 //!
@@ -42,8 +42,8 @@
 //! | `scan ordered 1..9`, `scan_by indexed 10..20`, each with `backward` and `limit 2` | `1=5 9=5` or `nothing` |
 //!
 //! **Levels** are named as in reports; `any` is all of them. `never: serializable` holds for strictly serializable
-//! schemes, too. `shown` means these levels only: a stricter scheme may, or may not. A history of which a step had to
-//! let others pass is not the told one, whatever it saw.
+//! schemes, too. `shown` means these levels only: under a stricter scheme the history may or may not come about. If a
+//! step waits and later steps of the script are made before it, the history is not the told one, whatever it saw.
 
 mod list;
 mod parse;
@@ -62,7 +62,7 @@ pub use parse::ScriptError;
 pub use play::{Ending, Outcome, StepOutcome, TxnOutcome, play};
 pub use verdict::{Subject, Verdict, judge};
 
-/// The most transactions of a script.
+/// The largest number of transactions of a script.
 pub const TXNS_MAX: usize = 16;
 
 /// The levels that schemes promise.
@@ -74,19 +74,19 @@ pub const LEVELS: [Isolation; 3] =
 pub struct Script {
     /// The name of its file, without `.txt`.
     pub name: String,
-    /// What it is called.
+    /// The title of the script.
     pub title: String,
-    /// Where it was told first.
+    /// The source of the anomaly.
     pub from: String,
-    /// What happens, in prose.
+    /// The story, in prose.
     pub story: String,
-    /// What is loaded.
+    /// The rows that are loaded.
     pub load: Rows,
-    /// What is done, in this order.
+    /// The steps, in this order.
     pub steps: Vec<Step>,
-    /// The rows of some tables in the end.
+    /// The tables whose rows are checked in the end, and those rows.
     pub end: Option<(Vec<TableName>, Rows)>,
-    /// What must come of it.
+    /// The claims about the outcome.
     pub claims: Vec<Claim>,
     /// The lines of the file.
     pub lines: Vec<String>,
@@ -95,7 +95,7 @@ pub struct Script {
 /// Rows by table and key.
 pub type Rows = BTreeMap<(TableName, u64), u64>;
 
-/// One of the tables.
+/// A table that scripts use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TableName {
     /// Rows are found by key.
@@ -109,26 +109,26 @@ pub enum TableName {
 /// A step of a transaction.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The line of the file, from one.
+    /// The line of the file, from 1.
     pub line: usize,
-    /// The transaction, from zero: `t1`.
+    /// The transaction, from 0: `t1` is 0.
     pub txn: usize,
-    /// What it does.
+    /// The action of the step.
     pub act: Act,
-    /// What it sees, as the script tells it, if it does.
+    /// The result that the step sees in the told history, if the script gives one.
     pub sees: Option<Seen>,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// The transaction begins.
     Begin,
-    /// It wants to commit.
+    /// The transaction commits.
     Commit,
-    /// It wants nothing to have happened.
+    /// The transaction rolls back.
     Rollback,
-    /// It reads or writes.
+    /// The transaction executes an operation.
     Do(Op),
 }
 
@@ -143,7 +143,7 @@ pub enum Op {
     Add(TableName, u64, u64),
     /// Overwrites a row.
     Replace(TableName, u64, u64),
-    /// Inserts rows, one after the other, as long as they are not there.
+    /// Inserts rows, one after the other, until one of them is there already.
     Insert(Keys, u64),
     /// Deletes a row.
     Delete(TableName, u64),
@@ -151,9 +151,9 @@ pub enum Op {
     Scan {
         /// The range: of values if the table is scanned by value.
         keys: Keys,
-        /// Whether in ascending order.
+        /// Whether the scan is in ascending order.
         is_forward: bool,
-        /// After how many rows it stops.
+        /// The number of rows after which the scan stops.
         limit: usize,
     },
 }
@@ -169,38 +169,38 @@ pub struct Keys {
     pub to: u64,
 }
 
-/// What an update makes of a value.
+/// The change that an update makes to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// This value.
+    /// Sets this value.
     To(u64),
-    /// So much more.
+    /// Adds this amount.
     By(u64),
 }
 
-/// What an operation saw.
+/// The result that an operation saw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// A value, or that there is none.
+    /// A value; `None` if there is none.
     Value(Option<u64>),
-    /// Whether a write found, or an insert did not find, what it is about.
+    /// Whether a write found its row, or an insert found none.
     Done(bool),
     /// Keys and values in the order in which they were visited.
     Rows(Vec<(u64, u64)>),
 }
 
-/// What must come of a script.
+/// A claim about the outcome of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// At these levels the told history does not come about.
+    /// At these levels the told history never comes about.
     Never(Vec<Isolation>),
-    /// Under schemes that promise one of these levels it does.
+    /// Under schemes that promise one of these levels the told history comes about.
     Shown(Vec<Isolation>),
-    /// Under this scheme with its standard settings all of this is so.
+    /// Under this scheme with its standard settings all these facts hold.
     With(String, Vec<Fact>),
 }
 
-/// Something that is so, or not, when a script has been played.
+/// A fact about the outcome of a script, which may be true or false.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// The told history came about.
@@ -209,14 +209,14 @@ pub enum Fact {
     Waits(usize),
     /// The transaction committed.
     Commits(usize),
-    /// Its rollback was confirmed.
+    /// The rollback of the transaction was confirmed.
     RollsBack(usize),
     /// The scheme aborted it, for this reason if one is given.
     Aborts(usize, Option<engine::Abort>),
 }
 
 impl Script {
-    /// How many transactions it has.
+    /// The number of transactions.
     pub fn txns(&self) -> usize {
         self.steps.iter().map(|step| step.txn + 1).max().unwrap_or(0)
     }
@@ -246,7 +246,7 @@ impl TableName {
         }
     }
 
-    /// The first key that it cannot have. What is found by value has one home, since homes ascend with values.
+    /// The first key that the table cannot have. A table scanned by value has one home, since homes ascend with values.
     pub const fn keys_end(self) -> u64 {
         match self {
             Self::Point | Self::Ordered => stage::HOME_KEYS * engine::Homes::MAX as u64,

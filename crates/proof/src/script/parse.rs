@@ -1,4 +1,4 @@
-//! Reading scripts. Whoever writes one wrong is told the line, and what was expected there.
+//! The parser of scripts. An error names the line, and what was expected there.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use engine::{Abort, Isolation};
 
 use super::{Act, Change, Claim, Fact, Keys, LEVELS, Op, Rows, Script, Seen, Step, TXNS_MAX, TableName};
 
-/// Why a text is no script.
+/// A syntax error in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
     /// The file.
     pub file: String,
     /// The line, from one.
     pub line: usize,
-    /// What was expected there, and what was found.
+    /// The expected text, and the text that was found.
     pub what: String,
 }
 
@@ -26,10 +26,10 @@ impl fmt::Display for ScriptError {
 
 impl core::error::Error for ScriptError {}
 
-/// What is wrong with a line, or with a part of it.
+/// A result whose error says what was expected and what was found.
 type Parsed<T> = Result<T, String>;
 
-/// The longest range that is inserted at once.
+/// The largest number of keys of one insert.
 const INSERTED_MAX: u64 = 100;
 
 fn expected<T>(what: &str, found: &str) -> Parsed<T> {
@@ -38,10 +38,10 @@ fn expected<T>(what: &str, found: &str) -> Parsed<T> {
 }
 
 impl Script {
-    /// Reads a script; `name` is that of its file, without `.txt`.
+    /// Parses a script; `name` is the name of its file, without `.txt`.
     ///
     /// # Errors
-    /// The first line that is wrong, and what was expected there.
+    /// The first wrong line, and what was expected there.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let mut script = Self {
@@ -106,7 +106,7 @@ impl Script {
         Ok(())
     }
 
-    /// The number of a transaction that is known, or comes next.
+    /// The index of a transaction that is known, or that is the next one.
     fn txn(&self, text: &str) -> Parsed<usize> {
         let known = self.txns();
         match text[1..].parse::<usize>() {
@@ -160,7 +160,7 @@ impl Script {
         })
     }
 
-    /// Whether nothing is missing.
+    /// Fails if a part of the script is missing.
     fn is_whole(&self) -> Parsed<()> {
         if self.story.is_empty() {
             return expected("a paragraph that tells the story", "");
@@ -181,7 +181,7 @@ impl Script {
     }
 }
 
-/// Whether it looks like the name of a transaction.
+/// Whether the text looks like the name of a transaction.
 fn is_txn(text: &str) -> bool {
     text.strip_prefix('t')
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -202,7 +202,8 @@ fn levels(text: &str) -> Parsed<Vec<Isolation>> {
     Ok(levels)
 }
 
-/// What serializable schemes never show, strict ones never show either.
+/// Adds strict serializability to serializability: a history that serializable schemes never show, strictly
+/// serializable ones never show either.
 fn forbidden(levels: &[Isolation]) -> Vec<Isolation> {
     let mut levels = levels.to_vec();
     if levels.contains(&Isolation::Serializable) {
@@ -211,7 +212,7 @@ fn forbidden(levels: &[Isolation]) -> Vec<Isolation> {
     levels
 }
 
-/// Rows of tables: `point 1=10 2=20; ordered 1..9=0`, and which tables these are.
+/// Parses rows of tables, `point 1=10 2=20; ordered 1..9=0`; returns the named tables and the rows.
 fn table_rows(text: &str) -> Parsed<(Vec<TableName>, Rows)> {
     let (mut tables, mut rows) = (Vec::new(), BTreeMap::new());
     for part in text.split(';') {
@@ -246,7 +247,7 @@ fn bounds(text: &str) -> Parsed<(u64, u64)> {
     if from > to { expected("a range that ascends", text) } else { Ok((from, to)) }
 }
 
-/// A key of a table, or a range of them.
+/// Parses a key of a table, or a range of keys.
 fn range(table: TableName, text: &str) -> Parsed<Keys> {
     let (from, to) = bounds(text)?;
     let end = table.keys_end();
@@ -326,7 +327,7 @@ fn scan(keys: Keys, how: &[&str]) -> Parsed<Op> {
     Ok(Op::Scan { keys, is_forward, limit })
 }
 
-/// What a step sees.
+/// Parses the result that a step sees.
 fn seen(act: &Act, text: &str) -> Parsed<Seen> {
     match act {
         Act::Do(Op::Read(..) | Op::Update(..)) if text == "none" => Ok(Seen::Value(None)),
@@ -362,13 +363,13 @@ fn seen(act: &Act, text: &str) -> Parsed<Seen> {
 mod tests {
     use super::*;
 
-    /// A script, line by line.
+    /// A correct script, line by line.
     const GOOD: &str = "Lost update\nfrom: nobody\n\nA story:\nof two lines.\n\nload: point 1=10\n\n\
                         t1: read point 1 -> 10\nt2: update point 1 + 1 -> 10; commit\nt1: update point 1 = 11\n\
                         t1: commit\n\nend: point 1=11\nnever: serializable, snapshot isolation\n\
                         with serial: t2 waits, t1 aborts (lock_busy)\n";
 
-    /// What is said of a script in which one line is another.
+    /// The error message of a script in which one line is replaced.
     fn error(line: &str, instead: &str) -> String {
         assert!(GOOD.contains(line), "{line}");
         Script::parse("good", &GOOD.replacen(line, instead, 1)).expect_err(instead).to_string()

@@ -1,16 +1,17 @@
 //! Playing a script on a scheme.
 //!
-//! The script is a workload whose transactions are requests of a client each, run by the scheme's own driver with one
-//! worker. Where transactions run one by one, each client is on a fiber and one more conducts: it gives one step
-//! after the other its turn, in the order of the script. A step whose fiber is suspended while the conductor looks a
-//! number of times *waits*, and the script goes on with the others; when a transaction no longer waits, what it
-//! missed comes first. When nobody can go on and some wait, the script is stuck, and the conductor ends it by a panic
-//! that says who waits for whom. A scheme that spins by itself, which none may, would not be found out.
+//! The script is a workload in which each transaction is the request of one client, run by the scheme's own driver with
+//! one worker. If transactions run one by one, each client is on a fiber, and one more client is the conductor: it
+//! gives each step its turn, in the order of the script. If a step's fiber stays suspended while the conductor looks a
+//! number of times, the step *waits*, and the script goes on with the other transactions; when a transaction no longer
+//! waits, its missed steps come first. If no transaction can go on and some wait, the script is stuck, and the
+//! conductor ends it by a panic that says which transaction waits for which. A scheme that spins without yielding,
+//! which is not allowed, would not be detected.
 //!
-//! Where transactions run in batches there are no turns: those that are open together in the script are a batch, in the
-//! order of their first steps. Their commits are said within it, and decided at its end.
+//! If transactions run in batches there are no turns: the transactions that are open together in the script are a
+//! batch, in the order of their first steps. Their commits are requested within the batch, and decided at its end.
 //!
-//! Attempts that abort are not retried, except that what falls back within its batch does so.
+//! Attempts that abort are not retried, except those that fall back within their batch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -26,64 +27,64 @@ use sync::{Latched, clock, waiter};
 use super::stage::Stage;
 use super::{Act, Rows, Script, Seen, TXNS_MAX};
 
-/// Looks at a suspended fiber after which its step waits.
+/// The number of looks at a suspended fiber after which its step counts as waiting.
 const LOOKS_PER_WAIT: u32 = 64;
-/// Looks that those who wait get to go on before the next step has its turn.
+/// The number of looks during which waiting transactions may go on before the next step has its turn.
 const LOOKS_PER_TURN: u32 = 8;
-/// Looks after which a script in which nothing happens may be stuck.
+/// The number of looks without progress after which a script may be stuck.
 const LOOKS_STUCK: u32 = 10_000;
-/// Nanoseconds for which nothing has happened then.
+/// The time without progress, in nanoseconds, that a stuck script must also have had.
 const NS_STUCK: u64 = 2_000_000_000;
 
-/// What came of a script under a scheme.
+/// The outcome of a script under a scheme.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// By step.
+    /// The outcomes of the steps.
     pub steps: Vec<StepOutcome>,
-    /// By transaction.
+    /// The outcomes of the transactions.
     pub txns: Vec<TxnOutcome>,
-    /// All rows in the end; none if it was cut off.
+    /// All rows in the end; empty if the script was cut off.
     pub rows: Rows,
-    /// What cut the script off, if something did: it was stuck, or the scheme panicked.
+    /// The reason for which the script was cut off, if it was: the script was stuck, or the scheme panicked.
     pub broken: Option<String>,
-    /// Whether it was stuck: all who were open waited for each other.
+    /// Whether the script was stuck: all open transactions waited for each other.
     pub is_stuck: bool,
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Clone, Debug, Default)]
 pub struct StepOutcome {
-    /// Whether it was made.
+    /// Whether the step was made.
     pub is_made: bool,
-    /// Whether it had to wait.
+    /// Whether the step had to wait.
     pub has_waited: bool,
-    /// Whether steps that the script has after it were made before it, since it had to wait.
+    /// Whether later steps of the script were made before this step, since it had to wait.
     pub was_passed: bool,
-    /// What it saw.
+    /// The result that the step saw.
     pub seen: Option<Seen>,
 }
 
-/// What came of a transaction.
+/// The outcome of a transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TxnOutcome {
-    /// How it ended; none if it did not.
+    /// The ending of the transaction; `None` if it did not end.
     pub ending: Option<Ending>,
-    /// Why its first attempt aborted, if it then fell back in its batch.
+    /// The reason for which its first attempt aborted, if it then fell back in its batch.
     pub fell_back: Option<Abort>,
-    /// When it began, counted in events.
+    /// The time at which it began, counted in events.
     pub began: u32,
-    /// When it had ended, counted in events.
+    /// The time at which it had ended, counted in events.
     pub ended: u32,
 }
 
-/// How a transaction ended.
+/// The ending of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It committed.
+    /// The transaction committed.
     Committed,
-    /// It rolled back, and the scheme confirmed what it had read.
+    /// The transaction rolled back, and the scheme confirmed its reads.
     RolledBack,
-    /// The scheme aborted it.
+    /// The scheme aborted the transaction.
     Aborted(Abort),
 }
 
@@ -107,7 +108,7 @@ pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<Outcome, Sett
         show.state.lock().enter(cast);
         let control = Control::new(1);
         if is_batched {
-            // An interrupted run of batches ends with the first.
+            // An interrupted run of batches ends after the first batch.
             control.interrupt();
         }
         let job = Job { clients, ..job };
@@ -117,7 +118,7 @@ pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<Outcome, Sett
             Err(panic) => {
                 let says = panics::message(&*panic).unwrap_or_else(|| "a panic".to_owned());
                 show.state.lock().outcome.broken = Some(says);
-                // What is left open may hold up whoever comes next.
+                // Transactions that are left open may block later ones.
                 return Ok(show.state.into_inner().outcome);
             }
         }
@@ -128,18 +129,18 @@ pub fn play<S: Scheme>(script: &Script, values: &Values) -> Result<Outcome, Sett
     Ok(outcome)
 }
 
-/// Nobody is open: what the scheme does now and then, it does.
+/// Runs the scheme's periodic work while no transaction is open.
 fn rest<S: Scheme>(db: &Database<S>) {
     for _ in 0..3 {
         db.scheme().maintain(0);
-        // It may go by the clock.
+        // The scheme may go by the clock.
         if db.scheme().keeps_versions() || db.scheme().watermark().is_some() {
             waiter::pause_ns(1_500_000);
         }
     }
 }
 
-/// The transactions of a script, cut where nobody is open, each part in the order of first steps.
+/// The transactions of a script, cut into parts where none is open; each part is in the order of first steps.
 fn casts(script: &Script) -> Vec<Vec<usize>> {
     let (mut casts, mut open) = (vec![Vec::new()], 0);
     let mut has_begun = vec![false; script.txns()];
@@ -158,18 +159,18 @@ fn casts(script: &Script) -> Vec<Vec<usize>> {
     casts
 }
 
-/// Where a step is.
+/// The state of a step's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// It has not had its turn.
+    /// The step has not had its turn.
     Ahead,
-    /// It has, and is being made: also when it waits, and when it ends its transaction.
+    /// The step has its turn, and is being made: also while it waits, and while it ends its transaction.
     Given,
-    /// It was made.
+    /// The step was made.
     Over,
 }
 
-/// What the conductor sees.
+/// The result of a look of the conductor.
 #[derive(Debug, PartialEq, Eq)]
 enum Look {
     GoesOn,
@@ -177,23 +178,23 @@ enum Look {
     Stuck(String),
 }
 
-/// What clients and conductor share.
+/// State shared by the clients and the conductor.
 #[derive(Debug)]
 struct State {
     script: Script,
     is_batched: bool,
-    /// The transactions of the present part, by client.
+    /// The transactions of the current part, by client.
     cast: Vec<usize>,
     turns: Vec<Turn>,
-    /// The step that has its turn and has neither been made nor found to wait.
+    /// The step that has its turn and has neither been made nor been found to wait.
     running: Option<usize>,
-    /// By transaction.
+    /// Whether each transaction has ended.
     has_ended: Vec<bool>,
-    /// Attempts by transaction.
+    /// The number of attempts of each transaction.
     attempts: Vec<u32>,
-    /// Looks since something happened.
+    /// The number of looks without progress.
     looks: u32,
-    /// When the first of these was.
+    /// The time of the first of these looks.
     first_look_ns: u64,
     events: u32,
     outcome: Outcome,
@@ -224,7 +225,7 @@ impl State {
         }
     }
 
-    /// A part of the script begins.
+    /// Begins a part of the script.
     fn enter(&mut self, cast: Vec<usize>) {
         self.cast = cast;
         self.events += 1;
@@ -233,7 +234,7 @@ impl State {
         }
     }
 
-    /// A part of the script has ended, and this was counted by type of transaction.
+    /// Ends a part of the script; `tallies` are the driver's counts by type of transaction.
     fn leave(&mut self, tallies: &[TypeTally]) {
         self.events += 1;
         for &txn in &self.cast {
@@ -252,7 +253,7 @@ impl State {
         }
     }
 
-    /// A transaction is executed, perhaps again.
+    /// Counts an attempt of a transaction; a new attempt clears the outcomes of its steps.
     fn execute(&mut self, txn: usize) {
         self.attempts[txn] += 1;
         if self.attempts[txn] > 1 {
@@ -262,12 +263,12 @@ impl State {
         }
     }
 
-    /// A step is being made.
+    /// Notes that a step is being made.
     fn make(&mut self, number: usize) {
         self.outcome.steps[number].is_made = true;
     }
 
-    /// A step was made, and another of the same transaction follows.
+    /// Notes that a step was made, and that another of the same transaction follows.
     fn made(&mut self, number: usize, seen: Option<Seen>) {
         self.outcome.steps[number].seen = seen;
         self.turns[number] = Turn::Over;
@@ -275,7 +276,7 @@ impl State {
         self.looks = 0;
     }
 
-    /// The client of a transaction has heard how it ended.
+    /// Notes that the client of a transaction has received its ending.
     fn heard(&mut self, txn: usize) {
         self.events += 1;
         self.outcome.txns[txn].ended = self.events;
@@ -284,7 +285,7 @@ impl State {
         self.looks = 0;
     }
 
-    /// The conductor looks, and gives a step its turn if it is time.
+    /// A look of the conductor, which gives a step its turn if it is time.
     fn look(&mut self, now_ns: u64) -> Look {
         if self.cast.iter().all(|txn| self.has_ended[*txn]) {
             return Look::AllEnded;
@@ -325,7 +326,7 @@ impl State {
         Look::GoesOn
     }
 
-    /// The step that a transaction is in.
+    /// The step that a transaction is making.
     fn present(&self, txn: usize) -> Option<usize> {
         let mut steps = self.script.steps_of(txn).map(|(number, _)| number);
         steps.find(|number| self.turns[*number] == Turn::Given).filter(|_| !self.has_ended[txn])
@@ -340,7 +341,8 @@ impl State {
         steps.find(|number| self.turns[*number] == Turn::Ahead)
     }
 
-    /// Who waits for whom, as far as the script tells: for those who are open and have touched the same keys.
+    /// A text that says which transaction waits for which, as far as the script tells: for open transactions that have
+    /// touched the same keys.
     fn who_waits(&self) -> String {
         let waits = self.cast.iter().filter_map(|&txn| {
             let number = self.present(txn)?;
@@ -355,7 +357,7 @@ impl State {
         format!("`{}` is stuck: {}", self.script.name, waits.join("; "))
     }
 
-    /// Whether a transaction has touched keys that a step of another is about.
+    /// Whether a transaction has touched keys that a step of another transaction touches.
     fn has_touched(&self, txn: usize, number: usize) -> bool {
         let act = &self.script.steps[number].act;
         let mut before = self.script.steps_of(txn).filter(|(step, _)| self.turns[*step] != Turn::Ahead);
@@ -377,8 +379,8 @@ struct Show {
     state: Latched<State>,
 }
 
-/// A transaction's types: one that may write, and one that only reads, for each transaction of a script; and that
-/// of requests which do nothing.
+/// The types of transactions: for each transaction of a script one that may write and one that only reads, and last the
+/// type of requests which do nothing.
 const TYPES: [TxnType; 2 * TXNS_MAX + 1] = {
     let mut types = [TxnType { name: "txn", read_only: false }; 2 * TXNS_MAX + 1];
     let mut txn = 0;
@@ -389,7 +391,7 @@ const TYPES: [TxnType; 2 * TXNS_MAX + 1] = {
     types
 };
 
-/// The type of a transaction.
+/// The index of a transaction's type.
 fn kind(script: &Script, txn: Option<usize>) -> usize {
     txn.map_or(2 * TXNS_MAX, |txn| 2 * txn + usize::from(script.is_read_only(txn)))
 }
@@ -404,7 +406,7 @@ impl Show {
         self.state.lock().make(number);
     }
 
-    /// Conducts until all have ended.
+    /// Conducts until all transactions of the part have ended.
     fn conduct(&self) {
         let mut look = Look::GoesOn;
         waiter::wait_until(None, || {
@@ -446,8 +448,8 @@ impl Workload for Show {
         self.stage.load(&self.script.load, loader);
     }
 
-    /// A client sends its transaction when it is the turn of the first step, and has heard how that ended when it sends
-    /// the next request, which does nothing. The last client is the conductor.
+    /// A client sends its transaction at the turn of its first step. When it sends its next request, which does
+    /// nothing, it has received the transaction's ending. The last client is the conductor.
     fn generate(&self, ClientId(client): ClientId, sequence: u64, _: &mut Rng) -> Option<usize> {
         let txn = self.state.lock().cast.get(client as usize).copied();
         match txn {

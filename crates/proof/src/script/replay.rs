@@ -1,16 +1,16 @@
-//! Which outcomes a level allows, by trying all orders of the transactions on a plain map.
+//! Finds out whether a level allows an outcome, by trying all orders of the transactions on a plain map.
 //!
-//! What a scheme aborted did not happen. What rolled back has read, and written nothing: a rollback is confirmed, so
-//! its reads must fit in as well.
+//! A transaction that the scheme aborted did not happen. A transaction that rolled back has read, but written nothing:
+//! a rollback is confirmed, so its reads must fit in as well.
 
 use engine::Isolation;
 
 use super::play::{Ending, Outcome};
 use super::{Act, Keys, Op, Rows, Script, Seen, Step, TableName, TxnOutcome};
 
-/// A transaction that happened.
+/// A transaction that took effect.
 struct Happened<'s> {
-    /// What it did, and what it saw where that matters.
+    /// Its operations, and the result that each saw where that matters.
     ops: Vec<(&'s Op, Option<&'s Seen>)>,
     writes: bool,
     began: u32,
@@ -22,16 +22,15 @@ struct Tried<'s> {
     level: Isolation,
     txns: Vec<Happened<'s>>,
     is_placed: Vec<bool>,
-    /// The rows after so many transactions, and what the last of them wrote.
+    /// The rows after each number of transactions, and the keys that the last of these transactions wrote.
     states: Vec<(Rows, Vec<(TableName, u64)>)>,
     order: Vec<usize>,
-    /// Whether these may be the rows in the end.
+    /// Whether rows may be the rows in the end.
     fits: &'s dyn Fn(&Rows) -> bool,
 }
 
 impl Outcome {
-    /// Whether an order of the transactions that the level allows explains all that they saw, and what is there in
-    /// the end.
+    /// Whether an order of the transactions that the level allows explains all that they saw, and the rows in the end.
     pub fn is_explained_at(&self, level: Isolation, script: &Script) -> bool {
         let txn = |(number, txn): (usize, &TxnOutcome)| {
             let writes = match txn.ending? {
@@ -86,7 +85,7 @@ fn explains(
 }
 
 impl Tried<'_> {
-    /// Whether the rest can be placed.
+    /// Whether the remaining transactions can be placed.
     fn goes_on(&mut self) -> bool {
         if self.order.len() == self.txns.len() {
             return (self.fits)(&self.states.last().expect("there is a first state").0);
@@ -109,7 +108,7 @@ impl Tried<'_> {
         false
     }
 
-    /// Whether somebody who is not placed had ended before it began, which the level minds.
+    /// Whether, at a level that respects real time, a transaction that is not placed yet ended before this one began.
     fn must_wait(&self, txn: usize) -> bool {
         self.level != Isolation::Serializable
             && (0..self.txns.len()).any(|other| !self.is_placed[other] && self.is_before(other, txn))
@@ -119,11 +118,11 @@ impl Tried<'_> {
         self.txns[one].ended < self.txns[other].began
     }
 
-    /// The state after a transaction that comes next, if it can.
+    /// The state after this transaction if it comes next; `None` if it cannot.
     fn place(&self, txn: usize) -> Option<(Rows, Vec<(TableName, u64)>)> {
         let last = self.order.len();
         let first = if self.level == Isolation::Snapshot {
-            // The snapshot has whatever was committed when it was taken.
+            // The snapshot contains all transactions that had committed when it was taken.
             self.order.iter().rposition(|other| self.is_before(*other, txn)).map_or(0, |place| place + 1)
         } else {
             last
@@ -148,8 +147,8 @@ impl Tried<'_> {
 }
 
 impl Happened<'_> {
-    /// The rows as the transaction leaves them when it began with these, and which it wrote; none if it would have
-    /// seen something else.
+    /// The rows after the transaction if it began with `rows`, and the keys that it wrote; `None` if it would have seen
+    /// something else.
     fn replay(&self, rows: &Rows) -> Option<(Rows, Vec<(TableName, u64)>)> {
         let (mut rows, mut written) = (rows.clone(), Vec::new());
         for (op, seen) in &self.ops {
@@ -166,7 +165,7 @@ impl Happened<'_> {
 }
 
 impl Op {
-    /// What the operation sees in rows, which it changes.
+    /// Executes the operation on the rows, and returns what it sees.
     fn replay(&self, rows: &mut Rows, written: &mut Vec<(TableName, u64)>) -> Seen {
         let mut write = |rows: &mut Rows, at: (TableName, u64), value: Option<u64>| {
             written.push(at);
@@ -223,7 +222,7 @@ mod tests {
     use super::*;
     use crate::script::LEVELS;
 
-    /// At which levels a history is allowed: strictly serializable, serializable, with snapshots.
+    /// Whether a history is allowed at each level: strictly serializable, serializable, snapshot isolation.
     fn allowed(history: &str) -> [bool; 3] {
         let text = format!("Title\nfrom: nobody\n\nStory.\n\n{history}\nnever: any\n");
         let script = Script::parse("test", &text).expect("it is right");

@@ -1,4 +1,4 @@
-//! The tables that scripts play on, and their operations on a transaction.
+//! The tables that scripts use, and the operations on them in a transaction.
 
 use core::ops::{ControlFlow, RangeInclusive};
 
@@ -10,9 +10,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::{Act, Change, Keys, Op, Rows, Script, Seen, TableName};
 
-/// Keys of a home.
+/// The number of keys of a home.
 pub(super) const HOME_KEYS: u64 = 100;
-/// Bits of a key below its home.
+/// The number of bits of an ordered key below its home.
 const SUFFIX_BITS: u32 = 32;
 
 /// The key of a row.
@@ -36,14 +36,14 @@ impl Key for Number {
     }
 }
 
-/// A row that can be added to.
+/// A row that `add` can change.
 #[derive(Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 struct Plain(u64);
 
 additive!(Plain of Number { 0 });
 
-/// A row that is found by its value.
+/// A row that can be found by its value.
 #[derive(Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 struct Valued(u64);
@@ -57,7 +57,7 @@ impl Row for Valued {
 #[derive(Debug)]
 struct ByValue;
 
-/// A key of [`ByValue`]: all of them have the home of the rows.
+/// A key of [`ByValue`]; all keys have the home of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ValueKey {
     value: u64,
@@ -92,7 +92,7 @@ impl IndexOn<Valued> for ByValue {
     }
 }
 
-/// A row that is one value.
+/// A row that consists of one value.
 trait OneValue: Row<Key = Number> + Sized {
     fn new(value: u64) -> Self;
     fn get(&self) -> u64;
@@ -159,7 +159,7 @@ impl Stage {
         rows
     }
 
-    /// Makes an operation, and says what it saw.
+    /// Executes an operation, and returns what it saw.
     pub(super) fn execute<T: Transaction>(&self, op: &Op, txn: &mut T) -> Result<Seen, Abort> {
         match *op {
             Op::Add(table, key, amount) => {
@@ -203,12 +203,12 @@ impl Stage {
     }
 }
 
-/// All keys with these values.
+/// The range of all index keys with these values.
 fn values(keys: Keys) -> RangeInclusive<ValueKey> {
     ValueKey { value: keys.from, number: 0 }..=ValueKey { value: keys.to, number: u64::MAX }
 }
 
-/// An operation that names its rows by their keys.
+/// Executes an operation that names its rows by their keys.
 fn by_key<R: OneValue, T: Transaction>(table: Table<R>, op: &Op, txn: &mut T) -> Result<Seen, Abort> {
     Ok(match *op {
         Op::Read(_, key) => Seen::Value(txn.read(table, Number(key), R::get)?),
@@ -232,7 +232,7 @@ fn by_key<R: OneValue, T: Transaction>(table: Table<R>, op: &Op, txn: &mut T) ->
 }
 
 impl Change {
-    /// What it makes of a value.
+    /// The value after the change.
     pub(super) fn of(self, before: u64) -> u64 {
         match self {
             Self::To(value) => value,
@@ -242,7 +242,7 @@ impl Change {
 }
 
 impl Op {
-    /// The keys that it is about: all of its table where it goes by value.
+    /// The keys that the operation may touch: all keys of its table for a scan by value.
     pub(super) fn keys(&self) -> Keys {
         match *self {
             Self::Read(table, key)

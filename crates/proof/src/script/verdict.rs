@@ -1,4 +1,4 @@
-//! What is said of a script that was played: whether what came of it may, and what that was, beside each line.
+//! Verdicts on a script that was played: whether its outcome is allowed, with the outcome beside each line.
 
 use core::fmt;
 
@@ -7,27 +7,27 @@ use engine::Isolation;
 use super::play::{Ending, Outcome};
 use super::{Act, Claim, Fact, Script, Seen, TableName};
 
-/// Whom a script was played on.
+/// The scheme on which a script was played.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// The scheme.
+    /// The name of the scheme.
     pub scheme: &'a str,
-    /// What it promises under its settings.
+    /// The level that it promises under its settings.
     pub level: Isolation,
-    /// Whether these are the standard ones, for which scripts say what exactly happens.
+    /// Whether these are the standard settings, for which scripts say exactly what happens.
     pub is_standard: bool,
 }
 
-/// What is said of it.
+/// The verdict on an outcome.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// What is wrong, a sentence each.
+    /// The errors, a sentence each.
     pub wrong: Vec<String>,
-    /// The script with what came of each line.
+    /// The script, with the outcome beside each line.
     told: String,
 }
 
-/// Holds an outcome to what its script, and the level of the scheme, allow.
+/// Checks an outcome against the claims of its script and the level of the scheme.
 pub fn judge(script: &Script, outcome: &Outcome, subject: Subject<'_>) -> Verdict {
     let Subject { scheme, level, is_standard } = subject;
     let mut wrong = Vec::new();
@@ -68,8 +68,8 @@ impl fmt::Display for Verdict {
 }
 
 impl Script {
-    /// Whether the outcome is the history that the script tells: also in its order. Where a step had to let others
-    /// pass, another history came about, however much is seen in both.
+    /// Whether the outcome is the history that the script tells, including its order. If other steps passed a waiting
+    /// step, another history came about, even if both see the same values.
     pub fn has_come_about(&self, outcome: &Outcome) -> bool {
         let is_seen = self.steps.iter().zip(&outcome.steps).all(|(step, made)| match step.act {
             _ if made.was_passed => false,
@@ -81,7 +81,7 @@ impl Script {
         is_seen && self.ends_with(&outcome.rows)
     }
 
-    /// Whether a fact is so.
+    /// Whether a fact is true of the outcome.
     pub fn is_fact(&self, outcome: &Outcome, fact: &Fact) -> bool {
         let ending = |txn: usize| outcome.txns[txn].ending;
         match *fact {
@@ -95,7 +95,7 @@ impl Script {
     }
 }
 
-/// The lines of a script from the first that matters to a scheme, with what came of each.
+/// The lines of a script from `load:` on, with the outcome of each.
 fn beside(script: &Script, outcome: &Outcome) -> String {
     let first = script.lines.iter().position(|line| line.starts_with("load:")).unwrap_or(0);
     let lines = (1..).zip(&script.lines).skip(first).map(|(number, line)| {
@@ -115,7 +115,7 @@ fn beside(script: &Script, outcome: &Outcome) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What came of a step.
+/// The text of a step's outcome.
 fn came_of(script: &Script, outcome: &Outcome, number: usize) -> String {
     let (step, made) = (&script.steps[number], &outcome.steps[number]);
     let txn = &outcome.txns[step.txn];

@@ -3,12 +3,12 @@
 //! IDEA        The whole database is one partition. A transaction takes it when it begins, does its work in
 //!             place with an undo list for rollbacks, and gives it up when it ends. There is nothing to
 //!             get wrong, so a workload whose check fails here is itself wrong.
-//! RECORD      Whether there is a value: `engine::parts::Existence`.
+//! RECORD      Whether the record has a value: `engine::parts::Existence`.
 //! COMMIT      Give the partition up. (An abort first undoes the list in reverse.)
 //! INVARIANTS  (1) One attempt at a time is between `begin` and its end (the claim: storage lends words to
 //!                 its holder only).
-//! DEPARTURES  None: this is the definition of a serial execution. Who waits for the partition waits in no
-//!             particular order; on a fiber its worker runs another client meanwhile.
+//! DEPARTURES  None: this is the definition of a serial execution. Attempts that wait for the partition
+//!             wait in no particular order; on a fiber the worker runs another client meanwhile.
 
 use engine::driver::PerWorker;
 use engine::parts::{Claimed, Existence};
@@ -19,7 +19,7 @@ use storage::{Owned, Shape, Slot};
 /// The only partition.
 const EVERYTHING: usize = 0;
 
-/// The state that all transactions share: none beside the partition.
+/// The state that all transactions share: nothing but the partition.
 #[derive(Debug)]
 pub struct Serial;
 

@@ -1,14 +1,14 @@
 //! Uncontrolled: no concurrency control at all, the ceiling that other schemes are measured against.
 //!
 //! IDEA        With one worker, and nothing that waits inside a transaction, transactions already run one
-//!             after the other, and to control their concurrency is pure cost. This scheme does without: it
-//!             reads and writes in place and remembers no more than it takes to undo a rollback.
-//! RECORD      Whether there is a value: `engine::parts::Existence`.
+//!             after the other, and the control of their concurrency is pure cost. This scheme does without
+//!             it: it reads and writes in place and remembers only what it needs to undo a rollback.
+//! RECORD      Whether the record has a value: `engine::parts::Existence`.
 //! COMMIT      Nothing but the end of the claim. (An abort first undoes the list in reverse.)
 //! INVARIANTS  (1) There is one worker (`new` refuses more).
-//! DEPARTURES  Storage lends words only to who claims their partition, which costs an uncontended exchange
-//!             a transaction. A client that waits inside its transaction therefore keeps the other clients
-//!             of the worker waiting.
+//! DEPARTURES  Storage lends words only to the holder of a claim on their partition, which costs an
+//!             uncontended exchange for each transaction. A client that waits inside its transaction
+//!             therefore keeps the other clients of the worker waiting.
 
 use engine::driver::PerWorker;
 use engine::parts::{Claimed, Existence};
@@ -19,7 +19,7 @@ use storage::{Owned, Shape, Slot};
 /// The only partition.
 const EVERYTHING: usize = 0;
 
-/// The state that all transactions share: none beside the partition.
+/// The state that all transactions share: nothing but the partition.
 #[derive(Debug)]
 pub struct Uncontrolled;
 

@@ -1,51 +1,53 @@
 //! Aria: deterministic batches on a snapshot, decided by reservations (Lu, Yu, Cao, Madden, PVLDB 13(12),
 //! 2020).
 //!
-//! IDEA        All transactions of a batch execute on the same snapshot, the state that the last batch left,
-//!             and buffer their writes. Each then reserves what it read and what it wrote, where the smallest
-//!             number in the batch wins. From the reservations alone each decides whether it commits: the
-//!             outcome is a function of the batch, whoever executes it and when. Those that abort execute
-//!             again, one after the other, when the others have committed; without this fallback they come
-//!             first in the next batch, of which the first always commits.
+//! IDEA        All transactions of a batch execute on the same snapshot, the state that the last batch left, and
+//!             buffer their writes. Each then reserves its reads and its writes; of several reservations, the
+//!             smallest number in the batch wins. From the reservations alone each decides whether it commits:
+//!             the outcome is a function of the batch, whichever worker executes it and when. Transactions that
+//!             abort execute again, one after the other, when the others have committed. Without this fallback
+//!             they come first in the next batch, of which the first always commits.
 //! RECORD      One word: bits 0..14 smallest number of a writer, bits 14..28 smallest number of a reader, bit
 //!             28 has a value, bits 29.. the batch in which both were reserved; those of an earlier batch count
 //!             as none. A leaf has such a word for its gaps, whose writers are the inserts into it; and
 //!             keys that are inserted have one each in a table of fixed size, found by hash.
-//! COMMIT      1. Reserve every record and gap that was read, and every record, gap and new key that is
-//!                written. Whoever wrote nothing, or rolled back, reserves nothing: it comes before the batch.
-//!             2. When all have reserved, decide: WAW, a smaller number writes the same record or inserts the
-//!                same key; RAW, one writes what this one read; WAR, one read what this one writes. Commit
-//!                unless WAW or RAW; with reordering, unless WAW or both RAW and WAR.
+//! COMMIT      1. Reserve every record and gap that was read, and every record, gap and new key that is written.
+//!                An attempt that wrote nothing, or rolled back, reserves nothing: it comes before the batch.
+//!             2. When all have reserved, decide. WAW: a smaller number writes the same record or inserts the
+//!                same key. RAW: a smaller number writes what this attempt read. WAR: a smaller number read what
+//!                this attempt writes. Commit unless WAW or RAW; with reordering, unless WAW or both RAW and
+//!                WAR.
 //!             3. Install the values. Entries of indexes follow when all have installed.
-//!             4. Fall back: in the order of their numbers, those that aborted execute alone, each on the state
-//!                that the one before left, entries of indexes included. They count as a batch in which nobody
-//!                reserves, so all commit.
+//!             4. Fall back: in the order of their numbers, the aborted transactions execute alone, each on the
+//!                state that the one before left, entries of indexes included. They count as a batch in which
+//!                nobody reserves, so all commit.
 //! INVARIANTS  (1) While a batch executes nobody writes a value or changes an index, and while an attempt is
 //!                 alone nobody else is open: the driver's barriers, or the gate (`begin`), see to it. So reads
 //!                 need no validation, and every ordering may be Relaxed: barriers and gate order whatever one
 //!                 step leaves to another.
 //!             (2) Of the committed writers of a record, or inserters of a key, there is one in a batch
 //!                 (asserted in `install`: the smallest number has it).
-//!             (3) Some serial order of the committed agrees with all they read. One that read what another
-//!                 wrote must come first. In a cycle of such demands the largest number would have a smaller
-//!                 one before it, its WAR, and a smaller one after it, its RAW. What falls back comes after
-//!                 all of these, in the order in which it executes.
-//!             (4) An attempt of a batch has a number from 1, and the batch a number that never returns. What
-//!                 falls back has another batch's number, so that no reservation stands in its way.
+//!             (3) Some serial order of the committed transactions agrees with all their reads. A transaction
+//!                 that read what another wrote must come before the writer. In a cycle of such demands the
+//!                 largest number would have a smaller one before it, its WAR, and a smaller one after it, its
+//!                 RAW. Transactions that fall back come after all of these, in the order in which they execute.
+//!             (4) An attempt of a batch has a number from 1, and the batch a number that never returns.
+//!                 Transactions that fall back have another batch's number, so that no reservation stands in
+//!                 their way.
 //! DEPARTURES  The original has no ranges. Here a scan, or a search that misses, reads the gaps of the leaves it
 //!             meets, and an insert writes the gap that it enters. That counts for RAW and WAR and not for WAW,
 //!             because inserts of different keys commute; the table of keys finds equal ones, and may take
-//!             different ones for equal only if both enter the same leaf. A delete is a write of its record:
-//!             whoever saw the key has read that. A record that is read and written is reserved as written only,
-//!             since WAW decides. The original falls back to locks, which are granted in the order of the batch
-//!             for the keys that each transaction touched before, and what touches another key aborts again.
-//!             Here one lock serves all: what aborted together mostly wants the same records, a transaction
-//!             alone may touch what it likes, so that it commits, and it finds every key in the indexes that was
-//!             inserted before it. What is lost are the cores that would not have waited. An attempt outside of
-//!             a batch is a batch of its own, and excludes others. Leaves are decided by their shape, which
-//!             depends on the order in which rows were loaded: the outcome is the same for any number of workers
-//!             if there was one loader. Where clients hear of no commit before all of its batch have decided, as
-//!             from the engine's driver, the order also agrees with real time.
+//!             different keys for equal only if both enter the same leaf. A delete is a write of its record: an
+//!             attempt that saw the key has read the record. A record that is read and written is reserved as
+//!             written only, since WAW decides. The original falls back to locks, which are granted in the order
+//!             of the batch for the keys that each transaction touched before; a transaction that touches
+//!             another key aborts again. Here one lock serves all: transactions that aborted together mostly
+//!             want the same records. A transaction alone may touch any record, so that it commits, and it finds
+//!             every key in the indexes that was inserted before it. The price is the cores that would not have
+//!             waited. An attempt outside of a batch is a batch of its own, and excludes others. Leaves are
+//!             decided by their shape, which depends on the order in which rows were loaded: the outcome is the
+//!             same for any number of workers if there was one loader. Where clients hear of no commit before
+//!             all of its batch have decided, as from the engine's driver, the order also agrees with real time.
 
 use engine::driver::Batched;
 use engine::parts::{Buffered, BufferedWrites, CopyBuffer, Gate, WordRange};
@@ -65,7 +67,7 @@ const NUMBER_BITS: u32 = 14;
 const NUMBER_MAX: u64 = (1 << NUMBER_BITS) - 1;
 const HAS_VALUE: u64 = 1 << (2 * NUMBER_BITS);
 const BATCH_SHIFT: u32 = 2 * NUMBER_BITS + 1;
-/// The batches that there are numbers for: at a hundred thousand a second, four days.
+/// The number of batches that have numbers: at a hundred thousand a second, enough for four days.
 const BATCH_MAX: u64 = u64::MAX >> BATCH_SHIFT;
 /// Words in the table of inserted keys. Half a megabyte: it should stay in a cache.
 const KEYS: usize = 1 << 16;
@@ -89,7 +91,7 @@ pub struct Reservation(AtomicU64);
 
 type Gaps<'db> = LeafRef<'db, Reservation>;
 
-/// Which of a reservation's numbers; its place in the word.
+/// A role in a reservation: it selects one of the two numbers, by its place in the word.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 enum Role {
@@ -97,7 +99,7 @@ enum Role {
     Reader = NUMBER_BITS,
 }
 
-/// An attempt's name in reservations.
+/// The identity of an attempt in reservations.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     batch: u64,
@@ -126,7 +128,7 @@ impl Reservation {
     }
     // ANCHOR_END: word
 
-    /// Whether a smaller number has it.
+    /// Whether a smaller number has reserved the word in this role.
     #[inline]
     fn precedes(&self, place: Place, role: Role) -> bool {
         let word = self.0.load(Ordering::Relaxed); // Relaxed: invariant (1).
@@ -147,7 +149,7 @@ impl Meta for Reservation {
 }
 
 impl LeafMeta for Reservation {
-    /// Leaves change between batches, when the last one's reservations mean nothing any more.
+    /// Leaves change between batches, when the reservations of the last batch mean nothing any more.
     fn carry(&self, _: &Self) {}
 }
 
@@ -156,9 +158,9 @@ impl LeafMeta for Reservation {
 pub struct Txn<'db> {
     slot: Slot<'db, Aria>,
     place: Place,
-    /// Whether it holds the gate.
+    /// Whether the attempt holds the gate.
     is_alone: bool,
-    /// Whether its procedure writes nothing: what it reads need not be known.
+    /// Whether the procedure writes nothing: then its reads need not be known.
     is_read_only: bool,
     reads: Vec<RecordRef<'db, Aria>>,
     writes: BufferedWrites<'db, Aria>,
@@ -500,7 +502,7 @@ impl<'db> Txn<'db> {
         self.writes.iter().map(|write| write.record.header())
     }
 
-    /// The words of those and of the gaps that new keys enter.
+    /// The words of the records written, and of the gaps that new keys enter.
     #[inline]
     fn words_written(&self) -> impl Iterator<Item = &'db Reservation> {
         self.records_written().chain(self.gaps_entered.iter().map(LeafRef::meta))
@@ -515,7 +517,7 @@ impl<'db> Txn<'db> {
         record.header().has_value()
     }
 
-    /// Puts a record that is not there into the write set; the words of its value, if it is to have one.
+    /// Puts a record that is not in the write set into it. Returns the words of its value, if it is to have one.
     #[inline]
     fn set(&mut self, record: RecordRef<'db, Aria>, value: Option<WordRange>) -> Option<&mut [u64]> {
         assert!(!self.is_read_only, "a procedure that writes nothing wrote");

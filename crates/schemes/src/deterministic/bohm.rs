@@ -1,38 +1,39 @@
 //! BOHM: versions in an order that was fixed before (Faleiro, Abadi, VLDB 2015).
 //!
-//! IDEA        The transactions of a batch have an order before any of them runs. For each record that one of them will
-//!             write there is a version before it has a value: a placeholder with the number of its transaction, at its
-//!             place in the record's chain. So a reader knows which version is its own to read, whoever runs first: the
-//!             last one below its number, for whose value it waits. Reads block no writes, and writes block no writes;
-//!             nothing aborts for a conflict.
+//! IDEA        The transactions of a batch have an order before any of them runs. For each record that a transaction
+//!             will write there is a version before it has a value: a placeholder with the number of the transaction,
+//!             at its place in the record's chain. So a reader knows which version it must read, whichever transaction
+//!             runs first: the last version below its own number. It waits for that version's value. Reads block no
+//!             writes, and writes block no writes; nothing aborts for a conflict.
 //! RECORD      The chain and its stamps are `engine::parts::version_chain`; the header counts nothing. A version's
 //!             number is that of the batch (bits 15..), of the transaction in it (0..14), and in between whether it
 //!             ran alone.
-//! COMMIT      1. Rehearse: the procedure runs, and changes nothing; what it touches enters the footprint.
+//! COMMIT      1. Rehearse: the procedure runs, and changes nothing; its accesses enter the footprint.
 //!             2. Declare the footprint, and the records that were written.
 //!             3. Plan: when all have declared, each manager puts the placeholders into the chains of its share of the
 //!                records, in the order of the transactions; and grants its share of the locks.
 //!             4. Execute, each worker in the order of its transactions: a read waits until the version that it finds
-//!                is sealed. What was not declared is not touched.
+//!                is sealed. An access that was not declared is not made.
 //!             5. Seal the versions. A placeholder that was not written, or whose transaction did not commit, gets the
 //!                value of the version before it.
-//!             6. Whoever touched what it had not declared executes again, alone, after the others, in their order.
-//! INVARIANTS  (1) Numbers fall along a chain (`engine::parts::VersionPlan`, which is steps 2 and 3): what is pushed
-//!                 later than the placeholders has locks (3).
-//!             (2) Who waits for a version waits for a smaller number, and a worker executes in the order of numbers:
-//!                 the first transaction that has not ended never waits.
-//!             (3) A row that comes or goes within a batch, and one that is numbered in a stretch, is written under the
-//!                 lock of its key or stretch, which is granted in the order of the batch; nobody has a placeholder for
-//!                 it, or whoever has one waits for that lock, too.
-//! DEPARTURES  The original is told what is written. Here a rehearsal finds it, and since keys that are missing,
+//!             6. Transactions that touched what they had not declared execute again, alone, after the others, in their
+//!                order.
+//! INVARIANTS  (1) Numbers fall along a chain (`engine::parts::VersionPlan`, which is steps 2 and 3): a version that is
+//!                 pushed later than the placeholders has locks (3).
+//!             (2) An attempt that waits for a version waits for a smaller number, and a worker executes in the order
+//!                 of numbers: the first transaction that has not ended never waits.
+//!             (3) A row that comes or goes within a batch, or that is numbered in a stretch, is written under the lock
+//!                 of its key or stretch, which is granted in the order of the batch. No transaction has a placeholder
+//!                 for it, or the transaction that has one waits for that lock, too.
+//! DEPARTURES  The original is told the write sets. Here a rehearsal finds them, and since keys that are missing,
 //!             ranges, insertions and deletions must be ordered as well, there are locks for these, as under `calvin`:
-//!             a deletion excludes those who touch the record, an insertion those who missed the key or scan its
-//!             stretch. Reads are declared with the footprint, because what was not foreseen must not depend on who
-//!             runs first. The original executes the writer of a missing value in place of waiting for it; here its
-//!             worker comes to it in time. The managers are the workers, between two meetings, and not threads of their
-//!             own. Clients hear of no commit before its batch has ended, so that to them the order agrees with real
-//!             time; but a transaction may run after one that comes later in the order has committed, and so no more is
-//!             promised.
+//!             a deletion excludes attempts that touch the record, an insertion those that missed the key or scan its
+//!             stretch. Reads are declared with the footprint, because unforeseen accesses must not depend on who runs
+//!             first. The original executes the writer of a missing value instead of waiting for the value; here the
+//!             writer's worker comes to it in time. The managers are the workers, between two meetings, and not threads
+//!             of their own. Clients hear of no commit before its batch has ended, so that to them the order agrees
+//!             with real time; but a transaction may run after one that comes later in the order has committed, and so
+//!             no more is promised.
 
 use engine::driver::Planned;
 use engine::parts::footprint::{Coverage, Mode};
@@ -58,19 +59,19 @@ pub struct Bohm {
     is_abandoned: AtomicBool,
 }
 
-/// The version of a record that has a value, if it has one.
+/// The version of a record that has a value; `None` if the record has none.
 type Seen<'db> = Option<VersionRef<'db, Bohm>>;
 
 /// An attempt's private state.
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Bohm>,
-    /// Its number is that of its versions.
+    /// The attempt's number, which its versions have.
     numbered: Numbered,
     coverage: Coverage,
-    /// In a rehearsal.
+    /// Used in a rehearsal.
     rehearsed: RehearsedWrites<'db, Bohm>,
-    /// In every other attempt.
+    /// Used in every other attempt.
     own: OwnVersions<'db, Bohm>,
 }
 
@@ -211,7 +212,7 @@ impl Scheme for Bohm {
         if txn.coverage.step() == Step::Rehearsal {
             return txn.rehearsed.delete(&txn.slot, &mut txn.coverage, record);
         }
-        // Nobody is to look for the row when it has left the indexes, also if it was only updated before.
+        // Nobody may look for the row after it has left the indexes, also if it was only updated before.
         txn.coverage.record(record.id(), Mode::Exclusive)?;
         if let Some(own) = txn.own.written(record) {
             return Ok(txn.own.delete(own));
@@ -328,7 +329,7 @@ impl Planning for Bohm {
 
 impl Bohm {
     // ANCHOR: see
-    /// The version that the attempt is to see: waits for its value. None if the record then has none.
+    /// The version that the attempt sees; waits for its value. `None` if the record has no value then.
     #[inline]
     fn see<'db>(&self, txn: &Txn<'db>, record: RecordRef<'db, Self>) -> Result<Seen<'db>, Abort> {
         let Some(version) = txn.below(record) else { return Ok(None) };
@@ -347,14 +348,14 @@ impl Bohm {
     }
     // ANCHOR_END: see
 
-    /// A version of the attempt's own of a record that has none that was written, for a new value.
+    /// Makes a version of the attempt's own, for a new value, of a record of which it has written none.
     fn own<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<usize, Abort> {
         // Invariant (3).
         let numbers = (txn.numbered.number, self.batches.before());
         own_version(&mut txn.slot, &txn.coverage, &mut txn.own, record, numbers)
     }
 
-    /// As `own`, if the record has a value: which it is to be at first, if it is to be modified.
+    /// Like `own`, if the record has a value. A version that modifies the value starts with a copy of it.
     #[inline]
     fn over_value<'db>(
         &self,
@@ -373,20 +374,20 @@ impl Bohm {
     }
 
     // ANCHOR: pass
-    /// Gives a version of the attempt's own what the version before it has.
+    /// Gives a version of the attempt's own the value of the version before it.
     fn pass_through(&self, txn: &mut Txn<'_>, at: usize) {
         if is_planted(&plants::BOHM_PASSES_NOTHING) && !txn.own.get(at).is_written {
             txn.own.get(at).version.version().meta().set_tombstone(true);
             return;
         }
-        // Whoever gives up the run leaves nothing that anybody reads.
+        // An attempt that gives up the run leaves nothing that anybody reads.
         let record = txn.own.get(at).record;
         let before = self.see(txn, record).unwrap_or_default();
         txn.own.pass(at, before.and_then(|before| txn.slot.words(before)));
     }
     // ANCHOR_END: pass
 
-    /// The attempt has ended: brings records down to one version.
+    /// Ends the attempt: brings records down to one version.
     #[inline]
     fn leave(&self, txn: &mut Txn<'_>) {
         if txn.coverage.step() != Step::Rehearsal {

@@ -1,9 +1,9 @@
 //! Calvin: locks granted in an order that was fixed before (Thomson, Diamond, Weng, Ren, Shao, Abadi, SIGMOD 2012).
 //!
 //! IDEA        The transactions of a batch have an order before any of them runs. All of them request all their locks
-//!             in this order, and each runs when it has its own: so nobody waits for one that comes later, there are
-//!             no deadlocks, nothing aborts for a conflict, and the outcome is that of the order. What a transaction
-//!             will lock is found by rehearsing it on the state that the last batch left; should it then touch
+//!             in this order, and each runs when it has its own. So no transaction waits for a later one, there are no
+//!             deadlocks, nothing aborts for a conflict, and the outcome is that of the order. The locks that a
+//!             transaction needs are found by rehearsing it on the state that the last batch left. Should it then touch
 //!             something else, it gives up, and runs alone when the batch has ended.
 //! RECORD      One word: whether there is a value. Locks are not in records but with the managers
 //!             (`engine::parts::ordered_locks`), by the numbers of footprints (`engine::parts::footprint`): of a
@@ -11,31 +11,33 @@
 //!             one prefix.
 //! COMMIT      1. Rehearse: the procedure runs, and changes nothing; each lock that it would need enters the footprint.
 //!             2. Request: the footprint goes to the managers, under the number of the transaction in its batch.
-//!             3. Grant: when all have requested, each manager sorts what was requested of it, and grants.
+//!             3. Grant: when all have requested, each manager sorts the requests that it received, and grants them.
 //!             4. Execute, when all locks are held: each access must be covered by the footprint.
 //!             5. Install the values, entries of indexes included, and release. A rollback only releases.
-//!             6. Whoever touched what it had not requested executes again, alone, after the others, in their order.
+//!             6. Transactions that touched what they had not requested execute again, alone, after the others, in
+//!                their order.
 //! INVARIANTS  (1) Of two transactions of a batch that conflict, the one with the smaller number has ended before the
-//!                 other touches what they conflict in: each access is covered by a lock (`Coverage`), two
-//!                 conflicting ones by the same. So reads need no validation, and every ordering may be Relaxed:
-//!                 managers, barriers and gate order whatever one leaves to another.
+//!                 other touches the object of the conflict: each access is covered by a lock (`Coverage`), two
+//!                 conflicting accesses by the same one. So reads need no validation, and every ordering may be
+//!                 Relaxed: managers, barriers and gate order everything that one transaction leaves to another.
 //!             (2) The first transaction that has not ended has all its locks: locks are granted in the order of
 //!                 numbers and all before the first runs (the driver's barrier).
-//!             (3) A row that a rehearsal found is not given back before the batch has ended (the driver holds it): a
-//!                 record's number is that of no other row.
-//!             (4) What executes does so on what those before it left, whoever executes them and when: the outcome of
-//!                 a batch, and which of its transactions execute alone, are a function of its inputs.
-//! DEPARTURES  The original locks keys, and has the client name them, or find them by a reconnaissance. Here all are
-//!             found by a rehearsal, and there is more to lock than keys. Where rows are numbered under a prefix
+//!             (3) A row that a rehearsal found is not given back before the batch has ended (the driver holds it): the
+//!                 number of its record is that of no other row.
+//!             (4) A transaction executes on the state that those before it left, whichever worker executes them and
+//!                 when: the outcome of a batch, and which of its transactions execute alone, are a function of its
+//!                 inputs.
+//! DEPARTURES  The original locks keys, and has the client name them, or find them by a reconnaissance. Here all locks
+//!             are found by a rehearsal, and there is more to lock than keys. Where rows are numbered under a prefix
 //!             (orders under their district) the next key depends on the order of the batch, which no rehearsal knows:
-//!             the stretch is locked instead, for all rows in it. Elsewhere a scan locks its stretch, and who adds or
-//!             removes a key locks it for changes of parts, so that they exclude scans and not each other; and a row
-//!             that is found where the rehearsal missed its key is covered by the lock of the key, which covers no row
-//!             that the rehearsal found. A scan across prefixes runs alone. One machine: no sequencing layer, no
-//!             replication, no reads from other nodes. A footprint that turns out wrong costs a turn alone and not a
-//!             new sequence number, so that nothing starves. An attempt outside of a batch is a batch of its own, and
-//!             excludes others. Clients hear of no commit before its batch has ended, so that the order agrees with
-//!             real time.
+//!             the stretch is locked instead, for all rows in it. Elsewhere a scan locks its stretch, and an attempt
+//!             that adds or removes a key locks the stretch for changes of parts, so that such attempts exclude scans
+//!             and not each other. A row that is found where the rehearsal missed its key is covered by the lock of the
+//!             key, which covers no row that the rehearsal found. A scan across prefixes runs alone. One machine: no
+//!             sequencing layer, no replication, no reads from other nodes. A footprint that turns out wrong costs a
+//!             turn alone and not a new sequence number, so that nothing starves. An attempt outside of a batch is a
+//!             batch of its own, and excludes others. Clients hear of no commit before its batch has ended, so that the
+//!             order agrees with real time.
 
 use engine::driver::Planned;
 use engine::parts::footprint::{Coverage, Footprint, Mode};
@@ -57,7 +59,7 @@ use crate::plants;
 #[derive(Debug)]
 pub struct Calvin {
     batch_max: usize,
-    /// How many there are, or 0 for one a worker.
+    /// The number of managers, or 0 for one for each worker.
     managers: usize,
     batches: Batches,
 }
@@ -66,7 +68,7 @@ pub struct Calvin {
 #[derive(Debug)]
 pub struct Plan {
     locks: OrderedLocks,
-    /// By place: what the transaction requested.
+    /// By place: the footprint that the transaction requested.
     footprints: Box<[Latched<Footprint>]>,
 }
 

@@ -3,43 +3,45 @@
 //! IDEA        The transactions of a batch, which the paper calls an epoch, have an order before any of them runs. Each
 //!             record that some of them will write gets an array with one version for each of these, sorted by the
 //!             order and empty at first. A reader searches the array by halves for the last version before its own
-//!             place, and waits for its value; nothing aborts for a conflict. What is contended shows while the
-//!             versions are appended, before anything executes: those records are appended to in buffers, which are
-//!             merged once, and who writes them executes where all who write them do, so that their waits are local.
+//!             place, and waits for its value; nothing aborts for a conflict. Contended records show while the versions
+//!             are appended, before anything executes. They are appended to in buffers, which are merged once. All
+//!             transactions that write such a record execute on the same worker, so that their waits are local.
 //! RECORD      The value that earlier batches left is in place; the header says whether there is one, which array the
 //!             record has, and where its next array is gathered (`engine::parts::version_arrays`, `batch_append`).
-//! COMMIT      1. Rehearse: the procedure runs, and changes nothing; what it touches enters the footprint.
+//! COMMIT      1. Rehearse: the procedure runs, and changes nothing; its accesses enter the footprint.
 //!             2. Append the place of the transaction to each record that it wrote, and declare the footprint.
-//!             3. Lay out, when all have appended: each worker takes its share of the records, merges and sorts their
+//!             3. Lay out, when all have appended. Each worker takes its share of the records, merges and sorts their
 //!                places, settles what an earlier batch left in the record's array (the minor collection), and lays the
-//!                new one out; settles the records whose arrays are about to be in the way (the major one); and says
-//!                who is responsible for what is contended. Locks are granted.
-//!             4. Execute, each worker in the order of the batch, what its clients sent and nobody else is responsible
-//!                for, and what it is responsible for.
-//!             5. Fill the versions. One that was not written, or whose transaction did not commit, is marked to be
-//!                ignored: who comes to it goes on to the version before.
-//!             6. Whoever touched what it had not declared executes again, alone, after the others, in their order.
-//! INVARIANTS  (1) Who waits for a version waits for a smaller place, and a worker executes in the order of places: the
-//!                 first transaction that has not ended never waits.
+//!                new array out. It settles the records whose arrays are about to be in the way (the major collection),
+//!                and determines who is responsible for contended records. Locks are granted.
+//!             4. Execute: each worker executes, in the order of the batch, the transactions of its clients for which
+//!                nobody else is responsible, and those for which it is responsible.
+//!             5. Fill the versions. A version that was not written, or whose transaction did not commit, is marked to
+//!                be ignored: a reader that comes to it goes on to the version before.
+//!             6. Transactions that touched what they had not declared execute again, alone, after the others, in their
+//!                order.
+//! INVARIANTS  (1) An attempt that waits for a version waits for a smaller place, and a worker executes in the order of
+//!                 places: the first transaction that has not ended never waits.
 //!             (2) A record with an array of the present batch is not written in place before the batch has executed.
-//!                 What is written in place by then is under an exclusive lock, of its key or its stretch, which is
-//!                 granted in the order of the batch: rows of a numbered stretch, and rows that are new in the batch.
-//!                 Neither has an array.
-//!             (3) Every version of an array is filled when its batch has executed, so that the last one that is not to
-//!                 be ignored is the record's value from then on, until the record is settled.
+//!                 Records that are written in place before that are under an exclusive lock, of their key or their
+//!                 stretch, which is granted in the order of the batch: rows of a numbered stretch, and rows that are
+//!                 new in the batch. Neither has an array.
+//!             (3) Every version of an array is filled when its batch has executed, so that the last version that is
+//!                 not to be ignored is the record's value from then on, until the record is settled.
 //!             (4) Records are settled while nobody executes or rehearses, at the latest when the arrays of as many
-//!                 batches stand as `caracal.collect_every` allows: whatever is laid out later does not run over them.
-//! DEPARTURES  The original is told what is written. Here a rehearsal finds it, and keys that are missing, ranges,
+//!                 batches stand as `caracal.collect_every` allows: arrays that are laid out later do not run over
+//!                 them.
+//! DEPARTURES  The original is told the write sets. Here a rehearsal finds them, and keys that are missing, ranges,
 //!             insertions and deletions are ordered by locks, as under `bohm`, where the reasons are. The original
-//!             splits a transaction into pieces, and executes only those elsewhere that touch what is contended. A
-//!             procedure is one function here: the whole transaction goes, to whoever is responsible for the most
-//!             contended of what it writes. What is contended is told by writers alone. Arrays are not kept from one
-//!             batch to the next with their last version, but settled in place, by the same collections; a region of
-//!             arrays is then given up at once. A version has the width of its record from the start, and is found
-//!             by its place, without a pointer. A blind write asks whether there is a value, and so waits as well.
-//!             Clients hear of no commit before its batch has ended, so that to them the order agrees with real time;
-//!             but a transaction may run after one that comes later in the order has committed, and so no more is
-//!             promised.
+//!             splits a transaction into pieces, and executes elsewhere only the pieces that touch contended records. A
+//!             procedure is one function here: the whole transaction goes to the worker that is responsible for the
+//!             most contended record that it writes. Whether a record is contended is told by its writers alone. Arrays
+//!             are not kept from one batch to the next with their last version, but settled in place, by the same
+//!             collections; a region of arrays is then given up at once. A version has the width of its record from the
+//!             start, and is found by its place, without a pointer. A blind write asks whether there is a value, and so
+//!             waits as well. Clients hear of no commit before its batch has ended, so that to them the order agrees
+//!             with real time; but a transaction may run after one that comes later in the order has committed, and so
+//!             no more is promised.
 
 use engine::driver::Planned;
 use engine::parts::batch_append::Appends;
@@ -78,13 +80,13 @@ pub struct Caracal {
 pub struct Plan<'db> {
     locks: OrderedLocks,
     appends: Appends<'db, Caracal>,
-    /// By place.
+    /// The transactions' plans, by place.
     places: Box<[Latched<Place<'db>>]>,
     responsible: Responsible,
     laid_out: LaidOut<'db, Caracal>,
 }
 
-/// What is planned for a transaction.
+/// The plan of a transaction.
 #[derive(Debug, Default)]
 struct Place<'db> {
     footprint: Footprint,
@@ -98,9 +100,9 @@ pub struct Txn<'db> {
     slot: Slot<'db, Caracal>,
     numbered: Numbered,
     coverage: Coverage,
-    /// Each with the position of the version, in the record's array, that it goes to; none if it goes in place.
+    /// Each write with the position of its version in the record's array; `None` if the write goes in place.
     writes: BufferedWrites<'db, Caracal, Option<usize>>,
-    /// Before which place of the present batch it sees.
+    /// The place in the present batch before which the attempt sees versions.
     place: u32,
     appended: Vec<RecordRef<'db, Caracal>>,
     /// The copy that the last read lent.
@@ -243,7 +245,7 @@ impl Scheme for Caracal {
         if let Some(own) = txn.writes.find(record) {
             return Ok(txn.writes.value_mut(own));
         }
-        // Beside others, by versions, unless its stretch stands for it.
+        // The write goes beside others, into a version, unless the stretch stands for the record.
         let is_stretch = txn.coverage.step() == Step::Rehearsal && txn.coverage.stretch().is_some();
         txn.coverage.record(record.id(), if is_stretch { Mode::Exclusive } else { Mode::Shared })?;
         let seen = self.see(record, txn.place)?;
@@ -278,7 +280,7 @@ impl Scheme for Caracal {
 
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
         let own = txn.writes.find(record);
-        // Nobody is to look for the row when it has left the indexes, also if it was only updated before.
+        // Nobody may look for the row after it has left the indexes, also if it was only updated before.
         if own.is_none() || !record.header().is_fresh() {
             txn.coverage.record(record.id(), Mode::Exclusive)?;
         }
@@ -312,7 +314,7 @@ impl Scheme for Caracal {
         for (at, write) in writes.iter().enumerate() {
             let (record, value) = (write.record, writes.value(at));
             let copy = copy.room(record.width());
-            // What was there was waited for when the write found it.
+            // The write has already waited for the value that was there before it.
             let had_value =
                 seen.listens() && self.see(record, txn.place).is_ok_and(|before| before.copy(record, copy));
             seen.installed(record, had_value.then_some(&*copy), value);
@@ -365,7 +367,7 @@ impl Planning for Caracal {
         }
     }
 
-    /// No array outlives the run, and the records that it knew.
+    /// Settles all arrays: no array outlives the run and the records that it knew.
     fn finish<'db>(&'db self, plan: &Plan<'db>) {
         self.arrays.settle_all(&plan.laid_out);
     }
@@ -392,7 +394,7 @@ impl Planning for Caracal {
         let footprint = txn.coverage.footprint();
         if !footprint.is_boundless() {
             plan.locks.declare(place, footprint);
-            // A fresh record is the attempt's own, and one without a number of its own is in a stretch.
+            // A fresh record is the attempt's own, and a record without a number of its own is in a stretch.
             let has_array = |record: &RecordRef<'db, Self>| {
                 !record.header().is_fresh()
                     && footprint.covers(Footprint::of_record(record.id()), Mode::Shared)
@@ -447,7 +449,7 @@ impl Planning for Caracal {
 }
 
 impl Caracal {
-    /// How many versions stand in arrays, and how many there is room for.
+    /// The number of versions that stand in arrays, and the number for which there is room.
     pub fn versions(&self) -> (usize, usize) {
         self.arrays.versions()
     }
@@ -457,14 +459,14 @@ impl Caracal {
         self.arrays.present(record.header()).expect("a record that was appended to has an array")
     }
 
-    /// What an attempt sees of a record: waits for the value.
+    /// The value of a record that an attempt sees; waits for it.
     #[inline]
     fn see(&self, record: RecordRef<'_, Self>, place: u32) -> Result<Seen<'_>, Abort> {
         // Invariant (1). Relaxed: only ends the wait.
         self.arrays.see(record, place, || self.is_abandoned.load(Ordering::Relaxed))
     }
 
-    /// The version that a write of a record goes to; none if it goes in place.
+    /// The version into which a write of a record goes; `None` if the write goes in place.
     fn version_of<'db>(&self, txn: &Txn<'db>, record: RecordRef<'db, Self>) -> Result<Option<usize>, Abort> {
         let head = record.header();
         if txn.coverage.step() != Step::Planned || head.is_fresh() {
@@ -485,7 +487,7 @@ impl Caracal {
         Ok(None)
     }
 
-    /// Stores a value in place, or that there is none.
+    /// Stores a value in place, or the absence of one.
     fn store(&self, record: RecordRef<'_, Self>, value: Option<&[u64]>, is_planned: bool) {
         let head = record.header();
         assert!(
@@ -499,7 +501,7 @@ impl Caracal {
         head.leave_array();
     }
 
-    /// Marks the version of a place, which does not write it, to be ignored.
+    /// Marks the version of a place that does not write it as to be ignored.
     fn ignore(&self, record: RecordRef<'_, Self>, place: u32) {
         let array = self.array_of(record);
         let version = array.of(place).expect("what was appended has a version");

@@ -1,38 +1,43 @@
 //! PWV: piece-wise visibility (Faleiro, Abadi, Hellerstein: High performance transactions via early write visibility,
 //! VLDB 2017).
 //!
-//! IDEA        The transactions of a batch have an order before any of them runs, so nobody aborts for a conflict. What
-//!             then keeps a write from others is only that its transaction may roll back, or write the record again.
-//!             When neither is to be expected any longer, the write is exposed, while its transaction goes on: a hot
-//!             record is passed on after its last write, and not after the last access of whoever wrote it.
+//! IDEA        The transactions of a batch have an order before any of them runs, so nothing aborts for a conflict. The
+//!             only reason to hide a write is then that its transaction may roll back, or write the record again. When
+//!             neither is to be expected any longer, the write is exposed, while its transaction goes on: a hot record
+//!             is passed on after its last write, and not after the last access of its writer.
 //! RECORD      The chain and its stamps are `engine::parts::version_chain`; the header counts nothing. A version's
-//!             number is as under `bohm`. It also says whether its value is exposed: then there is a copy of it, until
-//!             the version is sealed, in the course of the transaction (`engine::parts::courses`), whose count tells
-//!             the runs of the transaction apart, and what became of them.
-//! COMMIT      1. Rehearse, 2. declare and 3. plan, as under `bohm`. It is counted how often each record is written.
-//!             4. Execute, in the order of the transactions; a worker goes on with the next where one waits. A read
-//!                waits until the version that it finds is sealed or exposed. Who reads an exposed value depends on
-//!                the run that exposed it.
-//!             5. Expose: when the procedure has said that it will not roll back, writes are exposed that were the
-//!                last ones of their records, as far as the rehearsal knows; and all when the procedure has returned.
-//!             6. Await those on whom the transaction depends. If the run of one was withdrawn, withdraw the present
+//!             number is as under `bohm`. The version also says whether its value is exposed: then there is a copy of
+//!             the value, until the version is sealed, in the course of the transaction (`engine::parts::courses`). The
+//!             course's count tells the runs of the transaction apart, and their outcomes.
+//! COMMIT      1. Rehearse, 2. declare and 3. plan, as under `bohm`. It is also counted how often each record is
+//!                written.
+//!             4. Execute, in the order of the transactions; a worker goes on with the next transaction where one
+//!                waits. A read waits until the version that it finds is sealed or exposed. A transaction that reads an
+//!                exposed value depends on the run that exposed it.
+//!             5. Expose: when the procedure has announced that it will not roll back, the writes are exposed that were
+//!                the last ones of their records, as far as the rehearsal knows; and all when the procedure has
+//!                returned.
+//!             6. Await the runs on which the transaction depends. If one of them was withdrawn, withdraw the present
 //!                run: take back what it exposed, and execute again, in the same place.
-//!             7. Seal the versions, as under `bohm`. What touched what it had not declared, or wrote once more what it
-//!                had exposed, or rolled back, is withdrawn, too, and its versions pass on what was before.
-//!             8. Whoever touched what it had not declared executes again, alone, after the others, in their order.
-//! INVARIANTS  (1) Numbers fall along a chain, and who waits waits for a smaller number, as under `bohm`; so do those
-//!                 who depend. The first transaction that has not ended waits for nobody.
+//!             7. Seal the versions, as under `bohm`. A run that touched what it had not declared, or wrote once more
+//!                what it had exposed, or rolled back, is withdrawn, too, and its versions pass on the values before
+//!                them.
+//!             8. Transactions that touched what they had not declared execute again, alone, after the others, in their
+//!                order.
+//! INVARIANTS  (1) Numbers fall along a chain, and an attempt that waits waits for a smaller number, as under `bohm`;
+//!                 so it is with attempts that depend on runs. The first transaction that has not ended waits for
+//!                 nobody.
 //!             (2) An attempt ends, whether it commits, rolls back or lacks something in its footprint, only when all
-//!                 runs that it depends on have become final (`await_others`, for whatever ends). So what comes of it
-//!                 is what comes of executing the batch in its order, by however many workers.
+//!                 runs on which it depends have become final (`await_others`, for each kind of end). So its outcome is
+//!                 that of executing the batch in its order, by any number of workers.
 //!             (3) Keys, stretches and deleted records have locks, which are given up when the transaction has ended:
-//!                 of these nothing is seen early, and rows that come and go are those of final runs.
-//! DEPARTURES  The original is given transactions in pieces, each of one partition, with what each reads and writes;
-//!             here procedures are opaque, a rehearsal finds what they touch, and one worker executes a procedure as a
+//!                 nothing of these is seen early, and rows that come and go are those of final runs.
+//! DEPARTURES  The original is given transactions in pieces, each of one partition, with the reads and writes of each.
+//!             Here procedures are opaque, a rehearsal finds what they touch, and one worker executes a procedure as a
 //!             whole. So the pieces are the stretches between two accesses, a piece cannot run on another worker than
 //!             the rest, and the data dependencies between pieces are the order in which the procedure makes its
-//!             accesses. The original knows that what it exposes will commit. A rehearsal may be wrong, so that what
-//!             is exposed is tentative here, and reading it a dependency, with cascades: the price of opaque
+//!             accesses. The original knows that the writes that it exposes will commit. A rehearsal may be wrong, so
+//!             that an exposed write is tentative here, and reading it a dependency, with cascades: the price of opaque
 //!             procedures. The votes on aborts are the hint `Transaction::decided`; a rollback that was announced not
 //!             to come is no error, but costs a cascade. Inserts are not exposed (3), so that two New-Orders of a
 //!             district run one after the other.
@@ -65,12 +70,13 @@ pub struct Pwv {
     is_abandoned: AtomicBool,
 }
 
-/// What an attempt sees of a record that has a value: the version, or none if the value is a copy, in its buffer.
+/// The value of a record that has one, as an attempt sees it: the version, or `None` if the value is a copy in the
+/// attempt's buffer.
 type Seen<'db> = Option<VersionRef<'db, Pwv>>;
 
 type Plan<'db> = VersionPlan<'db, Pwv>;
 type Record<'db> = RecordRef<'db, Pwv>;
-/// The words of a value, if there is one, to be read; and to be written.
+/// The words of a value, if there is one: to be read, and to be written.
 type Value<'t> = Result<Option<&'t [u64]>, Abort>;
 type Words<'t> = Result<Option<&'t mut [u64]>, Abort>;
 
@@ -78,18 +84,18 @@ type Words<'t> = Result<Option<&'t mut [u64]>, Abort>;
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Pwv>,
-    /// Its number is that of its versions.
+    /// The attempt's number, which its versions have.
     numbered: Numbered,
     coverage: Coverage,
-    /// In a rehearsal.
+    /// Used in a rehearsal.
     rehearsed: RehearsedWrites<'db, Pwv>,
-    /// In every other attempt: the placeholders come first.
+    /// Used in every other attempt: the placeholders come first.
     own: OwnVersions<'db, Pwv>,
-    /// In a planned attempt.
+    /// Used in a planned attempt.
     run: Run,
     /// The exposed value that was read last.
     copy: Vec<u64>,
-    /// Whether a run that it depends on was withdrawn.
+    /// Whether a run on which the attempt depends was withdrawn.
     is_doomed: bool,
 }
 
@@ -252,7 +258,7 @@ impl Scheme for Pwv {
             return txn.rehearsed.delete(&txn.slot, &mut txn.coverage, record);
         }
         self.expose(txn);
-        // Nobody is to look for the row when it has left the indexes, also if it was only updated before.
+        // Nobody may look for the row after it has left the indexes, also if it was only updated before.
         txn.coverage.record(record.id(), Mode::Exclusive)?;
         if let Some(own) = txn.own.written(record) {
             txn.count(own)?;
@@ -311,7 +317,7 @@ impl Scheme for Pwv {
         stamp
     }
 
-    /// Steps 6 and 7 of COMMIT: whether the attempt was doomed, `precommit` has found out.
+    /// Steps 6 and 7 of COMMIT: `precommit` has found out whether the attempt is doomed.
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
         if is_planted(&plants::PWV_WITHDRAWS_NOTHING) && !txn.is_doomed {
@@ -394,8 +400,8 @@ impl Planning for Pwv {
 
 impl Pwv {
     // ANCHOR: see
-    /// Step 4 of COMMIT: what the attempt is to see of a record, if that has a value. Waits until it is sealed or
-    /// exposed.
+    /// Step 4 of COMMIT: the value of a record that the attempt sees, if the record has one. Waits until the version is
+    /// sealed or exposed.
     #[inline]
     fn see<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<Option<Seen<'db>>, Abort> {
         let Some(version) = txn.below(record) else { return Ok(None) };
@@ -403,7 +409,7 @@ impl Pwv {
             if version.is_sealed() {
                 break (!version.meta().stamp().is_tombstone()).then_some(Some(version));
             }
-            // None if it was withdrawn just now.
+            // `None` if the version was withdrawn just now.
             if version.meta().is_exposed()
                 && let Some(has_value) = self.courses.borrow(&mut txn.run, record, version, &mut txn.copy)
             {
@@ -420,7 +426,7 @@ impl Pwv {
     }
     // ANCHOR_END: see
 
-    /// A version of the attempt's own of a record that has none that was written, for a new value.
+    /// Makes a version of the attempt's own, for a new value, of a record of which it has written none.
     fn own<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<usize, Abort> {
         // Invariant (3).
         let numbers = (txn.numbered.number, self.batches.before());
@@ -428,7 +434,7 @@ impl Pwv {
         txn.count(at).map(|()| at)
     }
 
-    /// As `own`, if the record has a value: which it is to be at first, if it is to be modified.
+    /// Like `own`, if the record has a value. A version that modifies the value starts with a copy of it.
     #[inline]
     fn over<'db>(&self, txn: &mut Txn<'db>, record: Record<'db>, how: Write) -> Result<Option<usize>, Abort> {
         txn.coverage.record(record.id(), Mode::Shared)?;
@@ -441,8 +447,8 @@ impl Pwv {
         Ok(Some(at))
     }
 
-    /// Step 5 of COMMIT: exposes what is due. Called when the next access begins, since only then the procedure is
-    /// done with the words of the last one.
+    /// Step 5 of COMMIT: exposes the writes that are due. Called when the next access begins, because only then the
+    /// procedure is done with the words of the last one.
     #[inline]
     fn expose(&self, txn: &mut Txn<'_>) {
         if self.is_early {
@@ -469,19 +475,19 @@ impl Pwv {
     }
     // ANCHOR_END: await
 
-    /// Whether all runs on which the attempt depends have become final; none if that is not known yet.
+    /// Whether all runs on which the attempt depends have become final; `None` if that is not known yet.
     #[inline]
     fn verdict(&self, txn: &Txn<'_>) -> Option<bool> {
         let is_shrugged = |verdict| verdict || is_planted(&plants::PWV_IGNORES_CASCADES);
         self.courses.verdict(&txn.run).map(is_shrugged)
     }
 
-    /// Gives a version of the attempt's own what the version before it has, when that is sealed.
+    /// Gives a version of the attempt's own the value of the version before it, when that version is sealed.
     fn pass_through(&self, txn: &mut Txn<'_>, at: usize) {
         let record = txn.own.get(at).record;
         let before = txn.below(record);
         waiter::wait_until(None, || before.is_none_or(VersionRef::is_sealed) || self.is_over());
-        // Whoever gives up the run leaves nothing that anybody reads.
+        // An attempt that gives up the run leaves nothing that anybody reads.
         txn.own.pass(at, version_chain::words_of(&txn.slot, before));
     }
 
@@ -489,7 +495,7 @@ impl Pwv {
         self.is_abandoned.load(Ordering::Relaxed) // Relaxed: only ends waits.
     }
 
-    /// The attempt has ended: brings records down to one version.
+    /// Ends the attempt: brings records down to one version.
     fn leave(&self, txn: &mut Txn<'_>) {
         if txn.coverage.step() != Step::Rehearsal {
             settle(&mut txn.slot, || self.batches.before());
@@ -498,7 +504,7 @@ impl Pwv {
     }
 }
 
-/// The words of what an attempt sees.
+/// The words of a value that an attempt sees.
 #[inline]
 fn words_of<'t, 'db>(slot: &'t Slot<'db, Pwv>, copy: &'t [u64], seen: Seen<'db>) -> &'t [u64] {
     match seen {
@@ -514,7 +520,7 @@ impl<'db> Txn<'db> {
         below(&self.slot, record, |version| version.meta().stamp().number() >= self.numbered.number)
     }
 
-    /// A version of its own is written, once more or for the first time.
+    /// Counts a write of a version of its own, the first one or a further one.
     #[inline]
     fn count(&mut self, at: usize) -> Result<(), Abort> {
         if is_planted(&plants::PWV_EXPOSES_FIRST_WRITE) {

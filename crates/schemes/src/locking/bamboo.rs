@@ -1,39 +1,40 @@
 //! Bamboo: two-phase locking that releases locks before the commit (Guo, Wu, Yan, Yu, SIGMOD 2021).
 //!
-//! IDEA        `WOUND_WAIT`, but for this: a reader gives its lock up, or *retires*, when it has read, and a writer
-//!             when it has written for the last time as far as one can tell. Those who come later see the value that
-//!             is not committed yet, and commit after its writer has, or abort with it. So of a hot record that is
-//!             written first in long transactions, the locks follow each other at the distance of the writes, and not
-//!             of the commits.
-//! RECORD      The word of `engine::parts::LockQueues`, whose bit for the value is about the committed one; its
-//!             requests are those of `engine::parts::EarlyLocks`: first those who have retired, then the one owner,
-//!             then who waits. The values of writers that have retired are undecided versions, the newest of the
-//!             chain, in the order of the ring; below them is the committed one, and nothing below that. A
+//! IDEA        `WOUND_WAIT` with one change: a reader gives its lock up, or *retires*, when it has read, and a writer
+//!             when it has written for the last time, as far as this is known. Later transactions see the value that
+//!             is not committed yet, and commit after its writer has, or abort with it. So locks of a hot record that
+//!             is written first in long transactions follow each other at the distance of the writes, and not of the
+//!             commits.
+//! RECORD      The word of `engine::parts::LockQueues`, whose bit for the value is about the committed one. Its
+//!             requests are those of `engine::parts::EarlyLocks`: first the retired ones, then the one owner, then
+//!             the waiting ones. The values of writers that have retired are undecided versions, the newest of the
+//!             chain, in the order of the ring; below them is the committed version, and nothing below that. A
 //!             `VersionStamp` is 0 once it is committed.
-//! COMMIT      1. Wait until the semaphore is zero: all before it in conflict have ended. Who has to wait retires
-//!             first what it has kept to itself. 2. From here on nobody is put before it. 3. Fence; check that each
-//!             leaf read has its gap version. 4. Turn the fate to decided: whoever was wounded before aborts, and
-//!             nobody is wounded after. 5. Of each record, make the version the committed one, drop what is below it
-//!             and take the request out of the ring, which may make others' semaphores zero.
+//! COMMIT      1. Wait until the semaphore is zero: all attempts before it in conflict have ended. An attempt that
+//!             has to wait first retires what it has kept to itself. 2. From here on nobody is put before it. 3.
+//!             Fence; check that each leaf read has its gap version. 4. Turn the fate to decided: an attempt that was
+//!             wounded before aborts, and nobody is wounded after. 5. Of each record, make the version the committed
+//!             one, drop the versions below it and take the request out of the ring, which may make others'
+//!             semaphores zero.
 //! INVARIANTS  Those of `EarlyLocks` and `EarlyAccesses`, and
 //!             (1) Of two attempts in conflict over a record that commit, the second is at step 2 after the first is
 //!                 at step 5. So step 3 is a physical instant by which all are ordered, and keys that enter leaves
-//!                 are compared as under two-phase locking: who adds a key before another's step 3 is seen there, and
-//!                 who adds it after is later itself.
-//!             (2) Whoever is cut out of a ring is wounded first, and neither commits nor is believed: not in a
-//!                 rollback either, which is believed at step 3 if it is not wounded then.
-//!             (3) Waits, at step 1 too, go from young to old, or to who is decided and waits for nobody.
-//! DEPARTURES  The paper writes in place and keeps the values before in the lists. Here they are versions, since
+//!                 are compared as under two-phase locking: a key that is added before another attempt's step 3 is
+//!                 seen there, and an attempt that adds it after that is later itself.
+//!             (2) An attempt that is cut out of a ring is wounded first, and neither commits nor is believed: not in
+//!                 a rollback either, which is believed at step 3 if the attempt is not wounded by then.
+//!             (3) Waits, at step 1 too, go from young to old, or to a decided attempt, which waits for nobody.
+//! DEPARTURES  The paper writes in place and keeps the values before in the lists. Here they are versions, because
 //!             storage lends what others may overwrite only as copies that may be torn: to abort is then to drop
-//!             versions, for which no value of a private buffer of another is needed. So whoever wounds cuts the
-//!             wounded out of the ring itself, with all behind it, and does not wait for them. That a write was the
-//!             last is not known from the program: an attempt retires what it has written when it goes on to the next
-//!             access, and takes it back if it writes the record again, for which those who have seen it are wounded.
-//!             The part of a transaction in which it does not retire is told from the mean number of accesses of its
-//!             session's commits. Reads retire under `bamboo.retire=off`, too: writers wait for readers at the commit
-//!             alone. Leaves are compared, where the paper says nothing of phantoms. Timestamps are the births of
-//!             transactions, and not drawn at the first conflict. A wounded transaction waits a little before it
-//!             begins again: see `wound_wait`.
+//!             versions, for which no value in another attempt's private buffer is needed. So the attempt that wounds
+//!             cuts the wounded attempt out of the ring itself, with all behind it, and does not wait for them. The
+//!             program does not tell that a write was the last: an attempt retires what it has written when it goes
+//!             on to the next access, and takes it back if it writes the record again, for which those that have seen
+//!             it are wounded. The part of a transaction in which it does not retire is told from the mean number of
+//!             accesses of its session's commits. Reads retire under `bamboo.retire=off`, too: writers wait for
+//!             readers at the commit alone. Leaves are compared, where the paper says nothing of phantoms. Timestamps
+//!             are the births of transactions, and not drawn at the first conflict. A wounded transaction waits a
+//!             little before it begins again: see `wound_wait`.
 
 use engine::driver::PerWorker;
 use engine::parts::version_chain::{VersionStamp, words_of};
@@ -51,7 +52,7 @@ use sync::waiter;
 use crate::plants;
 use crate::two_phase::room_for;
 
-/// Of the mean number of accesses, bits after the point; and the part of it that each commit replaces.
+/// The bits after the point of the mean number of accesses; and the part of the mean that each commit replaces.
 const MEAN_SHIFT: u32 = 8;
 const MEAN_PART: u64 = 8;
 
@@ -61,7 +62,7 @@ pub struct Bamboo {
     locks: EarlyLocks,
     /// Whether writers retire.
     retires: bool,
-    /// Per cent of a transaction's accesses, the last of them, in which they do not.
+    /// Per cent of a transaction's accesses, counted from its end, in which writers do not retire.
     delta_pct: u64,
     /// Whether readers are put before younger writers.
     reads_past: bool,
@@ -74,7 +75,7 @@ pub struct Txn<'db> {
     slot: Slot<'db, Bamboo>,
     accesses: EarlyAccesses<'db, Bamboo>,
     leaves: LeafSet<'db, ()>,
-    /// What was written last and is kept to be written further.
+    /// The position of the last write, which is kept open for further writes of its record.
     open: Option<usize>,
     /// The mean number of accesses of commits, a fixed-point number; 0 before the first.
     mean: u64,
@@ -335,7 +336,8 @@ impl Bamboo {
         Ok(position)
     }
 
-    /// The attempt goes on to another record: what it wrote last retires, unless the end is near.
+    /// Closes the last write because the attempt goes on to another record: the write retires, unless the end is
+    /// near.
     #[inline]
     fn close<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         let Some(position) = txn.open.take() else { return Ok(()) };
@@ -374,14 +376,14 @@ impl Bamboo {
 }
 
 impl<'db> Txn<'db> {
-    /// The version to be written of a record that was locked for it.
+    /// The version to be written, of a record that was locked for the write.
     #[inline]
     fn open(&mut self, position: usize, how: Write) -> Result<&mut Pending<'db, Bamboo>, Abort> {
         self.open = Some(position);
         self.accesses.open(&mut self.slot, position, how)
     }
 
-    /// The attempt commits: so many accesses a transaction has.
+    /// Learns from a commit how many accesses a transaction has.
     #[inline]
     fn learn_length(&mut self) {
         let length = (self.accesses.len() as u64) << MEAN_SHIFT;
@@ -389,7 +391,7 @@ impl<'db> Txn<'db> {
             if self.mean == 0 { length } else { self.mean - self.mean / MEAN_PART + length / MEAN_PART };
     }
 
-    /// The attempt is out of all rings.
+    /// Forgets the accesses of an attempt that is out of all rings.
     #[inline]
     fn forget(&mut self) {
         self.accesses.forget(&mut self.slot);

@@ -1,26 +1,27 @@
-//! `DL_DETECT`: two-phase locking that waits, and aborts one of those who wait for each other (Eswaran, Gray,
-//! Lorie, Traiger, CACM 1976; per record and without a lock manager in Yu, Bezerra, Pavlo, Devadas,
-//! Stonebraker, VLDB 2014).
+//! `DL_DETECT`: two-phase locking in which attempts wait, and one of those that wait for each other aborts
+//! (Eswaran, Gray, Lorie, Traiger, CACM 1976; per record and without a lock manager in Yu, Bezerra, Pavlo,
+//! Devadas, Stonebraker, VLDB 2014).
 //!
-//! IDEA        Who finds a lock taken in a conflicting mode waits until it is its turn, first come, first
-//!             served. Two who wait for each other would wait for ever: so who has waited for a while says for
-//!             whom, goes from these to those for whom they wait, and so on, and where that leads back to
-//!             itself one of the circle aborts.
+//! IDEA        An attempt that finds a lock taken in a conflicting mode waits until it is its turn, first come,
+//!             first served. Two attempts that wait for each other would wait for ever. So an attempt that has
+//!             waited for a while announces for whom it waits, goes from these to those for whom they wait, and
+//!             so on; where that leads back to itself, one attempt of the circle aborts.
 //! RECORD      The word of `engine::parts::LockQueues`; the rank of a request is the number of its slot's
 //!             attempt.
-//! COMMIT      That of two-phase locking ([`TwoPhase`]); an unlock grants the lock to those who wait for it.
+//! COMMIT      That of two-phase locking ([`TwoPhase`]); an unlock grants the lock to attempts that wait for
+//!             it.
 //! INVARIANTS  Those of two-phase locking, and
-//!             (4) Who waits says for whom, as the queue shows it under its latch, and then looks for circles:
-//!                 the last of a circle to do so finds it (`engine::parts::WaitGraph`).
-//!             (5) What was said stays true until the one who waits, or the one who is waited for, has ended
-//!                 its attempt, which are known by their number. It may come to lack somebody where a third has
-//!                 taken its request back: so who still waits says it again, and looks again, after each
-//!                 `dl_detect.period_us`.
+//!             (4) An attempt that waits announces for whom, as the queue shows it under its latch, and then
+//!                 looks for circles: the last of a circle to do so finds it (`engine::parts::WaitGraph`).
+//!             (5) An announcement stays true until the attempt that waits, or the one for which it waits, has
+//!                 ended; attempts are known by their number. The announcement may come to lack somebody when a
+//!                 third has taken its request back: so an attempt that still waits announces again, and looks
+//!                 again, after each `dl_detect.period_us`.
 //! DEPARTURES  DBx1000 lets go of the record and then adds the edges one by one as they were, without an order
-//!             between two who add them, so that circles are missed and seen where there are none, and a
-//!             timeout ends what is missed; here the timeout is for those who want one. Its victim is who has
-//!             the fewest locks (`dl_detect.victim`); the standard is the youngest, since then the oldest is
-//!             never one.
+//!             between two attempts that add them. So circles are missed, and seen where there are none, and a
+//!             timeout ends the missed ones; here the timeout is an option. The victim of DBx1000 is the
+//!             attempt with the fewest locks (`dl_detect.victim`); the standard here is the youngest, since
+//!             then the oldest is never a victim.
 
 use core::cmp::Reverse;
 
@@ -32,10 +33,10 @@ use sync::clock;
 
 use crate::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
 
-/// Two-phase locking that waits, and aborts one of those who wait for each other.
+/// Two-phase locking in which attempts wait, and one of those that wait for each other aborts.
 pub type DlDetect = TwoPhase<DetectCycles>;
 
-/// The rule: everybody waits, and of those who wait in a circle one aborts.
+/// The rule: everybody waits, and of the attempts that wait in a circle one aborts.
 #[derive(Debug)]
 pub struct DetectCycles {
     queues: LockQueues,
@@ -54,7 +55,7 @@ pub struct Waiter {
     birth: u64,
 }
 
-/// What the queues ask of it: everybody waits, in the order in which they come.
+/// The rule of the queues: everybody waits, in the order of arrival.
 struct InTurn;
 
 impl QueueRule for InTurn {
@@ -181,7 +182,7 @@ impl DetectCycles {
             Ok(None) => Ok(()),
             Ok(Some(waiting)) => self.wait(waiter, locks, waiting),
             Err(Refused::Retired) => Err(Abort::ReadChanged),
-            // Two who each wait for the other to stop reading.
+            // Two attempts each wait for the other to stop reading.
             Err(Refused::ByRule | Refused::Upgrading) => Err(Abort::Deadlock),
         }
     }

@@ -1,17 +1,18 @@
 //! `NO_WAIT`: strict two-phase locking that aborts at a conflict (Eswaran, Gray, Lorie, Traiger, CACM 1976; per
 //! record and without a queue in Yu, Bezerra, Pavlo, Devadas, Stonebraker, VLDB 2014).
 //!
-//! IDEA        Whoever reads a record first locks it shared, whoever writes it exclusively, and keeps the lock
-//!             to the end. Who finds a lock held in a conflicting mode aborts at once: nobody waits, so there
-//!             are neither queues nor deadlocks, and a lock is one exchange on the record's word.
+//! IDEA        An attempt locks a record shared before it first reads it, exclusively before it writes it, and
+//!             keeps the lock to the end. An attempt that finds a lock held in a conflicting mode aborts at
+//!             once: nobody waits, so there are neither queues nor deadlocks, and a lock is one exchange on the
+//!             record's word.
 //! RECORD      One word: bit 0 locked exclusively, bit 1 no value, bit 2 retired, bits 3.. number of shared
 //!             locks.
 //! COMMIT      That of two-phase locking ([`TwoPhase`]); the store of the new word unlocks.
 //! INVARIANTS  Those of two-phase locking, of which (1), an exclusive lock excludes every other lock of the
 //!             record, is asserted in `unlock`.
 //! DEPARTURES  A conflicting lock is looked at `no_wait.spin` times more before the abort, a bounded wait: most
-//!             locks are held for less time than an abort wastes. On fibers nobody spins. What departs in
-//!             [`TwoPhase`] departs here.
+//!             locks are held for less time than an abort wastes. On fibers nobody spins. The departures of
+//!             [`TwoPhase`] hold here, too.
 
 use engine::setting::{Range, Setting, SettingError, Values};
 use engine::{Abort, Admits, Env, Family, Info, Isolation, Retire, Ticket};
@@ -34,7 +35,7 @@ const SHARED: u64 = 8;
 /// Everything but whether there is a value: a word that is free of these is unlocked.
 const LOCKS: u64 = !(NO_VALUE | RETIRED);
 
-/// The rule: whoever finds a conflicting lock aborts.
+/// The rule: an attempt that finds a conflicting lock aborts.
 #[derive(Debug)]
 pub struct AbortAtOnce {
     spin: u64,
@@ -151,7 +152,7 @@ impl Rule for AbortAtOnce {
 
 impl AbortAtOnce {
     // ANCHOR: acquire
-    /// Replaces a record's word by what `take` makes of it, and gives the word before; `take` gives nothing
+    /// Replaces a record's word by the result of `take`, and returns the word before. `take` returns `None`
     /// while a lock is in the way.
     #[inline]
     fn acquire(&self, header: &Header, take: impl Fn(u64) -> Option<u64>) -> Result<u64, Abort> {
@@ -168,7 +169,7 @@ impl AbortAtOnce {
                 }
                 continue;
             }
-            // On a fiber whoever holds the lock may be another attempt of this worker, which cannot go on
+            // On a fiber the holder of the lock may be another attempt of this worker, which cannot go on
             // before this one ends.
             if looks == self.spin || waiter::in_fiber() {
                 return Err(Abort::LockBusy);

@@ -1,26 +1,27 @@
 //! `WAIT_DIE`: two-phase locking in which the older waits and the younger dies (Rosenkrantz, Stearns, Lewis,
 //! TODS 1978; per record in Yu, Bezerra, Pavlo, Devadas, Stonebraker, VLDB 2014).
 //!
-//! IDEA        A transaction has an age, which it keeps through all its attempts. Who asks for a lock that
-//!             others have in a conflicting mode waits if it is older than all of them, and else dies: it
-//!             aborts, to try again as old as it is. So waits go from old to young alone and never in a circle,
-//!             nobody has to look for deadlocks, and whoever dies again and again becomes the oldest at last
-//!             and never dies again.
+//! IDEA        A transaction has an age, which it keeps through all its attempts. An attempt that asks for a
+//!             lock that others hold in a conflicting mode waits if it is older than all of them. Otherwise it
+//!             dies: it aborts, and tries again as old as it is. So waits go from old to young only and never
+//!             in a circle, and nobody has to look for deadlocks. A transaction that dies again and again
+//!             becomes the oldest at last and never dies again.
 //! RECORD      The word of `engine::parts::LockQueues`; the rank of a request is the birth of its transaction.
-//! COMMIT      That of two-phase locking ([`TwoPhase`]); an unlock grants the lock to those who wait for it.
+//! COMMIT      That of two-phase locking ([`TwoPhase`]); an unlock grants the lock to attempts that wait for
+//!             it.
 //! INVARIANTS  Those of two-phase locking, and
-//!             (4) Who waits is older than everybody for whom it waits (`may_wait_for`), ties broken by slot:
-//!                 those who have the lock in a conflicting mode, and those before it in the queue, in which
-//!                 the youngest is first (`is_before`). For who waits is older than all owners, so whoever it
-//!                 lets by, who is younger than all that wait, may become an owner, and an owner who asks for
-//!                 more has but owners to wait for.
+//!             (4) An attempt that waits is older than everybody for whom it waits (`may_wait_for`), ties
+//!                 broken by slot: the holders of the lock in a conflicting mode, and those before it in the
+//!                 queue, in which the youngest is first (`is_before`). A waiting attempt is older than all
+//!                 owners. So an attempt that it lets by, which is younger than all that wait, may become an
+//!                 owner; and an owner that asks for more has only owners to wait for.
 //!             (5) Births stay as they are from the first attempt of a transaction to the last
 //!                 (`Ticket::birth`).
-//! DEPARTURES  Who is younger than all that wait, and could share the record with its owners, dies too, unless
-//!             `wait_die.bypass` is on, as it is in DBx1000: there a stream of young readers can keep a writer
-//!             waiting for ever. DBx1000 holds the age against the owners also where only others who wait are
-//!             in the way, and its age is that of the worker, which a transaction that is tried again later
-//!             loses.
+//! DEPARTURES  An attempt that is younger than all that wait, and could share the record with its owners, dies,
+//!             too, unless `wait_die.bypass` is on, as it is in DBx1000: there a stream of young readers can
+//!             keep a writer waiting for ever. DBx1000 compares the age with the owners' also where only others
+//!             that wait are in the way, and its age is that of the worker, which a transaction that is tried
+//!             again later loses.
 
 use engine::parts::{LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 use engine::setting::{Range, Setting, SettingError, Values};
@@ -33,14 +34,14 @@ use crate::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
 /// Two-phase locking in which the older waits and the younger dies.
 pub type WaitDie = TwoPhase<WaitOrDie>;
 
-/// The rule: who is older waits, who is younger dies.
+/// The rule: an older attempt waits, a younger one dies.
 #[derive(Debug)]
 pub struct WaitOrDie {
     queues: LockQueues,
     age: Age,
 }
 
-/// What the queues ask of it.
+/// The rule of the queues: age decides.
 #[derive(Clone, Copy, Debug)]
 struct Age {
     may_pass: bool,

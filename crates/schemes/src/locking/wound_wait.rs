@@ -1,26 +1,29 @@
 //! `WOUND_WAIT`: two-phase locking in which the younger waits and the older wounds (Rosenkrantz, Stearns,
 //! Lewis, TODS 1978).
 //!
-//! IDEA        A transaction has an age, which it keeps through all its attempts. Who asks for a lock that
-//!             others have in a conflicting mode waits; those of them who are younger it wounds, which means
-//!             that they abort as soon as they notice. So waits go from young to old but for those that end by
-//!             themselves, nobody has to look for deadlocks, and the oldest of all is never wounded.
+//! IDEA        A transaction has an age, which it keeps through all its attempts. An attempt that asks for a
+//!             lock that others hold in a conflicting mode waits. It wounds those of them that are younger,
+//!             which means that they abort as soon as they notice. So waits go from young to old, except for
+//!             those that end by themselves; nobody has to look for deadlocks, and the oldest of all is never
+//!             wounded.
 //! RECORD      The word of `engine::parts::LockQueues`; the rank of a request is the birth of its transaction.
-//! COMMIT      That of two-phase locking ([`TwoPhase`]), between whose steps 2 and 3 the attempt turns its
-//!             fate to decided: whoever was wounded before aborts, and nobody is wounded after.
+//! COMMIT      That of two-phase locking ([`TwoPhase`]). Between its steps 2 and 3 the attempt turns its fate
+//!             to decided: an attempt that was wounded before aborts, and nobody is wounded after.
 //! INVARIANTS  Those of two-phase locking, and
-//!             (4) Who waits is younger than everybody for whom it waits, but for those whom it has wounded:
-//!                 the owners in a conflicting mode (`may_wait_for`). The oldest who waits is served first
-//!                 (`is_before`), so whoever becomes an owner while it waits is older, or was an owner before.
-//!             (5) Who is wounded waits for no lock: it looks at its status before it asks, and while it waits.
+//!             (4) An attempt that waits is younger than everybody for whom it waits, except for those that it
+//!                 has wounded: the owners in a conflicting mode (`may_wait_for`). The oldest that waits is
+//!                 served first (`is_before`), so an attempt that becomes an owner meanwhile is older, or was
+//!                 an owner before.
+//!             (5) A wounded attempt waits for no lock: it looks at its status before it asks, and while it
+//!                 waits.
 //!             (6) An attempt is wounded under the latch of a record of which it has a request, so never after
 //!                 its end.
 //!             (7) Births stay as they are from the first attempt of a transaction to the last
 //!                 (`Ticket::birth`).
 //! DEPARTURES  A transaction that was wounded waits, before it begins again, until the one that wounded it has
-//!             ended, for `wound_wait.respect_us` at most. At once, it would be wounded again for the same
-//!             lock; and where its undoing changes gaps that the older has read it would abort the older again
-//!             and again, who is the oldest in vain.
+//!             ended, for `wound_wait.respect_us` at most. If it began at once, it would be wounded again for
+//!             the same lock; and where its undoing changes gaps that the older has read, it would abort the
+//!             older again and again, which would be the oldest in vain.
 
 use engine::parts::{Fates, LockQueues, LockWord, Party, QueueRule, Refused, RequestId, Waiting};
 use engine::setting::{Range, Setting, SettingError, Values};
@@ -33,7 +36,7 @@ use crate::two_phase::{Left, Mode, Rule, TwoPhase, room_for};
 /// Two-phase locking in which the younger waits and the older wounds.
 pub type WoundWait = TwoPhase<WoundOrWait>;
 
-/// The rule: who is older wounds, who is younger waits.
+/// The rule: an older attempt wounds, a younger one waits.
 #[derive(Debug)]
 pub struct WoundOrWait {
     queues: LockQueues,
@@ -41,7 +44,7 @@ pub struct WoundOrWait {
     respect_ns: u64,
 }
 
-/// What the queues ask of it: everybody waits, the older first, and wounds whoever is younger.
+/// The rule of the queues: everybody waits, the older first, and wounds others that are younger.
 struct Wound<'f>(&'f Fates);
 
 // ANCHOR: rule
@@ -163,7 +166,7 @@ impl WoundOrWait {
             Ok(None) => Ok(()),
             Ok(Some(waiting)) => self.wait(party, waiting),
             Err(Refused::Retired) => Err(Abort::ReadChanged),
-            // By one who is older and waits for this one to stop reading, too.
+            // An older attempt also waits for this one to stop reading, and has wounded it.
             Err(Refused::ByRule | Refused::Upgrading) => Err(Abort::Wounded),
         }
     }

@@ -2,42 +2,43 @@
 //! SIGMOD 2017).
 //!
 //! IDEA        An attempt takes its timestamp from a clock of its own and behaves as if it ran at that instant. It
-//!             reads of each record the newest version that is not later, without leaving a trace, and keeps what it
-//!             writes to itself. When it commits, it puts its versions on the chains, undecided, and looks again at
-//!             what it has read, having left its timestamp there, so that nobody writes in between who is earlier.
-//!             The serial order is that of the timestamps, which no counter hands out. Who only reads does so as of
-//!             a while ago, when all is decided, and checks nothing.
+//!             reads of each record the newest version that is not later, without leaving a trace, and keeps its
+//!             writes to itself. When it commits, it puts its versions on the chains, undecided, and checks its reads
+//!             again. Before that it leaves its timestamp with the records read, so that no earlier attempt writes in
+//!             between. The serial order is that of the timestamps, which no counter hands out. A read-only attempt
+//!             reads as of a while ago, when all is decided, and checks nothing.
 //! RECORD      `ChainHead`: rts, the greatest timestamp that has read the newest version. `VersionStamp`: wts, the
 //!             timestamp of the writer, once the version is on its chain; it is sealed when the writer commits, and
 //!             taken off when it aborts. `GapMark`: the rts of a leaf's gaps. `Clocks` has clocks and watermarks.
-//! COMMIT      1. Unless the last few attempts have all committed: look in advance for what would fail, and sort the
-//!                writes, those of the newest versions first, where most is contended for.
+//! COMMIT      1. Unless the last few attempts have all committed: look in advance for reasons to fail, and sort the
+//!                writes, those of the newest versions first, where contention is highest.
 //!             2. Install the versions, undecided: each at the new end of its chain, over the version that was read,
 //!                and over none that a later timestamp has read.
 //!             3. Leave the timestamp as rts with each record that was read, and validate: the version that is
 //!                visible at the timestamp is the one that was read.
 //!             4. Seal the versions: they are committed. Leave the clock, so that snapshots may show them.
-//!             5. Give up what earlier commits had to leave and nobody needs any more.
+//!             5. Give up versions that earlier commits had to leave and nobody needs any more.
 //! INVARIANTS  (1) Versions grow only at the new end, in the order of timestamps, the newest alone undecided (asserted
 //!                 in `PendingWrites`; `top` lets nobody write over an undecided one).
-//!             (2) Who validates a read marks the header before it looks; who installs a version looks for marks after
-//!                 it is there. So either the reader finds the version, or the writer the mark (`validate`, `put`).
+//!             (2) An attempt that validates a read marks the header before it looks; an attempt that installs a
+//!                 version looks for marks after the version is there. So either the reader finds the version, or the
+//!                 writer the mark (`validate`, `put`).
 //!             (3) Waits go from later to earlier timestamps: they cannot form a circle (`wait`).
-//!             (4) A key gets no value before those who have missed it at a later timestamp: a reader marks the leaf
-//!                 when it looks, the record takes the mark over when it enters (`entering`), and whoever gives it a
-//!                 value finds that in step 2. A record that leaves gives its mark back (`retire`).
-//!             (5) All up to a snapshot is decided, and stays: that is what the watermarks of `Clocks` are for.
+//!             (4) A key gets no value before those that have missed it at a later timestamp: a reader marks the leaf
+//!                 when it looks, the record takes the mark over when it enters (`entering`), and the attempt that
+//!                 gives it a value finds the mark in step 2. A record that leaves gives its mark back (`retire`).
+//!             (5) Everything up to a snapshot is decided, and stays: the watermarks of `Clocks` ensure that.
 //! DEPARTURES  Versions stand at the new end of a chain alone: the paper puts blind writes below later versions, too,
-//!             where here they abort. So one rts a record is enough, only the newest version is ever undecided, one
-//!             look for marks after the installation is conclusive, and an aborted version leaves its chain at once.
-//!             The paper has indexes of versioned nodes; here gaps are marked, when they are read and not at the
-//!             commit: then keys that enter for later timestamps fail nobody, though who aborts leaves its marks.
-//!             Storage inlines: a new version stands within its record if there is room, and one that is alone moves
-//!             there, not a copy that a reader makes (`run.versions=apart` turns that off). Watermarks are moved on
-//!             by all slots, every few attempts, not by a leader who may idle; old versions are cut by whoever writes
-//!             the record next, or by its last writer. What regulates contention is there for all schemes, as
-//!             `--retry climb`; the boost of stragglers is here. A client that is to see its own commit in a snapshot
-//!             would have to bring its timestamp along, which none does.
+//!             where here they abort. So one rts for each record is enough, only the newest version is ever undecided,
+//!             one look for marks after the installation is conclusive, and an aborted version leaves its chain at
+//!             once. The paper has indexes of versioned nodes; here gaps are marked, when they are read and not at the
+//!             commit: then keys that enter for later timestamps fail nobody, although an attempt that aborts leaves
+//!             its marks. Storage inlines: a new version stands within its record if there is room, and a version that
+//!             is alone moves there, not a copy that a reader makes (`run.versions=apart` turns that off). Watermarks
+//!             are moved on by all slots, every few attempts, not by a leader that may idle; old versions are cut by
+//!             the next writer of the record, or by its last writer. The regulation of contention exists for all
+//!             schemes, as `--retry climb`; the boost of stragglers is here. A client that is to see its own commit in
+//!             a snapshot would have to bring its timestamp along, which none does.
 
 use engine::driver::PerWorker;
 use engine::parts::version_chain::{
@@ -54,12 +55,12 @@ use sync::plant::is_planted;
 
 use crate::plants;
 
-/// So many commits in a row let a slot take what it does for uncontended. That of the authors' code.
+/// Commits in a row after which a slot takes its work for uncontended. The number is that of the authors' code.
 const CALM: u32 = 5;
-/// The version of a record that has none.
+/// The wts that stands for a record without a version.
 const NONE: u64 = u64::MAX;
 
-/// The state that all transactions share: the clocks. What else there is are settings.
+/// The state that all transactions share: the clocks. The other fields are settings.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting")]
 pub struct Cicada {
@@ -77,21 +78,21 @@ pub struct Txn<'db> {
     slot: Slot<'db, Cicada>,
     scheme: &'db Cicada,
     clock: Clock,
-    /// Its timestamp; of one that reads a snapshot, that.
+    /// The attempt's timestamp; if the attempt reads a snapshot, the snapshot's.
     ts: u64,
-    /// The greatest timestamp that it sees.
+    /// The greatest timestamp that the attempt sees.
     sees: u64,
     is_snapshot: bool,
-    /// With the wts of the version that was seen.
+    /// Records read, each with the wts of the version that was seen.
     reads: Vec<(RecordRef<'db, Cicada>, u64)>,
     writes: PendingWrites<'db, Cicada>,
-    /// By place among the writes: the version that each is to go over.
+    /// By place among the writes: the version over which each write is to go.
     expected: Vec<Expected>,
-    /// The places of the writes in the order in which they are installed, each with what that order goes by.
+    /// The places of the writes in the order in which they are installed, each with its sort key.
     order: Vec<(u64, usize)>,
     /// Attempts that have committed since one failed; at first there is no reason to be wary.
     streak: u32,
-    /// Whether the procedure rolls back, which is no failure.
+    /// Whether the procedure rolls back, which does not count as a failure.
     rolls_back: bool,
 }
 
@@ -261,7 +262,7 @@ impl Scheme for Cicada {
         Ok(())
     }
 
-    /// Who is too late would find that when it commits, too, from the mark that the record takes over.
+    /// An attempt that is too late would also find that when it commits, from the mark that the record takes over.
     #[inline]
     fn adding<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, GapMark>) -> Result<(), Abort> {
         if leaf.meta().rts() > txn.ts { Err(Abort::TooLate) } else { Ok(()) }
@@ -273,8 +274,8 @@ impl Scheme for Cicada {
         if record.header().read_at(rts) { Ok(()) } else { Err(Abort::WriteConflict) }
     }
 
-    /// As step 1 of COMMIT looks in advance: who seals a version has put all its others on their chains. Gaps have the
-    /// mark of this timestamp already.
+    /// Looks in advance, like step 1 of COMMIT: an attempt that seals a version has put all its other versions on
+    /// their chains. Gaps have the mark of this timestamp already.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         let mut written = txn.expected.iter().enumerate();
         txn.reads.iter().try_for_each(|&(record, seen)| txn.is_still(record, seen))?;
@@ -297,7 +298,8 @@ impl Scheme for Cicada {
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let stamp = Stamp(txn.ts);
         txn.streak = txn.streak.saturating_add(1);
-        // Its bound keeps the watermark below its timestamp, so that what it has written over stays for now.
+        // The bound of its clock keeps the watermark below its timestamp, so that the versions that it has written
+        // over stay for now.
         let watermark = self.clocks.known_watermark();
         for (record, mut pending) in txn.writes.drain() {
             let version = pending.version();
@@ -330,7 +332,7 @@ impl Scheme for Cicada {
         verdict
     }
 
-    /// Whoever began earlier may see a version that has the key.
+    /// An attempt that began earlier may see a version that has the key.
     fn leaving(&self, record: RecordRef<'_, Self>, _: &GapMark) -> Retire {
         leaving(record, |wts| self.clocks.is_past(wts))
     }
@@ -346,7 +348,7 @@ fn wts(version: Option<VersionRef<'_, Cicada>>) -> u64 {
     version.map_or(NONE, |version| version.meta().number())
 }
 
-/// Whether nobody after `ts` has read the newest version of a record.
+/// Checks that nobody after `ts` has read the newest version of a record.
 #[inline]
 fn is_unread(record: RecordRef<'_, Cicada>, ts: u64) -> Result<(), Abort> {
     match record.header().rts() {
@@ -358,14 +360,14 @@ fn is_unread(record: RecordRef<'_, Cicada>, ts: u64) -> Result<(), Abort> {
 }
 
 impl<'db> Txn<'db> {
-    /// The attempt has nothing undecided any more.
+    /// Ends the attempt, which has nothing undecided any more.
     #[inline]
     fn end(&mut self) {
         let watermark = self.scheme.clocks.leave(&mut self.clock);
         settle(&mut self.slot, || watermark);
     }
 
-    /// What was seen of a record is to hold at the commit. A snapshot holds anyhow.
+    /// Notes what was seen of a record: it must hold at the commit. A snapshot holds anyway.
     #[inline]
     fn note(&mut self, record: RecordRef<'db, Cicada>, seen: Option<VersionRef<'db, Cicada>>) {
         if !self.is_snapshot {
@@ -374,7 +376,7 @@ impl<'db> Txn<'db> {
     }
 
     // ANCHOR: visible
-    /// The version of a record that is visible to the attempt, but for its own.
+    /// The version of a record that is visible to the attempt, apart from the attempt's own.
     #[inline]
     fn visible(&self, record: RecordRef<'db, Cicada>) -> Result<Option<VersionRef<'db, Cicada>>, Abort> {
         let mut next = self.slot.newest(record);
@@ -394,7 +396,7 @@ impl<'db> Txn<'db> {
     }
     // ANCHOR_END: visible
 
-    /// Finds the version that a write would go over: the newest, which is visible to the attempt.
+    /// Finds the version over which a write would go: the newest, which must be visible to the attempt.
     #[inline]
     fn top(&self, record: RecordRef<'db, Cicada>) -> Result<Option<VersionRef<'db, Cicada>>, Abort> {
         while let Some(version) = self.slot.newest(record) {
@@ -416,8 +418,8 @@ impl<'db> Txn<'db> {
         if is_decided { Ok(()) } else { Err(Abort::LockBusy) }
     }
 
-    /// Makes a version of a record that has a value, or none, and no version of this attempt: its place among the
-    /// writes. None if it is the other way round with the value.
+    /// Makes this attempt's first version of a record, which must have a value if `has_value` is true, and none
+    /// otherwise. Returns the version's place among the writes; `None` if the record is not so.
     #[inline]
     fn own(
         &mut self,
@@ -431,12 +433,12 @@ impl<'db> Txn<'db> {
             return Ok(None);
         }
         assert!(!self.is_snapshot, "a procedure that is declared read-only writes nothing");
-        is_unread(record, self.ts)?; // Most who will be too late are so already.
+        is_unread(record, self.ts)?; // Most attempts that will be too late are so already.
         self.expected.push(Expected { word: wts(over), is_blind: has_value && how == Write::Blind });
         Ok(Some(self.writes.keep(&mut self.slot, record, over, how)))
     }
 
-    /// What was to be written was only read: a rollback.
+    /// Turns the writes into reads, for a rollback.
     fn only_read(&mut self) {
         let expected = self.expected.iter().enumerate();
         self.reads.extend(expected.map(|(at, expected)| (self.writes.record(at), expected.word)));
@@ -486,7 +488,7 @@ impl<'db> Txn<'db> {
     }
     // ANCHOR_END: put
 
-    /// The version that a write is to go over, if it still may.
+    /// The version over which a write is to go, if the write still may.
     #[inline]
     fn over(&mut self, at: usize) -> Result<Option<VersionRef<'db, Cicada>>, Abort> {
         let record = self.writes.record(at);
@@ -511,7 +513,7 @@ impl<'db> Txn<'db> {
     }
     // ANCHOR_END: validate
 
-    /// Whether the version of a record that is visible is the one that was seen.
+    /// Checks that the visible version of a record is the one that was seen.
     #[inline]
     fn is_still(&self, record: RecordRef<'db, Cicada>, seen: u64) -> Result<(), Abort> {
         let is_same = wts(self.visible(record)?) == seen || is_planted(&plants::CICADA_SKIPS_READS);

@@ -1,44 +1,44 @@
 //! ERMIA: a system built around snapshots (Kim, Wang, Johnson, Pandis, SIGMOD 2016).
 //!
 //! IDEA        Long read-mostly transactions among short writers must neither starve nor be in the way. So readers read
-//!             versions, of two writers the first wins at once, and what makes that serializable is a layer above, of
-//!             which there are three: none (`si`), SSI and SSN. Below, two things are made for all of them: every
-//!             version is reached through an indirection, whose one word is all that an update changes; and the log is
-//!             a single sequence of bytes, of which a commit takes its space by one addition. Where the space ends is
-//!             the number of the commit, and where the log ends is a snapshot.
+//!             versions, and of two writers the first wins at once. A layer above makes that serializable; there are
+//!             three choices: none (`si`), SSI and SSN. Below, two things are made for all of them. Every version is
+//!             reached through an indirection, whose one word is all that an update changes. And the log is a single
+//!             sequence of bytes, of which a commit takes its space by one addition. The end of the space is the number
+//!             of the commit, and the end of the log is a snapshot.
 //! RECORD      `ChainHead` and `NotedStamp` as in `ssn` or `ssi`, whatever the line. Before it is decided a version
-//!             names the slot of its writer, where its number, or that there is none yet, is shown: the context of a
-//!             transaction. `Gap` for leaves.
+//!             names the slot of its writer. The slot shows the writer's number, or that there is none yet: the context
+//!             of a transaction. `Gap` for leaves.
 //! COMMIT      1. Mark every version as committing, and show the slot's decision.
 //!             2. Take space for the head of a block, for that of each record, and for the values: the number.
-//!             3. Under `ssi` and `ssn`: certify as these do. What a safe snapshot shows counts as read with its
-//!                number; and if anything is overwritten that is stale, so do all stale versions, with that of the
-//!                last who has read any and does not remember what.
-//!             4. Number the versions; tell those who do not remember what they have read that something stale is
+//!             3. Under `ssi` and `ssn`: certify as these do. Everything that a safe snapshot shows counts as read with
+//!                the snapshot's number. If a stale version is overwritten, all stale versions count as read, with the
+//!                number of the last attempt that has read a stale version and does not remember which.
+//!             4. Number the versions; tell attempts that do not remember their reads that something stale is
 //!                overwritten; tell leaves; end the slot's decision.
 //! INVARIANTS  (1) Numbers are in the order of the log, and no snapshot lies within the space of a commit: both are
-//!                 ends of it (`Timestamps::draw_space`).
-//!             (2) Whoever takes a safe snapshot has read everything, and all who come later know
-//!                 (`anti_dependencies::safe_snapshots`): no circle closes through who reads it, so it is certified
-//!                 in advance.
-//!             (3) A read that nobody remembers is of a version that is stale for its reader's snapshot, and so for
-//!                 whoever overwrites it (`anti_dependencies::stale_reads`).
-//!             (4) The rest are those of `si`, and of `ssi` or `ssn`.
-//! DEPARTURES  The log is not written here: the session hands values and numbers to a sink. The space of who is refused
-//!             after it took some stays unused; a log that is written has a record there that says so. Storage has no
-//!             array of object numbers: an index leads to the row's block of memory, which stays where it is and
-//!             holds one word a record that leads to its versions. That is the array's entry, and so
-//!             `ermia.indirection=on` leaves all versions outside of the block; `off` lets one stand within, as in
-//!             `si`. The original compares the leaves that were read at the commit, if it is asked to. Under SSI and
+//!                 ends of the log (`Timestamps::draw_space`).
+//!             (2) An attempt that takes a safe snapshot counts as having read everything, and all that come later know
+//!                 this (`anti_dependencies::safe_snapshots`): no circle closes through such a reader, so it is
+//!                 certified in advance.
+//!             (3) A read that nobody remembers is of a version that is stale for its reader's snapshot, and so for an
+//!                 attempt that overwrites it (`anti_dependencies::stale_reads`).
+//!             (4) The other invariants are those of `si`, and of `ssi` or `ssn`.
+//! DEPARTURES  The log is not written here: the session hands values and numbers to a sink. The space of an attempt
+//!             that is refused after it took some stays unused; a log that is written has a record there that says so.
+//!             Storage has no array of object numbers: an index leads to the row's block of memory, which stays where
+//!             it is and holds, for each record, one word that leads to its versions. That word is the array's entry,
+//!             and so `ermia.indirection=on` leaves all versions outside of the block; `off` lets one stand within, as
+//!             in `si`. The original compares the leaves that were read at the commit, if it is asked to. Under SSI and
 //!             SSN that misses phantoms, so gaps are stamped (as in `ssn`) and there is no setting that leaves them
-//!             out. It has readers set bits in versions: see `ssn`. In it every update comes after the last safe
-//!             snapshot; here those do that are in danger. Its read-mostly transactions say that they are; here an
-//!             attempt is one when it has read so much. They mark each stale version with a bit that stays, by which
-//!             overwriters find the thread; here overwriters of stale versions tell all such attempts, and nothing is
-//!             written where it is read. It has managers of epochs for memory, for transaction numbers and for the
-//!             log's buffer. Here memory has storage's epochs, of attempts; versions have the watermark, of numbers;
-//!             safe snapshots have a period of time; and slots need no recycling, since no version names one when the
-//!             next attempt begins.
+//!             out. In the original readers set bits in versions: see `ssn`. In the original every update comes after
+//!             the last safe snapshot; here only the updates in danger do. Its read-mostly transactions declare that
+//!             they are; here an attempt is one when it has read so much. They mark each stale version with a bit that
+//!             stays, by which overwriters find the thread; here overwriters of stale versions tell all such attempts,
+//!             and nothing is written where it is read. The original has managers of epochs for memory, for transaction
+//!             numbers and for the log's buffer. Here memory has storage's epochs, of attempts; versions have the
+//!             watermark, of numbers; safe snapshots have a period of time; and slots need no recycling, since no
+//!             version names one when the next attempt begins.
 
 use engine::parts::PendingWrites;
 use engine::parts::anti_dependencies::{Options, Rule, Watched, Watching};
@@ -53,34 +53,35 @@ use super::ssi::Structures;
 use super::ssn::Exclusion;
 use crate::plants;
 
-/// Snapshots over indirections, numbered by a log, with a certifier to be chosen.
+/// Snapshots over indirections, numbered by a log, with a choice of certifiers.
 pub type Ermia = Snapshots<Watching<Certificate>>;
 
-/// Bytes of log before the records of a commit: where the block stands, how long it is, a checksum, how many records.
+/// Bytes of log before the records of a commit: the place of the block, its length, a checksum, and the number of
+/// records.
 const BLOCK_HEAD_BYTES: u64 = 32;
-/// Bytes of log before the value of a record: which it is, what becomes of it and how long that is.
+/// Bytes of log before the value of a record: which record it is, its fate, and the length of the value.
 const RECORD_HEAD_BYTES: u64 = 16;
 
-/// What is above the snapshots.
+/// The certifier above the snapshots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Line {
-    /// Nothing.
+    /// No certifier.
     Si,
-    /// Dangerous structures are refused.
+    /// SSI: dangerous structures are refused.
     Ssi,
-    /// So is who may close a circle.
+    /// SSN: attempts that may close a circle are refused.
     #[default]
     Ssn,
 }
 
-/// One attempt's worth of it.
+/// The certifier's state of one attempt.
 #[derive(Debug)]
 pub enum Certificate {
-    /// None: under `si`, and of who reads a safe snapshot.
+    /// None: under `si`, and for an attempt that reads a safe snapshot.
     Si,
-    /// What it would be in a dangerous structure.
+    /// The attempt's part in a dangerous structure.
     Ssi(Structures),
-    /// Its exclusion window.
+    /// The attempt's exclusion window.
     Ssn(Exclusion),
 }
 
@@ -282,7 +283,7 @@ impl Rule for Certificate {
         follow!(self, rule => rule.reader_mark())
     }
 
-    /// Under `si` nobody looks at it.
+    /// Under `si` nobody reads the note.
     #[inline]
     fn note(&self, number: u64) -> u64 {
         match self {

@@ -1,11 +1,11 @@
 //! Hekaton: optimistic multi-version concurrency control with commit dependencies (Larson, Blanas, Diaconu, Freedman,
 //! Patel, Zwilling, PVLDB 2011: its scheme MV/O).
 //!
-//! IDEA        An attempt reads the database as of its begin, and writes by putting an undecided version on the end
-//!             of the chain, which nobody else may do before it is decided. To commit it draws its end number and
-//!             looks once more: what it read must be what is there as of the end, too. While it does, its versions
-//!             are known to be of that number if they are of any, so whoever began later reads them at once, and
-//!             makes its own commit depend on that one. Nobody waits for the validation of others.
+//! IDEA        An attempt reads the database as of its begin. It writes by putting an undecided version on the end of
+//!             the chain, which nobody else may do before it is decided. To commit it draws its end number and
+//!             validates: what it read must also be what is there as of the end. Meanwhile its versions are known to
+//!             have that number if it commits. So an attempt that began later reads them at once, and makes its own
+//!             commit depend on that one. Nobody waits for the validation of others.
 //! RECORD      `ChainHead`: only whether the record is retired. `VersionStamp`: while undecided, the slot of the
 //!             writer; then that the writer draws its end number; then that number, as not yet certain; then the
 //!             number, or that the writer has failed.
@@ -16,23 +16,25 @@
 //!             4. Validate: of each record that was read, the version that is visible at the end is the one that was
 //!                seen; each leaf has its gap version. An attempt that writes nothing took effect at its begin, where
 //!                all that it has seen was there together.
-//!             5. Wait for those on whom the commit depends.
+//!             5. Wait for the commits on which this commit depends.
 //!             6. Make the numbers certain.
-//! INVARIANTS  (1) Who finds a version undecided after it took or drew a number knows that the version's number
-//!                 will be greater, since the mark comes before the number (`engine::parts::speculation`).
+//! INVARIANTS  (1) An attempt that finds a version undecided after it took or drew a number knows that the version's
+//!                 number will be greater, since the mark comes before the number (`engine::parts::speculation`).
 //!             (2) Versions grow only at the new end, in the order of end numbers, the newest alone undecided or
 //!                 uncertain (asserted in `PendingWrites::push`; `own` lets nobody write over such a one).
-//!             (3) Waits go from later to earlier end numbers, and who waits for a number or a decision outside of
-//!                 step 5 holds nothing that the other waits for: waits cannot form a circle.
-//!             (4) The version read in advance stays what it is while its reader is pinned, so it can be asked at
-//!                 the end what became of its writer (`CommitDependencies::wait`).
+//!             (3) Waits go from later to earlier end numbers, and an attempt that waits for a number or a decision
+//!                 outside of step 5 holds nothing for which the other waits: waits cannot form a circle.
+//!             (4) A version that was read in advance stays what it is while its reader is pinned, so it tells at the
+//!                 end the fate of its writer (`CommitDependencies::wait`).
 //!             (5) Keys stand in their leaf, and rows without a value are marked before they leave it, before the
-//!                 number of whoever needs that is drawn; leaves and marks are looked at after the own one is.
+//!                 number of an attempt that needs that is drawn; leaves and marks are looked at after the attempt's
+//!                 own number is drawn.
 //! DEPARTURES  The paper has an end field in each version; here a version ends where the next on its chain begins. A
-//!             writer does not tell its dependents of its end: they look at what they have read. It counts no
-//!             dependencies and keeps no transaction objects that could be confused. What it scans again, here the
-//!             versions of leaves and of rows tell. No version is written over while its writer is uncertain: that is
-//!             waited for. The paper's other isolation levels are left out; its scheme with locks is `hekaton_locking`.
+//!             writer does not tell its dependents of its end: they look at the versions that they have read. The
+//!             scheme counts no dependencies and keeps no transaction objects that could be confused. Where the paper
+//!             scans again, here the versions of leaves and of rows tell of changes. No version is written over while
+//!             its writer is uncertain: writers wait for it. The paper's other isolation levels are left out; its
+//!             scheme with locks is `hekaton_locking`.
 
 use engine::driver::PerWorker;
 use engine::parts::speculation::{self, CommitDependencies, Uncertain, Writer, look, number, wait_for_end};
@@ -52,7 +54,7 @@ use crate::plants;
 #[derive(Debug)]
 pub struct Hekaton {
     numbers: Timestamps,
-    /// Whether what is uncertain is read, and not waited for.
+    /// Whether uncertain versions are read at once, and not waited for.
     speculates: bool,
 }
 
@@ -65,10 +67,10 @@ pub struct Txn<'db> {
     end: u64,
     /// The number of its undecided versions.
     mark: u64,
-    /// With the number of the version that was seen, if there was one.
+    /// Records read, each with the number of the version that was seen, if there was one.
     reads: Vec<(RecordRef<'db, Hekaton>, Option<u64>)>,
     leaves: LeafSet<'db, ()>,
-    /// Whether it may write, so that what it reads is to be validated.
+    /// Whether the attempt may write, so that its reads must be validated.
     may_write: bool,
     writes: PendingWrites<'db, Hekaton>,
     /// Its versions once they have the end number.
@@ -216,8 +218,9 @@ impl Scheme for Hekaton {
 
     #[inline]
     fn read_gaps<'db>(&'db self, txn: &mut Txn<'db>, leaf: LeafRef<'db, ()>) -> Result<(), Abort> {
-        // A key that enters later leads to versions that are not seen as of the begin, so who writes nothing need not
-        // care. For who does, the leaf stays in the set as it was seen first, which is not what it is at the end.
+        // A key that enters later leads to versions that are not seen as of the begin, so an attempt that writes
+        // nothing need not care. For an attempt that writes, the leaf stays in the set as it was seen first, which is
+        // not as it is at the end.
         if txn.may_write {
             _ = txn.leaves.read(leaf);
         }
@@ -276,7 +279,7 @@ impl Scheme for Hekaton {
         speculation::retire(record, |number| self.numbers.is_past(number))
     }
 
-    /// Whoever began earlier may see a version that has the key.
+    /// An attempt that began earlier may see a version that has the key.
     fn leaving(&self, record: RecordRef<'_, Self>, (): &()) -> Retire {
         leaving(record, |number| self.numbers.is_past(number))
     }
@@ -287,7 +290,7 @@ impl Scheme for Hekaton {
 }
 
 impl<'db> Txn<'db> {
-    /// A record was seen as of this version, or without any.
+    /// Notes that a record was seen as of this version, or without any.
     #[inline]
     fn note(&mut self, record: RecordRef<'db, Hekaton>, version: Option<VersionRef<'db, Hekaton>>) {
         if self.may_write {
@@ -295,7 +298,8 @@ impl<'db> Txn<'db> {
         }
     }
 
-    /// Gives a record that has a value, or none, a version of the attempt's own, unless it has one.
+    /// Gives a record a version of the attempt's own, unless it has one. The record must have a value if `has_value` is
+    /// true, and none otherwise.
     #[inline]
     fn own(&mut self, record: RecordRef<'db, Hekaton>, has_value: bool, how: Write) -> Result<Own, Abort> {
         let check = || if record.header().is_retired() { Err(Abort::WriteConflict) } else { Ok(()) };
@@ -311,20 +315,21 @@ impl<'db> Txn<'db> {
                 self.note(record, over);
                 return Ok(Own::Refused);
             }
-            // Again, if it is the newest no more.
+            // Tries again if the version is no longer the newest.
             if let Some(at) = self.writes.push(&mut self.slot, record, over, self.mark, how, check)? {
                 return Ok(Own::New(at));
             }
         }
     }
 
-    /// Whether a version may be written over that was the newest of its record; `false` when another is by now.
+    /// Whether a version that was the newest of its record may be written over; `false` when another is the newest by
+    /// now.
     #[inline]
     fn is_written_over(&self, newest: Option<VersionRef<'db, Hekaton>>) -> Result<bool, Abort> {
         let Some(version) = newest else { return Ok(true) };
         match look(version) {
             Writer::Committed(number) if number <= self.begin => Ok(true),
-            // Once it is certain it may.
+            // Once the version is certain, it may be written over.
             Writer::Uncertain(number) if number <= self.begin => Ok(wait_for_end(version)),
             Writer::Failed => Ok(false),
             _ => Err(Abort::WriteConflict),
@@ -348,8 +353,8 @@ impl<'db> Txn<'db> {
     }
     // ANCHOR_END: validate
 
-    /// The number of the version of a record that is visible at the end, but for an own one. What is uncertain counts
-    /// as if it were certain: if its writer fails, this attempt has failed in vain.
+    /// The number of the version of a record that is visible at the end, apart from an own one. An uncertain version
+    /// counts as if it were certain: if its writer fails, this attempt has failed in vain.
     #[inline]
     fn visible_at_end(&self, record: RecordRef<'db, Hekaton>) -> Option<u64> {
         let mut next = self.slot.newest(record);

@@ -2,44 +2,47 @@
 //! Zwilling, PVLDB 2011: its scheme MV/L).
 //!
 //! IDEA        An attempt locks what it reads, always the latest version, so that there is nothing to validate. A lock
-//!             keeps nobody from writing: a writer puts its version on top of the one that others have locked, and goes
-//!             on. It may only not end before them. So it waits once, at its end, for all who have read what it
-//!             overwrites, or the gaps into which it put keys; then it draws its end number, and whoever reads it from
-//!             there on depends on its commit.
+//!             keeps nobody from writing: a writer puts its version on top of the version that others have locked, and
+//!             goes on. It only may not end before them. So it waits once, at its end, for all that have read what it
+//!             overwrites, or the gaps into which it put keys. Then it draws its end number, and an attempt that reads
+//!             it from there on depends on its commit.
 //! RECORD      `ChainHead`: the read locks of the latest version (`engine::parts`, `read_locks`), and whether the
 //!             record is retired. `VersionStamp`: as in `hekaton`. The write lock is the undecided version on top of
 //!             the chain. Each leaf lists the attempts that have locked its gaps (`LeafLocks`).
-//! COMMIT      1. Wait until those have gone who had locked leaves in which it put keys; then, of each record written,
-//!                until nobody has a read lock, and none is given (`NoMoreReadLocks`). Of attempts that wait for
-//!                each other one aborts.
+//! COMMIT      1. Wait until all attempts have ended that had locked leaves into which this one put keys; then, for
+//!                each record written, until nobody has a read lock, and none is given (`NoMoreReadLocks`). Of attempts
+//!                that wait for each other one aborts.
 //!             2. Mark every version: the number will be drawn after this. Draw the end number: the serialization
 //!                point.
 //!             3. Give the versions the number, as not yet certain, and open their records.
 //!             4. Give up the locks. An attempt that writes nothing takes effect here, after the last number drawn.
-//!             5. Wait for those on whom the commit depends: none of them fails, since nothing is left that can, but it
-//!                is not to be logged, or heard of, before them.
+//!             5. Wait for the commits on which this commit depends. None of them fails, since nothing is left that can
+//!                fail, but this commit may not be logged, or heard of, before them.
 //!             6. Make the numbers certain.
-//! INVARIANTS  (1) From when a record is locked to when the lock is given up nobody draws a number with which it writes
-//!                 the record, so what was read is the latest version at the end of whoever read it.
-//!             (2) So it is with gaps: who adds a key finds all who have locked its leaf, and who reads the leaf later
-//!                 finds the key, and locks its record. A record takes over who had locked the leaf when it came, since
-//!                 others may give it a value than who put it there (`entering`).
-//!             (3) Who waits in step 1 has not drawn a number, and nobody draws one, or waits for those who have, in
-//!                 the hope of a lock. So waits form circles of step 1 alone, and the graph shows those: whoever waits
-//!                 says of the leaves for whom, and tells those who wait for its own locks that they do.
+//! INVARIANTS  (1) From the time when a record is locked to the time when the lock is given up nobody draws a number
+//!                 with which it writes the record, so the version that was read is the latest one at the end of its
+//!                 reader.
+//!             (2) The same holds for gaps: an attempt that adds a key finds all that have locked its leaf, and one
+//!                 that reads the leaf later finds the key, and locks its record. A record takes over the holders of
+//!                 the leaf's locks when it enters, since another attempt may give it a value than the one that put it
+//!                 there (`entering`).
+//!             (3) An attempt that waits in step 1 has not drawn a number, and no attempt that draws one, or waits for
+//!                 those that have, hopes for a lock. So waits form circles of step 1 alone, and the graph shows those:
+//!                 an attempt that waits announces for which holders of leaves it waits, and tells those that wait for
+//!                 its own locks that they do.
 //!             (4) Versions grow only at the new end, in the order of end numbers, the newest alone undecided or
 //!                 uncertain (asserted in `PendingWrites::push`; `put` lets nobody write over such a one).
-//!             (5) Numbers and marks are in the order that `engine::parts::speculation` has; a record opens before
-//!                 anybody can write over its version, and, if it is taken back, before that.
+//!             (5) Numbers and marks are in the order that `engine::parts::speculation` has. A record opens before
+//!                 anybody can write over its version, and, if the version is taken back, before that.
 //! DEPARTURES  The paper counts wait-for dependencies in transaction objects (`WaitForCounter`, `WaitingTxnList`,
 //!             `NoMoreWaitFors`), and locks versions in their end fields; here a writer looks at the records that it
-//!             has written, so there is nothing to be counted down once. There a version that is being written is
-//!             closed to readers once it has lost its last, and before they may join those for whom a writer waits;
-//!             here they come and go until the writer comes to its end, and are aborted from then on: of attempts that
-//!             are deadlocked, aborted and tried again, one would always have joined. What a scan finds undecided it
-//!             locks as it does any record. Leaves stand for hash buckets. Deadlocks are looked for by those who wait,
-//!             and not by a thread; the youngest is the victim. Declared readers read as of their begin without locks.
-//!             The paper's other isolation levels are left out.
+//!             has written, so no counter is counted down. There a version that is being written is closed to readers
+//!             once it has lost its last reader, and before that they may join those for whom a writer waits. Here
+//!             readers come and go until the writer comes to its end, and are aborted from then on: of attempts that
+//!             are deadlocked, aborted and tried again, one would always have joined. A scan locks a record that it
+//!             finds undecided like any other record. Leaves stand for hash buckets. Attempts that wait look for
+//!             deadlocks, and not a thread; the youngest is the victim. Declared readers read as of their begin without
+//!             locks. The paper's other isolation levels are left out.
 
 use core::cmp::Reverse;
 
@@ -59,13 +62,13 @@ use sync::{clock, waiter};
 
 use crate::plants;
 
-/// The state that all transactions share: the source of numbers, who has locked leaves, and who waits for whom.
+/// The state that all transactions share: the source of numbers, the holders of leaf locks, and the graph of waits.
 #[derive(Debug)]
 pub struct HekatonLocking {
     numbers: Timestamps,
     holders: LeafHolders,
     graph: WaitGraph,
-    /// Whether what is uncertain is read, and not waited for.
+    /// Whether uncertain versions are read at once, and not waited for.
     speculates: bool,
     period_ns: u64,
 }
@@ -74,7 +77,7 @@ pub struct HekatonLocking {
 #[derive(Debug)]
 struct Lock<'db> {
     record: RecordRef<'db, HekatonLocking>,
-    /// Not once the attempt has written the record, which nobody else does then.
+    /// False once the attempt has written the record; nobody else writes it then.
     is_held: bool,
 }
 
@@ -89,15 +92,15 @@ pub struct Txn<'db> {
     end: u64,
     /// The number of its undecided versions.
     mark: u64,
-    /// Whether it is declared to only read: as of its begin, without locks.
+    /// Whether the attempt is declared read-only: it reads as of its begin, without locks.
     is_snapshot: bool,
     locks: AccessSet<Lock<'db>>,
     /// Whether it has locked leaves.
     has_gaps: bool,
-    /// Whom it found to have locked leaves to which it added keys, or records came that it writes.
+    /// Attempts that had locked leaves to which this attempt added keys, or into which records came that it writes.
     waits_for: Vec<Party>,
     writes: PendingWrites<'db, HekatonLocking>,
-    /// Whether the records that it writes may be closed.
+    /// Whether the records that it writes may be closed to new read locks.
     has_closed: bool,
     /// Its versions once they have the end number.
     uncertain: Uncertain<'db, HekatonLocking>,
@@ -316,12 +319,12 @@ impl Scheme for HekatonLocking {
         self.numbers.refresh();
     }
 
-    /// What was locked stays: whoever found no value there has locked nothing else.
+    /// A record that is locked stays in the index: an attempt that found no value in it has locked nothing else.
     fn retire(&self, record: RecordRef<'_, Self>, _: &LeafLocks) -> Retire {
         speculation::retire(record, |number| self.numbers.is_past(number))
     }
 
-    /// Whoever began earlier may see a version that has the key.
+    /// An attempt that began earlier may see a version that has the key.
     fn leaving(&self, record: RecordRef<'_, Self>, _: &LeafLocks) -> Retire {
         leaving(record, |number| self.numbers.is_past(number))
     }
@@ -332,8 +335,9 @@ impl Scheme for HekatonLocking {
 }
 
 impl HekatonLocking {
-    /// Gives a record that has a value, or none, a version of the attempt's own, unless it has one: its place among the
-    /// writes. None if the record is not so, which counts as read.
+    /// Gives a record a version of the attempt's own, unless it has one, and returns the version's place among the
+    /// writes. The record must have a value if `has_value` is true, and none otherwise; if it is not so, that counts as
+    /// read and the result is `None`.
     #[inline]
     fn put<'db>(
         &self,
@@ -363,11 +367,11 @@ impl HekatonLocking {
                 if txn.locks.find(record.id()).is_some() {
                     return Ok(None);
                 }
-                // From when it is locked it stays as it is.
+                // From the moment when it is locked the record stays as it is.
                 txn.lock(record)?;
                 continue;
             }
-            // Again, if it is the newest no more.
+            // Tries again if the version is no longer the newest.
             if let Some(own) = txn.writes.push(&mut txn.slot, record, over, txn.mark, how, check)? {
                 txn.unlock_written(record);
                 let Txn { waits_for, seeker, .. } = txn;
@@ -382,7 +386,8 @@ impl HekatonLocking {
     /// Step 1 of COMMIT.
     #[inline]
     fn await_readers(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
-        // Those in gaps first, who may look again at what they have found missing, and are not to find it closed.
+        // The holders of gaps come first: they may look again at what they have found missing, and must not find it
+        // closed.
         txn.waits_for.retain(|party| self.holders.holds(*party));
         if !txn.waits_for.is_empty() {
             self.wait(txn)?;
@@ -434,7 +439,7 @@ impl HekatonLocking {
     // ANCHOR_END: circles
 }
 
-/// Notes that an attempt has locked a gap into which this one puts something.
+/// Notes that an attempt has locked a gap into which this attempt puts something.
 #[inline]
 fn note(waits_for: &mut Vec<Party>, me: Party, party: Party) {
     let is_ignored = party == me || is_planted(&plants::HEKATON_LOCKING_IGNORES_SCANS);
@@ -445,7 +450,7 @@ fn note(waits_for: &mut Vec<Party>, me: Party, party: Party) {
 
 impl<'db> Txn<'db> {
     // ANCHOR: lock
-    /// Locks the latest version of a record to be read, unless it is locked.
+    /// Locks the latest version of a record for reading, unless it is locked.
     #[inline]
     fn lock(&mut self, record: RecordRef<'db, HekatonLocking>) -> Result<(), Abort> {
         if self.locks.find(record.id()).is_some() {
@@ -475,7 +480,7 @@ impl<'db> Txn<'db> {
         (newest.meta().number() == self.mark).then(|| self.writes.of(record))
     }
 
-    /// Gives up the lock of a record whose next version is the attempt's own: it is not to wait for itself.
+    /// Gives up the lock of a record whose next version is the attempt's own: the attempt must not wait for itself.
     #[inline]
     fn unlock_written(&mut self, record: RecordRef<'db, HekatonLocking>) {
         if let Some(position) = self.locks.find(record.id()) {

@@ -1,13 +1,13 @@
-//! MV2PL: two-phase locking over versions, with snapshots for those who only read (Bayer, Heller, Reiser, TODS 1980;
+//! MV2PL: two-phase locking over versions, with snapshots for read-only transactions (Bayer, Heller, Reiser, TODS 1980;
 //! Chan, Fox, Lin, Nori, Ries, SIGMOD 1982; in memory: Wu, Arulraj, Lin, Xian, Pavlo, VLDB 2017).
 //!
-//! IDEA        Whoever may write locks what it reads and writes, and keeps the locks to the end, but makes a new
-//!             version of what it writes and leaves the old one to be read. Whoever has said that it writes nothing
-//!             takes no lock at all: it reads a snapshot, of each record the newest version that is not later, and
-//!             neither waits for a writer nor aborts, nor keeps any from writing. Writers are numbered while they
-//!             hold all their locks, so that the order of numbers is one in which they could have run.
-//! RECORD      A lock word, which is held exclusively or counts who shares it, and `ChainHead`: only whether the
-//!             record is retired. `VersionStamp`: the number of the writer's commit.
+//! IDEA        An attempt that may write locks its reads and writes, and keeps the locks to the end, but makes a new
+//!             version of what it writes and leaves the old one to be read. An attempt that is declared read-only takes
+//!             no lock at all. It reads a snapshot, of each record the newest version that is not later; it neither
+//!             waits for a writer nor aborts, nor keeps anybody from writing. Writers are numbered while they hold all
+//!             their locks, so that the order of numbers is one in which they could have run.
+//! RECORD      A lock word, which is held exclusively or counts shared locks, and `ChainHead`: only whether the record
+//!             is retired. `VersionStamp`: the number of the writer's commit.
 //! COMMIT      1. All locks are held: the lock point.
 //!             2. Draw the commit number; until the commit is over, snapshots stay below it.
 //!             3. Check that each leaf read has its gap version.
@@ -17,21 +17,22 @@
 //! INVARIANTS  (1) An exclusive lock excludes every other lock of the record, an attempt has at most one, in its
 //!                 strongest mode, and a lock is given up only when the number of its holder is drawn (`lock`): of two
 //!                 that conflict, the later has the greater number.
-//!             (2) A key that enters a gap which somebody has read, and found unchanged after drawing a number, is that
-//!                 of a greater one: so the order of numbers holds for gaps, too, and a snapshot that shows the key
-//!                 shows who has missed it (`precommit`: 2 before 3).
+//!             (2) A key that enters a gap which an attempt has read, and found unchanged after drawing a number,
+//!                 belongs to a commit with a greater number: so the order of numbers holds for gaps, too, and a
+//!                 snapshot that shows the key shows the attempt that missed it (`precommit`: 2 before 3).
 //!             (3) All commits up to the watermark of `commits` are over, and a snapshot is never above it, so it shows
 //!                 all of a commit or nothing (`begin`).
-//!             (4) What snapshots have yet to show stays: versions, rows that were deleted and secondary keys that were
-//!                 given up stay until the watermark of `snapshots` has come to who took them away (`is_past`).
+//!             (4) Everything that snapshots have yet to show stays: versions, rows that were deleted and secondary
+//!                 keys that were given up stay until the watermark of `snapshots` has reached the number of the commit
+//!                 that took them away (`is_past`).
 //! DEPARTURES  The papers let a reader see what had been committed when it began. Here the number of the last commit is
-//!             looked up then, and who commits with that or a smaller one is waited for, a few instructions long;
-//!             under `mv2pl.snapshots=stale` nobody is, the snapshot is that of a moment ago, and the promise is
-//!             serializable only. Certification, by which Bayer and others let a reader of the old version go on
-//!             beside a writer, is left to the snapshots: who may write waits for nobody, or for so long at most as
-//!             `mv2pl.wait_us` says, then aborts. Gaps have no locks: they are compared, as under two-phase locking.
-//!             Wu and others keep the lock in the newest version; it stands before the chain here, so that what has no
-//!             version can be locked, too.
+//!             looked up then, and the reader waits for commits with that or a smaller number, for a few instructions.
+//!             Under `mv2pl.snapshots=stale` it waits for none; the snapshot is that of a moment ago, and the promise
+//!             is serializable only. Certification, by which Bayer and others let a reader of the old version go on
+//!             beside a writer, is left to the snapshots: an attempt that may write waits for nobody, or for at most
+//!             the time that `mv2pl.wait_us` says, then aborts. Gaps have no locks: they are compared, as under
+//!             two-phase locking. Wu and others keep the lock in the newest version; it stands before the chain here,
+//!             so that a record without a version can be locked, too.
 
 use engine::driver::PerWorker;
 use engine::parts::canonical_locks::{LockWord, Mode};
@@ -53,9 +54,9 @@ use crate::plants;
 /// The state that all transactions share: the sources of commit numbers and of snapshots.
 #[derive(Debug)]
 pub struct Mv2pl {
-    /// Commit numbers; who is drawing one and installing under it holds the watermark below it.
+    /// Commit numbers. An attempt that draws one, and installs under it, holds the watermark below it.
     commits: Timestamps,
-    /// Snapshots, of which the newest is the watermark of `commits` as it was last seen.
+    /// Snapshots. The newest is the watermark of `commits` as it was last seen.
     snapshots: Timestamps,
     is_fresh: bool,
     wait_ns: u64,
@@ -70,7 +71,7 @@ pub struct Header {
 }
 
 impl Meta for Header {
-    /// Whoever could have locked the record has ended before it is used again, and unlocked it.
+    /// Attempts that could have locked the record have ended, and unlocked it, before it is used again.
     fn reset(&self) {
         self.chain.reset();
     }
@@ -96,7 +97,7 @@ struct Lock<'db> {
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Mv2pl>,
-    /// Of an attempt that only reads.
+    /// The snapshot of an attempt that only reads.
     snapshot: Option<u64>,
     /// The number of its commit, or of its snapshot, or of the last commit before it.
     number: u64,
@@ -276,7 +277,7 @@ impl Scheme for Mv2pl {
         txn.leaves.split(from, after, into);
     }
 
-    /// Records stay as they were seen while their locks are held; gaps have none. A snapshot has read none.
+    /// Records stay as they were seen while their locks are held; gaps have no locks. A snapshot has read no gaps.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         txn.leaves.confirm()
     }
@@ -300,7 +301,7 @@ impl Scheme for Mv2pl {
         } else {
             txn.number = self.commits.last();
         }
-        // The keys of those with smaller numbers are in, as the look at the counter tells. 3: invariant (2).
+        // The keys of attempts with smaller numbers are in, as the look at the counter tells. 3: invariant (2).
         let skips = is_planted(&plants::MV2PL_SKIPS_LEAVES) || is_planted(&plants::MV2PL_DRAWS_LATE);
         if skips || txn.leaves.is_unchanged() { Ok(()) } else { Err(Abort::Phantom) }
     }
@@ -378,7 +379,7 @@ impl Scheme for Mv2pl {
 
 impl Mv2pl {
     // ANCHOR: snapshot
-    /// A slot begins to read the newest snapshot: invariant (3).
+    /// Makes a slot read the newest snapshot: invariant (3).
     #[inline]
     fn snapshot(&self, slot: usize, ticket: &Ticket) -> u64 {
         if is_planted(&plants::MV2PL_SHOWS_UNFINISHED) {
@@ -394,7 +395,7 @@ impl Mv2pl {
     }
     // ANCHOR_END: snapshot
 
-    /// Makes the newest snapshot as new as it may be: a number that every snapshot shows, now and later.
+    /// Makes the newest snapshot as new as possible. Returns a number that every snapshot shows, now and later.
     fn advance(&self) -> u64 {
         self.snapshots.raise(self.commits.refresh());
         self.snapshots.refresh()
@@ -419,7 +420,7 @@ impl Mv2pl {
         if let Some(at) = txn.locks.find(record.id()) {
             let lock = txn.locks.get_mut(at);
             if lock.mode < mode {
-                // Two who wait for each other to share no more would wait in vain, so nobody does.
+                // Two attempts that each wait for the other to stop sharing would wait in vain, so nobody waits.
                 let is_given_up = lock.is_given_up();
                 let take = || if is_given_up { header.lock.try_lock(mode) } else { header.lock.upgrade() };
                 if !self.spin(take) {
@@ -432,7 +433,8 @@ impl Mv2pl {
         if !self.spin(|| header.lock.try_lock(mode)) {
             self.wait(&header.lock, mode)?;
         }
-        // Who retires a record locks it meanwhile, so it is not retired any more before this is unlocked.
+        // An attempt that retires a record locks it meanwhile, so the record is not retired any more before this one
+        // unlocks it.
         let (lock, is_retired) = (Lock { record, mode, own: None }, header.chain.is_retired());
         if is_retired || lock.is_given_up() {
             header.lock.unlock(mode);
@@ -445,7 +447,7 @@ impl Mv2pl {
     fn spin(&self, take: impl Fn() -> bool) -> bool {
         let mut looks = 0..self.spin;
         while !take() {
-            // On a fiber whoever holds the lock may be another attempt of this worker, which cannot go on while this
+            // On a fiber the holder of the lock may be another attempt of this worker, which cannot go on while this
             // one looks.
             if waiter::in_fiber() || looks.next().is_none() {
                 return false;
@@ -455,7 +457,7 @@ impl Mv2pl {
         true
     }
 
-    /// Waits for a lock as long as attempts may.
+    /// Waits for a lock as long as the setting allows.
     #[cold]
     fn wait(&self, lock: &LockWord, mode: Mode) -> Result<(), Abort> {
         if self.wait_ns == 0 {
@@ -480,8 +482,8 @@ impl Lock<'_> {
 }
 
 impl Txn<'_> {
-    /// Makes a private version of a record that is locked exclusively, and has a value or none, as is said: its place
-    /// among the writes. None if it is the other way round with the value.
+    /// Makes a private version of a record that is locked exclusively. The record must have a value if `has_value` is
+    /// true, and none otherwise. Returns the version's place among the writes; `None` if the record is not so.
     #[inline]
     fn make(&mut self, at: usize, has_value: bool, how: Write) -> Option<usize> {
         let lock = self.locks.get_mut(at);
@@ -498,7 +500,7 @@ impl Txn<'_> {
     fn put(&mut self) {
         for lock in self.locks.iter() {
             let Some(own) = lock.own else { continue };
-            // Nobody else writes, but whoever brings the record down to one version may move that.
+            // Nobody else writes, but another slot that brings the record down to one version may move that version.
             let newest = || self.slot.newest(lock.record);
             while self.writes.put(own, newest(), self.number, || Ok(())) == Ok(false) {}
         }

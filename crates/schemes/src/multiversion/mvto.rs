@@ -17,14 +17,14 @@
 //!             began earlier passes by all of them, so nobody sees half a commit.
 //! INVARIANTS  (1) Versions grow only at the new end, in the order of timestamps, the newest alone undecided
 //!                 (asserted in `PendingWrites::push`; `top` lets nobody write over an undecided one).
-//!             (2) Whoever read a version, or that there is none, at `ts` is marked in the header before it
-//!                 looked; whoever pushes a version looks for marks after the push. So either the reader
-//!                 finds the version, or the writer the mark (`see`, `write_over`).
+//!             (2) An attempt that read a version, or that there is none, at `ts` has marked the header before
+//!                 it looked; an attempt that pushes a version looks for marks after the push. So either the
+//!                 reader finds the version, or the writer the mark (`see`, `write_over`).
 //!             (3) Waits go from later to earlier timestamps: they cannot form a circle (`wait`).
 //!             (4) Timestamps come from one counter, so their order is that of real time.
 //! DEPARTURES  The mark is one per record, as in `DBx1000`: versions are never put in the middle of a chain, for
-//!             which Reed's scheme needs a mark in each. It would spare blind writes an abort, and nothing
-//!             else: what reads before it writes finds the later writer's mark. An attempt does not queue for a
+//!             which Reed's scheme needs a mark in each. That would spare blind writes an abort, and nothing
+//!             else: a write that reads first finds the later writer's mark. An attempt does not queue for a
 //!             version but waits until the one in its way is decided and looks again; after `mvto.wait_us` it
 //!             aborts, so that a client that thinks within its transaction delays nobody for longer. Versions
 //!             are given up by a watermark of all attempts, not when their array is full.
@@ -63,7 +63,7 @@ pub struct Txn<'db> {
     watermark_age: usize,
 }
 
-/// What an attempt sees of a record.
+/// The state of a record as an attempt sees it.
 enum Seen<'db> {
     /// Its own version, by its place among the writes.
     Own(usize),
@@ -71,7 +71,7 @@ enum Seen<'db> {
     Nothing,
 }
 
-/// The new end of a chain, as one who is to write finds it.
+/// The new end of a chain, as a writer finds it.
 enum Top<'db> {
     /// Its own version, by its place among the writes.
     Own(usize),
@@ -219,7 +219,7 @@ impl Scheme for Mvto {
     }
     // ANCHOR_END: gap
 
-    /// What was read holds as of the timestamp since it was read.
+    /// All reads hold as of the timestamp since they were made.
     #[inline]
     fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
         Ok(())
@@ -263,7 +263,7 @@ impl Scheme for Mvto {
         verdict
     }
 
-    /// Whoever began earlier may see a version that has the key.
+    /// An attempt that began earlier may see a version that has the key.
     fn leaving(&self, record: RecordRef<'_, Self>, _: &GapMark) -> Retire {
         leaving(record, |number| self.timestamps.is_past(number))
     }
@@ -275,7 +275,7 @@ impl Scheme for Mvto {
 
 impl<'db> Txn<'db> {
     // ANCHOR: see
-    /// Marks a record as read and finds what is to be read: invariant (2).
+    /// Marks a record as read, and finds the version to be read: invariant (2).
     #[inline]
     fn see(&mut self, record: RecordRef<'db, Mvto>) -> Result<Seen<'db>, Abort> {
         let rts = if is_planted(&plants::MVTO_MARKS_NO_READS) { 0 } else { self.ts };
@@ -303,7 +303,7 @@ impl<'db> Txn<'db> {
     }
     // ANCHOR_END: see
 
-    /// Finds the version that a write would go over.
+    /// Finds the version over which a write would go.
     #[inline]
     fn top(&mut self, record: RecordRef<'db, Mvto>) -> Result<Top<'db>, Abort> {
         while let Some(version) = self.slot.newest(record) {
@@ -322,7 +322,7 @@ impl<'db> Txn<'db> {
     }
 
     // ANCHOR: write
-    /// Writes over the newest version, or reports that it is the newest no more: invariant (2).
+    /// Writes over the newest version, or reports that it is no longer the newest: invariant (2).
     #[inline]
     fn write_over(
         &mut self,
@@ -337,13 +337,13 @@ impl<'db> Txn<'db> {
             _ if is_planted(&plants::MVTO_IGNORES_READS) => Ok(()),
             _ => Err(Abort::TooLate),
         };
-        check()?; // Before anything is copied: most who are too late are so already.
+        check()?; // Before anything is copied: most attempts that are too late are so already.
         self.writes.push(&mut self.slot, record, over, self.ts, how, check)
     }
     // ANCHOR_END: write
 
-    /// Reads whether a record has a value, which a look at its newest version has told already: from now
-    /// on that stays so.
+    /// Reads whether a record has a value, as a look at its newest version has already told: from now on that
+    /// stays so.
     #[inline]
     fn stays(&mut self, record: RecordRef<'db, Mvto>, has_value: bool) -> Result<(), Abort> {
         let is_so = !matches!(self.see(record)?, Seen::Nothing) == has_value;

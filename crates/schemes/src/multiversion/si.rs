@@ -1,11 +1,10 @@
 //! SI: snapshot isolation (Berenson, Bernstein, Gray, Melton, O'Neil, O'Neil, SIGMOD 1995).
 //!
-//! IDEA        An attempt reads the database as it was when it began: of each record the newest version that
-//!             was committed by then. It writes by putting an undecided version on the end of the chain,
-//!             and the first to do so wins: whoever meets an undecided version of another, or one that is
-//!             newer than its snapshot, aborts. Readers do not wait for writers nor writers for readers, and
-//!             nothing that was read is checked, so two attempts that each write what the other reads may
-//!             both commit: write skew.
+//! IDEA        An attempt reads the database as it was when it began: of each record the newest version that was
+//!             committed by then. It writes by putting an undecided version on the end of the chain, and the first to
+//!             do so wins: an attempt that meets another's undecided version, or a version that is newer than its
+//!             snapshot, aborts. Readers do not wait for writers nor writers for readers, and no read is checked, so
+//!             two attempts that each write what the other reads may both commit: write skew.
 //! RECORD      `ChainHead`: only whether the record is retired. `VersionStamp`: while undecided, the slot of
 //!             the writer; then that the writer commits; then the number of its commit.
 //! COMMIT      1. Mark every version as committing: from here on only a certifier can turn back.
@@ -13,20 +12,22 @@
 //!             3. Give up the versions before each written one that nobody needs.
 //!             4. Seal the version and give it the number.
 //!             5. Give up what earlier commits had to leave and nobody needs any more.
-//! INVARIANTS  (1) A snapshot `s` shows all of a commit or nothing. Who finds a version undecided after it took
-//!                 `s` knows that the commit number will be drawn later, hence above `s`: had it been drawn
-//!                 before, the marks, which come before it, would be seen. Who finds one committing waits
-//!                 for the number, which is a few instructions away, or as far as a certifier waits (`see`).
+//! INVARIANTS  (1) A snapshot `s` shows all of a commit or nothing. An attempt that finds a version undecided after it
+//!                 took `s` knows that the commit number will be drawn later, hence above `s`: had it been drawn
+//!                 before, the marks, which come before it, would be seen. An attempt that finds a version committing
+//!                 waits for the number, which is a few instructions away, or as far as a certifier waits (`see`).
 //!             (2) Versions grow only at the new end, in the order of commit numbers, the newest alone undecided
 //!                 (asserted in `PendingWrites::push`; `top` lets nobody write over an undecided one).
-//!             (3) Nobody waits while it has undecided versions, but for numbers; nobody whose versions are committing
-//!                 but, by a certifier's leave, for commits with smaller ones: waits cannot form a circle.
-//! DEPARTURES  The first updater wins, not the first committer: what cannot commit is not executed to its end.
-//!             What lost to a version that is still undecided waits for the decision before it tries again,
-//!             holding nothing, for `si.wait_us` at most: before, it would lose again. The snapshot is the
-//!             last number drawn, never an older one, so that a client sees what it was told is committed.
-//!             A `Certifier` may watch what an attempt reads and writes, and refuse its commit between 2 and 3:
-//!             `ssn` and `ssi` are this with one. Here there is none, and what would call it is not compiled.
+//!             (3) No attempt waits while it has undecided versions, except for numbers; and no attempt whose versions
+//!                 are committing waits, except, if a certifier allows it, for commits with smaller numbers. So waits
+//!                 cannot form a circle.
+//! DEPARTURES  The first updater wins, not the first committer: an attempt that cannot commit is not executed to its
+//!             end. An attempt that lost to a version that is still undecided waits for the decision before it tries
+//!             again, holding nothing, for `si.wait_us` at most: before the decision it would lose again. The snapshot
+//!             is the last number drawn, never an older one, so that a client sees every commit of which it was told.
+//!             A `Certifier` may watch the reads and writes of an attempt, and refuse its commit between 2 and 3:
+//!             `ssn` and `ssi` are this scheme with a certifier. Here there is none, and the calls to it are not
+//!             compiled.
 
 use engine::driver::PerWorker;
 use engine::parts::certifier::{Certified, Certifier, Made, View, wait_us};
@@ -51,7 +52,7 @@ const COMMITTING: u64 = VersionStamp::COMMITTING;
 /// Snapshot isolation.
 pub type Si = Snapshots<Uncertified>;
 
-/// The state that all transactions share: the source of snapshots and commit numbers, and who certifies commits.
+/// The state that all transactions share: the source of snapshots and commit numbers, and the certifier of commits.
 #[derive(Debug)]
 pub struct Snapshots<C> {
     commits: Timestamps,
@@ -59,7 +60,7 @@ pub struct Snapshots<C> {
     certifier: C,
 }
 
-/// Nothing certifies: what was read is one snapshot, and the first updater has won already.
+/// The certifier that certifies nothing: all reads are of one snapshot, and the first updater has won already.
 #[derive(Debug)]
 pub struct Uncertified;
 
@@ -93,7 +94,7 @@ type Met<'db, C> = (RecordRef<'db, Snapshots<C>>, VersionRef<'db, Snapshots<C>>)
 pub struct Txn<'db, C: Certifier> {
     slot: Slot<'db, Snapshots<C>>,
     snapshot: u64,
-    /// The snapshot, or beyond it if the certifier lets an attempt see what is committed later.
+    /// The snapshot; a later point if the certifier lets the attempt see what is committed later.
     sees: u64,
     /// The number of its undecided versions.
     mark: u64,
@@ -107,7 +108,7 @@ pub struct Txn<'db, C: Certifier> {
     watermark_age: usize,
 }
 
-/// What an attempt sees of a record.
+/// The state of a record as an attempt sees it.
 enum Seen<'db, C: Certifier> {
     /// Its own version, by its place among the writes.
     Own(usize),
@@ -115,7 +116,7 @@ enum Seen<'db, C: Certifier> {
     Nothing,
 }
 
-/// The new end of a chain, as one who is to write finds it.
+/// The new end of a chain, as a writer finds it.
 enum Top<'db, C: Certifier> {
     /// Its own version, by its place among the writes.
     Own(usize),
@@ -341,7 +342,7 @@ impl<C: Certifier> Scheme for Snapshots<C> {
     fn abort<'db>(&'db self, txn: &mut Txn<'db, C>) {
         let is_drawn = core::mem::take(&mut txn.number) != 0;
         if is_drawn {
-            // Who waits for the number is to look again.
+            // Attempts that wait for the number must look again.
             txn.writes.versions().for_each(|(_, version)| version.meta().stamp().set_number(txn.mark));
         }
         txn.writes.undo(&mut txn.slot);
@@ -381,8 +382,8 @@ impl<C: Certifier> Scheme for Snapshots<C> {
 
 impl<'db, C: Certifier> Txn<'db, C> {
     // ANCHOR: see
-    /// Finds what the snapshot shows of a record: invariant (1). Of a record that was retired, which no
-    /// snapshot shows, nothing.
+    /// Finds the version of a record that the snapshot shows: invariant (1). Of a record that was retired, a snapshot
+    /// shows nothing.
     #[inline]
     fn see(&mut self, certifier: &C, record: RecordRef<'db, Snapshots<C>>) -> Result<Seen<'db, C>, Abort> {
         let (mut over, mut next) = (None, self.slot.newest(record));
@@ -408,7 +409,8 @@ impl<'db, C: Certifier> Txn<'db, C> {
     }
     // ANCHOR_END: see
 
-    /// It writes no version over the newest of a record, or none, but has found out whether there is a value.
+    /// Notes that the attempt writes no version over the newest of a record, or none, but has found out whether there
+    /// is a value.
     #[inline]
     fn finds(
         &mut self,
@@ -420,7 +422,7 @@ impl<'db, C: Certifier> Txn<'db, C> {
     }
 
     // ANCHOR: top
-    /// Finds the version that a write would go over.
+    /// Finds the version over which a write would go.
     #[inline]
     fn top(&mut self, record: RecordRef<'db, Snapshots<C>>) -> Result<Top<'db, C>, Abort> {
         while let Some(version) = self.slot.newest(record) {
@@ -441,7 +443,7 @@ impl<'db, C: Certifier> Txn<'db, C> {
     }
     // ANCHOR_END: top
 
-    /// Writes over the newest version, or reports that it is the newest no more.
+    /// Writes over the newest version, or reports that it is no longer the newest.
     #[inline]
     fn write_over(
         &mut self,
@@ -457,8 +459,8 @@ impl<'db, C: Certifier> Txn<'db, C> {
         Ok(at)
     }
 
-    /// Waits until a version, if it is still there, is decided. Both may meanwhile belong to another key,
-    /// which makes the wait a little too short or too long.
+    /// Waits until a version is decided, if it is still there. The record and the version may meanwhile belong to
+    /// another key, which makes the wait a little too short or too long.
     #[cold]
     fn wait_for_decision(
         &self,

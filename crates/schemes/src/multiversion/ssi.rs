@@ -2,39 +2,39 @@
 //! as in ERMIA (Kim, Wang, Johnson, Pandis, SIGMOD 2016).
 //!
 //! IDEA        Under snapshot isolation every circle of dependencies has two in a row by which a commit overwrites what
-//!             one that overlaps it has read: from the first to a pivot, from the pivot to the last, and the last of
-//!             them commits first (Fekete and others, TODS 2005). If the first only reads, the last has
-//!             committed even before its snapshot. So who finds itself first, or pivot, in such a structure
-//!             aborts. What lies beyond it is not looked at, so not every structure that is refused would have
-//!             closed a circle.
-//! RECORD      `ChainHead`: the greatest number of a commit that has read the newest version; for one that only reads,
-//!             its snapshot (xstamp). `NotedStamp`: the number of the commit (cstamp), which is the sstamp of the
-//!             version before; and the least number that has overwritten what the commit read, if it is smaller (s2).
-//!             `Gap`: the same for the gaps of a leaf, and the s2 of those who entered keys.
+//!             an overlapping one has read: from the first to a pivot, from the pivot to the last; and the last of them
+//!             commits first (Fekete and others, TODS 2005). If the first only reads, the last has committed even
+//!             before its snapshot. So an attempt that finds itself first, or pivot, in such a structure aborts.
+//!             Nothing beyond the structure is looked at, so not every structure that is refused would have closed a
+//!             circle.
+//! RECORD      `ChainHead`: the greatest number of a commit that has read the newest version; a commit that only reads
+//!             counts with its snapshot (xstamp). `NotedStamp`: the number of the commit (cstamp), which is the sstamp
+//!             of the version before; and the least number that has overwritten what the commit read, if it is smaller
+//!             (s2). `Gap`: the same for the gaps of a leaf, and the s2 of commits that entered keys.
 //! COMMIT      1. Mark every version as committing, show the slot's decision, and draw the number.
 //!             2. Find the least smaller number that has overwritten what was read: it is the last if this is a pivot.
-//!                Who is still deciding on one of those is waited for. If one of them has an s2, this is the
-//!                first of a structure: abort.
-//!             3. If there is such a number: find who has read what is overwritten, with a number that is not below.
-//!                Who is still deciding on one of those, whatever it has read, is waited for. If there is
-//!                one, this is a pivot: abort.
+//!                Wait for attempts with such numbers that are still deciding. If one of the overwriters has an s2,
+//!                this is the first of a structure: abort.
+//!             3. If there is such a number: find readers of what is overwritten, with a number that is not below. Wait
+//!                for attempts with such numbers that are still deciding, whatever they have read. If there is such a
+//!                reader, this is a pivot: abort.
 //!             4. Leave the number with all that was read.
 //!             5. Number the versions, with s2 beside; tell leaves of s2; end the slot's decision.
 //!             An attempt that wrote nothing draws no number. It leaves its snapshot with what it read, and aborts
 //!             then if an s2 of what has overwritten that is not above the snapshot.
-//! INVARIANTS  (1) Of two dependent commits, the one with the greater number knows of the other, as in `ssn`: so does,
-//!                 of three in a structure, whichever commits second, that the last has committed first; and if that
-//!                 commits as the pivot all the same, it says so by s2, and the first finds that.
-//!             (2) Whoever aborts may try again at once: the last has committed, so the next attempt begins after
+//! INVARIANTS  (1) Of two dependent commits, the one with the greater number knows of the other, as in `ssn`. So, of
+//!                 three in a structure, whichever commits second knows that the last has committed first. If it
+//!                 commits as the pivot all the same, it announces that by s2, and the first finds the s2.
+//!             (2) An aborted attempt may try again at once: the last has committed, so the next attempt begins after
 //!                 it and does not overlap it.
 //!             (3) A gap is read and written as a record is: as in `ssn`.
 //! DEPARTURES  In ERMIA readers register in a bitmap of each version, one bit a thread, and a pivot aborts if one of
 //!             them still runs. Here nobody registers, so there may be any number of slots; a reader that still runs
-//!             will find s2 at its end, and a pivot commits if it is done first. There are no flags and no lists
-//!             of conflicts, and nothing stays of an attempt when it is over but its marks. A mark takes the snapshot
-//!             for the number of an attempt that only reads, which is the optimization for those of Ports and
-//!             Grittner (PVLDB 5(12), 2012), for any attempt that turns out to be one. Leaves are told what `ssn`
-//!             tells them, at the same price in false aborts.
+//!             will find s2 at its end, and a pivot commits if it is done first. There are no flags and no lists of
+//!             conflicts, and nothing stays of an attempt that is over except its marks. For an attempt that only
+//!             reads, a mark takes the snapshot as its number. This is the optimization for read-only transactions of
+//!             Ports and Grittner (PVLDB 5(12), 2012), for any attempt that turns out to be one. Leaves are told what
+//!             `ssn` tells them, at the same price in false aborts.
 
 use engine::parts::anti_dependencies::{Rule, Watching};
 use engine::parts::certifier::wait_us;
@@ -48,19 +48,20 @@ use crate::plants;
 /// Serializable snapshot isolation.
 pub type Ssi = Snapshots<Watching<Structures>>;
 
-/// What an attempt would be in a dangerous structure.
+/// The part of an attempt in a dangerous structure.
 #[derive(Debug)]
 pub struct Structures {
     snapshot: u64,
-    /// The least number that has overwritten what was read: the last, if this is the pivot.
+    /// The least number that has overwritten what this attempt read: that of the last, if this attempt is the pivot.
     out: u64,
-    /// The least s2 of what has overwritten what was read: the last, if this is the first.
+    /// The least s2 of the commits that have overwritten what this attempt read: the number of the last, if this
+    /// attempt is the first.
     beyond: u64,
-    /// The greatest mark of who has read what is overwritten: the first, if this is the pivot.
+    /// The greatest mark of the readers of what this attempt overwrites: the first's, if this attempt is the pivot.
     read_by: u64,
 }
 
-/// Above all numbers.
+/// A number above all others.
 const NONE: u64 = u64::MAX;
 
 impl Rule for Structures {
@@ -86,7 +87,7 @@ impl Rule for Structures {
         Self { snapshot, out: NONE, beyond: NONE, read_by: 0 }
     }
 
-    /// Who wrote what was read had committed before the snapshot, and is nobody's pivot.
+    /// The writer of a version that was read had committed before the snapshot, and is nobody's pivot.
     #[inline]
     fn follows(&mut self, _: u64) {}
 

@@ -1,19 +1,20 @@
 //! SSN: the serial safety net (Wang, Johnson, Fekete, Pandis, `DaMoN` 2015; VLDB Journal 26, 2017).
 //!
-//! IDEA        A commit that has read what an earlier one overwrote must come before that one in any serial order.
-//!             No circle of dependencies closes without such steps back. So each attempt computes two numbers: `pi`,
-//!             the least to which it leads by steps back, one after the other; and `eta`, the greatest of a commit
-//!             that must come directly before it. If `pi` is not above `eta`, a circle may close through it, and it
-//!             aborts. Who reads old versions is refused nothing as long as it reads nothing new beside.
+//! IDEA        A commit that has read what an earlier one overwrote must come before that one in any serial order. No
+//!             circle of dependencies closes without such steps back. So each attempt computes two numbers: `pi`, the
+//!             least number to which it leads by steps back, one after the other; and `eta`, the greatest number of a
+//!             commit that must come directly before it. If `pi` is not above `eta`, a circle may close through it, and
+//!             it aborts. A reader of old versions is refused nothing as long as it reads nothing new beside.
 //! RECORD      `ChainHead`: the greatest number of a commit that has read the newest version (pstamp). `NotedStamp`:
-//!             the number of the commit (cstamp), and its `pi`, which is the sstamp of the version before. `Gap`:
-//!             for the gaps of a leaf, who has read them, with what entries left them, and the `pi` of those who
-//!             entered keys.
+//!             the number of the commit (cstamp), and its `pi`, which is the sstamp of the version before. `Gap`: for
+//!             the gaps of a leaf, the mark of their readers, the stamps that leaving entries left there, and the `pi`
+//!             of commits that entered keys.
 //! COMMIT      1. Mark every version as committing, show the slot's decision, and draw the number.
-//!             2. `pi`: over all that was read and is overwritten by a smaller number. Who is still deciding on
-//!                one of those is waited for.
-//!             3. `eta`, if `pi` is below the number: over all that is overwritten, and has been read by a number
-//!                not below `pi`. Who is still deciding on one of those, whatever it has read, is waited for.
+//!             2. `pi`: over everything that was read and is overwritten by a smaller number. Wait for attempts with
+//!                such numbers that are still deciding.
+//!             3. `eta`, if `pi` is below the number: over everything that is overwritten, and has been read by a
+//!                number not below `pi`. Wait for attempts with such numbers that are still deciding, whatever they
+//!                have read.
 //!             4. Abort if `pi` is not above `eta`.
 //!             5. Leave the number with all that was read.
 //!             6. Number the versions, with `pi` beside; tell leaves of `pi`; end the slot's decision.
@@ -24,21 +25,21 @@
 //!                 (`AntiDependencies::certify`, whose invariants order the marks).
 //!             (2) `pi` of a commit is final when its number can be seen, and above its `eta` (asserted in
 //!                 `AntiDependencies::note`).
-//!             (3) Of an attempt that only reads, everything that it reads has numbers up to `eta`, so whoever
-//!                 overwrites it comes after, but for those that 2 finds.
-//!             (4) A gap is read and written as a record is: invariant (4) of `anti_dependencies`. To compare
-//!                 leaves at the commit would not do: who scanned one may be gone before a key of an older snapshot
-//!                 enters it.
-//! DEPARTURES  The paper's parallel form has readers register in a bitmap of each version, one bit a thread. Here there
-//!             is no bitmap and any number of slots: step 3 waits for all commits being decided that have numbers
-//!             from `pi` on, which few attempts need. The pstamp is one a record: who reads a version that a
-//!             smaller number has overwritten leaves none, so it is as exact. Versions keep the sstamp of the one
-//!             before them, which spares a write to each version that is overwritten. All of this costs no abort.
-//!             Marks that an attempt has left before it aborts stay, and gaps are told in leaves: a scan whose leaf has
-//!             got keys meanwhile takes `pi` for the number after its snapshot, or as the leaf tells it of all
-//!             keys that came since; and aborts if the leaf has split or gone. So does, if its `pi` is below its
-//!             number, who entered a key into a leaf that others then split; and who read that a key was missing
-//!             whose entry has left the index since. These may be false aborts.
+//!             (3) Of an attempt that only reads, everything that it reads has numbers up to `eta`, so an attempt that
+//!                 overwrites it comes after, except for those that 2 finds.
+//!             (4) A gap is read and written as a record is: invariant (4) of `anti_dependencies`. To compare leaves at
+//!                 the commit would not do: an attempt that scanned a leaf may have ended before a key of an older
+//!                 snapshot enters it.
+//! DEPARTURES  In the paper's parallel form readers register in a bitmap of each version, one bit a thread. Here there
+//!             is no bitmap and any number of slots: step 3 waits for all commits being decided that have numbers from
+//!             `pi` on, which few attempts need. There is one pstamp for each record: a reader of a version that a
+//!             smaller number has overwritten leaves none, so the pstamp is as exact. Versions keep the sstamp of the
+//!             version before them, which spares a write to each version that is overwritten. All of this costs no
+//!             abort. Marks that an attempt has left before it aborts stay, and gaps are told in leaves: a scan whose
+//!             leaf has got keys meanwhile takes `pi` for the number after its snapshot, or as the leaf tells it of all
+//!             keys that came since; and aborts if the leaf has split or gone. If its `pi` is below its number, an
+//!             attempt also aborts if it entered a key into a leaf that others then split; and if it read that a key
+//!             was missing whose entry has left the index since. These may be false aborts.
 
 use engine::parts::anti_dependencies::{Options, Rule, Watching};
 use engine::parts::certifier::wait_us;
@@ -52,17 +53,17 @@ use crate::plants;
 /// Snapshot isolation, or read committed, with the serial safety net.
 pub type Ssn = Snapshots<Watching<Exclusion>>;
 
-/// Whether the exclusion window of an attempt is open.
+/// The exclusion window of an attempt.
 #[derive(Debug)]
 pub struct Exclusion {
     snapshot: u64,
     /// The greatest number of a commit that comes before this one.
     eta: u64,
-    /// The least number that can be reached from this one; of those with smaller numbers.
+    /// The least number that this commit reaches, among commits with smaller numbers.
     pi: u64,
 }
 
-/// Above all numbers.
+/// A number above all others.
 const NONE: u64 = u64::MAX;
 
 impl Rule for Exclusion {

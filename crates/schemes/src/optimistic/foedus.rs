@@ -2,15 +2,15 @@
 //!
 //! IDEA        A commit is Silo's, but a record's lock and its TID are words of their own. A lock keeps other writers
 //!             away and nobody from reading: only while a value is copied its TID says that it is being written, and
-//!             readers wait for that. After an abort the retry locks beforehand, in canonical order, what the attempt
-//!             before had to write and what failed it: its *retrospective lock list*. An insert is two transactions: a
-//!             *system transaction* reserves a record that is marked deleted, which changes its page, and what the
-//!             user's transaction flips with its other writes is the mark. So an abort leaves a deleted record, which
-//!             harms nobody, and has nothing to undo.
+//!             readers wait for that. After an abort the retry locks beforehand, in canonical order, the records that
+//!             the attempt before had to write and those that failed it: its *retrospective lock list*. An insert is
+//!             two transactions: a *system transaction* reserves a record that is marked deleted, which changes its
+//!             page, and the user's transaction flips the mark with its other writes. So an abort leaves a deleted
+//!             record, which harms nobody, and has nothing to undo.
 //! RECORD      The owner id, 16 bytes: the TID with bit 0 being written, bit 1 deleted, bit 2 retired, bits 4..32 the
 //!             ordinal in the epoch, bits 32.. the epoch; the lock, shared or exclusive; how hot the record is.
-//! COMMIT      1. Lock the write set exclusively, in the order of addresses; what was read of a record before it was
-//!                written must still be so.
+//! COMMIT      1. Lock the write set exclusively, in the order of addresses. A record that was read before it was
+//!                written must still be as it was read.
 //!             2. Publish the epoch in which the commit began, which keeps the one after it from ending: the in-commit
 //!                epoch guard. Fence; read the epoch: the serialization point.
 //!             3. Verify: nobody else has a record that was read exclusively, and it has the TID that was seen; each
@@ -19,25 +19,25 @@
 //!             5. Apply each write: the TID says being written; the value; the new TID, deleted or not.
 //!             6. End the guard and unlock all. A transaction that writes nothing has steps 3 and 6 alone.
 //! INVARIANTS  (1) A TID changes only under the record's exclusive lock, and each change gives one it never had
-//!                 (asserted in `install`). Who retires a record has that lock, too.
-//!             (2) Who waits for a lock holds none of the same or a larger address, and who applies waits for nothing:
-//!                 so no circle of them can form.
-//!             (3) Of two that write what the other has read, one sees the other's lock, or the TID that was left under
-//!                 it: each locks, fences and looks (`OwnerId::is_as_seen`).
-//!             (4) What was observed, absence included, is in the read set or noted with the write, and is verified
+//!                 (asserted in `install`). An attempt that retires a record has that lock, too.
+//!             (2) An attempt that waits for a lock holds none of the same or a larger address, and an attempt that
+//!                 applies waits for nothing: so no circle of waits can form.
+//!             (3) Of two attempts that each write what the other has read, one sees the other's lock, or the TID that
+//!                 was left under it: each locks, fences and looks (`OwnerId::is_as_seen`).
+//!             (4) Everything observed, absence included, is in the read set or noted with the write, and is verified
 //!                 even if it was locked all the time: locks are given up, or taken too late.
-//!             (5) A listed lock may be of a record that has left the indexes since, or serves as another: holding it
-//!                 keeps somebody waiting, and that is all.
-//! DEPARTURES  The published code verifies TIDs alone since they and the locks are words of their own. Two that each
-//!             overwrite what the other has read then both commit, if both have locked before one applies. A lock
-//!             of another counts as a change here, as it did in the code before; so those that a retry takes in
-//!             advance make others fail, too, who then retry and wait. There are no snapshot pages, no dual pointers
-//!             with a set of those that were followed, and no Master-Tree: a page is a leaf of the engine's index, and
-//!             records never move, so that moved bits, foster children and tracking have nothing to do. The system
-//!             transaction is the engine's insert, which puts a record without a value into the index at once; and a
-//!             deleted record leaves the index when its time has come. A lock is a word that is waited for and no
-//!             queue. A record is hot, not its page, and cools down every second. What a failed attempt had locked
-//!             stays listed. Amounts are added at the commit, as under `silo`.
+//!             (5) A listed lock may be of a record that has left the indexes since, or serves as another: the lock
+//!                 then keeps somebody waiting, and does no other harm.
+//! DEPARTURES  The published code verifies TIDs alone since they and the locks are words of their own. Two attempts
+//!             that each overwrite what the other has read then both commit, if both have locked before one applies.
+//!             Another attempt's lock counts as a change here, as it did in the code before; so locks that a retry
+//!             takes in advance make others fail, too, which then retry and wait. There are no snapshot pages, no dual
+//!             pointers with a set of those that were followed, and no Master-Tree: a page is a leaf of the engine's
+//!             index, and records never move, so that moved bits, foster children and tracking have nothing to do. The
+//!             system transaction is the engine's insert, which puts a record without a value into the index at once;
+//!             and a deleted record leaves the index when its time has come. A lock is a word on which attempts wait,
+//!             and not a queue. A record is hot, not its page, and cools down every second. Records that a failed
+//!             attempt had locked stay listed. Amounts are added at the commit, as under `silo`.
 
 use engine::driver::PerWorker;
 use engine::parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
@@ -55,18 +55,19 @@ use sync::plant::is_planted;
 
 use crate::plants;
 
-/// Epochs in which it is measured how hot records are, before all begin as cold ones again: a second of 20 ms each.
+/// The epochs of an era, in which it is measured how hot records are. In the next era all records begin as cold ones
+/// again. At 20 ms an epoch, an era is a second.
 const ERA_EPOCHS: u64 = 50;
 
 /// The state that all transactions share: the epochs.
 #[derive(Debug)]
 pub struct Foedus {
     epoch: CommitEpoch,
-    /// Whether a retry locks what the attempt before has listed.
+    /// Whether a retry locks the records that the attempt before has listed.
     has_list: bool,
     /// The temperature from which on a record is locked to be read.
     hot: u32,
-    /// Whether a commit gives up the locks that are in the way of waiting for another.
+    /// Whether a commit gives up the locks that are in the way of waiting for another lock.
     forces_canonical: bool,
 }
 
@@ -77,7 +78,7 @@ pub struct Txn<'db> {
     sets: TidSets<'db, Foedus>,
     /// The current lock list.
     locks: CanonicalLocks<'db, Foedus>,
-    /// The retrospective lock list: of the attempt before, if this is a retry.
+    /// The retrospective lock list of the attempt before, if this attempt is a retry.
     retrospective: Retrospective<RecordRef<'db, Foedus>>,
     rng: Rng,
 }
@@ -209,7 +210,8 @@ impl Scheme for Foedus {
         sets.write(record, how, || self.lock_if_advised(locks, retrospective, record, Mode::Exclusive))
     }
 
-    /// The user's part: the system transaction is over, and this only notes that the mark is to be flipped.
+    /// The user's part of an insert: the system transaction is over, and this only notes that the mark is to be
+    /// flipped.
     #[inline]
     fn insert<'t, 'db>(
         &'db self,
@@ -244,7 +246,8 @@ impl Scheme for Foedus {
         txn.sets.leaves.split(from, after, into);
     }
 
-    /// As step 3 of COMMIT, by one who applies nothing: who applies has locked all its records before the first.
+    /// Like step 3 of COMMIT, for an attempt that applies nothing: one that applies has locked all its records before
+    /// it applies the first.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         txn.sets.confirm(|record| {
             let tid = record.header().tid.load(Ordering::Acquire); // Acquire: a later look does not come before.
@@ -262,7 +265,7 @@ impl Scheme for Foedus {
             return txn.verify();
         }
         self.lock_write_set(txn)?; // 1
-        // Only now: whoever waited for a lock would have held the epoch up.
+        // Only now: an attempt that waited for a lock would have held the epoch up.
         self.epoch.enter(txn.slot.id());
         let epoch = self.epoch.now(); // 2
         txn.verify()?; // 3
@@ -275,7 +278,7 @@ impl Scheme for Foedus {
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let tid = txn.sets.tid;
-        // The last first: they are the hottest, if the procedure has a choice.
+        // The last write first: the last records are the hottest, if the procedure has a choice.
         for at in (0..txn.sets.writes.len()).rev() {
             let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & DELETED == 0;
             let (record, value) = txn.sets.writes.ready(at, has_value, Stamp(tid), sink, seen);
@@ -325,8 +328,9 @@ impl Scheme for Foedus {
 
 impl Foedus {
     // ANCHOR: advised
-    /// Locks a record that is about to be read if it is listed, after all that are listed before it, or if it is hot.
-    /// Waits while that is canonical. Otherwise a lock that others have is done without, and the list with it.
+    /// Locks a record that is about to be read if it is listed, after all records listed before it, or if it is hot.
+    /// Waits while that is canonical. Otherwise the attempt does without a lock that others hold, and without the list
+    /// from then on.
     #[inline]
     fn lock_if_advised<'db>(
         &self,
@@ -366,7 +370,8 @@ impl Foedus {
     }
 
     // ANCHOR: lock
-    /// Step 1 of COMMIT. The order is that of locking, so no lock of the write set is given up for the next.
+    /// Step 1 of COMMIT. The writes are sorted in the order of locking, so no lock of the write set is given up for the
+    /// next.
     #[inline]
     fn lock_write_set(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
         let Txn { sets, locks, .. } = txn;
@@ -385,7 +390,8 @@ impl Foedus {
     }
     // ANCHOR_END: lock
 
-    /// After an abort: what has changed is hotter from now on, and the list of the next attempt is made.
+    /// Looks back after an abort: records that have changed are hotter from now on, and the list of the next attempt is
+    /// made.
     #[cold]
     fn look_back(&self, txn: &mut Txn<'_>) {
         let Txn { sets, locks, retrospective, rng, .. } = txn;
@@ -402,7 +408,7 @@ impl Foedus {
     }
 }
 
-/// Whether a record is as it was read, and nobody else is about to write it.
+/// Whether a record is as it was read, and no other attempt is about to write it.
 #[inline]
 fn is_as_seen<'db>(locks: &CanonicalLocks<'db, Foedus>, record: RecordRef<'db, Foedus>, seen: u64) -> bool {
     record.header().is_as_seen(seen, || locks.has(record) || is_planted(&plants::FOEDUS_IGNORES_LOCKS))

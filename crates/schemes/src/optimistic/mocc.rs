@@ -2,10 +2,11 @@
 //!
 //! IDEA        Optimism wastes whole transactions on the few records that everyone wants, and locks waste a little on
 //!             all the others. So records have a *temperature*, which rises when validations fail because of them. A
-//!             transaction locks the hot ones when it reads them and takes the others on trust, as Silo does; after
-//!             an abort it also locks what it has to write and what failed it. The locks only keep others away:
-//!             whether a commit is correct is decided by Silo's validation, of locked records, too. Therefore
-//!             locks may be given up at any time, and they are whenever keeping them could close a circle of waiting.
+//!             transaction locks the hot records when it reads them and takes the others on trust, as Silo does; after
+//!             an abort it also locks the records that it has to write and those that failed it. The locks only keep
+//!             others away: whether a commit is correct is decided by Silo's validation, of locked records, too.
+//!             Therefore locks may be given up at any time, and they are whenever keeping them could close a circle of
+//!             waiting.
 //! RECORD      Three words. The TID, as in Silo: bit 0 a committer installs, bit 1 no value, bit 2 retired, bits 4..32
 //!             sequence, bits 32.. epoch. The lock: bit 0 exclusive, bit 1 wanted exclusively, bits 2.. how many
 //!             share it. The temperature, with the number of the era in which it was measured.
@@ -18,19 +19,20 @@
 //!             5. Choose the TID as Silo does.
 //!             6. Install each value; the store of the new TID ends the installing. Unlock.
 //! INVARIANTS  (1) A TID changes only under the record's exclusive lock, and each change gives one it never had
-//!                 (asserted in `install`). Who retires a record has that lock, too.
-//!             (2) Who waits for a lock holds none of the same or a larger address (`CanonicalLocks::lock` gives
-//!                 those up first), and who installs waits for nothing: so no circle of them can form.
-//!             (3) What was observed, absence included, is in the read set or noted with the write, and is validated
+//!                 (asserted in `install`). An attempt that retires a record has that lock, too.
+//!             (2) An attempt that waits for a lock holds none of the same or a larger address (`CanonicalLocks::lock`
+//!                 gives those up first), and an attempt that installs waits for nothing: so no circle of waits can
+//!                 form.
+//!             (3) Everything observed, absence included, is in the read set or noted with the write, and is validated
 //!                 even if it was locked all the time.
 //! DEPARTURES  A temperature is a record's own, not a page's: a page of the paper is a node of its index, and rows do
-//!             not live in the nodes here. Locks are a word that is waited for and no queue: who wants it
-//!             exclusively keeps new readers out, but several of those come in any order. A lock is never queued for
-//!             and cancelled: it is tried at once, and waited for after the locks that are in the way of waiting
-//!             were given up, however many they are. What an abort says is to be locked is locked when the retry
-//!             comes to it, and not with all that lies before it in the order of addresses. Writes are locked when
-//!             they commit, or, after an abort, when they are read or written first. Amounts are added at the
-//!             commit as under `silo`.
+//!             not live in the nodes here. A lock is a word on which attempts wait, and not a queue: an attempt that
+//!             wants it exclusively keeps new readers out, but several of those come in any order. A lock is never
+//!             queued for and cancelled: it is tried at once, and waited for after the locks that are in the way of
+//!             waiting were given up, however many they are. A record that must be locked after an abort is locked
+//!             when the retry comes to it, and not with all that lies before it in the order of addresses. Writes are
+//!             locked when they commit, or, after an abort, when they are read or written first. Amounts are added at
+//!             the commit as under `silo`.
 
 use engine::driver::PerWorker;
 use engine::parts::canonical_locks::{CanonicalLocks, Mode, Retrospective};
@@ -54,7 +56,7 @@ pub struct Mocc {
     epoch: CommitEpoch,
     /// The temperature from which on a record is locked to be read.
     hot: u32,
-    /// Epochs of an era, in which temperatures are measured anew.
+    /// The epochs of an era. Each era measures temperatures anew.
     era_epochs: u64,
 }
 
@@ -64,9 +66,9 @@ pub struct Txn<'db> {
     slot: Slot<'db, Mocc>,
     sets: TidSets<'db, Mocc>,
     locks: CanonicalLocks<'db, Mocc>,
-    /// The write set in the order of addresses, where locking had to wait.
+    /// The write set in the order of addresses, used if locking had to wait.
     order: Vec<RecordRef<'db, Mocc>>,
-    /// Since the last attempt of its transaction was aborted.
+    /// The retrospective list, which exists since the last attempt of the transaction was aborted.
     retrospective: Retrospective<RecordRef<'db, Mocc>>,
     rng: Rng,
 }
@@ -215,7 +217,8 @@ impl Scheme for Mocc {
         txn.sets.leaves.split(from, after, into);
     }
 
-    /// As step 4 of COMMIT, by one who installs nothing: who installs has marked all its records before the first.
+    /// Like step 4 of COMMIT, for an attempt that installs nothing: one that installs has marked all its records
+    /// before it installs the first.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         // Acquire: a later look does not come before.
         txn.sets.confirm(|record| Some(record.header().tid.load(Ordering::Acquire)))
@@ -236,7 +239,7 @@ impl Scheme for Mocc {
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let tid = txn.sets.tid;
-        // The last first: they are the hottest, if the procedure has a choice.
+        // The last write first: the last records are the hottest, if the procedure has a choice.
         for at in (0..txn.sets.writes.len()).rev() {
             let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & NO_VALUE == 0;
             let (record, value) = txn.sets.writes.ready(at, has_value, Stamp(tid), sink, seen);
@@ -280,7 +283,7 @@ impl Scheme for Mocc {
 
 impl Mocc {
     // ANCHOR: hot
-    /// Locks a record that is about to be read if it is hot, or if that has failed the transaction before.
+    /// Locks a record that is about to be read if it is hot, or if it has failed the transaction before.
     #[inline]
     fn lock_if_hot<'db>(
         &self,
@@ -309,7 +312,7 @@ impl Mocc {
             return self.validate(txn);
         }
         txn.lock_write_set(); // 1
-        // Only now: whoever waited for a lock would have held the epoch up.
+        // Only now: an attempt that waited for a lock would have held the epoch up.
         self.epoch.enter(txn.slot.id());
         txn.begin_installing()?; // 2
         let epoch = self.epoch.now(); // 3
@@ -319,7 +322,7 @@ impl Mocc {
     }
     // ANCHOR_END: commit
 
-    /// Step 4 of COMMIT. All reads are looked at even if one fails: the retry wants to know each.
+    /// Step 4 of COMMIT. All reads are checked even if one fails: the retry needs to know each that fails.
     #[inline]
     fn validate(&self, txn: &mut Txn<'_>) -> Result<(), Abort> {
         let mut is_valid = true;
@@ -347,8 +350,8 @@ impl Mocc {
 }
 
 impl<'db> Txn<'db> {
-    /// Notes what the next attempt of this transaction is to lock: what this one had to write, what it has locked, and
-    /// what it found changed.
+    /// Notes what the next attempt of this transaction must lock: the records that this attempt had to write, those
+    /// that it has locked, and those that it found changed.
     #[cold]
     fn look_back(&mut self) {
         let Self { retrospective, sets, locks, .. } = self;
@@ -375,7 +378,7 @@ impl<'db> Txn<'db> {
     }
     // ANCHOR_END: lock
 
-    /// Step 2 of COMMIT: it waits for nobody, since nobody else has the locks.
+    /// Step 2 of COMMIT: it waits for nobody, because nobody else has the locks.
     #[inline]
     fn begin_installing(&mut self) -> Result<(), Abort> {
         self.sets.writes.lock(

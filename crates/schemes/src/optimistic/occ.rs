@@ -15,20 +15,20 @@
 //!             4. Install each value with the end number; the store of the new word unlatches.
 //! INVARIANTS  (1) A value changes only under its latch, and a later change has a greater number (asserted in
 //!                 `install`).
-//!             (2) Who latches or waits for a latch holds none but of smaller addresses, so attempts never
-//!                 deadlock (`latch_all`).
-//!             (3) A number is drawn with all latches held, and a record that is latched is not read. So whoever
-//!                 begins at a number waits for the values of that commit, and of all before it: a number not
-//!                 above that of the begin says that the record is as it was read, and all reads are of one moment.
+//!             (2) An attempt that latches, or waits for a latch, holds only latches of smaller addresses, so
+//!                 attempts never deadlock (`latch_all`).
+//!             (3) A number is drawn with all latches held, and a record that is latched is not read. So an attempt
+//!                 that begins at a number waits for the values of that commit, and of all before it: a number not
+//!                 above that of the begin shows that the record is as it was read, and all reads are of one moment.
 //!             (4) The order of the numbers is a serial order, keys that enter gaps included: they stand in their
 //!                 leaf before the number of their commit is drawn, and gaps are looked at after it.
 //!             (5) What was observed, absence included, is among the reads or noted with the write.
-//! DEPARTURES  DBx1000 draws a number for the begin, too; the last one drawn says the same, and costs no exchange.
-//!             It latches a record for each copy; here a copy is checked by the word. It validates blind writes as
-//!             reads, sorts by comparing names of tables, deadlocks with itself when a record is touched twice,
-//!             and has no protection from phantoms. The wait for a latch is a wait of the engine, so that on a fiber
-//!             another attempt runs meanwhile. Without `occ.early_abort` an attempt that has read what is too new
-//!             goes on to its end, as in the paper of 1981.
+//! DEPARTURES  DBx1000 draws a number for the begin, too; the last number drawn says the same, and costs no
+//!             exchange. It latches a record for each copy; here a copy is checked by the word. It validates blind
+//!             writes as reads, sorts by comparing names of tables, deadlocks with itself when a record is touched
+//!             twice, and has no protection from phantoms. The wait for a latch is a wait of the engine, so that on
+//!             a fiber another attempt runs meanwhile. Without `occ.early_abort` an attempt that has read a value
+//!             that is too new goes on to its end, as in the paper of 1981.
 
 use engine::driver::PerWorker;
 use engine::parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits, Timestamps};
@@ -53,7 +53,7 @@ const NUMBER_SHIFT: u32 = 3;
 #[derive(Debug)]
 pub struct Occ {
     numbers: Timestamps,
-    /// Whether a read of what is too new aborts at once.
+    /// Whether a read of a value that is too new aborts at once.
     aborts_early: bool,
 }
 
@@ -78,7 +78,7 @@ impl Meta for Header {
 struct Touched<'db> {
     record: RecordRef<'db, Occ>,
     word: u64,
-    /// Whether more was read than that it has a value.
+    /// Whether the attempt read more than whether there is a value.
     is_read: bool,
 }
 
@@ -91,9 +91,9 @@ pub struct Txn<'db> {
     reads: Vec<Touched<'db>>,
     writes: BufferedWrites<'db, Occ, Expected>,
     leaves: LeafSet<'db, ()>,
-    /// What is to be latched, each record once, by address.
+    /// The records to be latched, each once, in the order of addresses.
     touched: Vec<Touched<'db>>,
-    /// How many of those are.
+    /// How many records of `touched` are latched.
     latched: usize,
     /// The number of the running commit.
     end: u64,
@@ -262,7 +262,8 @@ impl Scheme for Occ {
         txn.leaves.split(from, after, into);
     }
 
-    /// The installer has latched all its records before the first, so nothing that was seen may be latched or newer.
+    /// The installer has latched all its records before it installs the first, so nothing that was seen may be
+    /// latched or newer.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         let word = |record| copy_stable(record, None).ok();
         let reads = txn.reads.iter().map(|read| (read.record, read.word));
@@ -278,7 +279,8 @@ impl Scheme for Occ {
         }
         let early = is_planted(&plants::OCC_DRAWS_EARLY).then(|| self.numbers.draw());
         txn.latch_all()?; // 1
-        // 2. Who draws, or takes a number that was drawn, sees what was done before it was: keys that have entered.
+        // 2. An attempt that draws a number, or takes one that was drawn, sees what was done before the draw: keys
+        //    that have entered.
         let number = || if txn.writes.is_empty() { self.numbers.last() } else { self.numbers.draw() };
         txn.end = early.unwrap_or_else(number);
         let skips = is_planted(&plants::OCC_SKIPS_LEAVES);
@@ -292,7 +294,7 @@ impl Scheme for Occ {
         // Release fence: pairs with the Acquire fence in `LockBits::copy_stable`, so that a copy which saw a store
         // from below sees the latch.
         fence(Ordering::Release);
-        // The last first: they are the hottest, if the procedure has a choice.
+        // The last write first: the last records are the hottest, if the procedure has a choice.
         for at in (0..txn.writes.len()).rev() {
             let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & NO_VALUE == 0;
             let (record, value) = txn.writes.ready(at, has_value, stamp, sink, seen);
@@ -344,7 +346,7 @@ fn copy_stable(record: RecordRef<'_, Occ>, copy: Option<&mut [u64]>) -> Result<u
 }
 
 impl Occ {
-    /// An attempt has read a record.
+    /// Notes that the attempt has read a record.
     #[inline]
     fn observe<'db>(&self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>, word: u64) -> Result<(), Abort> {
         self.check_early(txn.start, word)?;
@@ -356,7 +358,7 @@ impl Occ {
     }
 
     // ANCHOR: early
-    /// Aborts an attempt that began at `start` and has read a record with this word, if it is lost.
+    /// Aborts an attempt that began at `start` and has read a record with this word, if the attempt cannot commit.
     #[inline]
     fn check_early(&self, start: u64, word: u64) -> Result<(), Abort> {
         if self.aborts_early && word >> NUMBER_SHIFT > start { Err(Abort::ReadChanged) } else { Ok(()) }
@@ -365,7 +367,7 @@ impl Occ {
 }
 
 impl Txn<'_> {
-    /// What was to be written was only read: a rollback.
+    /// Turns the writes into reads, for a rollback.
     fn only_read(&mut self) {
         let writes = self.writes.drain();
         self.reads.extend(writes.map(|write| Touched {
@@ -386,12 +388,12 @@ impl Txn<'_> {
         });
         self.touched.clear();
         self.touched.extend(self.reads.iter().copied().chain(writes));
-        // Of several entries of a record, one that was read stays.
+        // Of several entries of a record, one that was read stays, if there is one.
         self.touched.sort_unstable_by_key(|touched| (touched.record.id(), !touched.is_read));
         self.touched.dedup_by_key(|touched| touched.record.id());
         for touched in &self.touched {
             let lost = if touched.is_read { Abort::ReadChanged } else { Abort::WriteConflict };
-            // It is retired: it had no value, and its key may stand elsewhere by now.
+            // The record is retired: it had no value, and its key may stand elsewhere by now.
             let now = LATCH.lock(&touched.record.header().0).map_err(|_| lost)?;
             self.latched += 1;
             let is_changed = if touched.is_read {

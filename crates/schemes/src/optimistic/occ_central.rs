@@ -2,13 +2,13 @@
 //! validation (Kung, Robinson, TODS 1981, 5).
 //!
 //! IDEA        A transaction reads without writing anything shared and buffers its writes. To commit it enters one
-//!             short critical section, in which it notes who committed since its begin and who is validating or
-//!             writing just now, and joins the latter. Outside of it, it checks that none of the former has
-//!             written what it read, and none of the latter what it read or writes. Then it writes, and in a
-//!             second critical section leaves with the number of its commit. Records need no stamps: what is
-//!             compared are sets.
-//! RECORD      One word: bit 0 locked by whoever is writing it, bit 1 no value, bit 2 retired, bits 3.. counts the
-//!             changes, for those who copy the value.
+//!             short critical section, in which it notes which transactions committed since its begin and which are
+//!             validating or writing just now, and joins the latter. Outside of the section it checks that none of
+//!             the former has written what it read, and none of the latter what it read or writes. Then it writes,
+//!             and in a second critical section leaves with the number of its commit. Records need no stamps, because
+//!             sets are compared.
+//! RECORD      One word: bit 0 locked by a writer, bit 1 no value, bit 2 retired, bits 3.. counts the changes, for
+//!             readers that copy the value.
 //! COMMIT      1. Enter: the serialization point.
 //!             2. Compare what was read with what was written since the begin, and what was read or is written with
 //!                what the active ones write.
@@ -17,21 +17,22 @@
 //!                must not be retired.
 //!             5. Install each value; the store of the new word unlocks.
 //!             6. Leave, with the number of the commit.
-//! INVARIANTS  (1) Nobody waits for a lock of another who commits: no two that are past step 2 write the same record.
-//!             (2) A number is given when all values are in place, and taken at the begin, before the first
-//!                 read: what a commit up to it wrote is seen, and of others whoever missed it, or saw half of it,
-//!                 finds it in the comparison (`WriteSets` says how).
+//! INVARIANTS  (1) Nobody waits for a lock of another committer: no two attempts that are past step 2 write the same
+//!                 record.
+//!             (2) A number is given when all values are in place, and taken at the begin, before the first read.
+//!                 Writes of a commit up to the number are seen. An attempt that missed other writes, or saw half of
+//!                 them, finds that in the comparison (`WriteSets` says how).
 //!             (3) The order of entry is a serial order. Keys stand in their leaf, and rows without a value are
-//!                 marked before they leave it, before whoever needs that enters; leaves and marks are looked
-//!                 at afterwards.
+//!                 marked before they leave it, before the attempt that needs that enters; leaves and marks are
+//!                 looked at afterwards.
 //!             (4) What was observed, absence included, is in the touched set: as read, or as written with a note of
 //!                 whether there was a value.
-//! DEPARTURES  The paper keeps as many write sets as it has room for, and aborts who needs an older one: so does the
-//!             ring here, counted in records, whoever idles or stalls. An active set that has gone when it is to be
-//!             compared with counts as such, too. A number is a place in the ring. The paper has pages, and no
-//!             phantoms; gaps are compared by their versions instead of being in the sets, or two inserts into
-//!             one leaf would conflict. The locks of step 4 keep readers from torn copies, and records from being
-//!             retired while they are given a value.
+//! DEPARTURES  The paper keeps as many write sets as it has room for, and aborts a transaction that needs an older
+//!             one. So does the ring here, counted in records, whichever slots idle or stall. An active set that has
+//!             gone when the comparison comes to it counts as such, too. A number is a place in the ring. The paper
+//!             has pages, and no phantoms; gaps are compared by their versions instead of being in the sets, or two
+//!             inserts into one leaf would conflict. The locks of step 4 keep readers from torn copies, and records
+//!             from being retired while they are given a value.
 
 use engine::driver::PerWorker;
 use engine::parts::{
@@ -85,9 +86,9 @@ struct Touched<'db> {
     record: RecordRef<'db, OccCentral>,
     /// Its word when it was first seen.
     word: u64,
-    /// Whether more was read than that it has a value.
+    /// Whether the attempt read more than whether there is a value.
     is_read: bool,
-    /// Whether it was seen without a value.
+    /// Whether the record was seen without a value.
     is_missing: bool,
 }
 
@@ -96,7 +97,7 @@ struct Touched<'db> {
 pub struct Txn<'db> {
     slot: Slot<'db, OccCentral>,
     touched: AccessSet<Touched<'db>>,
-    /// With the word of each record when it was first to be written.
+    /// Each write with the word that its record had when the attempt first came to write it.
     writes: BufferedWrites<'db, OccCentral, u64>,
     leaves: LeafSet<'db, ()>,
     /// The ids of the records that are written.
@@ -261,7 +262,8 @@ impl Scheme for OccCentral {
         txn.leaves.split(from, after, into);
     }
 
-    /// The installer has locked all its records before the first, so nothing that was seen may be locked or newer.
+    /// The installer has locked all its records before it installs the first, so nothing that was seen may be locked
+    /// or newer.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         // Acquire: a later look does not come before.
         let is_as_seen =
@@ -295,7 +297,7 @@ impl Scheme for OccCentral {
         // Release fence: pairs with the Acquire fence in `LockBits::copy_stable`, so that a copy which saw a store
         // from below sees the lock.
         fence(Ordering::Release);
-        // The last first: they are the hottest, if the procedure has a choice.
+        // The last write first: the last records are the hottest, if the procedure has a choice.
         for at in (0..txn.writes.len()).rev() {
             let has_value = |write: &Buffered<'_, _, u64>| write.note & NO_VALUE == 0;
             let (record, value) = txn.writes.ready(at, has_value, stamp, sink, seen);
@@ -340,7 +342,7 @@ fn copy_stable(record: RecordRef<'_, OccCentral>, copy: Option<&mut [u64]>) -> R
 
 impl OccCentral {
     // ANCHOR: compare
-    /// Step 2 of COMMIT. What an attempt that rolls back was to write, it has only read.
+    /// Step 2 of COMMIT. An attempt that rolls back counts as having only read what it was to write.
     #[inline]
     fn compare(&self, txn: &Txn<'_>, end: End) -> Result<(), Abort> {
         let is_read = |touched: &Touched<'_>| touched.is_read || end == End::Rollback;
@@ -363,7 +365,7 @@ impl OccCentral {
 }
 
 impl<'db> Txn<'db> {
-    /// A record was seen with this word.
+    /// Notes that a record was seen with this word.
     #[inline]
     fn touch(&mut self, record: RecordRef<'db, OccCentral>, word: u64, is_read: bool) {
         let is_missing = word & NO_VALUE != 0;

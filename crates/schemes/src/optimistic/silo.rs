@@ -20,14 +20,14 @@
 //!             6. Install each value; the store of the new word unlocks.
 //! INVARIANTS  (1) A value changes only under its lock, and each change gives the word a TID it never had
 //!                 (asserted in `install`).
-//!             (2) Who waits for a lock holds none but of smaller addresses, so committers never deadlock
-//!                 (`BufferedWrites::lock`).
+//!             (2) An attempt that waits for a lock holds only locks of smaller addresses, so committers never
+//!                 deadlock (`BufferedWrites::lock`).
 //!             (3) What was observed, absence included, is in the read set or noted with the write
 //!                 (`copy_stable` is the only way to a header, and its callers do one or the other), unless a
 //!                 snapshot showed it.
-//!             (4) A record's value and its kept versions include every value that a snapshot shows which is
-//!                 read now or later (`keep_past` sees to it, `SnapshotEpochs` says which). A record is retired
-//!                 only when all of them are that it has none (`retire`).
+//!             (4) A record's value and its kept versions include every value that a snapshot shows which is read
+//!                 now or later (`keep_past` ensures it, `SnapshotEpochs` determines which). A record is retired
+//!                 only when all of these values are that it has none (`retire`).
 //! DEPARTURES  Locks are taken in the order of the writes as long as no one has to wait, which spares the sort. A
 //!             record that is being inserted is unlocked and without value until its commit, as in the
 //!             paper; a delete leaves such a record, and the engine unlinks it later. The wait for a lock is
@@ -72,7 +72,7 @@ const EPOCH_SHIFT: u32 = 32;
 #[derive(Debug)]
 pub struct Silo {
     epoch: CommitEpoch,
-    /// None where every transaction reads the present.
+    /// `None` where every transaction reads the present.
     snapshots: Option<SnapshotEpochs>,
     write_order: WriteOrder,
 }
@@ -97,7 +97,7 @@ impl Meta for Header {
 #[derive(Debug)]
 pub struct Txn<'db> {
     slot: Slot<'db, Silo>,
-    /// The first epoch that the attempt's snapshot does not show; none if it reads the present.
+    /// The first epoch that the attempt's snapshot does not show; `None` if the attempt reads the present.
     snapshot: Option<u64>,
     reads: Vec<(RecordRef<'db, Silo>, u64)>,
     writes: BufferedWrites<'db, Silo, Expected>,
@@ -171,7 +171,7 @@ impl Scheme for Silo {
         })
     }
 
-    /// A snapshot may lack what was committed before its reader began, unless that is to see it.
+    /// A snapshot may lack commits from before its reader began, unless the reader is to see them.
     fn isolation(values: &Values) -> Isolation {
         if has_snapshots(values) { Isolation::Serializable } else { Self::INFO.isolation }
     }
@@ -313,7 +313,8 @@ impl Scheme for Silo {
         txn.leaves.split(from, after, into);
     }
 
-    /// As step 3 of COMMIT, by one who has locked nothing. What a snapshot has shown is not among the reads.
+    /// Like step 3 of COMMIT, for an attempt that has locked nothing. Values that a snapshot has shown are not
+    /// among the reads.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         let Txn { reads, writes, leaves, .. } = txn;
         let word = |record| copy_stable(record, None).ok();
@@ -350,7 +351,7 @@ impl Scheme for Silo {
         if let Some(snapshots) = &self.snapshots {
             txn.keep_past(snapshots.keep_at(tid >> EPOCH_SHIFT)); // 5
         }
-        // The last first: they are the hottest, if the procedure has a choice.
+        // The last write first: the last records are the hottest, if the procedure has a choice.
         for at in (0..txn.writes.len()).rev() {
             let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & NO_VALUE == 0;
             let (record, value) = txn.writes.ready(at, has_value, Stamp(tid), sink, seen);
@@ -425,13 +426,14 @@ fn has_snapshots(values: &Values) -> bool {
 }
 
 impl Silo {
-    /// Whether a snapshot that is read now or later may show an older value than that of this word.
+    /// Whether a snapshot that is read now or later may show a value older than that of this word.
     fn is_past_needed(&self, word: u64) -> bool {
         let watermark = self.snapshots.as_ref().map_or(u64::MAX, SnapshotEpochs::watermark);
         word & OLDER != 0 && word >> EPOCH_SHIFT >= watermark
     }
 
-    /// Ends the reading of a snapshot, if one was read: the first epoch that it did not show.
+    /// Ends the reading of a snapshot, if the attempt read one. Returns the first epoch that the snapshot did not
+    /// show.
     #[inline]
     fn leave_snapshot(&self, txn: &mut Txn<'_>) -> Option<u64> {
         let end = txn.snapshot.take()?;
@@ -446,14 +448,15 @@ fn copy_stable(record: RecordRef<'_, Silo>, copy: Option<&mut [u64]>) -> Result<
     LOCK.copy_stable(record, &record.header().0, NO_VALUE, copy)
 }
 
-/// What a record is expected to be when it is written, whose value is read now for a write that had not read it.
+/// Reads the value of a record for a write that had not read it. Returns the state of the record that the write
+/// expects.
 fn copy_present(record: RecordRef<'_, Silo>, copy: &mut [u64]) -> Result<Expected, Abort> {
     let word = copy_stable(record, Some(copy))?;
     if word & NO_VALUE == 0 { Ok(Expected { word, is_blind: false }) } else { Err(Abort::ReadChanged) }
 }
 
 impl<'db> Txn<'db> {
-    /// The value that a record had before the commits of epoch `end`. Nothing newer is waited for.
+    /// The value that a record had before the commits of epoch `end`. Newer commits are not waited for.
     fn read_before(&mut self, end: u64, record: RecordRef<'db, Silo>) -> Option<&[u64]> {
         // Acquire: pairs with the Release in `install`.
         let mut word = record.header().0.load(Ordering::Acquire);
@@ -468,7 +471,7 @@ impl<'db> Txn<'db> {
         if word & OLDER != 0 { snapshot_epochs::value_before(&self.slot, record, end) } else { None }
     }
 
-    /// What was to be written was only read: a rollback.
+    /// Turns the writes into reads, for a rollback.
     fn only_read(&mut self) {
         self.reads.extend(self.writes.drain().map(|write| (write.record, write.note.word)));
     }
@@ -516,7 +519,7 @@ impl<'db> Txn<'db> {
         for record in self.writes.iter().map(|write| write.record) {
             let header = &record.header().0;
             let word = header.load(Ordering::Relaxed); // Relaxed: this attempt holds the lock.
-            // Where nothing is kept, that there was no value needs no version to say so.
+            // Where no older version is kept, the absence of a value needs no version to say so.
             if keep.wants(word >> EPOCH_SHIFT) && word & (NO_VALUE | OLDER) != NO_VALUE {
                 keep.keep(&mut self.slot, record, word >> EPOCH_SHIFT, word & NO_VALUE == 0);
                 // Release: pairs with the Acquire in `read_before`, for what is kept now or was before.

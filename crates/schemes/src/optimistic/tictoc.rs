@@ -20,27 +20,27 @@
 //!             4. Install each value with wts and rts of the commit; the store of `rts` unlocks.
 //! INVARIANTS  (1) Under one wts, rts never falls, and wts grows with each change: a new version begins after
 //!                 the end of its predecessor (asserted in `install`).
-//!             (2) rts changes by an exchange of the word that holds the lock, and wts only under the lock: who
-//!                 locks a record knows every extension of its version, so locking and validating need
-//!                 no fence between them.
-//!             (3) Who waits for a lock holds none but of smaller addresses, so committers never deadlock
+//!             (2) rts changes by an exchange of the word that holds the lock, and wts only under the lock: an attempt
+//!                 that locks a record knows every extension of its version, so locking and validating need no fence
+//!                 between them.
+//!             (3) An attempt that waits for a lock holds only locks of smaller addresses, so committers never deadlock
 //!                 (`BufferedWrites::lock`).
-//!             (4) An insert is a write of its gap: a record enters a leaf with an rts that is not below the
-//!                 leaf's (`entering`), so that whoever gives it a value, be it another attempt than the one
-//!                 that entered it, does so after those who read the gap. A record that leaves hands its
-//!                 stamps to the leaf (`retire`); one that leaves a single key, its wts (`leaving`): who then
-//!                 finds a hole comes after the version that took the key away.
+//!             (4) An insert is a write of its gap: a record enters a leaf with an rts that is not below the leaf's
+//!                 (`entering`), so that the attempt that gives it a value, even if another attempt entered it, does so
+//!                 after those that read the gap. A record that leaves hands its stamps to the leaf (`retire`); one
+//!                 that leaves a single key hands over its wts (`leaving`): an attempt that then finds a hole comes
+//!                 after the version that took the key away.
 //!             (5) Stamps of a leaf change under its latch only, and never fall while it keeps its gaps.
-//! DEPARTURES  The paper packs both stamps into one word and, when rts - wts outgrows its 15 bits, raises wts,
-//!             which fails whoever has read the version: with records that all read and nobody writes, for
-//!             ever. A second word in the same cache line has room for both. An absence says nothing of when
-//!             it began if its record was entered anew, so it is read at its rts, never earlier. There is no
-//!             history of overwritten versions and no look at the read set before the locking. Locks are taken in
-//!             the order of the writes as long as no one has to wait, which spares the sort. The paper
-//!             has no ranges: here leaves are stamped, since a gap version alone tells when a key came, not
-//!             at which timestamp. Nor has it commit-time updates, which are STO's (Huang, Qian, Kohler, Liskov,
-//!             Shrira, PVLDB 2020): an amount is added to the value that is there in step 4, under the lock; the
-//!             commit comes after the rts of that value, whichever it is, as for a blind write.
+//! DEPARTURES  The paper packs both stamps into one word and, when rts - wts outgrows its 15 bits, raises wts, which
+//!             fails every attempt that has read the version: with records that all read and nobody writes, for ever. A
+//!             second word in the same cache line has room for both. An absence does not tell when it began if its
+//!             record was entered anew, so it is read at its rts, never earlier. There is no history of overwritten
+//!             versions and no look at the read set before the locking. Locks are taken in the order of the writes as
+//!             long as no one has to wait, which spares the sort. The paper has no ranges: here leaves are stamped,
+//!             since a gap version alone tells when a key came, not at which timestamp. Nor has it commit-time updates,
+//!             which are STO's (Huang, Qian, Kohler, Liskov, Shrira, PVLDB 2020): an amount is added to the value that
+//!             is there in step 4, under the lock; the commit comes after the rts of that value, whichever it is, as
+//!             for a blind write.
 
 use engine::driver::PerWorker;
 use engine::parts::{Buffered, BufferedWrites, CopyBuffer, Expected, LeafSet, LockBits, WriteOrder};
@@ -63,7 +63,7 @@ const RETIRED: u64 = 2;
 const RTS_SHIFT: u32 = 2;
 const LOCK: LockBits = LockBits { locked: LOCKED, retired: RETIRED };
 
-/// Transactions share nothing but records and leaves.
+/// The state that all transactions share: one setting. Otherwise they share nothing but records and leaves.
 #[derive(Debug)]
 pub struct TicToc {
     write_order: WriteOrder,
@@ -125,7 +125,7 @@ impl Seen {
         self.version & VALUE != 0
     }
 
-    /// The least timestamp at which it can have been seen.
+    /// The least timestamp at which the record can have been as it was seen.
     #[inline]
     fn since(self) -> u64 {
         if self.has_value() { self.version >> WTS_SHIFT } else { self.rts }
@@ -320,8 +320,8 @@ impl Scheme for TicToc {
         txn.leaves.split(from, after, into);
     }
 
-    /// The installer has locked all its records before the first, so nothing that was seen may be locked or newer. That
-    /// it could be extended to a timestamp is not asked: the state is the present one.
+    /// The installer has locked all its records before it installs the first, so nothing that was seen may be locked or
+    /// newer. It is not asked whether a version could be extended to a timestamp: the state is the present one.
     fn confirm<'db>(&'db self, txn: &mut Txn<'db>) -> Result<(), Abort> {
         let reads = txn.reads.iter().map(|&(record, seen)| (record, seen.version));
         txn.writes.confirm(reads, |at| Some(copy_stable(at, None).ok()?.version), |now| now & VALUE != 0)?;
@@ -340,7 +340,7 @@ impl Scheme for TicToc {
     #[inline]
     fn install<'db>(&'db self, txn: &mut Txn<'db>, sink: &mut impl Sink, seen: &mut impl Observer) -> Stamp {
         let commit_ts = txn.commit_ts;
-        // The last first: they are the hottest, if the procedure has a choice.
+        // The last write first: the last records are the hottest, if the procedure has a choice.
         for at in (0..txn.writes.len()).rev() {
             let has_value = |write: &Buffered<'_, _, Expected>| write.note.word & VALUE != 0;
             let (record, value) = txn.writes.ready(at, has_value, Stamp(commit_ts), sink, seen);
@@ -392,7 +392,8 @@ impl Scheme for TicToc {
         Retire::Done
     }
 
-    /// Whoever misses the entry comes after the version that took the key away, which is this or an earlier one.
+    /// A search that misses the entry comes after the version that took the key away, which is this version or an
+    /// earlier one.
     fn leaving(&self, record: RecordRef<'_, Self>, leaf: &Leaf) -> Retire {
         // Relaxed: what is known of the key was handed on with a version that is no later.
         raise(&leaf.wts, record.header().wts.load(Ordering::Relaxed) >> WTS_SHIFT);
@@ -435,25 +436,26 @@ fn copy_stable(record: RecordRef<'_, TicToc>, mut copy: Option<&mut [u64]>) -> R
     }
 }
 
-/// What a record is expected to be when it is written, whose value is read now for a write that had not read it.
+/// Reads the value of a record for a write that had not read it. Returns the state of the record that the write
+/// expects.
 fn copy_present(record: RecordRef<'_, TicToc>, copy: &mut [u64]) -> Result<Expected, Abort> {
     let seen = copy_stable(record, Some(copy))?;
     seen.has_value().then_some(Expected { word: seen.version, is_blind: false }).ok_or(Abort::ReadChanged)
 }
 
 impl<'db> Txn<'db> {
-    /// What was seen of a record is to hold at the commit.
+    /// Adds a record to the read set, as it was seen: it must hold at the commit.
     #[inline]
     fn remember(&mut self, record: RecordRef<'db, TicToc>, seen: Seen) {
         self.commit_ts = self.commit_ts.max(seen.since());
         self.reads.push((record, seen));
     }
 
-    /// What was to be written was only read: a rollback.
+    /// Turns the writes into reads, for a rollback.
     fn only_read(&mut self) {
         for write in self.writes.drain() {
             let version = write.note.word;
-            // A delta that was read after all may be of a later version than was met when it began.
+            // A delta that was read after all may be of a later version than the one that was met when it began.
             self.commit_ts = self.commit_ts.max(version >> WTS_SHIFT);
             self.reads.push((write.record, Seen { version, rts: 0 }));
         }
@@ -514,7 +516,7 @@ impl<'db> Txn<'db> {
             if wts.load(Ordering::Relaxed) != version {
                 return Err(Abort::ReadChanged);
             }
-            // Whoever has locked the record knows this rts, and will commit later.
+            // The attempt that has locked the record knows this rts, and will commit later.
             if word >> RTS_SHIFT >= self.commit_ts {
                 return Ok(());
             }
@@ -636,7 +638,7 @@ mod tests {
         }
     }
 
-    /// Everyone reads row 0 at ever later timestamps, that of the row they count in.
+    /// All workers read row 0 at ever later timestamps, those of the rows in which they count.
     #[test]
     fn an_rts_never_falls_while_many_extend_it() {
         let (db, table) = cells(4);

@@ -14,10 +14,11 @@
 //!                 the claim holds (`reach`, which the engine calls before each search).
 //!             (3) Partitions are taken in ascending order, each once, before the first access: no cycle
 //!                 of waits (the sort in `claim_partitions`).
-//! DEPARTURES  Partitions are locks, as in `PartitionedStore`, not threads with a queue, so that any worker
-//!             may serve any client, and waits follow the order of partitions, not timestamps. Who touches what
-//!             it did not declare aborts, and its next attempt takes that partition, too. Rows that never
-//!             change may live everywhere, in place of H-Store's replicas, and are read without a claim.
+//! DEPARTURES  Partitions are locks, as in `PartitionedStore`, not threads with a queue, so that any worker may
+//!             serve any client, and waits follow the order of partitions, not timestamps. An attempt that
+//!             touches what it did not declare aborts, and the next attempt takes that partition, too. Rows
+//!             that never change may live everywhere, in place of H-Store's replicas, and are read without a
+//!             claim.
 
 use engine::driver::PerWorker;
 use engine::parts::{Claimed, Existence};
@@ -115,7 +116,7 @@ impl Scheme for HStore {
 }
 
 impl Txn<'_> {
-    /// Remembers what the last attempt lacked, and forgets it with the transaction.
+    /// Remembers the partitions that the last attempt lacked, and forgets them with the transaction.
     #[inline]
     fn learn(&mut self, ticket: &Ticket) {
         let lacking = self.claimed.take_lacking();
@@ -144,13 +145,13 @@ impl Txn<'_> {
     // ANCHOR_END: claim
 
     // ANCHOR: cover
-    /// Checks that the claim covers homes `from` to `to`, and notes what it lacks.
+    /// Checks that the claim covers homes `from` to `to`, and notes the partitions that it lacks.
     fn cover(&mut self, from: u64, to: u64) -> Result<(), Abort> {
         if is_planted(&plants::HSTORE_REACHES_ANYWHERE) {
             return Ok(());
         }
         let claim = self.claimed.claim();
-        // As many homes in a row as there are partitions take all of them.
+        // A row of as many homes as there are partitions takes all partitions.
         let last = to.min(from.saturating_add(claim.partitions() as u64 - 1));
         let mut is_covered = true;
         for partition in (from..=last).map(|home| claim.partition_of(home)) {

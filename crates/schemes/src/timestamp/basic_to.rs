@@ -2,14 +2,15 @@
 //! 1981; TIMESTAMP in Yu, Bezerra, Pavlo, Devadas, Stonebraker, VLDB 2014).
 //!
 //! IDEA        An attempt draws a timestamp when it begins, and each record is to be accessed in the order of
-//!             timestamps. Who comes too late aborts: to read, when someone later has written the record; to write,
-//!             when someone later has read or written it. A write is announced by a prewrite when the procedure makes
-//!             it, and is installed when the attempt commits. Who is later than a prewrite waits until it is known what
-//!             comes of it. Ranges and missing keys are records of a kind: a leaf carries the mark of its last reader,
-//!             and to add a key is to write the leaf.
-//! RECORD      Three words. `state`: bit 0 latched, bit 1 no value, bit 2 retired, bits 3.. wts, who wrote it last.
-//!             `rts`: the latest who has read it, or found out that it has no value. `prewrite`: who has announced a
-//!             write, or 0. Each changes under the latch, but for `rts`, which anyone may raise.
+//!             timestamps. An attempt that comes too late aborts: a read, when a later attempt has written the record;
+//!             a write, when a later attempt has read or written it. A write is announced by a prewrite when the
+//!             procedure makes it, and is installed when the attempt commits. An attempt that is later than a prewrite
+//!             waits until its outcome is known. Ranges and missing keys are records of a kind: a leaf carries the mark
+//!             of its last reader, and to add a key is to write the leaf.
+//! RECORD      Three words. `state`: bit 0 latched, bit 1 no value, bit 2 retired, bits 3.. wts, the last writer's
+//!             timestamp. `rts`: the latest timestamp that has read it, or found out that it has no value. `prewrite`:
+//!             the timestamp that has announced a write, or 0. Each changes under the latch, but for `rts`, which
+//!             anyone may raise.
 //! COMMIT      Each access was checked when it was made, so nothing is left to fail.
 //!             1. Latch the record.
 //!             2. Store the value and take the prewrite away.
@@ -18,24 +19,24 @@
 //!             earlier either reads what was there before and keeps no trace of more, or is too late. So nobody sees
 //!             half a commit.
 //! INVARIANTS  (1) wts grows with each write (asserted in `install`), and a prewrite is above wts.
-//!             (2) A record has at most one prewrite, and who has made it alone installs (asserted in `install`).
-//!             (3) Whoever reads at `ts`, or learns whether there is a value, does so with wts at most `ts`, no
-//!                 prewrite below `ts`, and leaves an rts of `ts` at least, all under one latch (`read_rule`): whoever
-//!                 writes below `ts` from then on finds one of the three.
+//!             (2) A record has at most one prewrite, and only its owner installs (asserted in `install`).
+//!             (3) An attempt that reads at `ts`, or learns whether there is a value, does so with wts at most `ts`, no
+//!                 prewrite below `ts`, and leaves an rts of `ts` at least, all under one latch (`read_rule`): an
+//!                 attempt that writes below `ts` from then on finds one of the three.
 //!             (4) Waits go from later to earlier timestamps: they cannot form a circle (`wait`).
-//!             (5) A record without a value stays in the index until everyone who runs is later than who took the
-//!                 value away, and hands its rts to the leaf (`retire`).
+//!             (5) A record without a value stays in the index until every attempt that runs is later than the one that
+//!                 took the value away, and hands its rts to the leaf (`retire`).
 //!             (6) Timestamps come from one counter, so their order is that of real time.
-//! DEPARTURES  A record has one prewrite, not a queue: who is later waits for it, and who is earlier aborts, though a
-//!             write that reads nothing could be queued before it; one that has read its record is too late then in
-//!             any case, if the later one has read it, too. So nothing is ever buffered that has become ready, and
-//!             there is nothing to discard. Who waits does not queue for the record but looks again, and aborts after
-//!             `basic_to.wait_us`, so that a client that thinks within its transaction delays nobody for longer. Writes
-//!             that do not change whether there is a value leave no rts, since none but they could find it. Under
-//!             `basic_to.thomas=on` a write that reads nothing and comes after a later one is dropped, if nobody later
-//!             has read the record: then nobody has inserted it later either, which leaves an rts, so it had a
-//!             value at the time. Where values are marked for a history, which has to say what each write replaced,
-//!             none is dropped. Ranges are not in the paper.
+//! DEPARTURES  A record has one prewrite, not a queue: a later attempt waits for it, and an earlier one aborts,
+//!             although a write that reads nothing could be queued before it; an attempt that has read its record is
+//!             then too late in any case, if the later one has read it, too. So nothing that has become ready is ever
+//!             buffered, and nothing has to be discarded. An attempt that waits does not queue for the record but looks
+//!             again, and aborts after `basic_to.wait_us`, so that a client that thinks within its transaction delays
+//!             nobody for longer. Writes that do not change whether there is a value leave no rts, since none but they
+//!             could find it. Under `basic_to.thomas=on` a write that reads nothing and comes after a later one is
+//!             dropped, if nobody later has read the record: then nobody has inserted it later either, since an insert
+//!             leaves an rts, so it had a value at the time. Where values are marked for a history, which has to tell
+//!             the value that each write replaced, none is dropped. Ranges are not in the paper.
 
 use engine::driver::PerWorker;
 use engine::parts::{BufferedWrites, CopyBuffer, GapMark, LockBits, Timestamps};
@@ -103,7 +104,7 @@ impl Header {
         }
     }
 
-    /// Who has announced a write, or 0.
+    /// The timestamp of the attempt that has announced a write, or 0.
     #[inline]
     fn prewrite(&self) -> u64 {
         self.prewrite.load(Ordering::Relaxed) // Relaxed: it changes under the latch; elsewhere a hint.
@@ -125,7 +126,7 @@ impl Header {
 /// A record's header, latched: nobody else reads or changes the record.
 struct Latched<'db> {
     header: &'db Header,
-    /// The state to be left.
+    /// The state that the record gets when the latch ends.
     state: u64,
 }
 
@@ -156,19 +157,19 @@ impl Drop for Latched<'_> {
     }
 }
 
-/// What becomes of a write.
+/// The fate of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// The record has the attempt's prewrite, and gets the value when it commits.
     Installed,
-    /// Someone later has written the record already: Thomas's write rule.
+    /// A later attempt has written the record already: Thomas's write rule.
     Dropped,
 }
 
-/// What an attempt wants to do to a record of which it has no write yet.
+/// The access that an attempt wants to make to a record of which it has no write yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Want {
-    /// Write a record that has a value, which is read or not.
+    /// A write of a record that has a value, which is read or not.
     Write(Write),
     Insert,
     Delete,
@@ -313,7 +314,7 @@ impl Scheme for BasicTo {
     #[inline]
     fn delete<'db>(&'db self, txn: &mut Txn<'db>, record: RecordRef<'db, Self>) -> Result<bool, Abort> {
         match txn.writes.find(record) {
-            // Who wrote it later has found a value.
+            // The later writer has found a value.
             Some(own) if txn.fate(own) == Fate::Dropped => Err(Abort::TooLate),
             Some(own) => Ok(txn.writes.take(own)),
             None => Ok(txn.prewrite(record, Want::Delete)?.is_some()),
@@ -334,7 +335,7 @@ impl Scheme for BasicTo {
         if is_late { Err(Abort::TooLate) } else { Ok(()) }
     }
 
-    /// Nobody but the attempt that enters the row can write it before the entry is there to be seen.
+    /// Only the attempt that enters the row can write it before the entry can be seen.
     #[inline]
     fn entering(&self, record: RecordRef<'_, Self>, leaf: &GapMark) -> Result<(), Abort> {
         let header = record.header();
@@ -344,7 +345,7 @@ impl Scheme for BasicTo {
         if is_retired { Err(Abort::WriteConflict) } else { Ok(()) }
     }
 
-    /// What was read holds as of the timestamp since it was read.
+    /// All reads hold as of the timestamp since they were made.
     #[inline]
     fn precommit<'db>(&'db self, _: &mut Txn<'db>, _: End) -> Result<(), Abort> {
         Ok(())
@@ -358,7 +359,7 @@ impl Scheme for BasicTo {
             if txn.fate(at) == Fate::Dropped {
                 continue;
             }
-            // Nobody else writes the record, so whether it has a value may be asked before the latch.
+            // Nobody else writes the record, so whether it has a value may be asked before the latch is taken.
             let (record, value) = txn.writes.ready(at, |write| has_value(write.record), stamp, sink, seen);
             let mut latched = Latched::new(record).expect("what has a prewrite is not retired"); // 1
             assert!(latched.header.prewrite() == txn.ts, "who has made the prewrite installs");
@@ -378,8 +379,8 @@ impl Scheme for BasicTo {
 
     #[inline]
     fn abort<'db>(&'db self, txn: &mut Txn<'db>) {
-        // Backwards: while a later column group of a row that was inserted has a prewrite, so has the first, and
-        // whoever retires the row sees that before it marks any.
+        // Backwards: while a later column group of an inserted row has a prewrite, so has the first, and an attempt
+        // that retires the row sees that before it marks any.
         for write in txn.writes.iter().rev().filter(|write| write.note == Fate::Installed) {
             let latched = Latched::new(write.record).expect("what has a prewrite is not retired");
             latched.header.set_prewrite(0);
@@ -416,9 +417,9 @@ impl Scheme for BasicTo {
         retired
     }
 
-    /// Who is earlier than the last writer of the row has to find the entry, to find out that it is too late.
+    /// An attempt that is earlier than the last writer of the row must find the entry, to find out that it is too late.
     fn leaving(&self, record: RecordRef<'_, Self>, _: &GapMark) -> Retire {
-        // Acquire: pairs with the Release of who wrote it.
+        // Acquire: pairs with the Release of the writer.
         let state = record.header().state.load(Ordering::Acquire);
         if self.is_past(state >> WTS_SHIFT) { Retire::Done } else { Retire::Later }
     }
@@ -430,28 +431,29 @@ impl Scheme for BasicTo {
     }
 }
 
-/// Whether a record has a value: for who has its prewrite, and in quiesced databases.
+/// Whether a record has a value: for the attempt that has its prewrite, and in quiesced databases.
 #[inline]
 fn has_value(record: RecordRef<'_, BasicTo>) -> bool {
     record.header().state.load(Ordering::Relaxed) & NO_VALUE == 0 // Relaxed: nobody writes it.
 }
 
 impl BasicTo {
-    /// Whether everyone who runs, or will, is later than a timestamp, or has it.
+    /// Whether every attempt that runs, or will run, is later than a timestamp, or has it.
     fn is_past(&self, ts: u64) -> bool {
         self.timestamps.is_past(ts) || is_planted(&plants::BASIC_TO_RETIRES_EARLY)
     }
 }
 
 impl<'db> Txn<'db> {
-    /// What becomes of the write at a place.
+    /// The fate of the write at a place.
     #[inline]
     fn fate(&self, at: usize) -> Fate {
         *self.writes.note(at)
     }
 
     // ANCHOR: rule
-    /// Latches a record that may be read: nobody later has written it, and nobody earlier is about to. Invariant (3).
+    /// Latches a record that may be read: no later attempt has written it, and no earlier one is about to. Invariant
+    /// (3).
     #[inline]
     fn read_rule(&self, record: RecordRef<'db, BasicTo>) -> Result<Latched<'db>, Abort> {
         loop {
@@ -470,8 +472,8 @@ impl<'db> Txn<'db> {
     // ANCHOR_END: rule
 
     // ANCHOR: prewrite
-    /// Announces a write of a record, and makes room for the value, which is copied if it is to be changed: the place
-    /// among the writes. None if it has no value where one is wanted, or has one where none is.
+    /// Announces a write of a record, and makes room for the value, which is copied if it is to be changed. Returns the
+    /// place among the writes; `None` if the record has no value where one is wanted, or has one where none is wanted.
     #[inline]
     fn prewrite(&mut self, record: RecordRef<'db, BasicTo>, want: Want) -> Result<Option<usize>, Abort> {
         let at = self.writes.len();
@@ -483,7 +485,7 @@ impl<'db> Txn<'db> {
         let latched = self.read_rule(record)?;
         let header = latched.header;
         let is_refused = latched.has_value() == (want == Want::Insert);
-        // What depends on the value, or gives the record one, is a read of it.
+        // An access that depends on the value, or gives the record one, is a read of it.
         let reads = is_refused || matches!(want, Want::Insert | Want::Write(Write::Modify));
         if !is_refused {
             let is_read = header.rts() > self.ts && !is_planted(&plants::BASIC_TO_IGNORES_READS);
@@ -507,15 +509,15 @@ impl<'db> Txn<'db> {
     }
     // ANCHOR_END: prewrite
 
-    /// Thomas's write rule: whether a write that reads nothing comes after a later one, and nobody later has read or
-    /// inserted the record.
+    /// Thomas's write rule: whether a write that reads nothing comes after a later write, and no later attempt has read
+    /// or inserted the record.
     #[inline]
     fn is_dropped(&self, record: RecordRef<'db, BasicTo>) -> Result<bool, Abort> {
         let latched = Latched::new(record)?;
         Ok(latched.wts() > self.ts && latched.has_value() && latched.header.rts() <= self.ts)
     }
 
-    /// Waits until a prewrite is gone, of an earlier attempt: invariant (4).
+    /// Waits until a prewrite of an earlier attempt is gone: invariant (4).
     #[cold]
     fn wait(&self, record: RecordRef<'db, BasicTo>, prewrite: u64) -> Result<(), Abort> {
         let deadline_ns = clock::now_ns().saturating_add(self.wait_ns);

@@ -1,6 +1,6 @@
-//! A bank: transfers between accounts, some refused for lack of money, and audits that add everything up in
-//! a read-only transaction. Deposits do not look at what is there. Money is conserved, and every audit sees all
-//! of it.
+//! A bank: transfers between accounts, some refused for lack of money, and audits that add everything up in a
+//! read-only transaction. Deposits do not look at the account's balance. Money is conserved, and every audit
+//! sees all of it.
 
 use core::ops::ControlFlow;
 

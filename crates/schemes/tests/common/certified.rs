@@ -1,4 +1,4 @@
-//! What schemes refuse and admit that certify attempts over snapshots, history by history.
+//! Histories that schemes which certify attempts over snapshots must refuse or admit, one by one.
 
 use core::cell::Cell as Flag;
 use core::ops::{ControlFlow, RangeInclusive};
@@ -10,16 +10,16 @@ use engine::{
 use super::order::{Order, interleave};
 use super::{ByName, Cell, Given, NameKey, Named, Place, database_with};
 
-/// Three records that are there.
+/// Three records that exist.
 pub(crate) const A: Place = Place::new(0, 1);
 pub(crate) const B: Place = Place::new(0, 2);
 pub(crate) const C: Place = Place::new(0, 3);
-/// A range of keys that are not, in leaves of their own.
+/// A range of missing keys, in leaves of their own.
 pub(crate) const GAP: RangeInclusive<Place> = Place::new(1, 0)..=Place::new(1, 999);
-/// One of them.
+/// One of these keys.
 pub(crate) const NEW: Place = Place::new(1, 500);
 
-/// A database of these records of value 0, and of a row named 1.
+/// A database of these records of value 0, and of a row with the name 1.
 pub(crate) struct Rows<S: Scheme> {
     pub(crate) db: Database<S>,
     pub(crate) cells: Table<Cell>,
@@ -29,19 +29,19 @@ pub(crate) struct Rows<S: Scheme> {
 
 /// The outcome of an attempt to overwrite, insert or move.
 type Done = Result<(), Abort>;
-/// The refusal that all of these come to.
+/// The refusal that all of these histories lead to.
 pub(crate) const REFUSED: Done = Err(Abort::ReadChanged);
 
 fn ticket() -> Ticket {
     Ticket::new(1, Homes::new())
 }
 
-/// A database to play on.
+/// A database for a history.
 pub(crate) fn rows<S: Scheme>() -> Rows<S> {
     rows_under(&[])
 }
 
-/// A database to play on, under these settings.
+/// A database for a history, under these settings.
 pub(crate) fn rows_under<S: Scheme>(given: Given) -> Rows<S> {
     let mut schema = Schema::new();
     let cells = schema.table("cells", Lookup::Ordered, 8).group();
@@ -101,7 +101,7 @@ impl<S: Scheme> Rows<S> {
     }
 }
 
-/// Each of two reads what the other overwrites.
+/// Write skew: each of two attempts reads what the other overwrites.
 pub(crate) fn refuses_write_skew<S: Scheme>() {
     let rows = rows::<S>();
     let outcome = rows.commit(|txn| {
@@ -116,7 +116,7 @@ pub(crate) fn refuses_write_skew<S: Scheme>() {
     assert_eq!(outcome, REFUSED);
 }
 
-/// Without the one in the middle, which only reads, all would be well.
+/// The read-only anomaly: without the attempt in the middle, which only reads, all would be well.
 pub(crate) fn refuses_the_read_only_anomaly<S: Scheme>() {
     for is_read in [false, true] {
         let rows = rows::<S>();
@@ -134,7 +134,7 @@ pub(crate) fn refuses_the_read_only_anomaly<S: Scheme>() {
     }
 }
 
-/// Who rolls back has read what it has read: it is believed, and then another is not.
+/// An attempt that rolls back has read what it has read: it is believed, and then another is not.
 pub(crate) fn believes_who_rolls_back<S: Scheme>() {
     let rows = rows::<S>();
     let early = rows.commit(|txn| {
@@ -152,7 +152,7 @@ pub(crate) fn believes_who_rolls_back<S: Scheme>() {
     assert_eq!(early, REFUSED);
 }
 
-/// Old versions may be read however often they are overwritten meanwhile; and who reads them holds up nobody.
+/// Old versions may be read however often they are overwritten meanwhile, and their readers hold up nobody.
 pub(crate) fn admits_old_readers<S: Scheme>(writes: bool) {
     let rows = rows::<S>();
     let outcome = rows.commit(|txn| {
@@ -165,7 +165,7 @@ pub(crate) fn admits_old_readers<S: Scheme>(writes: bool) {
     assert_eq!(outcome, Ok(()));
 }
 
-/// A commit that is a pivot if anybody who reads what it overwrites commits, while one who has not yet does so.
+/// A commit that is a pivot if a reader of what it overwrites commits; it commits while such a reader is still open.
 pub(crate) fn admits_a_pivot_under_an_open_reader<S: Scheme>() {
     let rows = rows::<S>();
     let outcome = rows.commit(|reader| {
@@ -181,7 +181,7 @@ pub(crate) fn admits_a_pivot_under_an_open_reader<S: Scheme>() {
     assert_eq!(outcome, Ok(()), "it stands before both");
 }
 
-/// A dangerous structure that closes no circle: what becomes of its first.
+/// The outcome of the first attempt of a dangerous structure that closes no circle.
 pub(crate) fn before_a_pivot<S: Scheme>() -> Done {
     let rows = rows::<S>();
     rows.commit(|first| {
@@ -196,7 +196,8 @@ pub(crate) fn before_a_pivot<S: Scheme>() -> Done {
     })
 }
 
-/// A commit after an update has read a gap, into which one whose snapshot is older than the update then puts something.
+/// A transaction that commits after an update has read a gap. Then an attempt whose snapshot is older than the update
+/// puts something into the gap.
 pub(crate) fn refuses_late_entries<S: Scheme>() {
     type Step<S> = fn(&Rows<S>, &mut Attempt<'_, '_, S>) -> Done;
     let scan: Step<S> = |rows, txn| rows.count(txn, GAP).map(|found| assert_eq!(found, 0));
@@ -227,7 +228,7 @@ pub(crate) fn refuses_late_entries<S: Scheme>() {
     }
 }
 
-/// The insert commits while the scan is open that did not see it: the scan knows too much then.
+/// The insert commits while the scan that did not see it is open: the scan then knows too much.
 pub(crate) fn refuses_a_scan_below_which_was_inserted<S: Scheme>() {
     for is_overtaken in [false, true] {
         let rows = rows::<S>();
@@ -254,7 +255,8 @@ pub(crate) fn refuses_a_scan_below_which_was_inserted<S: Scheme>() {
     }
 }
 
-/// A commit that is a pivot if anybody has read what it overwrites since, and what was read since was older.
+/// A commit that would be a pivot if an attempt had since read what the commit overwrites. The version that was read
+/// since is an older one.
 pub(crate) fn admits_a_pivot_over_what_nobody_has_read<S: Scheme>() {
     let rows = rows::<S>();
     let (order, pivot) = (Order::default(), Flag::new(Ok(())));
@@ -278,7 +280,7 @@ pub(crate) fn admits_a_pivot_over_what_nobody_has_read<S: Scheme>() {
     assert_eq!(pivot.get(), Ok(()));
 }
 
-/// Keys that enter a leaf are no reason to refuse who has read it, others' or its own, split or not.
+/// Keys that enter a leaf, others' or its own, are no reason to refuse an attempt that has read the leaf, split or not.
 pub(crate) fn admits_scans_of_growing_leaves<S: Scheme>() {
     let rows = rows::<S>();
     let outcome = rows.commit(|txn| {
@@ -300,7 +302,7 @@ pub(crate) fn admits_scans_of_growing_leaves<S: Scheme>() {
     assert_eq!(outcome, Ok(()), "its own");
 }
 
-/// What a reader has left with the record of a deleted row protects the gap when the row has left the index.
+/// The mark that a reader has left with the record of a deleted row protects the gap when the row has left the index.
 pub(crate) fn keeps_marks_when_a_key_leaves_and_enters<S: Scheme>() {
     let rows = rows::<S>();
     let (order, late) = (Order::default(), Flag::new(Ok(())));
@@ -324,7 +326,7 @@ pub(crate) fn keeps_marks_when_a_key_leaves_and_enters<S: Scheme>() {
             order.step(3, || assert_eq!(rows.updated(A), Ok(())));
             let seen = order.step(4, || rows.commit(|txn| Ok((rows.read(txn, A)?, rows.read(txn, B)?))));
             assert_eq!(seen, Ok((Some(1), None)), "read of the record");
-            // The record leaves the index if anybody may, a new one enters it, and its insert rolls back.
+            // The record leaves the index if any attempt may remove it, a new one enters it, and its insert rolls back.
             order.step(6, || {
                 for _ in 0..100 {
                     assert_eq!(rows.commit(|_| Ok(())), Ok(()));
@@ -341,7 +343,7 @@ pub(crate) fn keeps_marks_when_a_key_leaves_and_enters<S: Scheme>() {
     assert_eq!(late.get(), REFUSED);
 }
 
-/// Who is refused and tries again is not refused for the same reason.
+/// An attempt that is refused and tries again is not refused for the same reason.
 pub(crate) fn admits_a_retry<S: Scheme>() {
     let rows = rows::<S>();
     let mut session: Session<'_, S> = rows.db.session();

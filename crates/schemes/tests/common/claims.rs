@@ -1,5 +1,5 @@
-//! Claims: everybody inserts, deletes and inserts again the same few keys. Of those who insert a missing key
-//! exactly one wins, and of those who delete it, too.
+//! Claims: all clients insert, delete and insert again the same few keys. Of several inserts of a missing
+//! key exactly one wins, and of several deletes of a key, too.
 
 use core::ops::ControlFlow;
 
@@ -21,7 +21,7 @@ pub(crate) struct Claims {
     tables: [Table<Cell>; 2],
 }
 
-/// What is done to the key, one after the other.
+/// A step of a sequence that is applied to the key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// Inserts it.
@@ -65,12 +65,13 @@ pub(crate) struct Input {
     sequence: usize,
 }
 
-/// What came of a sequence, or of a part of it.
+/// The outcome of a sequence, or of a part of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Output {
     /// By how many rows there are more.
     more: i64,
-    /// Whether it did not read its own writes. An optimistic attempt that will not commit may fail to.
+    /// Whether the sequence did not read its own writes. An optimistic attempt that will not commit may fail
+    /// to read them.
     is_blind: bool,
 }
 
@@ -79,7 +80,7 @@ fn place(key: u64) -> Place {
 }
 
 impl Step {
-    /// Does it, and says what came of it.
+    /// Takes the step, and returns its outcome.
     fn run<T: Transaction>(self, table: Table<Cell>, key: Place, txn: &mut T) -> Result<Output, Abort> {
         let own = match self {
             Self::Insert if txn.insert(table, key, &Cell::new(100))? => Some((1, Some(100))),
@@ -111,7 +112,7 @@ impl Workload for Claims {
     type Input = Input;
     type Scratch = ();
     type Output = Output;
-    /// By how many rows there are more, by table and key.
+    /// The increase of the number of rows, by table and key.
     type Ledger = [[i64; KEYS as usize]; 2];
 
     fn declare(_: &Values, _: Drive, schema: &mut Schema) -> Result<Self, SettingError> {

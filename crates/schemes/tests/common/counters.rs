@@ -14,7 +14,7 @@ use super::{Cell, Place, no_forecast, violation};
 const HOMES: u64 = 4;
 const COUNTERS: u64 = 8;
 
-/// The workload. Undeclared, each input names its first home only.
+/// The workload. Without `DECLARED`, each input names its first home only.
 #[derive(Debug)]
 pub(crate) struct Counters<const DECLARED: bool = true> {
     table: Table<Cell>,
@@ -70,7 +70,8 @@ impl<const DECLARED: bool> Workload for Counters<DECLARED> {
     }
 
     fn execute<T: Transaction>(&self, input: &[u64; 3], (): &mut (), txn: &mut T) -> Result<(), Abort> {
-        // Read first, which upgrades; incremented twice, one of them without reading; incremented without reading.
+        // The first is read first, which upgrades; the second is incremented twice, once without reading; the
+        // third without reading.
         let [upgraded, twice, blind] = input.map(place);
         txn.read(self.table, upgraded, Cell::value)?;
         let is_read_first = input[0] < input[1];

@@ -1,5 +1,5 @@
 //! Workers that write the same two records, half of them in each order, for schemes in which transactions wait for each
-//! other: each has its turn.
+//! other: each worker has its turn.
 
 use engine::{Homes, Lookup, Schema, Scheme, Ticket, Transaction};
 use sync::{clock, waiter, workers};
@@ -7,7 +7,7 @@ use sync::{clock, waiter, workers};
 use super::{Cell, Given, Place, database_with};
 
 const WORKERS: u64 = 8;
-/// Transactions of each.
+/// Transactions of each worker.
 const COUNT: u64 = 300;
 
 /// Asserts that all transactions of all workers come to their ends, each with its birth from the first attempt on.

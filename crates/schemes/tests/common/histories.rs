@@ -1,4 +1,4 @@
-//! Histories: what many attempts at once have seen and done, to be replayed on a plain map.
+//! Histories: the reads and writes of many concurrent attempts, to be replayed on a plain map.
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const KEYS: u64 = 48;
 pub(crate) const CLIENTS: usize = 6;
 const STACK_BYTES: usize = 4 * fiber::STACK_BYTES;
 
-/// What one operation of an attempt saw and did.
+/// The reads and writes of one operation of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Read { at: Place, seen: Option<u64> },
@@ -32,11 +32,11 @@ pub(crate) enum Step {
 /// A committed attempt.
 #[derive(Debug)]
 pub(crate) struct Committed {
-    /// Who.
+    /// The client that made it.
     pub(crate) client: u64,
-    /// The scheme's number for it.
+    /// The stamp that the scheme gave it.
     pub(crate) stamp: u64,
-    /// What it saw and did, in order.
+    /// Its steps, in order.
     pub(crate) steps: Vec<Step>,
 }
 
@@ -99,7 +99,7 @@ impl Tables {
     }
 }
 
-/// What a client commits in so many attempts, each value with a mark of its own.
+/// The commits of a client in `attempts` attempts. Each value has a mark of its own.
 fn client<S: Scheme>(
     db: &Database<S>,
     tables: Tables,
@@ -112,7 +112,7 @@ fn client<S: Scheme>(
     let mut history = Vec::new();
     for sequence in 0..attempts {
         let (mut steps, mut outcome) = (Vec::new(), Err(Abort::LockBusy));
-        // Outside of batches, schemes that have them exclude attempts from each other: another turn comes.
+        // Outside of batches, batched schemes exclude attempts from each other: another turn comes.
         while outcome == Err(Abort::LockBusy) {
             steps.clear();
             outcome = session.attempt(&Ticket::new(0, Homes::new()), |txn| {
@@ -137,12 +137,12 @@ fn client<S: Scheme>(
     history
 }
 
-/// What all clients commit.
+/// The commits of all clients.
 pub(crate) fn history<S: Scheme>(threads: usize, attempts: u64) -> Vec<Committed> {
     history_under::<S>(threads, attempts, &[])
 }
 
-/// What all clients commit under these settings.
+/// The commits of all clients under these settings.
 pub(crate) fn history_under<S: Scheme>(threads: usize, attempts: u64, given: Given) -> Vec<Committed> {
     let mut schema = Schema::new();
     let tables =
@@ -161,7 +161,7 @@ pub(crate) fn history_under<S: Scheme>(threads: usize, attempts: u64, given: Giv
     histories.into_iter().flatten().flatten().collect()
 }
 
-/// Whether a step comes out the same on the map; if it does, its change is made.
+/// Whether a step has the same outcome on the map. If it has, its change is made.
 pub(crate) fn replays(step: &Step, rows: &mut BTreeMap<Place, u64>) -> bool {
     match step {
         Step::Read { at, seen } => rows.get(at).copied() == *seen,

@@ -1,5 +1,5 @@
-//! What the tests of all schemes share: small workloads whose invariants show what a scheme promises, and
-//! how a workload is run under a scheme of the catalogue.
+//! Helpers that the tests of all schemes share: small workloads whose invariants show the promises of a scheme, and
+//! the way to run a workload under a scheme of the catalogue.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -171,7 +171,7 @@ pub(crate) struct Plan {
     pub(crate) pause_ns: u64,
     /// Nanoseconds of a round trip before each statement; 0 for procedures.
     pub(crate) rtt_ns: u64,
-    /// Of the requests.
+    /// The seed of the requests.
     pub(crate) seed: u64,
 }
 
@@ -196,13 +196,13 @@ pub(crate) const SNAPSHOTS: Given =
 /// The records of a write set are locked by address from the beginning.
 pub(crate) const BY_ADDRESS: Given = &[("silo.write_order", "address")];
 
-/// They are locked from the last write to the first.
+/// The records of a write set are locked from the last write to the first.
 pub(crate) const REVERSED: Given = &[("tictoc.write_order", "reversed")];
 
-/// Attempts that are lost go on to their commit.
+/// Attempts that cannot commit any more go on to their commit.
 pub(crate) const LATE_ABORT: Given = &[("occ.early_abort", "off")];
 
-/// Some records are written while an attempt lasts, and then it is too old.
+/// Some records are written while an attempt lasts, and then the attempt is too old.
 pub(crate) const SHORT_HISTORY: Given = &[("occ_central.history", "64")];
 
 /// Attempts see what is committed while they run.
@@ -220,11 +220,11 @@ pub(crate) const LINE_SSN_RC: Given = &[("ermia.line", "ssn_rc")];
 /// ERMIA whose read-only transactions read safe snapshots, each its own.
 pub(crate) const SAFE_SNAPSHOTS: Given = &[("ermia.safe_snapshots", "on"), ("ermia.snapshot_us", "0")];
 
-/// ERMIA for which everything is stale, and which remembers few reads of it or none.
+/// ERMIA for which everything is stale, and which remembers few stale reads or none.
 pub(crate) const NOTHING_REMEMBERED: Given =
     &[("ermia.read_mostly", "on"), ("ermia.read_mostly_after", "0"), ("ermia.stale_kb", "0")];
 
-/// Both, under the other certifier, with snapshots that several share.
+/// Safe snapshots and unremembered reads together, under the other certifier, with snapshots that several share.
 pub(crate) const LINE_SSI_SHORT: Given = &[
     ("ermia.line", "ssi"),
     ("ermia.safe_snapshots", "on"),
@@ -237,23 +237,23 @@ pub(crate) const LINE_SSI_SHORT: Given = &[
 /// Blind writes that come too late are dropped.
 pub(crate) const THOMAS: Given = &[("basic_to.thomas", "on")];
 
-/// Whoever only reads sees a moment ago, and whoever may write waits for locks.
+/// Read-only transactions see a moment ago, and others wait for locks.
 pub(crate) const STALE_AND_WAITING: Given = &[("mv2pl.snapshots", "stale"), ("mv2pl.wait_us", "1000")];
 
-/// Bamboo in its plain form: whatever is written is shown, nobody is put before others, and wounds are not waited out.
+/// Bamboo in its plain form: every write is shown, no reader is put before others, and wounds are not waited out.
 pub(crate) const ALL_SHOWN: Given =
     &[("bamboo.delta_pct", "0"), ("bamboo.read_preimage", "off"), ("bamboo.respect_us", "0")];
 
-/// Bamboo without what it is about.
+/// Bamboo without its early release of locks.
 pub(crate) const NOTHING_SHOWN: Given = &[("bamboo.retire", "off")];
 
-/// Who meets a writer that is being validated waits for it.
+/// An attempt that meets a writer in validation waits for it.
 pub(crate) const NO_SPECULATION: Given = &[("hekaton.speculation", "off")];
 
-/// Who meets a writer that has its end number waits for it.
+/// An attempt that meets a writer with an end number waits for it.
 pub(crate) const NOT_IN_ADVANCE: Given = &[("hekaton_locking.speculation", "off")];
 
-/// Whoever only reads validates that, nobody waits for a version, and nothing is done in advance.
+/// Read-only transactions validate their reads, nobody waits for a version, and nothing is done in advance.
 pub(crate) const PLAIN: Given = &[
     ("cicada.snapshots", "off"),
     ("cicada.pending", "abort"),
@@ -262,23 +262,23 @@ pub(crate) const PLAIN: Given = &[
     ("cicada.boost_us", "0"),
 ];
 
-/// Caracal that takes no record for contended, and settles all after each batch.
+/// Caracal that takes no record for contended, and settles all records after each batch.
 pub(crate) const NOT_CONTENDED: Given =
     &[("caracal.batch_append", "off"), ("caracal.split", "off"), ("caracal.collect_every", "1")];
 
 /// Caracal that takes every record for contended.
 pub(crate) const ALL_CONTENDED: Given = &[("caracal.contended", "1"), ("caracal.batch", "200")];
 
-/// What aborts in a batch comes first in the next one.
+/// Transactions that abort in a batch come first in the next one.
 pub(crate) const NO_FALLBACK: Given = &[("aria.fallback", "off")];
 
 /// MOCC with a lock for each read.
 pub(crate) const LOCKING: Given = &[("mocc.hot", "0")];
 
-/// FOEDUS with a lock for each read, and commits that wait for none out of order.
+/// FOEDUS with a lock for each read, and commits that wait for no lock out of order.
 pub(crate) const LOCKING_TRIED: Given = &[("foedus.hot_threshold", "0"), ("foedus.force_canonical", "off")];
 
-/// FOEDUS without a list of what to lock on a retry.
+/// FOEDUS without a list of the records to lock on a retry.
 pub(crate) const NO_LIST: Given = &[("foedus.rll", "off")];
 
 /// Updates read before they write.
@@ -311,8 +311,8 @@ pub(crate) fn database_with<S: Scheme>(
     Database::new(schema, &values::<S>(given), Env { slots: sessions, workers }).expect("the values agree")
 }
 
-/// Runs a workload under a scheme, plan by plan, and checks it after each; returns what the runs counted,
-/// by plan and by type.
+/// Runs a workload under a scheme, plan by plan, and checks it after each. Returns the results of the runs, by plan
+/// and by type.
 pub(crate) fn run<W: Workload>(scheme: &str, given: Given) -> Vec<Vec<TypeTally>> {
     let runs = Run::<W>(given, PhantomData);
     catalogue::with(scheme, runs).expect("a scheme of the catalogue")
@@ -333,11 +333,11 @@ impl<W: Workload> Visit for Run<W> {
     }
 }
 
-/// How often a request fails before others wait for it.
+/// The number of failures of a request after which others wait for it.
 const TURN_AFTER: u32 = 16;
 
-/// How often a request fails at most until it runs alone, whatever the machine: until it has a turn of its worker, and
-/// then one of the database; and once more in each attempt that saw a turn too late.
+/// The maximum number of failures of a request before it runs alone, on any machine: until it has a turn of its
+/// worker, and then one of the database; and once more in each attempt that saw a turn too late.
 fn aborts_max(plan: &Plan) -> u64 {
     let turn_after = |others: usize| others.max(TURN_AFTER as usize);
     (turn_after(plan.clients) + turn_after(plan.workers) + plan.workers * plan.clients) as u64
@@ -355,7 +355,7 @@ fn job(plan: &Plan, clients: usize) -> Job {
     }
 }
 
-/// Runs a workload under a scheme as planned, and checks it; returns what the run counted, by type.
+/// Runs a workload under a scheme as planned, and checks it. Returns the results of the run, by type.
 pub(crate) fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec<TypeTally> {
     let outcome = run_job::<S, W>(plan, job(plan, plan.workers * plan.clients), given);
     let ended: u64 = outcome.types.iter().map(|tally| tally.commits + tally.user_aborts).sum();
@@ -364,7 +364,7 @@ pub(crate) fn run_plan<S: Scheme, W: Workload>(plan: &Plan, given: Given) -> Vec
     outcome.types
 }
 
-/// As [`run_plan`], by a job that is not quite as planned.
+/// Like [`run_plan`], for a job that differs from the plan.
 pub(crate) fn run_job<S: Scheme, W: Workload>(plan: &Plan, job: Job, given: Given) -> Outcome<W> {
     let clients = plan.workers * plan.clients;
     let values = Values::new(W::SETTINGS, &[]).expect("standard values are legal");
@@ -389,20 +389,20 @@ pub(crate) fn run_job<S: Scheme, W: Workload>(plan: &Plan, job: Job, given: Give
     outcome
 }
 
-/// Lets what is to leave the indexes of an idle database leave them.
+/// Lets the rows and entries that are to leave the indexes of an idle database leave them.
 pub(crate) fn drain<S: Scheme>(db: &Database<S>) {
     let mut session = db.session();
     for _ in 0..1_000 {
         assert_eq!(session.attempt(&Ticket::new(1, Homes::new()), |_| Ok(())), Ok(()));
         db.scheme().maintain(0);
-        // A watermark may be one of time.
+        // A watermark may depend on time.
         if db.scheme().watermark().is_some() {
             waiter::pause_ns(50_000);
         }
     }
 }
 
-/// By secondary index: the table, how many rows it has, and how many entries there are.
+/// For each secondary index: the table, its number of rows, and the number of entries.
 pub(crate) fn secondary_entries<S: Scheme>(db: &Database<S>) -> Vec<(&'static str, usize, usize)> {
     let mut found = Vec::new();
     for table in db.memory() {
@@ -418,7 +418,7 @@ pub(crate) fn dawdle() {
     }
 }
 
-/// What is not right after a run.
+/// The violation of a condition that was found after a run.
 pub(crate) fn violation(condition: &'static str, found: String) -> Result<(), Violation> {
     Err(Violation { condition, found })
 }
@@ -430,7 +430,7 @@ pub(crate) fn at_home(home: u64) -> Homes {
     homes
 }
 
-/// The tests foretell nothing.
+/// The tests have no forecast.
 pub(crate) fn no_forecast() -> Forecast {
     Forecast::default()
 }

@@ -1,6 +1,6 @@
 //! Movers: rows that change their keys in two secondary indexes all the time, two by two, so that each shelf
 //! keeps its number of rows; that are deleted and inserted anew under other keys; and that move to and fro in
-//! transactions that roll back. Whoever looks sees each row once, on one shelf, and every shelf as full as ever.
+//! transactions that roll back. Every look finds each row once, on one shelf, and every shelf as full as ever.
 
 use core::ops::ControlFlow;
 
@@ -20,7 +20,7 @@ const HOMES: u64 = 2;
 const PAIRS: u64 = 6;
 const SHELVES: u64 = 3;
 const ROWS_PER_SHELF: usize = (PAIRS / SHELVES) as usize;
-/// The rows that there always are.
+/// The constant number of rows.
 pub(crate) const ROWS: usize = (HOMES * PAIRS) as usize;
 const AMOUNT: u64 = 10;
 
@@ -53,7 +53,7 @@ impl IndexOn<Item> for ByShelf {
     }
 }
 
-/// The same, the last shelf first.
+/// The same index, with the last shelf first.
 #[derive(Debug)]
 pub(crate) struct ByLabel;
 
@@ -77,20 +77,20 @@ pub(crate) struct Movers {
     by_label: Index<Item, ByLabel>,
 }
 
-/// What is done to two rows of a home.
+/// A change of two rows of a home.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
     /// They change places by updates.
     Swap,
-    /// By replacements of the whole rows.
+    /// They change places by replacements of the whole rows.
     Replace,
-    /// By deletions and insertions of their keys.
+    /// They change places by deletions and insertions of their keys.
     Anew,
     /// The first visits every shelf before they change places.
     Tour,
-    /// The first visits every shelf and is back in the end.
+    /// The first row visits every shelf and returns to its own in the end.
     Return,
-    /// The first is deleted, and its neighbour inserted in its place.
+    /// The first row is deleted, and its neighbour inserted in its place.
     Hop,
 }
 
@@ -107,9 +107,9 @@ pub(crate) enum Input {
 
 /// The number of the type of transaction that changes rows.
 pub(crate) const CHANGE: usize = 0;
-/// Of the one that rolls back.
+/// The number of the type of transaction that rolls back.
 pub(crate) const UNDONE: usize = 1;
-/// Of the one that looks.
+/// The number of the type of transaction that looks.
 pub(crate) const LOOK: usize = 2;
 
 /// A row and its key.
@@ -124,7 +124,7 @@ impl Movers {
                 return Ok((key, item));
             }
         }
-        // One of them is there whenever anybody looks.
+        // One of the two keys is present at all times.
         Err(Abort::ReadChanged)
     }
 
@@ -157,7 +157,7 @@ impl Movers {
         Ok(found)
     }
 
-    /// Whether this attempt sees a row of its own once, where it put it, in either index.
+    /// Whether this attempt sees a row of its own once, where it put the row, in either index.
     fn is_seen<T: Transaction>(&self, (key, item): Found, txn: &mut T) -> Result<bool, Abort> {
         let mut is_right = true;
         for (is_by_label, direction) in [(false, Direction::Forward), (true, Direction::Backward)] {
@@ -189,7 +189,7 @@ impl Movers {
         Ok(is_there && self.is_seen((key, item), txn)?)
     }
 
-    /// Changes the rows of two pairs; whether it saw what it did.
+    /// Changes the rows of two pairs. Returns whether it saw its own changes.
     fn change<T: Transaction>(
         &self,
         home: u64,
@@ -222,7 +222,7 @@ impl Movers {
     }
 }
 
-/// Whether rows of one home are all that there are, each once.
+/// Whether these are all rows of one home, each once.
 fn is_all(mut found: Vec<Found>) -> bool {
     found.sort_unstable_by_key(|(key, _)| *key);
     let pairs = found.iter().map(|(key, _)| key.number() / 2);

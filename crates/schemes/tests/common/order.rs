@@ -18,7 +18,7 @@ impl Order {
     }
 }
 
-/// Runs scripts side by side, and checks that they did all of `steps` together.
+/// Runs scripts side by side, and checks that together they took all of `steps`.
 pub(crate) fn interleave<'s>(order: &'s Order, steps: usize, scripts: Vec<Box<dyn FnOnce() + 's>>) {
     let mut crew = fiber::Crew::new();
     for script in scripts {

@@ -1,4 +1,4 @@
-//! Random programs of reads, writes, inserts, deletes and scans of two tables, and a model of what they do.
+//! Random programs of reads, writes, inserts, deletes and scans of two tables, and a model of their effects.
 
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ pub(crate) const GROUPS: u64 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub(crate) struct Item {
-    /// Who wrote it.
+    /// The writer's mark.
     pub(crate) mark: u64,
     pub(crate) group: u64,
 }
@@ -89,9 +89,10 @@ pub(crate) enum Op {
     Replace(u64),
     Insert(u64, u64),
     Delete(u64),
-    /// Inserts the first key; if it is there, and another's mark is odd, updates it: which no rehearsal foresees.
+    /// Inserts the first key. If the key is there, and another's mark is odd, updates it: no rehearsal foresees
+    /// that.
     InsertOr(u64, u64),
-    /// Keys from the first up to the second, at most as many as the last says.
+    /// Scans keys from the first up to the second, at most as many as the last number.
     Scan(u64, u64, Direction, usize),
     ScanGroup(u64, Direction),
     ReadPoint(u64),
@@ -100,7 +101,7 @@ pub(crate) enum Op {
     Rollback,
 }
 
-/// What a step saw: keys with marks and groups.
+/// The rows that a step saw: keys with marks and groups.
 pub(crate) type Seen = Vec<(u64, u64, u64)>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +117,7 @@ impl Program {
     }
 }
 
-/// An execution: which commits came before its batch, in which order it came, and what it saw.
+/// An execution: the number of commits before its batch, its program, and what it saw.
 #[derive(Clone, Debug)]
 pub(crate) struct Execution {
     pub(crate) batch: u64,
@@ -124,7 +125,7 @@ pub(crate) struct Execution {
     pub(crate) seen: Vec<Seen>,
 }
 
-/// What of the operations a workload uses.
+/// The operations that a workload uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mix {
     /// Reads, updates and replacements of keys that are there.
@@ -139,14 +140,14 @@ pub(crate) struct Programs {
     pub(crate) by_group: Index<Item, ByGroup>,
     pub(crate) points: Table<Point>,
     pub(crate) mix: Mix,
-    /// Commits that clients heard of: with one worker, the number of those before the present batch.
+    /// The number of commits of which clients heard: with one worker, of those before the present batch.
     pub(crate) settled: AtomicU64,
     /// In the order of execution, with one worker.
     pub(crate) executions: Latched<Vec<Execution>>,
     pub(crate) panics: Option<Panics>,
 }
 
-/// Where a panic is planted.
+/// The place of a planted panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Panics {
     /// In the third request of one client.
@@ -218,7 +219,7 @@ impl Workload for Programs {
         };
         let mut ops: Vec<_> = (0..=rng.below(4)).map(|_| op(rng)).collect();
         if self.mix == Mix::All && rng.below(3) == 0 && !is_look {
-            // What was inserted or deleted is seen, changed and moved again by the same attempt.
+            // The same attempt sees, changes and moves again the rows that it inserted or deleted.
             let (key, group) = (any_key(rng), rng.below(GROUPS));
             let range = Op::Scan(key.saturating_sub(2), key + 2, Direction::Backward, 9);
             let look = Op::ScanGroup(group, Direction::Forward);
@@ -377,7 +378,7 @@ impl Model {
         model
     }
 
-    /// Executes a step: what it sees.
+    /// Executes a step. Returns what it sees.
     pub(crate) fn step(&mut self, op: Op, mark: u64) -> Seen {
         let item = |(key, value): (&u64, &(u64, u64))| (*key, value.0, value.1);
         let one = |items: &BTreeMap<u64, (u64, u64)>, key| items.get_key_value(&key).map(item);
@@ -429,7 +430,7 @@ impl Model {
         }
     }
 
-    /// Executes a program: what it sees, and the state afterwards. None when it rolls back.
+    /// Executes a program. Returns what it sees, and the state afterwards; `None` if it rolls back.
     pub(crate) fn run(&self, program: &Program) -> Option<(Vec<Seen>, Model)> {
         let mut after = self.clone();
         let mut seen = Vec::new();

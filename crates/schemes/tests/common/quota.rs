@@ -1,5 +1,5 @@
-//! A quota: at each home there are never more than so many rows, because who inserts one has looked. Keeps
-//! only under schemes that exclude write skew over ranges.
+//! A quota: each home never has more than a fixed number of rows, because each insert looks first. The
+//! quota holds only under schemes that exclude write skew over ranges.
 
 use core::ops::ControlFlow;
 
@@ -30,9 +30,9 @@ impl Workload for Quota {
     /// The key that may be inserted.
     type Input = Place;
     type Scratch = ();
-    /// How many rows there were.
+    /// The number of rows that there were.
     type Output = usize;
-    /// The most rows that a committed transaction saw.
+    /// The maximum number of rows that a committed transaction saw.
     type Ledger = usize;
 
     fn declare(_: &Values, _: Drive, schema: &mut Schema) -> Result<Self, SettingError> {

@@ -1,6 +1,6 @@
-//! Scenes: a few attempts, each on a fiber of one thread, that do one thing after the other in a given order, also
-//! while some of them wait. A fiber runs until it waits, so whoever takes a turn and then asks for a lock has asked for
-//! it when the next turn is taken.
+//! Scenes: a few attempts, each on a fiber of one thread, that take steps in a given order, also while some of them
+//! wait. A fiber runs until it waits, so an attempt that takes a turn and then asks for a lock has asked for it when
+//! the next turn is taken.
 
 use core::cell::{Cell as Flag, RefCell};
 
@@ -14,7 +14,7 @@ pub(crate) const STACK_BYTES: usize = 4 * fiber::STACK_BYTES;
 /// Sessions of a scene, at most.
 const SESSIONS: usize = 8;
 
-/// A database of a few cells, whose turn it is, and what has happened.
+/// A database of a few cells, the present turn, and the events so far.
 pub(crate) struct Scene<S: Scheme> {
     pub(crate) db: Database<S>,
     pub(crate) table: Table<Cell>,
@@ -22,7 +22,7 @@ pub(crate) struct Scene<S: Scheme> {
     events: RefCell<Vec<String>>,
 }
 
-/// What a fiber does in its attempt.
+/// The part of a fiber in a scene: the body of its attempt.
 pub(crate) type Part<'s, S> = &'s dyn Fn(&mut On<'_, '_, '_, S>) -> Result<(), Abort>;
 
 /// An attempt of a scene.
@@ -50,12 +50,12 @@ impl<S: Scheme> Scene<S> {
         scene
     }
 
-    /// Plays the parts, each an attempt of a transaction of this birth, and says how they ended.
+    /// Plays the parts, each an attempt of a transaction of the given birth. Returns how they ended.
     pub(crate) fn play(&self, parts: &[(u64, Part<'_, S>)]) -> Vec<Result<(), Abort>> {
         self.play_tries(parts, 1)
     }
 
-    /// The same, each part with so many attempts if it takes them.
+    /// Like `play`, but each part has up to `tries` attempts.
     pub(crate) fn play_tries(&self, parts: &[(u64, Part<'_, S>)], tries: u32) -> Vec<Result<(), Abort>> {
         self.turn.set(0);
         let endings: Vec<_> = parts.iter().map(|_| Flag::new(Ok(()))).collect();
@@ -80,7 +80,7 @@ impl<S: Scheme> Scene<S> {
         endings.iter().map(Flag::get).collect()
     }
 
-    /// Plays two parts that read cell 0 and then write it, each of this birth, and asking in its turn.
+    /// Plays two parts that read cell 0 and then write it, each with its birth and the turn in which it asks.
     pub(crate) fn play_upgrades(&self, parts: [(u64, u32); 2]) -> Vec<Result<(), Abort>> {
         let upgrades = |turn| {
             move |txn: &mut On<'_, '_, '_, S>| {
@@ -96,7 +96,7 @@ impl<S: Scheme> Scene<S> {
         self.play(&[(one, &upgrades(first)), (other, &upgrades(second))])
     }
 
-    /// What has happened since the last call.
+    /// The events since the last call.
     pub(crate) fn events(&self) -> String {
         self.events.borrow_mut().drain(..).collect::<Vec<_>>().join(", ")
     }
@@ -105,7 +105,7 @@ impl<S: Scheme> Scene<S> {
         self.events.borrow_mut().push(event);
     }
 
-    /// The value of a cell, for nobody who is in an attempt.
+    /// The value of a cell, for callers outside of any attempt.
     pub(crate) fn value(&self, number: u64) -> u64 {
         let ticket = Ticket::new(1, Homes::new());
         let read = self.db.session().attempt(&ticket, |txn| txn.read(self.table, at(number), Cell::value));
@@ -113,8 +113,8 @@ impl<S: Scheme> Scene<S> {
     }
 }
 
-/// Asserts that of two who have read a cell and then write it the older does, whoever asks first, and that the other
-/// aborts so.
+/// Asserts that of two attempts that have read a cell and then write it, the older one writes, whichever asks first,
+/// and that the other aborts with `loses`.
 pub(crate) fn the_older_upgrades<S: Scheme>(loses: Abort) {
     let (old, young) = (10, 30);
     for turns in [[1, 2], [2, 1]] {
@@ -125,7 +125,7 @@ pub(crate) fn the_older_upgrades<S: Scheme>(loses: Abort) {
     }
 }
 
-/// Lets the others do all that they can.
+/// Lets the other fibers do all that they can.
 pub(crate) fn linger() {
     for _ in 0..100 {
         waiter::give_way();
@@ -139,7 +139,7 @@ impl<S: Scheme> On<'_, '_, '_, S> {
         assert!(waiter::wait_until(None, || turn.get() >= number), "the crew is not unwound");
     }
 
-    /// Takes a turn after the one before it: what is done until the next wait is done in it.
+    /// Takes a turn after the one before it: everything until the next wait belongs to this turn.
     pub(crate) fn turn(&self, number: u32) {
         self.after(number - 1);
         let turn = &self.scene.turn;
@@ -157,7 +157,7 @@ impl<S: Scheme> On<'_, '_, '_, S> {
         Ok(self.txn.read(self.scene.table, at(number), Cell::value)?.is_some())
     }
 
-    /// Makes a cell of 0 that was not there.
+    /// Inserts a missing cell with value 0.
     pub(crate) fn insert(&mut self, number: u64) -> Result<(), Abort> {
         let inserted = self.txn.insert(self.scene.table, at(number), &Cell::new(0))?;
         assert!(inserted, "no cell is made twice");

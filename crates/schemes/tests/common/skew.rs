@@ -12,7 +12,7 @@ use sync::{fiber, waiter};
 
 use super::{ByName, Cell, Given, NameKey, Named, Place, database_with};
 
-/// What two attempts look at and do, by side: 0 or 1, at a home of its own.
+/// The look and the act of two attempts, by side: 0 or 1, each at a home of its own.
 pub(crate) trait Skew: Sized {
     /// Declares the table.
     fn declare(schema: &mut Schema) -> Self;
@@ -135,7 +135,7 @@ impl Skew for Names {
     }
 }
 
-/// Turns that one attempt gives to the other: enough to do all it can without waiting for the first.
+/// Turns that one attempt gives to the other: enough for all that it can do without waiting for the first.
 const TURNS: usize = 1_000;
 /// A test's stack frames are wide.
 const STACK_BYTES: usize = 4 * fiber::STACK_BYTES;
@@ -149,8 +149,8 @@ pub(crate) enum Ending {
     RollsBack,
 }
 
-/// Runs both attempts so that each looks before the other's act is committed, if the scheme lets them, and
-/// says which sides have acted in the end, and which said that they committed.
+/// Runs both attempts so that each looks before the other's act is committed, if the scheme lets them.
+/// Returns which sides have acted in the end, and which reported a commit.
 pub(crate) fn interleave<S: Scheme, K: Skew>(given: Given, ending: Ending) -> ([bool; 2], [bool; 2]) {
     let mut schema = Schema::new();
     let skew = K::declare(&mut schema);
@@ -192,7 +192,7 @@ pub(crate) fn interleave<S: Scheme, K: Skew>(given: Given, ending: Ending) -> ([
     ([skew.has_acted(0, &view), skew.has_acted(1, &view)], [committed[0].get(), committed[1].get()])
 }
 
-/// One attempt, or as many as it takes to learn the partitions that it needs: no home is declared.
+/// One attempt, or as many attempts as it takes to learn the partitions that it needs: it declares no home.
 fn attempt<S: Scheme>(
     db: &Database<S>,
     body: impl Fn(&mut Attempt<'_, '_, S>) -> Result<(), Abort>,

@@ -1,4 +1,4 @@
-//! A small stage for scripts of attempts, one inside the other: two cells, and what most scripts do to them.
+//! A small stage for scripts of attempts, one inside the other: two cells, and the usual actions on them.
 
 use core::ops::ControlFlow;
 
@@ -50,7 +50,7 @@ pub(crate) fn add(txn: &mut impl Transaction, table: Table<Cell>, at: Place) -> 
     txn.update(table, at, |cell| cell.set(cell.value() + 1)).map(drop)
 }
 
-/// The same by another attempt, which commits.
+/// Adds 1 to a cell in another attempt, which commits.
 pub(crate) fn added<S: Scheme>(db: &Database<S>, table: Table<Cell>, at: Place) {
     assert_eq!(attempt(db, |txn| add(txn, table, at)), Ok(()));
 }
@@ -65,14 +65,14 @@ pub(crate) fn scan(txn: &mut impl Transaction, table: Table<Cell>) -> Result<Vec
     Ok(found)
 }
 
-/// Says by 1 that its session installs, and waits there for 2.
+/// Stores 1 when its session installs, and then waits until the value is 2.
 pub(crate) struct Halts<'f>(pub(crate) &'f AtomicU64);
 
 impl Observer for Halts<'_> {
     const ON: bool = true;
 
     fn installed<S: Shape>(&mut self, _: RecordRef<'_, S>, _: Option<&[u64]>, _: Option<&[u64]>) {
-        // Release: pairs with the Acquire of whoever waits for it, like that in the test.
+        // Release: pairs with the Acquire of the thread that waits for it, like the Release in the test.
         self.0.store(1, Ordering::Release);
         waiter::wait_until(None, || self.0.load(Ordering::Acquire) == 2);
     }

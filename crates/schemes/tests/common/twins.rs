@@ -1,5 +1,6 @@
-//! Twins: two tables that hold the same keys, since every transaction inserts into both or deletes from
-//! both. Whoever looks at both, key by key, by ranges or through a secondary index, sees the same keys.
+//! Twins: two tables that hold the same keys, because every transaction inserts into both or deletes
+//! from both. A transaction that looks at both, key by key, by ranges or through a secondary index,
+//! sees the same keys.
 
 use core::ops::{ControlFlow, RangeInclusive};
 
@@ -29,9 +30,9 @@ pub(crate) struct Twins {
 pub(crate) enum Input {
     /// Inserts the key into both tables if it is missing, else deletes it from both.
     Toggle(Place),
-    /// Looks for the key in both.
+    /// Looks for the key in both tables.
     Peek(Place),
-    /// Looks through both, at one home.
+    /// Looks through both tables, at one home.
     Compare(u64, Direction),
     /// Looks through the right table by key and by name, at one home.
     CompareNames(u64),
@@ -42,7 +43,7 @@ fn all(home: u64) -> RangeInclusive<Place> {
     Place::new(home, 0)..=Place::new(home, KEYS - 1)
 }
 
-/// Names run against keys.
+/// The name of a row. Names descend as keys ascend.
 fn name(key: Place) -> u64 {
     KEYS - 1 - key.number()
 }

@@ -1,20 +1,20 @@
-//! One schedule of an exhaustive search over all with at most so many preemptions (Musuvathi and Qadeer,
+//! One schedule of an exhaustive search over all schedules with a bounded number of preemptions (Musuvathi and Qadeer,
 //! Iterative context bounding for systematic testing of multithreaded programs, PLDI 2007).
 //!
-//! Preemptions are what the bound counts; a switch away from a worker that ended or stepped aside is free, but
-//! the search branches over who comes next. Not branched over is what makes no difference: who looks first while
-//! all look in vain, and whether a preemption comes before a fence or behind it. What a fair schedule would
-//! not choose is left out, or who spins could be chosen for ever.
+//! The bound counts preemptions. A switch away from a worker that ended or stepped aside is free, but the search
+//! branches over the worker that comes next. The search does not branch where the choice makes no difference: over the
+//! worker that looks first while all look in vain, and over a preemption before a fence instead of behind it. Choices
+//! that a fair schedule would not make are left out, since a worker that spins could be chosen for ever.
 
 use super::Turns;
 
-/// The stack of a depth-first search: what was chosen at each point where there was a choice.
+/// The stack of a depth-first search: the choice made at each point where there was one.
 #[derive(Debug, Default)]
 pub(crate) struct Stack {
     points: Vec<Point>,
 }
 
-/// A point where one of `of` was chosen, the one at `at`.
+/// A point with `of` alternatives, of which number `at` was chosen.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     at: u8,
@@ -22,7 +22,7 @@ struct Point {
 }
 
 impl Stack {
-    /// Goes on to the next schedule; false when there is none.
+    /// Advances to the next schedule; returns false when there is none.
     pub(crate) fn advance(&mut self) -> bool {
         while let Some(point) = self.points.last_mut() {
             point.at += 1;
@@ -39,9 +39,9 @@ impl Stack {
 #[derive(Debug)]
 pub(crate) struct Bounded {
     stack: Stack,
-    /// Points passed.
+    /// The number of points passed.
     passed: usize,
-    /// Preemptions that are left.
+    /// The number of preemptions that are left.
     left: u32,
 }
 
@@ -50,7 +50,7 @@ impl Bounded {
         Self { stack, passed: 0, left: preemptions }
     }
 
-    /// What was chosen, also in an exploration that failed.
+    /// The choices that were made, also in an exploration that failed.
     pub(crate) fn into_stack(mut self) -> Stack {
         self.stack.points.truncate(self.passed);
         self.stack
@@ -64,7 +64,7 @@ impl Bounded {
         if turns.is_quiet() || turns.is_at_fence() || (goes_on && self.left == 0) {
             return turns.plainest();
         }
-        // In the order of the circle, behind the running worker if that goes on.
+        // The alternatives: first the running worker if it goes on, then the others in the order of the circle.
         let others = turns.fair().filter(|&worker| worker != turns.running());
         let (others_count, first) = (others.clone().count(), usize::from(goes_on));
         if others_count == 0 {
@@ -75,13 +75,13 @@ impl Bounded {
             return turns.running();
         }
         self.left -= u32::from(goes_on);
-        // The one at a place among few: the one with so many before it.
+        // The worker at an index is the worker with that many others before it; there are few of them.
         let before =
             |worker| others.clone().filter(|&other| turns.distance(other) < turns.distance(worker)).count();
         others.clone().find(|&worker| before(worker) == at - first).expect("every place is somebody's")
     }
 
-    /// What is chosen at the next point, one of `of`.
+    /// The index chosen at the next point, among `of` alternatives.
     fn pass(&mut self, of: usize) -> usize {
         if of == 1 {
             return 0;

@@ -1,4 +1,4 @@
-//! Who chooses: one of the strategies, without a virtual call.
+//! The chooser: one of the strategies, without a virtual call.
 
 use super::Turns;
 use super::bounded::Bounded;
@@ -7,7 +7,7 @@ use super::random::Stream;
 use super::replay::Replay;
 use crate::strategy::Strategy;
 
-/// A strategy at work.
+/// A strategy in use.
 #[derive(Debug)]
 pub(crate) enum Chooser {
     Random(Stream),
@@ -26,7 +26,7 @@ impl Chooser {
         }
     }
 
-    /// A call of `workers::run` begins.
+    /// Begins a call of `workers::run`.
     pub(crate) fn begin(&mut self, turns: &Turns) {
         match self {
             Self::Random(_) | Self::Sparse(..) | Self::Bounded(_) => {}
@@ -39,7 +39,7 @@ impl Chooser {
         }
     }
 
-    /// One of those that can run.
+    /// Chooses one of the workers that can run.
     #[inline]
     pub(crate) fn choose(&mut self, turns: &Turns) -> usize {
         match self {

@@ -1,12 +1,12 @@
 //! Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte: A randomized scheduler
 //! with probabilistic guarantees of finding bugs, ASPLOS 2010).
 //!
-//! Workers have random priorities, and of those that can run the highest does. At `depth - 1` random
-//! choices the one that would run falls below all others. A defect that shows whenever `depth` steps
+//! Workers have random priorities, and among the workers that can run the one with the highest priority runs. At `depth
+//! - 1` random choices the worker that would run falls below all others. A defect that shows whenever `depth` steps
 //! come in a certain order is found with a probability of at least `1 / (workers * choices ^ (depth - 1))`.
 //!
-//! A worker that steps aside twice while another could have run lets that one run first, whatever the
-//! priorities say: else two that spin could keep up the third for which they wait.
+//! A worker that steps aside twice while another could have run lets that other worker run first, whatever the
+//! priorities say: otherwise two workers that spin could keep the third, for which they wait, from running.
 
 use super::Turns;
 use super::random::Stream;
@@ -15,15 +15,15 @@ use super::random::Stream;
 #[derive(Debug)]
 pub(crate) struct Pct {
     stream: Stream,
-    /// Of each worker; the higher runs.
+    /// The priority of each worker; the highest runs.
     priorities: Vec<u64>,
-    /// Choices at which a priority changes, and what it becomes.
+    /// The choices at which a priority changes, and the new priority.
     changes: Vec<(u64, u64)>,
     choices: u64,
 }
 
 impl Pct {
-    /// `choices` is how many choices there are about to be.
+    /// `choices` is the approximate number of choices that are to come.
     pub(crate) fn new(seed: u64, depth: u32, choices: u64) -> Self {
         let mut stream = Stream::new(seed);
         let lows = 0..u64::from(depth.saturating_sub(1));
@@ -31,7 +31,7 @@ impl Pct {
         Self { stream, priorities: Vec::new(), changes, choices: 0 }
     }
 
-    /// Draws the priorities of `count` workers, above all that workers fall to.
+    /// Draws the priorities of `count` workers, above all priorities to which workers fall.
     pub(crate) fn begin(&mut self, count: usize) {
         let lowest = self.changes.len() as u64;
         self.priorities.clear();

@@ -1,7 +1,7 @@
 //! Random choices: uniform, or such that workers run for a while.
 //!
-//! Uniform choices find what many switches at unlucky moments can break. Where few are enough, but each must
-//! be followed by long undisturbed runs, as in most defects of whole transactions, rarer switches find it sooner.
+//! Uniform choices find defects that need many switches at unlucky moments. Most defects of whole transactions need few
+//! switches, each followed by a long undisturbed run; rarer switches find these sooner.
 
 use super::Turns;
 
@@ -27,14 +27,14 @@ impl Stream {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
-    /// Each that can run is as likely as any other.
+    /// Chooses each worker that can run with equal probability.
     #[inline]
     pub(crate) fn uniform(&mut self, turns: &Turns) -> usize {
         let ready = turns.ready();
         ready[self.below(ready.len() as u64) as usize]
     }
 
-    /// The running worker goes on for `mean_steps` steps on average.
+    /// Lets the running worker go on for `mean_steps` steps on average.
     #[inline]
     pub(crate) fn sparse(&mut self, turns: &Turns, mean_steps: u32) -> usize {
         if turns.goes_on() && self.below(u64::from(mean_steps.max(1))) > 0 {

@@ -1,7 +1,7 @@
-//! Replay: what a schedule says, as far as it fits.
+//! Replay: follows a schedule as far as it fits.
 //!
-//! Where a program differs from the one whose schedule it was, a run whose worker cannot run is made by the
-//! plainest choice instead, for as many steps; what the schedule does not say is plainest, too.
+//! If the program differs from the one whose schedule it was, a run whose worker cannot run is replaced by the plainest
+//! choice, for the same number of steps. Choices that the schedule does not record are the plainest, too.
 
 use super::Turns;
 use crate::schedule::{Run, Schedule};
@@ -10,10 +10,10 @@ use crate::schedule::{Run, Schedule};
 #[derive(Debug)]
 pub(crate) struct Replay {
     schedule: Schedule,
-    /// The next run: its call, counted from 1, and its place there.
+    /// The next run: its call, counted from 1, and its index there.
     call: usize,
     at: usize,
-    /// Steps left before the preemption with which the run under way ends, if it does.
+    /// The steps left before the preemption that ends the current run, if one does.
     left: Option<u32>,
 }
 
@@ -22,7 +22,7 @@ impl Replay {
         Self { schedule, call: 0, at: 0, left: None }
     }
 
-    /// A call with several workers begins.
+    /// Begins a call with several workers.
     pub(crate) fn begin(&mut self) {
         (self.call, self.at) = (self.call + 1, 0);
     }

@@ -1,4 +1,4 @@
-//! The scheduler: turns, who chooses among them, and what was chosen.
+//! The scheduler: the turns, the chooser of the next worker, and the record of the choices.
 
 use std::cell::RefCell;
 
@@ -25,7 +25,7 @@ impl Steered {
         Self(RefCell::new(State { turns: Turns::new(steps_max), chooser, recorder: Recorder::default() }))
     }
 
-    /// What the exploration was, after its end.
+    /// The trace, the cause if it was given up, the schedule and the chooser of an exploration, after its end.
     pub(crate) fn into_parts(self) -> (Trace, Option<Cause>, Schedule, Chooser) {
         let State { turns, chooser, mut recorder } = self.0.into_inner();
         (turns.trace(), turns.given_up(), recorder.take(), chooser)

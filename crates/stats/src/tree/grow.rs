@@ -1,15 +1,15 @@
-//! Growing: the best cut of each box, as long as there is one.
+//! Growing of trees: each box is cut at the best place, as long as a cut helps.
 
 use super::observations::Observations;
 use super::{Node, Split, Test, Tree, likeliest};
 use crate::Axis;
 
-/// How far a tree grows.
+/// The limits of a tree's growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// Cuts between the root and a leaf at most.
+    /// Most cuts between the root and a leaf.
     pub depth_max: usize,
-    /// Observations in a leaf at least.
+    /// Fewest observations in a leaf.
     pub leaf_min: usize,
 }
 
@@ -19,16 +19,18 @@ impl Default for Growth {
     }
 }
 
-/// Choices of which all divisions are tried when there are more than two classes; of more only one against the rest.
+/// Most choices for which all divisions into two sets are tried when there are more than two classes. With more
+/// choices, only single choices against the rest are tried.
 const DIVIDED_MAX: usize = 10;
 
-/// A cut must explain this share of what is left, or it explains rounding errors.
+/// The least share of the remaining sum of squares that a cut must explain; a smaller share may be a rounding error.
 const GAIN_MIN: f64 = 1e-9;
 
-/// What is left must be this share of the outcomes' squares, or it is made of rounding errors.
+/// The least ratio of the remaining sum of squares to the sum of the squared outcomes; a smaller one may be a rounding
+/// error.
 const LEFT_MIN: f64 = 1e-20;
 
-/// Weight and weighted sums of outcomes of some observations.
+/// The weight and the weighted sums of outcomes of some observations.
 #[derive(Clone, Debug)]
 struct Sums {
     count: usize,
@@ -36,7 +38,7 @@ struct Sums {
     outcomes: Vec<f64>,
 }
 
-/// A cut with what it explains.
+/// A cut, with the decrease of the sum of squares.
 struct Cut {
     axis: usize,
     test: Test,
@@ -44,21 +46,21 @@ struct Cut {
 }
 
 impl Tree {
-    /// The tree in which each box is cut where the sum of squares falls most: exhaustive over axes and places, greedy
-    /// over boxes. For classes that sum, over indicators of the classes, is Gini's impurity. The first of equally
-    /// good cuts is taken, on the earliest axis.
+    /// Grows a tree in which each box is cut where the sum of squares falls most. The search is exhaustive over axes
+    /// and places, and greedy over boxes. For classes, that sum over the indicators of the classes is Gini's impurity.
+    /// Among equally good cuts the first is taken, on the earliest axis.
     ///
-    /// Numbers are cut between neighbours, at the roundest number there. Choices are divided into two sets: for
-    /// numbers and for two classes the best one of all (Breiman et al., theorem 4.5); for more classes the best of
-    /// all, too, up to ten choices.
+    /// An axis of numbers is cut between neighbouring values, at the roundest number there. An axis of choices is
+    /// divided into two sets. If outcomes are numbers or two classes, the best division of all is found (Breiman et
+    /// al., theorem 4.5); with more classes, the best of all is found for up to ten choices.
     ///
     /// # Panics
-    /// When a leaf may be empty.
+    /// If `leaf_min` is 0.
     pub fn grow(observations: &Observations, growth: &Growth) -> Self {
         Self::grow_from(observations, growth, (0..observations.len()).collect())
     }
 
-    /// The tree of some of the observations.
+    /// Grows a tree from some of the observations.
     pub(super) fn grow_from(observations: &Observations, growth: &Growth, members: Vec<usize>) -> Self {
         assert!(growth.leaf_min > 0, "a leaf has observations");
         let (axes, classes) = (observations.axes.clone(), observations.classes.clone());
@@ -67,7 +69,7 @@ impl Tree {
         tree
     }
 
-    /// Adds the box of some observations with all that it is cut into; returns its place.
+    /// Adds the box of some observations, with all boxes below it; returns the position of its node.
     fn add(&mut self, from: &Observations, growth: &Growth, members: Vec<usize>, depth: usize) -> usize {
         let place = self.nodes.len();
         self.nodes.push(node(from, &members));
@@ -107,7 +109,7 @@ impl Sums {
         self.outcomes.iter_mut().zip(&other.outcomes).for_each(|(sum, other)| *sum += other);
     }
 
-    /// What is in `all` and not in this.
+    /// The sums of the observations that are in `all` and not in `self`.
     fn rest_of(&self, all: &Self) -> Self {
         let outcomes = all.outcomes.iter().zip(&self.outcomes).map(|(all, own)| all - own).collect();
         Self { count: all.count - self.count, weight: all.weight - self.weight, outcomes }
@@ -117,7 +119,7 @@ impl Sums {
         self.outcomes.iter().map(|sum| sum / self.weight).collect()
     }
 
-    /// By how much the sum of squares falls when `all` is cut into this and the rest: the weighted squares of the
+    /// The decrease of the sum of squares when `all` is cut into `self` and the rest: the weighted square of the
     /// distance of the two means.
     fn gain(&self, all: &Self) -> f64 {
         let rest = self.rest_of(all);
@@ -157,7 +159,7 @@ fn best_cut(from: &Observations, growth: &Growth, members: &[usize]) -> Option<C
     for (axis, scale) in from.axes.iter().enumerate() {
         let mut consider = |yes: &Sums, test: &dyn Fn() -> Test| {
             let gain = if leaves_fit(yes) { yes.gain(&all) } else { 0.0 };
-            // Better by more than what rounding may add.
+            // Better by more than a rounding error.
             if gain > best.as_ref().map_or(0.0, |best| best.gain) + GAIN_MIN * left {
                 best = Some(Cut { axis, test: test(), gain });
             }
@@ -170,7 +172,7 @@ fn best_cut(from: &Observations, growth: &Growth, members: &[usize]) -> Option<C
     best
 }
 
-/// All cuts between neighbouring values.
+/// Considers all cuts between neighbouring values.
 fn cut_numbers(
     from: &Observations,
     members: &[usize],
@@ -190,7 +192,7 @@ fn cut_numbers(
     }
 }
 
-/// Divisions of the choices that occur into two sets.
+/// Considers divisions of the occurring choices into two sets.
 fn divide_choices(
     from: &Observations,
     members: &[usize],
@@ -210,14 +212,14 @@ fn divide_choices(
     };
     let is_ordered = from.classes.len() <= 2;
     if is_ordered {
-        // In the order of their means the best division has no gaps. With two classes the first one's share is the
-        // mean.
+        // If choices are ordered by their means, the sets of the best division are contiguous. With two classes, the
+        // mean is the share of the first class.
         present.sort_by(|&a, &b| of_choice[a].mean()[0].total_cmp(&of_choice[b].mean()[0]));
         for cut in 1..present.len() {
             consider_set(set_of(&present[..cut]));
         }
     } else if present.len() <= DIVIDED_MAX {
-        // The last choice stays on the other side: a division and its mirror image are one.
+        // The last choice always stays on the other side, since a division and its mirror image are the same.
         for code in 1..1_u64 << present.len().saturating_sub(1) {
             let in_it: Vec<usize> = present_in(code, present.len()).map(|place| present[place]).collect();
             consider_set(set_of(&in_it));
@@ -237,14 +239,14 @@ fn present_in(set: u64, choices: usize) -> impl Iterator<Item = usize> {
     (0..choices).filter(move |choice| set >> choice & 1 == 1)
 }
 
-/// A number `x` with `low <= x < high`: of those with the fewest digits the one nearest to the middle, as the axis
-/// measures distance. So rules are pleasant to read, and claim no digits that the measurements do not.
+/// Returns a number `x` with `low <= x < high`: among the numbers with the fewest digits, the one nearest to the middle
+/// on the axis' scale. So rules are easy to read, and have no more digits than the measurements justify.
 fn roundest_between(axis: &Axis, low: f64, high: f64) -> f64 {
     let middle = axis.middle(low, high);
     let gap = high - low;
     let mut exponent = gap.log10().floor() as i32 + 1;
     if axis.is_logarithmic() {
-        // Of the numbers with one digit, those of the middle's own magnitude are as round as the larger ones.
+        // Among the numbers with one digit, those of the middle's magnitude are as round as larger ones.
         exponent = exponent.min(middle.log10().floor() as i32);
     }
     loop {
@@ -254,7 +256,7 @@ fn roundest_between(axis: &Axis, low: f64, high: f64) -> f64 {
         if let Some(round) = multiples.into_iter().find(|round| low <= *round && *round < high) {
             return round;
         }
-        // Neighbours in floating point have nothing round between them.
+        // There is no round number between neighbouring floating-point numbers.
         if step < gap / 100.0 || exponent < -300 {
             return low;
         }
@@ -262,7 +264,7 @@ fn roundest_between(axis: &Axis, low: f64, high: f64) -> f64 {
     }
 }
 
-/// `multiple * 10^exponent` as the nearest number to that decimal, which multiplying misses.
+/// Returns the floating-point number nearest to the decimal `multiple * 10^exponent`; a multiplication would miss it.
 fn decimal(multiple: f64, exponent: i32) -> f64 {
     format!("{multiple}e{exponent}").parse().expect("digits with an exponent are a number")
 }

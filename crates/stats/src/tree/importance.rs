@@ -1,20 +1,20 @@
-//! Importance: how much worse a tree predicts when it is lied to about one axis.
+//! Importance of axes: the increase of a tree's loss when the values of one axis are permuted.
 
 use stdx::Rng;
 
 use super::{Observations, Tree};
 use crate::shuffle;
 
-/// For each axis the mean loss when its values are dealt anew among the observations, less the mean loss as they are
-/// (Breiman, Machine Learning 2001; Fisher, Rudin and Dominici, JMLR 2019): in squares of the outcome's unit, or as a
-/// share of wrong classes. About 0 for an axis that the tree does not use. Each is the mean of `repeats` deals that
-/// the seed decides.
+/// Returns for each axis the mean loss when its values are permuted among the observations, minus the mean loss without
+/// that (Breiman, Machine Learning 2001; Fisher, Rudin and Dominici, JMLR 2019): in squares of the outcome's unit, or
+/// as a share of wrong classes. The result is about 0 for an axis that the tree does not use. Each result is the mean
+/// of `repeats` permutations, which the seed decides.
 ///
-/// The observations may be others than those that the tree was grown from, which is better: it shows what holds
-/// beyond them. Of axes that say the same, each looks unimportant.
+/// The observations may differ from those that the tree was grown from. That is better, because it shows how well the
+/// tree generalizes. If several axes carry the same information, each of them looks unimportant.
 ///
 /// # Panics
-/// When the observations have other axes or classes than the tree.
+/// If the observations have other axes or classes than the tree.
 pub fn importance(tree: &Tree, observations: &Observations, repeats: usize, seed: u64) -> Vec<f64> {
     assert!(
         observations.axes == tree.axes && observations.classes == tree.classes,

@@ -1,9 +1,9 @@
-//! Trees of decisions (CART: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984): a space
-//! of settings cut into boxes, in each of which the outcome is about the same.
+//! Decision trees (CART: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984): a space of
+//! settings is cut into boxes, and in each box the outcome is about the same.
 //!
-//! A tree is a surrogate that is honest about having few measurements, and it speaks: each box is a rule in the words
-//! of the axes, such as `warehouses <= 4 and read_share <= 0.7`. Grow it with [`Tree::grow`], prune what chance has
-//! put there with [`Tree::cross_validated`], ask it with [`Tree::predict`], read it with [`Tree::rules`].
+//! A tree is a surrogate that suits few measurements and is readable: each box is a rule in the words of the axes, for
+//! example `warehouses <= 4 and read_share <= 0.7`. [`Tree::grow`] grows a tree, [`Tree::cross_validated`] also prunes
+//! the branches that fit chance, [`Tree::predict`] predicts an outcome, and [`Tree::rules`] lists the rules.
 
 mod grow;
 mod importance;
@@ -23,24 +23,25 @@ use crate::Axis;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
     axes: Vec<Axis>,
-    /// The names of the classes; none when outcomes are numbers.
+    /// The names of the classes; empty if outcomes are numbers.
     classes: Vec<String>,
-    /// The first is the root.
+    /// The nodes; the first is the root.
     nodes: Vec<Node>,
 }
 
-/// What is known of the observations in a box.
+/// A box, with statistics of the observations in it.
 #[derive(Clone, Debug, PartialEq)]
 struct Node {
-    /// How many there are.
+    /// Number of observations.
     count: usize,
     /// The sum of their weights.
     weight: f64,
     /// Their mean outcome: one number, or the share of each class.
     mean: Vec<f64>,
-    /// What predicting the same for all of them costs, by weight: squares of errors, or errors.
+    /// The loss of predicting `mean` for all observations of the box, by weight: squared errors, or the weight of the
+    /// wrong classes.
     risk: f64,
-    /// How the box is cut, unless it is a leaf.
+    /// The cut of the box; `None` for a leaf.
     split: Option<Split>,
 }
 
@@ -50,16 +51,16 @@ struct Split {
     test: Test,
     /// The node for which the test holds.
     yes: usize,
-    /// The other one.
+    /// The node for which the test does not hold.
     no: usize,
 }
 
-/// What a cut asks of a value.
+/// The test of a cut, applied to a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Test {
-    /// Whether a number is at most this.
+    /// Whether a number is at most this bound.
     AtMost(f64),
-    /// Whether a choice is among these, a bit each.
+    /// Whether a choice is in this set, which has a bit for each choice.
     Among(u64),
 }
 
@@ -73,28 +74,28 @@ impl Test {
 }
 
 impl Tree {
-    /// The mean outcome in the box of a point: one number, or the share of each class.
+    /// Returns the mean outcome in the box of a point: one number, or the share of each class.
     ///
     /// # Panics
-    /// When the point has not as many values as the tree has axes.
+    /// If the number of the point's values differs from the number of the tree's axes.
     pub fn predict(&self, point: &[f64]) -> &[f64] {
         &self.nodes[self.leaf_of(point)].mean
     }
 
-    /// The class that most of the weight in the box of a point has; 0 when outcomes are numbers.
+    /// Returns the class with the most weight in the box of a point; 0 if outcomes are numbers.
     ///
     /// # Panics
-    /// When the point has not as many values as the tree has axes.
+    /// If the number of the point's values differs from the number of the tree's axes.
     pub fn class(&self, point: &[f64]) -> usize {
         likeliest(self.predict(point))
     }
 
-    /// The number of its boxes.
+    /// The number of boxes, that is, of leaves.
     pub fn leaves(&self) -> usize {
         self.below(0).filter(|&node| self.nodes[node].split.is_none()).count()
     }
 
-    /// The axes that it was grown on.
+    /// The axes of the tree's space.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
@@ -108,7 +109,7 @@ impl Tree {
         node
     }
 
-    /// A node and all that it was cut into.
+    /// Iterates over a node and all nodes below it.
     fn below(&self, node: usize) -> impl Iterator<Item = usize> {
         let mut open = vec![node];
         core::iter::from_fn(move || {
@@ -120,7 +121,7 @@ impl Tree {
         })
     }
 
-    /// What predicting `mean` for an observation of `outcome` costs: the square of the error, or 1 for the wrong class.
+    /// The loss of predicting `mean` for an observation of `outcome`: the squared error, or 1 for the wrong class.
     fn loss(&self, mean: &[f64], outcome: &[f64]) -> f64 {
         if self.classes.is_empty() {
             (mean[0] - outcome[0]).powi(2)
@@ -130,7 +131,7 @@ impl Tree {
     }
 }
 
-/// The position of the largest share; of the first among equals.
+/// The position of the largest share; among equal shares, the first.
 fn likeliest(shares: &[f64]) -> usize {
     (0..shares.len()).rev().max_by(|&a, &b| shares[a].total_cmp(&shares[b])).unwrap_or(0)
 }

@@ -1,34 +1,34 @@
-//! What a tree is grown from: points, outcomes and weights.
+//! Observations from which a tree is grown: points, outcomes and weights.
 
 use crate::Axis;
 
-/// Measured points of a space with the outcome at each.
+/// Measured points of a space, with the outcome at each point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observations {
     pub(super) axes: Vec<Axis>,
     pub(super) classes: Vec<String>,
     pub(super) points: Vec<Vec<f64>>,
-    /// One number each, or a 1 for the class and 0 for the others.
+    /// By point: one number, or a 1 for the point's class and a 0 for each other class.
     pub(super) outcomes: Vec<Vec<f64>>,
     pub(super) weights: Vec<f64>,
 }
 
 impl Observations {
-    /// Points with a number each, such as the logarithm of a ratio.
+    /// Makes observations of points with a number each, for example the logarithm of a ratio.
     ///
     /// # Panics
-    /// When there is no point; when a point has not as many values as there are axes, or a choice that is not there;
-    /// when outcomes are not as many as points, or not finite.
+    /// If there is no point; if a point's values differ in number from the axes, or a choice does not exist; if
+    /// outcomes differ in number from points, or are not finite.
     pub fn of_numbers(axes: Vec<Axis>, points: Vec<Vec<f64>>, numbers: &[f64]) -> Self {
         let outcomes = numbers.iter().map(|&number| vec![number]).collect();
         Self::new(axes, Vec::new(), points, outcomes)
     }
 
-    /// Points with a class each, by its position among the names.
+    /// Makes observations of points with a class each, given by its position among the names.
     ///
     /// # Panics
-    /// When there is no point; when a point has not as many values as there are axes, or a choice that is not there;
-    /// when classes are not as many as points, or not among the names.
+    /// If there is no point; if a point's values differ in number from the axes, or a choice does not exist; if classes
+    /// differ in number from points, or are not among the names.
     pub fn of_classes(axes: Vec<Axis>, points: Vec<Vec<f64>>, names: Vec<String>, classes: &[usize]) -> Self {
         assert!(classes.iter().all(|&class| class < names.len()), "each class has a name");
         let one_of = |class: usize| (0..names.len()).map(|i| f64::from(u8::from(i == class))).collect();
@@ -51,10 +51,10 @@ impl Observations {
         Self { axes, classes, points, outcomes, weights }
     }
 
-    /// The same with a weight for each point, such as the inverse of its variance.
+    /// Sets a weight for each point, for example the inverse of its variance.
     ///
     /// # Panics
-    /// When weights are not as many as points, or one of them is not positive.
+    /// If weights differ in number from points, or a weight is not positive.
     #[must_use]
     pub fn weighted(mut self, weights: Vec<f64>) -> Self {
         assert_eq!(weights.len(), self.points.len(), "each point has a weight");
@@ -68,13 +68,13 @@ impl Observations {
         self.points.len()
     }
 
-    /// Never: a tree grows from something.
+    /// Always `false`: observations have at least one point.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
 }
 
-/// Numbers may lie beyond the ends of their axis; choices must be there.
+/// Whether a value is allowed on an axis: numbers may lie beyond the ends of their axis; choices must exist.
 fn is_value(axis: &Axis, value: f64) -> bool {
     axis.choices()
         .map_or(value.is_finite(), |words| (0..words.len()).any(|i| (i as f64).total_cmp(&value).is_eq()))

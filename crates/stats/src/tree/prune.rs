@@ -1,4 +1,5 @@
-//! Pruning: cutting back what fits chance, by how a tree predicts what it was not grown from.
+//! Pruning of trees: branches that fit chance are cut off, judged by predictions of observations that a tree was not
+//! grown from.
 
 use stdx::Rng;
 
@@ -6,15 +7,16 @@ use super::{Growth, Observations, Tree};
 use crate::shuffle;
 use crate::spread::mean;
 
-/// How a grown tree is pruned by cross-validation.
+/// The options of pruning by cross-validation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pruning {
-    /// Parts into which observations are dealt; each is predicted by trees grown from the others. 10 is usual.
+    /// Number of parts into which observations are divided; each part is predicted by a tree that is grown from the
+    /// others. 10 is usual.
     pub folds: usize,
-    /// How many standard errors worse than the best a simpler tree may predict and still be taken: 1 for rules to be
-    /// read (Breiman et al., 3.4.3), 0 for the best surrogate.
+    /// The allowed loss of a simpler tree above the best, in standard errors: 1 for readable rules (Breiman et al.,
+    /// 3.4.3), 0 for the best surrogate.
     pub errors_allowed: f64,
-    /// What decides who is in which part.
+    /// The seed of the division into parts.
     pub seed: u64,
 }
 
@@ -25,13 +27,14 @@ impl Default for Pruning {
 }
 
 impl Tree {
-    /// The grown tree, pruned to the size that predicts best, or to the smallest that is hardly worse: minimal
-    /// cost-complexity pruning with cross-validation (Breiman et al., chapter 3).
+    /// Grows a tree, and prunes it to the size that predicts best, or to the smallest size that is hardly worse:
+    /// minimal cost-complexity pruning with cross-validation (Breiman et al., chapter 3).
     ///
-    /// Repetitions at the same point are told apart from it by no fold, so merge them to one observation first.
+    /// Repetitions at the same point may be divided over several parts, which then are not independent; so merge
+    /// repetitions to one observation first.
     ///
     /// # Panics
-    /// With less than 2 folds or less observations than folds.
+    /// If there are fewer than 2 folds, or fewer observations than folds.
     pub fn cross_validated(observations: &Observations, growth: &Growth, pruning: &Pruning) -> Self {
         assert!(
             (2..=observations.len()).contains(&pruning.folds),
@@ -54,8 +57,8 @@ impl Tree {
         }
     }
 
-    /// One cost for each size that pruning goes through, from 0 to the root alone: geometric means of the costs at
-    /// which it changes.
+    /// Returns one cost for each size that pruning goes through, from the whole tree at cost 0 to the root alone:
+    /// geometric means of the costs at which the size changes.
     fn costs_of_leaves(&self) -> Vec<f64> {
         let mut tree = self.clone();
         let mut changes = vec![0.0];
@@ -67,13 +70,13 @@ impl Tree {
         changes.windows(2).map(|pair| (pair[0] * pair[1]).sqrt()).chain(last).collect()
     }
 
-    /// The branch that lowers the mean risk least for each of its further leaves.
+    /// Returns the branch that lowers the mean risk least for each of its further leaves, with that cost.
     fn weakest_link(&self) -> Option<(usize, f64)> {
         let cost = |node: usize| {
             let leaves = self.below(node).filter(|&below| self.nodes[below].split.is_none());
             let (count, risk) =
                 leaves.fold((0, 0.0), |(n, risk), leaf| (n + 1, risk + self.nodes[leaf].risk));
-            // A branch is never worse than its root, but sums are rounded.
+            // The leaves of a branch never have more risk than its root, but sums are rounded.
             (self.nodes[node].risk - risk).max(0.0) / self.nodes[0].weight / f64::from(count - 1)
         };
         let branches = self.below(0).filter(|&node| self.nodes[node].split.is_some());
@@ -81,8 +84,8 @@ impl Tree {
     }
 }
 
-/// For each cost the loss at each observation, weighted, when predicted by a tree that was grown from other folds and
-/// pruned.
+/// Returns for each cost the weighted loss at each observation, predicted by a tree that was grown from the other folds
+/// and pruned at that cost.
 fn losses(from: &Observations, growth: &Growth, pruning: &Pruning, costs: &[f64]) -> Vec<Vec<f64>> {
     let mut order: Vec<usize> = (0..from.len()).collect();
     shuffle(&mut order, &mut Rng::new(pruning.seed));
@@ -104,7 +107,8 @@ fn losses(from: &Observations, growth: &Growth, pruning: &Pruning, costs: &[f64]
     losses
 }
 
-/// The last cost, that of the smallest tree, with a mean loss of not so many standard errors above the least.
+/// Returns the position of the largest cost, that is, of the smallest tree, whose mean loss is at most `errors_allowed`
+/// standard errors above the least.
 fn choose(losses: &[Vec<f64>], errors_allowed: f64) -> usize {
     let means: Vec<f64> = losses.iter().map(|losses| mean(losses)).collect();
     let best =

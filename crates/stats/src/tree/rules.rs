@@ -5,11 +5,11 @@ use core::fmt;
 use super::{Test, Tree, likeliest};
 use crate::Axis;
 
-/// A box of a tree: the conditions that all of its points meet, and what holds there. Displays as `warehouses <= 4 and
-/// read_share <= 0.7`, or `always` when the box is everything.
+/// A box of a tree: the conditions that all its points meet, and statistics of its observations. Displays as
+/// `warehouses <= 4 and read_share <= 0.7`, or `always` if the box is the whole space.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// One for each axis that matters to the box, in the order of the axes.
+    /// The conditions: one for each axis on which the box is bounded, in the order of the axes.
     pub conditions: Vec<Condition>,
     /// Observations in the box.
     pub count: usize,
@@ -21,7 +21,7 @@ pub struct Rule {
     pub class: usize,
 }
 
-/// What a rule asks of one axis.
+/// The condition of a rule on one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     /// The position of the axis.
@@ -33,15 +33,15 @@ pub struct Condition {
 }
 
 impl Tree {
-    /// A rule for each box. Exactly one of them holds for any point.
+    /// Returns a rule for each box. For any point, exactly one rule holds.
     pub fn rules(&self) -> Vec<Rule> {
         let mut rules = Vec::new();
         self.collect(0, &mut vec![None; self.axes.len()], &mut rules);
         rules
     }
 
-    /// The rules whose boxes are mostly of a class: their disjunction is the predicate by which the tree tells the
-    /// class.
+    /// Returns the rules whose boxes are mostly of a class. Their disjunction is the predicate by which the tree
+    /// predicts the class.
     pub fn rules_of(&self, class: usize) -> Vec<Rule> {
         self.rules().into_iter().filter(|rule| rule.class == class).collect()
     }
@@ -82,7 +82,8 @@ impl Condition {
         Self { at, axis: axis.clone(), above: None, at_most: None, among: None }
     }
 
-    /// Cuts further down the tree lie within those above, so each bound replaces the one before.
+    /// Adds the outcome of a test. Cuts further down the tree lie within the cuts above, so each bound replaces the
+    /// earlier bound.
     fn narrow(&mut self, test: Test, holds: bool) {
         let all = u64::MAX;
         match (test, holds) {
@@ -98,18 +99,19 @@ impl Condition {
         self.axis.name()
     }
 
-    /// The numbers that a value is above, and at most; none where there is no such bound.
+    /// The number that a value must be above, and the number that it may be at most; `None` where there is no such
+    /// bound.
     pub fn bounds(&self) -> (Option<f64>, Option<f64>) {
         (self.above, self.at_most)
     }
 
-    /// The words that a choice is among; none when it is not asked for one.
+    /// The words that are allowed; `None` if the condition is not about a choice.
     pub fn words(&self) -> Option<Vec<&str>> {
         let (set, words) = (self.among?, self.axis.choices()?);
         Some(words.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1).map(|(_, word)| &**word).collect())
     }
 
-    /// Whether a value of the axis meets it.
+    /// Whether a value of the axis meets the condition.
     pub fn holds(&self, value: f64) -> bool {
         self.above.is_none_or(|bound| value > bound)
             && self.at_most.is_none_or(|bound| value <= bound)

@@ -1,27 +1,27 @@
 //! The ordered index: a B+tree whose readers take no latches.
 //!
-//! Optimistic lock coupling (Leis, Scheibner, Kemper, Neumann: The ART of practical synchronization,
-//! `DaMoN` 2016): a reader notes the version of a node, finds the child in it, notes the version of the
-//! child, and only then checks that the node's is still the same; a writer descends like a reader and
-//! latches only what it changes, by exchanging the version that it saw for a held one. Whoever finds a
-//! version changed starts again at the root. A node is recycled as soon as it is unlinked, without
-//! waiting for its readers: it is gone at first, and no version of it that a reader knows ever returns.
-//! A reader that finds it as another node therefore fails at the parent, which has changed before.
+//! Optimistic lock coupling (Leis, Scheibner, Kemper, Neumann: The ART of practical synchronization, `DaMoN`
+//! 2016): a reader notes the version of a node, finds the child in it, notes the version of the child, and only
+//! then checks that the node's version is still the same. A writer descends like a reader and latches only the
+//! nodes that it changes, by exchanging the version that it saw for a held one. An operation that finds a
+//! version changed starts again at the root. A node is recycled as soon as it is unlinked, without waiting for
+//! its readers: it is gone at first, and no version of it that a reader knows ever returns. A reader that finds
+//! it as another node therefore fails at the parent, which has changed before.
 //!
 //! Keys and rows stand apart, so a search touches few lines, and 31 entries with keys of a word fill 512
 //! bytes. A full leaf splits in half, but behind an ascending run at the end of the run: see
 //! [`Leaf::split_point`]. Full inner nodes on the way to a leaf that splits are split first, from the top
 //! down, so that each split needs room in one parent and two latches beside that of the new node.
 //!
-//! A leaf is unlinked when it is empty, not merged when it is half empty (free-at-empty: Johnson and
-//! Shasha, B-trees with inserts and deletes: why free-at-empty is better than merge-at-half, 1993). Where
-//! inserts are as many as deletes, or more, it wastes little space and restructures far less often;
-//! and each merge of leaves with entries would fail the phantom checks of all who saw either. The gap of
-//! the unlinked leaf goes to the leaf before it, or else after it, under the nearest common node.
-//! That leaf's gap version stays: what others know of its gaps remains true, for the gap that it gains
-//! holds no key, and the version changes when one enters. Those who saw the unlinked leaf see it change.
-//! An inner node left with one child is replaced by the child. So some leaves are nearer to the root
-//! than others, none farther away than if the nodes had stayed, and unlinking needs at most four latches.
+//! A leaf is unlinked when it is empty, not merged when it is half empty (free-at-empty: Johnson and Shasha,
+//! B-trees with inserts and deletes: why free-at-empty is better than merge-at-half, 1993). Where inserts are as
+//! many as deletes, or more, this wastes little space and restructures far less often; and each merge of leaves
+//! with entries would fail the phantom checks of all readers of either leaf. The gap of the unlinked leaf goes
+//! to the leaf before it, or else after it, under the nearest common node. The gap version of that leaf stays.
+//! Everything that others know of its gaps remains true, because the gap that it gains holds no key, and the
+//! version changes when a key enters. Readers of the unlinked leaf see it change. An inner node left with one
+//! child is replaced by the child. So some leaves are nearer to the root than others, none farther away than if
+//! the nodes had stayed, and unlinking needs at most four latches.
 //!
 //! Keys of different prefixes ([`Key::SUFFIX_BITS`](crate::Key::SUFFIX_BITS)) are kept apart: the first key
 //! of a prefix makes a leaf that begins with it, which stays from then on, though it be empty, and takes
@@ -54,7 +54,8 @@ use node::{Inner, Leaf};
 /// Nodes for which a tree's first chunks of memory have room.
 const FIRST_NODES: usize = 8;
 
-/// An ordered index. `LEAF` and `INNER` are the entries and children of a node at most.
+/// An ordered index. `LEAF` is the maximum number of entries of a leaf, `INNER` that of children of an inner
+/// node.
 pub struct BTree<K: OrderedKey, L: LeafMeta, const LEAF: usize = 31, const INNER: usize = 63> {
     root: Box<Inner<K, INNER>>,
     leaves: Pool<Leaf<K, L, LEAF>>,
@@ -85,11 +86,11 @@ enum Child<'t, K: OrderedKey, L, const LEAF: usize, const INNER: usize> {
 /// Marks a pointer to a leaf.
 const IS_LEAF: usize = 1;
 
-/// A leaf as found, and what led to it.
+/// A leaf as it was found, and the nodes that led to it.
 struct Spot<'t, K: OrderedKey, L, const LEAF: usize, const INNER: usize> {
     leaf: &'t Leaf<K, L, LEAF>,
     version: u64,
-    /// What the leaf answers for: from `low` to, exclusively, `high`, if anything is beyond it.
+    /// The keys that the leaf answers for: from `low` to, exclusively, `high`, or without an upper bound.
     low: K,
     high: Option<K>,
     parent: Step<'t, K, INNER>,
@@ -103,13 +104,13 @@ struct Step<'t, K: OrderedKey, const INNER: usize> {
     /// The position of the child that was taken, among `count`.
     at: usize,
     count: usize,
-    /// What the node answers for.
+    /// The keys that the node answers for.
     low: K,
     high: Option<K>,
 }
 
 impl<K: OrderedKey, const INNER: usize> Step<'_, K, INNER> {
-    /// What the child at `at` answers for.
+    /// The bounds of the keys that the child at `at` answers for.
     #[inline]
     fn bounds(&self, at: usize) -> (K, Option<K>) {
         let low = if at > 0 { self.node.low(at) } else { self.low };
@@ -118,8 +119,9 @@ impl<K: OrderedKey, const INNER: usize> Step<'_, K, INNER> {
     }
 }
 
-/// Where a caller's last key went in a tree: the next one of an ascending run finds its place without a
-/// descent. Serves the tree that it served last; with another it costs a descent and nothing else.
+/// The place where a caller's last key went in a tree: the next key of an ascending run finds its place without
+/// a descent. A finger serves the tree that it served last; with another tree it costs a descent and nothing
+/// else.
 #[derive(Clone, Copy, Debug)]
 pub struct Finger<K> {
     /// The address of the tree's root, 0 for none.
@@ -136,7 +138,7 @@ impl<K: OrderedKey> Default for Finger<K> {
     }
 }
 
-/// What became of an insertion into a certain leaf.
+/// The outcome of an insertion into a certain leaf.
 enum Tried {
     /// Done; the version of the leaf is, or will be, this one.
     Done(Inserted, u64),
@@ -151,7 +153,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         Self::with_prefixes(u32::MAX)
     }
 
-    /// An empty index that keeps keys apart which differ above the lowest `suffix_bits`.
+    /// An empty index that keeps keys apart if they differ above the lowest `suffix_bits`.
     pub fn with_prefixes(suffix_bits: u32) -> Self {
         let tree = Self {
             suffix_bits,
@@ -165,7 +167,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         tree
     }
 
-    /// The node that a pointer in an inner node leads to; none only if the inner node is being written.
+    /// The node to which a pointer in an inner node leads; `None` only if the inner node is being written.
     #[inline]
     #[allow(clippy::unused_self, reason = "borrowing the tree keeps the node")]
     fn node(&self, pointer: *mut u8) -> Option<Child<'_, K, L, LEAF, INNER>> {
@@ -183,9 +185,10 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
     }
 
-    /// Descends once to the leaf for the keys right after those low keys to which `before` applies, telling
-    /// `pass` of each inner node, the child's position in it, and its number of children, and asking for the
-    /// leaf's memory by `prefetch`. None if a node changed on the way; `pass` must then forget what it was told.
+    /// Descends once to the leaf for the keys right after those low keys to which `before` applies. Tells `pass`
+    /// of each inner node, the child's position in it, and its number of children, and asks for the leaf's
+    /// memory by `prefetch`. Returns `None` if a node changed on the way; `pass` must then forget what it was
+    /// told.
     #[inline]
     fn descend<'t>(
         &'t self,
@@ -233,7 +236,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
     }
 
-    /// The leaf for the keys right after those low keys to which `before` applies, and what led to it.
+    /// The leaf for the keys right after those low keys to which `before` applies, and the nodes that led to it.
     #[inline]
     fn spot<'t>(
         &'t self,
@@ -257,9 +260,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
 
     /// Finds the row of a key.
     ///
-    /// A miss is told to `missed`, with the leaf in whose gap the key falls and the gap version at which
-    /// it did not hold the key; `missed` is called again, with another version, if a key entered the
-    /// leaf before what `missed` wrote to its metadata could be seen.
+    /// A miss is reported to `missed`, with the leaf in whose gap the key falls and the gap version at which the
+    /// leaf did not hold the key. `missed` is called again, with another version, if a key entered the leaf
+    /// before what `missed` wrote to its metadata could be seen.
     #[inline]
     pub fn get<'t, E>(
         &'t self,
@@ -278,7 +281,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
     }
 
-    /// Finds the row of a key without telling of a miss.
+    /// Finds the row of a key without reporting a miss.
     #[inline]
     pub fn peek(&self, key: K) -> Option<RowPtr> {
         loop {
@@ -291,8 +294,8 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
     }
 
-    /// Asks for the memory of the leaf for a key, as far as that does not mean to wait for other memory
-    /// than that of inner nodes. A hint.
+    /// Asks for the memory of the leaf for a key, unless that means to wait for memory other than that of inner
+    /// nodes. A hint.
     #[inline]
     pub fn prefetch(&self, key: K) {
         let mut inner: &Inner<K, INNER> = &self.root;
@@ -310,7 +313,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
     }
 
-    /// Adds an entry unless the key is there. A key that is there is told without a hook or a latch.
+    /// Adds an entry unless the key is present. A key that is present is reported without a hook or a latch.
     #[inline]
     pub fn insert<'t, W: Watcher<'t, L>>(
         &'t self,
@@ -374,8 +377,8 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             let is_valid = leaf.head.latch.validate(version);
             return Ok(if is_valid { Tried::Done(Inserted::Exists(found), version) } else { Tried::Changed });
         }
-        // The key is still missing, and `at` its place, when the latch is taken: any other key that enters
-        // changes the version.
+        // When the latch is taken the key is still missing, and `at` is still its place: any other key that
+        // enters changes the version.
         let Some(guard) = leaf.head.upgrade(version) else { return Ok(Tried::Changed) };
         if leaf.live() == LEAF {
             guard.release_unchanged();
@@ -409,7 +412,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
                 pause();
                 continue;
             };
-            // Looked at again: another removal does not change the version.
+            // Checked again: another removal does not change the version.
             let is_removed = leaf.row(at) == Some(row) && allow(&leaf.head.meta);
             if is_removed {
                 leaf.empty(at);

@@ -44,7 +44,7 @@ pub struct Hash<K: OrderedKey, L: LeafMeta, const PLACES: usize = 3> {
     count: AtomicUsize,
     buckets: Slab<Bucket<K, L, PLACES>>,
     overflows: Pool<Bucket<K, L, PLACES>>,
-    /// Held by whoever splits buckets.
+    /// Held by the thread that splits buckets.
     growing: Latch,
 }
 
@@ -92,7 +92,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Bucket<K, L, PLACES> {
         NonNull::new(self.rows[at].load(Ordering::Relaxed)).map(RowPtr::new)
     }
 
-    /// The row of a key. Looks at all entries, for which of them it is cannot be predicted.
+    /// The row of a key. Looks at all entries, because it cannot be predicted which one matches.
     #[inline]
     fn find(&self, key: K) -> Option<RowPtr> {
         let mut found = core::ptr::null_mut();
@@ -111,8 +111,9 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Bucket<K, L, PLACES> {
     /// Frees an entry.
     #[inline]
     fn empty(&self, at: usize) {
-        // Release: pairs with the Acquire of the version check of a reader that finds the entry free and
-        // not, as the version stays, the latch: what was written to the metadata before is seen with it.
+        // Release: pairs with the Acquire of the version check of a reader that finds the entry free but
+        // not the latch, since the version stays: the reader also sees what was written to the metadata
+        // before.
         self.rows[at].store(core::ptr::null_mut(), Ordering::Release);
     }
 }
@@ -127,12 +128,12 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// An empty index that will not grow before it has about `rows` entries.
     ///
     /// # Panics
-    /// When there is no memory for so many.
+    /// When there is no memory for the buckets.
     pub fn with_capacity(rows: usize) -> Self {
         Self::try_with_capacity(rows).expect("there is memory for the buckets")
     }
 
-    /// As [`with_capacity`](Self::with_capacity); `None` when there is no memory for so many.
+    /// Like [`with_capacity`](Self::with_capacity); `None` when there is no memory for the buckets.
     pub fn try_with_capacity(rows: usize) -> Option<Self> {
         let count = Self::first_buckets(rows)?;
         let buckets = Slab::try_with_room(count)?;
@@ -147,12 +148,13 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         })
     }
 
-    /// Bytes that an index made for `rows` entries begins with; `None` when no address space has as many.
+    /// The bytes with which an index made for `rows` entries begins; `None` when no address space has as
+    /// many.
     pub(crate) fn first_bytes(rows: usize) -> Option<usize> {
         Self::first_buckets(rows)?.checked_mul(size_of::<Bucket<K, L, PLACES>>())
     }
 
-    /// Buckets that an index made for `rows` entries begins with.
+    /// The number of buckets with which an index made for `rows` entries begins.
     fn first_buckets(rows: usize) -> Option<usize> {
         // Two thirds of the places used at most: with three in a bucket, one bucket in seven overflows
         // then. Half as many entries a bucket are hardly found faster, at twice the memory.
@@ -228,9 +230,9 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
 
     /// Finds the row of a key.
     ///
-    /// A miss is told to `missed`, with the leaf in whose gap the key falls and the gap version at which
-    /// it did not hold the key; `missed` is called again, with another version, if a key entered the
-    /// leaf before what `missed` wrote to its metadata could be seen.
+    /// A miss is reported to `missed`, with the leaf in whose gap the key falls and the gap version at
+    /// which the leaf did not hold the key. `missed` is called again, with another version, if a key
+    /// entered the leaf before what `missed` wrote to its metadata could be seen.
     #[inline]
     pub fn get<'t, E>(
         &'t self,
@@ -250,7 +252,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         }
     }
 
-    /// Finds the row of a key without telling of a miss.
+    /// Finds the row of a key without reporting a miss.
     #[inline]
     pub fn peek(&self, key: K) -> Option<RowPtr> {
         let hash = key.hash();
@@ -267,14 +269,15 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
     /// Asks for the memory that a search for the key touches first.
     #[inline]
     pub fn prefetch(&self, key: K) {
-        // Relaxed: a bucket that a stale count names is the wrong one to fetch, but there.
+        // Relaxed: a stale count names the wrong bucket to fetch, but one that exists.
         let number = Self::number(key.hash(), self.count.load(Ordering::Relaxed));
         if let Some(bucket) = self.buckets.get(number) {
             hint::prefetch(bucket);
         }
     }
 
-    /// Adds an entry unless the key is there. A key that is there is told without a hook or a latch.
+    /// Adds an entry unless the key is present. A key that is present is reported without a hook or a
+    /// latch.
     #[inline]
     pub fn insert<'t, W: Watcher<'t, L>>(
         &'t self,
@@ -292,7 +295,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
                 pause();
                 continue;
             }
-            // The key is still missing when the latch is taken: one that enters changes the version.
+            // The key is still missing when the latch is taken: a key that enters changes the version.
             let Some(guard) = bucket.head.upgrade(version) else {
                 pause();
                 continue;
@@ -316,7 +319,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
         }
     }
 
-    /// Adds an entry under the bucket's latch; whether it took another overflow bucket.
+    /// Adds an entry under the bucket's latch. Returns whether it took another overflow bucket.
     #[inline]
     fn add(&self, first: &Bucket<K, L, PLACES>, key: K, row: RowPtr) -> bool {
         let mut bucket = first;
@@ -358,7 +361,7 @@ impl<K: OrderedKey, L: LeafMeta, const PLACES: usize> Hash<K, L, PLACES> {
                 pause();
                 continue;
             };
-            // Looked at again: another removal does not change the version.
+            // Checked again: another removal does not change the version.
             let is_removed = place.bucket.row(place.at) == Some(row) && allow(&bucket.head.meta);
             if is_removed {
                 place.bucket.empty(place.at);

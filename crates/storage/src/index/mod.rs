@@ -1,15 +1,15 @@
-//! Indexes: an ordered one, [`BTree`], and one for point lookups, [`struct@Hash`]. Both find rows by key and
-//! tell their callers what phantom protection needs to know.
+//! Indexes: an ordered one, [`BTree`], and one for point lookups, [`struct@Hash`]. Both find rows by key and report
+//! to their callers what phantom protection needs to know.
 //!
 //! An index is divided into *leaves*: a leaf of the tree, or a bucket of the hash index. A leaf answers
 //! for every key that would stand in it, present or not: for its *gaps*. Each has a *gap version*, which
 //! changes whenever a key enters the leaf, the leaf splits, or its gaps go to another leaf; and metadata
 //! of the scheme. A search that misses, a scan, and an insert all name the leaves they met ([`LeafRef`]).
 //!
-//! Removing an entry does not change the gap version: the caller marks the row first, so whoever has
-//! seen the row learns of the removal there. Both indexes remove by emptying the entry's row pointer, one
-//! store under the latch that is released as if nothing had changed, so the version of a leaf's latch is
-//! its gap version and readers are never disturbed by removals.
+//! Removing an entry does not change the gap version: the caller marks the row first, so a reader that has seen the
+//! row learns of the removal there. Both indexes remove an entry by emptying its row pointer: one store under the
+//! latch, which is released as if nothing had changed. So the version of a leaf's latch is its gap version, and
+//! readers are never disturbed by removals.
 //!
 //! INVARIANTS
 //! (1) Nodes, leaves and buckets are type-stable: their memory serves no other type before the index is
@@ -17,8 +17,8 @@
 //! (2) What may be read without a latch is atomic, and believed only if the version that was read before
 //!     it is still there afterwards.
 //! (3) The version of a piece of memory never repeats, not even when it serves as another leaf.
-//! (4) No latch is held while a visitor or the hook of a lookup runs. Whoever waits for the latch of a
-//!     node holds that of no other.
+//! (4) No latch is held while a visitor or the hook of a lookup runs. A thread that waits for the latch of a node
+//!     holds that of no other.
 
 mod btree;
 mod hash;
@@ -38,7 +38,7 @@ use crate::shape::LeafMeta;
 pub use btree::{BTree, Finger};
 pub use hash::Hash;
 
-/// Where a row is. An index keeps it and never follows it.
+/// The address of a row. An index keeps it and never follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPtr(NonNull<u8>);
 
@@ -49,12 +49,12 @@ impl RowPtr {
         Self(row)
     }
 
-    /// A pointer that leads nowhere, for tests and measurements of an index on its own.
+    /// An address without a row, for tests and measurements of an index on its own.
     pub fn to_nowhere(address: NonZero<usize>) -> Self {
         Self(NonNull::without_provenance(address))
     }
 
-    /// The pointer as it was given.
+    /// The pointer that was given to `new`.
     #[inline]
     pub(crate) fn get(self) -> NonNull<u8> {
         self.0
@@ -66,7 +66,7 @@ impl RowPtr {
     }
 }
 
-/// What every leaf begins with.
+/// The beginning of every leaf.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct LeafHead<L> {
@@ -89,7 +89,7 @@ impl<L> LeafHead<L> {
         Some(guard)
     }
 
-    /// Whether what a hook has just written to the metadata protects what was read at `version`.
+    /// Whether the metadata that a hook has just written protects what was read at `version`.
     #[inline]
     fn is_settled(&self, version: u64) -> bool {
         if size_of::<L>() == 0 {
@@ -102,8 +102,8 @@ impl<L> LeafHead<L> {
     }
 }
 
-/// A leaf, and the gap version at which it was seen. Valid for the life of the index, though the leaf
-/// may meanwhile answer for other keys: the gap version tells.
+/// A leaf, and the gap version at which it was seen. The reference is valid for the life of the index, although the
+/// leaf may meanwhile answer for other keys: the gap version tells.
 #[derive(Debug)]
 pub struct LeafRef<'t, L> {
     head: &'t LeafHead<L>,
@@ -125,23 +125,23 @@ impl<'t, L> LeafRef<'t, L> {
         self.seen
     }
 
-    /// The leaf as of another gap version, for whoever changed it: see [`Watcher`].
+    /// The leaf as of another gap version, for the caller that changed it: see [`Watcher`].
     #[inline]
     #[must_use]
     pub fn at(self, version: u64) -> Self {
         Self { seen: version, ..self }
     }
 
-    /// The scheme's metadata of the leaf. Whoever writes it outside of a hook may write to what has
-    /// become another leaf, unless it writes under [`hold`](Self::hold).
+    /// The scheme's metadata of the leaf. A caller that writes it outside of a hook may write to what has become
+    /// another leaf, unless it writes under [`hold`](Self::hold).
     #[inline]
     pub fn meta(&self) -> &'t L {
         &self.head.meta
     }
 
-    /// The gap version now. Equal to [`seen`](Self::seen) only if no key has entered any gap of the leaf
-    /// since, and nobody is at work in it; the latter, being indistinguishable here from a key that is
-    /// entering, may fail the comparison though nothing changes.
+    /// The gap version now. Equal to [`seen`](Self::seen) only if no key has entered any gap of the leaf since, and
+    /// no thread is at work in it. A thread at work cannot be told here from a key that is entering, so it may fail
+    /// the comparison although nothing changes.
     #[inline]
     pub fn gap_version(&self) -> u64 {
         self.head.latch.current()
@@ -173,8 +173,8 @@ impl<'t, L> LeafRef<'t, L> {
         }
     }
 
-    /// Keeps every key out of the leaf's gaps until dropped, whatever has become of them since; and the leaf as it is
-    /// now. `None` when it is gone. Waits as [`hold`](Self::hold) does.
+    /// Keeps every key out of the leaf's gaps until dropped, even if the gap version has changed since. Also returns
+    /// the leaf as it is now. `None` when the leaf is gone. Waits as [`hold`](Self::hold) does.
     #[inline]
     pub fn hold_as_is(&self) -> Option<(LeafHold<'t>, Self)> {
         loop {
@@ -199,7 +199,7 @@ impl Drop for LeafHold<'_> {
     }
 }
 
-/// What became of an insertion.
+/// The outcome of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     /// The entry stands in the index.
@@ -208,23 +208,23 @@ pub enum Inserted {
     Exists(RowPtr),
 }
 
-/// Who inserts, told of what it does to leaves. Every method is called under the latches of the leaves
-/// that it names, and must not wait.
+/// The caller of an insertion, told of the insertion's effects on leaves. Every method is called under the latches of
+/// the leaves that it names, and must not wait.
 pub trait Watcher<'t, L> {
-    /// Why a key is kept out.
+    /// The reason why a key is kept out.
     type Stop;
     /// A key is about to enter a gap of the leaf; an error keeps it out.
     fn adding(&mut self, leaf: LeafRef<'t, L>) -> Result<(), Self::Stop>;
     /// The key is in: the gap version was `before.seen()` and will be `after`.
     fn added(&mut self, before: LeafRef<'t, L>, after: u64);
-    /// `into` was split off `from`, whose gap version was `from.seen()` and will be `from_after`; that of
-    /// `into` will be `into.seen()`. What the metadata of `from` protects, that of `into` protects, too.
+    /// `into` was split off `from`, whose gap version was `from.seen()` and will be `from_after`; the gap version of
+    /// `into` will be `into.seen()`. The metadata of `into` protects all that the metadata of `from` protects.
     fn split(&mut self, from: LeafRef<'t, L>, from_after: u64, into: LeafRef<'t, L>);
 }
 
-/// Who scans. No latch is held in any call.
+/// The caller of a scan. No latch is held in any call.
 pub trait Visitor<'t, K, L> {
-    /// Why the scan ends early.
+    /// The reason why the scan ends early.
     type Stop;
     /// The part of the range that is in this leaf has been read, at this gap version. Called again, with
     /// another version, if a key entered the leaf before what this call wrote to the leaf's metadata
@@ -234,13 +234,13 @@ pub trait Visitor<'t, K, L> {
     fn entry(&mut self, key: K, row: RowPtr) -> Result<ControlFlow<()>, Self::Stop>;
 }
 
-/// Pauses before another try, after something changed while it was looked at.
+/// Pauses before another try, after something has changed during a look at it.
 #[cold]
 fn pause() {
     hint::spin_loop();
 }
 
-/// Makes a search for a missing key settle: see [`BTree::get`] and [`struct@Hash`].
+/// Reports the miss of a key, and returns whether the report has settled: see [`BTree::get`] and [`struct@Hash`].
 #[inline]
 fn tell_miss<'t, L: LeafMeta, E>(
     head: &'t LeafHead<L>,

@@ -20,12 +20,12 @@ pub(super) struct Slab<T> {
     owns: PhantomData<T>,
 }
 
-/// What is written as a slab grows.
+/// The fields that are written as a slab grows.
 #[derive(Default)]
 struct Growth {
-    /// Elements made; those below are there, and so are their chunks.
+    /// The number of elements made; all elements below it exist, and so do their chunks.
     len: AtomicUsize,
-    /// Elements whose memory has its pages already, or is about to.
+    /// The number of elements whose memory has its pages already, or is about to have them.
     populated: AtomicUsize,
     chunks: Latched<Chunks>,
 }
@@ -48,7 +48,8 @@ impl<T> Slab<T> {
         }
     }
 
-    /// An empty slab whose first chunk is there, of a size that a caller decides; `None` when there is no memory.
+    /// An empty slab whose first chunk exists, of a size that a caller decides; `None` when there is no memory
+    /// for it.
     pub(super) fn try_with_room(first: usize) -> Option<Self> {
         let slab = Self::new(first);
         let chunk = Chunk::try_new(first.checked_mul(size_of::<T>())?)?;
@@ -76,7 +77,7 @@ impl<T> Slab<T> {
         self.growth.len.load(Ordering::Acquire)
     }
 
-    /// The address of an element that was made, and that before this call.
+    /// The address of an element that was made before this call.
     #[inline]
     fn address(&self, number: usize) -> *mut T {
         let (chunk, place) = self.place(number);
@@ -103,7 +104,7 @@ impl<T> Slab<T> {
         unsafe { &*self.address(number) }
     }
 
-    /// Makes an element, told its number.
+    /// Makes an element; `make` is given its number.
     pub(super) fn push(&self, make: impl FnOnce(usize) -> T) -> &T {
         let chunks = &mut self.growth.chunks.lock().0;
         // Relaxed: changed under this latch only.
@@ -120,7 +121,7 @@ impl<T> Slab<T> {
         unsafe { at.as_ref() }
     }
 
-    /// The elements of a chunk, which is made if it is not there, as are those before it.
+    /// The elements of a chunk. The chunk, and the chunks before it, are made if they do not exist.
     fn chunk(&self, chunks: &mut Vec<Chunk>, chunk: usize) -> NonNull<T> {
         for made in chunks.len()..=chunk {
             let bytes = self.room(made).checked_mul(size_of::<T>()).expect("an index fits the address space");
@@ -136,8 +137,8 @@ impl<T> Slab<T> {
         1 << (self.shift as usize + chunk.saturating_sub(1))
     }
 
-    /// Asks for the pages of elements to come when few are left of those that have theirs. Called without a
-    /// latch: a page takes long to come, and who makes an element holds others up.
+    /// Asks for the pages of elements to come when few elements are left whose pages exist. Called without a
+    /// latch: a page takes long to come, and a thread that makes an element holds others up.
     pub(super) fn populate_ahead(&self) {
         let step = (HUGE / size_of::<T>().max(1)).max(1);
         let len = self.len();
@@ -180,15 +181,15 @@ impl<T> Drop for Slab<T> {
     }
 }
 
-/// A thing that readers may still look at when it is given back.
+/// A thing at which readers may still look when it is given back.
 pub(super) trait Node {
-    /// A fresh one.
+    /// Makes a new node.
     fn new(number: usize) -> Self;
     /// Its latch.
     fn latch(&self) -> &VersionLatch;
 }
 
-/// Nodes, handed out held and taken back gone.
+/// Nodes that are handed out held and taken back gone.
 pub(super) struct Pool<T> {
     slab: Slab<T>,
     free: Padded<Latched<Free<T>>>,
@@ -205,8 +206,8 @@ impl<T: Node> Pool<T> {
         Self { slab: Slab::new(first), free: Padded(Latched::new(Free(Vec::new()))) }
     }
 
-    /// A node that nobody else uses, though readers that knew it before may look at it. What it holds is
-    /// as new, or as it was given back.
+    /// A node that nobody else uses, although readers that knew it before may look at it. Its contents are as
+    /// new, or as they were when it was given back.
     pub(super) fn take(&self) -> (&T, VersionLatchGuard<'_>) {
         let free = self.free.lock().0.pop();
         if let Some(node) = free {
@@ -218,7 +219,7 @@ impl<T: Node> Pool<T> {
         (node, node.latch().lock().expect("a fresh node is not gone"))
     }
 
-    /// Takes back a node that nothing leads to any more.
+    /// Takes back a node to which no pointer leads any more.
     pub(super) fn give(&self, node: &T, guard: VersionLatchGuard<'_>) {
         guard.retire();
         self.free.lock().0.push(NonNull::from(node));
@@ -237,7 +238,7 @@ impl<T: Node> Pool<T> {
 
     /// Nodes handed out and not taken back.
     pub(super) fn in_use(&self) -> usize {
-        // The free list first: a node that is made meanwhile counts as in use.
+        // The free list is read first: a node that is made meanwhile counts as in use.
         let free = self.free.lock().0.len();
         self.slab.len() - free
     }

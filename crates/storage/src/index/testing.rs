@@ -1,4 +1,4 @@
-//! What the tests of both indexes share.
+//! Helpers that the tests of both indexes share.
 
 use core::convert::Infallible;
 use core::fmt::Debug;
@@ -22,12 +22,12 @@ impl Random {
     }
 }
 
-/// A row that tells its number.
+/// A row pointer that encodes a number.
 pub(super) fn row(number: u64) -> RowPtr {
     RowPtr::to_nowhere(NonZero::new((number as usize + 1) * 8).expect("not zero"))
 }
 
-/// The number of a row.
+/// The number that a row pointer encodes.
 pub(super) fn number(row: RowPtr) -> u64 {
     row.address() as u64 / 8 - 1
 }
@@ -55,7 +55,7 @@ impl TestKey for [u64; 6] {
     }
 }
 
-/// Who inserts without an interest in leaves.
+/// A watcher that ignores leaves.
 pub(super) struct Unwatched;
 
 impl<'t, L> Watcher<'t, L> for Unwatched {
@@ -70,7 +70,7 @@ impl<'t, L> Watcher<'t, L> for Unwatched {
     fn split(&mut self, _from: LeafRef<'t, L>, _from_after: u64, _into: LeafRef<'t, L>) {}
 }
 
-/// Leaves with the versions at which they are known: a node set.
+/// Leaves with the versions at which they are known: a leaf set.
 pub(super) struct Leaves<'t, L>(pub(super) Vec<(LeafRef<'t, L>, u64)>);
 
 impl<L> Default for Leaves<'_, L> {
@@ -80,7 +80,7 @@ impl<L> Default for Leaves<'_, L> {
 }
 
 impl<'t, L> Leaves<'t, L> {
-    /// Remembers a leaf; whether it is known at no other version.
+    /// Remembers a leaf. Returns whether it is known at no other version.
     pub(super) fn see(&mut self, leaf: LeafRef<'t, L>) -> bool {
         if let Some((_, seen)) = self.0.iter().find(|(known, _)| known.same_leaf(&leaf)) {
             return *seen == leaf.seen();
@@ -89,13 +89,13 @@ impl<'t, L> Leaves<'t, L> {
         true
     }
 
-    /// Whether every leaf is as it is known.
+    /// Whether every leaf still has the version at which it is known.
     pub(super) fn are_unchanged(&self) -> bool {
         self.0.iter().all(|(leaf, seen)| leaf.gap_version() == *seen)
     }
 }
 
-/// Who inserts and knows leaves: what it does itself is no change to it.
+/// An insertion by the owner of the leaf set: its own changes do not count as changes.
 impl<'t, L> Watcher<'t, L> for Leaves<'t, L> {
     type Stop = Infallible;
 
@@ -120,7 +120,7 @@ impl<'t, L> Watcher<'t, L> for Leaves<'t, L> {
     }
 }
 
-/// What a scan has seen.
+/// The leaves and entries that a scan has seen.
 pub(super) struct Seen<'t, K, L> {
     pub(super) leaves: Leaves<'t, L>,
     pub(super) entries: Vec<(K, u64)>,
@@ -134,7 +134,7 @@ impl<K, L> Default for Seen<'_, K, L> {
     }
 }
 
-/// A leaf came with another version than before.
+/// The error that a leaf came with another version than before.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Changed;
 
@@ -194,10 +194,10 @@ impl Stamp {
     }
 }
 
-/// Who inserts at a stamp: before those who have read the gap at a later one it is too late.
+/// A watcher that inserts at a stamp: it is too late if someone has read the gap at a later stamp.
 pub(super) struct Stamped(pub(super) u64);
 
-/// Too late.
+/// The error that an insertion came too late.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Late;
 
@@ -213,7 +213,7 @@ impl<'t> Watcher<'t, Stamp> for Stamped {
     fn split(&mut self, _from: LeafRef<'t, Stamp>, _from_after: u64, _into: LeafRef<'t, Stamp>) {}
 }
 
-/// What a scan at a stamp has seen.
+/// The entries that a scan at a stamp has seen.
 pub(super) struct Stamping<K> {
     pub(super) stamp: u64,
     pub(super) entries: Vec<(K, u64)>,

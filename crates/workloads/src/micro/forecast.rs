@@ -1,4 +1,4 @@
-//! What the settings stress, worked out before anything runs.
+//! The forecast of the microbenchmark: the load that the settings cause, computed before anything runs.
 
 use engine::{Drive, Forecast};
 
@@ -42,15 +42,15 @@ pub(super) fn of(settings: &Settings, generator: &Generator, drive: Drive) -> Fo
     }
 }
 
-/// How many pairs of accesses of two transactions are to one object and not both reads, in the mean. That objects
-/// differ within a transaction is left aside.
+/// The mean number of conflicting pairs of accesses of two transactions: both to one object, and not both reads.
+/// The rule that the objects of a transaction differ is ignored.
 fn expected_conflicts(settings: &Settings, generator: &Generator) -> f64 {
     let all = settings.accesses() as f64;
     let only_read = all - settings.writes as f64;
     (all * all - only_read * only_read) * generator.collision()
 }
 
-/// Transactions in flight beside one.
+/// The number of other transactions in flight beside one.
 fn others(drive: Drive) -> f64 {
     f64::from(drive.clients.saturating_sub(1))
 }

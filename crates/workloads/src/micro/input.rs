@@ -1,4 +1,4 @@
-//! Inputs: the objects of a transaction, and a number that its writes leave behind.
+//! Inputs: the objects of a transaction, and the number that its writes store.
 
 use core::ops::Range;
 
@@ -7,29 +7,30 @@ use stdx::{Permutation, Rng, Zipf};
 
 use super::settings::Settings;
 
-/// The most objects that a transaction reads, and the most that it writes.
+/// The maximum number of objects that a transaction reads, and the maximum number that it writes.
 pub(super) const EACH_MAX: usize = 32;
-/// The most that it reads or writes.
+/// The maximum number of objects that a transaction reads or writes.
 const ACCESSES_MAX: usize = 2 * EACH_MAX;
-/// Draws of an object until it is none that was drawn before: then the next free one is taken, only where a
-/// transaction has almost all objects there are.
+/// The maximum number of draws of an object that was not drawn before. Then the next unused object is taken, which
+/// happens only if a transaction contains almost all objects.
 const DRAWS: u32 = 64;
-/// The number of homes: as many as an input can name, so that long transactions may touch them all.
+/// The number of homes: as many as an input can name, so that a long transaction may touch all homes.
 const HOMES: u64 = engine::Homes::MAX as u64;
-/// Bits of a request's number in the number of a writer.
+/// The number of bits of a request's number in the number of a writer.
 const SEQUENCE_BITS: u32 = 40;
-/// The stream of random numbers of requests.
+/// The stream of random numbers for requests.
 const REQUESTS: u64 = 0x6d69_6372_6f21;
 
-/// An object's name: 8 bytes. Objects lie evenly over all of them, so that the top bits divide them into equal homes.
+/// An object's name: 8 bytes. Names are spread evenly over all 64-bit values, so that the top bits divide objects
+/// into equal homes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Object(u64);
 
 impl Object {
-    /// Any object: to fill a place that is not used.
+    /// An arbitrary object that fills unused array elements.
     const NONE: Self = Self(0);
 
-    /// One of `parts` equal ranges of objects.
+    /// Returns the number of the object's part, among `parts` equal ranges of names.
     #[inline]
     pub(super) fn part(self, parts: usize) -> usize {
         (self.0 >> (u64::BITS - parts.ilog2())) as usize
@@ -55,7 +56,7 @@ impl Key for Object {
     }
 }
 
-/// Who wrote: a request of a client. Never 0, which is what objects are loaded with.
+/// The request of a client that wrote an object. Never 0, the value with which objects are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Writer(pub(super) u64);
 
@@ -64,7 +65,7 @@ impl Writer {
         Self((u64::from(client.0) << SEQUENCE_BITS | sequence) + 1)
     }
 
-    /// The client, and the number of the request.
+    /// Returns the client, and the number of the request.
     pub(super) fn request(self) -> (ClientId, u64) {
         let number = self.0.wrapping_sub(1);
         (ClientId((number >> SEQUENCE_BITS) as u32), number & ((1 << SEQUENCE_BITS) - 1))
@@ -79,37 +80,37 @@ pub struct Input {
     reads: usize,
     common: usize,
     len: usize,
-    /// By rank in the order of hotness.
+    /// The objects' ranks in the order of hotness.
     ranks: [u64; ACCESSES_MAX],
     objects: [Object; ACCESSES_MAX],
 }
 
 impl Input {
-    /// What is read or written.
+    /// Returns the objects that are read or written.
     #[inline]
     pub(super) fn all(&self) -> &[Object] {
         &self.objects[..self.len]
     }
 
-    /// What is read.
+    /// Returns the objects that are read.
     #[inline]
     pub(super) fn read(&self) -> &[Object] {
         &self.objects[..self.reads]
     }
 
-    /// What is written.
+    /// Returns the objects that are written.
     #[inline]
     pub(super) fn written(&self) -> &[Object] {
         &self.objects[self.reads - self.common..self.len]
     }
 
-    /// How hot that is.
+    /// Returns the ranks of the objects that are written. Rank 0 is the hottest.
     #[inline]
     pub(super) fn ranks_written(&self) -> &[u64] {
         &self.ranks[self.reads - self.common..self.len]
     }
 
-    /// Where it lives.
+    /// Returns the homes of the objects.
     pub(super) fn homes(&self) -> Homes {
         let mut homes = Homes::new();
         for object in self.all() {
@@ -121,16 +122,16 @@ impl Input {
     }
 }
 
-/// Draws inputs.
+/// A generator of inputs.
 #[derive(Debug)]
 pub(super) struct Generator {
     settings: Settings,
     seed: u64,
-    /// By rank; none where all objects are equally frequent.
+    /// The distribution of ranks, or `None` if all objects are equally frequent.
     zipf: Option<Zipf>,
-    /// From the rank of an object to its position in the order of names, so that hot ones are no neighbours.
+    /// Maps an object's rank to its position in the order of names, so that hot objects are not adjacent.
     scatter: Permutation,
-    /// From one name to the next.
+    /// The distance between neighbouring names.
     gap: u64,
 }
 
@@ -141,13 +142,13 @@ impl Generator {
         Self { settings, seed, zipf, scatter, gap: u64::MAX / settings.objects }
     }
 
-    /// The object at a position in the order of names.
+    /// Returns the object at a position in the order of names.
     #[inline]
     pub(super) fn at(&self, position: u64) -> Object {
         Object(position * self.gap)
     }
 
-    /// The positions of the objects in one of `parts` equal ranges.
+    /// Returns the positions of the objects in one of `parts` equal ranges.
     pub(super) fn positions(&self, part: usize, parts: usize) -> Range<u64> {
         let first = |part: usize| {
             let from = ((part as u128) << u64::BITS).div_ceil(parts as u128);
@@ -156,13 +157,14 @@ impl Generator {
         first(part)..first(part + 1)
     }
 
-    /// The object with a rank in the order of hotness.
+    /// Returns the object with a rank in the order of hotness.
     #[inline]
     pub(super) fn of_rank(&self, rank: u64) -> Object {
         self.at(self.scatter.apply(rank))
     }
 
-    /// A client's request: drawn again after the run to see whether it wrote what it left behind.
+    /// Draws a client's request. The check draws the request again after the run, to compare its objects with the
+    /// versions.
     pub(super) fn generate(&self, client: ClientId, sequence: u64) -> Input {
         let rng = &mut Rng::from_path(&[self.seed, REQUESTS, u64::from(client.0), sequence]);
         let Settings { reads, common, .. } = self.settings;
@@ -181,7 +183,7 @@ impl Generator {
         input
     }
 
-    /// A rank that is not among those drawn before.
+    /// Draws a rank that was not drawn before.
     fn rank_beside(&self, drawn: &[u64], rng: &mut Rng) -> u64 {
         let mut rank = self.rank(rng);
         let mut draws = 1;
@@ -199,12 +201,12 @@ impl Generator {
         }
     }
 
-    /// The probability that two draws are of the same object.
+    /// The probability that two draws return the same object.
     pub(super) fn collision(&self) -> f64 {
         self.zipf.as_ref().map_or(1.0 / self.settings.objects as f64, Zipf::collision)
     }
 
-    /// The share of draws that go to the hottest `count` objects.
+    /// The share of draws that return one of the hottest `count` objects.
     pub(super) fn hottest(&self, count: u64) -> f64 {
         let objects = self.settings.objects;
         match &self.zipf {

@@ -1,20 +1,20 @@
-//! What a worker counts about commits: enough to say of every object whether it is what a commit left.
+//! A worker's counts of its commits: sufficient to decide for every object if a commit wrote its version.
 
 use engine::ClientId;
 
 use super::input::{Input, Writer};
 
-/// Objects are counted in this many parts, told apart by the top bits of their names.
+/// The number of parts by which writes are counted. The top bits of an object's name select the part.
 pub(super) const PARTS: usize = 64;
-/// Of so many of the hottest objects a client's last write is known.
+/// The number of the hottest objects for which each client's last write is kept.
 pub(super) const HOT: usize = 64;
 
 /// The commits of a client.
 #[derive(Debug)]
 struct Commits {
-    /// By number of the request: a bit each.
+    /// A bit for each committed request, by number.
     requests: Vec<u64>,
-    /// By rank of the object.
+    /// The last write to each hot object, by rank.
     last_writes: [Option<Writer>; HOT],
 }
 
@@ -24,11 +24,11 @@ impl Commits {
     }
 }
 
-/// What a worker counts about commits.
+/// A worker's counts of its commits.
 #[derive(Debug)]
 pub struct Ledger {
     pub(super) writes: [u64; PARTS],
-    /// By client, those who belong to other workers left out. Empty where nothing is written blindly.
+    /// The commits by client; `None` for clients of other workers. Empty unless writes are blind.
     clients: Vec<Option<Box<Commits>>>,
     pub(super) missing: u64,
     pub(super) digest: u64,
@@ -41,15 +41,15 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// A transaction has committed.
+    /// Counts a commit with read-modify-writes.
     pub(super) fn count(&mut self, input: &Input) {
         for object in input.written() {
             self.writes[object.part(PARTS)] += 1;
         }
     }
 
-    /// One that wrote blindly: whose value an object has must be known by name. A bit for each request of a client is
-    /// what it takes; the list grows so seldom that it does not show.
+    /// Records a commit with blind writes, which must be identified, because each version names its writer. A client
+    /// costs one bit for each request. The list grows so rarely that the cost does not show.
     pub(super) fn remember(&mut self, input: &Input) {
         let (client, sequence) = input.writer.request();
         let client = client.0 as usize;
@@ -73,18 +73,18 @@ impl Ledger {
         self.clients.get(client.0 as usize)?.as_deref()
     }
 
-    /// Whether a request has committed.
+    /// Returns `true` if a request has committed.
     pub(super) fn has(&self, (client, sequence): (ClientId, u64)) -> bool {
         let word = self.of(client).and_then(|commits| commits.requests.get((sequence / 64) as usize));
         word.is_some_and(|word| word >> (sequence % 64) & 1 == 1)
     }
 
-    /// What a client wrote last to a hot object.
+    /// Returns a client's last write to a hot object.
     pub(super) fn last_write(&self, client: ClientId, rank: usize) -> Option<Writer> {
         self.of(client)?.last_writes[rank]
     }
 
-    /// Whether anybody wrote to a hot object.
+    /// Returns `true` if any client wrote to a hot object.
     pub(super) fn is_written(&self, rank: usize) -> bool {
         self.clients.iter().flatten().any(|commits| commits.last_writes[rank].is_some())
     }

@@ -1,17 +1,17 @@
-//! The microbenchmark of batching and reordering: five reads and five writes of a hundred thousand objects, one of
-//! which is read and written (Ding, Kot, Gehrke: Improving optimistic concurrency control through transaction batching
+//! The microbenchmark of batching and reordering: five reads and five writes of a hundred thousand objects; one object
+//! is both read and written (Ding, Kot, Gehrke: Improving optimistic concurrency control through transaction batching
 //! and operation reordering, PVLDB 12(2), 2018).
 //!
-//! TABLE        Objects with names of 8 bytes and a version of 8 bytes; asked for single keys only.
+//! TABLE        Objects with names of 8 bytes and a version of 8 bytes; read by single keys only.
 //! TRANSACTION  Reads its objects, then writes its objects: blindly, or by a read-modify-write. Names are
 //!              Zipf-distributed, and differ within a transaction.
-//! CHECKS       A read-modify-write adds 1 to the version: in each of 64 parts of the objects versions are the writes
-//!              that committed. A blind write leaves the number of its request: the version of an object is that of a
-//!              request which has committed and writes it, and of the 64 hottest objects no other one than the last of
-//!              its client, and none only where nobody wrote.
-//! DEPARTURES   (1) The values, which the study leaves empty, are the versions. (2) The study's clients, storage and
+//! CHECKS       A read-modify-write adds 1 to the version: in each of 64 parts of the objects, the sum of the versions
+//!              is the number of committed writes. A blind write stores the number of its request: the version of an
+//!              object names a committed request that writes the object. For the 64 hottest objects, it is the last
+//!              request of its client that wrote the object; and no version is 0 if anybody wrote the object.
+//! DEPARTURES   (1) The values, which are empty in the study, are the versions. (2) The study's clients, storage and
 //!              validator are threads with queues between them and at most 300 transactions among them; here
-//!              `--clients 300` keeps as many in flight, and the scheme decides what becomes of them.
+//!              `--clients 300` keeps as many in flight, and the scheme decides how they are processed.
 
 mod forecast;
 mod input;
@@ -35,7 +35,7 @@ use settings::{SETTINGS, Settings};
 pub use input::Input;
 pub use ledger::Ledger;
 
-/// An object: how often it was written, or who wrote it last.
+/// An object's row: the number of its writes or, with blind writes, its last writer.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 struct Version(u64);
@@ -54,17 +54,17 @@ pub struct Micro {
     table: Table<Version>,
 }
 
-/// What a transaction found.
+/// The result of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// A sum over the versions that were read.
+    /// The sum of the versions that were read.
     digest: u64,
-    /// Objects that were not found.
+    /// The number of objects that were not found.
     missing: u64,
 }
 
 impl Micro {
-    /// Checks a share, against what was committed if that is known.
+    /// Checks a share, against the commits if they are known.
     fn check_share(
         &self,
         view: &impl Quiesced,
@@ -79,7 +79,7 @@ impl Micro {
         if share.index == 0 { self.check_whole(view, ledgers) } else { Ok(()) }
     }
 
-    /// Checks the versions of a part that counts writes.
+    /// Checks versions that count writes, part by part.
     fn check_counters(
         &self,
         view: &impl Quiesced,
@@ -103,7 +103,7 @@ impl Micro {
         Ok(())
     }
 
-    /// Checks the versions of objects that name who wrote them.
+    /// Checks versions that name their writers.
     fn check_writers(
         &self,
         view: &impl Quiesced,
@@ -130,7 +130,7 @@ impl Micro {
         Ok(())
     }
 
-    /// Checks that no hot object has an older version than the last of its writer.
+    /// Checks that the version of each hot object is the last write of its writer's client.
     fn check_last(&self, view: &impl Quiesced, ledgers: &[Ledger]) -> Result<(), Violation> {
         for rank in 0..HOT.min(self.settings.objects as usize) {
             let version = self.version(self.generator.of_rank(rank as u64), view)?;
@@ -154,7 +154,7 @@ impl Micro {
         version.ok_or_else(|| Violation { condition: "objects stay", found: format!("{object:?} is gone") })
     }
 
-    /// Checks what has no parts.
+    /// Checks the conditions of the whole table.
     fn check_whole(&self, view: &impl Quiesced, ledgers: Option<&[Ledger]>) -> Result<(), Violation> {
         if self.settings.is_blind
             && let Some(ledgers) = ledgers
@@ -206,7 +206,7 @@ impl Workload for Micro {
         }
     }
 
-    /// From numbers of its own, so that the checks can draw a request again.
+    /// Draws from a stream of its own, so that the checks can draw a request again.
     fn generate(&self, client: ClientId, sequence: u64, _: &mut Rng) -> Input {
         self.generator.generate(client, sequence)
     }

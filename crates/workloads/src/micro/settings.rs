@@ -1,4 +1,4 @@
-//! What can be set: how many objects there are, how hot the hottest are, and what a transaction does with its own.
+//! Settings: the number of objects, the skew of accesses, and the accesses of a transaction.
 
 use engine::setting::{Range, Setting, SettingError, Values};
 
@@ -58,7 +58,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// The settings, typed.
+/// The settings as typed values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) objects: u64,
@@ -101,7 +101,7 @@ impl Settings {
         Err(SettingError(refusal))
     }
 
-    /// Objects that a transaction reads or writes.
+    /// The number of objects that a transaction reads or writes.
     pub(super) fn accesses(&self) -> usize {
         self.reads + self.writes - self.common
     }

@@ -1,4 +1,4 @@
-//! Claims about the objects that are drawn and the checks, one transaction at a time.
+//! Claims about the drawn objects and about the checks, one transaction at a time.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
-//! Mix: small transactions of every kind of operation over few rows, made to be in each other's way. It measures
-//! nothing: it is what recorded histories are made of, natively and under schedules that a seed decides.
+//! Mix: small transactions of every kind of operation over few rows, made to conflict. Mix measures nothing: its
+//! purpose is to produce recorded histories, natively and under schedules that a seed decides.
 //!
 //! Three tables: one for point lookups, one that is ordered, and one with two column groups and a secondary index
-//! whose keys change. About half of the keys are there at any time. A row says whether it is torn: its words agree.
+//! whose keys change. About half of the keys are present at any time. The words of a row are equal unless the row
+//! is torn.
 
 mod given;
 mod op;
@@ -20,19 +21,19 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub use given::{Act, Rows};
 pub use op::{At, Op};
 
-/// The most operations of a transaction.
+/// The maximum number of operations of a transaction.
 pub const OPS_MAX: usize = 8;
-/// Bits of a key's number at its home.
+/// The number of bits of a key's number within its home.
 const NUMBER_BITS: u32 = 20;
-/// Different labels.
+/// The number of different labels.
 const LABELS: u64 = 4;
 
-/// A key: a home, and a number there.
+/// A key: a home, and a number within the home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot(u64);
 
 impl Spot {
-    /// The key with this number at this home.
+    /// Creates the key with this number at this home.
     pub const fn new(home: u64, number: u64) -> Self {
         Self(home << NUMBER_BITS | number)
     }
@@ -48,7 +49,7 @@ impl Spot {
 
 impl Key for Spot {
     type Ordered = u64;
-    // A home is a prefix of its own, so that ranges cross from leaf to leaf.
+    // The prefix is the home alone, so that ranges cross from leaf to leaf.
     const SUFFIX_BITS: u32 = NUMBER_BITS;
 
     fn ordered(self) -> u64 {
@@ -64,7 +65,7 @@ impl Key for Spot {
     }
 }
 
-/// A row to which may be added. Its words are equal.
+/// A row that supports additions. All its words are equal.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Cell([u64; 3]);
@@ -76,18 +77,18 @@ impl Cell {
         Self([value; 3])
     }
 
-    /// Its value; none when it is torn.
+    /// Returns the row's value, or `None` if the row is torn.
     fn value(&self) -> Option<u64> {
         (self.0 == [self.0[0]; 3]).then_some(self.0[0])
     }
 }
 
-/// A row with a label, by which an index finds it.
+/// A row with a label. A secondary index finds rows by label.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Labelled {
     label: u64,
-    /// Equal to the label.
+    /// A copy of the label: a difference shows a torn row.
     echo: u64,
 }
 
@@ -102,7 +103,7 @@ impl Row for Labelled {
     type Indexes = (ByLabel,);
 }
 
-/// The other column group of a labelled row: a cell without additions.
+/// The other column group of a labelled row: like a [`Cell`], but without additions.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Note([u64; 2]);
@@ -174,9 +175,9 @@ pub struct Mix {
     read_only_pct: u64,
     rollback_pct: u64,
     pause_pct: u64,
-    /// The rows that are there, if they are given.
+    /// The rows to load, if they are given.
     rows: Option<&'static [Rows]>,
-    /// What sessions send, if it is given.
+    /// The transactions that the sessions send, if they are given.
     act: Option<Act>,
     noticed: Noticed,
 }
@@ -188,15 +189,15 @@ pub struct Input {
     ops: [Op; OPS_MAX],
     is_read_only: bool,
     rolls_back: bool,
-    /// Whether it says where all its keys live.
+    /// `true` if the request names the homes of all its keys.
     tells_homes: bool,
-    /// By operation, a bit each: whether others get a turn after it.
+    /// A bit for each operation: set if other clients get a turn after the operation.
     pauses: u8,
-    /// How long that turn lasts; with 0 it is that of the worker's other clients, once.
+    /// The length of that turn in nanoseconds. With 0 the worker's other clients get one turn.
     pause_ns: u64,
 }
 
-/// What the mix calls a table of its recorded histories.
+/// The name of a table in the recorded histories of the mix.
 pub fn name_of(number: u16) -> &'static str {
     let Facet { table, group, index } = Facet::from_number(number);
     match (table.0, group, index) {
@@ -215,13 +216,13 @@ impl Input {
     }
 }
 
-/// What attempts noticed by themselves, also those that aborted: what an attempt is shown may be out of date, but
-/// it is whole.
+/// Defects that attempts detect themselves, aborted attempts included: an attempt may read rows that are out of
+/// date, but no row that is torn or under a wrong key.
 #[derive(Debug, Default)]
 struct Noticed {
-    /// Rows whose words did not agree.
+    /// The number of rows whose words were not equal.
     torn: AtomicU64,
-    /// Rows that an index showed under a key that is not theirs.
+    /// The number of rows that an index returned under a key that is not theirs.
     misplaced: AtomicU64,
 }
 
@@ -244,13 +245,13 @@ const fn pct(name: &'static str, default: &'static str, doc: &'static str) -> Se
 }
 
 impl Mix {
-    /// The same over rows that are given.
+    /// Returns the same workload with these rows to load.
     #[must_use]
     pub fn with_rows(self, rows: &'static [Rows]) -> Self {
         Self { rows: Some(rows), ..self }
     }
 
-    /// From now on sessions send what is given.
+    /// Makes the sessions send these transactions from now on.
     pub fn enter(&mut self, act: Act) {
         self.act = Some(act);
     }
@@ -389,7 +390,7 @@ impl Workload for Mix {
     }
 
     fn execute<T: Transaction>(&self, input: &Input, (): &mut (), txn: &mut T) -> Result<(), Abort> {
-        // Also of those that roll back: a hint that is wrong must do no harm.
+        // Hint also in attempts that roll back: a wrong hint must do no harm.
         txn.decided();
         for (nth, op) in input.ops().iter().enumerate() {
             op.execute(self, txn)?;
@@ -403,7 +404,7 @@ impl Workload for Mix {
     }
 
     fn check(&self, _: &impl Quiesced, _: Share, _: &[()]) -> Result<(), Violation> {
-        // Relaxed: nothing runs any more.
+        // Relaxed: no worker runs any more.
         let [torn, misplaced] =
             [&self.noticed.torn, &self.noticed.misplaced].map(|count| count.load(Ordering::Relaxed));
         if torn + misplaced == 0 {

@@ -1,4 +1,4 @@
-//! What a transaction of the mix does, operation by operation.
+//! The operations of the mix's transactions.
 
 use core::ops::ControlFlow;
 
@@ -7,21 +7,21 @@ use stdx::Rng;
 
 use super::{ByLabel, Cell, LABELS, LabelKey, Labelled, Mix, Note, Spot, Tables};
 
-/// Rows that a scan covers at most, if all of them are there.
+/// The maximum number of rows that a scan within one home covers, if all of them are present.
 const SCANNED_MAX: u64 = 12;
-/// Rows after which a scan is broken off, at most.
+/// The maximum row limit of a scan that has a limit.
 const LIMIT_MAX: u64 = 5;
 
-/// The table of an operation.
+/// The table, and for labelled rows the column group, of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// The one for point lookups.
+    /// The table for point lookups.
     Points,
-    /// The ordered one.
+    /// The ordered table.
     Ordered,
-    /// The one with the secondary index: the column group with the label.
+    /// The table with the secondary index: the column group with the label.
     Labelled,
-    /// Its other column group.
+    /// The other column group of the same table.
     Notes,
 }
 
@@ -30,22 +30,24 @@ pub enum At {
 pub enum Op {
     /// Reads a row.
     Read(At, Spot),
-    /// Reads and writes a row; of a labelled one, the label.
+    /// Reads and writes a row. In the group with the label, the label is written.
     Update(At, Spot, u64),
-    /// Adds to a row without looking; elsewhere than in rows of cells an update.
+    /// Adds to a row without reading it. For tables other than those of cells, the same as `Update`.
     Add(At, Spot, u64),
     /// Overwrites a row.
     Replace(At, Spot, u64),
     /// Inserts a row.
     Insert(At, Spot, u64),
-    /// Inserts a row; if it is there, and the point of the last key has an odd value, overwrites it: so what it touches
-    /// depends on others. Of a labelled row it overwrites the column group that is named. For programs that are given.
+    /// Inserts a row. If the row exists, and the point row with the second key has an odd value, overwrites the row:
+    /// the access set then depends on other transactions. In the table of labelled rows the named column group is
+    /// overwritten. Only for given transactions.
     InsertOr(At, Spot, u64, Spot),
     /// Deletes a row.
     Delete(At, Spot),
-    /// Reads a range, from its first key or its last, up to so many rows.
+    /// Reads a range of keys, forward from the first key or backward from the last, up to this number of rows.
     Scan(At, Spot, Spot, Direction, u64),
-    /// Reads what has these labels at a home, from the first or the last, up to so many rows.
+    /// Reads the rows of a home with a label in this range, forward from the first or backward from the last, up to
+    /// this number of rows.
     ScanBy(u64, u64, u64, Direction, u64),
 }
 
@@ -74,7 +76,7 @@ impl Op {
                 Self::ScanBy(key.at(), label, label + rng.below(LABELS - label), direction, limit)
             }
             _ => {
-                // Now and then beyond the home's last key, and into the next home.
+                // Some scans go beyond the home's last key, into the next home.
                 let is_across = key.at() + 1 < mix.homes && rng.below(8) == 0;
                 let to = if is_across {
                     Spot::new(key.at() + 1, rng.below(SCANNED_MAX))
@@ -86,7 +88,7 @@ impl Op {
         }
     }
 
-    /// Where its keys live.
+    /// Returns the homes of the operation's keys.
     pub(super) fn homes(self) -> impl Iterator<Item = u64> {
         let (from, to) = match self {
             Self::Read(_, key)
@@ -143,7 +145,7 @@ impl Op {
     }
 }
 
-/// The table of cells that is meant.
+/// Returns the table of cells for this operation.
 fn cells(at: At, tables: &Tables) -> engine::Table<Cell> {
     if at == At::Points { tables.points } else { tables.ordered }
 }
@@ -177,7 +179,7 @@ fn replace<T: Transaction>(at: At, key: Spot, value: u64, tables: &Tables, txn: 
     .map(drop)
 }
 
-/// `false` when the key is there.
+/// Inserts a row. Returns `false` if the key exists.
 fn insert<T: Transaction>(
     at: At,
     key: Spot,
@@ -204,7 +206,7 @@ fn update<T: Transaction>(
     let is_whole = match at {
         At::Labelled => txn.update(tables.labelled, key, |row| {
             let is_whole = row.label == row.echo;
-            // Half of the updates leave the label as it is.
+            // Half of the updates leave the label unchanged.
             if value.is_multiple_of(2) {
                 *row = Labelled::new(value / 2 % LABELS);
             }

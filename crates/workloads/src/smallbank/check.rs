@@ -1,8 +1,8 @@
 //! Consistency after loading and after a run.
 //!
-//! Every balance that a commit has changed is accounted for: its amount is in the ledger, by account and part of the
-//! customers, and what is in the accounts of a part is what was loaded there and what was changed. What came and went
-//! is counted once more from the requests alone, so that a program which moves money wrongly shows, too.
+//! Every balance that a commit changed is accounted for: the ledger has the amount, by account and part of the
+//! customers. The sum of the accounts of a part is the loaded sum plus the changes. The money that came into and left
+//! the bank is also computed from the requests alone, so that a program that moves money wrongly is detected.
 
 use engine::{Quiesced, Share, Violation};
 
@@ -29,7 +29,7 @@ impl Sums {
     }
 }
 
-/// Checks a share of the bank, against what was committed if that is known.
+/// Checks a share of the bank, against the commits if they are known.
 pub(super) fn check(
     bank: &SmallBank,
     view: &impl Quiesced,
@@ -50,7 +50,7 @@ pub(super) fn check(
     if share.index == 0 { check_whole(bank, view, ledgers) } else { Ok(()) }
 }
 
-/// Checks the accounts of every 64th customer.
+/// Checks the accounts of one part: of every 64th customer.
 fn check_part(
     bank: &SmallBank,
     part: u64,
@@ -93,7 +93,7 @@ fn check_part(
     violation("balances are what was loaded and committed", found)
 }
 
-/// Checks what has no parts.
+/// Checks the conditions of the whole bank.
 fn check_whole(bank: &SmallBank, view: &impl Quiesced, ledgers: Option<&[Ledger]>) -> Result<(), Violation> {
     let ledgers = ledgers.unwrap_or_default();
     let changed = ledgers.iter().flat_map(|ledger| ledger.changed).fold(Sums::default(), Sums::plus).total();

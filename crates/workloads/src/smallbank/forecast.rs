@@ -1,4 +1,4 @@
-//! What the settings stress, worked out before anything runs.
+//! The forecast of SmallBank: the load that the settings cause, computed before anything runs.
 
 use engine::{Drive, Forecast};
 
@@ -7,7 +7,7 @@ use super::rows::{Account, Checking, Savings};
 use super::settings::{Choice, Settings};
 use crate::text::{at_least_one, percent};
 
-/// What a transaction does with an account.
+/// The access of a transaction to an account.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
     Nothing,
@@ -23,7 +23,7 @@ impl Access {
     }
 }
 
-/// What a type of transaction does with savings and checking account of each of its customers.
+/// The accesses of a transaction type to the savings and the checking account of each of its customers.
 fn accesses(kind: Kind) -> &'static [(Access, Access)] {
     match kind {
         Kind::Balance => &[(Read, Read)],
@@ -95,7 +95,7 @@ fn two_customers(settings: &Settings) -> f64 {
     Kind::ALL.into_iter().filter(|kind| kind.is_of_two()).map(|kind| settings.share(kind)).sum()
 }
 
-/// Balances that a transaction writes, in the mean.
+/// The mean number of balances that a transaction writes.
 fn writes(settings: &Settings) -> f64 {
     let of = |kind: Kind| {
         let accounts = accesses(kind).iter().flat_map(|(savings, checking)| [savings, checking]);
@@ -104,8 +104,8 @@ fn writes(settings: &Settings) -> f64 {
     Kind::ALL.into_iter().map(|kind| settings.share(kind) * of(kind)).sum()
 }
 
-/// How many pairs of customers of two transactions are one customer whom they conflict on, in the mean. Rollbacks are
-/// left out, and additions count as writes.
+/// The mean number of pairs of customers of two transactions that are the same customer and conflict. Rollbacks are
+/// ignored, and additions count as writes.
 fn expected_conflicts(settings: &Settings) -> f64 {
     let pairs = |a: Kind, b: Kind| {
         let all = accesses(a).iter().flat_map(|a| accesses(b).iter().map(move |b| (a, b)));
@@ -117,7 +117,7 @@ fn expected_conflicts(settings: &Settings) -> f64 {
     settings.collision() * Kind::ALL.into_iter().map(of).sum::<f64>()
 }
 
-/// Transactions in flight beside one.
+/// The number of other transactions in flight beside one.
 fn others(drive: Drive) -> f64 {
     f64::from(drive.clients.saturating_sub(1))
 }

@@ -1,4 +1,4 @@
-//! Inputs: what a customer asks the bank for.
+//! Inputs: the requests of customers.
 
 use engine::Homes;
 use stdx::{Permutation, Rng};
@@ -12,8 +12,8 @@ const TRANSACT_CENTS: i64 = 2_020;
 const CHECK_CENTS: i64 = 500;
 const PAYMENT_CENTS: i64 = 500;
 
-/// Draws of the second customer until it is not the first: then it is the next one, which happens only where almost
-/// all choices are of one customer.
+/// The maximum number of draws of a second customer who differs from the first. Then the next customer is taken,
+/// which happens only if almost all choices fall on one customer.
 const DRAWS: u32 = 64;
 
 /// The types of transaction, in the order of Alomari et al., and `SendPayment`, which H-Store added.
@@ -39,12 +39,12 @@ impl Kind {
         Self::SendPayment,
     ];
 
-    /// Whether it is about two customers.
+    /// Returns `true` if the type involves two customers.
     pub(super) fn is_of_two(self) -> bool {
         matches!(self, Self::Amalgamate | Self::SendPayment)
     }
 
-    /// What is paid, in cents.
+    /// Returns the amount, in cents.
     fn amount(self) -> i64 {
         match self {
             Self::Balance | Self::Amalgamate => 0,
@@ -56,11 +56,11 @@ impl Kind {
     }
 }
 
-/// A customer, as a request names him.
+/// A customer as a request names the customer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Party {
     pub(super) name: Name,
-    /// The id that ACCOUNT has for the name, of which a request says no more than where it lives.
+    /// The id that ACCOUNT has for the name. A request tells the scheme only the home of the id.
     pub(super) id: u64,
 }
 
@@ -69,14 +69,14 @@ pub(super) struct Party {
 pub struct Input {
     pub(super) kind: Kind,
     pub(super) first: Party,
-    /// The one who is paid; the first where there is none.
+    /// The customer who is paid; the first customer if the type has no second.
     pub(super) second: Party,
-    /// In cents; negative where savings are withdrawn, and in a deposit that is to be refused.
+    /// The amount in cents: negative for a withdrawal from savings, and for a deposit that is to be refused.
     pub(super) amount: i64,
 }
 
 impl Input {
-    /// Where the accounts are that it touches.
+    /// Returns the homes of the accounts that the request touches.
     pub(super) fn homes(&self) -> Homes {
         let mut homes = Homes::new();
         homes.add(self.first.id);
@@ -85,8 +85,8 @@ impl Input {
     }
 }
 
-/// Who has which id. The numbers of customers are in the order of how busy they are, and their ids in none, so that
-/// busy ones are no neighbours.
+/// The mapping from customers' numbers to ids. Numbers are in the order of how busy the customers are. Ids are in
+/// random order, so that busy customers are not adjacent.
 #[derive(Clone, Debug)]
 pub(super) struct People(Permutation);
 
@@ -95,7 +95,7 @@ impl People {
         Self(Permutation::new(customers, seed))
     }
 
-    /// The customer with a number.
+    /// Returns the customer with a number.
     pub(super) fn party(&self, number: u64) -> Party {
         Party { name: Name::of(number), id: self.0.apply(number) }
     }
@@ -108,7 +108,7 @@ pub(super) fn generate(settings: &Settings, people: &People, rng: &mut Rng) -> I
     let mut first = people.party(number);
     let second = if kind.is_of_two() { people.party(other(settings, number, rng)) } else { first };
     let mut amount = kind.amount();
-    // A deposit or a withdrawal.
+    // A request is a deposit or a withdrawal.
     if kind == Kind::TransactSavings && rng.below(2) == 0 {
         amount = -amount;
     }
@@ -122,7 +122,7 @@ pub(super) fn generate(settings: &Settings, people: &People, rng: &mut Rng) -> I
     Input { kind, first, second, amount }
 }
 
-/// The number of a customer who is not the first.
+/// Returns the number of a customer other than the first.
 fn other(settings: &Settings, first: u64, rng: &mut Rng) -> u64 {
     let drawn = (0..DRAWS).map(|_| settings.customer(rng)).find(|&number| number != first);
     drawn.unwrap_or((first + 1) % settings.customers)

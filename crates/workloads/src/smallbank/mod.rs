@@ -2,23 +2,23 @@
 //! Fekete, Roehm: The cost of serializability on platforms that use snapshot isolation, ICDE 2008; the sixth,
 //! `SendPayment`, is from H-Store).
 //!
-//! TABLES       ACCOUNT leads from a name to a customer, SAVINGS and CHECKING from a customer to a balance in cents;
-//!              all are asked for single keys only.
-//! PROGRAMS     Balance reads both accounts; `DepositChecking` pays into one; `TransactSavings` adds to the savings or
-//!              takes from them; Amalgamate moves all of one customer to another; `WriteCheck` takes a check, with a
-//!              penalty of one unit if both accounts do not cover it; `SendPayment` pays from one checking account into
-//!              another. A name that is not there, a negative deposit, savings that would be overdrawn and a payment
-//!              that is not covered roll back.
-//! CHECKS       Balances are what was loaded and what commits changed, by account, in each of 64 parts of the
+//! TABLES       ACCOUNT maps a name to a customer; SAVINGS and CHECKING map a customer to a balance in cents. All are
+//!              read by single keys only.
+//! PROGRAMS     Balance reads both accounts; `DepositChecking` pays into the checking account; `TransactSavings` adds
+//!              to the savings or takes from them; Amalgamate moves all money of one customer to another; `WriteCheck`
+//!              takes a check, with a penalty of one unit if both accounts together do not cover it; `SendPayment` pays
+//!              from one checking account into another. An unknown name, a negative deposit, a withdrawal that the
+//!              savings do not cover and a payment that is not covered roll back.
+//! CHECKS       Balances are the loaded ones plus the committed changes, by account, in each of 64 parts of the
 //!              customers; all money is what was loaded, deposited and withdrawn, penalties included; savings are never
 //!              negative; names lead to their customers.
 //! ISOLATION    Under snapshot isolation a `WriteCheck` that reads the savings before a `TransactSavings` withdraws
-//!              them may be spared a penalty although a Balance has already seen what was withdrawn: no serial order
-//!              has both (Fekete, O'Neil, O'Neil: A read-only transaction anomaly under snapshot isolation, SIGMOD
-//!              Record 33(3), 2004). That is permitted there, and nothing that the checks hold: each program's own
-//!              effect is accounted for, so that they are exact under it, too. Whether such a thing may happen is for
-//!              `contend check`, which has it among its scripts.
-//! DEPARTURES   (1) The published programs only withdraw from savings, of which there are then ever fewer: here
+//!              them can escape a penalty although a Balance has already seen the withdrawal. No serial order has both
+//!              (Fekete, O'Neil, O'Neil: A read-only transaction anomaly under snapshot isolation, SIGMOD Record 33(3),
+//!              2004). Snapshot isolation permits this, and the checks do not detect it: each program's own effect is
+//!              accounted for, so that the checks are exact under snapshot isolation, too. `contend check`, which has
+//!              the anomaly among its scripts, decides whether a scheme may show it.
+//! DEPARTURES   (1) The published programs only withdraw from savings, so that fewer and fewer savings are left; here
 //!              `TransactSavings` deposits as often as it withdraws. (2) The amounts are H-Store's, fixed. (3) The
 //!              definitions are those of the paper where `BenchBase` has others: its Amalgamate empties other accounts
 //!              than it takes from, and its penalty is paid to the customer.
@@ -47,7 +47,7 @@ use settings::{SETTINGS, Settings};
 
 pub use input::Input;
 
-/// The accounts are checked in this many parts: a customer's is his id modulo it.
+/// The number of parts in which accounts are checked. A customer's part is the id modulo this number.
 const PARTS: usize = 64;
 
 /// The tables.
@@ -67,29 +67,29 @@ pub struct SmallBank {
     tables: Tables,
 }
 
-/// What a transaction found and changed, in cents.
+/// The result of a transaction: balances read and changes made, in cents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// What Balance saw.
+    /// The sum of both accounts that Balance read.
     seen: i64,
-    /// What came to the first customer's savings.
+    /// The change of the first customer's savings.
     savings: i64,
-    /// What came to his checking account.
+    /// The change of the first customer's checking account.
     checking: i64,
-    /// What came to the second customer's checking account.
+    /// The change of the second customer's checking account.
     received: i64,
-    /// Whether a check was not covered.
+    /// `true` if a check was not covered.
     has_penalty: bool,
-    /// Whether a name led to another customer, or a row lay under another's id.
+    /// `true` if a name led to another customer, or a row lay under another's id.
     is_wrong: bool,
 }
 
-/// What a worker counts about commits.
+/// A worker's counts of its commits.
 #[derive(Debug)]
 pub struct Ledger {
-    /// What came to the accounts, by part of the customers.
+    /// The changes of the accounts, by part of the customers.
     changed: [Sums; PARTS],
-    /// What came into the bank, by requests and penalties.
+    /// The money that came into the bank minus the money that left it, computed from requests and penalties.
     flown: i64,
     wrong: u64,
     digest: i64,
@@ -108,7 +108,7 @@ impl Ledger {
     }
 }
 
-/// What a transaction brings into the bank, in cents: what it takes out is negative.
+/// The money that a transaction brings into the bank, in cents. Negative if the transaction takes money out.
 fn flow(input: &Input, has_penalty: bool) -> i64 {
     match input.kind {
         Kind::DepositChecking | Kind::TransactSavings => input.amount,

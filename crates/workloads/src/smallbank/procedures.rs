@@ -1,6 +1,6 @@
-//! The six programs. Each begins with the name.
+//! The six programs. Each begins with a look-up of the name.
 //!
-//! Balances are added up with wrapping: what an attempt reads may turn out to be of different moments.
+//! Balances are added with wrapping: the values that an attempt reads may be of different moments.
 
 use core::iter;
 
@@ -10,7 +10,7 @@ use super::input::{Input, Kind, Party};
 use super::rows::{Checking, Customer};
 use super::{Output, SmallBank};
 
-/// What a check that is not covered costs: one unit of money.
+/// The penalty for a check that is not covered: one unit of money.
 pub(super) const PENALTY_CENTS: i64 = 100;
 
 impl SmallBank {
@@ -28,7 +28,7 @@ impl SmallBank {
         Ok(output)
     }
 
-    /// What the customer has in both accounts.
+    /// Reads the sum of both accounts of the customer.
     fn balance<T: Transaction>(&self, input: &Input, output: &mut Output, txn: &mut T) -> Result<(), Abort> {
         let customer = self.customer(input.first, output, txn)?;
         self.prefetch(customer, txn);
@@ -40,7 +40,7 @@ impl SmallBank {
         Ok(())
     }
 
-    /// Pays in; nobody pays in less than nothing.
+    /// Pays into the checking account. A negative amount rolls back.
     fn deposit_checking<T: Transaction>(
         &self,
         input: &Input,
@@ -56,7 +56,7 @@ impl SmallBank {
         self.pay_in(customer, input.amount, txn)
     }
 
-    /// Adds to the savings or takes from them, unless there is less.
+    /// Adds to the savings or takes from them. Rolls back if the savings do not cover the withdrawal.
     fn transact_savings<T: Transaction>(
         &self,
         input: &Input,
@@ -79,7 +79,7 @@ impl SmallBank {
         Ok(())
     }
 
-    /// Moves all that the first customer has to the second.
+    /// Moves all money of the first customer to the second.
     fn amalgamate<T: Transaction>(
         &self,
         input: &Input,
@@ -99,9 +99,9 @@ impl SmallBank {
         self.pay_in(second, output.received, txn)
     }
 
-    /// Takes a check from the checking account, which costs more if both accounts together do not cover it. The
-    /// savings are read and the checking account is written: with `TransactSavings`, which does it the other way round,
-    /// that is where snapshot isolation lets writes be skewed.
+    /// Pays a check from the checking account, with a penalty if both accounts together do not cover it. The savings
+    /// are read and the checking account is written. Together with `TransactSavings`, which writes the savings, that is
+    /// where snapshot isolation permits an anomaly (ISOLATION in the header of the module).
     fn write_check<T: Transaction>(
         &self,
         input: &Input,
@@ -123,7 +123,7 @@ impl SmallBank {
         Ok(())
     }
 
-    /// Pays from one checking account into another, unless there is less in the first.
+    /// Pays from one checking account into another. Rolls back if the first does not cover the payment.
     fn send_payment<T: Transaction>(
         &self,
         input: &Input,
@@ -147,7 +147,7 @@ impl SmallBank {
         self.pay_in(second, input.amount, txn)
     }
 
-    /// The customer who has a name: a request that names nobody rolls back.
+    /// Returns the customer with a name. An unknown name rolls back.
     fn customer<T: Transaction>(
         &self,
         party: Party,
@@ -159,7 +159,7 @@ impl SmallBank {
         Ok(Customer(id))
     }
 
-    /// Both customers.
+    /// Returns both customers.
     fn both<T: Transaction>(
         &self,
         input: &Input,
@@ -172,13 +172,13 @@ impl SmallBank {
         Ok(customers)
     }
 
-    /// Asks for both rows of a customer at once.
+    /// Prefetches both rows of a customer.
     fn prefetch<T: Transaction>(&self, customer: Customer, txn: &mut T) {
         txn.prefetch(self.tables.savings, iter::once(customer));
         txn.prefetch(self.tables.checking, iter::once(customer));
     }
 
-    /// What a customer has saved.
+    /// Reads a customer's savings.
     fn savings<T: Transaction>(
         &self,
         customer: Customer,
@@ -203,7 +203,7 @@ impl SmallBank {
     }
 }
 
-/// The row that must be there. Where it is not, the data is broken, which the checks will tell.
+/// Returns a row that must exist. A missing row means that the data is damaged, which the checks detect.
 #[inline]
 fn found<O>(row: Option<O>) -> Result<O, Abort> {
     row.ok_or(Abort::ReadChanged)

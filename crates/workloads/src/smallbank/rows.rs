@@ -4,10 +4,10 @@ use engine::{Home, Key, Row, additive};
 use stdx::Rng;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// A balance after loading lies between these, in cents: so much that accounts do not run dry soon, as in the programs
-/// of H-Store and `BenchBase`.
+/// The range of balances after loading, in cents: so high that accounts do not soon become empty, as in the programs of
+/// H-Store and `BenchBase`.
 const LOADED_CENTS: (u64, u64) = (1_000_000, 5_000_000);
-/// Uniform numbers that a balance is the sum of, which makes it about normal.
+/// The number of uniform random numbers whose sum is a balance, which makes balances approximately normal.
 const SUMMANDS: u64 = 4;
 
 /// A customer's name: a number in decimal digits, padded with zeros to 16 letters, as the published programs make them.
@@ -15,7 +15,7 @@ const SUMMANDS: u64 = 4;
 pub(super) struct Name(u128);
 
 impl Name {
-    /// The name with a number.
+    /// Creates the name with a number.
     pub(super) fn of(number: u64) -> Self {
         let mut letters = [b'0'; size_of::<u128>()];
         let mut rest = number;
@@ -40,14 +40,14 @@ impl Key for Name {
         Self(ordered)
     }
 
-    /// Names never change, so that every partition may look them up.
+    /// Names never change, so every partition may look them up.
     #[inline]
     fn home(self) -> Home {
         Home::Everywhere
     }
 }
 
-/// A customer's id. Each customer is a home, where both accounts live.
+/// A customer's id. Each customer is a home, which contains both accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Customer(pub(super) u64);
 
@@ -70,7 +70,7 @@ impl Key for Customer {
     }
 }
 
-/// ACCOUNT: whose a name is.
+/// ACCOUNT: maps a name to its customer.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub(super) struct Account {
@@ -86,9 +86,9 @@ impl Row for Account {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub(super) struct Savings {
-    /// Repeats the key, so that a row that is found under another's shows.
+    /// A copy of the key, which shows a row that is found under another's key.
     pub(super) customer: u64,
-    /// In cents; never negative.
+    /// The balance in cents; never negative.
     pub(super) balance: i64,
 }
 
@@ -101,16 +101,16 @@ impl Row for Savings {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub(super) struct Checking {
-    /// As in [`Savings`].
+    /// A copy of the key, as in [`Savings`].
     pub(super) customer: u64,
-    /// In cents; negative when checks were not covered.
+    /// The balance in cents; negative after checks that were not covered.
     pub(super) balance: i64,
 }
 
 additive!(Checking of Customer { customer, balance });
 
 impl Savings {
-    /// The customer's first savings.
+    /// Returns the loaded savings of a customer.
     pub(super) fn loaded(seed: u64, customer: u64) -> Self {
         const TABLE: u64 = 0x7361_7669_6e67;
         Self { customer, balance: balance(&mut Rng::from_path(&[seed, TABLE, customer])) }
@@ -118,7 +118,7 @@ impl Savings {
 }
 
 impl Checking {
-    /// The customer's first checking account.
+    /// Returns the loaded checking account of a customer.
     pub(super) fn loaded(seed: u64, customer: u64) -> Self {
         const TABLE: u64 = 0x6368_6563_6b69;
         Self { customer, balance: balance(&mut Rng::from_path(&[seed, TABLE, customer])) }
@@ -148,7 +148,7 @@ mod tests {
         let balances: Vec<i64> = (0..20_000).map(|customer| Savings::loaded(1, customer).balance).collect();
         assert!(balances.iter().all(|balance| (1_000_000..=5_000_000).contains(balance)));
         let near = balances.iter().filter(|balance| balance.abs_diff(3_000_000) < 577_350).count();
-        // Within one deviation of the mean are 68% of a normal distribution.
+        // 68% of a normal distribution are within one standard deviation of the mean.
         assert!(near.abs_diff(13_400) < 600, "{near} of 20,000");
         assert_ne!(Savings::loaded(1, 5).balance, Checking::loaded(1, 5).balance);
     }

@@ -1,20 +1,21 @@
-//! What can be set: how many customers, who of them is busy, and what they do.
+//! Settings: the number of customers, the choice of busy customers, and the mix of programs.
 
 use engine::setting::{Range, Setting, SettingError, Values};
 use stdx::{Rng, Zipf};
 
 use super::input::Kind;
 
-/// The greatest number of customers.
+/// The maximum number of customers.
 const CUSTOMERS_MAX: u64 = 1_000_000_000;
-/// Standard values of what says who is busy.
+/// The standard value of `smallbank.theta`.
 const THETA: &str = "0.9";
 /// The hot spot of Alomari et al.: 1,000 customers who have 90% of the accesses.
 const HOTSPOT: (&str, &str) = ("1000", "90");
 
 /// Weights of the six programs as in H-Store and `BenchBase`, in the order of [`Kind::ALL`].
 const FULL: [u32; Kind::COUNT] = [15, 15, 15, 15, 15, 25];
-/// The five programs of Alomari et al., all as frequent; `SendPayment` came later.
+/// Weights of the five programs of Alomari et al., which are equally frequent. `SendPayment` was
+/// added later.
 const ORIGINAL: [u32; Kind::COUNT] = [1, 1, 1, 1, 1, 0];
 
 pub(super) const SETTINGS: &[Setting] = &[
@@ -91,7 +92,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// The weights that a text means, unless it means none.
+/// Parses the weights of the programs. Returns `None` if the text has no valid weights.
 fn mix(text: &str) -> Option<[u32; Kind::COUNT]> {
     match text {
         "full" => Some(FULL),
@@ -107,7 +108,7 @@ fn mix(text: &str) -> Option<[u32; Kind::COUNT]> {
     }
 }
 
-/// How customers are chosen. Their numbers are in the order of how busy they are.
+/// The distribution of customers. Customers are numbered in the order of how busy they are.
 #[derive(Clone, Debug)]
 pub(super) enum Choice {
     Uniform,
@@ -119,7 +120,7 @@ pub(super) enum Choice {
     Zipf(Zipf),
 }
 
-/// The settings, typed.
+/// The settings as typed values.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) customers: u64,
@@ -162,7 +163,7 @@ impl Settings {
         })
     }
 
-    /// A type of transaction, by the weights.
+    /// Draws a transaction type according to the weights.
     pub(super) fn kind(&self, rng: &mut Rng) -> Kind {
         let mut drawn = rng.below(u64::from(self.weights.iter().sum::<u32>())) as u32;
         let is_drawn = |&weight: &u32| {
@@ -178,7 +179,7 @@ impl Settings {
         f64::from(self.weights[kind as usize]) / f64::from(self.weights.iter().sum::<u32>())
     }
 
-    /// The number of a customer.
+    /// Draws the number of a customer.
     pub(super) fn customer(&self, rng: &mut Rng) -> u64 {
         match &self.choice {
             Choice::Uniform => rng.below(self.customers),
@@ -194,7 +195,7 @@ impl Settings {
         }
     }
 
-    /// The share of the choices that fall on the first `count` customers.
+    /// The share of draws that return one of the first `count` customers.
     pub(super) fn hottest(&self, count: u64) -> f64 {
         let of = |part: u64, whole: u64| if whole == 0 { 1.0 } else { part.min(whole) as f64 / whole as f64 };
         match &self.choice {
@@ -209,7 +210,7 @@ impl Settings {
         }
     }
 
-    /// The probability that two choices are of the same customer.
+    /// The probability that two draws return the same customer.
     pub(super) fn collision(&self) -> f64 {
         match &self.choice {
             Choice::Uniform => 1.0 / self.customers as f64,
@@ -223,7 +224,7 @@ impl Settings {
     }
 }
 
-/// Refuses what says who is busy where it is not asked.
+/// Refuses settings of a distribution of customers that is not the chosen one.
 fn refuse_idle(values: &Values) -> Result<(), SettingError> {
     let choice = values.text("smallbank.choice");
     for (name, standard, of) in [

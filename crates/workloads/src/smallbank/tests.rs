@@ -12,7 +12,7 @@ fn bank(settings: &str) -> Fixture<SmallBank> {
     Fixture::new(&format!("{SMALL} {settings}"))
 }
 
-/// Savings and checking account of the customer with a number.
+/// Returns the savings and the checking account of the customer with a number.
 fn balances(bank: &Fixture<SmallBank>, number: u64) -> (i64, i64) {
     let customer = Customer(bank.workload.people.party(number).id);
     let Tables { savings, checking, .. } = bank.workload.tables;
@@ -21,7 +21,7 @@ fn balances(bank: &Fixture<SmallBank>, number: u64) -> (i64, i64) {
     (savings.expect("loaded"), checking.expect("loaded"))
 }
 
-/// Gives a customer these balances, as commits would that bring them.
+/// Sets a customer's balances, and counts the change in the ledger as a commit would.
 fn give(bank: &mut Fixture<SmallBank>, number: u64, (savings, checking): (i64, i64)) {
     let before = balances(bank, number);
     let id = bank.workload.people.party(number).id;
@@ -38,10 +38,11 @@ fn input(bank: &Fixture<SmallBank>, kind: Kind, (first, second): (u64, u64), amo
     Input { kind, first: party(first), second: party(second), amount }
 }
 
-/// What two customers have.
+/// The savings and the checking account of two customers.
 type Balances = [(i64, i64); 2];
 
-/// What a program makes of two customers with these balances, if it commits.
+/// Runs a program on two customers with these balances. Returns the balances after its commit, or
+/// the abort and the balances.
 fn outcome((kind, amount): (Kind, i64), before: Balances) -> Result<Balances, (Abort, Balances)> {
     let [updated, added] = ["off", "on"].map(|commutative| {
         let mut bank = bank(&format!("smallbank.commutative={commutative}"));
@@ -78,7 +79,7 @@ fn programs_do_what_they_are_defined_to_do() {
     ] {
         assert_eq!(outcome(program, before), expected, "{program:?}");
     }
-    // Debts are amalgamated, too.
+    // An Amalgamate also moves debts.
     assert_eq!(outcome((Amalgamate, 0), [(100, -300), (0, 50)]), Ok([(0, 0), (0, -150)]));
 }
 
@@ -129,7 +130,7 @@ fn refused_requests_and_what_is_not_covered_are_rollbacks() {
 fn a_lost_and_an_invented_payment_are_found() {
     for amount in [1, -1] {
         for is_savings in [true, false] {
-            // Without an Amalgamate there are savings left to take from.
+            // Without an Amalgamate, savings are left to take from.
             let mut bank = bank("smallbank.mix=1,1,1,0,1,1");
             bank.run(500);
             let tables = bank.workload.tables;
@@ -162,7 +163,7 @@ fn a_program_that_makes_money_is_found() {
     let mut bank = bank("");
     let amalgamate = input(&bank, Kind::Amalgamate, (3, 8), 0);
     let output = bank.execute(&amalgamate).expect("commits");
-    // As one that takes from the savings and pays in twice.
+    // The ledger is that of a program that takes from the savings and pays in twice.
     let tables = bank.workload.tables;
     bank.tamper(tables.checking, Customer(amalgamate.second.id), |row| row.balance -= output.savings);
     bank.ledger.change(amalgamate.second.id, Sums { savings: 0, checking: -output.savings });
@@ -314,7 +315,8 @@ fn the_forecast_names_the_mix_the_hot_and_the_conflicts() {
     }
     let reads = forecast("smallbank.mix=1,0,0,0,0,0");
     assert!(reads.sentences.join("\n").contains("No two transactions conflict."));
-    // Deposits to one of two customers: half of the pairs conflict, each other client adds as much.
+    // Deposits to one of two customers: half of the pairs conflict, and each other client adds as
+    // much.
     let deposits = forecast("smallbank.accounts=2 smallbank.choice=uniform smallbank.mix=0,1,0,0,0,0");
     let conflicts = deposits.features.iter().find(|(name, _)| name.contains("in flight")).expect("named").1;
     assert!((conflicts - 1.0).abs() < 1e-9, "{conflicts}");

@@ -1,4 +1,5 @@
-//! What the settings stress, worked out before anything runs.
+//! The forecast of the Stock workload: the load that the settings cause, computed before anything
+//! runs.
 
 use engine::{Drive, Forecast};
 
@@ -10,7 +11,7 @@ use crate::text::percent;
 pub(super) fn of(settings: &Settings, drive: Drive) -> Forecast {
     let rows = settings.rows.count();
     let (reads, writes) = (settings.reads as f64, settings.writes_mean());
-    // Of any rows read and any rows written, whichever way they lie.
+    // The estimate is for any rows read and any rows written, whatever their positions.
     let invalidated = reads * writes / rows as f64;
     let others = f64::from(drive.clients.saturating_sub(1));
     let sentences = vec![

@@ -1,22 +1,23 @@
-//! Inputs: which rows a transaction reads, and which of them it writes. A request holds no list of rows, which would be
-//! long, but what they are drawn from.
+//! Inputs: the rows that a transaction reads, and those of them that it writes. A request holds no list of rows, which
+//! would be long, but the seed from which the rows are drawn.
 
 use engine::Homes;
 use stdx::{Permutation, Rng};
 
 use super::settings::Settings;
 
-/// Up to so many rows are asked one by one where they live; more may live anywhere.
+/// The maximum number of scattered rows for which the home of each row is determined. For more rows, all homes are
+/// named.
 const ASKED_MAX: u64 = 256;
 
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// What all that is random about it is drawn from.
+    /// The seed of everything random in the request.
     pub(super) stamp: u64,
-    /// The position of the first row, where the others follow it.
+    /// The position of the first row, if the rows are consecutive.
     first: u64,
-    /// How many rows it writes.
+    /// The number of rows that the transaction writes.
     pub(super) writes: u64,
 }
 
@@ -29,7 +30,7 @@ impl Input {
         Self { stamp, first, writes: (mean as u64 + more).min(settings.writes_max()) }
     }
 
-    /// The way through the rows that it reads.
+    /// Returns the sequence of rows that the transaction reads.
     #[inline]
     pub(super) fn walk(&self, settings: &Settings) -> Walk {
         let rows = settings.rows.count();
@@ -40,16 +41,16 @@ impl Input {
         }
     }
 
-    /// Says of one row that is read after the other whether it is written.
+    /// Returns the chooser, which decides for each row that is read, in order, if it is written.
     #[inline]
     pub(super) fn chooser(&self, settings: &Settings) -> Chooser {
-        // The first of scattered rows are any.
+        // The first rows of a random permutation are random rows.
         let takes_first = settings.writes_first || settings.is_scattered;
         let rng = Rng::new(!self.stamp);
         Chooser { rows_left: settings.reads, writes_left: self.writes, takes_first, rng }
     }
 
-    /// Where the rows live that it reads.
+    /// Returns the homes of the rows that the transaction reads.
     pub(super) fn homes(&self, settings: &Settings) -> Homes {
         let (rows, reads, mut homes) = (settings.rows, settings.reads, Homes::new());
         match self.walk(settings) {
@@ -71,17 +72,17 @@ impl Input {
     }
 }
 
-/// The rows that a transaction reads, in their order.
+/// The rows that a transaction reads, in order.
 #[derive(Clone, Debug)]
 pub(super) enum Walk {
-    /// One after the other, around the end.
+    /// Consecutive rows. The first row follows the last.
     Contiguous { first: u64, rows: u64 },
-    /// The first of a permutation of all.
+    /// The first rows of a permutation of all rows.
     Scattered(Permutation),
 }
 
 impl Walk {
-    /// The position of a row.
+    /// Returns the position of the `nth` row.
     #[inline]
     pub(super) fn position(&self, nth: u64) -> u64 {
         match self {
@@ -94,8 +95,8 @@ impl Walk {
     }
 }
 
-/// Chooses so many of so many rows that pass by, each choice as likely as any other (Knuth, volume 2, 3.4.2, algorithm
-/// S), or the first.
+/// Chooses `writes_left` of `rows_left` rows one after the other: either each choice with equal probability (Knuth,
+/// volume 2, 3.4.2, algorithm S), or the first rows.
 #[derive(Clone, Debug)]
 pub(super) struct Chooser {
     rows_left: u64,
@@ -105,7 +106,7 @@ pub(super) struct Chooser {
 }
 
 impl Chooser {
-    /// Whether the next row is chosen.
+    /// Returns `true` if the next row is chosen.
     #[inline]
     pub(super) fn next(&mut self) -> bool {
         let is_chosen =
@@ -116,8 +117,8 @@ impl Chooser {
     }
 }
 
-/// What the `nth` of so many writes moves to its row: what one loses the next gains, and a last one that is left alone
-/// moves nothing.
+/// The quantity that the `nth` of `writes` writes adds to its row. Writes form pairs: the second row gains the quantity
+/// that the first loses. A last write without a partner moves nothing.
 #[inline]
 pub(super) fn delta(stamp: u64, nth: u64, writes: u64) -> i64 {
     let pair = nth / 2;

@@ -2,19 +2,19 @@
 //! them (Kim, Wang, Johnson, Pandis: ERMIA: fast memory-optimized database system for heterogeneous workloads, SIGMOD
 //! 2016).
 //!
-//! TABLE        STOCK, its columns that change; asked for single keys only.
-//! TRANSACTION  Reads so many rows, all different: any of the table, or one after the other from a random one on. Then
-//!              writes a share of them.
-//! CHECKS       A quantity that a transaction takes from one row it puts into the next that it writes, and it counts
-//!              both writes. At each home (a warehouse, or some) quantities, what was moved and the counters are what
-//!              was loaded and committed; rows lie under their keys; a transaction that reads all rows sees the whole
-//!              quantity.
-//! DEPARTURES   (1) The texts of STOCK, which ERMIA keeps in a table of their own and this never touches, are left out.
-//!              (2) The published program overwrites quantities with random ones; here they are moved, so that what is
-//!              lost shows. (3) It cuts the number of rows to write down to a whole one; here the rest is the share of
-//!              transactions that write one more, so that a hundredth of a row is no longer nothing. (4) It draws rows
-//!              to write with repetition, near the beginning of those read; here they differ, and `stock.writeset`
-//!              says where they are.
+//! TABLE        STOCK, the columns that change; read by single keys only.
+//! TRANSACTION  Reads a number of different rows: random rows of the table, or consecutive rows from a random row on.
+//!              Then writes a share of them.
+//! CHECKS       A transaction adds the quantity that it takes from one row to the next row that it writes, and counts
+//!              both writes. At each home (a warehouse, or several) the quantities, the moved amounts and the counters
+//!              are the sum of the loaded and the committed ones. Rows lie under their keys. A transaction that reads
+//!              all rows sees the total quantity.
+//! DEPARTURES   (1) The texts of STOCK, which ERMIA keeps in another table and which this benchmark never touches, are
+//!              left out. (2) The published program overwrites quantities with random ones; here they are moved, so
+//!              that lost updates are detected. (3) The published program rounds the number of rows to write down to an
+//!              integer; here the fraction is the share of transactions that write one row more, so that a hundredth of
+//!              a row has an effect. (4) The published program draws the rows to write with repetition, near the
+//!              beginning of the rows read; here they are different rows, and `stock.writeset` determines their place.
 
 mod forecast;
 mod input;
@@ -36,7 +36,7 @@ use settings::{SETTINGS, Settings};
 
 pub use input::Input;
 
-/// Rows that are asked for before they are read, so that their cache misses overlap.
+/// The number of rows that are prefetched before they are read, so that their cache misses overlap.
 const AHEAD: usize = 32;
 
 /// The workload.
@@ -47,7 +47,7 @@ pub struct StockTable {
     table: Table<Stock>,
 }
 
-/// What is written at a home: how often, what it comes to, and what was moved either way.
+/// The writes at a home: their number, the sum of the moved quantities, and the sum of their absolute values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Written {
     count: u64,
@@ -65,26 +65,26 @@ impl Written {
     }
 }
 
-/// What a transaction found and wrote.
+/// The result of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// The quantities that it read, together.
+    /// The sum of the quantities that were read.
     quantity: i64,
-    /// Rows that lay under another's key.
+    /// The number of rows under another's key.
     misplaced: u64,
-    /// Rows that were not found.
+    /// The number of rows that were not found.
     missing: u64,
-    /// By home.
+    /// The writes by home.
     written: [Written; HOMES_MAX],
 }
 
-/// What a worker counts about commits.
+/// A worker's counts of its commits.
 #[derive(Debug, Default)]
 pub struct Ledger {
     written: [Written; HOMES_MAX],
     misplaced: u64,
     missing: u64,
-    /// Transactions that read all rows and saw another quantity than there is.
+    /// The number of transactions that read all rows and saw another quantity than the total.
     fractured: u64,
     digest: i64,
 }
@@ -92,12 +92,12 @@ pub struct Ledger {
 /// A worker's buffers.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// The rows that are to be written, as they were read.
+    /// The rows to write, with the values that were read.
     chosen: Vec<(StockKey, Stock)>,
 }
 
 impl StockTable {
-    /// Reads the rows, and keeps those that are to be written.
+    /// Reads the rows, and keeps the rows to write.
     fn read<T: Transaction>(
         &self,
         input: &Input,
@@ -159,7 +159,7 @@ impl StockTable {
         Ok(())
     }
 
-    /// Checks a share, against what was committed if that is known.
+    /// Checks a share, against the commits if they are known.
     fn check_share(
         &self,
         view: &impl Quiesced,
@@ -203,7 +203,7 @@ impl StockTable {
         violation("rows are what was loaded and committed", told)
     }
 
-    /// Checks what has no homes.
+    /// Checks the conditions of the whole table.
     fn check_whole(&self, view: &impl Quiesced, ledgers: Option<&[Ledger]>) -> Result<(), Violation> {
         let ledgers = ledgers.unwrap_or_default();
         let mut rows = 0;
@@ -277,7 +277,7 @@ impl Workload for StockTable {
     ) -> Result<Output, Abort> {
         let (chosen, mut output) = (&mut scratch.chosen, Output::default());
         chosen.clear();
-        // Allocates once: no transaction writes more.
+        // Allocates only once: no transaction writes more rows.
         chosen.reserve(self.settings.writes_max() as usize);
         txn.decided();
         self.read(input, chosen, &mut output, txn)?;

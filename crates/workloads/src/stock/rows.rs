@@ -1,27 +1,27 @@
-//! Where the rows lie, and what is in them.
+//! Rows: their positions, keys and contents.
 
 use engine::{Home, Key, Row};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The most homes: as many as an input can name, so that long transactions may touch them all.
+/// The maximum number of homes: as many as an input can name, so that a long transaction may touch all homes.
 pub(super) const HOMES_MAX: usize = engine::Homes::MAX;
-/// Bits of a key below the home and below the warehouse.
+/// The number of bits of a key below the home, and below the warehouse.
 const HOME_SHIFT: u32 = 56;
 const WAREHOUSE_SHIFT: u32 = 32;
-/// A loaded quantity is between these (TPC-C 4.3.3.1); here they follow each other in the order of keys, so that the
-/// sum over any rows in a row is known.
+/// The range of loaded quantities (TPC-C 4.3.3.1): the least, and the number of different ones. In the order of keys
+/// the quantities ascend and repeat, so that the sum over any consecutive rows is known.
 const QUANTITY_MIN: i64 = 10;
 const QUANTITIES: u64 = 91;
 
-/// (`S_W_ID`, `S_I_ID`), below the home, so that a key tells where it lives.
+/// The key (`S_W_ID`, `S_I_ID`), with the home in the top bits, so that a key contains its home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StockKey(u64);
 
 impl StockKey {
-    /// Any key: to fill a place that is not used.
+    /// An arbitrary key that fills unused array elements.
     pub(super) const NONE: Self = Self(0);
 
-    /// The home of the row.
+    /// Returns the home of the row.
     #[inline]
     pub(super) fn at(self) -> usize {
         (self.0 >> HOME_SHIFT) as usize
@@ -47,17 +47,17 @@ impl Key for StockKey {
     }
 }
 
-/// STOCK, its columns that change.
+/// STOCK, the columns that change.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub(super) struct Stock {
-    /// `S_W_ID` and `S_I_ID` as the key has them, so that a row that is found under another's shows.
+    /// A copy of the key, which shows a row that is found under another's key.
     pub(super) key: u64,
-    /// `S_QUANTITY`. What one row loses another gains.
+    /// `S_QUANTITY`. Transactions move quantities between rows, so the total is constant.
     pub(super) quantity: i64,
-    /// `S_YTD`: what was moved, either way.
+    /// `S_YTD`: the sum of the moved quantities, in both directions.
     pub(super) ytd: u64,
-    /// `S_ORDER_CNT`: how often the row was written.
+    /// `S_ORDER_CNT`: the number of writes of the row.
     pub(super) order_count: u64,
 }
 
@@ -67,7 +67,7 @@ impl Row for Stock {
 }
 
 impl Stock {
-    /// Moves a quantity to the row, or from it.
+    /// Adds a quantity to the row, or takes it if `delta` is negative.
     #[inline]
     pub(super) fn take(&mut self, delta: i64) {
         self.quantity = self.quantity.wrapping_add(delta);
@@ -76,7 +76,8 @@ impl Stock {
     }
 }
 
-/// The rows in the order of their keys. A row's *position* is its number in it, from 0: warehouse by warehouse.
+/// The rows in the order of their keys. A row's *position* is its number in this order, from 0: warehouse by
+/// warehouse.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
     warehouses: u64,
@@ -92,7 +93,8 @@ impl Rows {
         self.warehouses * self.items
     }
 
-    /// A warehouse is a home, or several that follow each other where there are more than homes.
+    /// Returns the number of homes. A home is one warehouse, or several consecutive ones if there are more
+    /// warehouses than homes.
     pub(super) fn homes(self) -> u64 {
         self.warehouses.min(HOMES_MAX as u64)
     }
@@ -104,19 +106,19 @@ impl Rows {
         StockKey(home << HOME_SHIFT | warehouse << WAREHOUSE_SHIFT | item)
     }
 
-    /// The positions at a home.
+    /// Returns the positions of the rows of a home.
     pub(super) fn of_home(self, home: u64) -> core::ops::Range<u64> {
         let first = |home: u64| (home * self.warehouses).div_ceil(self.homes()) * self.items;
         first(home)..first(home + 1)
     }
 
-    /// The first value of a row.
+    /// Returns the first value of a row.
     pub(super) fn loaded(self, position: u64) -> Stock {
         let quantity = QUANTITY_MIN + (position % QUANTITIES) as i64;
         Stock { key: self.key(position).0, quantity, ytd: 0, order_count: 0 }
     }
 
-    /// The quantity that is loaded at all positions before this one.
+    /// Returns the sum of the quantities loaded at all positions before this one.
     pub(super) fn loaded_before(position: u64) -> i64 {
         let (rounds, rest) = (position / QUANTITIES, position % QUANTITIES);
         let sum_below = |count: u64| count * count.saturating_sub(1) / 2;

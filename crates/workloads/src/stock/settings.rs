@@ -1,12 +1,13 @@
-//! What can be set: how many rows there are, how many of them a transaction reads, and which of these it writes.
+//! Settings: the number of rows, the number of rows that a transaction reads, and the rows of these that it
+//! writes.
 
 use engine::setting::{Range, Setting, SettingError, Values};
 
 use super::rows::Rows;
 
-/// As many as there is room for in a key.
+/// The maximum number of warehouses: limited by the key.
 const WAREHOUSES_MAX: u64 = 4_096;
-/// Rows of a warehouse (TPC-C 1.2.1).
+/// The number of rows of a warehouse in the standard (TPC-C 1.2.1).
 const ITEMS_MAX: u64 = 100_000;
 
 pub(super) const SETTINGS: &[Setting] = &[
@@ -72,7 +73,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// The settings, typed.
+/// The settings as typed values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) rows: Rows,
@@ -107,12 +108,12 @@ impl Settings {
         })
     }
 
-    /// Rows that a transaction writes, in the mean.
+    /// The mean number of rows that a transaction writes.
     pub(super) fn writes_mean(&self) -> f64 {
         self.reads as f64 * self.write_pct / 100.0
     }
 
-    /// The most rows that a transaction writes.
+    /// The maximum number of rows that a transaction writes.
     pub(super) fn writes_max(&self) -> u64 {
         (self.writes_mean().ceil() as u64).min(self.reads)
     }

@@ -1,4 +1,4 @@
-//! Claims about the rows that are chosen and the checks, one transaction at a time.
+//! Claims about the chosen rows and about the checks, one transaction at a time.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn stock(settings: &str) -> Fixture<StockTable> {
     Fixture::new(&format!("{SMALL} {settings}"))
 }
 
-/// The positions that a request reads, and among these those that it writes.
+/// Returns the positions that a request reads, and those of them that it writes.
 fn rows_of(settings: &Settings, input: &Input) -> (Vec<u64>, Vec<u64>) {
     let (walk, mut chooser) = (input.walk(settings), input.chooser(settings));
     let read: Vec<u64> = (0..settings.reads).map(|nth| walk.position(nth)).collect();
@@ -90,7 +90,7 @@ fn written_rows_are_any_of_those_read_or_the_first() {
         counts
     };
     let any = positions("any");
-    // A quarter of 6,000; four standard deviations are 134.
+    // The expected count is a quarter of 6,000. Four standard deviations are 134.
     assert!(any.iter().all(|count| count.abs_diff(1_500) < 134), "{any:?}");
     let first = positions("first");
     assert!(first[..10].iter().all(|&count| count == 6_000) && first[10..].iter().all(|&count| count == 0));
@@ -102,7 +102,7 @@ fn what_is_less_than_a_row_is_a_share_of_the_transactions() {
     let inputs = stock.inputs(5_000);
     let more = inputs.iter().filter(|input| input.writes == 2).count();
     assert!(inputs.iter().all(|input| (1..=2).contains(&input.writes)));
-    // 1.2 rows in the mean; four standard deviations of 15,000 are 196.
+    // The mean is 1.2 rows. Four standard deviations of 15,000 draws are 196.
     assert!(more.abs_diff(3_000) < 196, "{more}");
     let mut rare = self::stock("stock.write_pct=0.01");
     let kinds: BTreeSet<usize> = rare.inputs(2_000).iter().map(|input| rare.workload.kind(input)).collect();
@@ -213,7 +213,7 @@ fn the_forecast_names_rows_and_what_invalidates_them() {
     let standard = forecast("");
     assert_eq!((standard.rows, standard.row_bytes), (3_200_000, 102_400_000));
     let text = standard.sentences.join("\n");
-    // 1,000 rows read, 100 written, of 3.2 million.
+    // 1,000 rows are read and 100 written, of 3.2 million.
     for part in ["32 warehouses", "updates 100.0 of them (10%)", "writes 0.031 in the mean"] {
         assert!(text.contains(part), "{part} is not in:\n{text}");
     }

@@ -1,10 +1,10 @@
-//! Audit: conditions of TPC-C 3.3.2 looked at while the other transactions run. It is no transaction of
-//! the specification, and there is none unless `tpcc.audit_pct` asks for it.
+//! Audit: checks conditions of TPC-C 3.3.2 while the other transactions run. The audit is not a
+//! transaction of the specification, and runs only if `tpcc.audit_pct` asks for it.
 //!
-//! The checks after a run see what was committed; an audit sees what a reader saw. A scheme whose
-//! snapshots are torn between two rows, or whose scans lose a row that moves, may leave a perfect
-//! database behind, and is found out here. So an audit that found something commits with its finding:
-//! only a commit vouches that what was read together belongs together.
+//! The checks after a run see the committed rows; an audit sees the rows as a reader sees them. A scheme
+//! whose snapshots are torn between two rows, or whose scans lose a row that moves, can still leave a
+//! consistent database. The audit detects such a scheme. An audit that found a violation commits with
+//! its finding, because only the commit guarantees that the rows read are consistent with each other.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -16,16 +16,16 @@ use super::keys::{DistrictKey, NewOrderKey, OrderKey, OrderLineKey, WarehouseKey
 use super::rows::DISTRICTS;
 use super::{Output, Tpcc, found};
 
-/// A condition that did not hold in what a committed audit read.
+/// A condition that did not hold for the rows read by a committed audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The condition, for example `3.3.2.1`.
     pub condition: &'static str,
     /// `W_ID`.
     pub warehouse: u16,
-    /// `D_ID`, of the district that was looked at.
+    /// `D_ID` of the audited district.
     pub district: u8,
-    /// The two numbers that should be the same.
+    /// The two numbers that should be equal.
     pub differ: (i64, i64),
 }
 
@@ -44,7 +44,7 @@ impl Audit {
 }
 
 impl Tpcc {
-    /// Looks at the money of a warehouse, at the order numbers of a district, and at an order.
+    /// Audits the money of a warehouse, the order numbers of a district, and one order.
     pub(super) fn audit<T: Transaction>(&self, input: &Audit, txn: &mut T) -> Result<Output, Abort> {
         let next = self.next_number(input, txn)?;
         let findings = [
@@ -55,7 +55,7 @@ impl Tpcc {
         Ok(Output::Audit { finding: findings.into_iter().flatten().next() })
     }
 
-    /// The number that the district's next order gets.
+    /// Returns the number of the district's next order.
     fn next_number<T: Transaction>(&self, input: &Audit, txn: &mut T) -> Result<u32, Abort> {
         if self.settings.is_eased {
             return Ok(self.order_numbers[district_number(input.warehouse, input.district)].peek() as u32);
@@ -64,7 +64,7 @@ impl Tpcc {
         Ok(found(txn.read(self.tables.district_next, key, |row| row.order)?)? as u32)
     }
 
-    /// 3.3.2.1: `W_YTD` is the sum of `D_YTD`.
+    /// Checks 3.3.2.1: `W_YTD` is the sum of `D_YTD`.
     fn audit_money<T: Transaction>(&self, input: &Audit, txn: &mut T) -> Result<Option<Finding>, Abort> {
         let key = WarehouseKey::new(input.warehouse);
         let ytd = found(txn.read(self.tables.warehouse, key, |row| row.ytd)?)?;
@@ -77,8 +77,9 @@ impl Tpcc {
         Ok(input.expect("3.3.2.1", ytd, of_districts))
     }
 
-    /// 3.3.2.2 and 3.3.2.3: the greatest number is the one before the next, in ORDER and, unless that is
-    /// empty, in NEW-ORDER, which has no gaps. Eased districts neither count orders nor lack holes.
+    /// Checks 3.3.2.2 and 3.3.2.3: the greatest order number is the next number minus one, in ORDER and,
+    /// unless NEW-ORDER is empty, in NEW-ORDER. NEW-ORDER has no gaps. Not checked with the profile
+    /// `eased`, in which districts do not count orders and numbers have holes.
     fn audit_numbers<T: Transaction>(
         &self,
         input: &Audit,
@@ -114,7 +115,8 @@ impl Tpcc {
             .or_else(|| input.expect("3.3.2.3", i64::from(last_queued - first_queued) + 1, queued)))
     }
 
-    /// 3.3.2.6 for one order of the district: it is there, and has as many lines as it says.
+    /// Checks 3.3.2.6 for one order of the district: the order exists, and has as many lines as it
+    /// states.
     fn audit_lines<T: Transaction>(
         &self,
         input: &Audit,
@@ -132,7 +134,7 @@ impl Tpcc {
             lines += 1;
             ControlFlow::Continue(())
         })?;
-        // A number that an eased attempt drew and did not commit has neither order nor lines.
+        // With the profile `eased`, a number that an aborted attempt drew has neither order nor lines.
         let nothing = if self.settings.is_eased { 0 } else { -1 };
         Ok(input.expect("3.3.2.6", said.map_or(nothing, i64::from), lines))
     }
@@ -156,9 +158,9 @@ mod tests {
         assert_eq!(mock.attempt(|txn| txn.update(table, key, change)), Ok(Some(())));
     }
 
-    /// What an audit of the first district finds, and what the check says of it later.
+    /// Audits the first district. Returns the violated condition, and the ledger for the later check.
     fn audit(tpcc: &Tpcc, mock: &mut Mock) -> (Option<&'static str>, Ledger) {
-        // The draw leads to the first order.
+        // The draw 0 selects the first order.
         let input = Input::Audit(Audit { warehouse: 1, district: 1, draw: 0 });
         let (mut ledger, mut scratch) = (Ledger::default(), Scratch::default());
         let output =

@@ -10,7 +10,8 @@ use super::keys::{CustomerKey, CustomerNameKey};
 use super::{Scratch, Tpcc, found};
 
 impl Tpcc {
-    /// Finds a customer and shows him on the screen; gives his number.
+    /// Finds a customer and copies the customer's columns to the screen. Returns the customer's
+    /// number.
     pub(super) fn select<T: Transaction>(
         &self,
         (warehouse, district): (u16, u8),
@@ -32,7 +33,8 @@ impl Tpcc {
                     named_so.push((key.customer, row.person));
                     ControlFlow::Continue(())
                 })?;
-                // They come in the order of their first names: the one at n/2, rounded up, from 1.
+                // The scan returns customers in the order of their first names. The result is at
+                // position n/2, rounded up, counted from 1.
                 let middle = named_so.len().div_ceil(2).wrapping_sub(1);
                 let (customer, person) = named_so.get(middle).ok_or(Abort::ReadChanged)?;
                 scratch.screen.customer = *person;

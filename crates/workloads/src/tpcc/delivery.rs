@@ -1,7 +1,8 @@
-//! Delivery (TPC-C 2.7): the oldest undelivered order of each of the ten districts is delivered, in one
-//! transaction or in one a district. How many orders share a transaction is left to the implementation by
-//! TPC-C 2.7, which counts the ten as one business transaction. It does its work or aborts; a district
-//! without such an order is skipped.
+//! Delivery (TPC-C 2.7): delivers the oldest undelivered order of each of the ten districts, in one
+//! transaction or in one transaction for each district. TPC-C 2.7 counts the ten orders as one business
+//! transaction, and leaves the number of orders in a database transaction to the implementation. A
+//! Delivery commits or is aborted, and never rolls back. A district without an undelivered order is
+//! skipped.
 
 use core::iter;
 use core::ops::ControlFlow;
@@ -14,7 +15,7 @@ use super::rows::DISTRICTS;
 use super::{Output, Tpcc, found};
 
 impl Tpcc {
-    /// Delivers up to an order for each of the input's districts.
+    /// Delivers at most one order for each of the input's districts.
     pub(super) fn delivery<T: Transaction>(&self, input: &Delivery, txn: &mut T) -> Result<Output, Abort> {
         txn.decided();
         let mut orders = [0; DISTRICTS as usize];
@@ -27,8 +28,8 @@ impl Tpcc {
         Ok(Output::Delivery { orders })
     }
 
-    /// The oldest undelivered order of a district. The search starts at the district's first key: a
-    /// remembered start could miss an order that was put back by a rolled back delivery.
+    /// Returns the oldest undelivered order of a district. The search starts at the district's first key:
+    /// a remembered start could miss an order that a rolled back delivery put back.
     fn oldest<T: Transaction>(
         &self,
         warehouse: u16,

@@ -1,4 +1,4 @@
-//! What the settings stress, in sentences, before anything runs.
+//! The forecast of TPC-C: sentences about the load that the settings cause, before anything runs.
 
 use engine::{Drive, Forecast, Workload};
 
@@ -9,10 +9,10 @@ use super::rows::{
 };
 use super::settings::{Home, Settings, TERMINALS, Ytd};
 
-/// Lines of an order on average: 5 to 15.
+/// The mean number of lines of an order: 5 to 15.
 const LINES_MEAN: u64 = 10;
 
-/// Rows of each kind after loading, with the bytes of one.
+/// The number of rows of each kind after loading, with the size of a row in bytes.
 fn loaded(settings: &Settings) -> [(u64, usize); 9] {
     let (warehouses, items) = (u64::from(settings.warehouses), u64::from(settings.items));
     let districts = settings.districts() as u64;
@@ -79,7 +79,7 @@ pub(super) fn forecast(settings: &Settings, drive: Drive) -> Forecast {
     }
 }
 
-/// The share of transactions that touch more warehouses than their home.
+/// The share of transactions that touch other warehouses beside their home.
 fn multi_warehouse(settings: &Settings) -> f64 {
     let payments = settings.remote_payment_pct / 100.0;
     settings.share(0) * settings.remote_new_order() + settings.share(1) * payments
@@ -90,17 +90,17 @@ fn read_only(settings: &Settings) -> f64 {
     (0..Tpcc::TYPES.len()).filter(|&kind| Tpcc::TYPES[kind].read_only).map(|kind| settings.share(kind)).sum()
 }
 
-/// Bytes of rows that a New-Order adds.
+/// The bytes of rows that a New-Order adds.
 const NEW_ORDER_BYTES: usize =
     size_of::<Order>() + size_of::<NewOrder>() + LINES_MEAN as usize * size_of::<OrderLine>();
 
-/// Bytes of rows that a transaction of the mix adds, in the mean.
+/// The mean number of bytes of rows that a transaction of the mix adds.
 fn growth(settings: &Settings) -> u64 {
     let bytes = settings.share(0) * NEW_ORDER_BYTES as f64 + settings.share(1) * size_of::<History>() as f64;
     bytes.ceil() as u64
 }
 
-/// Rows that a transaction of the mix adds, in the mean.
+/// The mean number of rows that a transaction of the mix adds.
 fn growth_rows(settings: &Settings) -> f64 {
     settings.share(0) * (2 + LINES_MEAN) as f64 + settings.share(1)
 }
@@ -195,12 +195,12 @@ fn hottest(settings: &Settings) -> String {
     )
 }
 
-/// A number with its noun.
+/// Formats a number with its noun.
 fn count(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
 
-/// A number with commas.
+/// Formats a number with commas between thousands.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();

@@ -1,5 +1,5 @@
-//! Inputs: what a terminal asks for, drawn as TPC-C 2.4.1 to 2.8.1 say. An input is a plain value, the
-//! same for every scheme and any number of workers, and can be executed again.
+//! Inputs: the requests of terminals, drawn according to TPC-C 2.4.1 to 2.8.1. An input is a plain value,
+//! the same for every scheme and any number of workers, and can be executed again.
 
 use core::ops::RangeInclusive;
 
@@ -19,37 +19,37 @@ pub enum Input {
     NewOrder(NewOrder),
     /// A customer pays.
     Payment(Payment),
-    /// A customer asks for his last order.
+    /// A customer asks for the state of the last order.
     OrderStatus(OrderStatus),
-    /// The oldest orders of a warehouse are delivered.
+    /// A warehouse delivers its oldest orders.
     Delivery(Delivery),
-    /// How many of the items ordered last are low in stock.
+    /// A district counts the recently ordered items that are low in stock.
     StockLevel(StockLevel),
-    /// Whether what a transaction reads belongs together.
+    /// An audit checks that the rows read by one transaction are consistent with each other.
     Audit(Audit),
 }
 
-/// TPC-C 2.4.1.
+/// The input of a New-Order (TPC-C 2.4.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewOrder {
     /// `W_ID`.
     pub warehouse: u16,
     /// `D_ID`.
     pub district: u8,
-    /// How many of the lines count: `OL_CNT`.
+    /// The number of lines in use: `OL_CNT`.
     pub line_count: u8,
     /// `C_ID`.
     pub customer: u32,
     /// `O_ENTRY_D`, in milliseconds since 1970.
     pub date: u64,
-    /// What is ordered.
+    /// The lines of the order. Only the first `line_count` are in use.
     pub lines: [Line; LINES_MAX],
 }
 
 /// A line of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Line {
-    /// `OL_I_ID`; one beyond the last item when the order is to roll back.
+    /// `OL_I_ID`; one more than the last item if the order is to roll back.
     pub item: u32,
     /// `OL_SUPPLY_W_ID`.
     pub supply_warehouse: u16,
@@ -57,25 +57,25 @@ pub struct Line {
     pub quantity: u16,
 }
 
-/// How a customer is selected.
+/// The selection of a customer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Who {
-    /// By `C_ID`.
+    /// Selection by `C_ID`.
     Number(u32),
-    /// By `C_LAST`.
+    /// Selection by `C_LAST`.
     Name(Text<16>),
 }
 
-/// TPC-C 2.5.1.
+/// The input of a Payment (TPC-C 2.5.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Payment {
-    /// `W_ID`: where it is paid.
+    /// `W_ID`: the warehouse that receives the payment.
     pub warehouse: u16,
-    /// `D_ID`: where it is paid.
+    /// `D_ID`: the district that receives the payment.
     pub district: u8,
-    /// `C_D_ID`: of the customer.
+    /// `C_D_ID`: the customer's district.
     pub customer_district: u8,
-    /// `C_W_ID`: of the customer.
+    /// `C_W_ID`: the customer's warehouse.
     pub customer_warehouse: u16,
     /// The customer.
     pub who: Who,
@@ -85,7 +85,7 @@ pub struct Payment {
     pub date: u64,
 }
 
-/// TPC-C 2.6.1.
+/// The input of an Order-Status (TPC-C 2.6.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderStatus {
     /// `C_W_ID`.
@@ -96,7 +96,7 @@ pub struct OrderStatus {
     pub who: Who,
 }
 
-/// TPC-C 2.7.1.
+/// The input of a Delivery (TPC-C 2.7.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delivery {
     /// The districts whose oldest orders are delivered within one transaction.
@@ -109,30 +109,31 @@ pub struct Delivery {
     pub date: u64,
 }
 
-/// TPC-C 2.8.1.
+/// The input of a Stock-Level (TPC-C 2.8.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct StockLevel {
     /// `W_ID`.
     pub warehouse: u16,
     /// `D_ID`.
     pub district: u8,
-    /// A stock below this is low.
+    /// The threshold: a stock with a lower quantity is low.
     pub threshold: i32,
 }
 
-/// What an audit looks at.
+/// The input of an audit: the district and the order to check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audit {
     /// `W_ID`.
     pub warehouse: u16,
     /// `D_ID`.
     pub district: u8,
-    /// What chooses among the orders that the district has by then.
+    /// A random number that selects one of the orders that the district has at the time of the audit.
     pub draw: u32,
 }
 
 impl Delivery {
-    /// The next transaction of the same Delivery, on as many districts; none after the last district.
+    /// Returns the next transaction of the same Delivery, for as many districts, or `None` after the last
+    /// district.
     pub(super) fn rest(&self) -> Option<Self> {
         let (first, last) = (*self.districts.start(), *self.districts.end());
         let districts = last + 1..=last + 1 + (last - first);
@@ -141,13 +142,13 @@ impl Delivery {
 }
 
 impl NewOrder {
-    /// The lines that count.
+    /// Returns the lines in use.
     #[inline]
     pub fn lines(&self) -> &[Line] {
         &self.lines[..usize::from(self.line_count).min(LINES_MAX)]
     }
 
-    /// Whether the home warehouse supplies all lines: `O_ALL_LOCAL`.
+    /// Returns `true` if the home warehouse supplies all lines: `O_ALL_LOCAL`.
     #[inline]
     pub fn is_all_local(&self) -> bool {
         self.lines().iter().all(|line| line.supply_warehouse == self.warehouse)
@@ -155,7 +156,7 @@ impl NewOrder {
 }
 
 impl Input {
-    /// The index of its type.
+    /// Returns the index of the request's transaction type.
     #[inline]
     pub(super) fn kind(&self) -> usize {
         match self {
@@ -168,13 +169,13 @@ impl Input {
         }
     }
 
-    /// The warehouses that it touches.
+    /// Returns the homes of the warehouses that the request touches.
     pub(super) fn homes(&self) -> Homes {
         let mut homes = Homes::new();
         match self {
             Self::NewOrder(input) => {
                 homes.add(home_number(input.warehouse));
-                // Nearly all lines are supplied from home.
+                // Nearly all lines are supplied by the home warehouse.
                 let remote = input.lines().iter().filter(|line| line.supply_warehouse != input.warehouse);
                 remote.for_each(|line| homes.add(home_number(line.supply_warehouse)));
             }
@@ -192,12 +193,13 @@ impl Input {
 }
 
 impl Settings {
-    /// A client's request number `sequence`.
+    /// Draws request number `sequence` of a client.
     pub(super) fn generate(&self, client: ClientId, sequence: u64, rng: &mut Rng) -> Input {
-        // A request a millisecond from the second day on: a clock would make the rows of two runs differ.
+        // A request a millisecond, from the day after the load on. A real clock would make the rows of two
+        // runs differ.
         let date = LOADED_AT_MS + 24 * 3_600_000 + sequence;
         let warehouse = self.home_of(client, rng);
-        // Nothing is drawn where no audits are asked for: the other requests are then what they always are.
+        // No random number is drawn if audits are off: the other requests then stay the same.
         if self.audit_pct > 0.0 && rng.percent(self.audit_pct) {
             return Input::Audit(Audit {
                 warehouse,
@@ -223,19 +225,20 @@ impl Settings {
                 Input::Delivery(Delivery { warehouse, carrier: rng.between(1, 10) as u8, date, districts })
             }
             _ => {
-                // A terminal has a district of its own (TPC-C 2.8.1.1).
+                // Each terminal has a fixed district (TPC-C 2.8.1.1).
                 let district = (client.0 % u32::from(DISTRICTS)) as u8 + 1;
                 Input::StockLevel(StockLevel { warehouse, district, threshold: rng.between(10, 20) as i32 })
             }
         }
     }
 
-    /// The home warehouse of a client's next request.
+    /// Returns the home warehouse of a client's next request.
     fn home_of(&self, client: ClientId, rng: &mut Rng) -> u16 {
         let (warehouses, clients) = (u64::from(self.warehouses), u64::from(self.clients));
         let client = u64::from(client.0) % clients;
         match &self.home {
-            // One after the other, so that each of them has another district (TPC-C 2.8.1.1).
+            // Consecutive clients share a warehouse, so that each of its terminals has another district
+            // (TPC-C 2.8.1.1).
             Home::Fixed if self.wait_scale.is_some() => (client / u64::from(TERMINALS)) as u16 + 1,
             Home::Fixed if clients > warehouses => (client % warehouses) as u16 + 1,
             Home::Fixed => {
@@ -289,7 +292,7 @@ impl Settings {
         }
     }
 
-    /// 60% by name, 40% by number (TPC-C 2.5.1.2, 2.6.1.2).
+    /// Selects a customer: 60% by name, 40% by number (TPC-C 2.5.1.2, 2.6.1.2).
     fn who(&self, rng: &mut Rng) -> Who {
         if rng.percent(60.0) {
             Who::Name(last_name(self.random_name.draw(rng)))
@@ -298,7 +301,7 @@ impl Settings {
         }
     }
 
-    /// Any warehouse but this.
+    /// Draws any other warehouse.
     fn other_warehouse(&self, warehouse: u16, rng: &mut Rng) -> u16 {
         let drawn = rng.between(1, u64::from(self.warehouses) - 1) as u16;
         drawn + u16::from(drawn >= warehouse)

@@ -1,31 +1,31 @@
-//! Keys: which row of which warehouse, packed into one integer so that indexes compare one word.
+//! Keys: the columns that identify a row, packed into one integer so that indexes compare one word.
 //!
 //! All one-word keys share a layout, from the highest bit: warehouse (16), district (8), number of the
 //! customer, order or item (32), order line (8). The warehouse and the district come first and are the
-//! prefix of orders, so that what different districts insert and deliver lies in different leaves.
+//! prefix of orders, so that inserts and deliveries of different districts touch different leaves.
 
 use engine::{Home, Key, Text};
 
 use super::rows::DISTRICTS;
 
-/// The bits of a number and an order line, in the common layout.
+/// The number of bits of a number and an order line, in the common layout.
 const IN_DISTRICT_BITS: u32 = 40;
 
 const fn pack(warehouse: u16, district: u8, number: u32, line: u8) -> u64 {
     (warehouse as u64) << 48 | (district as u64) << 40 | (number as u64) << 8 | line as u64
 }
 
-/// The number of a warehouse among homes: homes count from 0, warehouses from 1.
+/// Returns the home of a warehouse. Homes are numbered from 0, warehouses from 1.
 pub(super) fn home_number(warehouse: u16) -> u64 {
     u64::from(warehouse).wrapping_sub(1)
 }
 
-/// The number of a district among those of all warehouses, from 0.
+/// Returns the number of a district, counted from 0 over all warehouses.
 pub(super) fn district_number(warehouse: u16, district: u8) -> usize {
     (usize::from(warehouse) - 1) * usize::from(DISTRICTS) + usize::from(district) - 1
 }
 
-/// The home of a key in the common layout.
+/// Returns the home of a key in the common layout.
 fn at_warehouse(key: u64) -> Home {
     Home::At(home_number((key >> 48) as u16))
 }
@@ -70,112 +70,112 @@ macro_rules! one_word_key {
 }
 
 one_word_key!(
-    /// (`W_ID`). Also where a HISTORY row lives, which has no key.
+    /// The key (`W_ID`). Also gives the home of a HISTORY row, which has no key.
     WarehouseKey(warehouse: u16) = pack(warehouse, 0, 0, 0), at_warehouse
 );
 one_word_key!(
-    /// (`D_W_ID`, `D_ID`).
+    /// The key (`D_W_ID`, `D_ID`).
     DistrictKey(warehouse: u16, district: u8) = pack(warehouse, district, 0, 0), at_warehouse
 );
 one_word_key!(
-    /// (`C_W_ID`, `C_D_ID`, `C_ID`).
+    /// The key (`C_W_ID`, `C_D_ID`, `C_ID`).
     CustomerKey(warehouse: u16, district: u8, customer: u32) = pack(warehouse, district, customer, 0),
     at_warehouse
 );
 one_word_key!(
-    /// (`O_W_ID`, `O_D_ID`, `O_ID`).
+    /// The key (`O_W_ID`, `O_D_ID`, `O_ID`).
     OrderKey(warehouse: u16, district: u8, order: u32) = pack(warehouse, district, order, 0), at_warehouse,
     suffix IN_DISTRICT_BITS
 );
 one_word_key!(
-    /// (`NO_W_ID`, `NO_D_ID`, `NO_O_ID`).
+    /// The key (`NO_W_ID`, `NO_D_ID`, `NO_O_ID`).
     NewOrderKey(warehouse: u16, district: u8, order: u32) = pack(warehouse, district, order, 0), at_warehouse,
     suffix IN_DISTRICT_BITS
 );
 one_word_key!(
-    /// (`OL_W_ID`, `OL_D_ID`, `OL_O_ID`, `OL_NUMBER`).
+    /// The key (`OL_W_ID`, `OL_D_ID`, `OL_O_ID`, `OL_NUMBER`).
     OrderLineKey(warehouse: u16, district: u8, order: u32, line: u8) = pack(warehouse, district, order, line),
     at_warehouse, suffix IN_DISTRICT_BITS
 );
 one_word_key!(
-    /// (`S_W_ID`, `S_I_ID`).
+    /// The key (`S_W_ID`, `S_I_ID`).
     StockKey(warehouse: u16, item: u32) = pack(warehouse, 0, item, 0), at_warehouse
 );
 one_word_key!(
-    /// (`I_ID`): read-only, so that every partition may read it without a lock.
+    /// The key (`I_ID`). The table is read-only, so that every partition may read it without a lock.
     ItemKey(item: u32) = pack(0, 0, item, 0), |_| Home::Everywhere
 );
 one_word_key!(
     /// The secondary key (`O_W_ID`, `O_D_ID`, `O_C_ID`, `O_ID` descending): a customer's last order
-    /// comes first. Warehouse from 0 (12 bits), district (4), customer (16), order (32), because these
-    /// four do not fit the common layout.
+    /// comes first. Its layout is: warehouse counted from 0 (12 bits), district (4), customer (16),
+    /// order (32). These four columns do not fit the common layout.
     CustomerOrderKey(warehouse: u16, district: u8, customer: u32, order: u32) =
         (warehouse as u64 - 1) << 52 | (district as u64) << 48 | (customer as u64) << 32 | !order as u64,
     |key| Home::At(key >> 52), suffix 48
 );
 
 impl CustomerKey {
-    /// `C_W_ID`, `C_D_ID` and `C_ID`.
+    /// Returns `C_W_ID`, `C_D_ID` and `C_ID`.
     pub(super) fn columns(self) -> (u16, u8, u32) {
         ((self.0 >> 48) as u16, (self.0 >> 40) as u8, (self.0 >> 8) as u32)
     }
 }
 
 impl OrderKey {
-    /// `O_W_ID` and `O_D_ID`.
+    /// Returns `O_W_ID` and `O_D_ID`.
     pub(super) fn district(self) -> (u16, u8) {
         ((self.0 >> 48) as u16, (self.0 >> 40) as u8)
     }
 
-    /// `O_ID`.
+    /// Returns `O_ID`.
     pub(super) fn order(self) -> u32 {
         (self.0 >> 8) as u32
     }
 }
 
 impl ItemKey {
-    /// `I_ID`.
+    /// Returns `I_ID`.
     pub(super) fn item(self) -> u32 {
         (self.0 >> 8) as u32
     }
 }
 
 impl NewOrderKey {
-    /// `NO_O_ID`.
+    /// Returns `NO_O_ID`.
     pub(super) fn order(self) -> u32 {
         (self.0 >> 8) as u32
     }
 }
 
 impl OrderLineKey {
-    /// `OL_W_ID` and `OL_D_ID`.
+    /// Returns `OL_W_ID` and `OL_D_ID`.
     pub(super) fn district(self) -> (u16, u8) {
         ((self.0 >> 48) as u16, (self.0 >> 40) as u8)
     }
 
-    /// `OL_O_ID`.
+    /// Returns `OL_O_ID`.
     pub(super) fn order(self) -> u32 {
         (self.0 >> 8) as u32
     }
 
-    /// `OL_NUMBER`.
+    /// Returns `OL_NUMBER`.
     pub(super) fn line(self) -> u8 {
         self.0 as u8
     }
 }
 
 impl CustomerOrderKey {
-    /// `O_W_ID` and `O_D_ID`.
+    /// Returns `O_W_ID` and `O_D_ID`.
     pub(super) fn district(self) -> (u16, u8) {
         ((self.0 >> 52) as u16 + 1, (self.0 >> 48) as u8 & 0xf)
     }
 
-    /// `O_C_ID`.
+    /// Returns `O_C_ID`.
     pub(super) fn customer(self) -> u32 {
         u32::from((self.0 >> 32) as u16)
     }
 
-    /// `O_ID`.
+    /// Returns `O_ID`.
     pub(super) fn order(self) -> u32 {
         !(self.0 as u32)
     }
@@ -192,13 +192,13 @@ pub(super) struct CustomerNameKey {
 }
 
 impl CustomerNameKey {
-    /// The least and the greatest key of the customers of a name.
+    /// Returns the range of keys of the customers with a last name.
     pub(super) fn all_named(warehouse: u16, district: u8, last: Text<16>) -> core::ops::RangeInclusive<Self> {
         let least = Self { warehouse, district, last, first: Text::default(), customer: 0 };
         least..=Self { first: Text::new(&[0xff; 16]), customer: u32::MAX, ..least }
     }
 
-    /// The least and the greatest key of a district's customers.
+    /// Returns the range of keys of a district's customers.
     pub(super) fn all_in(warehouse: u16, district: u8) -> core::ops::RangeInclusive<Self> {
         let (least, _) = Self::all_named(warehouse, district, Text::default()).into_inner();
         let (_, greatest) = Self::all_named(warehouse, district, Text::new(&[0xff; 16])).into_inner();
@@ -233,7 +233,7 @@ impl Key for CustomerNameKey {
     }
 }
 
-/// A text as two integers of the same order.
+/// Converts a text to two integers that compare like the text.
 fn halves(text: Text<16>) -> [u64; 2] {
     let all = u128::from_be_bytes(*text.padded());
     [(all >> 64) as u64, all as u64]

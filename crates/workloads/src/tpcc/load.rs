@@ -1,5 +1,5 @@
-//! The initial rows (TPC-C 4.3.3.1). Each is a pure function of (seed, table, key), so that any number
-//! of loaders gives the same bytes, and a row can be made again, for example by a check.
+//! The initial rows (TPC-C 4.3.3.1). Each row is a pure function of (seed, table, key), so that any
+//! number of loaders makes the same bytes, and a check can make a row again.
 
 use engine::{Loader, Share, Text};
 use stdx::{Permutation, Rng};
@@ -16,14 +16,15 @@ use super::rows::{
 };
 use super::settings::Settings;
 
-/// The moment of loading: fixed, so that the same seed gives the same bytes. 2020-01-01.
+/// The time of loading, in milliseconds since 1970: 2020-01-01. It is fixed, so that the same seed
+/// makes the same bytes.
 pub(super) const LOADED_AT_MS: u64 = 1_577_836_800_000;
-/// What every customer paid before the load, in cents.
+/// The amount that every customer paid before the load, in cents.
 const FIRST_PAYMENT: u32 = 1_000;
 
 impl Tpcc {
-    /// Loads a share of all tables. Each is shared out by its own keys, so that shares are equal also
-    /// where there are fewer warehouses than loaders.
+    /// Loads a share of all tables. Each table is divided by its own keys, so that shares are equal
+    /// even with fewer warehouses than loaders.
     pub(super) fn load_share(&self, share: Share, loader: &mut impl Loader) {
         let (settings, tables) = (&self.settings, &self.tables);
         for item in share.of_range(u64::from(settings.items)) {
@@ -79,13 +80,14 @@ impl Tpcc {
 }
 
 impl Settings {
-    /// The warehouse and the district with a number, counted from 0 over all warehouses.
+    /// Returns the warehouse and the district with a number, counted from 0 over all warehouses.
     pub(super) fn district_of(number: usize) -> (u16, u8) {
         let districts = usize::from(DISTRICTS);
         ((number / districts) as u16 + 1, (number % districts) as u8 + 1)
     }
 
-    /// The warehouse and the item of the stock with a number, counted from 0 over all warehouses.
+    /// Returns the warehouse and the item of the stock with a number, counted from 0 over all
+    /// warehouses.
     pub(super) fn stock_of(&self, number: usize) -> (u16, u32) {
         let items = self.items as usize;
         ((number / items) as u16 + 1, (number % items) as u32 + 1)
@@ -121,7 +123,7 @@ impl Settings {
         (next, DistrictYtd { ytd: self.first_payments() }, DistrictInfo { site: site(rng) })
     }
 
-    /// What the customers of a district paid before the load.
+    /// The sum that the customers of a district paid before the load, in cents.
     fn first_payments(&self) -> i64 {
         i64::from(self.customers) * i64::from(FIRST_PAYMENT)
     }
@@ -141,7 +143,7 @@ impl Settings {
             payment_cnt: 1,
             delivery_cnt: 0,
         };
-        // The first 1,000 customers have the 1,000 names, so that each name is somebody's.
+        // The first 1,000 customers have the 1,000 names, so that every name is in use.
         let name = if customer <= 1_000 { u64::from(customer) - 1 } else { names.draw(rng) };
         let person = Person {
             since: LOADED_AT_MS,
@@ -177,7 +179,7 @@ impl Settings {
         }
     }
 
-    /// Which customer, counted from 0, gave which of a district's first orders.
+    /// Maps a district's initial orders to the customers who placed them, both counted from 0.
     fn ordered_by(&self, warehouse: u16, district: u8) -> Permutation {
         let rng = &mut self.stream(Stream::OrderedBy, &[u64::from(warehouse), u64::from(district)]);
         Permutation::new(u64::from(self.customers), rng.next_u64())
@@ -212,7 +214,8 @@ impl Settings {
         }
     }
 
-    /// `S_QUANTITY` as loaded: a stream of its own, so that a check gets it without the strings.
+    /// Returns `S_QUANTITY` as loaded. It has its own random stream, so that a check can compute it
+    /// without the strings.
     pub(super) fn stock_quantity(&self, warehouse: u16, item: u32) -> i32 {
         self.stream(Stream::StockQuantity, &[u64::from(warehouse), u64::from(item)]).between(10, 100) as i32
     }
@@ -226,7 +229,7 @@ impl Settings {
     }
 }
 
-/// The first orders were entered one a second.
+/// Returns the entry date of an initial order: one order a second.
 fn entry_date(order: u32) -> u64 {
     LOADED_AT_MS + u64::from(order) * 1_000
 }

@@ -1,10 +1,10 @@
 //! TPC-C, revision 5.11: a wholesale supplier with warehouses, ten districts each, and five types of
 //! transaction, of which New-Order and Payment make up nine in ten.
 //!
-//! All five types run with their inserts, deletes, range scans, look-ups by name and rollbacks. What is
-//! left out are the terminals' screens (what one shows is gathered, see [`Screen`], but not drawn); their
-//! waits are made where asked for. After a run the conditions of `check` say whether what was committed is
-//! what the specification asks for; an [`Audit`] says it while the run lasts, where asked for.
+//! All five types run with their inserts, deletes, range scans, look-ups by name and rollbacks. The
+//! terminals' screens are left out: the data of a screen is collected (see [`Screen`]) but not drawn. The
+//! waits of terminals are optional. After a run the conditions of `check` decide whether the committed
+//! rows are consistent as the specification requires. An optional [`Audit`] decides it during the run.
 
 mod audit;
 mod check;
@@ -49,28 +49,28 @@ pub struct Tpcc {
     settings: Settings,
     drive: Drive,
     tables: Tables,
-    /// The next order number of each district when the profile is `eased`, else empty.
+    /// The next order number of each district with the profile `eased`, else empty.
     order_numbers: Box<[Counter]>,
 }
 
-/// What a committed transaction returns; the rest of what its terminal shows is on the [`Screen`].
+/// The result of a committed transaction. Other data that its terminal shows is on the [`Screen`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Of a New-Order.
+    /// The result of a New-Order.
     NewOrder {
         /// `O_ID`.
         order: u32,
         /// The total amount, in cents.
         total_cents: u64,
     },
-    /// Of a Payment.
+    /// The result of a Payment.
     Payment {
-        /// `C_ID`, also when selected by name.
+        /// `C_ID`, also if the customer is selected by name.
         customer: u32,
-        /// `C_BALANCE` after it, in cents.
+        /// `C_BALANCE` after the payment, in cents.
         balance_cents: i64,
     },
-    /// Of an Order-Status.
+    /// The result of an Order-Status.
     OrderStatus {
         /// `O_ID` of the customer's last order.
         order: u32,
@@ -81,25 +81,26 @@ pub enum Output {
         /// `C_BALANCE`, in cents.
         balance_cents: i64,
     },
-    /// Of a Delivery: the result that TPC-C 2.7.2.2 has written to a file.
+    /// The result of a Delivery, which TPC-C 2.7.2.2 writes to a file.
     Delivery {
-        /// `O_ID` of the order delivered in each district, 0 where there was none, and in districts that
-        /// other transactions of the same Delivery are for.
+        /// `O_ID` of the order delivered in each district. 0 for districts without an undelivered order,
+        /// and for districts that other transactions of the same Delivery process.
         orders: [u32; DISTRICTS as usize],
     },
-    /// Of a Stock-Level.
+    /// The result of a Stock-Level.
     StockLevel {
-        /// How many items are low in stock.
+        /// The number of items that are low in stock.
         low: u32,
     },
-    /// Of an Audit.
+    /// The result of an Audit.
     Audit {
         /// The first condition that did not hold.
         finding: Option<Finding>,
     },
 }
 
-/// What a terminal shows of the last transaction, beside its [`Output`] (TPC-C 2.4.3 to 2.8.3).
+/// The data that a terminal shows after the last transaction, beside its [`Output`] (TPC-C 2.4.3 to
+/// 2.8.3).
 #[derive(Clone, Debug)]
 pub struct Screen {
     /// Payment: the warehouse.
@@ -108,7 +109,7 @@ pub struct Screen {
     pub district: Site,
     /// New-Order, Payment, Order-Status: the customer.
     pub customer: Person,
-    /// Payment by a customer with bad credit: the first bytes of his data.
+    /// Payment by a customer with bad credit: the first bytes of `C_DATA`.
     pub customer_data: [u8; payment::DATA_SHOWN_BYTES],
     /// New-Order: the lines.
     pub lines: [LineShown; LINES_MAX],
@@ -119,9 +120,9 @@ pub struct Screen {
 /// A worker's buffers.
 #[derive(Clone, Debug)]
 pub struct Scratch {
-    /// What a terminal shows.
+    /// The data that a terminal shows.
     pub screen: Screen,
-    /// The customers who have the wanted name.
+    /// The customers with the requested last name.
     customers: Vec<(u32, Person)>,
     /// The items of a district's last orders.
     items: ItemSet,
@@ -137,28 +138,29 @@ impl Default for Scratch {
             lines: [LineShown::default(); LINES_MAX],
             status: StatusShown::default(),
         };
-        // The most frequent name has about 50 of a district's 3,000 customers, give or take 20.
+        // The most frequent name belongs to about 50 of a district's 3,000 customers, plus or minus 20.
         Self { screen, customers: Vec::with_capacity(128), items: ItemSet::new() }
     }
 }
 
-/// What a worker counts about its commits, for the checks.
+/// A worker's counts of its commits, for the checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// By district, counted from 0 over all warehouses; as long as the highest district met.
+    /// Commits by district, counted from 0 over all warehouses. The list ends at the highest district with
+    /// a commit.
     districts: Vec<Commits>,
-    /// Audits, and how many of them found something.
+    /// The number of audits, and the number of audits that found a violation.
     audits: (u64, u64),
-    /// What the first of those found.
+    /// The finding of the first audit that found a violation.
     finding: Option<Finding>,
 }
 
-/// Commits in a district.
+/// Commits in one district.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Commits {
     new_orders: u64,
     payments: u64,
-    /// Orders delivered, not Deliveries.
+    /// The number of delivered orders, not of Deliveries.
     delivered: u64,
 }
 
@@ -171,14 +173,14 @@ impl Ledger {
     }
 }
 
-/// The row that must be there. Where it is not, an optimistic scheme shows rows of different moments, or
-/// the data is broken, which the checks will tell.
+/// Returns a row that must exist. A missing row means that an optimistic scheme shows rows of different
+/// moments, or that the data is damaged, which the checks detect.
 #[inline]
 fn found<O>(row: Option<O>) -> Result<O, Abort> {
     row.ok_or(Abort::ReadChanged)
 }
 
-/// The key that must have been new, for the same reasons.
+/// Accepts an insert whose key must be new. A key that exists has the causes named at [`found`].
 #[inline]
 fn is_new(inserted: bool) -> Result<(), Abort> {
     if inserted { Ok(()) } else { Err(Abort::ReadChanged) }
@@ -302,7 +304,7 @@ mod tests {
     use super::*;
     use crate::mock::Mock;
 
-    /// The workload with settings that differ from the standard ones, and an empty database for it.
+    /// Declares the workload with settings that differ from the standard ones, and an empty database.
     pub(super) fn declared(given: &[(&str, &str)], clients: u32) -> (Tpcc, Mock) {
         let given: Vec<_> =
             given.iter().map(|(name, value)| (format!("tpcc.{name}"), value.to_string())).collect();
@@ -313,14 +315,14 @@ mod tests {
         (tpcc, Mock::new(&schema, &["history"]))
     }
 
-    /// The workload over its loaded database.
+    /// Declares the workload and loads its database.
     pub(super) fn loaded(given: &[(&str, &str)]) -> (Tpcc, Mock) {
         let (tpcc, mut mock) = declared(given, 3);
         tpcc.load(Share::WHOLE, &mut mock);
         (tpcc, mock)
     }
 
-    /// Runs transactions one after the other; counts rollbacks.
+    /// Runs transactions one after the other. Returns the ledger and the number of rollbacks.
     pub(super) fn run(tpcc: &Tpcc, mock: &mut Mock, count: u32) -> (Ledger, u32) {
         let (mut ledger, mut scratch, mut rollbacks) = (Ledger::default(), Scratch::default(), 0);
         for n in 0..count {
@@ -340,7 +342,7 @@ mod tests {
         (ledger, rollbacks)
     }
 
-    /// Checks in three shares.
+    /// Runs the check in three shares.
     pub(super) fn check(tpcc: &Tpcc, mock: &Mock, ledgers: &[Ledger]) -> Result<(), Violation> {
         (0..3).try_for_each(|index| tpcc.check(mock, Share { index, of: 3 }, ledgers))
     }
@@ -448,7 +450,7 @@ mod tests {
     fn eased_orders_leave_the_districts_alone_and_check() {
         let given = [("items", "40"), ("customers_per_district", "10"), ("profile", "eased")];
         let (tpcc, mut mock) = loaded(&given);
-        // A number that an aborted attempt drew is a hole.
+        // The number drawn by an aborted attempt stays unused.
         tpcc.order_numbers[0].take();
         let (ledger, rollbacks) = run(&tpcc, &mut mock, 2_000);
         assert_eq!(rollbacks, 0);

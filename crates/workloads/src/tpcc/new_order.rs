@@ -1,5 +1,5 @@
-//! New-Order (TPC-C 2.4): a customer orders 5 to 15 items; one order in a hundred names an unused item
-//! at its end and rolls back.
+//! New-Order (TPC-C 2.4): a customer orders 5 to 15 items. One order in a hundred ends with an unused item
+//! number, and rolls back.
 
 use core::iter;
 
@@ -13,7 +13,7 @@ use super::keys::{
 use super::rows::{self, is_original};
 use super::{Output, Screen, Tpcc, found, is_new};
 
-/// What a terminal shows of a line (TPC-C 2.4.3.3).
+/// The data that a terminal shows for a line (TPC-C 2.4.3.3).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LineShown {
     /// `I_NAME`.
@@ -22,9 +22,9 @@ pub struct LineShown {
     pub price: u32,
     /// `OL_AMOUNT`, in cents.
     pub amount: u32,
-    /// `S_QUANTITY`, what is left.
+    /// `S_QUANTITY` after the order.
     pub quantity: i32,
-    /// Whether item and stock are both originals: the brand is `B`, else `G`.
+    /// `true` if item and stock are both originals: the brand is `B`, else `G`.
     pub is_original: bool,
     /// `OL_DIST_INFO`, which is not shown.
     dist_info: Text<24>,
@@ -40,7 +40,7 @@ impl Tpcc {
     ) -> Result<Output, Abort> {
         let tables = &self.tables;
         let customer_key = CustomerKey::new(input.warehouse, input.district, input.customer);
-        // All keys are known, so the misses of a dozen rows overlap.
+        // All keys are known, so that the cache misses of a dozen rows overlap.
         txn.prefetch(tables.customer_info, iter::once(customer_key));
         txn.prefetch(tables.item, input.lines().iter().map(|line| ItemKey::new(line.item)));
         let stock_key = |line: &Line| StockKey::new(line.supply_warehouse, line.item);
@@ -55,8 +55,8 @@ impl Tpcc {
             screen.customer = row.person;
             row.person.discount
         })?)?;
-        // An unused item is the customer's mistake, for which the order is undone, but only after the work
-        // for the other lines (TPC-C 2.4.2.3).
+        // An unused item number is the customer's mistake. The order is rolled back, but only after the
+        // work for the other lines (TPC-C 2.4.2.3).
         let (mut sum, mut taken) = (0, 0);
         for (line, shown) in input.lines().iter().zip(&mut screen.lines) {
             let Some(line) = self.take_item(input, *line, txn)? else { break };
@@ -75,7 +75,8 @@ impl Tpcc {
         Ok(Output::NewOrder { order, total_cents: total(sum, discount, warehouse_tax + district_tax) })
     }
 
-    /// The order's number: from the district, or, eased, from a counter beside the database.
+    /// Draws the order's number: from the district or, with the profile `eased`, from a counter outside
+    /// the database.
     fn next_order<T: Transaction>(&self, input: &NewOrder, txn: &mut T) -> Result<u32, Abort> {
         if self.settings.is_eased {
             return Ok(self.order_numbers[district_number(input.warehouse, input.district)].take() as u32);
@@ -89,7 +90,7 @@ impl Tpcc {
         Ok(found(next)? as u32)
     }
 
-    /// Takes the item of a line out of stock; none when there is no such item.
+    /// Takes the item of a line out of stock. Returns `None` if the item does not exist.
     #[inline]
     fn take_item<T: Transaction>(
         &self,
@@ -150,7 +151,7 @@ impl Tpcc {
     }
 }
 
-/// The total amount (TPC-C 2.4.2.2): the sum less the discount and plus the taxes, rounded to cents.
+/// Returns the total amount (TPC-C 2.4.2.2): the sum less the discount, plus the taxes, rounded to cents.
 fn total(sum: u64, discount: u32, taxes: u32) -> u64 {
     (sum * u64::from(10_000 - discount) * u64::from(10_000 + taxes) + 50_000_000) / 100_000_000
 }

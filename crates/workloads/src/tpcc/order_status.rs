@@ -1,4 +1,4 @@
-//! Order-Status (TPC-C 2.6): a customer asks for his last order.
+//! Order-Status (TPC-C 2.6): a customer asks for the state of the last order.
 
 use core::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use super::keys::{CustomerKey, CustomerOrderKey, OrderLineKey};
 use super::rows::{LINES_MAX, OrderLine};
 use super::{Output, Scratch, Tpcc, found};
 
-/// What a terminal shows of the order (TPC-C 2.6.3.3).
+/// The data that a terminal shows of the order (TPC-C 2.6.3.3).
 #[derive(Clone, Debug, Default)]
 pub struct StatusShown {
     len: usize,
@@ -32,7 +32,7 @@ pub struct StatusLine {
 }
 
 impl StatusShown {
-    /// The lines.
+    /// Returns the lines.
     pub fn lines(&self) -> &[StatusLine] {
         &self.lines[..self.len]
     }
@@ -41,7 +41,7 @@ impl StatusShown {
         self.len = 0;
     }
 
-    /// Adds a line; a screen has room for as many as an order may have.
+    /// Adds a line. A screen has room for the maximum number of lines of an order.
     fn push(&mut self, row: &OrderLine) {
         if let Some(line) = self.lines.get_mut(self.len) {
             let OrderLine { item, supply_warehouse, quantity, amount, delivery_date, .. } = *row;
@@ -65,7 +65,7 @@ impl Tpcc {
         let balance_cents = found(txn.read(tables.customer, key, |row| row.balance)?)?;
 
         let mut last = None;
-        // The index holds later orders before earlier ones.
+        // The index holds later orders before earlier orders.
         let first = CustomerOrderKey::new(warehouse, district, customer, u32::MAX);
         let orders = first..=CustomerOrderKey::new(warehouse, district, customer, 0);
         txn.scan_by(tables.order_by_customer, orders, Direction::Forward, |key, row| {

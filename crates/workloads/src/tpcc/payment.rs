@@ -1,4 +1,5 @@
-//! Payment (TPC-C 2.5): a customer pays at a warehouse, in 15 of 100 cases not at his own.
+//! Payment (TPC-C 2.5): a customer pays at a warehouse, in 15 of 100 cases at another than the
+//! customer's own.
 
 use core::iter;
 
@@ -10,11 +11,11 @@ use super::rows::{CUSTOMER_DATA_BYTES, CustomerData, DistrictYtd, History};
 use super::settings::Ytd;
 use super::{Output, Scratch, Tpcc, found};
 
-/// Bytes of `C_DATA` that a terminal shows (TPC-C 2.5.3.3).
+/// The number of bytes of `C_DATA` that a terminal shows (TPC-C 2.5.3.3).
 pub(super) const DATA_SHOWN_BYTES: usize = 200;
 
 impl Tpcc {
-    /// Takes a payment.
+    /// Executes a Payment.
     pub(super) fn payment<T: Transaction>(
         &self,
         input: &Payment,
@@ -66,7 +67,7 @@ impl Tpcc {
             data: history_data(screen.warehouse.name, screen.district.name),
             pad: [0; 2],
         };
-        // A heap takes every row.
+        // An insert into a heap always succeeds.
         txn.insert(tables.history, WarehouseKey::new(input.warehouse), &row)?;
         if self.settings.is_hot_last {
             self.add_to_site(input, txn)?;
@@ -74,7 +75,7 @@ impl Tpcc {
         Ok(Output::Payment { customer, balance_cents })
     }
 
-    /// Adds the amount to the district and, the hottest row of all, the warehouse.
+    /// Adds the amount to the district and to the warehouse, which is the hottest row of all.
     fn add_to_site<T: Transaction>(&self, input: &Payment, txn: &mut T) -> Result<(), Abort> {
         let (tables, amount) = (&self.tables, i64::from(input.amount));
         let district = DistrictKey::new(input.warehouse, input.district);
@@ -94,7 +95,7 @@ impl Tpcc {
     }
 }
 
-/// `H_DATA` (TPC-C 2.5.2.2): both names with four spaces between.
+/// Returns `H_DATA` (TPC-C 2.5.2.2): both names with four spaces between them.
 fn history_data(warehouse: Text<10>, district: Text<10>) -> Text<24> {
     let (warehouse, district) = (warehouse.as_bytes(), district.as_bytes());
     let mut data = [0; 24];
@@ -105,14 +106,14 @@ fn history_data(warehouse: Text<10>, district: Text<10>) -> Text<24> {
     Text::new(&data)
 }
 
-/// What is noted in the data of a customer with bad credit (TPC-C 2.5.2.2): six numbers as text.
+/// The text that is added to `C_DATA` of a customer with bad credit (TPC-C 2.5.2.2): six numbers.
 struct Note {
     bytes: [u8; Self::LONGEST],
     len: usize,
 }
 
 impl Note {
-    /// Six numbers of at most ten digits, each with a space after it.
+    /// The maximum length: six numbers of at most ten digits, each followed by a space.
     const LONGEST: usize = 6 * 11;
 
     fn new(input: &Payment, customer: u32) -> Self {
@@ -137,7 +138,7 @@ impl Note {
         self.len += digits + 1;
     }
 
-    /// Puts the note before the data, and lets fall off what is then beyond the end.
+    /// Inserts the note before the data. The data beyond the column's end is lost.
     fn prepend(&self, row: &mut CustomerData) {
         row.data.copy_within(..CUSTOMER_DATA_BYTES - self.len, self.len);
         row.data[..self.len].copy_from_slice(&self.bytes[..self.len]);

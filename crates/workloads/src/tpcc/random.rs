@@ -3,7 +3,7 @@
 use engine::Text;
 use stdx::Rng;
 
-/// What a stream of random numbers is for: the second part of its seed, after the run's.
+/// The purpose of a stream of random numbers: the second part of its seed, after the seed of the run.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub(super) enum Stream {
@@ -20,7 +20,8 @@ pub(super) enum Stream {
     HotWarehouses,
 }
 
-/// TPC-C 2.1.6: `NURand(A, x, y) = (((random(0, A) | random(x, y)) + C) % (y - x + 1)) + x`.
+/// Non-uniform random numbers (TPC-C 2.1.6):
+/// `NURand(A, x, y) = (((random(0, A) | random(x, y)) + C) % (y - x + 1)) + x`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NuRand {
     a: u64,
@@ -30,29 +31,30 @@ pub(super) struct NuRand {
 }
 
 impl NuRand {
-    /// `OL_I_ID`.
+    /// The distribution of `OL_I_ID`.
     pub(super) fn items(items: u64) -> Self {
         Self::scaled(8_191, 100_000, 7_911, 1, items)
     }
 
-    /// `C_ID`.
+    /// The distribution of `C_ID`.
     pub(super) fn customers(customers: u64) -> Self {
         Self::scaled(1_023, 3_000, 259, 1, customers)
     }
 
-    /// The number of `C_LAST`, when loading.
+    /// The distribution of the number of `C_LAST` during the load.
     pub(super) fn names_load(customers: u64) -> Self {
         Self::scaled(255, NAMES, 157, 0, customers.min(NAMES))
     }
 
-    /// The number of `C_LAST`, when running: 66 from the constant of the load (TPC-C 2.1.6.1).
+    /// The distribution of the number of `C_LAST` during the run. C differs by 66 from the load's
+    /// constant (TPC-C 2.1.6.1).
     pub(super) fn names_run(customers: u64) -> Self {
         Self::scaled(255, NAMES, 223, 0, customers.min(NAMES))
     }
 
-    /// The function over `count` numbers when the standard has `standard` of them. For these it is
-    /// exactly the standard's; for fewer, A + 1 falls with the count to the next power of two, so that
-    /// the hot numbers are about as hot, and C is cut to A.
+    /// Scales the function to `count` numbers; the standard has `standard` of them. For `standard`
+    /// numbers the function is exactly the standard's. For fewer, A + 1 is reduced in proportion, down
+    /// to a power of two, so that the hot numbers stay about as hot, and C is cut to A.
     fn scaled(a: u64, standard: u64, c: u64, first: u64, count: u64) -> Self {
         let share = ((a + 1) * count / standard).max(1);
         let a = (1 << share.ilog2()) - 1;
@@ -69,10 +71,10 @@ impl NuRand {
     }
 }
 
-/// Numbers of last names.
+/// The number of last names.
 const NAMES: u64 = 1_000;
 
-/// TPC-C 4.3.2.3: the last name of a number from 0 to 999.
+/// Returns the last name of a number from 0 to 999 (TPC-C 4.3.2.3).
 pub(super) fn last_name(number: u64) -> Text<16> {
     const SYLLABLES: [&[u8]; 10] =
         [b"BAR", b"OUGHT", b"ABLE", b"PRI", b"PRES", b"ESE", b"ANTI", b"CALLY", b"ATION", b"EING"];
@@ -86,8 +88,8 @@ pub(super) fn last_name(number: u64) -> Text<16> {
     Text::new(&name)
 }
 
-/// Fills with characters of an alphabet, eight a random number. With an alphabet that does not divide
-/// 256 some characters are a little more frequent, which nothing depends on.
+/// Fills bytes with characters of an alphabet, eight for each random number. If the size of the
+/// alphabet does not divide 256, some characters are slightly more frequent. No rule depends on that.
 fn fill(rng: &mut Rng, alphabet: &[u8], bytes: &mut [u8]) {
     for chunk in bytes.chunks_mut(8) {
         let random = rng.next_u64().to_le_bytes();
@@ -102,7 +104,7 @@ pub(super) fn fill_letters(rng: &mut Rng, bytes: &mut [u8]) {
     fill(rng, b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", bytes);
 }
 
-/// An a-string of a random length between two.
+/// Returns an a-string of a random length between two limits.
 pub(super) fn letters<const N: usize>(rng: &mut Rng, shortest: usize, longest: usize) -> Text<N> {
     let mut bytes = [0; N];
     let len = rng.between(shortest as u64, longest as u64) as usize;
@@ -110,15 +112,15 @@ pub(super) fn letters<const N: usize>(rng: &mut Rng, shortest: usize, longest: u
     Text::new(&bytes)
 }
 
-/// An n-string: exactly `N` digits (TPC-C 4.3.2.2).
+/// Returns an n-string: exactly `N` digits (TPC-C 4.3.2.2).
 pub(super) fn digits<const N: usize>(rng: &mut Rng) -> Text<N> {
     let mut bytes = [0; N];
     fill(rng, b"0123456789", &mut bytes);
     Text::new(&bytes)
 }
 
-/// Data of an item or a stock: an a-string of 26 to 50, in one of ten cases with `ORIGINAL` somewhere
-/// (TPC-C 4.3.3.1).
+/// Returns the data of an item or a stock: an a-string of 26 to 50 characters, in one of ten cases
+/// with `ORIGINAL` at a random place (TPC-C 4.3.3.1).
 pub(super) fn item_data(rng: &mut Rng) -> Text<50> {
     const ORIGINAL: &[u8] = b"ORIGINAL";
     let mut bytes = [0; 50];
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn draws_are_skewed_as_the_bits_say() {
-        // Each of the ten low bits of the or is unset only when both draws' are.
+        // Each of the ten low bits of the OR is 0 only if the bit is 0 in both draws.
         let random = NuRand { c: 0, ..NuRand::customers(3_000) };
         let mut rng = Rng::new(1);
         let draws = 200_000;

@@ -1,13 +1,15 @@
 //! Rows: the nine tables of TPC-C 1.3 as column groups of fixed layout.
 //!
-//! Columns that are written together form a group; so do those that are only read. A group is copied,
-//! locked and validated alone, so a Payment (which writes `W_YTD`) and a New-Order (which reads `W_TAX`)
-//! do not meet in a warehouse's row. The specification allows it (TPC-C 1.4), and STO measured what it
-//! is worth. Which transaction touches which group is said at the group.
+//! Columns that are written together form a column group, and so do columns that are only read. Each
+//! group is copied, locked and validated by itself. Thus a Payment (which writes `W_YTD`) and a
+//! New-Order (which reads `W_TAX`) do not conflict on a warehouse. The specification allows this (TPC-C
+//! 1.4), and STO measured the gain. The documentation of each group names the transactions that touch
+//! it.
 //!
-//! Rows do not repeat their key columns, money is in cents, rates are in 1/10,000, dates are in
-//! milliseconds since 1970 with 0 for null. Counters are wider than the specification asks for, because
-//! a run without wait times passes its four digits; 32-bit counters wrap, and the checks know it.
+//! Rows do not repeat their key columns. Money is in cents, rates are in 1/10,000, dates are in
+//! milliseconds since 1970 with 0 for null. Counters are wider than the specification requires, because
+//! a run without wait times exceeds its four digits. 32-bit counters wrap, and the checks take that into
+//! account.
 
 use engine::{IndexOn, Row, Text};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -17,11 +19,11 @@ use super::keys::{
     OrderLineKey, StockKey, WarehouseKey,
 };
 
-/// Districts of a warehouse.
+/// The number of districts of a warehouse.
 pub(super) const DISTRICTS: u8 = 10;
-/// The greatest number of lines of an order.
+/// The maximum number of lines of an order.
 pub(super) const LINES_MAX: usize = 15;
-/// The width of `C_DATA`.
+/// The width of `C_DATA` in bytes.
 pub(super) const CUSTOMER_DATA_BYTES: usize = 500;
 
 macro_rules! row {
@@ -52,7 +54,7 @@ macro_rules! row {
     };
 }
 
-/// A postal address: columns that several tables share.
+/// A postal address: columns that are the same in several tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Address {
@@ -68,7 +70,7 @@ pub struct Address {
     pub zip: Text<9>,
 }
 
-/// The columns that warehouses and districts have in common and that no transaction writes.
+/// The columns that warehouses and districts share and that no transaction writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Site {
@@ -76,48 +78,48 @@ pub struct Site {
     pub tax: u32,
     /// `NAME`.
     pub name: Text<10>,
-    /// Where it is.
+    /// The address.
     pub address: Address,
     pub(super) pad: [u8; 3],
 }
 
 row!(
-    /// WAREHOUSE, what Payment adds to: the hottest row of the workload.
+    /// WAREHOUSE, the column that Payment adds to: the hottest row of the workload.
     Warehouse of WarehouseKey, additive {
         ytd: i64,
     }
 );
 
 row!(
-    /// WAREHOUSE, what nobody writes. New-Order reads the tax, Payment the name and the address.
+    /// WAREHOUSE, the read-only columns. New-Order reads the tax, Payment the name and the address.
     WarehouseInfo of WarehouseKey, indexes () {
         site: Site,
     }
 );
 
 row!(
-    /// DISTRICT, what New-Order writes and Stock-Level reads.
+    /// DISTRICT, the column that New-Order writes and Stock-Level reads.
     DistrictNext of DistrictKey, indexes () {
         order: u64,
     }
 );
 
 row!(
-    /// DISTRICT, what Payment adds to.
+    /// DISTRICT, the column that Payment adds to.
     DistrictYtd of DistrictKey, additive {
         ytd: i64,
     }
 );
 
 row!(
-    /// DISTRICT, what nobody writes. New-Order reads the tax, Payment the name and the address.
+    /// DISTRICT, the read-only columns. New-Order reads the tax, Payment the name and the address.
     DistrictInfo of DistrictKey, indexes () {
         site: Site,
     }
 );
 
 row!(
-    /// CUSTOMER, what Payment and Delivery write and Order-Status reads.
+    /// CUSTOMER, the columns that Payment and Delivery write and Order-Status reads.
     Customer of CustomerKey, indexes () {
         balance: i64,
         ytd_payment: i64,
@@ -126,7 +128,7 @@ row!(
     }
 );
 
-/// The columns of a customer that no transaction writes.
+/// The read-only columns of a customer, without the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Person {
@@ -146,14 +148,14 @@ pub struct Person {
     pub first: Text<16>,
     /// `C_PHONE`.
     pub phone: Text<16>,
-    /// Where the customer lives.
+    /// The customer's address.
     pub address: Address,
     pub(super) pad: [u8; 1],
 }
 
 row!(
-    /// CUSTOMER, what nobody writes. New-Order reads discount, name and credit; Payment and Order-Status
-    /// look for a name and read the rest for the terminal.
+    /// CUSTOMER, the read-only columns. New-Order reads discount, name and credit. Payment and
+    /// Order-Status search by name and read the other columns for the terminal.
     CustomerInfo of CustomerKey, indexes (ByName,) {
         person: Person,
     }
@@ -168,7 +170,7 @@ row!(
 );
 
 row!(
-    /// HISTORY: Payment appends, nobody reads but the checks.
+    /// HISTORY: Payment appends, and only the checks read.
     History of WarehouseKey, indexes () {
         date: u64,
         amount: u32,
@@ -183,8 +185,8 @@ row!(
 );
 
 row!(
-    /// NEW-ORDER: New-Order appends, Delivery takes the oldest. All its columns are in its key, so the
-    /// order's number is here once more: a row is at least one word.
+    /// NEW-ORDER: New-Order appends, Delivery deletes the oldest. All columns of the table are in its
+    /// key, so the row repeats the order's number: a row is at least one word.
     NewOrder of NewOrderKey, indexes () {
         order: u64,
     }
@@ -218,7 +220,7 @@ row!(
 );
 
 row!(
-    /// ITEM: New-Order reads, nobody writes.
+    /// ITEM, read-only: New-Order reads.
     Item of ItemKey, indexes () {
         price: u32,
         image: u32,
@@ -229,7 +231,7 @@ row!(
 );
 
 row!(
-    /// STOCK, what New-Order writes and Stock-Level reads.
+    /// STOCK, the columns that New-Order writes and Stock-Level reads.
     Stock of StockKey, indexes () {
         quantity: i32,
         ytd: u32,
@@ -239,7 +241,7 @@ row!(
 );
 
 row!(
-    /// STOCK, what nobody writes. New-Order reads one of the ten `S_DIST`, and `S_DATA`.
+    /// STOCK, the read-only columns. New-Order reads one of the ten `S_DIST`, and `S_DATA`.
     StockInfo of StockKey, indexes () {
         dist: [Text<24>; DISTRICTS as usize],
         data: Text<50>,
@@ -266,7 +268,7 @@ impl IndexOn<CustomerInfo> for ByName {
     }
 }
 
-/// The secondary index of orders by customer, a customer's last order first.
+/// The secondary index of orders by customer. A customer's last order comes first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ByCustomer;
 
@@ -287,7 +289,7 @@ impl IndexOn<Order> for ByCustomer {
 }
 
 impl Stock {
-    /// Takes a quantity out of stock (TPC-C 2.4.2.2): what would fall below 10 is restocked by 91.
+    /// Takes a quantity out of stock (TPC-C 2.4.2.2): if less than 10 would be left, 91 are added.
     #[inline]
     pub(super) fn take(&mut self, quantity: u16, is_remote: bool) -> i32 {
         let left = self.quantity.wrapping_sub(i32::from(quantity));
@@ -299,11 +301,11 @@ impl Stock {
     }
 }
 
-/// Whether an item's or a stock's data names it an original (TPC-C 2.4.2.2).
+/// Returns `true` if the data of an item or a stock contains `ORIGINAL` (TPC-C 2.4.2.2).
 #[inline]
 pub(super) fn is_original(data: &Text<50>) -> bool {
     let text = data.padded();
-    // Where its first letters stand can be looked for everywhere at once, and is hardly ever.
+    // The search for the first letters can test all positions at once, and rarely finds any.
     let may_begin = |window: &[u8]| window[0] == b'O' && window[1] == b'R' && window[2] == b'I';
     let may_be = text.windows(3).fold(false, |may_be, window| may_be | may_begin(window));
     may_be && text.windows(8).any(|window| window == b"ORIGINAL")

@@ -1,7 +1,7 @@
-//! The schema: which tables there are, how they are found, which groups and secondary indexes they have.
+//! The schema: the tables, their kinds of lookup, their column groups and their secondary indexes.
 //!
-//! Tables that are only asked for one key are hashed. NEW-ORDER and ORDER-LINE are ordered, because
-//! Delivery wants the oldest and Stock-Level a range; HISTORY is a heap.
+//! Tables that are read only by single keys are hashed. NEW-ORDER and ORDER-LINE are ordered, because
+//! Delivery reads the oldest order and Stock-Level reads a range. HISTORY is a heap.
 
 use engine::{Index, Lookup, Schema, Table};
 
@@ -11,10 +11,10 @@ use super::rows::{
 };
 use super::settings::Settings;
 
-/// Orders that a run may add before the hash index of ORDER has to grow.
+/// The number of orders that a run may add before the hash index of ORDER has to grow.
 const ORDERS_ADDED: usize = 1 << 20;
 
-/// The declared tables, one handle a column group, and the secondary indexes.
+/// The declared tables, with one handle for each column group, and the secondary indexes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tables {
     pub(super) warehouse: Table<Warehouse>,
@@ -37,14 +37,14 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Declares the tables, sized for what is loaded.
+    /// Declares the tables, sized for the loaded rows.
     pub(super) fn declare(settings: &Settings, schema: &mut Schema) -> Self {
         let warehouses = usize::from(settings.warehouses);
         let districts = warehouses * usize::from(DISTRICTS);
         let customers = districts * settings.customers as usize;
         let items = settings.items as usize;
-        // A hash index that grows disturbs the transactions under way, so room is made before; as much
-        // room as data keeps small databases small.
+        // A hash index that grows disturbs the running transactions, so room is reserved in advance. The
+        // room is limited in proportion to the loaded rows, which keeps small databases small.
         let orders = customers + ORDERS_ADDED.min(15 * customers);
 
         let mut table = schema.table("warehouse", Lookup::Point, warehouses);

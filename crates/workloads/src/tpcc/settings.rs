@@ -1,4 +1,4 @@
-//! Settings: what a user may say about TPC-C, and what the workload makes of it.
+//! Settings: the options of TPC-C for users, and their typed values for the workload.
 
 use engine::Pace;
 use engine::setting::{Range, Setting, SettingError, Values};
@@ -7,11 +7,11 @@ use stdx::{Rng, Zipf};
 use super::random::{NuRand, Stream};
 use super::rows::{DISTRICTS, LINES_MAX};
 
-/// The standard's numbers, which are also the greatest allowed (TPC-C 1.2.1).
+/// The number of customers of a district in the standard, which is also the maximum (TPC-C 1.2.1).
 pub(super) const CUSTOMERS: u64 = 3_000;
-/// Rows of ITEM (TPC-C 1.2.1).
+/// The number of rows of ITEM in the standard, which is also the maximum (TPC-C 1.2.1).
 pub(super) const ITEMS: u64 = 100_000;
-/// The greatest number of warehouses: what the key of the order index has room for.
+/// The maximum number of warehouses: limited by the key of the order index.
 const WAREHOUSES_MAX: u64 = 4_096;
 
 /// The five weights of `tpcc.mix=full` (TPC-C 5.2.3), in the order of the transaction types.
@@ -19,11 +19,11 @@ const FULL: [u32; 5] = [45, 43, 4, 4, 4];
 /// The two-type mix of the research engines.
 const NARROW: [u32; 5] = [50, 50, 0, 0, 0];
 
-/// Terminals of a warehouse, one for each of its districts (TPC-C 4.2.2).
+/// The number of terminals of a warehouse: one for each of its districts (TPC-C 4.2.2).
 pub(super) const TERMINALS: u32 = DISTRICTS as u32;
-/// Seconds to key in a request of each type (TPC-C 5.2.5.7).
+/// The keying time of each transaction type, in seconds (TPC-C 5.2.5.7).
 const KEYING_S: [u64; 5] = [18, 3, 2, 2, 2];
-/// Seconds to think about its answer, in the mean (TPC-C 5.2.5.7).
+/// The mean think time of each transaction type, in seconds (TPC-C 5.2.5.7).
 const THINKING_S: [u64; 5] = [12, 12, 10, 5, 5];
 
 /// The settings of TPC-C.
@@ -178,40 +178,40 @@ pub(super) struct Settings {
     pub(super) seed: u64,
     pub(super) warehouses: u16,
     pub(super) items: u32,
-    /// Customers of a district, and its orders after loading.
+    /// The number of customers of a district, and of its orders after loading.
     pub(super) customers: u32,
     pub(super) clients: u32,
     pub(super) weights: [u32; 5],
     pub(super) home: Home,
-    /// Zero with one warehouse, because no other can supply.
+    /// Zero with one warehouse, because no other warehouse can supply.
     pub(super) remote_item_pct: f64,
     /// Zero with one warehouse.
     pub(super) remote_payment_pct: f64,
     pub(super) audit_pct: f64,
-    /// Zero when eased.
+    /// Zero with the profile `eased`.
     pub(super) rollback_pct: f64,
     pub(super) is_eased: bool,
     pub(super) is_hot_last: bool,
     pub(super) ytd: Ytd,
-    /// What the waits of terminals are multiplied by; none where clients are no terminals.
+    /// The factor of the waits of terminals, or `None` if clients are not terminals.
     pub(super) wait_scale: Option<f64>,
-    /// Whether each district's part of a Delivery is a transaction.
+    /// `true` if a Delivery is one transaction for each district.
     pub(super) delivers_by_district: bool,
     pub(super) random_item: NuRand,
     pub(super) random_customer: NuRand,
     pub(super) random_name: NuRand,
 }
 
-/// How Payment changes the years to date of warehouse and district.
+/// The way in which Payment changes `W_YTD` and `D_YTD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ytd {
-    /// It adds to them without reading them, where the scheme can.
+    /// Payment adds to them without reading them, if the scheme supports that.
     Added,
-    /// It reads and writes them.
+    /// Payment reads and writes them.
     Updated,
 }
 
-/// What `tpcc.home` says.
+/// The value of `tpcc.home`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum HomeChoice {
     Fixed,
@@ -219,14 +219,14 @@ enum HomeChoice {
     Zipf(f64),
 }
 
-/// How the home warehouse is drawn.
+/// The choice of the home warehouse of a request.
 #[derive(Clone, Debug)]
 pub(super) enum Home {
-    /// A client has warehouses of its own, or shares one when there are fewer than clients.
+    /// Each client has its own warehouses. If there are fewer warehouses than clients, clients share them.
     Fixed,
-    /// Any.
+    /// Any warehouse, with equal probability.
     Uniform,
-    /// Any, by rank; `by_rank` gives the warehouse, so that hot ones are no neighbours.
+    /// Any warehouse, by rank. `by_rank` maps ranks to warehouses, so that hot warehouses are not adjacent.
     Zipf {
         /// The distribution of ranks.
         ranks: Zipf,
@@ -248,7 +248,7 @@ impl HomeChoice {
     }
 }
 
-/// The weights that a text means, unless it means none.
+/// Parses the weights of the transaction types. Returns `None` if the text has no valid weights.
 fn mix(text: &str) -> Option<[u32; 5]> {
     match text {
         "full" => Some(FULL),
@@ -265,11 +265,11 @@ fn mix(text: &str) -> Option<[u32; 5]> {
 }
 
 impl Settings {
-    /// Reads the values.
+    /// Creates the settings from their values.
     ///
     /// # Errors
-    /// When a New-Order at 100% rollbacks would be all there is: such a run commits nothing. When clients are to be
-    /// terminals, and are not.
+    /// If the mix has only New-Orders and 100% of them roll back: such a run commits nothing. If the settings for
+    /// terminals contradict other settings or the number of clients.
     pub(super) fn new(values: &Values, clients: u32, seed: u64) -> Result<Self, SettingError> {
         let weights = mix(values.text("tpcc.mix")).expect("checked against its range");
         let warehouses = values.int("tpcc.warehouses");
@@ -312,14 +312,15 @@ impl Settings {
         })
     }
 
-    /// What a terminal waits for around a request of a type. Audits are not made by people.
+    /// The waits of a terminal before and after a request of a type. Audits have none, because people do not send
+    /// them.
     pub(super) fn pace(&self, kind: usize) -> Pace {
         let (Some(scale), Some(keying_s)) = (self.wait_scale, KEYING_S.get(kind)) else { return Pace::NONE };
         let ns = |seconds: u64| (seconds as f64 * 1e9 * scale) as u64;
         Pace { before_ns: ns(*keying_s), after_mean_ns: ns(THINKING_S[kind]) }
     }
 
-    /// Seconds of a terminal between two requests, in the mean.
+    /// The mean time of a terminal from one request to the next, in seconds.
     pub(super) fn cycle_s(&self) -> f64 {
         let of_type = |kind: usize| {
             let Pace { before_ns, after_mean_ns } = self.pace(kind);
@@ -328,17 +329,18 @@ impl Settings {
         (0..KEYING_S.len()).map(of_type).sum()
     }
 
-    /// Districts of all warehouses.
+    /// The number of districts of all warehouses.
     pub(super) fn districts(&self) -> usize {
         usize::from(self.warehouses) * usize::from(DISTRICTS)
     }
 
-    /// Orders of each district that are not delivered when loaded: the last 900 of 3,000 (TPC-C 4.3.3.1).
+    /// The number of orders of each district that are undelivered when loaded: the last 900 of 3,000 (TPC-C
+    /// 4.3.3.1).
     pub(super) fn undelivered(&self) -> u32 {
         self.customers * 3 / 10
     }
 
-    /// Orders of each district that are delivered when loaded.
+    /// The number of orders of each district that are delivered when loaded.
     pub(super) fn delivered(&self) -> u32 {
         self.customers - self.undelivered()
     }
@@ -373,13 +375,13 @@ impl Settings {
     }
 }
 
-/// The terminals that these settings ask for.
+/// The number of terminals if `tpcc.terminals` is on, else `None`.
 pub(super) fn terminals(values: &Values) -> Option<u64> {
     let are_there = values.text("tpcc.terminals") == "on";
     are_there.then(|| values.int("tpcc.warehouses") * u64::from(TERMINALS))
 }
 
-/// What the waits of terminals are multiplied by, if clients are to be terminals.
+/// The factor of the waits of terminals, if clients are terminals.
 fn wait_scale(values: &Values, home: &Home, clients: u32) -> Result<Option<f64>, SettingError> {
     let scale = values.real("tpcc.wait_scale");
     let refuse = |says: String| Err(SettingError(says));
@@ -404,7 +406,7 @@ fn wait_scale(values: &Values, home: &Home, clients: u32) -> Result<Option<f64>,
     Ok(Some(scale))
 }
 
-/// The warehouses in an order fixed by the seed (Fisher and Yates).
+/// Returns the warehouses in an order fixed by the seed (Fisher and Yates).
 fn shuffled(warehouses: u16, seed: u64) -> Vec<u16> {
     let mut rng = Rng::from_path(&[seed, Stream::HotWarehouses as u64]);
     let mut order: Vec<u16> = (1..=warehouses).collect();
@@ -418,7 +420,7 @@ fn shuffled(warehouses: u16, seed: u64) -> Vec<u16> {
 pub(super) mod tests {
     use super::*;
 
-    /// The settings that differ from the standard ones.
+    /// Creates settings that differ from the standard ones in the given values.
     pub(in super::super) fn settings(given: &[(&str, &str)], clients: u32) -> Result<Settings, SettingError> {
         let given: Vec<_> =
             given.iter().map(|(name, value)| (format!("tpcc.{name}"), value.to_string())).collect();
@@ -450,7 +452,7 @@ pub(super) mod tests {
 
     #[test]
     fn remote_shares_are_those_of_the_closed_form() {
-        // 9.5% of the orders at 1% a line, 63.2% at 10%: computed by hand.
+        // 9.5% of the orders have a remote line at 1% a line, 63.2% at 10%: computed by hand.
         let share = |pct| {
             settings(&[("warehouses", "2"), ("remote_item_pct", pct)], 1).expect("legal").remote_new_order()
         };

@@ -9,15 +9,16 @@ use super::keys::{DistrictKey, OrderLineKey, StockKey, district_number};
 use super::rows::LINES_MAX;
 use super::{Output, Tpcc, found};
 
-/// How many orders are looked at.
+/// The number of recent orders that a Stock-Level reads.
 const ORDERS: u32 = 20;
-/// The greatest number of items in them.
+/// The maximum number of items in these orders.
 const ITEMS_MAX: usize = ORDERS as usize * LINES_MAX;
 
-/// A set of items that is emptied without freeing: open addressing over three times the room.
+/// A set of items that is cleared without freeing memory: a hash table with open addressing and
+/// three times as many slots as items.
 #[derive(Clone, Debug)]
 pub(super) struct ItemSet {
-    /// Items by hash; 0 is empty, since items count from 1.
+    /// Items by hash. 0 marks an empty slot, because items are numbered from 1.
     slots: [u32; Self::SLOTS],
     items: [u32; ITEMS_MAX],
     len: usize,
@@ -36,7 +37,7 @@ impl ItemSet {
         self.len = 0;
     }
 
-    /// Adds an item unless it is there; `false` when there is no room.
+    /// Adds an item unless it is already in the set. Returns `false` if the set is full.
     fn add(&mut self, item: u32) -> bool {
         let mut slot = (item.wrapping_mul(0x9e37_79b9) >> (u32::BITS - Self::SLOT_BITS)) as usize;
         while self.slots[slot] != 0 {

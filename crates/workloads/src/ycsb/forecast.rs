@@ -1,4 +1,4 @@
-//! What the settings stress, worked out before anything runs.
+//! The forecast of YCSB: the load that the settings cause, computed before anything runs.
 
 use engine::{Drive, Forecast};
 
@@ -80,8 +80,8 @@ fn hot_records(settings: &Settings, generator: &Generator) -> String {
     }
 }
 
-/// How many pairs of operations of two transactions conflict, in the mean: they do when they are on one record and one
-/// of them writes it. None where only inserts write.
+/// The mean number of conflicting pairs of operations of two transactions. A pair conflicts if both operations are on
+/// one record and at least one of them writes it. Zero if only inserts write.
 fn expected_conflicts(settings: &Settings, generator: &Generator) -> f64 {
     if settings.mix.inserts {
         return 0.0;
@@ -91,12 +91,12 @@ fn expected_conflicts(settings: &Settings, generator: &Generator) -> f64 {
     pairs * generator.collision() * one_writes
 }
 
-/// Transactions in flight beside one.
+/// The number of other transactions in flight beside one.
 fn others(drive: Drive) -> f64 {
     f64::from(drive.clients.saturating_sub(1))
 }
 
-/// Of the pairs that two transactions form, each conflicts with a small probability of its own.
+/// Each pair of operations of two transactions conflicts with a small probability of its own.
 fn conflicts(settings: &Settings, generator: &Generator, drive: Drive) -> String {
     let expected = expected_conflicts(settings, generator);
     let happens = |expected: f64| percent(100.0 * at_least_one(expected));

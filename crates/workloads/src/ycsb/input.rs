@@ -1,4 +1,4 @@
-//! Inputs: the operations of a transaction, drawn ahead of its execution.
+//! Inputs: the operations of a transaction, drawn before its execution.
 
 use engine::{ClientId, Homes};
 use stdx::{Rng, Zipf};
@@ -6,19 +6,20 @@ use stdx::{Rng, Zipf};
 use super::keys::{COLUMNS_FROM, Places, home_of};
 use super::settings::{Distribution, Settings};
 
-/// The most operations of a transaction.
+/// The maximum number of operations of a transaction.
 pub(super) const MAX_OPS: usize = 64;
 
-/// One operation in this many inserts, where there are inserts: the suite's 5%.
+/// One operation in this many is an insert, in mixes with inserts: the suite's 5%.
 pub(super) const INSERT_EVERY: u64 = 20;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
     /// Reads all columns of a row.
     Read,
-    /// Writes one column of a row, reading it first or, where that is set, the whole row blindly.
+    /// Writes one column of a row after reading the row or, with blind writes, overwrites the whole row
+    /// without reading.
     Update,
     /// Reads a row and writes one column.
     ReadModifyWrite,
@@ -28,7 +29,7 @@ pub(super) enum Kind {
     Scan,
 }
 
-/// The number of a transaction whose operations are not all of one kind, among the transaction types.
+/// The index among the transaction types of transactions with operations of several kinds.
 pub(super) const MIXED: usize = Kind::Scan as usize + 1;
 
 /// An operation on the record at a place.
@@ -36,17 +37,17 @@ pub(super) const MIXED: usize = Kind::Scan as usize + 1;
 pub(super) struct Op {
     pub(super) place: u64,
     pub(super) kind: Kind,
-    /// The word that a write overwrites, or 0; the number of rows to scan.
+    /// For a write, the number of the word to overwrite, or 0. For a scan, the number of rows.
     pub(super) detail: u16,
 }
 
-/// A transaction: up to 64 operations, and a number that makes its writes its own.
+/// A transaction: up to 64 operations, and a stamp that distinguishes its writes from those of others.
 #[derive(Clone, Debug)]
 pub struct Input {
     pub(super) stamp: u64,
     len: usize,
-    /// A bit for each place, which several may share: most places that are not among the operations are
-    /// told by it alone.
+    /// A set of bits, one for each place of an operation. Several places can share a bit. For most
+    /// places that are not among the operations, a zero bit alone shows that.
     marks: u64,
     ops: [Op; MAX_OPS],
 }
@@ -71,13 +72,13 @@ impl Input {
         self.marks & mark(place) != 0 && self.ops().iter().any(|op| op.place == place)
     }
 
-    /// The transaction's type: that of its operations, or [`MIXED`].
+    /// Returns the transaction's type: the kind of its operations, or [`MIXED`].
     pub(super) fn kind(&self) -> usize {
         let first = self.ops[0].kind;
         if self.ops().iter().all(|op| op.kind == first) { first as usize } else { MIXED }
     }
 
-    /// The homes of all rows that the operations may touch.
+    /// Returns the homes of all rows that the operations may touch.
     pub(super) fn homes(&self, places: &Places) -> Homes {
         let mut homes = Homes::new();
         for op in self.ops() {
@@ -91,19 +92,19 @@ impl Input {
     }
 }
 
-/// One of 64 bits, by the place multiplied with the golden ratio (Knuth, volume 3, 6.4).
+/// Maps a place to one of 64 bits, by multiplication with the golden ratio (Knuth, volume 3, 6.4).
 fn mark(place: u64) -> u64 {
     1 << (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
 }
 
-/// Draws inputs.
+/// A generator of inputs.
 #[derive(Debug)]
 pub(super) struct Generator {
     settings: Settings,
     seed: u64,
-    /// By rank; none where all records are equally frequent.
+    /// The distribution of ranks, or `None` if all records are equally frequent.
     zipf: Option<Zipf>,
-    /// The first of an operation's possible details, and how many there are.
+    /// The first possible detail of an operation, and the number of possible details.
     details: (u64, u64),
 }
 
@@ -124,7 +125,7 @@ impl Generator {
     pub(super) fn generate(&self, places: &Places, client: ClientId, sequence: u64, rng: &mut Rng) -> Input {
         let client = u64::from(client.0);
         let ops_per_txn = self.settings.ops_per_txn as u64;
-        // Odd, because a stamp of 0 says that a row was never written.
+        // The stamp is odd, because a stamp of 0 marks a row that was never written.
         let mut input = Input::new(rng.next_u64() | 1);
         for number in sequence * ops_per_txn..(sequence + 1) * ops_per_txn {
             let op = match self.insert(client, number) {
@@ -136,10 +137,10 @@ impl Generator {
         input
     }
 
-    /// An operation on a record that is there.
+    /// Draws an operation on an existing record.
     fn access(&self, places: &Places, client: u64, number: u64, input: &Input, rng: &mut Rng) -> Op {
-        /// After so many repetitions the next free record is taken: only where almost all records of a
-        /// very small table are in one transaction.
+        /// The number of draws of an unused record, after which the next unused record is taken. This
+        /// happens only if one transaction contains almost all records of a very small table.
         const DRAWS: u32 = 64;
         let kind =
             if rng.below(100) < self.settings.mix.read_pct { Kind::Read } else { self.settings.mix.other };
@@ -170,10 +171,11 @@ impl Generator {
         }
     }
 
-    /// Whether a client's operation inserts, and if so its how manieth insert it is.
+    /// Returns the number of the insert among the client's inserts, if this operation is an insert.
     ///
-    /// The positions of inserts among operations are dealt and not drawn, one to each twenty: the number
-    /// of earlier inserts is then known without looking at the earlier operations.
+    /// The positions of inserts among operations are dealt and not drawn, one for each twenty
+    /// operations. The number of earlier inserts is then known without looking at the earlier
+    /// operations.
     fn insert(&self, client: u64, number: u64) -> Option<u64> {
         let inserts = self.settings.mix.inserts && number % INSERT_EVERY == self.slot(client, number);
         inserts.then_some(number / INSERT_EVERY)
@@ -186,17 +188,17 @@ impl Generator {
         number / INSERT_EVERY + u64::from(number % INSERT_EVERY > self.slot(client, number))
     }
 
-    /// Which of the twenty operations around this one inserts.
+    /// Returns the position of the insert among the twenty operations to which this operation belongs.
     fn slot(&self, client: u64, number: u64) -> u64 {
         Rng::from_path(&[self.seed, client, number / INSERT_EVERY]).below(INSERT_EVERY)
     }
 
-    /// The probability that two draws are of the same record.
+    /// The probability that two draws return the same record.
     pub(super) fn collision(&self) -> f64 {
         self.zipf.as_ref().map_or(1.0 / self.settings.records as f64, Zipf::collision)
     }
 
-    /// The share of draws that go to the hottest `count` records.
+    /// The share of draws that return one of the hottest `count` records.
     pub(super) fn hottest(&self, count: u64) -> f64 {
         let records = self.settings.records;
         match &self.zipf {

@@ -1,13 +1,12 @@
-//! Keys and rows: where loaded and inserted records lie, and what their words mean.
+//! Keys and rows: the places of loaded and inserted records, and the layout of their words.
 //!
 //! A record's *place* is a 64-bit number, and its key is that number in one of two widths. Loaded
-//! records lie evenly over all places with equal gaps between them, so that the top bits of a place
-//! divide the records into equal homes whatever their number, and inserted records find room in the
-//! gaps.
+//! records are spread over all places with equal gaps between them. Thus the top bits of a place
+//! divide any number of records into equal homes, and the gaps have room for inserted records.
 //!
-//! A row's words are: 0 the version counter, to which a read-modify-write adds 1 (of a blindly written
-//! row the stamp of its writer); 1 the place, so that a row read under another's key shows; the rest
-//! 8-byte columns.
+//! The words of a row are: 0 the version counter, to which a read-modify-write adds 1 (in a blindly
+//! written row: the stamp of its writer); 1 the place, which shows a row that was read under another's
+//! key; the rest 8-byte columns.
 
 use core::fmt::Debug;
 
@@ -15,28 +14,28 @@ use engine::{Home, Key, Row};
 use stdx::{Permutation, Rng};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The first word of a row that is a column.
+/// The index of the first word of a row that is a column.
 pub(super) const COLUMNS_FROM: usize = 2;
 
-/// The number of homes: as many as an input can name, so that long transactions may touch them all.
+/// The number of homes: as many as an input can name, so that a long transaction may touch all homes.
 pub(super) const HOMES: u64 = engine::Homes::MAX as u64;
 
-/// The home of a place: one of equal ranges of places.
+/// Returns the home of a place. Homes are equal ranges of places.
 pub(super) fn home_of(place: u64) -> u64 {
     place >> (u64::BITS - HOMES.ilog2())
 }
 
-/// A key of one of the widths.
+/// A key of one of the two widths.
 pub trait RecordKey: Key {
-    /// The row under it.
+    /// The type of the rows with this key.
     type Row: Row<Key = Self> + AsRef<[u64]> + AsMut<[u64]> + ?Sized;
-    /// Its width in bytes.
+    /// The width of the key in bytes.
     const BYTES: usize;
 
-    /// The key of a place.
+    /// Creates the key of a place.
     fn of(place: u64) -> Self;
 
-    /// The place of a key.
+    /// Returns the place of a key.
     fn place(self) -> u64;
 }
 
@@ -44,7 +43,8 @@ pub trait RecordKey: Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortKey(u64);
 
-/// A 48-byte key. As in the suite's textual keys, what tells keys apart comes after a common prefix.
+/// A 48-byte key. As in the suite's textual keys, the part that distinguishes keys follows a common
+/// prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongKey(u64);
 
@@ -139,37 +139,39 @@ macro_rules! keyed_row {
 keyed_row!(ShortKey, ShortRow, 8);
 keyed_row!(LongKey, LongRow, 48);
 
-/// A row over its words.
+/// Converts words to a row.
 #[inline]
 pub(super) fn row_of<R: Row + ?Sized>(words: &[u64]) -> &R {
     R::ref_from_bytes(words.as_bytes()).expect("a row is any number of words")
 }
 
-/// Where records lie.
+/// The places of records.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     records: u64,
     clients: u64,
-    /// Places from one loaded record to the next.
+    /// The distance between the places of neighbouring loaded records.
     gap: u64,
-    /// From the number of a record, in the order of hotness or age, to its position in key order.
+    /// Maps the number of a record, in the order of hotness or age, to its position in key order.
+    /// `None` if both orders are the same.
     scatter: Option<Permutation>,
 }
 
 impl Places {
     pub(super) fn new(records: u64, clients: u64, seed: u64, is_scattered: bool) -> Self {
         let scatter = is_scattered.then(|| Permutation::new(records, seed));
-        // One gap more than records: the last is for what is inserted behind them.
+        // The number of gaps is the number of records plus one: the last gap is for inserts after the
+        // last record.
         Self { records, clients: clients.max(1), gap: u64::MAX / (records + 1), scatter }
     }
 
-    /// The place of the loaded record at a position of the key order.
+    /// Returns the place of the loaded record at a position of the key order.
     #[inline]
     pub(super) fn at(&self, position: u64) -> u64 {
         position * self.gap
     }
 
-    /// The place of a loaded record by its number.
+    /// Returns the place of a loaded record by its number.
     #[inline]
     pub(super) fn loaded(&self, number: u64) -> u64 {
         self.at(self.position(number))
@@ -180,10 +182,12 @@ impl Places {
         self.scatter.as_ref().map_or(number, |scatter| scatter.apply(number))
     }
 
-    /// The place of a client's `nth` insert: no other client, and no other `n`, has the same.
+    /// Returns the place of a client's `nth` insert. No other client, and no other `n`, has the same
+    /// place.
     ///
-    /// With scattered records it is behind any loaded one, and each client comes to each of them in
-    /// turn, from a beginning of its own; with adjacent ones it is behind all, where inserts meet.
+    /// With scattered records, the place follows a loaded record; each client goes through all loaded
+    /// records in turn, from a start of its own. With adjacent records, the place follows all loaded
+    /// records, and inserts compete there.
     pub(super) fn inserted(&self, client: u64, nth: u64) -> u64 {
         if self.scatter.is_some() {
             let start = Rng::from_path(&[client]).below(self.records);
@@ -195,27 +199,27 @@ impl Places {
         }
     }
 
-    /// Whether a record was loaded at this place.
+    /// Returns `true` if a record was loaded at this place.
     pub(super) fn is_loaded(&self, place: u64) -> bool {
         place.is_multiple_of(self.gap) && place / self.gap < self.records
     }
 
-    /// The loaded record behind a loaded one in key order, around the end.
+    /// Returns the loaded record after a loaded record in key order. The first follows the last.
     pub(super) fn next(&self, place: u64) -> u64 {
         self.at((place / self.gap + 1) % self.records)
     }
 
-    /// The last of the places in which the `count` loaded records from `place` on lie.
+    /// Returns the last place of the range of the `count` loaded records from `place` on.
     pub(super) fn end_of_scan(&self, place: u64, count: u64) -> u64 {
         place.saturating_add(count.saturating_mul(self.gap) - 1)
     }
 
-    /// How many of `count` loaded records from `place` on there are.
+    /// Returns how many of the `count` loaded records from `place` on exist.
     pub(super) fn available(&self, place: u64, count: u64) -> u64 {
         count.min(self.records.saturating_sub(place.div_ceil(self.gap)))
     }
 
-    /// The positions of the loaded records whose places are in one of `parts` equal ranges.
+    /// Returns the positions of the loaded records whose places are in one of `parts` equal ranges.
     pub(super) fn positions(&self, part: u64, parts: u64) -> core::ops::Range<u64> {
         let first = |part: u64| {
             let from = (u128::from(part) << u64::BITS).div_ceil(u128::from(parts));
@@ -225,7 +229,7 @@ impl Places {
     }
 }
 
-/// The first value of a row: the same for any loader and any order of loading.
+/// Fills a row with its first value, which is the same for any loader and any order of loading.
 pub(super) fn fill(words: &mut [u64], seed: u64, place: u64) {
     const TABLE: u64 = 0x7963_7362;
     let mut rng = Rng::from_path(&[seed, TABLE, place]);
@@ -234,7 +238,7 @@ pub(super) fn fill(words: &mut [u64], seed: u64, place: u64) {
     mark(words, place);
 }
 
-/// The value that a blind write with `stamp` leaves.
+/// Fills a row with the value of a blind write with `stamp`.
 pub(super) fn overwrite(words: &mut [u64], stamp: u64, place: u64) {
     for (i, word) in words.iter_mut().enumerate() {
         *word = stamp.rotate_left(i as u32);
@@ -242,7 +246,8 @@ pub(super) fn overwrite(words: &mut [u64], stamp: u64, place: u64) {
     mark(words, place);
 }
 
-/// Whether the value, if blindly written, is that of one write: its columns agree with its stamp.
+/// Returns `true` unless the row was blindly written and its columns disagree with its stamp. Such
+/// columns are of several writes.
 pub(super) fn is_whole(words: &[u64]) -> bool {
     words[0] == 0
         || words
@@ -252,7 +257,8 @@ pub(super) fn is_whole(words: &[u64]) -> bool {
             .all(|(i, &word)| word == words[0].rotate_left(i as u32))
 }
 
-/// Whether a row lies under its own key, as far as it is wide enough to tell.
+/// Returns `true` if a row lies under its own key. A row too narrow for a copy of its place always
+/// passes.
 #[inline]
 pub(super) fn is_at(words: &[u64], place: u64) -> bool {
     words.get(1).is_none_or(|&own| own == place)

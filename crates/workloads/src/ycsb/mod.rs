@@ -1,23 +1,23 @@
-//! YCSB: one table of key and value, read and written by key (Cooper et al., 2010), with the
-//! suite's workloads A to F and transactions of several operations, as studies of schemes run it.
+//! YCSB: one table of key and value, read and written by key (Cooper et al., 2010), with the suite's workloads A
+//! to F and with transactions of several operations, as in studies of schemes.
 //!
-//! TABLE        `usertable`, one column group; a hash index, or an ordered one where there are scans.
-//! OPERATIONS   a read looks at all columns; an update overwrites one 8-byte column and adds 1 to the
-//!              row's version counter, or overwrites the row blindly; an insert adds a whole row; a scan
-//!              reads up to 100 rows in key order.
-//! CHECKS       The suite has none. Here a version counter in each row equals in sum the committed
-//!              read-modify-writes, in each of 64 parts of the table; a row carries its key, so that a
-//!              read of another key's row shows; a blind write marks every column, so that a mixture of
-//!              two shows; scans are ordered and complete; rows are those loaded and inserted.
-//! DEPARTURES   (1) New keys are dealt to clients in advance: a client's n-th insert has a key of its
-//!              own, so that inputs do not depend on the schedule. (2) Hence "latest" means what is latest to the
-//!              client: its own inserts, the newest first, then the loaded records. The suite's clients
-//!              see all inserts. (3) Inserts are dealt one to each twenty operations of a client instead
-//!              of being drawn with 5%, for the same reason. (4) Zipf's distribution is over the records
-//!              loaded, by a permutation without collisions where hot records are scattered; the suite
-//!              hashes ranks of a larger population onto them, which flattens its head. (5) Updates are
-//!              read-modify-writes unless `ycsb.write=blind`: without a read there is no lost update to
-//!              find, and transactional studies do the same.
+//! TABLE        `usertable`, one column group; a hash index, or an ordered index if there are scans.
+//! OPERATIONS   A read looks at all columns; an update overwrites one 8-byte column and adds 1 to the row's
+//!              version counter, or overwrites the row blindly; an insert adds a whole row; a scan reads up to
+//!              100 rows in key order.
+//! CHECKS       The suite has none. Here each row has a version counter. In each of 64 parts of the table, the
+//!              sum of the counters equals the number of committed read-modify-writes. A row carries its key, so
+//!              that a read of another key's row is detected. A blind write marks every column, so that a mixture
+//!              of two writes is detected. Scans are ordered and complete. Rows are those loaded and inserted.
+//! DEPARTURES   (1) New keys are dealt to clients in advance: a client's n-th insert has a key of its own, so
+//!              that inputs do not depend on the schedule. (2) Hence "latest" means the latest records for this
+//!              client: its own inserts, the newest first, then the loaded records. The suite's clients see all
+//!              inserts. (3) Inserts are dealt, one to each twenty operations of a client, instead of being drawn
+//!              with 5%, for the same reason. (4) Zipf's distribution is over the loaded records, by a
+//!              permutation without collisions if hot records are scattered; the suite hashes ranks of a larger
+//!              population onto the records, which flattens the head of the distribution. (5) Updates are
+//!              read-modify-writes unless `ycsb.write=blind`: without a read no lost update can be detected, and
+//!              transactional studies do the same.
 
 mod forecast;
 mod input;
@@ -41,7 +41,7 @@ use settings::{SETTINGS, Settings};
 pub use input::Input;
 pub use keys::{LongKey, RecordKey, ShortKey};
 
-/// The table is checked in this many parts, told apart by the top bits of a record's place.
+/// The number of parts in which the table is checked. The top bits of a record's place select the part.
 const PARTS: usize = 64;
 
 /// YCSB over keys of one width.
@@ -55,19 +55,19 @@ pub struct Ycsb<K: RecordKey> {
     key: PhantomData<K>,
 }
 
-/// What a transaction found.
+/// The result of a transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Output {
-    /// A sum over all columns that were read: what makes reading them necessary.
+    /// The sum of all columns that were read. It prevents the compiler from removing the reads.
     digest: u64,
-    /// Rows that lay under another's key, keys that were inserted before, scans that were out of order or
-    /// incomplete.
+    /// The number of rows under another's key, of inserts of an existing key, and of scans that were out of order
+    /// or incomplete.
     wrong: u32,
-    /// Loaded records that were not found.
+    /// The number of loaded records that were not found.
     missing: u32,
 }
 
-/// What a worker counts about commits.
+/// A worker's counts of its commits.
 #[derive(Debug)]
 pub struct Ledger {
     writes: [u64; PARTS],
@@ -83,13 +83,13 @@ impl Default for Ledger {
     }
 }
 
-/// The part of the table that a place is in.
+/// Returns the part of the table to which a place belongs.
 fn part_of(place: u64) -> usize {
     (place >> (u64::BITS - PARTS.ilog2())) as usize
 }
 
 impl<K: RecordKey> Ycsb<K> {
-    /// Asks for the rows of all operations at once: their keys are known before the first access.
+    /// Prefetches the rows of all operations at once: their keys are known before the first access.
     fn prefetch(&self, ops: &[Op], txn: &mut impl Transaction) {
         let present =
             ops.iter().filter(|op| matches!(op.kind, Kind::Read | Kind::Update | Kind::ReadModifyWrite));
@@ -100,7 +100,7 @@ impl<K: RecordKey> Ycsb<K> {
         let seen = txn.read(self.table, K::of(op.place), |row| look(row.as_ref(), op.place))?;
         match seen {
             Some((digest, is_right)) => output.saw(digest, is_right),
-            // A client's own insert is missing if the client gave it up.
+            // A client's own insert is missing if the client gave up the request.
             None => output.missing += u32::from(self.places.is_loaded(op.place)),
         }
         Ok(())
@@ -156,8 +156,8 @@ impl<K: RecordKey> Ycsb<K> {
         Ok(())
     }
 
-    /// Reads rows from a record on. The range is bounded by where so many loaded records end, so that the
-    /// homes it touches are known beforehand; inserted rows only make it end earlier.
+    /// Reads `count` rows from a record on. The range ends where `count` loaded records end, so that the homes
+    /// that it touches are known in advance. Inserted rows only make the scan end earlier.
     fn scan(&self, op: Op, output: &mut Output, txn: &mut impl Transaction) -> Result<(), Abort> {
         let count = u64::from(op.detail);
         let keys = K::of(op.place)..=K::of(self.places.end_of_scan(op.place, count));
@@ -178,7 +178,7 @@ impl<K: RecordKey> Ycsb<K> {
         Ok(())
     }
 
-    /// Checks a share, against what was committed if that is known.
+    /// Checks a share, against the commits if they are known.
     fn check_share(
         &self,
         view: &impl Quiesced,
@@ -226,7 +226,8 @@ impl<K: RecordKey> Ycsb<K> {
         violation("version counters equal committed writes", found)
     }
 
-    /// Checks what has no parts: the number of rows, their order, and what transactions saw.
+    /// Checks the conditions of the whole table: the number of rows, their order, and the results of
+    /// transactions.
     fn check_whole(&self, view: &impl Quiesced, ledgers: Option<&[Ledger]>) -> Result<(), Violation> {
         let (mut rows, mut misplaced, mut next) = (0_u64, 0_u64, 0);
         let is_ordered = self.settings.lookup() == Lookup::Ordered;
@@ -270,7 +271,7 @@ impl Output {
     }
 }
 
-/// Reads all columns: their sum, and whether the row lies under its key.
+/// Reads all columns. Returns their sum, and `true` if the row lies under its key.
 #[inline]
 fn look(words: &[u64], place: u64) -> (u64, bool) {
     (words.iter().fold(0, |sum, &word| sum.wrapping_add(word)), is_at(words, place))
@@ -303,7 +304,7 @@ impl<K: RecordKey> Workload for Ycsb<K> {
             Places::new(settings.records, u64::from(drive.clients), drive.seed, settings.is_scattered);
         let generator = Generator::new(settings.clone(), drive.seed);
         let lookup = settings.lookup();
-        // Inserts are a twentieth of the operations: a quarter more is room for five operations a record.
+        // Inserts are a twentieth of the operations. A quarter more rows is room for five operations a record.
         let room = if settings.mix.inserts { settings.records / 4 } else { 0 };
         let table = schema
             .table::<K>("usertable", lookup, (settings.records + room) as usize)
@@ -342,7 +343,7 @@ impl<K: RecordKey> Workload for Ycsb<K> {
         scratch: &mut Vec<u64>,
         txn: &mut T,
     ) -> Result<Output, Abort> {
-        // Allocates once: the width is the same for all transactions.
+        // Allocates only once: the width is the same for all transactions.
         scratch.resize(self.settings.words, 0);
         let mut output = Output::default();
         let ops = input.ops();
@@ -640,7 +641,7 @@ mod tests {
         let reads = inputs.iter().filter(|input| input.kind() == Kind::Read as usize);
         let own =
             reads.clone().filter(|input| !fixture.workload.places.is_loaded(input.ops()[0].place)).count();
-        // 100 to 200 of 500 ranks are own inserts by now, and they are the hottest.
+        // 100 to 200 of 500 ranks are the client's own inserts by now, and these ranks are the hottest.
         let share = own as f64 / reads.count() as f64;
         assert!((0.7..0.9).contains(&share), "{share}");
         fixture.check().expect("consistent");
@@ -684,7 +685,7 @@ mod tests {
         let forecast = workload.forecast();
         assert_eq!((forecast.rows, forecast.row_bytes), (1_000_000, 104_000_000));
         let text = forecast.sentences.join("\n");
-        // 256 pairs, of which 3/4 with a write, collide with zeta(1.98) / zeta(0.99)^2 each.
+        // 256 pairs, of which 3/4 contain a write, collide with probability zeta(1.98) / zeta(0.99)^2 each.
         for part in ["50% reads", "16 operations", "6.5%", "27%", "in about 74% of the cases"] {
             assert!(text.contains(part), "{part} is not in:\n{text}");
         }

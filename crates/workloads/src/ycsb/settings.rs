@@ -1,4 +1,4 @@
-//! What can be set: the suite's six workloads by letter, or a mix of one's own.
+//! Settings: the suite's six workloads by letter, or a custom mix.
 
 use engine::Lookup;
 use engine::setting::{Range, Setting, SettingError, Values};
@@ -107,29 +107,29 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// How keys are drawn.
+/// The distribution of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Distribution {
     /// The first records are the most frequent.
     Zipfian,
-    /// All are equally frequent.
+    /// All records are equally frequent.
     Uniform,
     /// The last records are the most frequent.
     Latest,
 }
 
-/// Which operations, in which shares.
+/// The operations and their shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mix {
     /// Percentage of reads among the operations that do not insert.
     pub(super) read_pct: u64,
-    /// What the others are.
+    /// The kind of the other operations that do not insert.
     pub(super) other: Kind,
-    /// Whether one operation of twenty inserts.
+    /// `true` if one operation of twenty inserts.
     pub(super) inserts: bool,
 }
 
-/// The settings, typed.
+/// The settings as typed values.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) letter: String,
@@ -141,7 +141,7 @@ pub(super) struct Settings {
     pub(super) is_scattered: bool,
     pub(super) is_blind: bool,
     pub(super) key_bytes: usize,
-    /// Words of a row.
+    /// The number of words of a row.
     pub(super) words: usize,
     pub(super) scan_max: u64,
     pub(super) is_distinct: bool,
@@ -174,7 +174,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// How the table is found: by range only where there are scans.
+    /// Returns the lookup of the table: ordered only if there are scans.
     pub(super) fn lookup(&self) -> Lookup {
         if self.mix.other == Kind::Scan { Lookup::Ordered } else { Lookup::Point }
     }

@@ -1,4 +1,4 @@
-//! Who decides on a commit: invariants (1) and (2) of [`anti_dependencies`](super).
+//! The slots that decide on a commit: invariants (1) and (2) of [`anti_dependencies`](super).
 
 use storage::VersionRef;
 use sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use crate::parts::Timestamps;
 use crate::parts::version_chain::{Chained, Stamped, VersionStamp};
 use crate::plants;
 
-/// The commits that are being decided, by slot: nothing, or that a number is being drawn, or the number.
+/// The commits that are being decided, by slot: none, or the mark of a number being drawn, or the number.
 #[derive(Debug)]
 pub struct Deciding(Box<[Padded<AtomicU64>]>);
 
@@ -17,24 +17,24 @@ const NOTHING: u64 = 0;
 pub(super) const DRAWING: u64 = u64::MAX;
 
 impl Deciding {
-    /// For this many slots.
+    /// Makes the state for this many slots.
     pub fn new(slots: usize) -> Self {
         Self((0..slots).map(|_| Padded(AtomicU64::new(NOTHING))).collect())
     }
 
-    /// A slot begins to decide on a commit that takes so many numbers: its number. Invariant (1).
+    /// Begins a slot's decision on a commit that takes `space` numbers. Returns the commit's number. Invariant (1).
     #[inline]
     pub fn draw(&self, slot: usize, commits: &Timestamps, space: u64) -> u64 {
         // SeqCst: with the draw, pairs with the draw of whoever has a greater number and looks here; with the fence
-        // in `look_for_readers`, with that in `mark_and_look` of whoever has none.
+        // in `look_for_readers`, with those in `certify_reading` and `overwriter` of attempts that draw no number.
         self.0[slot].store(DRAWING, Ordering::SeqCst);
         let number = commits.draw_space(space);
-        // Release: who finds the number finds that the slot's commit before has its versions numbered.
+        // Release: a thread that finds the number finds that the versions of the slot's previous commit are numbered.
         self.0[slot].store(number, Ordering::Release);
         number
     }
 
-    /// The slot has decided, and has left all marks and numbers that there will be.
+    /// Ends the slot's decision. All marks and numbers that there will be are left.
     #[inline]
     pub fn decided(&self, slot: usize) {
         // Release: pairs with the Acquire in `word`.
@@ -62,15 +62,15 @@ impl Deciding {
         }
     }
 
-    /// Whether a version, which was found with this mark, of a commit being decided, gets a greater number than
-    /// `bound`, if any; `None` when it is decided by now.
+    /// Whether a version, which was found with this mark, the mark of a commit being decided, gets a greater number
+    /// than `bound`, if it gets any; `None` when it is decided by now.
     #[inline]
     pub fn is_later<S: Chained>(&self, version: VersionRef<'_, S>, mark: u64, bound: u64) -> Option<bool> {
         let stamp = version.meta().stamp();
         let slot = (mark - VersionStamp::COMMITTING) as usize;
         loop {
             let word = self.word(slot);
-            // The slot's word is that of this commit if the version is not decided after it was read.
+            // The slot's word, once read, is that of this commit if the version is still undecided afterwards.
             if stamp.number() != mark {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! What leaves carry for the anti-dependencies of gaps: invariants (4) and (5) of [`anti_dependencies`](super).
+//! The metadata of leaves for the anti-dependencies of gaps: invariants (4) and (5) of [`anti_dependencies`](super).
 
 use storage::{LeafMeta, LeafRef, Meta, RecordRef};
 use sync::atomic::{AtomicU64, Ordering, fence};
@@ -8,24 +8,24 @@ use super::Watched;
 use crate::parts::version_chain::{self, Stamped};
 use crate::{Abort, Retire, plants};
 
-/// What a leaf carries for its gaps.
+/// The metadata of a leaf for its gaps.
 #[derive(Debug, Default)]
 pub struct Gap {
-    /// The greatest mark of whoever has read the gaps.
+    /// The greatest mark of a reader of the gaps.
     read: AtomicU64,
-    /// The greatest number of a version with which an entry has left.
+    /// The greatest number of a version with which an entry has left the leaf.
     left: AtomicU64,
-    /// Of commits that entered keys and saw danger: the least note, and the greatest number.
+    /// The least note, and the greatest number, of commits that entered keys and saw danger.
     entered_note: AtomicU64,
     entered: AtomicU64,
-    /// How often gaps of this piece of memory have become those of another leaf.
+    /// How often gaps of this piece of memory have become the gaps of another leaf.
     given: AtomicU64,
 }
 
-// Relaxed throughout: changes are made under the latch, and who reads without it looks at the gap version after, or
-// was told by a slot, or a fence, that the change has been made.
+// Relaxed throughout: changes are made under the latch. A reader without the latch looks at the gap version afterwards,
+// or knows by a slot, or a fence, that the change has been made.
 impl Meta for Gap {
-    /// The count goes on, so that who knew the leaf that was here before finds out.
+    /// Resets all words but the count: it goes on, so that attempts that knew the earlier leaf in this memory find out.
     fn reset(&self) {
         for word in [&self.read, &self.left, &self.entered_note, &self.entered] {
             word.store(0, Ordering::Relaxed);
@@ -34,8 +34,9 @@ impl Meta for Gap {
 }
 
 impl LeafMeta for Gap {
-    /// What commits have told of keys stays: who looked at these gaps before, from the leaf that gives them away, finds
-    /// that it did, and who looks at them now finds the keys.
+    /// Copies the marks to the other leaf, but not the notes of commits about keys. An attempt that looked at these
+    /// gaps before, in the leaf that gives them away, finds out by the count. An attempt that looks at them now finds
+    /// the keys.
     fn carry(&self, to: &Self) {
         raise(&to.read, self.read());
         raise(&to.left, self.left());
@@ -59,7 +60,8 @@ impl Gap {
         self.given.load(Ordering::Relaxed)
     }
 
-    /// A commit that saw danger has entered a key. What is told of commits up to `watermark` nobody asks for.
+    /// Tells the leaf that a commit that saw danger has entered a key. Nobody asks for notes of commits up to
+    /// `watermark`.
     pub(super) fn tell(&self, number: u64, note: u64, watermark: u64) {
         let (last, known) = (self.entered.load(Ordering::Relaxed), self.entered_note.load(Ordering::Relaxed));
         let note = if last <= watermark { note } else { note.min(known) };
@@ -67,7 +69,7 @@ impl Gap {
         self.entered.store(number.max(last), Ordering::Relaxed);
     }
 
-    /// The least note of commits after `snapshot` that saw danger and entered keys; perhaps a lesser one.
+    /// The least note of commits after `snapshot` that saw danger and entered keys; perhaps a smaller note.
     fn told_since(&self, snapshot: u64) -> Option<u64> {
         let is_told = self.entered.load(Ordering::Relaxed) > snapshot;
         is_told.then(|| self.entered_note.load(Ordering::Relaxed))
@@ -80,14 +82,15 @@ fn raise(number: &AtomicU64, to: u64) {
     number.store(number.load(Ordering::Relaxed).max(to), Ordering::Relaxed); // Relaxed: under the latch.
 }
 
-/// A record is about to enter a leaf: see [`Scheme::entering`](crate::Scheme::entering).
+/// Raises the mark of a record that is about to enter a leaf: see [`Scheme::entering`](crate::Scheme::entering).
 #[inline]
 pub fn entering<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap) -> Result<(), Abort> {
     let is_in = record.header().read_at(leaf.read().max(leaf.left()));
     if is_in { Ok(()) } else { Err(Abort::WriteConflict) }
 }
 
-/// A record is to leave a leaf: see [`Scheme::retire`](crate::Scheme::retire).
+/// Decides whether a record may leave a leaf, and leaves its marks there: see
+/// [`Scheme::retire`](crate::Scheme::retire).
 pub fn retire<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn(u64) -> bool) -> Retire {
     let (verdict, read) = version_chain::retire(record, is_past);
     if verdict == Retire::Done && !is_planted(&plants::GAPS_LEFT_BLANK) {
@@ -97,8 +100,8 @@ pub fn retire<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn
     verdict
 }
 
-/// An entry is to leave a leaf: see [`Scheme::leaving`](crate::Scheme::leaving). Who misses it comes after the version
-/// that took the key away, which is the newest or an older one.
+/// Decides whether an entry may leave a leaf: see [`Scheme::leaving`](crate::Scheme::leaving). An attempt that misses
+/// the entry comes after the version that took the key away, which is the newest or an older one.
 pub fn leaving<S: Watched>(record: RecordRef<'_, S>, leaf: &Gap, is_past: impl Fn(u64) -> bool) -> Retire {
     let verdict = version_chain::leaving(record, is_past);
     if verdict == Retire::Done {
@@ -122,7 +125,7 @@ pub(super) struct Read<'db> {
 }
 
 impl Read<'_> {
-    /// Finds out whether keys of others have entered the leaf.
+    /// Finds out whether keys of other attempts have entered the leaf.
     pub(super) fn look(&mut self) -> Result<bool, Abort> {
         if !self.has_grown && self.leaf.gap_version() != self.leaf.seen() {
             let (_held, now) = self.leaf.hold_as_is().ok_or(Abort::Phantom)?;
@@ -134,11 +137,11 @@ impl Read<'_> {
         Ok(self.has_grown)
     }
 
-    /// Leaves a mark with the leaf, and finds out whether keys of others have entered it.
+    /// Leaves a mark in the leaf, and finds out whether keys of other attempts have entered it.
     pub(super) fn mark(&mut self, mark: u64) -> Result<bool, Abort> {
         let meta = self.leaf.meta();
         let is_marked = meta.read() >= mark && !self.has_grown;
-        // Acquire fence: a mark that came after a key comes with the version that the key made.
+        // Acquire fence: a mark that was left after a key entered comes with the gap version that the key made.
         fence(Ordering::Acquire);
         if is_planted(&plants::GAPS_COMPARED) || is_marked && self.leaf.gap_version() == self.leaf.seen() {
             return self.look();

@@ -1,31 +1,34 @@
-//! Anti-dependencies of an attempt: which commits overwrote what it read, and which read what it overwrites. For
-//! schemes that read snapshots, or the newest commits, of chains of versions, and allow a circle nowhere: what makes
-//! one is for their [`Rule`] to say.
+//! Anti-dependencies of an attempt: the commits that overwrote its reads, and the commits that read what it overwrites.
+//! For schemes that read snapshots, or the newest commits, of version chains, and allow no cycle: their [`Rule`] says
+//! when anti-dependencies may close a cycle.
 //!
-//! Each version notes what its writer wants readers of the version before to know of it. Each record and each leaf
-//! has the greatest number of a commit that has read its newest version, or its gaps. A commit draws its number and
-//! then looks for overwriters with smaller ones; then, if its rule sees any danger in those, for readers; and leaves
-//! its own marks at last. An attempt that writes nothing draws no number. It leaves marks first, as low as its rule
-//! allows, and looks for overwriters then.
+//! Each version has a note of its writer for readers of the version before. Each record and each leaf has the greatest
+//! number of a commit that has read its newest version, or its gaps. A commit draws its number and then looks for
+//! overwriters with smaller numbers; then, if its rule sees any danger in those, for readers; and leaves its own marks
+//! at last. An attempt that writes nothing draws no number. It first leaves marks, as low as its rule allows, and then
+//! looks for overwriters.
 //!
-//! Nobody registers with what it reads, so that there may be any number of slots. Each shows that it decides on a
-//! commit and with which number, and who must know of readers waits for all that are smaller. Few must.
+//! Readers do not register with the records that they read, so there may be any number of slots. Each slot shows that
+//! it decides on a commit, and with which number. An attempt that must know of readers waits for all commits with
+//! smaller numbers. Few attempts must.
 //!
 //! INVARIANTS
-//! (1) Who decides on a commit shows it before it draws the number, and until its marks are left and its versions
-//!     have their number and note. So who has drawn a greater number finds all of that, or the slot that shows it.
-//! (2) A commit waits only for smaller numbers, and for numbers that are being drawn; an attempt without a number
-//!     waits for commits, and no commit for it. So waits cannot form a circle.
-//! (3) The mark of a record's readers never falls. What read a version before the newest needs no mark: who overwrites
-//!     the newest has, by its writer, a predecessor with a greater number.
-//! (4) An insert is a write of its gap: a record enters a leaf with a mark that is not below the leaf's
-//!     ([`entering`]), and leaves it with that and the number of its last version ([`retire`]). Who has looked at a
-//!     leaf finds out whether keys have entered it since, by its gap version, and whether it has given gaps away, by
-//!     a count. Keys that entered make no difference to whoever finds them; commits that entered them tell, if their
-//!     rule sees danger in them, the leaf.
+//! (1) A slot that decides on a commit shows it before it draws the number, and until its marks are left and its
+//!     versions have their number and note. So an attempt that has drawn a greater number finds all of that, or the
+//!     slot that shows it.
+//! (2) A commit waits only for smaller numbers, and for numbers that are being drawn; an attempt without a number waits
+//!     for commits, and no commit for it. So waits cannot form a circle.
+//! (3) The mark of a record's readers never falls. A reader of a version before the newest needs no mark: an attempt
+//!     that overwrites the newest version has, by the writer of that version, a predecessor with a greater number.
+//! (4) An insert is a write of its gap: a record enters a leaf with a mark that is not below the leaf's ([`entering`]),
+//!     and leaves it with that mark and the number of its last version ([`retire`]). An attempt that has looked at a
+//!     leaf finds out whether keys have entered it since, by its gap version, and whether it has given gaps away, by a
+//!     count. Keys that entered make no difference to attempts that find them; commits that entered them tell the leaf,
+//!     if their rule sees danger in them.
 //! (5) Marks and numbers of a leaf change under its latch only, and never fall while it keeps its gaps.
-//! (6) Where a rule asks for it, an attempt that only reads takes a safe snapshot, and one that reads much remembers no
-//!     stale versions: `safe_snapshots`, `stale_reads`. Who looks for readers finds either as it finds marks.
+//! (6) Where a rule asks for it, an attempt that only reads takes a safe snapshot, and an attempt that reads much
+//!     remembers no stale versions: `safe_snapshots`, `stale_reads`. An attempt that looks for readers finds either as
+//!     it finds marks.
 
 mod deciding;
 mod gaps;
@@ -54,25 +57,26 @@ use stale_reads::StaleReads;
 pub use deciding::Deciding;
 pub use gaps::{Gap, entering, leaving, retire};
 
-/// Schemes whose versions and leaves tell of anti-dependencies.
+/// Schemes whose versions and leaves carry the metadata of anti-dependencies.
 pub trait Watched: Chained + Shape<Header = ChainHead, Version = NotedStamp, Leaf = Gap> {}
 impl<S: Chained + Shape<Header = ChainHead, Version = NotedStamp, Leaf = Gap>> Watched for S {}
 
-/// When anti-dependencies may close a circle, and the scheme that keeps that from happening. One attempt's worth of it.
+/// The rule that says when anti-dependencies may close a circle; its scheme keeps that from happening. A value is the
+/// rule's state of one attempt.
 pub trait Rule: Debug + Send + Sync + 'static {
-    /// What is known of the scheme.
+    /// Static facts about the scheme.
     const INFO: Info;
-    /// Its settings.
+    /// The scheme's settings.
     const SETTINGS: &'static [Setting];
     /// See [`Certifier::WAIT_US`].
     const WAIT_US: &'static str;
 
-    /// What the rule depends on, of what the settings say.
+    /// The part of the settings that the rule depends on.
     type Line: Copy + Debug + Default + Send + Sync;
-    /// The line under which nothing is refused and nothing is looked at, if there is one.
+    /// The line under which the rule refuses nothing and looks at nothing, if there is one.
     const LENIENT: Option<Self::Line> = None;
 
-    /// The line that the settings ask for.
+    /// The line that the settings select.
     fn line(values: &Values) -> Self::Line;
 
     /// See [`Scheme::isolation`](crate::Scheme::isolation).
@@ -85,7 +89,7 @@ pub trait Rule: Debug + Send + Sync + 'static {
         false
     }
 
-    /// What else is asked for.
+    /// The options that the settings select in addition.
     fn options(_values: &Values) -> Options {
         Options::default()
     }
@@ -96,48 +100,48 @@ pub trait Rule: Debug + Send + Sync + 'static {
         1
     }
 
-    /// For an attempt that sees all commits up to `snapshot`.
+    /// Begins the rule for an attempt that sees all commits up to `snapshot`.
     fn begin(line: Self::Line, snapshot: u64) -> Self;
-    /// Whether it looks at anything: not under a lenient line.
+    /// Whether the rule looks at anything: not under a lenient line.
     #[inline]
     fn watches(&self) -> bool {
         true
     }
-    /// It has read, or will overwrite, a version of this number, or less.
+    /// The attempt has read, or will overwrite, a version with at most this number.
     fn follows(&mut self, number: u64);
-    /// A commit of this number, with this note, has overwritten what it read, and comes before its own.
+    /// A commit with this number and this note has overwritten a read of the attempt, and comes before its own commit.
     fn is_overwritten(&mut self, number: u64, note: u64);
-    /// Commits after its snapshot may have put keys into gaps that it read; those that saw danger with this note at
-    /// least.
+    /// Commits after the attempt's snapshot may have put keys into gaps that it read. `note` is at most the least note
+    /// of those commits that saw danger.
     fn is_entered(&mut self, note: Option<u64>);
-    /// Whether what has overwritten its reads is a danger if somebody has read what it overwrites; if so, from which
-    /// number on.
+    /// The least number of a reader that would be a danger together with the commits that overwrote the attempt's
+    /// reads: a commit that has read what the attempt overwrites. `None` if no reader would be.
     fn fears_readers_from(&self) -> Option<u64>;
-    /// A commit of this number, or less, has read what it overwrites.
+    /// A commit with at most this number has read what the attempt overwrites.
     fn is_read(&mut self, number: u64);
-    /// Whether it must not end: as an attempt that writes, or one that only reads. The one may be refused what the
-    /// other is not, and never the reverse.
+    /// Whether the attempt must not commit: as an attempt that writes, or as one that only reads. A writing attempt may
+    /// be refused where a reading one is not, and never the reverse.
     fn is_refused(&self, writes: bool) -> bool;
-    /// The mark of an attempt that only reads.
+    /// The mark that an attempt which only reads leaves.
     fn reader_mark(&self) -> u64;
-    /// What its versions note, if its commit has this number.
+    /// The note of the attempt's versions, if its commit has this number.
     fn note(&self, number: u64) -> u64;
 }
 
-/// What attempts do beside following a rule, or not.
+/// Options of attempts in addition to the rule.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Whether they see what is committed while they run.
+    /// Whether attempts see commits that are made while they run.
     pub sees_all: bool,
-    /// Whether those that are declared to only read take safe snapshots, and how old these may be, in nanoseconds. For
-    /// rules that have a lenient line.
+    /// Whether attempts that are declared read-only take safe snapshots, and the maximum age of these in nanoseconds.
+    /// For rules that have a lenient line.
     pub safe_ns: Option<u64>,
-    /// How many reads they remember before they remember none of stale versions, and how far behind these are, in
-    /// numbers. For rules that have a lenient line.
+    /// The number of reads that an attempt remembers before it remembers no more reads of stale versions, and the
+    /// distance, in numbers, from which on a version is stale. For rules that have a lenient line.
     pub stale: Option<(usize, u64)>,
 }
 
-/// What all attempts look at.
+/// State shared by all attempts.
 #[derive(Debug)]
 struct Shared {
     deciding: Deciding,
@@ -185,18 +189,18 @@ impl NotedStamp {
     }
 }
 
-/// What an attempt has read and where it entered keys, and what its rule makes of that.
+/// The reads of an attempt, the leaves that its keys entered, and its rule's conclusions from them.
 pub struct AntiDependencies<'db, S: Watched, R> {
-    /// Records that had no later commit's version when they were read, and the numbers of the versions that were; 0
-    /// where there was none.
+    /// Records that had no version of a later commit when they were read, each with the number of the version that was
+    /// read; 0 where there was none.
     reads: Vec<(RecordRef<'db, S>, u64)>,
-    /// By the ids of leaves, each as often as it was seen otherwise.
+    /// By the ids of leaves. A leaf has one entry for each state in which it was seen.
     leaves: AccessSet<Read<'db>>,
     entered: AccessSet<Entered<'db>>,
     snapshot: u64,
-    /// Whether it has read stale versions that it does not remember.
+    /// Whether the attempt has read stale versions that it does not remember.
     reads_stale: bool,
-    /// Whether it overwrites stale versions.
+    /// Whether the attempt overwrites stale versions.
     overwrites_stale: bool,
     rule: R,
 }
@@ -220,7 +224,7 @@ impl<S: Watched, R: Rule> Default for AntiDependencies<'_, S, R> {
 }
 
 impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
-    /// An attempt begins that sees all commits up to `snapshot`, and perhaps later ones.
+    /// Begins an attempt that sees all commits up to `snapshot`, and perhaps later ones.
     #[inline]
     pub fn begin(&mut self, line: R::Line, snapshot: u64) {
         self.reads.clear();
@@ -231,11 +235,11 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         self.rule = R::begin(line, snapshot);
     }
 
-    /// It reads a version of a record, or that there is none, over which a commit that it does not see has put the
-    /// version `over`.
+    /// Records that the attempt reads a version of a record, or finds none, although a commit that it does not see has
+    /// put the version `over` on top.
     ///
     /// # Errors
-    /// When it cannot commit any more.
+    /// When the attempt cannot commit any more.
     #[inline]
     pub fn read(
         &mut self,
@@ -255,8 +259,8 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         if self.rule.is_refused(false) { Err(Abort::ReadChanged) } else { Ok(()) }
     }
 
-    /// It reads a version of a record over which nobody has put one, and does not remember that, if the version is
-    /// stale; otherwise it is yet to be read. Invariant (1) of [`stale_reads`].
+    /// Reads a version that has no later version over it, without remembering the read, if the version is stale.
+    /// Returns `false` if the read has still to be recorded. Invariant (1) of [`stale_reads`].
     fn read_stale(
         &mut self,
         stale: &StaleReads,
@@ -266,7 +270,8 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     ) -> bool {
         let stamp = version.meta().stamp();
         let number = stamp.number();
-        // What a record without a value protects is left to its leaf when it goes: its readers must be known by it.
+        // When a record without a value leaves, its leaf takes over what it protects: its readers must be known by the
+        // record.
         if !self.rule.watches() || stamp.is_tombstone() || !stale.is_stale(number, self.snapshot) {
             return false;
         }
@@ -281,7 +286,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         is_newest
     }
 
-    /// It has put a version of its own over this one, or none.
+    /// Records that the attempt has put a version of its own over this one, or over none.
     #[inline]
     pub fn wrote(&mut self, record: RecordRef<'db, S>, over: Option<VersionRef<'db, S>>) {
         if self.rule.watches() {
@@ -289,12 +294,12 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         }
     }
 
-    /// The number of a version that was met, or 0.
+    /// Passes the number of a version that the attempt met to the rule, and returns it; 0 if there is none.
     #[inline]
     fn follow(&mut self, record: RecordRef<'db, S>, version: Option<VersionRef<'db, S>>) -> u64 {
         let Some(version) = version else {
-            // A record that entered anew has the number with which one of the same key left in its mark, and
-            // that was before every snapshot.
+            // A record that entered the leaf anew has in its mark the number with which a record of the same key left,
+            // and that number was before every snapshot.
             self.rule.follows(record.header().rts().min(self.snapshot));
             return 0;
         };
@@ -303,7 +308,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         number
     }
 
-    /// It reads the gaps of a leaf.
+    /// Records that the attempt reads the gaps of a leaf.
     #[inline]
     pub fn read_gaps(&mut self, leaf: LeafRef<'db, Gap>) {
         if !self.rule.watches() {
@@ -317,7 +322,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         }
     }
 
-    /// Its own key entered a leaf, whose gap version changed from `before.seen()`.
+    /// Records that the attempt's own key entered a leaf, whose gap version changed from `before.seen()`.
     #[inline]
     pub fn added(&mut self, before: LeafRef<'db, Gap>, after: u64) {
         if !self.rule.watches() {
@@ -336,7 +341,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         }
     }
 
-    /// Its own insert split `into` off `from`.
+    /// Records that the attempt's own insert split `into` off `from`.
     #[cold]
     pub fn split(&mut self, from: LeafRef<'db, Gap>, after: u64, into: LeafRef<'db, Gap>) {
         let (from_given, into_given) = (from.meta().given(), into.meta().given());
@@ -360,10 +365,10 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     }
 
     // ANCHOR: certify
-    /// Decides on a commit with this number, and leaves its marks. `writes` are committing.
+    /// Decides on a commit with this number, and leaves its marks. The versions in `writes` are marked as committing.
     ///
     /// # Errors
-    /// When it must not be.
+    /// When the attempt must not commit.
     fn certify(
         &mut self,
         slot: &Slot<'db, S>,
@@ -398,10 +403,11 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
     }
     // ANCHOR_END: certify
 
-    /// Decides on an attempt that only reads, or is to have only read, and leaves its marks.
+    /// Decides on an attempt that only reads, or that rolls back and counts as one that only reads, and leaves its
+    /// marks.
     ///
     /// # Errors
-    /// When what it read must not be believed.
+    /// When the attempt's reads must not be believed.
     fn certify_reading(
         &mut self,
         slot: &Slot<'db, S>,
@@ -414,7 +420,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
             (record, before.map_or(0, |before| before.meta().stamp.number()))
         });
         for (record, number) in self.reads.iter().copied().chain(written) {
-            // Who overwrites a version has its writer, with its number, before itself.
+            // An attempt that overwrites a version has the version's writer, with its number, before itself.
             mark(record, if number < mark_of_all { mark_of_all } else { 0 })?;
         }
         let mut has_grown = false;
@@ -423,9 +429,9 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         }
         self.mark_stale(shared, mark_of_all);
         if has_grown || self.reads_stale {
-            // SeqCst fence: pairs with the one in `look_for_readers`. Of an attempt that marks a leaf, or all that is
-            // stale, and then looks who decides, and one that decides and then looks for marks, at least one sees the
-            // other.
+            // SeqCst fence: pairs with the one in `look_for_readers`. Of an attempt that marks a leaf, or all stale
+            // versions, and then looks at the deciding slots, and one that decides and then looks for marks, at least
+            // one sees the other.
             fence(Ordering::SeqCst);
             shared.deciding.wait_for(0, DRAWING);
             self.ask(slot, shared, DRAWING)?;
@@ -434,7 +440,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         if self.rule.is_refused(false) { Err(Abort::ReadChanged) } else { Ok(()) }
     }
 
-    /// Leaves a mark with all that is stale, if it has read some.
+    /// Leaves a mark for all stale versions, if the attempt has read some.
     #[inline]
     fn mark_stale(&self, shared: &Shared, mark: u64) {
         if let (true, Some(stale)) = (self.reads_stale, &shared.stale) {
@@ -442,8 +448,8 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         }
     }
 
-    /// Finds the commits with numbers before `end` that have overwritten what was read, and forgets the reads that
-    /// they have: invariant (3).
+    /// Finds the commits with numbers before `end` that have overwritten reads of the attempt, and forgets these reads:
+    /// invariant (3).
     fn look_for_overwriters(&mut self, slot: &Slot<'db, S>, deciding: &Deciding, end: u64) {
         let Self { reads, rule, .. } = self;
         reads.retain(|&(record, number)| {
@@ -455,7 +461,8 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         });
     }
 
-    /// Asks the leaves that keys of others have entered by whom, and what has become of stale versions before `end`.
+    /// Asks the leaves that keys of others have entered for the notes of those commits, and asks for stale versions
+    /// that were overwritten before `end`.
     #[cold]
     fn ask(&mut self, slot: &Slot<'db, S>, shared: &Shared, end: u64) -> Result<(), Abort> {
         for read in self.leaves.iter().filter(|read| read.has_grown) {
@@ -469,7 +476,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         Ok(())
     }
 
-    /// Finds the commits that have read what is overwritten, if there is any danger in that.
+    /// Finds the commits that have read what the attempt overwrites, if there is any danger in them.
     fn look_for_readers(
         &mut self,
         slot: &Slot<'db, S>,
@@ -497,7 +504,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         }
         for Entered { leaf, given } in self.entered.iter() {
             let read = leaf.meta().read();
-            // Acquire fence: a mark that came with other gaps comes with the count.
+            // Acquire fence: a mark that came together with other gaps comes with the count.
             fence(Ordering::Acquire);
             if leaf.meta().given() != *given {
                 return Err(Abort::Phantom);
@@ -507,15 +514,16 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
         Ok(())
     }
 
-    /// Notes with a version of the commit what its readers are to know.
+    /// Stores the note for the readers of a version of the commit.
     #[inline]
     fn note(&self, version: &NotedStamp, number: u64) {
         assert!(!self.rule.is_refused(true), "what is refused numbers no versions");
         version.set_note(self.rule.note(number));
     }
 
-    /// The commit's versions have their numbers: tells those who do not remember what they have read, and leaves that a
-    /// key has entered what versions do not tell those who have not found the key.
+    /// Called when the commit's versions have their numbers. Tells attempts that do not remember their stale reads, and
+    /// tells the leaves that a key has entered, for attempts that have not found the key and so see no note of its
+    /// versions.
     #[inline]
     fn tell(&self, shared: &Shared, number: u64, watermark: u64) {
         if let (true, Some(stale)) = (self.overwrites_stale, &shared.stale) {
@@ -525,7 +533,7 @@ impl<'db, S: Watched, R: Rule> AntiDependencies<'db, S, R> {
             return;
         }
         for Entered { leaf, given } in self.entered.iter() {
-            // Who looked at a leaf that has given gaps away since, or is gone, finds out.
+            // An attempt that looked at a leaf which has given gaps away since, or is gone, finds out.
             if let Some(_held) = leaf.hold_as_is()
                 && leaf.meta().given() == *given
             {
@@ -543,7 +551,7 @@ fn mark<S: Watched>(record: RecordRef<'_, S>, mark: u64) -> Result<(), Abort> {
     if record.header().read_at(mark) { Ok(()) } else { Err(Abort::ReadChanged) }
 }
 
-/// The version that a commit with a number before `end` has put over the one of this `number`.
+/// The version that a commit with a number before `end` has put over the version with this `number`.
 #[inline]
 fn overwriter<'db, S: Watched>(
     slot: &Slot<'db, S>,
@@ -574,7 +582,8 @@ fn search_overwriter<'db, S: Watched>(
         let is_undecided = (VersionStamp::UNDECIDED..VersionStamp::COMMITTING).contains(&found);
         if is_undecided && end == DRAWING {
             // SeqCst fence: pairs with the one in `look_for_readers`. Of an attempt that marks a record and then finds
-            // a version undecided, and one that makes it committing and then looks for marks, one sees the other.
+            // a version undecided, and one that makes the version committing and then looks for marks, one sees the
+            // other.
             fence(Ordering::SeqCst);
             found = stamp.number();
         }
@@ -601,7 +610,7 @@ fn search_overwriter<'db, S: Watched>(
     over
 }
 
-/// The certifier that refuses what a rule refuses.
+/// The certifier that refuses the attempts that a rule refuses.
 #[derive(Debug)]
 pub struct Watching<R: Rule> {
     shared: Shared,
@@ -626,7 +635,7 @@ impl<R: Rule> Certifier for Watching<R> {
             "rules without a lenient line are spared the questions"
         );
         let shared = Shared {
-            // One more, which takes safe snapshots.
+            // One slot more, which takes safe snapshots.
             deciding: Deciding::new(env.slots + usize::from(safe_ns.is_some())),
             safe: safe_ns.map(|period_ns| SafeSnapshots::new(period_ns, env.slots)),
             stale: stale.map(|(remembered, age)| StaleReads::new(age, remembered, env.slots)),
@@ -638,7 +647,7 @@ impl<R: Rule> Certifier for Watching<R> {
         R::isolation(values)
     }
 
-    /// Two reads of what is committed last may have a commit between them.
+    /// Two reads of the newest commits may have another commit between them.
     fn views(values: &Values) -> Views {
         if R::options(values).sees_all { Views::Unconfirmed } else { Self::INFO.views }
     }

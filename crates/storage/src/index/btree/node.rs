@@ -1,7 +1,7 @@
 //! Nodes of the ordered index: what is in them, searched without a latch and changed under it.
 //!
-//! All methods that change a node are called under its latch. All that read one may be called without
-//! and then return whatever they met: nothing but the version check makes it true.
+//! All methods that change a node are called under its latch. All methods that read one may be called
+//! without it, and then return whatever they met: only the version check tells that it is true.
 
 use core::ptr::NonNull;
 
@@ -22,7 +22,8 @@ fn byte(number: usize) -> u8 {
     u8::try_from(number).expect("nodes have fewer than 255 entries")
 }
 
-/// The number of the first keys to which `before` applies; it does to none after one to which it does not.
+/// The number of leading keys to which `before` applies. After a key to which it does not apply, it applies
+/// to none.
 ///
 /// Looks at the last key of each block of eight but the last block, then at the other keys of the block
 /// that this leads to: two rounds of loads that do not depend on each other, and no branch that depends on a
@@ -35,7 +36,7 @@ fn partition<K: OrderedKey, const N: usize>(keys: &[K::Slot; N], before: impl Fn
     first + (0..BLOCK - 1).map(|nth| is_before(first + nth)).sum::<usize>()
 }
 
-/// Makes the keys from `at` on the largest there is: a search need not know how many are in use.
+/// Sets the keys from `at` on to the largest key: a search need not know how many are in use.
 fn pad<K: OrderedKey>(keys: &[K::Slot], at: usize) {
     for slot in &keys[at..] {
         K::MAX.store(slot);
@@ -58,7 +59,8 @@ pub(super) fn prefetch<T>(node: &T) {
     }
 }
 
-/// The same for a leaf that is to be written: its head will be, and of the other lines nobody knows which.
+/// Asks for all cache lines of a leaf that is to be written. Its head will be written; which of the other
+/// lines will be is not known.
 #[inline(always)]
 pub(super) fn prefetch_for_write<K: OrderedKey, L, const N: usize>(leaf: &Leaf<K, L, N>) {
     hint::prefetch_for_write(leaf);
@@ -74,7 +76,7 @@ pub(super) struct Leaf<K: OrderedKey, L, const N: usize> {
     used: AtomicU8,
     /// Entries with rows.
     live: AtomicU8,
-    /// Where the last key went.
+    /// The position of the last key that was added.
     last: AtomicU8,
     /// The leaf's number in its pool.
     pub(super) number: u32,
@@ -159,7 +161,7 @@ impl<K: OrderedKey, L: LeafMeta, const N: usize> Leaf<K, L, N> {
         partition(&self.keys, |other: K| other <= key).min(self.used())
     }
 
-    /// The row of a key, which stands at `at` or nowhere.
+    /// The row of a key that stands at `at` or is not in the leaf.
     #[inline]
     pub(super) fn row_of(&self, at: usize, key: K) -> Option<RowPtr> {
         if at < self.used() && self.key(at) == key { self.row(at) } else { None }
@@ -208,8 +210,8 @@ impl<K: OrderedKey, L: LeafMeta, const N: usize> Leaf<K, L, N> {
 
     /// Makes an entry a hole.
     pub(super) fn empty(&self, at: usize) {
-        // Release: pairs with the Acquire of the version check of a reader that finds the hole and not,
-        // as the version stays, the latch: what was written to the metadata before is seen with it.
+        // Release: pairs with the Acquire of the version check of a reader that finds the hole but not the
+        // latch, since the version stays: the reader also sees what was written to the metadata before.
         self.rows[at].store(core::ptr::null_mut(), Ordering::Release);
         self.live.store(byte(self.live() - 1), Ordering::Relaxed);
     }
@@ -230,8 +232,9 @@ impl<K: OrderedKey, L: LeafMeta, const N: usize> Leaf<K, L, N> {
         self.last.store(NOWHERE, Ordering::Relaxed);
     }
 
-    /// Where to split the full leaf to make room for `key`. Half and half, but behind an ascending run: a
-    /// run never comes back to the keys that it has passed, so they should fill their leaf.
+    /// The position at which to split the full leaf to make room for `key`: in half, but behind an ascending
+    /// run at its end. A run never comes back to the keys that it has passed, so they should fill their
+    /// leaf.
     pub(super) fn split_point(&self, key: K) -> usize {
         let at = self.below(key);
         let last = usize::from(self.last.load(Ordering::Relaxed));

@@ -1,8 +1,8 @@
 //! Scans of the ordered index, leaf by leaf, forward and backward.
 //!
-//! What is in range of a leaf is copied while nobody watches, checked, and then shown to the visitor,
-//! who may take all the time that it likes: the scan goes on by key, not by pointer. What led to the leaf
-//! is used for the next one only if it has not changed.
+//! The entries of a leaf in the range are copied without a latch, checked, and then shown to the visitor,
+//! which may take any time: the scan goes on by key, not by pointer. The nodes that led to the leaf are
+//! used for the next one only if they have not changed.
 
 use core::convert::Infallible;
 use core::ops::{Bound, ControlFlow};
@@ -59,7 +59,7 @@ impl<K: OrderedKey, const N: usize> Buffer<K, N> {
         Self { keys: [K::MIN; N], rows: [core::ptr::null_mut(); N], count: 0 }
     }
 
-    /// Copies what is in range of a leaf.
+    /// Copies the entries of a leaf that are in the range.
     #[inline]
     fn fill<L: LeafMeta, const INNER: usize>(&mut self, spot: &Spot<'_, K, L, N, INNER>, range: &Range<K>) {
         let leaf = spot.leaf;
@@ -77,7 +77,7 @@ impl<K: OrderedKey, const N: usize> Buffer<K, N> {
         self.count = leaf.read(from, to, &mut self.keys, &mut self.rows);
     }
 
-    /// Shows the entries to a visitor; whether it wants more.
+    /// Shows the entries to a visitor. Returns whether it wants more.
     #[inline]
     fn show<'t, L, V: Visitor<'t, K, L>>(
         &self,
@@ -97,12 +97,12 @@ impl<K: OrderedKey, const N: usize> Buffer<K, N> {
 
 impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K, L, LEAF, INNER> {
     /// Visits the entries from the lower bound `from` to the upper bound `to`, ascending or descending, and
-    /// before those of a leaf the leaf. A range with no entry names the leaves that would hold them; one
-    /// in which no key can be names none.
+    /// each leaf before its entries. A range without entries names the leaves that would hold them; a range
+    /// in which no key can be names no leaves.
     ///
     /// The visitor is called without latches and may change the index. A leaf is shown as it was at one
-    /// moment, after the call of `scan`; the whole range is so only if the gap versions of all leaves are
-    /// afterwards as they were seen.
+    /// moment, after the call of `scan`. The whole range is shown as of one moment only if the gap versions
+    /// of all leaves are unchanged afterwards.
     #[inline]
     pub fn scan<'t, V: Visitor<'t, K, L>>(
         &'t self,

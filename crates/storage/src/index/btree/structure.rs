@@ -10,7 +10,7 @@ use crate::shape::LeafMeta;
 
 use super::node::{self, Inner, Leaf};
 
-/// Why a change was given up: a node is no longer as it was seen. Nothing was changed.
+/// The error of a change that was given up because a node is no longer as it was seen. Nothing was changed.
 struct Changed;
 
 impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K, L, LEAF, INNER> {
@@ -33,9 +33,9 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
         }
     }
 
-    /// Splits the topmost full node on the way to `key`, or else the leaf, if `split_at` says at which key,
-    /// told what the leaf answers for from. Whether no node above the leaf was full; none if a node changed on
-    /// the way.
+    /// Splits the topmost full node on the way to `key`. If there is none, splits the leaf if `split_at`, given
+    /// the leaf and the lowest key that it answers for, returns a key. Returns whether no node above the leaf
+    /// was full; `None` if a node changed on the way.
     fn split_topmost<'t, W: Watcher<'t, L>>(
         &'t self,
         key: K,
@@ -167,7 +167,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
             return if leaf.head.latch.validate(version) { Ok(()) } else { Err(Changed) };
         }
         let (near, near_version) = self.neighbour(&parent).ok_or(Changed)?;
-        // A parent that would be left with one child goes, too, unless it is the root.
+        // A parent that would be left with one child is unlinked, too, unless it is the root.
         let grand = grand.filter(|_| parent.count == 2);
         let grand_guard = match &grand {
             Some(grand) => Some(grand.node.latch.upgrade(grand.version).ok_or(Changed)?),
@@ -197,7 +197,7 @@ impl<K: OrderedKey, L: LeafMeta, const LEAF: usize, const INNER: usize> BTree<K,
     }
 
     /// Whether a leaf that answers for the keys from `low` to `high` must stay for the sake of invariant (7): it
-    /// begins a prefix, or what would take over its gap is of the next one.
+    /// begins a prefix, or the leaf that would take over its gap is of the next prefix.
     fn bounds_prefix(&self, parent: &Step<'_, K, INNER>, low: K, high: Option<K>) -> bool {
         let prefix = |key: K| key.prefix(self.suffix_bits);
         let begins = low == prefix(low) && low != K::MIN;

@@ -509,7 +509,7 @@ fn a_visitor_may_change_the_tree_that_it_visits() {
         if direction == Direction::Backward {
             doubling.1.reverse();
         }
-        // What it has seen is in order and no key twice; each even key once, and of the odd ones those
+        // The keys seen are in order and none comes twice; each even key once, and of the odd ones those
         // that came into leaves not yet read.
         assert!(doubling.1.is_sorted_by(|a, b| a < b));
         assert_eq!(doubling.1.iter().filter(|key| key.is_multiple_of(2)).count(), 500);

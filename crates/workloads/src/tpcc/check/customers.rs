@@ -1,4 +1,4 @@
-//! The conditions of a district's customers and of what they paid.
+//! The conditions of a district's customers and of their payments.
 
 use engine::{Key, Quiesced, Violation};
 
@@ -7,13 +7,13 @@ use super::super::rows::{Customer, CustomerInfo};
 use super::{Check, District, Paid, ensure, while_ok};
 
 impl<V: Quiesced> Check<'_, V> {
-    /// What is written of a district's customers, by number from 1.
+    /// The rows of a district's customers, by number from 1.
     pub(super) fn customers(&self, at: District) -> Result<Vec<Customer>, Violation> {
         let row = |number| self.row("TPC-C 3.3.2.12", self.tpcc.tables.customer, at.customer(number));
         (1..=self.tpcc.settings.customers).map(row).collect()
     }
 
-    /// 3.3.2.9, 10, 12 and plus 13, 21.
+    /// Checks 3.3.2.9, 10, 12 and plus 13, 21.
     pub(super) fn money(
         &self,
         at: District,
@@ -51,7 +51,7 @@ impl<V: Quiesced> Check<'_, V> {
         Ok(())
     }
 
-    /// Plus 20 for the index of customers by name.
+    /// Checks plus 20 for the index of customers by name.
     pub(super) fn customers_by_name(&self, at: District) -> Result<(), Violation> {
         let (mut count, mut before, mut result) = (0, None, Ok(()));
         let entries = CustomerNameKey::all_in(at.warehouse, at.district);

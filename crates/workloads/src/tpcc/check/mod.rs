@@ -1,5 +1,5 @@
-//! Consistency after loading and after a run: conditions 1 to 12 of TPC-C 3.3.2, and identities beyond
-//! them that lost, doubled or invented updates break.
+//! Consistency after loading and after a run: conditions 1 to 12 of TPC-C 3.3.2, and further identities
+//! that are violated by lost, duplicated or invented updates.
 //!
 //! | condition | what must hold |
 //! |---|---|
@@ -26,12 +26,13 @@
 //! | plus 22 | as many orders of a district are delivered as Deliveries reported |
 //! | plus 23 | no audit that committed during the run found something |
 //!
-//! With the profile `eased` order numbers have holes and districts do not count them: then 3.3.2.2, 3
-//! and plus 14 say only that no number reaches the counter's next, and that `D_NEXT_O_ID` is as loaded.
+//! With the profile `eased` order numbers have holes, and districts do not count orders. Then 3.3.2.2, 3
+//! and plus 14 require only that no number reaches the counter's next number, that `D_NEXT_O_ID` is as
+//! loaded, and that the loaded orders have no holes.
 //!
-//! A share checks the districts, the warehouses and the stocks of its own; what names them from
-//! elsewhere (payments of other districts, lines of other warehouses) it finds by reading HISTORY,
-//! ORDER and ORDER-LINE whole. Rows are merged in key order, or added up by dense numbers.
+//! A share checks its own districts, warehouses and stocks. References to them from elsewhere (payments
+//! in other districts, lines of other warehouses) are found by reading all of HISTORY, ORDER and
+//! ORDER-LINE. Rows are merged in key order, or summed in arrays indexed by dense numbers.
 
 mod customers;
 mod orders;
@@ -50,11 +51,12 @@ use super::settings::Settings;
 use super::{Commits, Ledger, Tpcc};
 use stock::Taken;
 
-/// What all conditions look at.
+/// The inputs of all conditions.
 struct Check<'c, V> {
     tpcc: &'c Tpcc,
     view: &'c V,
-    /// None where nobody has kept them: what follows from them is not looked at.
+    /// The ledgers of the run, or `None` if nobody kept them: the conditions that need them are then
+    /// skipped.
     ledgers: Option<&'c [Ledger]>,
 }
 
@@ -66,7 +68,7 @@ struct District {
 }
 
 impl District {
-    /// The district with a number, counted from 0 over all warehouses.
+    /// Returns the district with a number, counted from 0 over all warehouses.
     fn of(number: usize) -> Self {
         let (warehouse, district) = Settings::district_of(number);
         Self { warehouse, district }
@@ -131,14 +133,14 @@ pub(super) fn check<V: Quiesced>(
     check.stocks(&taken)
 }
 
-/// What HISTORY says.
+/// The payments recorded in HISTORY.
 struct Paid {
-    /// The districts whose customers are counted.
+    /// The districts of the share, whose customers are counted.
     own: Range<usize>,
     customers: usize,
-    /// By customer of the own districts: cents and rows.
+    /// Cents and rows by customer of the share's districts.
     by_customer: Vec<(i64, u64)>,
-    /// By any district where it was paid: cents and rows.
+    /// Cents and rows by district, of all districts, that received the payment.
     by_district: Vec<(i64, u64)>,
 }
 
@@ -175,12 +177,12 @@ impl Paid {
         Ok(paid)
     }
 
-    /// What was paid in a district, and how often.
+    /// The cents paid in a district, and the number of payments.
     fn district(&self, at: District) -> (i64, u64) {
         self.by_district[at.number()]
     }
 
-    /// What the customers of an own district paid, and how often.
+    /// The cents paid by each customer of one of the share's districts, and the number of payments.
     fn customers(&self, at: District) -> &[(i64, u64)] {
         let first = (at.number() - self.own.start) * self.customers;
         &self.by_customer[first..first + self.customers]
@@ -196,13 +198,13 @@ fn ensure(condition: &'static str, holds: bool, found: impl FnOnce() -> String) 
     if holds { Ok(()) } else { Err(Violation { condition, found: found() }) }
 }
 
-/// Goes on with a scan for as long as nothing was found.
+/// Continues a scan until a violation is found.
 fn while_ok(result: &Result<(), Violation>) -> ControlFlow<()> {
     if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
 impl<V: Quiesced> Check<'_, V> {
-    /// A row that must be there for a condition to be looked at.
+    /// Returns a row that must exist before a condition can be checked.
     fn row<R: Row + Copy>(
         &self,
         condition: &'static str,
@@ -213,7 +215,7 @@ impl<V: Quiesced> Check<'_, V> {
         row.ok_or_else(|| Violation { condition, found: format!("no row of {table:?} at {key:?}") })
     }
 
-    /// Commits in a district, by all workers, if they are known.
+    /// Returns the commits of all workers in a district, or `None` if there are no ledgers.
     fn commits(&self, at: District) -> Option<Commits> {
         let of_worker = self.ledgers?.iter().filter_map(|ledger| ledger.districts.get(at.number()));
         Some(of_worker.fold(Commits::default(), |sum, commits| Commits {
@@ -223,7 +225,7 @@ impl<V: Quiesced> Check<'_, V> {
         }))
     }
 
-    /// Plus 23.
+    /// Checks plus 23.
     fn audits(&self) -> Result<(), Violation> {
         let ledgers = self.ledgers.unwrap_or_default();
         let sum = |count: fn(&Ledger) -> u64| ledgers.iter().map(count).sum::<u64>();
@@ -235,7 +237,7 @@ impl<V: Quiesced> Check<'_, V> {
         })
     }
 
-    /// 3.3.2.1 and 3.3.2.8.
+    /// Checks 3.3.2.1 and 3.3.2.8.
     fn warehouse(&self, warehouse: u16, paid: &Paid) -> Result<(), Violation> {
         let tables = &self.tpcc.tables;
         let ytd = self.row("TPC-C 3.3.2.1", tables.warehouse, WarehouseKey::new(warehouse))?.ytd;

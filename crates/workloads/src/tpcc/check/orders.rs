@@ -1,4 +1,4 @@
-//! The conditions of a district's orders, lines and queue of undelivered orders.
+//! The conditions of a district's orders, of their lines, and of the queue of undelivered orders.
 
 use core::ops::{ControlFlow, Range};
 
@@ -12,15 +12,15 @@ use super::{Check, District, Paid, ensure, while_ok};
 /// Orders in key order.
 pub(super) type Orders = [(OrderKey, Order)];
 
-/// What an order's lines say.
+/// A tally of an order's lines.
 #[derive(Clone, Copy, Default)]
 struct Lines {
     count: u8,
     has_remote: bool,
 }
 
-/// The stocks' texts for one district. Those of the home warehouse are remembered: they are asked for
-/// often, and each is far from the next.
+/// The `S_DIST` texts of stocks for one district. The texts of the home warehouse are cached: they
+/// are requested often, and each read is a cache miss.
 struct Texts {
     at: District,
     home: Vec<Option<Text<24>>>,
@@ -31,7 +31,7 @@ impl Texts {
         Self { at, home: vec![None; check.tpcc.settings.items as usize] }
     }
 
-    /// The text of the stock that a line names; `None` when there is no such stock.
+    /// Returns the text of the stock that a line names, or `None` if the stock does not exist.
     fn of<V: Quiesced>(&mut self, check: &Check<'_, V>, line: &OrderLine) -> Option<Text<24>> {
         let key = StockKey::new(line.supply_warehouse, line.item);
         let dist_of = |row: &StockInfo| row.dist[usize::from(self.at.district) - 1];
@@ -47,7 +47,7 @@ impl Texts {
     }
 }
 
-/// The orders of a district among those of several.
+/// Returns the orders of one district from a list of the orders of several districts.
 pub(super) fn of_district(orders: &Orders, at: District) -> &Orders {
     let (first, last) = (at.order(0).ordered(), at.order(u32::MAX).ordered());
     let from = orders.partition_point(|(key, _)| key.ordered() < first);
@@ -56,7 +56,8 @@ pub(super) fn of_district(orders: &Orders, at: District) -> &Orders {
 }
 
 impl<V: Quiesced> Check<'_, V> {
-    /// The orders of some districts, in key order: ORDER is hashed, so all are visited and sorted.
+    /// Returns the orders of some districts, in key order. ORDER is hashed, so all rows are visited,
+    /// and the result is sorted.
     pub(super) fn orders(&self, districts: Range<usize>) -> Vec<(OrderKey, Order)> {
         let first_of = |number| District::of(number).order(0).ordered();
         let own = first_of(districts.start)..first_of(districts.end);
@@ -70,7 +71,7 @@ impl<V: Quiesced> Check<'_, V> {
         orders
     }
 
-    /// `I_PRICE` by item, counted from 0.
+    /// Returns `I_PRICE` by item, counted from 0.
     pub(super) fn prices(&self) -> Vec<u32> {
         let mut prices = vec![0; self.tpcc.settings.items as usize];
         self.view.rows(self.tpcc.tables.item, Share::WHOLE, |key, row| {
@@ -81,7 +82,7 @@ impl<V: Quiesced> Check<'_, V> {
         prices
     }
 
-    /// All conditions of a district.
+    /// Checks all conditions of a district.
     pub(super) fn district(
         &self,
         at: District,
@@ -104,7 +105,7 @@ impl<V: Quiesced> Check<'_, V> {
         self.orders_by_customer(at, orders)
     }
 
-    /// The numbers in NEW-ORDER of a district, ascending.
+    /// Returns the order numbers in NEW-ORDER of a district, in ascending order.
     fn queue(&self, at: District) -> Result<Vec<u32>, Violation> {
         let key = |order| NewOrderKey::new(at.warehouse, at.district, order);
         let (mut queue, mut result) = (Vec::new(), Ok(()));
@@ -117,7 +118,7 @@ impl<V: Quiesced> Check<'_, V> {
         result.map(|()| queue)
     }
 
-    /// 3.3.2.2, 3.3.2.3 and plus 14.
+    /// Checks 3.3.2.2, 3.3.2.3 and plus 14.
     fn numbers(&self, at: District, orders: &Orders, queue: &[u32]) -> Result<(), Violation> {
         let next = self.row("TPC-C 3.3.2.2", self.tpcc.tables.district_next, at.key())?.order;
         let last = orders.last().map_or(0, |(key, _)| u64::from(key.order()));
@@ -151,7 +152,7 @@ impl<V: Quiesced> Check<'_, V> {
         })
     }
 
-    /// 3.3.2.11 and plus 15, 22.
+    /// Checks 3.3.2.11 and plus 15, 22.
     fn counts(
         &self,
         at: District,
@@ -180,7 +181,7 @@ impl<V: Quiesced> Check<'_, V> {
         })
     }
 
-    /// 3.3.2.4, 6, 7 and plus 18, 19. Gives what was delivered to each customer, in cents.
+    /// Checks 3.3.2.4, 6, 7 and plus 18, 19. Returns the amount delivered to each customer, in cents.
     fn lines(
         &self,
         at: District,
@@ -230,7 +231,7 @@ impl<V: Quiesced> Check<'_, V> {
         Ok(delivered)
     }
 
-    /// The conditions of one line, which is number so many of its order.
+    /// Checks the conditions of one line, the line `number` of its order.
     fn line(
         &self,
         key: OrderLineKey,
@@ -257,7 +258,7 @@ impl<V: Quiesced> Check<'_, V> {
         })
     }
 
-    /// Plus 20 for the index of orders by customer.
+    /// Checks plus 20 for the index of orders by customer.
     fn orders_by_customer(&self, at: District, orders: &Orders) -> Result<(), Violation> {
         let first = CustomerOrderKey::new(at.warehouse, at.district, 0, u32::MAX);
         let last = CustomerOrderKey::new(at.warehouse, at.district, u32::from(u16::MAX), 0);
@@ -277,7 +278,7 @@ impl<V: Quiesced> Check<'_, V> {
     }
 }
 
-/// 3.3.2.5.
+/// Checks 3.3.2.5.
 fn queued_are_without_carrier(at: District, orders: &Orders, queue: &[u32]) -> Result<(), Violation> {
     let mut queue = queue.iter().peekable();
     for (key, order) in orders {

@@ -1,4 +1,4 @@
-//! The conditions of stock: what all order lines together took out of it.
+//! The conditions of stock: the quantities that all order lines together took out of it.
 
 use core::ops::{Bound, ControlFlow, Range};
 
@@ -9,17 +9,17 @@ use super::super::rows::OrderLine;
 use super::super::settings::Settings;
 use super::{Check, District, ensure};
 
-/// What the lines seen so far took out of some stocks.
+/// The quantities that the order lines visited so far took out of the share's stocks.
 pub(super) struct Taken {
-    /// The stocks, numbered over all warehouses.
+    /// The share's stocks, numbered over all warehouses.
     own: Range<usize>,
     items: usize,
-    /// Orders up to this are of the load, and took nothing.
+    /// The number of the last loaded order. Loaded orders took nothing out of stock.
     loaded: u32,
     by_stock: Vec<Ordered>,
 }
 
-/// What was ordered of one stock.
+/// The sums over the order lines of one stock.
 #[derive(Clone, Copy, Default)]
 struct Ordered {
     lines: u64,
@@ -28,18 +28,19 @@ struct Ordered {
 }
 
 impl Taken {
-    /// Nothing, out of some stocks.
+    /// Creates the tally of the stocks `own`, with nothing taken.
     pub(super) fn new(settings: &Settings, own: Range<usize>) -> Self {
         let by_stock = vec![Ordered::default(); own.len()];
         Self { own, items: settings.items as usize, loaded: settings.customers, by_stock }
     }
 
-    /// Adds a line, if it is of one of the stocks.
+    /// Adds a line, if it names one of the stocks.
     pub(super) fn add(&mut self, key: OrderLineKey, line: &OrderLine) {
         if key.order() <= self.loaded {
             return;
         }
-        // A line that names no stock wraps to a number that no stock has; condition 19 is about it.
+        // A line that names no stock wraps to a number that no stock has. Condition plus 19 detects
+        // such a line.
         let before = usize::from(line.supply_warehouse).wrapping_sub(1).wrapping_mul(self.items);
         let number = before.wrapping_add(line.item as usize).wrapping_sub(1);
         if let Some(ordered) = self.by_stock.get_mut(number.wrapping_sub(self.own.start)) {
@@ -52,7 +53,7 @@ impl Taken {
 }
 
 impl<V: Quiesced> Check<'_, V> {
-    /// Adds the lines of all districts but some: any warehouse may have ordered of any stock.
+    /// Adds the lines of all districts except `but`: an order of any warehouse can name any stock.
     pub(super) fn take_elsewhere(&self, but: Range<usize>, taken: &mut Taken) {
         let first_of = |number| District::of(number).line(0, 0);
         let below = (Bound::Unbounded, Bound::Excluded(first_of(but.start)));
@@ -65,7 +66,7 @@ impl<V: Quiesced> Check<'_, V> {
         }
     }
 
-    /// Plus 16 and plus 17, when all lines have been added.
+    /// Checks plus 16 and plus 17, after all lines have been added.
     pub(super) fn stocks(&self, taken: &Taken) -> Result<(), Violation> {
         for (number, &ordered) in taken.own.clone().zip(&taken.by_stock) {
             let (warehouse, item) = self.tpcc.settings.stock_of(number);
@@ -85,8 +86,9 @@ impl<V: Quiesced> Check<'_, V> {
                  the lines say {said:?}"
             )
         })?;
-        // An order takes at most 10, so "less, or 91 more when that is below 10" keeps the quantity
-        // in 10 to 100 and is subtraction modulo 91, in whatever order.
+        // A line takes at most 10. The rule "subtract, and add 91 if the result is below 10" keeps
+        // the quantity in 10 to 100. So it is a subtraction modulo 91, whatever the order of the
+        // lines.
         let loaded = i64::from(self.tpcc.settings.stock_quantity(warehouse, item));
         let left = 10 + (loaded - 10 - ordered.quantity as i64).rem_euclid(91);
         ensure("TPC-C plus 17", i64::from(stock.quantity) == left, || {

@@ -1,5 +1,5 @@
-//! Each condition notices what it is there for: every test breaks a consistent database in one way and
-//! names the condition that must say so first.
+//! Claims that each condition detects its violation: every test damages a consistent database in one
+//! way and names the condition that must fail first.
 
 use core::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use super::super::tests::{check, loaded, run};
 use super::super::{Ledger, Tpcc};
 use crate::mock::Mock;
 
-/// A small database after a run.
+/// A small database after a run, with its ledger.
 struct Ran {
     tpcc: Tpcc,
     mock: Mock,
@@ -23,14 +23,14 @@ struct Ran {
 impl Ran {
     fn new() -> Self {
         let given = [("warehouses", "2"), ("items", "40"), ("customers_per_district", "10")];
-        // Few deliveries leave long queues.
+        // A mix with few Deliveries leaves long queues.
         let (tpcc, mut mock) = loaded(&[given.as_slice(), &[("mix", "45,45,4,2,4")]].concat());
         let (ledger, _) = run(&tpcc, &mut mock, 1_000);
         assert_eq!(check(&tpcc, &mock, core::slice::from_ref(&ledger)), Ok(()));
         Self { tpcc, mock, ledger }
     }
 
-    /// The condition that complains first, and where.
+    /// Returns the condition that fails first, and the details.
     fn found(&self) -> (&'static str, String) {
         let ledgers = core::slice::from_ref(&self.ledger);
         check(&self.tpcc, &self.mock, ledgers).expect_err("one of three shares finds the corruption");
@@ -48,7 +48,8 @@ impl Ran {
         assert_eq!(self.mock.attempt(|txn| txn.delete(table, key)), Ok(true), "there is a row to corrupt");
     }
 
-    /// The last order of the first district: a new one, undelivered and with several lines.
+    /// Returns the last order of the first district: an order of the run, undelivered and with several
+    /// lines.
     fn last_order(&self) -> u32 {
         let (mut last, mut queued) = (0, 0);
         let keys = NewOrderKey::new(1, 1, 0)..=NewOrderKey::new(1, 1, u32::MAX);
@@ -91,7 +92,8 @@ fn a_queue_that_lacks_the_last_order_is_found() {
     let mut ran = Ran::new();
     let last = ran.last_order();
     ran.delete(ran.tpcc.tables.new_order, NewOrderKey::new(1, 1, last));
-    // Delivered it would have a carrier, and its customer a delivery.
+    // A delivered order would have a carrier, and its customer one more delivery. Only the carrier is
+    // set.
     ran.update(ran.tpcc.tables.order, OrderKey::new(1, 1, last), |row| row.carrier = 1);
     assert_eq!(ran.found().0, "TPC-C 3.3.2.2");
 }
